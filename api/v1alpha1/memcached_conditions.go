@@ -70,7 +70,7 @@ const (
 	// ReasonCreating means that the nodes start for the first time. As the reason of Available, it means that the cluster has not
 	// reported their state yet.
 	ReasonCreating = "Creating"
-	// ReasonRollingOut means that nodes are being replaced, or that memcached restarts in its pods.
+	// ReasonRollingOut means that nodes are being replaced, or that memcached restarts in the existing pods.
 	ReasonRollingOut = "RollingOut"
 	// ReasonUpdatingInPlace means that images or resources change in running pods.
 	ReasonUpdatingInPlace = "UpdatingInPlace"
@@ -109,7 +109,7 @@ const (
 	ReasonImagePullFailed = "ImagePullFailed"
 	// ReasonUnschedulable means that no cluster node both matches the scheduling of a pod and has room for it.
 	ReasonUnschedulable = "Unschedulable"
-	// ReasonNodesCrashing means that memcached does not start or exits again and again.
+	// ReasonNodesCrashing means that memcached exits again and again, or does not start.
 	ReasonNodesCrashing = "NodesCrashing"
 	// ReasonNodesUnresponsive means that memcached runs but does not answer its agent.
 	ReasonNodesUnresponsive = "NodesUnresponsive"

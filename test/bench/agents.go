@@ -65,7 +65,7 @@ type agentSample struct {
 	// scraped is how long each scrape took. failed is the number of scrapes without statistics of memcached.
 	scraped []time.Duration
 	failed  int
-	// scraping is the CPU time for the scrapes. resting is the CPU time during the rest, which took the time rested.
+	// scraping is the CPU time for the scrapes. resting is the CPU time at rest. rested is how long the rest took.
 	scraping, resting, rested time.Duration
 	// peak is the largest memory in use, in MiB.
 	peak float64

@@ -35,7 +35,7 @@ type request struct {
 	received, answered time.Time
 }
 
-// parseRequest parses a line of the audit log. It returns false for the end of a watch: watches are counted when they start.
+// parseRequest parses a line of the audit log. It returns false for the end of a watch, because watches are counted when they start.
 func parseRequest(line []byte) (request, bool, error) {
 	var event auditv1.Event
 	if err := json.Unmarshal(line, &event); err != nil {
@@ -156,7 +156,7 @@ type auditLog struct {
 	requests []request
 }
 
-// mark is a position in the audit log. All earlier responses precede it.
+// mark is a position in the audit log, after all responses so far.
 type mark int
 
 func (l *auditLog) mark() (mark, error) {

@@ -27,7 +27,7 @@ type bench struct {
 	report  report
 	// burst is the result of M5 in the current round.
 	burst burst
-	// plain is what Memcacheds with the smallest spec cost.
+	// plain are the costs of Memcacheds with the smallest spec.
 	plain costs
 }
 

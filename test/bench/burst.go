@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// bareRatio limits how much longer it takes until all Memcacheds are Ready than until their bare children are available. Bare children are
-// created without an operator, at the times at which the operator created the children.
+// bareRatio limits the time until all Memcacheds are Ready, as a multiple of the time until their bare children are available. Bare
+// children are created without an operator, at the times at which the operator created the children.
 const bareRatio = 1.15
 
 // burst is one round of M5: how long n Memcacheds that are created together take to become Ready, and how long their children take

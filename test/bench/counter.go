@@ -126,7 +126,7 @@ func (c *counter) notify() {
 	c.updated = make(chan struct{})
 }
 
-// waitFor waits until n objects match, and returns the time of the change that completed them.
+// waitFor waits until n objects match, and returns the time at which their number last changed.
 func (c *counter) waitFor(ctx context.Context, n int) time.Time {
 	for {
 		c.mutex.Lock()
@@ -144,7 +144,7 @@ func (c *counter) waitFor(ctx context.Context, n int) time.Time {
 	}
 }
 
-// firstMatches returns when each object matched for the first time.
+// firstMatches returns the time at which each object matched for the first time.
 func (c *counter) firstMatches() map[types.NamespacedName]time.Time {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

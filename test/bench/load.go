@@ -41,7 +41,7 @@ func memcachedNumber(i int, changes ...func(*cachev1alpha1.Memcached)) *cachev1a
 	return mc
 }
 
-// createNamespaces creates the namespaces of n Memcacheds. With accounts, it waits for the service accounts of the pods.
+// createNamespaces creates the namespaces of n Memcacheds. If accounts is true, it waits for the service accounts of the pods.
 func (t *testbed) createNamespaces(ctx context.Context, n int, accounts bool) {
 	count := (n + perNamespace - 1) / perNamespace
 	isDefault := func(object client.Object) bool { return object.GetName() == "default" }
@@ -57,7 +57,7 @@ func (t *testbed) createNamespaces(ctx context.Context, n int, accounts bool) {
 	}
 }
 
-// createMemcacheds creates n Memcacheds at once, with changes, and returns when the first request was sent.
+// createMemcacheds creates n Memcacheds at once, with changes, and returns the time at which it sent the first request.
 func (t *testbed) createMemcacheds(ctx context.Context, n int, changes ...func(*cachev1alpha1.Memcached)) time.Time {
 	began := time.Now()
 	check(inParallel(n, func(i int) error { return t.k8s.Create(ctx, memcachedNumber(i, changes...)) }))

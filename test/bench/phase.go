@@ -40,7 +40,7 @@ func (p *openPhase) waitForVersions(ctx context.Context) {
 	})
 }
 
-// waitUntilQuiet waits until the operator has written nothing for the quiet period, and no new version has appeared. It returns the
+// waitUntilQuiet waits until the operator has written nothing and no new version has appeared for the quiet period. It returns the
 // operator's requests.
 func (p *openPhase) waitUntilQuiet(ctx context.Context) []request {
 	var requests []request

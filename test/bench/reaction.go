@@ -22,8 +22,9 @@ const (
 	slowestReaction = 2 * time.Second
 )
 
-// edit changes the sizes of some Memcacheds one after the other, and returns how long user took to react to each. A reaction begins when
-// the change of the size reaches the API server, but not before notBefore. It ends when the patch of the Deployment is answered.
+// edit changes the sizes of some Memcacheds one after the other, and returns the reaction times of user, which is the operator or the raw
+// writer. A reaction begins when the change of the size reaches the API server, but not before notBefore. It ends when the patch of the
+// Deployment is answered.
 func (t *testbed) edit(ctx context.Context, newSize int32, user string, large int, notBefore func() time.Time) (
 	reactions []time.Duration, unanswered int,
 ) {
@@ -39,7 +40,7 @@ func (t *testbed) edit(ctx context.Context, newSize int32, user string, large in
 	return reactionsIn(t.log.requests[since:], user, began)
 }
 
-// reactionsIn finds the next patch of the Deployment by the user for each change of a Memcached.
+// reactionsIn finds, for each change of a Memcached, the user's next patch of the Deployment.
 func reactionsIn(requests []request, user string, notBefore time.Time) (reactions []time.Duration, unanswered int) {
 	waiting := map[types.NamespacedName]time.Time{}
 	// The log may contain the reaction before the change.
@@ -114,7 +115,7 @@ func (b *bench) reactRaw(ctx context.Context, t *testbed) {
 	check(errors.Join(err, w.failure()))
 }
 
-// addReactions reports percentiles of the reactions. Every change must have one.
+// addReactions reports percentiles of the reactions. Every change must have a reaction.
 func (b *bench) addReactions(name string, reactions []time.Duration, unanswered int) {
 	b.report.addDetail(reaction, name+", p50", "ms", milliseconds(percentile(reactions, 50)))
 	if name != "a new size, during a restart" {

@@ -17,7 +17,7 @@ type Place struct {
 	// Path is as the API server writes it, such as spec.scheduling.tolerations[0].key. The key of a map is k, or the name of a resource.
 	Path   string
 	Schema apiextensionsv1.JSONSchemaProps
-	// With returns the JSON of the smallest value of the outermost place in which this place has a value.
+	// With returns the JSON of the smallest value of the outermost place in which this place has the given value.
 	With func(value string) string
 }
 

@@ -38,7 +38,7 @@ func mustMarshal(value any) []byte {
 	return text
 }
 
-// fault is one failure. It is injected once.
+// fault is a failure that is injected once.
 type fault struct {
 	// what names the failure.
 	what string

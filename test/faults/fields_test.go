@@ -24,7 +24,8 @@ import (
 // parallelism is how many values are tested concurrently.
 const parallelism = 12
 
-// slot tests one value at a time: one Memcached changes to the value, another one is created with it.
+// slot tests one value at a time. A Memcached changes to the value in the sandbox changed, and another one is created with the value in
+// fresh.
 type slot struct{ changed, fresh *sandbox }
 
 // TestEveryField changes a Memcached to the boundary values of every spec field. Either the API server or the operator refuses the value
@@ -116,7 +117,7 @@ func (s slot) try(field crd.Field, value string, workload cachev1alpha1.Workload
 		if missing := settled(now); missing != "" {
 			return missing
 		}
-		return cmp.Diff(before, children(now)) // events of different kinds may arrive late
+		return cmp.Diff(before, children(now)) // the events of some kinds may arrive late
 	})
 }
 

@@ -222,8 +222,8 @@ func sizeFirst(before, between, after string) bool {
 
 var replicas = regexp.MustCompile(`^{"replicas":\d+`)
 
-// withoutNodes returns the spec of a workload as if it had no nodes. In a move, the operator creates the new workload with its first
-// nodes, or with none if it cannot yet count the nodes of the former workload. The oracles treat both as the same step.
+// withoutNodes returns the spec of a workload as if it had no nodes. In a move, the operator creates the new workload with its first nodes,
+// or with none as long as the nodes of the former workload are not counted. The oracles treat both as the same step.
 func withoutNodes(spec string) string { return replicas.ReplaceAllString(spec, `{"replicas":0`) }
 
 func (e entry) spec() string {

@@ -25,7 +25,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// write is a request by which the operator tries to change something, except for leases and events.
+// write is a request by which the operator tries to change an object other than a lease or an event.
 type write struct {
 	testenv.Request
 	// nth numbers the writes of this kind within a step of the scenario, from 1.
@@ -58,7 +58,7 @@ type proxy struct {
 	delivered map[string]int
 	// crash ends the current process of the operator, and starts another one.
 	crash func()
-	// snapshots are the lists before arm was called, by resource. A stale API server would still return them.
+	// snapshots are the lists from before arm was called, by resource. A lagging API server would still return them.
 	snapshots map[string][]byte
 	// stale are the resources whose lists the proxy serves from the snapshots, until the operator has received them. listed are the
 	// resources whose snapshots the proxy has already sent.

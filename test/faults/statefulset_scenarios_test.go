@@ -100,7 +100,7 @@ var statefulSetScenarios = []scenario{
 		r.moveHalfWay()
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Workload = cachev1alpha1.WorkloadDeployment })
 	}},
-	// A process starts after the user has undone the move, and finds both workloads.
+	// A process of the operator starts after the user has undone the move, and finds both workloads.
 	{name: "move-undone-unseen", faults: staleOnly, setup: func(r *scenarioRun) {
 		running(2)(r)
 		r.moveHalfWay()

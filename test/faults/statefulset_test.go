@@ -128,7 +128,7 @@ func (s *statefulSet) replaceOne(ctx context.Context, i int) error {
 	return s.run(ctx, i)
 }
 
-// run creates a pod unless it exists, and makes it ready unless the annotation startable forbids it.
+// run creates a pod unless it exists, and makes it ready unless startableAnnotation forbids it.
 func (s *statefulSet) run(ctx context.Context, i int) error {
 	labels := map[string]string{
 		appsv1.StatefulSetRevisionLabel: s.revision, appsv1.StatefulSetPodNameLabel: fmt.Sprintf("%s-%d", s.Name, i),

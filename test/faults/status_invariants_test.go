@@ -45,7 +45,7 @@ func statusViolations(entries []entry) []string {
 				(last.GetGeneration() == w.GetGeneration() || e.braked(last.Object))
 			rolled.add(w)
 		}
-		now.add(e) // a deletion keeps completed: the operator learns of it at the latest when it creates the next object
+		now.add(e) // a deletion does not reset completed, because the operator may learn of it late
 		if mc, ok := e.object.(*cachev1alpha1.Memcached); ok {
 			if before != nil && before.UID != mc.UID {
 				before = nil

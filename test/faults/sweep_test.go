@@ -281,7 +281,7 @@ func (r *scenarioRun) verifyQuiescence(s scenario) *outcome {
 	return got
 }
 
-// eventually waits for a condition that the history does not show. It returns an error with the message failure.
+// eventually waits for a condition that the history does not show. If the context ends first, it returns an error that begins with failure.
 func eventually(ctx context.Context, failure string, check func() bool) error {
 	for !check() {
 		if ctx.Err() != nil {

@@ -143,7 +143,7 @@ func rounds(t *testing.T) int {
 	return wanted
 }
 
-// name is a command as the name of a test.
+// name turns a command into the name of a test.
 func name(command string) string {
 	short := strings.ReplaceAll(command, "\n", " ")
 	return short[:min(len(short), 60)]

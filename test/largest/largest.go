@@ -25,7 +25,7 @@ const (
 	annotationsLength = 256 << 10
 )
 
-// Limits of the API. Each string in the scheduling counts as its length and extra bytes, because it needs more memory than its content.
+// Limits of the API. Each string in the scheduling counts as its length plus extra bytes, because it needs more memory than its content.
 const (
 	imageLength           = 512
 	schedulingLength      = 4096
