@@ -32,8 +32,7 @@ const (
 	ConditionNeedsAttention = "NeedsAttention"
 )
 
-// Reasons of NeedsAttention. InvalidCertificate and InvalidCredentials are also reasons of it, if serving nodes do not use the content of a
-// Secret.
+// Reasons of NeedsAttention, as are InvalidCertificate and InvalidCredentials if serving nodes do not use the content of a Secret.
 const (
 	// ReasonReloadFailed means that memcached may not have read the current content of the Secrets.
 	ReasonReloadFailed = "ReloadFailed"
@@ -107,7 +106,7 @@ const (
 	ReasonAdmissionDenied = "AdmissionDenied"
 	// ReasonImagePullFailed means that the image cannot be pulled.
 	ReasonImagePullFailed = "ImagePullFailed"
-	// ReasonUnschedulable means that no cluster node both matches the scheduling of a pod and has room for it.
+	// ReasonUnschedulable means that no cluster node both matches a pod and has room for it.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonNodesCrashing means that memcached exits again and again, or does not start.
 	ReasonNodesCrashing = "NodesCrashing"

@@ -45,8 +45,7 @@ var _ = DescribeTable("Labels and annotations that cannot be set are refused wit
 	Entry(nil, `labels: {team: 1}`, `labels.team in body must be of type string: "integer"`),
 )
 
-// The keys are set on objects of Kubernetes. The API server checks them with IsQualifiedName, after it has converted the keys of
-// annotations to lower case.
+// The API server checks these keys with IsQualifiedName, those of annotations after converting them to lower case.
 var _ = DescribeTable("A key of labels or annotations is refused if and only if Kubernetes refuses it",
 	func(ctx SpecContext, key string) {
 		for _, field := range []string{"podMetadata.labels", "podMetadata.annotations", "service.labels", "service.annotations"} {

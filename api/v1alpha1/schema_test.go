@@ -27,7 +27,7 @@ var kubernetesTypes = regexp.MustCompile(`^status\.conditions\[`)
 // kubernetesShapes matches fields with types of ours that have the same fields as types of Kubernetes.
 var kubernetesShapes = regexp.MustCompile(`^spec\.(scheduling\.(affinity|tolerations|topologySpreadConstraints)|networkPolicy\.(from|metricsFrom))[.[]`)
 
-// ownFields returns the places that have a name of ours. Elements of lists and maps have none.
+// ownFields returns the places that have a name of ours, which elements of lists and maps lack.
 func ownFields() []crd.Place {
 	fields := slices.Concat(places("spec"), places("status"))
 	return slices.DeleteFunc(fields, func(p crd.Place) bool {

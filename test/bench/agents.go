@@ -32,7 +32,7 @@ const (
 	longestRest    = time.Minute
 )
 
-// besideMemcached measures the memory, the CPU time and the speed of agents beside a full memcached with 1, 100 and -clients connections.
+// besideMemcached measures agents beside a full memcached with 1, 100 and -clients connections.
 func (b *bench) besideMemcached(ctx context.Context) error {
 	o := b.options
 	pod, err := podOf(monitored, sizedFor(o.cache, o.clients))

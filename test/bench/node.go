@@ -46,7 +46,7 @@ const (
 	fillFactor = 1.2
 )
 
-// node is a pod of a Memcached that runs as processes of this machine: memcached and, if the pod has an agent, one agent at a time.
+// node is a pod of a Memcached as processes of this machine: memcached and, if the pod has an agent, one agent at a time.
 type node struct {
 	*process.Process
 

@@ -40,8 +40,7 @@ func (p *openPhase) waitForVersions(ctx context.Context) {
 	})
 }
 
-// waitUntilQuiet waits until the operator has written nothing and no new version has appeared for the quiet period. It returns the
-// operator's requests.
+// waitUntilQuiet waits for a quiet period without writes of the operator and without new versions. It returns the operator's requests.
 func (p *openPhase) waitUntilQuiet(ctx context.Context) []request {
 	var requests []request
 	waitUntilStable(ctx, func() int {
@@ -96,7 +95,7 @@ func (b *bench) endPhase(ctx context.Context, p *openPhase, m metric, name strin
 	return requests
 }
 
-// updates returns the number of accepted writes that are not deletions. Each of them should create a new version of an object.
+// updates returns the number of accepted writes except deletions. Each should create a new version of an object.
 func updates(requests []request) int {
 	return countIf(requests, func(r request) bool {
 		return r.columnOf() == accepted && r.verb != "delete" && r.verb != "deletecollection"

@@ -22,9 +22,8 @@ const (
 	slowestReaction = 2 * time.Second
 )
 
-// edit changes the sizes of some Memcacheds one after the other, and returns the reaction times of user, which is the operator or the raw
-// writer. A reaction begins when the change of the size reaches the API server, but not before notBefore. It ends when the patch of the
-// Deployment is answered.
+// edit changes the sizes of some Memcacheds one after the other, and returns the reaction times of user, the operator or the raw writer. A
+// reaction begins when the new size reaches the API server, but not before notBefore. It ends when the patch of the Deployment is answered.
 func (t *testbed) edit(ctx context.Context, newSize int32, user string, large int, notBefore func() time.Time) (
 	reactions []time.Duration, unanswered int,
 ) {

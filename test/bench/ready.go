@@ -22,7 +22,7 @@ const (
 )
 
 // becomeReady measures how long Memcacheds take to become Ready, and how long bare children take to become available without an operator.
-// It creates one Memcached, or the bare children of one, every half second, so that the cluster is not saturated. Half of the bare children
+// Every half second it creates one Memcached, or the bare children of one, so that the cluster is not saturated. Half of the bare children
 // are created before the Memcacheds and half after, because a cluster becomes slower as it fills.
 func (b *bench) becomeReady(ctx context.Context, t *testbed) {
 	n := b.options.paced

@@ -24,8 +24,7 @@ import (
 // parallelism is how many values are tested concurrently.
 const parallelism = 12
 
-// slot tests one value at a time. A Memcached changes to the value in the sandbox changed, and another one is created with the value in
-// fresh.
+// slot tests one value at a time: in changed, a Memcached changes to the value, and in fresh, a Memcached is created with the value.
 type slot struct{ changed, fresh *sandbox }
 
 // TestEveryField changes a Memcached to the boundary values of every spec field. Either the API server or the operator refuses the value

@@ -172,8 +172,7 @@ func threadsOf(r *scenarioRun, threads string) func(objects) string {
 	}
 }
 
-// sameArguments reports what is missing until every pod runs with the arguments of a new pod, and the ConfigMap contains no other
-// arguments.
+// sameArguments reports what is missing until every pod runs with the arguments of a new pod, and the ConfigMap has no other lists.
 func sameArguments(now objects) string {
 	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
 	config, _ := now["configmaps/"+cacheName+memcached.ArgumentsSuffix].(*corev1.ConfigMap)

@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// planCounts counts the plans that ran. A plan does not reach its fault if the operator did not send the write, or the watch delivered no
-// event.
+// planCounts counts the plans that ran. A plan does not reach its fault if the write, or an event of the watch, does not occur.
 type planCounts struct{ injected, notReached atomic.Int32 }
 
 // The fault of nearly every plan must be injected, because only a few writes of a run depend on the load of the machine.

@@ -91,8 +91,7 @@ func (p *proxy) arm(f *fault) {
 	clear(p.delivered)
 }
 
-// nextStep begins the next step of the scenario, in which nth starts at 1 again. Retries in one step thus do not change the numbers in the
-// next.
+// nextStep begins the next step of the scenario, in which nth starts at 1 again. Retries in one step do not affect the next.
 func (p *proxy) nextStep() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

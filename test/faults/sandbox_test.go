@@ -81,8 +81,7 @@ func (s *sandbox) await(what string, check func(objects) string) {
 	}
 }
 
-// awaitWrite waits until the history contains the version that the user has written. It compares types too, because objects of several
-// kinds have the same name.
+// awaitWrite waits until the history contains the user's write. It compares types, because objects of several kinds have the same name.
 func (s *sandbox) awaitWrite(object client.Object) {
 	s.Helper()
 	s.await("the write of the user", func(objects) string {

@@ -28,8 +28,7 @@ type scenarioRun struct {
 
 	mutex    sync.Mutex
 	operator *operator
-	// restarted receives the result of each restart of the operator. It has room for one result, so that a restart does not block if nobody
-	// waits for it.
+	// restarted receives the result of each restart of the operator. Its buffer takes the one result that nobody waits for.
 	restarted chan error
 }
 

@@ -67,8 +67,7 @@ type rollouts map[cachev1alpha1.WorkloadKind]*templates
 
 // templates records which templates of a workload the cluster has observed.
 type templates struct {
-	// uid is the UID of the workload. last is the hash of its latest template. changed means that the workload had a different template
-	// before.
+	// uid is the UID of the workload. last is the hash of its latest template. changed means that an earlier template was different.
 	uid     types.UID
 	last    string
 	changed bool

@@ -196,9 +196,8 @@ func (p *proxy) staleServed() bool {
 	return len(p.stale) == 0
 }
 
-// serveStale responds like a lagging API server, and reports whether it has responded. It refuses a watch that would begin with a list, so
-// that the operator sends a list request. To a list request with the resource version 0, it sends the snapshot. It delays a watch by
-// freezeDuration.
+// serveStale responds like a lagging API server, and reports whether it has responded. It refuses a watch that would begin with a list,
+// answers a list request for the resource version 0 from the snapshot, and delays other watches by freezeDuration.
 func (l *listener) serveStale(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) bool {
 	l.mutex.Lock()
 	stale, snapshot := l.stale.Has(info.Resource), l.snapshots[info.Resource]

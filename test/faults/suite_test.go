@@ -12,12 +12,11 @@
 // recorded (verify_test.go, oracles_test.go, status_invariants_test.go, move_invariants_test.go, front_oracles_test.go,
 // twins_scenarios_test.go).
 //
-// The API server runs without controllers and kubelets. cluster_test.go simulates the controllers of the workloads, the garbage collector
-// and the kubelet.
+// The API server runs alone. cluster_test.go simulates the controllers of the workloads, the garbage collector and the kubelet.
 //
 // The package also tests every field of the spec (fields_test.go, field_paths_test.go), contention with other clients and noisy neighbors
 // (contention_test.go), and endurance over many Memcacheds (endurance_test.go). patterns_test.go lists the known ways in which operators
-// fail. For each, it names a test, and a mutation of the code that makes the test fail.
+// fail, each with a test and with a mutation that makes the test fail.
 //
 // make test-faults runs everything in a short form, make test-endurance runs the endurance test for an hour, and make test-mutations checks
 // the mutations. FAULTS_LOG=1 shows the operator's log.

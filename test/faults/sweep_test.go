@@ -30,8 +30,7 @@ type outcome struct {
 	watched map[string]int
 }
 
-// reference runs a scenario twice without a fault, and returns the outcome with fewer writes. The two runs must not differ otherwise, since
-// other runs are compared with this outcome.
+// reference runs a scenario twice without a fault, and returns the outcome with fewer writes. States and changes must be equal.
 func reference(t *testing.T, s scenario) *outcome {
 	t.Helper()
 	first, second := s.run(t, nil, nil), s.run(t, nil, nil)

@@ -98,7 +98,7 @@ func untilClosed(t *testing.T, conn net.Conn) {
 	_ = conn.Close()
 }
 
-// settledMemory waits until memcached has handled everything that was sent, which is when its memory stays the same.
+// settledMemory waits until memcached has handled everything that was sent, so that its memory stays the same.
 func (n *node) settledMemory(t *testing.T) int64 {
 	t.Helper()
 	last, since := n.resident(t), time.Now()

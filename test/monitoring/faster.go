@@ -11,8 +11,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// duration matches a duration with what precedes it in rules and queries. It is the length or the step of a range, an offset, or the wait
-// of an alert.
+// duration matches a duration after its prefix: as a range, the step of a range, an offset, or the wait of an alert.
 var duration = regexp.MustCompile(`(\[|:|\boffset |\bfor: )(\d+(?:ms|[smhdwy]))\b`)
 
 // Faster divides every duration in the text of rules or dashboards by a factor, and changes nothing else. Tests that scrape more often by
