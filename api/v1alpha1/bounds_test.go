@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// boundedByTheMap are values whose length a rule of their map bounds.
+// boundedByTheMap matches values whose length a rule of their map bounds.
 var boundedByTheMap = regexp.MustCompile(`^spec\.resources\.(limits|requests)\.|^spec\.scheduling\.nodeSelector\.k$`)
 
-// What has no bound is as large as a request may be, and each watcher keeps it. Rules bound the keys of maps, and sums: that they
-// do is proven by test/largest.
+// A value without a bound can be as large as a request, and each watcher keeps it in memory. Rules bound the keys of maps, and sums of
+// lengths. test/largest checks these rules.
 func TestEveryTextAndListOfTheSpecIsBounded(t *testing.T) {
 	checked := 0
 	for _, place := range places("spec") {
@@ -37,7 +37,7 @@ func TestEveryTextAndListOfTheSpecIsBounded(t *testing.T) {
 	}
 }
 
-// Older API servers do not check the format int32: what they accept beyond it, Go could not decode. See decoding_test.go.
+// Older API servers do not check the format int32. Without bounds, they would accept numbers that Go cannot decode: see decoding_test.go.
 func TestEveryInt32IsBounded(t *testing.T) {
 	checked := 0
 	for _, place := range slices.Concat(places("spec"), places("status")) {
@@ -55,7 +55,7 @@ func TestEveryInt32IsBounded(t *testing.T) {
 	}
 }
 
-// many is a list of numbered things.
+// many returns a YAML list with this number of copies of a thing, in which %d is the index.
 func many(count int, thing string) string {
 	things := make([]string, count)
 	for i := range things {

@@ -16,7 +16,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The columns are all that many users ever see of a status.
+// Many users see no more of a status than these columns.
 var _ = Describe("kubectl get", func() {
 	var mc *cachev1alpha1.Memcached
 	BeforeEach(func(ctx SpecContext) {

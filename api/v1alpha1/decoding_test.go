@@ -48,12 +48,12 @@ var _ = Describe("A spec with any value at any place", Ordered, func() {
 	})
 
 	It("is accepted with one value at least, but for what a rule says never to set", func() {
-		excluded := "^spec.fillFrom" // by other fields that all of them have: fill_test.go has it
+		excluded := "^spec.fillFrom" // the defaults of other fields exclude it: see fill_test.go
 		Expect(neverAccepted(tries)).To(HaveEach(Or(MatchRegexp(notOffered.String()), MatchRegexp(excluded))))
 	})
 
 	It("is refused if unicode or nothing is in a field that has a meaning here", func() {
-		// Only the cluster can check these fields: the Degraded condition reports what it refuses.
+		// Only the cluster can check these fields. The condition Degraded reports what the cluster refuses.
 		free := regexp.MustCompile(`^spec\.scheduling\.(affinity|nodeSelector|tolerations|topologySpreadConstraints)\b|` +
 			`^spec\.networkPolicy\.(from|metricsFrom)\[0\]\.(pod|namespace)Selector\b|\.annotations\.k$`)
 		Expect(problems(tries, func(t *try) error {
@@ -105,10 +105,10 @@ var _ = Describe("A status with any value at any place", Ordered, func() {
 	})
 })
 
-// notOffered are the namespaces of a term.
+// notOffered matches the namespaces of a term, which must not be set.
 var notOffered = regexp.MustCompile(`\.namespaces\[`)
 
-// Values, in JSON, on which schemas and decoders like to disagree.
+// JSON values that schemas and decoders often treat differently.
 var (
 	edges = []string{
 		`null`, `{}`, `[]`, `[null]`, `{"k": null}`, `true`,
@@ -132,12 +132,12 @@ type try struct {
 	value string
 	// refusal is the error of the API server.
 	refusal error
-	// mc is what was accepted, and decodeErr why it cannot be read.
+	// mc is the accepted object. decodeErr is why it cannot be decoded.
 	mc        cachev1alpha1.Memcached
 	decodeErr error
 }
 
-// triesOf has the values above at each place, and those that the place itself suggests.
+// triesOf returns tries of the values above at each place. It adds the values in the place's enumeration, in its default and in the sample.
 func triesOf(root, sample string) []*try {
 	var tries []*try
 	for _, place := range places(root) {

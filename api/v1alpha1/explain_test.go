@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/test/crd"
 )
 
-// ruledBounds are what rules and types, rather than bounds of the schema, reject.
+// ruledBounds are the bounds that rules and types enforce, not the schema.
 var ruledBounds = map[string][]string{
 	"spec.config.memory":                      {"64Mi", "1Ti"},
 	"spec.config.maxItemSize":                 {"512Ki", "1Gi"},
@@ -89,7 +89,7 @@ func TestDescriptionsNameDefaultsAndBounds(t *testing.T) {
 	}
 }
 
-// defaultIs matches the sentence, or its part, that names a default.
+// defaultIs matches a sentence, or a part of a sentence, that names a default.
 func defaultIs(value string) *regexp.Regexp {
 	return regexp.MustCompile(`\b[Tt]he default(, [^.]*,)? is ` + regexp.QuoteMeta(value) + `[.,;:]`)
 }
@@ -107,7 +107,7 @@ func isLeaf(schema apiextensionsv1.JSONSchemaProps) bool {
 	return schema.Type != "object" && schema.Type != "array"
 }
 
-// isRequired reports whether an object that has no such field is rejected.
+// isRequired reports whether an object without the field is rejected.
 func isRequired(field crd.Place) bool {
 	dot := strings.LastIndex(field.Path, ".")
 	for _, parent := range places("spec") {
@@ -118,7 +118,7 @@ func isRequired(field crd.Place) bool {
 	return false
 }
 
-// bounds are those of a field, and of the elements of a list or map.
+// bounds returns the bounds of a field, and of the elements of a list or map.
 func bounds(schema apiextensionsv1.JSONSchemaProps) []string {
 	var found []string
 	for _, bound := range []*float64{schema.Minimum, schema.Maximum} {

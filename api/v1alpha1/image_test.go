@@ -50,7 +50,7 @@ var _ = DescribeTable("spec.image is refused if the kubelet could not parse it",
 	valid("10.0.0.1:5000/memcached:1"),
 	valid("[2001:db8::1]/memcached"),
 	valid("[2001:DB8::1]:5000/team/memcached:1.6.45"),
-	// The host memcached, port 1.
+	// Here memcached:1 is a host with a port.
 	valid("memcached:1/2"),
 	valid("memcached"+sha256),
 	valid("memcached:1.6.45"+sha256),
@@ -115,8 +115,8 @@ var _ = DescribeTable("spec.image is refused if the kubelet could not parse it",
 	Entry(nil, strings.Repeat("a", 248), tooLong, false),
 	Entry(nil, "registry.example.com/"+strings.Repeat("a", 256), tooLong, false),
 
-	// The parser's limit of 255 characters includes the library/ that it adds to the short names of Docker Hub. The rule's
-	// limit, without those 8, is the same for every registry.
+	// The parser's limit of 255 characters includes the library/ that it adds to the short names of Docker Hub. The rule's limit is 8
+	// characters lower, and the same for every registry.
 	Entry(nil, "registry.example.com/"+strings.Repeat("a", 248), tooLong, true),
 	// Registries serve sha256, and some sha512.
 	Entry(nil, "memcached@sha384:"+strings.Repeat("a1", 48), noReference, true),

@@ -7,8 +7,8 @@ package v1alpha1
 const (
 	// ConditionReady is the summary: every node runs what the spec asks for and is ready, and nothing is Degraded.
 	ConditionReady = "Ready"
-	// ConditionAvailable is True while clients find enough ready nodes through a Service: at least one, and no fewer than
-	// maxUnavailable below the size in the workload. Nodes that a larger size adds do not count as missing.
+	// ConditionAvailable is True while clients find enough ready nodes through a Service. At least one node must be ready, and at most
+	// maxUnavailable nodes may be missing. Nodes that a larger size adds do not count as missing.
 	ConditionAvailable = "Available"
 	// ConditionProgressing is True while a change is being carried out.
 	ConditionProgressing = "Progressing"
@@ -19,9 +19,9 @@ const (
 // Condition types for kstatus (sigs.k8s.io/cli-utils/pkg/kstatus). They exist only while they are True, and have the reason of
 // Ready. A Memcached that is not Ready has one of them, unless spec.paused keeps it from being Ready.
 const (
-	// ConditionReconciling is True while the Memcached is not Ready and nobody has to act.
+	// ConditionReconciling is True while the Memcached is not Ready, but not Stalled either.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled is True while the Memcached is Degraded or its change is Stuck, so that somebody may have to act.
+	// ConditionStalled is True while no change proceeds because the Memcached is Degraded or its change is Stuck. Somebody may have to act.
 	ConditionStalled = "Stalled"
 )
 
@@ -32,7 +32,7 @@ const (
 	ConditionNeedsAttention = "NeedsAttention"
 )
 
-// Reasons of NeedsAttention. InvalidCertificate and InvalidCredentials are reasons too: the content of a Secret is not used.
+// Reasons of NeedsAttention, as are InvalidCertificate and InvalidCredentials if serving nodes do not use the content of a Secret.
 const (
 	// ReasonReloadFailed means that memcached may not have read the current content of the Secrets.
 	ReasonReloadFailed = "ReloadFailed"
@@ -42,7 +42,7 @@ const (
 	ReasonCertificateExpiring = "CertificateExpiring"
 	// ReasonCertificateNames means that the certificate does not cover the names by which clients reach the nodes.
 	ReasonCertificateNames = "CertificateNames"
-	// ReasonRestartRequired means that a CA or user that was removed from a Secret works until memcached restarts.
+	// ReasonRestartRequired means that a CA or user that was removed from a Secret still works until memcached restarts.
 	ReasonRestartRequired = "RestartRequired"
 )
 
@@ -50,7 +50,7 @@ const (
 const (
 	// ReasonAllNodesReady means that every node is ready and up to date.
 	ReasonAllNodesReady = "AllNodesReady"
-	// ReasonWaitingForOperator means that no operator has handled the Memcached yet. The API server sets it as a default.
+	// ReasonWaitingForOperator means that no operator has handled the Memcached yet. The API server sets this reason by default.
 	ReasonWaitingForOperator = "WaitingForOperator"
 )
 
@@ -58,7 +58,7 @@ const (
 const (
 	// ReasonMinimumNodesReady means that enough nodes are ready to serve.
 	ReasonMinimumNodesReady = "MinimumNodesReady"
-	// ReasonNodesUnavailable means that too few nodes are ready. As the reason of Ready, it means that at least one is missing.
+	// ReasonNodesUnavailable means that too few nodes are ready. As the reason of Ready, it means that at least one node is missing.
 	ReasonNodesUnavailable = "NodesUnavailable"
 	// ReasonServiceMissing means that clients have no Service to find the nodes. Degraded has the cause.
 	ReasonServiceMissing = "ServiceMissing"
@@ -69,7 +69,7 @@ const (
 	// ReasonCreating means that the nodes start for the first time. As the reason of Available, it means that the cluster has not
 	// reported their state yet.
 	ReasonCreating = "Creating"
-	// ReasonRollingOut means that nodes are being replaced, or that memcached restarts in its pods.
+	// ReasonRollingOut means that nodes are being replaced, or that memcached restarts in the existing pods.
 	ReasonRollingOut = "RollingOut"
 	// ReasonUpdatingInPlace means that images or resources change in running pods.
 	ReasonUpdatingInPlace = "UpdatingInPlace"
@@ -106,9 +106,9 @@ const (
 	ReasonAdmissionDenied = "AdmissionDenied"
 	// ReasonImagePullFailed means that the image cannot be pulled.
 	ReasonImagePullFailed = "ImagePullFailed"
-	// ReasonUnschedulable means that no cluster node has room for a pod or matches it.
+	// ReasonUnschedulable means that no cluster node both matches a pod and has room for it.
 	ReasonUnschedulable = "Unschedulable"
-	// ReasonNodesCrashing means that memcached does not start or exits again and again.
+	// ReasonNodesCrashing means that memcached exits again and again, or does not start.
 	ReasonNodesCrashing = "NodesCrashing"
 	// ReasonNodesUnresponsive means that memcached runs but does not answer its agent.
 	ReasonNodesUnresponsive = "NodesUnresponsive"
@@ -119,13 +119,13 @@ const (
 	// ReasonInPlaceForbidden means that spec.updateStrategy.podUpdatePolicy asks for changes in place, but the operator lacks the
 	// permission.
 	ReasonInPlaceForbidden = "InPlaceForbidden"
-	// ReasonInPlaceRefused means that the cluster node cannot give a pod other resources in place. The pod keeps its old ones.
+	// ReasonInPlaceRefused means that the cluster node cannot give a pod other resources in place. The pod keeps its old resources.
 	ReasonInPlaceRefused = "InPlaceRefused"
-	// ReasonConfigurationRefused means that memcached does not start with the configuration. A node keeps its old one.
+	// ReasonConfigurationRefused means that memcached does not start with the configuration. The node keeps its former configuration.
 	ReasonConfigurationRefused = "ConfigurationRefused"
 	// ReasonTwinUnusable means that the Memcached of spec.fillFrom cannot fill nodes.
 	ReasonTwinUnusable = "TwinUnusable"
-	// ReasonNodesUnfilled means that a node serves without the items of its twin. It tries again.
+	// ReasonNodesUnfilled means that a node serves without the items of its twin. The node tries again to get them.
 	ReasonNodesUnfilled = "NodesUnfilled"
 	// ReasonFieldContested means that somebody else keeps changing a field that the operator sets.
 	ReasonFieldContested = "FieldContested"
@@ -136,6 +136,6 @@ const (
 	ReasonNodesFailed = "NodesFailed"
 	// ReasonNodesOrphaned means that clients still use nodes without a workload. The message says how to remove them.
 	ReasonNodesOrphaned = "NodesOrphaned"
-	// ReasonApplyFailed means that the API server refuses to read or write an object for another reason.
+	// ReasonApplyFailed means that the API server refuses to read or write an object for a reason other than those above.
 	ReasonApplyFailed = "ApplyFailed"
 )

@@ -8,9 +8,9 @@ package v1alpha1
 const (
 	// ReasonAllProxiesReady means that every proxy is ready, up to date, and routes to all nodes of the pool.
 	ReasonAllProxiesReady = "AllProxiesReady"
-	// ReasonProxiesReady means that a proxy is ready to serve.
+	// ReasonProxiesReady means that at least one proxy is ready to serve.
 	ReasonProxiesReady = "ProxiesReady"
-	// ReasonProxiesUnavailable means that no proxy is ready. As the reason of Ready, it means that at least one is missing.
+	// ReasonProxiesUnavailable means that no proxy is ready. As the reason of Ready, it means that at least one proxy is missing.
 	ReasonProxiesUnavailable = "ProxiesUnavailable"
 	// ReasonRoutesAnnounced means that all proxies will change to another number of nodes at the time in the message.
 	ReasonRoutesAnnounced = "RoutesAnnounced"

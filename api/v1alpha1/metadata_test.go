@@ -45,7 +45,7 @@ var _ = DescribeTable("Labels and annotations that cannot be set are refused wit
 	Entry(nil, `labels: {team: 1}`, `labels.team in body must be of type string: "integer"`),
 )
 
-// The keys end up on objects of Kubernetes, which checks them with IsQualifiedName; those of annotations in lower case.
+// The API server checks these keys with IsQualifiedName, those of annotations after converting them to lower case.
 var _ = DescribeTable("A key of labels or annotations is refused if and only if Kubernetes refuses it",
 	func(ctx SpecContext, key string) {
 		for _, field := range []string{"podMetadata.labels", "podMetadata.annotations", "service.labels", "service.annotations"} {
@@ -96,7 +96,7 @@ var _ = DescribeTable("A name that a Service cannot have is refused with the fie
 	Entry(nil, "🚀"),
 )
 
-// The label controller-revision-hash of its pods holds the name, "-" and ten more characters.
+// The label controller-revision-hash of the pods of a StatefulSet holds its name, "-" and ten more characters.
 var _ = DescribeTable("A name that is too long for the label of a StatefulSet's pods is refused",
 	func(ctx SpecContext, length int, workload string, accepted bool) {
 		_, err := dryRun(ctx, manifest(strings.Repeat("a", length), "", fmt.Sprintf(`{"size": 1, "workload": %q}`, workload)))

@@ -22,10 +22,10 @@ func crdSchema() apiextensionsv1.JSONSchemaProps {
 	return *definition.Spec.Versions[0].Schema.OpenAPIV3Schema
 }
 
-// places are all those below spec or status.
+// places returns spec or status, and all places below.
 func places(root string) []crd.Place { return crd.Places(root, crdSchema().Properties[root]) }
 
-// valueAt is the JSON of what a spec, given as YAML, has at the path of a place. Of a list it is the first element.
+// valueAt returns the JSON of the value at a path in a spec, which is given as YAML. In a list, it takes the first element.
 func valueAt(spec, path string) string {
 	var value any
 	utilruntime.Must(yaml.Unmarshal([]byte(spec), &value))

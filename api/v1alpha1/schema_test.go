@@ -24,10 +24,10 @@ import (
 // kubernetesTypes matches fields with types of Kubernetes, whose descriptions are not ours.
 var kubernetesTypes = regexp.MustCompile(`^status\.conditions\[`)
 
-// kubernetesShapes are those whose types are ours and have the fields of Kubernetes' types.
+// kubernetesShapes matches fields with types of ours that have the same fields as types of Kubernetes.
 var kubernetesShapes = regexp.MustCompile(`^spec\.(scheduling\.(affinity|tolerations|topologySpreadConstraints)|networkPolicy\.(from|metricsFrom))[.[]`)
 
-// ownFields are the places that have a name of ours.
+// ownFields returns the places that have a name of ours, which elements of lists and maps lack.
 func ownFields() []crd.Place {
 	fields := slices.Concat(places("spec"), places("status"))
 	return slices.DeleteFunc(fields, func(p crd.Place) bool {
@@ -38,7 +38,7 @@ func ownFields() []crd.Place {
 
 var resourceName = regexp.MustCompile(`^spec\.resources\.(limits|requests)\.`)
 
-// What kubectl explain says is the documentation.
+// kubectl explain shows the descriptions to users.
 func TestEveryFieldIsDocumented(t *testing.T) {
 	sentence := regexp.MustCompile(`(?s)^[a-zA-Z]+:? \w.{8,}\.$`)
 	fields := ownFields()
@@ -60,7 +60,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 	}
 }
 
-// A rule without a message shows its CEL expression to the user, and one with the message of another field misleads.
+// A rule without a message shows its CEL expression to the user. A rule with the message of another field misleads.
 func TestEveryRuleNamesItsField(t *testing.T) {
 	shared := regexp.MustCompile(`^spec\.(podMetadata|service|scheduling\.(affinity|topologySpreadConstraints)|networkPolicy\.(from|metricsFrom))\b`)
 	check := func(path string, rules apiextensionsv1.ValidationRules) {
@@ -83,7 +83,7 @@ func TestEveryRuleNamesItsField(t *testing.T) {
 	}
 }
 
-// A marker is one line of source: what is longer, or is needed twice, is a template.
+// A marker is one line of source. Text that is too long for it, or is needed twice, must be a template.
 func TestMarkersAreShortAndSayThingsOnce(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) < 10 {
@@ -124,9 +124,9 @@ func TestNoTemplateIsLeft(t *testing.T) {
 func TestEveryFieldHasAnExample(t *testing.T) {
 	sample := everyField()
 	for _, field := range ownFields() {
-		excluded := field.Path == "spec.podDisruptionBudget.minAvailable" || // or maxUnavailable
-			field.Path == "spec.updateStrategy.maxSurge" || // of a Deployment only
-			strings.HasPrefix(field.Path, "spec.fillFrom") || // without users
+		excluded := field.Path == "spec.podDisruptionBudget.minAvailable" || // the sample has maxUnavailable instead
+			field.Path == "spec.updateStrategy.maxSurge" || // the sample has a StatefulSet
+			strings.HasPrefix(field.Path, "spec.fillFrom") || // the sample has auth
 			kubernetesShapes.MatchString(field.Path)
 		if excluded || !strings.HasPrefix(field.Path, "spec.") {
 			continue

@@ -25,11 +25,11 @@ import (
 var (
 	// restConfig reaches the API server of the suite.
 	restConfig *rest.Config
-	// minor is its version.
+	// minor is the minor version of this API server.
 	minor testenv.Minor
-	// k8s is a client as users have it.
+	// k8s is a client like that of a user.
 	k8s client.Client
-	// raw sends JSON as it is written, and returns what the API server answers.
+	// raw sends JSON unchanged, and returns the unchanged answer of the API server.
 	raw rest.Interface
 )
 
@@ -76,7 +76,7 @@ func dryRunSpec(ctx context.Context, spec string) ([]byte, error) {
 	return dryRun(ctx, manifest("memcached-sample", "", string(text)))
 }
 
-// send is a dry run with the field validation of kubectl.
+// send sends a dry run with the field validation of kubectl.
 func send(ctx context.Context, request *rest.Request, memcached []byte) ([]byte, error) {
 	result := request.Namespace(metav1.NamespaceDefault).Resource("memcacheds").
 		Param("dryRun", metav1.DryRunAll).Param("fieldValidation", metav1.FieldValidationStrict).
@@ -95,7 +95,7 @@ func manifest(name, resourceVersion, spec string) []byte {
 		`", "resourceVersion": "` + resourceVersion + `"}, "spec": ` + spec + `}`)
 }
 
-// create stores a Memcached until the end of the spec that calls it.
+// create stores a Memcached until the end of the Ginkgo spec that calls it.
 func create(ctx context.Context, name string, spec cachev1alpha1.MemcachedSpec) *cachev1alpha1.Memcached {
 	mc := &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},

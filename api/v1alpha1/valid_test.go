@@ -68,7 +68,7 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, config: {idleTimeout: 719h59m60s}}`),
 		Entry(nil, `{size: 1, config: {idleTimeout: 720h}}`),
 		Entry(nil, `{size: 1, config: {verbosity: 1}}`),
-		// 64Mi and 1024 connections need 164.7Mi, 1Gi and 1 connection 1187.7Mi.
+		// 64Mi and 1024 connections need 164.7Mi. 1Gi and 1 connection need 1187.7Mi.
 		Entry(nil, `{size: 1, resources: {limits: {memory: 165Mi}}}`),
 		Entry(nil, `{size: 1, resources: {requests: {memory: 165Mi}}}`),
 		Entry(nil, `{size: 1, config: {memory: 1Gi, maxConnections: 1}, resources: {limits: {memory: 1188Mi}}}`),
@@ -77,10 +77,10 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, auth: {secretName: a}, resources: {limits: {memory: 165Mi}}}`),
 		Entry(nil, `{size: 1, tls: {secretName: a.b-c, clientAuth: None, minVersion: "1.2", plaintext: Disabled}, auth: {secretName: a}}`),
 		Entry(nil, `{size: 1, tls: null, auth: null}`),
-		// Threads take 7.09Mi each, of which a CPU limit may mean one only.
+		// Each thread takes 7.09Mi. A CPU limit of 1 means one thread.
 		Entry(nil, `{size: 1, config: {threads: 1}, resources: {limits: {memory: 144Mi}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {memory: 144Mi, cpu: 1}}}`),
-		// A request below the model is what the user wants, as long as the limit is not.
+		// Only the limit must reach what memcached needs. The request may be lower.
 		Entry(nil, `{size: 1, resources: {limits: {memory: 1Gi}, requests: {memory: 0}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 1000m, memory: 1024Mi}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {cpu: 0}, requests: {ephemeral-storage: 1Gi}}}`),
@@ -211,7 +211,7 @@ func specOf(stored []byte, err error) string {
 	return string(memcached.Spec)
 }
 
-// everyField is a spec in which each field of the schema that is ours has a value that is not its default.
+// everyField returns a spec that sets the fields of ours that can be set together, each to a value that is not its default.
 func everyField() string {
 	text, err := os.ReadFile("testdata/every_field.yaml")
 	utilruntime.Must(err)

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package await waits for a condition in a cluster. A watch tells it when to check again, and the check itself reads the cluster.
-// So it neither polls nor depends on the order of events.
+// Package await waits for a condition in a cluster. Changes that a watch delivers trigger the next check, and the check itself reads the
+// cluster. So the package neither polls nor depends on the order of events.
 package await
 
 import (
@@ -16,8 +16,8 @@ import (
 // watchRetry is the pause before a failed or ended watch is restarted.
 const watchRetry = 200 * time.Millisecond
 
-// Check reads the cluster and describes what is still missing; nothing when the condition is true. An error counts as missing:
-// the next check may succeed.
+// Check reads the cluster and describes what is still missing, or returns nothing when the condition is true. An error counts as missing,
+// because the next check may succeed.
 type Check func(ctx context.Context) (missing string, err error)
 
 // Until returns nil as soon as the check finds nothing missing. It checks at once and after each change of the watched kinds; the

@@ -21,18 +21,18 @@ import (
 const (
 	// mostAgentMemory is in MiB.
 	mostAgentMemory = 15
-	// mostAgentCPU is the limit for an agent without scrapes, in CPUs.
+	// mostAgentCPU is the limit for an agent at rest, in CPUs.
 	mostAgentCPU  = 0.01
 	slowestScrape = 50 * time.Millisecond
 )
 
-// scrapeInterval is how often Prometheus asks an agent at rest, and longestRest how long it is observed.
+// scrapeInterval is the time between two scrapes of an agent at rest. longestRest limits how long an agent at rest is observed.
 const (
 	scrapeInterval = 15 * time.Second
 	longestRest    = time.Minute
 )
 
-// besideMemcached measures what agents need beside a full memcached with more and more clients.
+// besideMemcached measures agents beside a full memcached with 1, 100 and -clients connections.
 func (b *bench) besideMemcached(ctx context.Context) error {
 	o := b.options
 	pod, err := podOf(monitored, sizedFor(o.cache, o.clients))
@@ -60,12 +60,12 @@ func sizedFor(cache, clients int) func(*cachev1alpha1.Memcached) {
 	}
 }
 
-// agentSample is what a new agent needs for some scrapes, and then without scrapes.
+// agentSample is what a new agent needs for scrapes in quick succession, and then at rest.
 type agentSample struct {
-	// scraped is how long each scrape took, and failed how many had no statistics of memcached.
+	// scraped is how long each scrape took. failed is the number of scrapes without statistics of memcached.
 	scraped []time.Duration
 	failed  int
-	// scraping and resting are CPU times, the second one in the time rested.
+	// scraping is the CPU time for the scrapes. resting is the CPU time at rest. rested is how long the rest took.
 	scraping, resting, rested time.Duration
 	// peak is the largest memory in use, in MiB.
 	peak float64
@@ -85,7 +85,7 @@ func (b *bench) addAgent(clients int, s agentSample) {
 	b.report.holdCount(agents, "scrapes without statistics"+connections, "scrapes", s.failed, 0)
 }
 
-// sampleAgent starts an agent, scrapes it often, and then lets it rest.
+// sampleAgent starts an agent, scrapes it in quick succession, and then lets it rest.
 func (n *node) sampleAgent(ctx context.Context, scrapes int, rest time.Duration) agentSample {
 	a := must(n.startAgent(ctx))
 	var s agentSample
@@ -107,7 +107,7 @@ func (n *node) sampleAgent(ctx context.Context, scrapes int, rest time.Duration)
 	return s
 }
 
-// rest asks the agent what the kubelet and Prometheus ask, for some time.
+// rest sends the agent only the probes of the kubelet and the scrapes of Prometheus, for some time.
 func (a *agent) rest(ctx context.Context, duration time.Duration) {
 	var group errgroup.Group
 	ask := func(client *metricsClient, period time.Duration) {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sample is what an agent needed for 100 scrapes, some of them slow, and for half a minute without scrapes.
+// sample is what an agent needed for 100 scrapes, some of them slow, and for half a minute at rest.
 func sample(slow, failed int, resting time.Duration, peak float64) agentSample {
 	return agentSample{
 		scraped: slices.Concat(slices.Repeat([]time.Duration{51 * time.Millisecond}, slow),
@@ -21,7 +21,7 @@ func sample(slow, failed int, resting time.Duration, peak float64) agentSample {
 	}
 }
 
-// TestAgentLimits has samples at the limits and beyond them.
+// TestAgentLimits checks the verdicts on samples at the limits and beyond the limits.
 func TestAgentLimits(t *testing.T) {
 	for name, test := range map[string]struct {
 		sample agentSample
@@ -69,7 +69,7 @@ func TestNodeIsThatOfAPod(t *testing.T) {
 	}
 }
 
-// TestMissingProgramsAreNoticedFirst runs where there are none.
+// TestMissingProgramsAreNoticedFirst runs the benchmark in a directory without the programs.
 func TestMissingProgramsAreNoticedFirst(t *testing.T) {
 	for _, m := range []metric{agents, security, proxying} {
 		b := &bench{options: options{only: []metric{m}}}

@@ -25,7 +25,7 @@ type request struct {
 	user, verb string
 	// resource includes the subresource after a slash. It is empty for URLs such as those of the discovery API.
 	resource string
-	// object is the name of the object. The children of a Memcached have its name, its ConfigMaps with suffixes.
+	// object is the name of the object. A child of a Memcached has the name of the Memcached, and a ConfigMap also has a suffix.
 	object types.NamespacedName
 	// code is the HTTP status of the response.
 	code int
@@ -35,7 +35,7 @@ type request struct {
 	received, answered time.Time
 }
 
-// parseRequest parses a line of the audit log. It returns false for the end of a watch: watches are counted when they start.
+// parseRequest parses a line of the audit log. It returns false for the end of a watch, because watches are counted when they start.
 func parseRequest(line []byte) (request, bool, error) {
 	var event auditv1.Event
 	if err := json.Unmarshal(line, &event); err != nil {
@@ -73,8 +73,8 @@ const (
 	watch    column = "watch"
 	leases   column = "leases"
 	events   column = "events"
-	// others are discovery requests, the token and access reviews that reading metrics causes, and questions to nodes: in a cluster, the
-	// operator asks at their addresses.
+	// others are discovery requests, the token and access reviews that reading metrics causes, and requests to nodes through the API
+	// server. In a cluster, the operator sends the latter to the nodes directly.
 	others column = "others"
 )
 
@@ -96,7 +96,7 @@ func (r request) columnOf() column {
 	}
 }
 
-// isWrite reports whether the request tries to change the object of a Memcached, or its status.
+// isWrite reports whether the request tries to change a Memcached, its status or its children.
 func (r request) isWrite() bool { return r.columnOf() == accepted || r.columnOf() == rejected }
 
 func (r request) toStatus() bool { return r.resource == "memcacheds/status" }
@@ -131,8 +131,8 @@ func writesPerObject(requests []request) (children, statuses map[types.Namespace
 	return children, statuses
 }
 
-// progressWrites returns how many writes to each Memcached's status only reported progress: writes that the operator deferred
-// until progressStatusInterval after the previous one, and that another write followed.
+// progressWrites returns how many writes to each Memcached's status only reported progress. Such a write comes progressStatusInterval or
+// more after the previous one, and another status write follows.
 func progressWrites(requests []request) map[types.NamespacedName]int {
 	progress, last, due := map[types.NamespacedName]int{}, map[types.NamespacedName]time.Time{}, map[types.NamespacedName]bool{}
 	for _, r := range requests {
@@ -156,7 +156,7 @@ type auditLog struct {
 	requests []request
 }
 
-// mark is a position in the audit log: all responses so far precede it.
+// mark is a position in the audit log, after all responses so far.
 type mark int
 
 func (l *auditLog) mark() (mark, error) {
@@ -164,7 +164,7 @@ func (l *auditLog) mark() (mark, error) {
 	return mark(len(l.requests)), err
 }
 
-// since returns the requests that were answered after the mark: those of the users, or all if none is given.
+// since returns the requests of these users that were answered after the mark. Without users, it returns the requests of everybody.
 func (l *auditLog) since(m mark, users ...string) ([]request, error) {
 	if err := l.read(); err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (l *auditLog) since(m mark, users ...string) ([]request, error) {
 	return found, nil
 }
 
-// read continues where it stopped. It leaves an incomplete last line for the next call.
+// read continues where the last call stopped. It leaves an incomplete last line for the next call.
 func (l *auditLog) read() error {
 	file, err := os.Open(l.path)
 	if err != nil {

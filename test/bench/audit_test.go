@@ -50,7 +50,7 @@ func TestAuditLog(t *testing.T) {
 	}
 }
 
-// TestWritesPerObject counts the list of servers, which has a name of its own, as a child of its Memcached.
+// TestWritesPerObject checks that the list of servers counts as a child of its Memcached, although its name has a suffix.
 func TestWritesPerObject(t *testing.T) {
 	write := func(resource, name string) request {
 		return request{verb: "patch", resource: resource, code: http.StatusOK, object: types.NamespacedName{Name: name}}
@@ -62,7 +62,7 @@ func TestWritesPerObject(t *testing.T) {
 	}
 }
 
-// TestProgressWrites counts a write that comes five seconds after the previous one, unless it is the last.
+// TestProgressWrites checks that a write five seconds after the previous one counts, unless it is the last.
 func TestProgressWrites(t *testing.T) {
 	began := time.Now()
 	at := func(name string, after time.Duration) request {

@@ -56,7 +56,7 @@ func decide(mc *cachev1alpha1.Memcached, image string) (memcached.Plan, error) {
 
 type create func(ctx context.Context, c client.Client, object client.Object) error
 
-// post sends a plain create request. A later change would have to read the object first.
+// post creates an object with a plain create request.
 func post(ctx context.Context, c client.Client, object client.Object) error {
 	return c.Create(ctx, object)
 }

@@ -25,9 +25,9 @@ type bench struct {
 	out     io.Writer
 	began   time.Time
 	report  report
-	// burst holds the result of the current round.
+	// burst is the result of M5 in the current round.
 	burst burst
-	// plain is what Memcacheds with the smallest spec cost.
+	// plain are the costs of Memcacheds with the smallest spec.
 	plain costs
 }
 
@@ -40,7 +40,7 @@ func (b *bench) selected(wanted ...metric) bool {
 	return slices.ContainsFunc(wanted, func(m metric) bool { return slices.Contains(b.options.only, m) })
 }
 
-// run measures everything that is selected. Each round measures once everything that is compared.
+// run measures everything that is selected: first what is measured in each round, then what is measured once.
 func (b *bench) run(ctx context.Context) error {
 	if b.options.updated != "" && revision() == "" {
 		return fmt.Errorf("%s does not contain the commit that it was built from, and -update publishes it: "+
@@ -60,7 +60,7 @@ func (b *bench) run(ctx context.Context) error {
 	return b.once(ctx)
 }
 
-// once measures everything that is not compared between rounds.
+// once measures everything that is measured only once per run.
 func (b *bench) once(ctx context.Context) error {
 	o := b.options
 	for _, part := range []struct {
@@ -91,7 +91,7 @@ func (b *bench) once(ctx context.Context) error {
 	return b.onNodes(ctx)
 }
 
-// onNodes measures what takes no cluster.
+// onNodes measures what needs no cluster.
 func (b *bench) onNodes(ctx context.Context) error {
 	for _, part := range []struct {
 		metric  metric

@@ -11,19 +11,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// bareRatio limits the operator's time until everything is ready. It is relative to the time of the same children when they are
-// created without an operator, at the same times.
+// bareRatio limits the time until all Memcacheds are Ready, as a multiple of the time until their bare children are available. Bare
+// children are created without an operator, at the times at which the operator created the children.
 const bareRatio = 1.15
 
 // burst is one round of M5: how long n Memcacheds that are created together take to become Ready, and how long their children take
 // without an operator.
 type burst struct {
 	operator, atOnce, replayed time.Duration
-	// creations are what the operator created.
+	// creations are the children that the operator created.
 	creations []creation
 }
 
-// endToEnd measures bursts of n Memcacheds. Other metrics of the same Memcacheds may be selected without it.
+// endToEnd measures M5 with n Memcacheds. It measures M1, M2 and M8 with the same Memcacheds, even if M5 is not selected.
 func (b *bench) endToEnd(ctx context.Context, n int) error {
 	if b.selected(endToEnd) {
 		b.logf("M5 with %d bare sets of children", n)
@@ -65,7 +65,7 @@ func (b *bench) addEndToEnd(n int) {
 	b.report.add(endToEnd, name+", ratio to those created at once (aim 1.4)", "times", ours/atOnce)
 }
 
-// addMedians reports when half of n Memcacheds that were created at once were Ready, and half of their Deployments available.
+// addMedians reports when half of n Memcacheds that were created at once were Ready, and when half of their Deployments were available.
 func (b *bench) addMedians(n int, began time.Time, ready, available *counter) {
 	name := fmt.Sprintf("%d resources until half of them are ", n)
 	half := func(c *counter) float64 { return percentile(elapsed(began, c.firstMatches()), 50).Seconds() }

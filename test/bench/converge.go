@@ -11,17 +11,16 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// quietPeriod is how long the operator must write nothing before it counts as idle. It reacts half a second after an event, and 30
-// s after a create if the object is not in its cache.
+// quietPeriod is how long the operator must write nothing before it counts as idle. It usually reacts within half a second of an event.
 const quietPeriod = 3 * time.Second
 
-// Limits of the writes until a Memcached is Ready: one for each child, and these for its status.
+// Limits of the status writes until a Memcached is Ready. In addition, each child may be written once.
 const (
 	meanStatuses = 2.2
 	mostStatuses = 4
 )
 
-// converge measures how n Memcacheds become Ready, in writes and in seconds.
+// converge measures the writes and the time until n Memcacheds are Ready.
 func (b *bench) converge(ctx context.Context, t *testbed, n int) *replica {
 	o, ready := t.startOperatorFor(ctx, n)
 	defer ready.stop()
@@ -44,7 +43,7 @@ func (b *bench) converge(ctx context.Context, t *testbed, n int) *replica {
 	return o
 }
 
-// holdWrites holds the writes to n resources with k children each.
+// holdWrites compares the writes to n resources, each of which has k children, with their limits.
 func (b *bench) holdWrites(requests []request, n, k int, resource string) {
 	children, statuses := writesPerObject(requests)
 	progress := progressWrites(requests)

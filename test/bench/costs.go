@@ -12,18 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// stage is what happens to Memcacheds, with and without monitoring.
+// stage is a part of the benchmark whose cost is compared with and without monitoring.
 type stage struct {
 	metric metric
 	name   string
 }
 
-// The other stages are operations.
+// All other stages are operations.
 var created, restarted = stage{converge, "creation to Ready"}, stage{restart, "restart"}
 
 type costs map[stage]cost
 
-// cost is the number of requests of each sort. It holds only sorts whose number is the same in every run.
+// cost is the number of requests per Memcached, by sort. It has only sorts whose number is the same in every run.
 type cost map[string]float64
 
 // costOf returns the requests for each of n Memcacheds. It leaves out status writes that report progress every five seconds, since
@@ -64,7 +64,7 @@ func total(numbers map[types.NamespacedName]int) int {
 	return sum
 }
 
-// beyond returns how many requests more this is than another cost. Fewer of one sort do not make up for more of another.
+// beyond returns by how many requests this cost exceeds another. Fewer requests of one sort do not make up for more of another.
 func (c cost) beyond(other cost) float64 {
 	more := 0.0
 	for sort, requests := range c {
@@ -73,7 +73,7 @@ func (c cost) beyond(other cost) float64 {
 	return more
 }
 
-// holdNoMore compares the costs of Memcacheds with monitoring and without, where both were measured.
+// holdNoMore requires that Memcacheds with monitoring cost no more requests than those without, in each stage that was measured for both.
 func (b *bench) holdNoMore(with costs) {
 	inOrder := slices.SortedFunc(maps.Keys(with), func(a, b stage) int {
 		return cmp.Or(cmp.Compare(a.metric, b.metric), cmp.Compare(a.name, b.name))

@@ -24,8 +24,7 @@ func requestsOf(n int, each ...request) []request {
 	return requests
 }
 
-// TestMonitoringCostsNoMore compares two kinds of operators. The first did something for each of 10 Memcacheds. The second made two
-// writes for each of 40 Memcacheds, listed a Kind and watched one.
+// TestMonitoringCostsNoMore compares the requests for 10 Memcacheds with those for 40 others: two writes for each, one list and one watch.
 func TestMonitoringCostsNoMore(t *testing.T) {
 	child, status := request{verb: "patch", resource: "deployments"}, request{verb: "patch", resource: "memcacheds/status"}
 	event, lease := request{verb: "create", resource: "events"}, request{verb: "update", resource: "leases"}

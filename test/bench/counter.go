@@ -56,8 +56,8 @@ func (t *testbed) countObjects(ctx context.Context, kind client.ObjectList, matc
 	return c
 }
 
-// listAndWatch calls handle for each existing object of a kind and for each change, until the context ends. When the API
-// server ends the watch, as it does if the client is too slow, another watch continues.
+// listAndWatch calls handle for each existing object of a kind and for each change, until the context ends. When the API server ends the
+// watch because the client is too slow, another watch continues.
 func listAndWatch(
 	ctx context.Context, k8s client.WithWatch, kind client.ObjectList,
 	handle func(watchapi.EventType, client.Object), fail func(error),
@@ -126,7 +126,7 @@ func (c *counter) notify() {
 	c.updated = make(chan struct{})
 }
 
-// waitFor waits until n objects match and returns when the last change made it so.
+// waitFor waits until n objects match, and returns the time at which their number last changed.
 func (c *counter) waitFor(ctx context.Context, n int) time.Time {
 	for {
 		c.mutex.Lock()
@@ -144,7 +144,7 @@ func (c *counter) waitFor(ctx context.Context, n int) time.Time {
 	}
 }
 
-// firstMatches returns when each object matched for the first time.
+// firstMatches returns the time at which each object matched for the first time.
 func (c *counter) firstMatches() map[types.NamespacedName]time.Time {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -164,7 +164,7 @@ type version struct {
 	resourceVersion string
 }
 
-// trackVersions watches the kinds that the operator writes. The caller stops it.
+// trackVersions watches the kinds that the operator writes. The caller must stop the result.
 func (t *testbed) trackVersions(ctx context.Context) *versions {
 	v := &versions{seen: map[version]bool{}}
 	ctx, v.stop = context.WithCancel(ctx)

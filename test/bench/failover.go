@@ -19,8 +19,8 @@ const (
 // editInterval is the time between two changes by a user who waits for the new leader.
 const editInterval = 50 * time.Millisecond
 
-// failOver ends the leader in two ways while a user changes Memcacheds. It measures the time until a standby with warm caches
-// writes. No other operator runs, and the Memcacheds from first to n are Ready.
+// failOver ends the leader in two ways while a user changes Memcacheds. It measures the time until a standby with warm caches writes. At
+// first, only the leader runs, and the Memcacheds from first to n are Ready.
 func (b *bench) failOver(ctx context.Context, t *testbed, leader *replica, first, n int) {
 	for _, end := range []struct {
 		name   string

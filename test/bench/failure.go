@@ -5,8 +5,7 @@ package main
 
 import "fmt"
 
-// stepError is the panic of a measurement in which a step has failed. Measurements have too many steps to return each error. onTestbed
-// recovers and returns it.
+// stepError is the panic of a measurement in which a step has failed. Measurements have too many steps to return each error.
 type stepError struct{ error }
 
 // check ends the measurement if there is an error.
@@ -22,7 +21,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// attempt returns the error that ends a measurement, or a part of it.
+// attempt runs a measurement or a part of it, and returns the error with which check has ended it.
 func attempt(measure func()) (err error) {
 	defer func() {
 		switch reason := recover().(type) {
@@ -37,7 +36,7 @@ func attempt(measure func()) (err error) {
 	return nil
 }
 
-// during names a part of a measurement in its error.
+// during runs a part of a measurement, and adds the name of the part to its error.
 func during(part string, measure func()) {
 	if err := attempt(measure); err != nil {
 		check(fmt.Errorf("%s: %w", part, err))

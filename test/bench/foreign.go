@@ -22,8 +22,7 @@ const (
 	starts = 5
 )
 
-// foreign measures how much the memory of the operator grows with n pods and n Deployments of others. Without controllers they
-// stay as they are created.
+// foreign measures how much the memory of the operator grows with n pods and n Deployments of others. No controllers change these objects.
 func (b *bench) foreign(ctx context.Context, t *testbed, n int) {
 	without := t.residentAfterStart(ctx)
 	check(t.k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: foreignNamespace}}))

@@ -49,7 +49,7 @@ func (h histogram) mean() float64 {
 	return h.sum / float64(h.count)
 }
 
-// percentile returns the smallest bound that at least p percent do not exceed; zero for an empty histogram.
+// percentile returns the smallest bound that at least p percent of the durations do not exceed, or zero for an empty histogram.
 func (h histogram) percentile(p float64) float64 {
 	for _, bound := range slices.Sorted(maps.Keys(h.atMost)) {
 		if h.count > 0 && float64(h.atMost[bound]) >= p/100*float64(h.count) {

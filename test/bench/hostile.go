@@ -45,8 +45,8 @@ func (b *bench) createHostile(ctx context.Context, t *testbed, o *replica, n int
 	b.addHostile(t.waitUntilQuiet(ctx, since, o.user), name)
 }
 
-// addHostile reports that no write may be rejected. The number of status writes depends on the duration: the pods of such a
-// Memcached may stay pending forever, and its status reports for how long.
+// addHostile reports the requests of a phase in which no write may be rejected. Status writes have no limit, because their number depends
+// on the duration: the pods of such a Memcached may stay pending forever, and its status reports for how long.
 func (b *bench) addHostile(requests []request, name string) {
 	c := count(requests)
 	b.logf("%s: %d writes", name, c[accepted])

@@ -5,7 +5,7 @@ package main
 
 import "testing"
 
-// TestMemoryLimit compares the limit in the manifest with what the operator is known to need.
+// TestMemoryLimit checks that the memory limit in the manifest exceeds mostResident.
 func TestMemoryLimit(t *testing.T) {
 	t.Chdir("../..")
 	limit, err := memoryLimit()

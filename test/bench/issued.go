@@ -21,7 +21,7 @@ import (
 // loopbackHost is the host to which clients connect.
 const loopbackHost = "127.0.0.1"
 
-// userName is the only user.
+// userName is the name of the only user.
 const userName = "bench"
 
 // issued are credentials of a node and of its clients.
@@ -32,7 +32,7 @@ type issued struct {
 }
 
 func issue() (issued, error) {
-	// Its name is not that of the user: a certificate with the name of its issuer would be self-signed.
+	// The authority has another name than the user: if subject and issuer are equal, a certificate looks self-signed.
 	authority, err := credentials.NewAuthority("authority of the benchmark")
 	if err != nil {
 		return issued{}, err
@@ -49,20 +49,20 @@ func (i issued) certificate() map[string][]byte {
 	}
 }
 
-// files are what the agent would give to memcached.
+// files are the files that the agent would write for memcached.
 func (i issued) files() map[string][]byte {
 	files := i.certificate()
 	files["users"] = fmt.Appendf(nil, "%s:%s\n", userName, i.password)
 	return files
 }
 
-// nodeClient connects to a node. Without a configuration it does not use TLS, and without a login it does not log in.
+// nodeClient connects to a node. If config is nil, it does not use TLS. If login is empty, it does not log in.
 type nodeClient struct {
 	config *tls.Config
 	login  string
 }
 
-// clientOf returns a client with what the spec demands of it.
+// clientOf returns a client that has the certificate and the login that the spec demands.
 func (i issued) clientOf(mc *cachev1alpha1.Memcached) (nodeClient, error) {
 	var c nodeClient
 	if mc.Spec.Auth != nil {
@@ -85,7 +85,7 @@ func (i issued) clientOf(mc *cachev1alpha1.Memcached) (nodeClient, error) {
 	return c, nil
 }
 
-// connect opens a connection and uses it once: with TLS 1.3, a client learns only then that its certificate is refused.
+// connect opens a connection and uses it once, because with TLS 1.3 a client learns only then that its certificate is refused.
 func (c nodeClient) connect(ctx context.Context, address string) (*traffic.Conn, error) {
 	var dial traffic.DialFunc
 	if c.config != nil {

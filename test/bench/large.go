@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// mostResident limits the memory of the operator with as many Memcacheds as the benchmark creates, in MiB.
+// mostResident limits the memory of the operator after a restart with -large Memcacheds, in MiB.
 const mostResident = 480
 
-// restarts are how many restarts the reactions are measured in: they vary, and the median counts.
+// restarts is the number of restarts in which reactions are measured. The result is the median, because reactions vary.
 const restarts = 3
 
 // large measures what depends on the number of existing Memcacheds: the requests of a restart and of a resync, how fast the
@@ -69,8 +69,8 @@ func (b *bench) restartLarge(ctx context.Context, t *testbed, n int) *replica {
 	return o
 }
 
-// restartOperator starts the operator with n existing Memcacheds. It returns what the operator requested until it had
-// reconciled all of them and had then been idle for some time.
+// restartOperator starts the operator with n existing Memcacheds. It returns the operator's requests until all of them were reconciled and
+// the operator was then idle for some time.
 func (t *testbed) restartOperator(ctx context.Context, n int, idle time.Duration) (*replica, []request) {
 	since := must(t.log.mark())
 	o := t.startOperator(ctx)
@@ -79,7 +79,7 @@ func (t *testbed) restartOperator(ctx context.Context, n int, idle time.Duration
 	return o, t.waitUntilQuiet(ctx, since, o.user)
 }
 
-// holdNothing reports that no write and no GET is allowed.
+// holdNothing reports the requests of a phase in which no write and no GET is allowed.
 func (b *bench) holdNothing(requests []request, name string) {
 	c := count(requests)
 	b.report.Phases = append(b.report.Phases, phase{Metric: restart, Name: name, Counts: c})

@@ -21,7 +21,7 @@ import (
 const (
 	// size is the number of nodes of each Memcached.
 	size = 3
-	// perNamespace is the number of Memcacheds in a namespace: the controllers of Kubernetes are slow with thousands in one.
+	// perNamespace is the number of Memcacheds in a namespace. With thousands in one namespace, the controllers of Kubernetes are slow.
 	perNamespace = 50
 	// writers is how many requests the benchmark itself sends at the same time when it creates many objects.
 	writers = 16
@@ -29,7 +29,7 @@ const (
 
 func namespaceOf(i int) string { return fmt.Sprintf("caches-%03d", i/perNamespace) }
 
-// memcachedNumber returns the i-th Memcached, with the smallest possible spec and changes to it.
+// memcachedNumber returns the i-th Memcached. It has the smallest possible spec, with these changes.
 func memcachedNumber(i int, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	mc := &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(i), Name: fmt.Sprintf("cache-%05d", i)},
@@ -41,7 +41,7 @@ func memcachedNumber(i int, changes ...func(*cachev1alpha1.Memcached)) *cachev1a
 	return mc
 }
 
-// createNamespaces creates the namespaces of n Memcacheds. With accounts, it waits for the service accounts of the pods.
+// createNamespaces creates the namespaces of n Memcacheds. If accounts is true, it waits for the service accounts of the pods.
 func (t *testbed) createNamespaces(ctx context.Context, n int, accounts bool) {
 	count := (n + perNamespace - 1) / perNamespace
 	isDefault := func(object client.Object) bool { return object.GetName() == "default" }
@@ -57,7 +57,7 @@ func (t *testbed) createNamespaces(ctx context.Context, n int, accounts bool) {
 	}
 }
 
-// createMemcacheds creates n Memcacheds at once, with changes, and returns when the first request was sent.
+// createMemcacheds creates n Memcacheds at once, with changes, and returns the time at which it sent the first request.
 func (t *testbed) createMemcacheds(ctx context.Context, n int, changes ...func(*cachev1alpha1.Memcached)) time.Time {
 	began := time.Now()
 	check(inParallel(n, func(i int) error { return t.k8s.Create(ctx, memcachedNumber(i, changes...)) }))

@@ -24,7 +24,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// loopback runs nodes and proxies at addresses of their own: proxies look for all nodes at the same port.
+// loopback runs nodes and proxies, each at an address of its own, because proxies expect all nodes at the same port.
 type loopback struct {
 	dir, network string
 	started      []*node
@@ -53,7 +53,7 @@ func (l *loopback) node(ctx context.Context, number int, pod corev1.PodSpec) *no
 	return n
 }
 
-// program starts something that clients reach as if it were a node.
+// program starts a program to which clients connect as if it were a node.
 func (l *loopback) program(number int, program string, files map[string][]byte, args ...string) *node {
 	n := &node{dir: filepath.Join(l.dir, l.host(number)), address: addressOf(l.host(number))}
 	check(writeFiles(n.dir, files))
@@ -62,10 +62,10 @@ func (l *loopback) program(number int, program string, files map[string][]byte, 
 	return n
 }
 
-// pattern names the nodes of a pool: pool 1 has those with the numbers from 10 on.
+// pattern returns the pattern for the addresses of the nodes of a pool. The nodes of pool 1 have the numbers from 10 on.
 func (l *loopback) pattern(pool int) string { return l.network + strconv.Itoa(pool) + "%d" }
 
-// proxy starts the launcher of a MemcachedProxy for pool 1 and its copies. With 0 threads, it has as many as usual.
+// proxy starts the launcher of a MemcachedProxy for pool 1 and its copies. If threads is 0, the proxy has the default number of threads.
 func (l *loopback) proxy(ctx context.Context, name string, number int, threads int32, copies ...string) path {
 	host, dir := l.host(number), filepath.Join(l.dir, l.host(number))
 	routes := protocol.Routes{Pool: protocol.Pool{Pattern: l.pattern(1), Count: size}, Copies: copies}
@@ -101,10 +101,10 @@ func proxyArguments(threads int32) ([]string, error) {
 	return nil, errors.New("there is no Deployment")
 }
 
-// nutcracker starts Twitter's proxy with its own defaults before pool 1, if it is installed.
+// nutcracker starts Twitter's proxy in front of pool 1 with its default settings, if it is installed.
 func (l *loopback) nutcracker(ctx context.Context, number int) path {
 	program, err := exec.LookPath("nutcracker")
-	if err != nil { // not everybody has this folder in the PATH
+	if err != nil { // the PATH of a user may lack this folder
 		program, err = exec.LookPath("/usr/sbin/nutcracker")
 	}
 	if err != nil {

@@ -35,7 +35,7 @@ func main() { os.Exit(status()) }
 func status() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	ctrl.SetLogger(logr.Discard()) // of the benchmark's own clients
+	ctrl.SetLogger(logr.Discard()) // the log of the benchmark's own clients
 	o, err := parseOptions(os.Args[1:])
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
@@ -57,7 +57,7 @@ func status() int {
 	return 0
 }
 
-// What makes the exit status non-zero.
+// Values of -gate: which missed thresholds make the exit status non-zero.
 const (
 	gateAll    = "all"
 	gateCounts = "counts"
@@ -84,7 +84,7 @@ type options struct {
 	gate, jsonFile, updated, command string
 }
 
-// deadline limits the time on one testbed: three times what a machine with 2 CPUs needs for the largest number.
+// deadline limits the time on one testbed to three times what a machine with 2 CPUs needs for the largest number.
 func (o *options) deadline() time.Duration {
 	most := max(time.Duration(max(o.resources, o.more, o.large))*300*time.Millisecond, time.Duration(o.hostile)*3*time.Second)
 	return 10*time.Minute + most + o.idle
@@ -128,7 +128,7 @@ func parseOptions(args []string) (options, error) {
 	return o, err
 }
 
-// parseMetrics returns all metrics for an empty text.
+// parseMetrics parses a list of metrics. An empty text stands for all metrics.
 func parseMetrics(text string) ([]metric, error) {
 	if text == "" {
 		return allMetrics, nil

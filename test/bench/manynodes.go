@@ -23,7 +23,7 @@ const progressStatusInterval = 5 * time.Second
 type change struct {
 	name string
 	do   func(context.Context) error
-	// children and statuses limit the number of later writes. For statuses, one every five seconds is allowed in addition.
+	// children and statuses limit the writes that follow. In addition, the status may be written once every five seconds.
 	children, statuses int
 }
 
@@ -67,7 +67,7 @@ func (b *bench) changeMany(ctx context.Context, t *testbed, o *replica, ready *c
 	before := t.observe(ctx, o)
 	began := time.Now()
 	check(c.do(ctx))
-	// The operator may not have noticed the change before its first quiet period.
+	// The first quiet period may end before the operator has noticed the change.
 	t.waitUntilQuiet(ctx, p.mark, o.user)
 	took := ready.waitFor(ctx, 1).Sub(began)
 	b.holdMany(b.endPhase(ctx, p, manyNodes, c.name), c, took)
@@ -108,7 +108,7 @@ func (b *bench) addObservation(c change, now, before observation) {
 	b.report.addDetail(manyNodes, "peak memory: "+c.name, "MiB", now.usage.peak)
 }
 
-// closedPodWatches is how many watches of pods the API server has closed since it started because their clients were too slow.
+// closedPodWatches returns how many watches of pods the API server has closed since its start, because their clients were too slow.
 func (t *testbed) closedPodWatches(ctx context.Context) float64 {
 	k8s := must(discovery.NewDiscoveryClientForConfig(t.cluster.Config))
 	text := must(k8s.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx))

@@ -25,7 +25,7 @@ import (
 	"github.com/example/memcached-operator/test/operator"
 )
 
-// metricsClient reads metrics like Prometheus, those of an operator with the token of a service account.
+// metricsClient reads metrics as Prometheus does. For the metrics of an operator, it sends the token of a service account.
 type metricsClient struct {
 	url, token string
 	http       *http.Client
@@ -100,8 +100,7 @@ func hasLabels(one *dto.Metric, labels []string) bool {
 	return true
 }
 
-// sentWrites is the number of patches and deletions that the client has counted. The operator sends no other writes, except for patches
-// of repeated events.
+// sentWrites returns the number of patches and deletions that the client of the operator has counted.
 func (f families) sentWrites() float64 {
 	const requests = "rest_client_requests_total"
 	return f.sum(requests, "method", http.MethodPatch) + f.sum(requests, "method", http.MethodDelete)

@@ -46,13 +46,13 @@ const (
 	fillFactor = 1.2
 )
 
-// node is a pod of a Memcached, as processes of this machine: a memcached and, if the pod has agents, one after another.
+// node is a pod of a Memcached as processes of this machine: memcached and, if the pod has an agent, one agent at a time.
 type node struct {
 	*process.Process
 
 	pod corev1.PodSpec
 	dir string
-	// address is the one for clients.
+	// address is where clients connect.
 	address string
 	// clients are connections that do nothing.
 	clients []*traffic.Conn
@@ -75,7 +75,7 @@ func findPrograms() error {
 	return nil
 }
 
-// podOf is the pod of a Memcached with changes.
+// podOf returns the pod of a Memcached with the smallest spec and these changes.
 func podOf(changes ...func(*cachev1alpha1.Memcached)) (corev1.PodSpec, error) {
 	wanted, err := decide(memcachedNumber(0, changes...), "memcached")
 	for _, child := range wanted.Objects {
@@ -86,8 +86,8 @@ func podOf(changes ...func(*cachev1alpha1.Memcached)) (corev1.PodSpec, error) {
 	return corev1.PodSpec{}, errors.Join(err, errors.New("there is no Deployment"))
 }
 
-// onNode starts the memcached of a pod, measures and stops it. It fails if memcached ends meanwhile. The files are those that
-// memcached gets from the agent.
+// onNode starts the memcached of a pod, measures, and stops memcached. It fails if memcached ends meanwhile. files are those that memcached
+// gets from the agent.
 func onNode(
 	ctx context.Context, limit time.Duration, pod corev1.PodSpec, files map[string][]byte, measure func(context.Context, *node),
 ) error {
@@ -112,7 +112,7 @@ func onNode(
 	return errors.Join(err, n.Stop(stopGrace))
 }
 
-// startNode starts memcached as in a pod, except for its addresses and its folder. It must be told that it may run as root.
+// startNode starts memcached as in a pod, except for its addresses, its folder and its user.
 func startNode(dir string, pod corev1.PodSpec, files map[string][]byte) (*node, error) {
 	plain, err := operator.FreeAddress()
 	if err != nil {
@@ -128,7 +128,7 @@ func startNode(dir string, pod corev1.PodSpec, files map[string][]byte) (*node, 
 	return startNodeAt(dir, pod, plain, secure)
 }
 
-// startNodeAt does the same at given addresses.
+// startNodeAt starts memcached like startNode, but at given addresses and without writing files.
 func startNodeAt(dir string, pod corev1.PodSpec, plain, secure string) (*node, error) {
 	self, err := user.Current()
 	if err != nil {
@@ -142,7 +142,7 @@ func startNodeAt(dir string, pod corev1.PodSpec, plain, secure string) (*node, e
 	return n, err
 }
 
-// currentFolder is where in its folder the agent keeps what memcached reads.
+// currentFolder is the subfolder in which an agent keeps the files that memcached reads.
 const currentFolder = "current"
 
 func writeFiles(dir string, files map[string][]byte) error {
@@ -153,7 +153,7 @@ func writeFiles(dir string, files map[string][]byte) error {
 	return err
 }
 
-// onLoopback returns memcached's arguments with other addresses than in a pod, and with another directory.
+// onLoopback returns memcached's arguments in a pod, with other addresses and another folder.
 func onLoopback(container corev1.Container, plain, secure, dir string) []string {
 	replaced := []string{
 		fmt.Sprintf("127.0.0.1:%d", memcached.Port), plain, fmt.Sprintf("*:%d", memcached.TLSPort), secure,
@@ -196,7 +196,7 @@ func (n *node) untilListening(ctx context.Context) {
 	}))
 }
 
-// fill waits until memcached serves, stores more than it can hold, and returns its version and how many items it has then.
+// fill waits until memcached listens, stores more items than it can hold, and returns its version and the number of items that remain.
 func (n *node) fill(ctx context.Context) (version string, items float64) {
 	n.untilListening(ctx)
 	conn := must(traffic.Connect(ctx, nil, n.address))
@@ -210,7 +210,7 @@ func (n *node) fill(ctx context.Context) (version string, items float64) {
 	return stats["version"], items
 }
 
-// connect opens connections until there are so many, and uses each once: memcached refuses one too many only then.
+// connect opens connections until there are this many. It uses each one once, because memcached refuses a surplus connection only then.
 func (n *node) connect(ctx context.Context, clients int) {
 	for len(n.clients) < clients {
 		conn := must(traffic.Connect(ctx, nil, n.address))
@@ -236,7 +236,7 @@ func (n *node) startAgent(ctx context.Context) (*agent, error) {
 	return a, err
 }
 
-// probe is a client that opens a connection for each request, like the kubelet.
+// probe returns a client that opens a connection for each request, like the kubelet.
 func (a *agent) probe(path string) *metricsClient {
 	return &metricsClient{url: a.base + path, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 }

@@ -28,7 +28,7 @@ type operation struct {
 	removes bool
 }
 
-// changeStatuses limits the status writes after a change that does not take long.
+// changeStatuses limits the status writes after a change that takes only a short time.
 const changeStatuses = 3
 
 // after are the operations in the order in which they happen to the same Memcacheds.
@@ -83,14 +83,14 @@ func (b *bench) operate(ctx context.Context, t *testbed, o *replica, n int) int 
 	return affected
 }
 
-// operateOnce measures the writes after an operation on the first n Memcacheds, and returns what it costs.
+// operateOnce measures the writes after an operation on the first n Memcacheds, and returns the cost of the operation.
 func (b *bench) operateOnce(ctx context.Context, t *testbed, o *replica, op operation, n int, untilReady func()) cost {
 	p := t.beginPhase(ctx, o)
 	defer p.versions.stop()
 	for i := range n {
 		check(errors.Join(op.do(ctx, t, i), pause(ctx, pace)))
 	}
-	// The operator may not have noticed all the changes before its first quiet period.
+	// The first quiet period may end before the operator has noticed all the changes.
 	t.waitUntilQuiet(ctx, p.mark, o.user)
 	untilReady()
 	requests := b.endPhase(ctx, p, operations, fmt.Sprintf("%d resources: %s", n, op.name))
@@ -111,5 +111,5 @@ func most(numbers map[types.NamespacedName]int) int {
 	return found
 }
 
-// pace is the time between two operations. Other metrics measure a cluster under load.
+// pace is the time between two operations. It keeps the cluster from being under load, which other metrics measure.
 const pace = 500 * time.Millisecond

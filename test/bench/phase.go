@@ -22,7 +22,7 @@ type openPhase struct {
 	existing int
 }
 
-// beginPhase starts to count when the operator is ready and idle. The caller stops the versions.
+// beginPhase waits until nothing changes any more, and then starts to count. The caller must stop the versions.
 func (t *testbed) beginPhase(ctx context.Context, o *replica) *openPhase {
 	p := &openPhase{testbed: t, operator: o, versions: t.trackVersions(ctx)}
 	p.waitForVersions(ctx)
@@ -40,7 +40,7 @@ func (p *openPhase) waitForVersions(ctx context.Context) {
 	})
 }
 
-// waitUntilQuiet also waits until the operator has written nothing for the quiet period. It returns the operator's requests.
+// waitUntilQuiet waits for a quiet period without writes of the operator and without new versions. It returns the operator's requests.
 func (p *openPhase) waitUntilQuiet(ctx context.Context) []request {
 	var requests []request
 	waitUntilStable(ctx, func() int {
@@ -95,7 +95,7 @@ func (b *bench) endPhase(ctx context.Context, p *openPhase, m metric, name strin
 	return requests
 }
 
-// updates returns the number of accepted writes that created a new version of an object.
+// updates returns the number of accepted writes except deletions. Each should create a new version of an object.
 func updates(requests []request) int {
 	return countIf(requests, func(r request) bool {
 		return r.columnOf() == accepted && r.verb != "delete" && r.verb != "deletecollection"

@@ -18,25 +18,25 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// How clients reach nodes, through one proxy or another.
+// The rounds, and the requests in each of them.
 const (
 	proxyRounds  = 5
 	proxyRound   = 5 * time.Second
 	proxyClients = 16
 	proxyKeys    = 10000
 	proxyValue   = 100
-	// fastestProxy is more than a second can have of their requests.
+	// fastestProxy is a number of requests that no path serves in a second.
 	fastestProxy = 500000
 	// twinValue is the size of the values that an empty node gets from its twin.
 	twinValue = 1024
 )
 
-// path is a way from clients to the hosts that share the keys. Between is the process in the middle, 0 for none.
+// path is a way from clients to the hosts that share the keys. between is the process ID of the proxy, or 0 for none.
 type path struct {
 	name    string
 	hosts   []string
 	between int
-	// missing is why there is no such way.
+	// missing is why the path cannot be measured; empty if it can.
 	missing string
 }
 
@@ -60,14 +60,14 @@ func (b *bench) compareProxies(ctx context.Context) error {
 	return errors.Join(err, l.stop())
 }
 
-// The names of paths, and the quantities, that are compared.
+// The paths and the quantities that are compared.
 const (
 	usualProxy, nutcracker = "proxy", "nutcracker"
 
 	proxyCPU, proxyTail = "CPU for 100,000 requests", "99th percentile of a request"
 )
 
-// paths starts two pools and the proxies. nutcracker has one thread.
+// paths starts two pools and the proxies in front of them. The usual proxy has one thread, like nutcracker.
 func (l *loopback) paths(ctx context.Context) []path {
 	pod := must(podOf())
 	direct := path{name: "direct"}
@@ -94,7 +94,7 @@ func (b *bench) comparePaths(ctx context.Context, paths []path) {
 	}
 }
 
-// pathSample is what a path served, with the CPU time and the memory of the process between.
+// pathSample is what a path served, with the CPU time and the memory of its proxy.
 type pathSample struct {
 	served   traffic.Served
 	cpu      time.Duration
@@ -151,11 +151,11 @@ func (b *bench) addPath(p path, s pathSample) {
 		add(proxyCPU, "s", s.cpu.Seconds()/requests*100000)
 		add("memory of the proxy", "MiB", s.resident)
 	}
-	// The machine may stop a process for longer than a proxy waits, but that happens in few rounds.
+	// The median must be 0. Single rounds may have failures, because the machine may stop a process for longer than a proxy waits.
 	add("requests that fail or find nothing", "requests", float64(s.served.Failed)).AtMost = new(float64)
 }
 
-// fillFromTwin copies items as the launcher does, and looks for each of them.
+// fillFromTwin measures how long an empty node takes to copy the items of its twin, as the launcher does, and then reads each item.
 func (b *bench) fillFromTwin(ctx context.Context, l *loopback, mebibytes int) {
 	dumped := func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Dump = ptr.To(true) }
 	pod := must(podOf(dumped, sizedFor(2*mebibytes, proxyKeys))) // nothing is evicted

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// example has results with every verdict, not in order.
+// example is a report with results that hold, miss or have no threshold, not in order.
 func example() report {
 	r := report{Conditions: conditions{
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Duration: 90 * time.Second, CPUs: 2, Memory: "8 GiB",

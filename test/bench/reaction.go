@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// edits is how many sizes a user changes one after the other, with pauses because the pods need the machine too.
+	// edits is how many Memcacheds a user resizes one after the other. The pauses in between leave the machine to the pods.
 	edits = 100
 	// editedSize differs from size.
 	editedSize = size + 1
-	// slowestReaction limits the 99th percentile while the operator restarts.
+	// slowestReaction limits the 99th percentile of the reactions while the operator restarts.
 	slowestReaction = 2 * time.Second
 )
 
-// edit changes the sizes of some Memcacheds one after the other, and returns the reactions. A reaction begins when the user's
-// request reaches the API server, but not before notBefore. It ends when the request for the Deployment is answered.
+// edit changes the sizes of some Memcacheds one after the other, and returns the reaction times of user, the operator or the raw writer. A
+// reaction begins when the new size reaches the API server, but not before notBefore. It ends when the patch of the Deployment is answered.
 func (t *testbed) edit(ctx context.Context, newSize int32, user string, large int, notBefore func() time.Time) (
 	reactions []time.Duration, unanswered int,
 ) {
@@ -39,7 +39,7 @@ func (t *testbed) edit(ctx context.Context, newSize int32, user string, large in
 	return reactionsIn(t.log.requests[since:], user, began)
 }
 
-// reactionsIn finds the next patch of the Deployment by the user for each change of a Memcached.
+// reactionsIn finds, for each change of a Memcached, the user's next patch of the Deployment.
 func reactionsIn(requests []request, user string, notBefore time.Time) (reactions []time.Duration, unanswered int) {
 	waiting := map[types.NamespacedName]time.Time{}
 	// The log may contain the reaction before the change.
@@ -70,7 +70,7 @@ func (b *bench) reactIdle(ctx context.Context, t *testbed, o *replica) {
 	b.addReactions("a new size, idle", reactions, unanswered)
 }
 
-// anyTime lets reactions begin with the requests of the user.
+// anyTime is a notBefore that lets each reaction begin with the change of the size.
 func anyTime() time.Time { return time.Time{} }
 
 // reactRestarting measures the reactions of an operator that starts, from the time when it is ready.
@@ -114,7 +114,7 @@ func (b *bench) reactRaw(ctx context.Context, t *testbed) {
 	check(errors.Join(err, w.failure()))
 }
 
-// addReactions reports percentiles of the reactions. Every change must have one.
+// addReactions reports percentiles of the reactions. Every change must have a reaction.
 func (b *bench) addReactions(name string, reactions []time.Duration, unanswered int) {
 	b.report.addDetail(reaction, name+", p50", "ms", milliseconds(percentile(reactions, 50)))
 	if name != "a new size, during a restart" {

@@ -15,15 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Limits of how much later a Memcached is Ready than its bare children would be available.
+// Limits of how much later Memcacheds are Ready than bare children are available, at the median and at the 99th percentile.
 const (
 	laterMostly = 150 * time.Millisecond
 	laterAtMost = 500 * time.Millisecond
 )
 
-// becomeReady measures how long Memcacheds take to become Ready, and how long bare children take to become available without an
-// operator. One is created every half second, so that nothing is saturated. Half of the bare children are created before the
-// Memcacheds and half after, because a cluster becomes slower as it fills.
+// becomeReady measures how long Memcacheds take to become Ready, and how long bare children take to become available without an operator.
+// Every half second it creates one Memcached, or the bare children of one, so that the cluster is not saturated. Half of the bare children
+// are created before the Memcacheds and half after, because a cluster becomes slower as it fills.
 func (b *bench) becomeReady(ctx context.Context, t *testbed) {
 	n := b.options.paced
 	t.createNamespaces(ctx, 2*n, true)
@@ -43,7 +43,7 @@ func (b *bench) becomeReady(ctx context.Context, t *testbed) {
 	b.addReadiness(between(ours.began, ready.firstMatches()), between(ours.began, deployments), between(bare.began, deployments))
 }
 
-// createBare creates the children of the Memcacheds from first to before end, one set every half second. It waits until all
+// createBare creates the children of the Memcacheds with the numbers from first to end-1, one set every half second. It waits until all
 // Deployments are available, including those of earlier calls.
 func (t *testbed) createBare(ctx context.Context, began *stopwatch, available *counter, first, end, all int) {
 	children := must(childrenOf(end))
@@ -53,8 +53,8 @@ func (t *testbed) createBare(ctx context.Context, began *stopwatch, available *c
 	during("waiting for Deployments to be available", func() { available.waitFor(ctx, all) })
 }
 
-// addReadiness reports how long Memcacheds took to become Ready, and their Deployments and those of the bare children to
-// become available.
+// addReadiness reports how long Memcacheds took to become Ready, and how long their Deployments and the bare Deployments took to become
+// available.
 func (b *bench) addReadiness(ready, available, bare []time.Duration) {
 	for _, p := range []struct {
 		percent float64
@@ -81,7 +81,7 @@ type stopwatch struct {
 
 func newStopwatch() *stopwatch { return &stopwatch{began: map[types.NamespacedName]time.Time{}} }
 
-// create creates objects of one name concurrently. The measurement begins before the requests are sent.
+// create creates objects of the same name concurrently. The measurement begins before the requests are sent.
 func (s *stopwatch) create(ctx context.Context, k8s client.Client, objects ...client.Object) error {
 	s.mutex.Lock()
 	s.began[client.ObjectKeyFromObject(objects[0])] = time.Now()

@@ -34,7 +34,7 @@ func TestCreations(t *testing.T) {
 	requests := []request{
 		sent("admin", "memcacheds", http.StatusCreated, 1),
 		sent("operator", "leases", http.StatusCreated, 2),
-		sent("operator", "deployments", http.StatusCreated, 7), // logged before those that came earlier
+		sent("operator", "deployments", http.StatusCreated, 7), // logged before requests that came earlier
 		sent("operator", "services", http.StatusCreated, 3),
 		sent("operator", "poddisruptionbudgets", http.StatusCreated, 5),
 		sent("operator", "services", http.StatusConflict, 6),

@@ -55,7 +55,7 @@ type result struct {
 	Exact bool `json:"exact,omitempty"`
 	// NotMeasured is why there is no value; empty if there is one.
 	NotMeasured string `json:"notMeasured,omitempty"`
-	// Detail means that the documentation does not have the value.
+	// Detail means that the documentation omits the value.
 	Detail bool `json:"detail,omitempty"`
 }
 
@@ -78,7 +78,7 @@ const (
 	informative verdict = ""
 	holds       verdict = "holds"
 	missed      verdict = "missed"
-	// unmeasured is no success.
+	// unmeasured counts as missed.
 	unmeasured verdict = "NOT MEASURED"
 )
 
@@ -90,7 +90,7 @@ func (r *result) text() string {
 	return number(r.Value)
 }
 
-// phase holds the requests of one client in one part of the benchmark.
+// phase holds the numbers of requests of one client in one part of the benchmark.
 type phase struct {
 	Metric metric `json:"metric"`
 	Name   string `json:"name"`
@@ -130,7 +130,7 @@ func (r *report) add(m metric, name, unit string, value float64) *result {
 	return one
 }
 
-// find returns nil if nothing of the name is recorded.
+// find returns the result of this name, or nil if there is none.
 func (r *report) find(m metric, name string) *result {
 	for _, one := range r.Results {
 		if one.Metric == m && one.Name == name {
@@ -154,7 +154,7 @@ func (r *report) hold(m metric, name, unit string, value float64, limit threshol
 	}
 }
 
-// holdLess requires that the value of one case is less than that of another.
+// holdLess requires that the value of one case is at most that of another.
 func (r *report) holdLess(m metric, quantity, one, other string) {
 	less, more := r.find(m, quantity+", "+one), r.find(m, quantity+", "+other)
 	ratio, reason := 0.0, cmp.Or(less.NotMeasured, more.NotMeasured)
@@ -171,7 +171,7 @@ func (r *report) holdCount(m metric, name, unit string, value, most int) {
 	r.hold(m, name, unit, float64(value), threshold{float64(most), true})
 }
 
-// missed returns the results that do not hold their thresholds; only counts if exact is true.
+// missed returns the results that exceed their thresholds or were not measured. If exact is true, it leaves out all but the counts.
 func (r *report) missed(exact bool) []*result {
 	var found []*result
 	for _, one := range r.Results {

@@ -28,9 +28,9 @@ const (
 	resyncs = 2
 )
 
-// resync counts the operator's requests when its caches deliver all n Memcacheds and their children again. That happens every ten
-// hours. Before the first resync, the operator reconciles everything once. There is no flag for the period, so the controller runs
-// in the benchmark's own process.
+// resync counts the operator's requests when its caches deliver all n Memcacheds and their children again, which usually happens every ten
+// hours. The controller runs in the benchmark's own process, because the operator has no flag for this period. Before the first resync, the
+// controller reconciles everything once.
 func (b *bench) resync(ctx context.Context, t *testbed, n int) {
 	options := controllers.CacheOptions("")
 	options.SyncPeriod = ptr.To(b.options.resync)

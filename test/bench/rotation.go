@@ -23,18 +23,18 @@ func (b *bench) rotate(ctx context.Context, t *testbed, n int) {
 	check(eachSecret(n, must(issue()), func(secret client.Object) error { return t.k8s.Create(ctx, secret) }))
 	_, took := t.createReady(ctx, ready, n, withMutualTLS, withUsers)
 	b.logf("%d Memcacheds with TLS and users are ready after %.1f s", n, took.Seconds())
-	check(pause(ctx, progressStatusInterval)) // an earlier change may be reported as late
+	check(pause(ctx, progressStatusInterval)) // the status may report an earlier change as late as this
 	p := t.beginPhase(ctx, o)
 	defer p.versions.stop()
 	check(eachSecret(n, must(issue()), func(secret client.Object) error { return t.k8s.Update(ctx, secret) }))
-	check(pause(ctx, progressStatusInterval)) // and so may this one
+	check(pause(ctx, progressStatusInterval)) // the status may report the rotation as late as this
 	name := fmt.Sprintf("certificates and users of %d resources replaced at once", n)
 	b.holdNoRequest(b.endPhase(ctx, p, operations, name), name)
 	name = fmt.Sprintf("%d resources with TLS and users, from creation on", n)
 	b.holdNoSecret(must(t.log.since(0, o.user)), name)
 }
 
-// eachSecret calls do for the Secrets of n Memcacheds, with what was issued.
+// eachSecret calls do for each Secret of n Memcacheds. The Secrets contain the issued credentials.
 func eachSecret(n int, with issued, do func(client.Object) error) error {
 	return inParallel(n, func(i int) error {
 		var failures []error
@@ -54,14 +54,13 @@ func secretsOf(mc *cachev1alpha1.Memcached, with issued) []client.Object {
 	}
 }
 
-// holdNoRequest reports that the operator may not send any request. It renews its lease all the time, and resumes watches that the
-// API server ends.
+// holdNoRequest requires that the operator sends no request. Renewals of its lease and resumed watches do not count.
 func (b *bench) holdNoRequest(requests []request, name string) {
 	sent := countIf(requests, func(r request) bool { return r.columnOf() != leases && r.columnOf() != watch })
 	b.report.holdCount(operations, "requests: "+name, "requests", sent, 0)
 }
 
-// holdNoSecret reports that the operator may not read Secrets, or watch them: what a watch delivers is no request.
+// holdNoSecret requires that the operator sends no request for Secrets, not even a watch.
 func (b *bench) holdNoSecret(requests []request, name string) {
 	read := countIf(requests, func(r request) bool { return r.resource == "secrets" })
 	b.report.holdCount(operations, "requests for Secrets: "+name, "requests", read, 0)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestRotationCostsNothing has what an operator sends anyway, and requests that a rotation could cause.
+// TestRotationCostsNothing checks the verdicts on requests that an operator sends anyway, together with those that a rotation could cause.
 func TestRotationCostsNothing(t *testing.T) {
 	verdictOf := map[int]verdict{0: holds, 1: missed}
 	for name, test := range map[string]struct {

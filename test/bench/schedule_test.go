@@ -26,7 +26,7 @@ func TestOnSchedule(t *testing.T) {
 			mutex.Lock()
 			called[i] = time.Since(began)
 			mutex.Unlock()
-			time.Sleep(time.Minute) // the next one does not wait for it
+			time.Sleep(time.Minute) // the next call does not wait for this one
 			return nil
 		})
 		if err != nil {

@@ -17,11 +17,11 @@ const (
 	securedConnections = 32
 	securedKeys        = 10000
 	securedValue       = 1000
-	// requestsPerConnection is how many requests there are for each connection that is opened only to be counted.
+	// requestsPerConnection is the number of requests for each new connection. New connections are measured after the requests.
 	requestsPerConnection = 100
 )
 
-// access is a way in which clients reach a node.
+// access is a way in which clients connect to a node.
 type access struct {
 	name   string
 	change func(*cachev1alpha1.Memcached)
@@ -54,7 +54,7 @@ func withUsers(mc *cachev1alpha1.Memcached) {
 func certificateOf(mc *cachev1alpha1.Memcached) string { return mc.Name + "-tls" }
 func usersOf(mc *cachev1alpha1.Memcached) string       { return mc.Name + "-users" }
 
-// compareAccesses measures what TLS and users cost a node and its clients: the same requests, in one way after the other.
+// compareAccesses sends the same requests with one access after the other, and measures what TLS and users cost a node and its clients.
 func (b *bench) compareAccesses(ctx context.Context) error {
 	issued, err := issue()
 	if err != nil {
@@ -81,12 +81,12 @@ func (b *bench) compareAccesses(ctx context.Context) error {
 	return nil
 }
 
-// accessSample is what memcached served in one way.
+// accessSample is what memcached served with one access.
 type accessSample struct {
 	served traffic.Served
 	// serving is memcached's CPU time for these requests.
 	serving time.Duration
-	// opened is how many connections were opened in the time opening, accepting is memcached's CPU time for them.
+	// opened is how many connections were opened. opening is the time that this took. accepting is memcached's CPU time for them.
 	opened             int
 	opening, accepting time.Duration
 }
@@ -119,7 +119,7 @@ func (n *node) sampleAccess(ctx context.Context, c nodeClient, requests int) acc
 	return s
 }
 
-// addAccess reports what memcached served in a way.
+// addAccess reports the sample of an access.
 func (b *bench) addAccess(way string, s accessSample) {
 	requests := len(s.served.Latencies)
 	each := func(cpu time.Duration, n int) float64 { return float64(cpu.Microseconds()) / float64(n) }

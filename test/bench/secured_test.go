@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// TestAccess has a hundred requests, of which some may have failed, and ten connections.
+// TestAccess checks the verdicts on a hundred requests, none or one of which has failed, and on ten connections.
 func TestAccess(t *testing.T) {
 	for failed, want := range map[int]verdict{0: holds, 1: missed} {
 		b := &bench{}
@@ -83,7 +83,7 @@ func TestOnLoopback(t *testing.T) {
 	}
 }
 
-// TestClientOf connects to servers that demand what memcached does.
+// TestClientOf connects to servers that demand the same certificates and logins as memcached.
 func TestClientOf(t *testing.T) {
 	credentials, err := issue()
 	if err != nil {
@@ -133,7 +133,7 @@ func serverConfig(t *testing.T, with issued, mc *cachev1alpha1.Memcached) *tls.C
 	return config
 }
 
-// answering is the address of a server that replies to one request of one connection.
+// answering returns the address of a server that replies to one request of one connection.
 func answering(t *testing.T, config *tls.Config, request, reply string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(loopbackHost, "0"))

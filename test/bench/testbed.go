@@ -43,7 +43,7 @@ const (
 
 const nodes = 20
 
-// childKinds are the kinds of a Memcached's children. statefulSetKinds are those with a StatefulSet.
+// childKinds are the kinds of a Memcached's children. statefulSetKinds are the kinds if it has a StatefulSet.
 var childKinds, statefulSetKinds = kindsOf(memcachedNumber(0)), kindsOf(memcachedNumber(0, statefulSetNodes))
 
 func kindsOf(mc *cachev1alpha1.Memcached) []schema.GroupVersionKind {
@@ -66,7 +66,7 @@ type testbed struct {
 	cluster *simulated.Cluster
 	k8s     client.WithWatch
 	log     *auditLog
-	// operators are all that have been started. Each has its own user.
+	// operators are all operators that have been started. Each has its own user.
 	operators []*replica
 	// exited receives the error of an operator that exits unexpectedly.
 	exited chan error

@@ -18,9 +18,9 @@ import (
 // rawRatio limits how much longer than the raw writer the operator may take.
 const rawRatio = 1.25
 
-// compareThroughput measures how long the operator and raw writers take to create the children of n Memcacheds, on an API
-// server without controllers. The threshold compares the operator with the raw writer that sends the same requests. The other
-// raw writer shows the cost of server-side apply.
+// compareThroughput measures how long the operator and two raw writers take to create the children of n Memcacheds, on an API server
+// without controllers. The threshold compares the operator with the raw writer that also uses server-side apply. The other raw writer shows
+// the cost of server-side apply.
 func (b *bench) compareThroughput(ctx context.Context, n int) error {
 	var ours time.Duration
 	var raw [2]time.Duration

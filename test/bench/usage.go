@@ -18,7 +18,7 @@ type usage struct {
 	cpu time.Duration
 	// resident and peak are the current and the largest memory in use, in MiB.
 	resident, peak float64
-	// program is how much of the current memory are pages of files, such as the program itself.
+	// program is the part of the resident memory that consists of pages of files, such as the program itself.
 	program float64
 }
 

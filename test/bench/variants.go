@@ -15,11 +15,11 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// variantIdle is how long the operator is observed after a restart with a variant. M3 observes it for longer, and in resyncs:
-// what is compared there is the same for every variant.
+// variantIdle is how long the operator is observed after a restart with a variant. With the smallest spec, M3 observes the operator for
+// longer.
 const variantIdle = 5 * time.Second
 
-// variant is a way to specify Memcacheds for which M1 to M3 are measured besides the smallest spec.
+// variant is a spec of Memcacheds for which M1 to M3 are measured, besides the smallest spec.
 type variant struct {
 	// plural follows "resources" in the names of results, singular follows "resource".
 	plural, singular string
@@ -34,7 +34,7 @@ var (
 		name: "size changed from 3 to 5", children: 3, statuses: changeStatuses,
 		do: func(ctx context.Context, t *testbed, i int) error { return t.resize(ctx, i, 5) },
 	}}}
-	// The number of status writes after the other operations differs from run to run: it cannot be compared.
+	// The other operations are left out, because the number of status writes after them differs from run to run.
 	withMonitoring = variant{"with monitoring", "with monitoring", monitored, after[:2]}
 )
 
@@ -73,7 +73,7 @@ func (b *bench) proxies(ctx context.Context, t *testbed, n int) {
 	b.holdNothing(must(t.log.since(since, user)), fmt.Sprintf("%d MemcachedProxies, %s idle", n, b.options.idle))
 }
 
-// monitoring measures M1 to M3 for n Memcacheds with monitoring, and compares their requests with those without.
+// monitoring measures M1 to M3 for n Memcacheds with monitoring, and compares their requests with those of Memcacheds without monitoring.
 func (b *bench) monitoring(ctx context.Context, t *testbed, n int) {
 	b.holdNoMore(b.measureVariant(ctx, t, n, withMonitoring))
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crd does with a custom resource what the API server does before it stores one, with the API server's own code.
+// Package crd sets defaults in a custom resource and validates it like the API server, with the API server's own code.
 package crd
 
 import (
@@ -92,8 +92,8 @@ func (s *Schema) Validate(text []byte) error {
 	return s.Admit(object)
 }
 
-// Store returns the Memcached that the API server would store for a JSON text. An error says that the API server would refuse
-// it, or that the text has fields which the API does not have.
+// Store returns the Memcached that the API server would store for a JSON text. An error says that the API server would refuse the text, or
+// that the text has fields which the API does not have.
 func (s *Schema) Store(text []byte) (*cachev1alpha1.Memcached, error) {
 	var object map[string]any
 	if err := utiljson.Unmarshal(text, &object); err != nil {

@@ -9,7 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Field is a field of the spec that has no fields.
+// Field is a field of the spec that has no fields of its own.
 type Field struct {
 	// Path is a path such as spec.scheduling.tolerations[].key. A map, such as spec.service.labels{}, counts as one field.
 	Path string
@@ -17,7 +17,7 @@ type Field struct {
 	Spec func(value string) string
 }
 
-// SpecFields returns the fields of the spec in a CustomResourceDefinition, without what it requires.
+// SpecFields returns the fields of the spec in a CustomResourceDefinition. Their Spec leaves out the required fields of the spec.
 func SpecFields(definition *apiextensionsv1.CustomResourceDefinition) []Field {
 	spec := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 	spec.Required = nil

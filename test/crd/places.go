@@ -14,14 +14,14 @@ import (
 
 // Place is where a value can be in a Memcached.
 type Place struct {
-	// Path is as the API server writes it: spec.scheduling.tolerations[0].key. The key of maps is k.
+	// Path is as the API server writes it, such as spec.scheduling.tolerations[0].key. The key of a map is k, or the name of a resource.
 	Path   string
 	Schema apiextensionsv1.JSONSchemaProps
-	// With is the JSON of the smallest value of the outermost place that has the value here.
+	// With returns the JSON of the smallest value of the outermost place in which this place has the given value.
 	With func(value string) string
 }
 
-// Places are a place and all those inside it.
+// Places returns a place and all places inside it.
 func Places(path string, schema apiextensionsv1.JSONSchemaProps) []Place {
 	return below(Place{Path: path, Schema: schema, With: func(value string) string { return value }})
 }
@@ -47,7 +47,7 @@ func below(p Place) []Place {
 	return found
 }
 
-// keysOf are the keys that a map may have.
+// keysOf returns the keys that are tried in a map.
 func keysOf(path string) []string {
 	if strings.HasPrefix(path, "spec.resources.") {
 		return []string{"cpu", "ephemeral-storage", "memory"}
@@ -55,7 +55,7 @@ func keysOf(path string) []string {
 	return []string{"k"}
 }
 
-// smallestObject has the required fields of its schema, and a field with the value given.
+// smallestObject returns an object with this value in a field, and with the required fields of the schema.
 func smallestObject(schema apiextensionsv1.JSONSchemaProps, field, value string) string {
 	members := []string{fmt.Sprintf("%q: %s", field, value)}
 	for _, name := range schema.Required {
@@ -66,7 +66,7 @@ func smallestObject(schema apiextensionsv1.JSONSchemaProps, field, value string)
 	return "{" + strings.Join(members, ", ") + "}"
 }
 
-// Smallest is the JSON of a value that its schema allows.
+// Smallest returns the JSON of a small value that the schema allows.
 func Smallest(schema apiextensionsv1.JSONSchemaProps) string {
 	switch {
 	case len(schema.Enum) > 0:

@@ -24,7 +24,7 @@ import (
 // lifetime is far longer than any of these clusters lives.
 const lifetime = 30 * 24 * time.Hour
 
-// Authority signs the certificates of a cluster's servers and those of its users: a cluster has one CA for both.
+// Authority is the one CA of a cluster. It signs the certificates of the servers and those of the users.
 type Authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
@@ -84,7 +84,7 @@ func (a *Authority) User(name string, groups ...string) (Identity, error) {
 	return id, nil
 }
 
-// ExpiredUser issues the certificate of a client whose time is over.
+// ExpiredUser issues a client certificate that has expired.
 func (a *Authority) ExpiredUser(name string) (Identity, error) {
 	now := time.Now()
 	id, err := a.issue(x509.Certificate{
@@ -99,7 +99,7 @@ func (a *Authority) ExpiredUser(name string) (Identity, error) {
 	return id, nil
 }
 
-// issue signs a certificate. Without times, it is valid from now on.
+// issue signs a certificate. If the template has no times, the certificate is valid now.
 func (a *Authority) issue(template x509.Certificate) (Identity, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -112,7 +112,7 @@ func (a *Authority) issue(template x509.Certificate) (Identity, error) {
 	template.SerialNumber = serial
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	if template.NotAfter.IsZero() {
-		// A clock that is set back a little must not make the certificate one of the future.
+		// The certificate must remain valid if the clock is set back a little.
 		template.NotBefore = time.Now().Add(-time.Hour)
 		template.NotAfter = template.NotBefore.Add(lifetime)
 	}

@@ -8,8 +8,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// WriteKubeconfig writes a kubeconfig with a new certificate for a user. The cluster's RBAC gives permissions to that name and to
-// the groups. Server is the URL of the API server.
+// WriteKubeconfig writes a kubeconfig with a new certificate for a user. server is the URL of the API server, whose RBAC gives permissions
+// to the name of the user and to the groups.
 func (a *Authority) WriteKubeconfig(path, server, user string, groups ...string) error {
 	id, err := a.User(user, groups...)
 	if err != nil {

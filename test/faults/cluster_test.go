@@ -88,7 +88,7 @@ func (c *cluster) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	return reconcile.Result{}, nil
 }
 
-// runWorkloads takes the next steps for the workloads with a name, and for the pods of deleted workloads.
+// runWorkloads takes the next steps for the workloads with this name, and for the pods of deleted workloads.
 func (c *cluster) runWorkloads(ctx context.Context, name client.ObjectKey) error {
 	mc, deployment, set := &cachev1alpha1.Memcached{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}
 	for _, object := range []client.Object{mc, deployment, set} {
@@ -109,7 +109,7 @@ func (c *cluster) runWorkloads(ctx context.Context, name client.ObjectKey) error
 	return errors.Join(c.runDeployment(ctx, deployment, pods), c.runStatefulSet(ctx, set, startable(mc), pods))
 }
 
-// ofOperator reports whether the operator has written a workload. The workload runs even without an owner.
+// ofOperator reports whether the operator has written a workload that is not being deleted. Such a workload runs even without an owner.
 func ofOperator(w client.Object) bool {
 	return w.GetDeletionTimestamp() == nil && (ownedByMemcached(w) || w.GetLabels()[memcached.ManagedByLabel] == memcached.ManagedBy)
 }
@@ -163,7 +163,7 @@ func (c *cluster) collect(ctx context.Context, name client.ObjectKey, owner clie
 	return nil
 }
 
-// podsOf returns the pods of a Memcached's workloads, even if these are deleted.
+// podsOf returns the pods of a Memcached's workloads, even if the workloads are deleted.
 func (c *cluster) podsOf(ctx context.Context, name client.ObjectKey) ([]corev1.Pod, error) {
 	var pods corev1.PodList
 	err := c.client.List(ctx, &pods, client.InNamespace(name.Namespace), client.MatchingLabels{
@@ -173,7 +173,7 @@ func (c *cluster) podsOf(ctx context.Context, name client.ObjectKey) ([]corev1.P
 }
 
 // adopted returns the pods of a workload. It adopts orphaned pods, and removes the pods of an earlier workload of the same Kind, because
-// the new pods may need their names. The pods' owner is of the given Kind.
+// the new pods may need their names. kind is the Kind of the pods' owner.
 func (c *cluster) adopted(ctx context.Context, w client.Object, kind string, pods []corev1.Pod) ([]corev1.Pod, error) {
 	var own, garbage []corev1.Pod
 	for _, pod := range pods {

@@ -78,8 +78,8 @@ func (s *sandbox) storm() (stop func()) {
 	}
 }
 
-// TestNoisyNeighbors creates a Memcached next to as many others as the operator has workers. The operator refuses the specs of all these,
-// and users constantly change them.
+// TestNoisyNeighbors creates a Memcached next to as many others as the operator has workers. The operator refuses the specs of the others,
+// while users constantly change these specs.
 func TestNoisyNeighbors(t *testing.T) {
 	var sandboxes []*sandbox
 	var names []string
@@ -129,7 +129,7 @@ func TestNoisyNeighbors(t *testing.T) {
 	}
 }
 
-// TestPanic makes the operator panic in the middle of two reconciliations.
+// TestPanic makes the operator panic twice while it writes the Deployment.
 func TestPanic(t *testing.T) {
 	r := newScenarioRun(t)
 	defer r.end()

@@ -23,8 +23,8 @@ import (
 
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// replicaSets are the pods of a Deployment. The pods in current have its template, those in surplus as well but exceed its size, and
-// those in old have earlier templates.
+// replicaSets are the pods of a Deployment. Pods in current and surplus have its current template, and those in surplus exceed its size.
+// Pods in old have earlier templates.
 type replicaSets struct{ current, surplus, old []corev1.Pod }
 
 func replicaSetsOf(d *appsv1.Deployment, hash string, pods []corev1.Pod) replicaSets {
@@ -46,8 +46,8 @@ func replicaSetsOf(d *appsv1.Deployment, hash string, pods []corev1.Pod) replica
 
 func (s replicaSets) leaving() []corev1.Pod { return slices.Concat(s.surplus, s.old) }
 
-// status returns the status that the Deployment controller reports. It counts each existing pod of the current template as updated, even
-// while it terminates.
+// status returns the status that the Deployment controller reports. Each existing pod of the current template counts as updated, even a
+// terminating one.
 func (s replicaSets) status(d *appsv1.Deployment, reason string) appsv1.DeploymentStatus {
 	all := slices.Concat(s.current, s.surplus, s.old)
 	return deploymentStatus(d, len(all), len(s.current)+len(s.surplus), readyPods(all), reason)
@@ -66,8 +66,8 @@ func deploymentStatus(d *appsv1.Deployment, replicas, updated, ready int, reason
 	}
 }
 
-// runDeployment takes the steps of a rollout. It observes the Deployment, creates its pods, makes them ready, and deletes the others. The
-// Deployment is empty if there is none.
+// runDeployment takes the steps of a rollout. It observes the Deployment, creates its pods, makes them ready, and deletes its other pods.
+// If there is no Deployment, d is empty.
 func (c *cluster) runDeployment(ctx context.Context, d *appsv1.Deployment, pods []corev1.Pod) error {
 	own, err := c.adopted(ctx, d, "ReplicaSet", pods)
 	if err != nil || d.UID == "" {

@@ -38,11 +38,11 @@ func mustMarshal(value any) []byte {
 	return text
 }
 
-// fault is one failure. It is injected once.
+// fault is a failure that is injected once.
 type fault struct {
-	// what is the name of the failure.
+	// what names the failure.
 	what string
-	// write, nth and step identify a write. For the fault of a watch, watch is its resource instead.
+	// write, nth and step identify a failing write. If a watch fails instead, watch is its resource, or "workloads" or "all".
 	write     string
 	nth, step int
 	watch     string

@@ -98,8 +98,8 @@ var boundaryValues = []struct {
 	{`^spec\.networkPolicy\..*\.key$|^spec\.networkPolicy\..*\.values\[\]$`, texts},
 }
 
-// valuesFor returns the boundary values for a field, or none if no pattern matches. For a StatefulSet it returns only the first value, or
-// the first four of fields in spec.updateStrategy.
+// valuesFor returns the boundary values for a field, or none if no pattern matches. For a StatefulSet, it returns only the first value, or
+// the first four values of a field in spec.updateStrategy.
 func valuesFor(f crd.Field, workload cachev1alpha1.WorkloadKind) []string {
 	for _, boundary := range boundaryValues {
 		if !regexp.MustCompile(boundary.pattern).MatchString(f.Path) {

@@ -24,13 +24,13 @@ import (
 // parallelism is how many values are tested concurrently.
 const parallelism = 12
 
-// slot tests one value at a time: one Memcached changes to the value, another one is created with it.
+// slot tests one value at a time: in changed, a Memcached changes to the value, and in fresh, a Memcached is created with the value.
 type slot struct{ changed, fresh *sandbox }
 
 // TestEveryField changes a Memcached to the boundary values of every spec field. Either the API server or the operator refuses the value
-// with a message that names the field, or the Memcached converges. After convergence, its objects must equal those of a Memcached that
-// was created with the value. It must also converge after a change back. A StatefulSet gets fewer values, since most refusals do not
-// depend on the workload.
+// with a message that names the field, or the Memcached converges. After convergence, its objects must equal those of a Memcached that was
+// created with the value. The Memcached must also converge when the spec is changed back. A StatefulSet gets fewer values, since most
+// refusals do not depend on the workload.
 func TestEveryField(t *testing.T) {
 	fields, err := specFields()
 	if err != nil {
@@ -98,14 +98,14 @@ func (s slot) try(field crd.Field, value string, workload cachev1alpha1.Workload
 		s.changed.Errorf("the Degraded condition for %s does not name the field: %s", patch, problem)
 	}
 	switch {
-	case patched.Spec.Paused: // a new Memcached would have no objects at all
+	case patched.Spec.Paused: // a new Memcached that is paused has no objects to compare with
 		if difference := cmp.Diff(before, children(latest(history.of(s.changed.namespace)))); difference != "" {
 			s.changed.Errorf("the pause held nothing back (-before +after):\n%s", difference)
 		}
 	case problem == "":
 		s.sameAsFresh(patched.Spec)
 	}
-	if !patched.Spec.RestartedAt.IsZero() { // removing the time of a restart replaces no nodes
+	if !patched.Spec.RestartedAt.IsZero() { // changing restartedAt back keeps the state of the restarted nodes
 		before = children(latest(history.of(s.changed.namespace)))
 	}
 	spec, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": base.Spec}})
@@ -116,7 +116,7 @@ func (s slot) try(field crd.Field, value string, workload cachev1alpha1.Workload
 		if missing := settled(now); missing != "" {
 			return missing
 		}
-		return cmp.Diff(before, children(now)) // events of different kinds may arrive late
+		return cmp.Diff(before, children(now)) // the events of some kinds may arrive late
 	})
 }
 

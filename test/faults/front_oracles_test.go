@@ -109,8 +109,8 @@ func routesOf(now objects) (protocol.Routes, error) {
 	return protocol.ParseRoutes(config.Data[protocol.RoutesKey])
 }
 
-// frontViolations returns the violations of two invariants. The status of a MemcachedProxy must be true for the generation that it names.
-// Two different announcements must never have the same number, because some proxies have already read the first one.
+// frontViolations returns the violations of two invariants. The status of a MemcachedProxy must be correct for the generation that it
+// names. Once a number of nodes is announced, the time of the change must not move, because some proxies have already read that time.
 func frontViolations(entries []entry) []string {
 	var found []string
 	report := func(e entry, format string, args ...any) {

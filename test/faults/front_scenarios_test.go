@@ -85,8 +85,7 @@ func (r *scenarioRun) addForeignOfFront() {
 	}
 }
 
-// triggerFront does for an existing MemcachedProxy what triggerReconcile does for the Memcached. It triggers two reconciliations, since
-// the first one has ended when the second one begins.
+// triggerFront triggers two reconciliations of the MemcachedProxy, if it exists. When the second one begins, the first one has ended.
 func (r *scenarioRun) triggerFront(o *operator) {
 	r.Helper()
 	if latest(history.of(r.namespace))["memcachedproxies/"+frontName] == nil {

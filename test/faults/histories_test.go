@@ -28,8 +28,8 @@ const (
 	operationsPerHistory = 8
 )
 
-// TestHistories changes several Memcacheds like users, in random order, and kills the operator again and again. Each Memcached must end
-// with exactly the objects and nodes of its last spec. HISTORY repeats the operations of one history.
+// TestHistories changes Memcacheds as users would, in random order, and kills the operator again and again. Each Memcached must end with
+// exactly the objects and nodes of its last spec. HISTORY selects a single history by its number.
 func TestHistories(t *testing.T) {
 	only, _ := strconv.Atoi(os.Getenv("HISTORY"))
 	kills := killOperator(t)
@@ -50,8 +50,8 @@ func TestHistories(t *testing.T) {
 	t.Logf("the operator was killed %d times", kills())
 }
 
-// killOperator runs an operator until the test ends. Again and again, after dozens of changes in the cluster, it kills the process and
-// starts another one. The returned function ends that, and returns the number of kills.
+// killOperator runs an operator until the test ends. After every 20 to 219 changes in the cluster, it kills the process and starts another
+// one. The returned function stops the operator, and returns the number of kills.
 func killOperator(t *testing.T) func() int {
 	t.Helper()
 	p, o := startProxiedOperator(t.Context(), t, allNamespaces)

@@ -64,7 +64,7 @@ type entry struct {
 
 func (e entry) key() string { return e.resource + "/" + e.object.GetName() }
 
-// journal contains every change of every object of these kinds, in the API server's order.
+// journal contains every change of every object of the watched kinds, in the API server's order.
 type journal struct {
 	mutex   sync.Mutex
 	changed chan struct{}      // closed and replaced at each change
@@ -79,7 +79,7 @@ func newJournal() *journal {
 // follow records changes until the context ends.
 func (j *journal) follow(ctx context.Context, c client.WithWatch) error {
 	for resource, kind := range kinds {
-		// The watches start at the present state and need not deliver existing objects.
+		// Each watch starts after its list, so it does not deliver the existing objects.
 		list := listOf(kind)
 		if err := c.List(ctx, list); err != nil {
 			return fmt.Errorf("list %s: %w", resource, err)
@@ -93,7 +93,7 @@ func (j *journal) follow(ctx context.Context, c client.WithWatch) error {
 	return nil
 }
 
-// record reads one watch to its end. It keeps the version for the next watch in the list.
+// record reads one watch to its end. The resource version in the list is where the next watch starts.
 func (j *journal) record(ctx context.Context, c client.WithWatch, resource string, list client.ObjectList) {
 	version := list.GetResourceVersion()
 	options := &client.ListOptions{}

@@ -27,10 +27,10 @@ const missingImage = "memcached:missing"
 // is longer than the operator needs to react to the patch.
 const kubeletDelay = 1500 * time.Millisecond
 
-// errLate reports that a kubelet is late.
+// errLate means that a kubelet still waits for kubeletDelay.
 var errLate = errors.New("a kubelet is late")
 
-// noticed is when the kubelets first saw other images, by the UIDs and generations of the pods.
+// noticed maps the UID and generation of a pod to the time when its kubelet first saw another image.
 var noticed sync.Map
 
 // justStarted returns the status of memcached in a pod that has just started.
@@ -42,8 +42,8 @@ func justStarted(pod *corev1.Pod) corev1.ContainerStatus {
 	}
 }
 
-// sync does what the kubelet does for a running pod: it restarts memcached for another image, and applies other resources. It leaves a
-// pod alone if a test has set the status of its containers.
+// sync does what the kubelet does for a running pod: it restarts memcached if the image has changed, and applies changed resources. It
+// leaves a pod alone if a test has set the status of its containers.
 func (s *statefulSet) sync(ctx context.Context, pod *corev1.Pod) error {
 	found := memcached.StatusOf(pod, memcached.ContainerName)
 	if found == nil || found.Image == "" || pod.DeletionTimestamp != nil {
@@ -81,8 +81,8 @@ func podUIDs(now objects) map[string]types.UID {
 	return uids
 }
 
-// inPlaceViolations returns the first in-place change of a serving pod that began while another pod was being changed or not ready, or
-// that ended early. A change is one of the image or of the resources.
+// inPlaceViolations returns the first violation of two rules for in-place changes of the image or the resources. A change of a ready pod
+// must not begin while another pod is being changed or not ready. A change must not end before the pod has restarted.
 func inPlaceViolations(entries []entry) []string {
 	now := objects{}
 	for _, e := range entries {

@@ -28,13 +28,13 @@ import (
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
-// launchers simulates the launchers of all pods. Their state outlives the operator. A launcher adopts the list in the ConfigMap when the
-// operator asks for its status.
+// launchers simulates the launchers of all pods. Their state outlives the operator. A launcher adopts the argument list in the ConfigMap
+// when the operator asks the launcher for its status.
 type launchers struct {
 	mutex sync.Mutex
 	// ran are the argument lists with which each pod has run, in order.
 	ran map[types.UID][]protocol.List
-	// together describes, by namespace, restarts of a node while another serving node still had to restart.
+	// together describes, by namespace, each restart of a pod while another serving pod still had to restart.
 	together map[string][]string
 }
 
@@ -57,7 +57,7 @@ func (l *launchers) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Sta
 	return protocol.Status{Hash: list.Hash(), List: list.String(), SecondsInEffect: 3600}, nil
 }
 
-// start makes the launcher of a new pod run with the list in its ConfigMap.
+// start makes the launcher of a new pod run with the argument list in the ConfigMap.
 func (l *launchers) start(ctx context.Context, pod *corev1.Pod) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -66,13 +66,13 @@ func (l *launchers) start(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// runs reports whether a pod now runs with a list.
+// runs reports whether a pod now runs with the argument list of this hash.
 func (l *launchers) runs(pod *corev1.Pod, hash string) bool {
 	ran := l.ran[pod.UID]
 	return len(ran) > 0 && ran[len(ran)-1].Hash() == hash
 }
 
-// checkAlone records if a pod restarts while another serving pod still has to restart.
+// checkAlone records that a pod restarts while another serving pod still has to restart.
 func (l *launchers) checkAlone(ctx context.Context, pod *corev1.Pod) error {
 	var pods corev1.PodList
 	instance := client.MatchingLabels{memcached.InstanceLabel: pod.Labels[memcached.InstanceLabel], memcached.ManagedByLabel: memcached.ManagedBy}
@@ -115,7 +115,7 @@ func (*launchers) Agent(context.Context, *corev1.Pod, []string) (agentprotocol.S
 	return agentprotocol.Status{}, errors.New("no operator of these tests asks agents")
 }
 
-// listOf returns the list for a pod in the ConfigMap. If that has none, it returns the list with which the pod runs.
+// listOf returns the argument list for a pod from the ConfigMap. If the ConfigMap has none, it returns the list with which the pod runs.
 func (l *launchers) listOf(ctx context.Context, pod *corev1.Pod) (protocol.List, error) {
 	var config corev1.ConfigMap
 	name := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[memcached.InstanceLabel] + memcached.ArgumentsSuffix}
@@ -138,7 +138,7 @@ func (l *launchers) listOf(ctx context.Context, pod *corev1.Pod) (protocol.List,
 	return list, err
 }
 
-// wentBack reports a pod that has returned to an earlier list.
+// wentBack reports a pod that has returned to an earlier argument list.
 func (l *launchers) wentBack(pods []*corev1.Pod) string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -153,8 +153,8 @@ func (l *launchers) wentBack(pods []*corev1.Pod) string {
 	return ""
 }
 
-// threadsOf reports what is missing until every node of the cache runs with this number of threads. It also fails if a node has returned
-// to an earlier list.
+// threadsOf reports what is missing until every node of the cache runs with this number of threads. A node that has returned to an earlier
+// argument list is also reported.
 func threadsOf(r *scenarioRun, threads string) func(objects) string {
 	return func(now objects) string {
 		for _, object := range now {
@@ -172,7 +172,7 @@ func threadsOf(r *scenarioRun, threads string) func(objects) string {
 	}
 }
 
-// sameArguments reports what is missing until every pod runs with the arguments of a new pod, and the ConfigMap contains nothing else.
+// sameArguments reports what is missing until every pod runs with the arguments of a new pod, and the ConfigMap has no other lists.
 func sameArguments(now objects) string {
 	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
 	config, _ := now["configmaps/"+cacheName+memcached.ArgumentsSuffix].(*corev1.ConfigMap)
@@ -221,7 +221,7 @@ func sameArguments(now objects) string {
 	return ""
 }
 
-// differs reports how a pod differs from a new one, which would run with this list.
+// differs reports how a pod differs from a new pod. hash identifies the argument list with which a new pod would run.
 func differs(pod *corev1.Pod, template *corev1.PodTemplateSpec, hash string) string {
 	allLaunchers.mutex.Lock()
 	defer allLaunchers.mutex.Unlock()

@@ -55,8 +55,8 @@ func rolledOut(templates, agents int) func(objects) string {
 	}
 }
 
-// notAnswering is the status of a pod whose memcached has accepted connections for half a minute and answered none. Its times lie in the
-// past, so that the operator reports the problem at once.
+// notAnswering is the status of a pod whose containers run, but which has not been ready for half a minute because memcached does not
+// answer. Its times lie in the past, so that the operator reports the problem at once.
 func notAnswering() corev1.PodStatus {
 	ago := func(d time.Duration) metav1.Time { return metav1.NewTime(time.Now().Add(-d)) }
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: ago(time.Hour)}}

@@ -23,9 +23,9 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// moveViolations returns the violations of two limits of a move to the other workload. They hold while both workloads exist, and until
-// the Memcached is Ready again. There must be at most one member more than the size. At most as many nodes may be away as a rollout
-// replaces at a time. It reports each violated limit once.
+// moveViolations checks two limits of a move to the other workload, and returns each violated limit once. There must be at most one member
+// more than the size. At most one node may be away, and the node of a single-node Memcached must not be away. The limits hold from the
+// moment at which both workloads exist until the Memcached is Ready again.
 func moveViolations(entries []entry) []string {
 	var tooMany, tooFew string
 	now, moving := objects{}, false
@@ -76,8 +76,8 @@ func (o objects) members() (members, ready int) {
 	return members, ready
 }
 
-// serverViolations returns the statuses with a wrong list of servers. The list must be in order. Except during a pause, it must not
-// exceed the size. It must not get shorter while nodes are away, unless the history contains a Deployment.
+// serverViolations returns the statuses with a wrong list of servers. The list must be in order. Except during a pause, it must not have
+// more servers than the size. It must not get shorter unless the size decreases, or the history contains a Deployment.
 func serverViolations(entries []entry) []string {
 	var found []string
 	deployed, before := false, 0

@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// TestMutations runs the test of each pattern twice. It must pass with the original code, and fail with the mutation. The mutation exists
-// only in the compiler's overlay. Run it with make test-mutations.
+// TestMutations runs the test of each pattern twice. The test must pass with the original code, and fail with the mutation. The mutation
+// exists only in the compiler's overlay. make test-mutations runs TestMutations.
 func TestMutations(t *testing.T) {
 	for _, p := range patterns {
 		t.Run(p.name, func(t *testing.T) {

@@ -75,14 +75,14 @@ func (h *randomHistory) changeImage() {
 	})
 }
 
-// changeMemory sets at least the memory that a file needs.
+// changeMemory sets at least 128 MiB, the least with which items can be stored in files.
 func (h *randomHistory) changeMemory() {
 	h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
 		spec.Config.Memory = resource.NewQuantity(int64(128+64*h.random.IntN(3))<<20, resource.BinarySI)
 	})
 }
 
-// changePolicy starts or stops changing pods of a StatefulSet in place.
+// changePolicy decides at random whether pods of a StatefulSet are changed in place.
 func (h *randomHistory) changePolicy(spec *cachev1alpha1.MemcachedSpec) {
 	spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateReCreate
 	if h.random.IntN(2) == 0 && spec.Workload == cachev1alpha1.WorkloadStatefulSet {
@@ -150,8 +150,8 @@ func (h *randomHistory) deleteChild(propagation metav1.DeletionPropagation) {
 	}
 }
 
-// takeLabel removes the label by which the operator finds a child. The operator finds a child without the label only if the spec needs
-// it.
+// takeLabel removes the label by which the operator finds a child. It takes only children that the spec needs, because the operator does
+// not find others without the label.
 func (h *randomHistory) takeLabel() {
 	h.resume()
 	mc := &cachev1alpha1.Memcached{}

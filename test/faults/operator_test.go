@@ -140,7 +140,7 @@ func (o *operator) crash() error {
 	}
 }
 
-// countFronts counts the reconciliations of the MemcachedProxy. Each begins with this read.
+// countFronts counts the reads of the MemcachedProxy, because each of its reconciliations begins with one.
 func (o *operator) countFronts(
 	ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption,
 ) error {

@@ -51,7 +51,7 @@ func settled(now objects) string {
 	return listed(mc, now)
 }
 
-// listed reports what is missing until the ConfigMap lists the servers. Without servers, there must be no ConfigMap.
+// listed reports what is missing until the ConfigMap lists the servers of a StatefulSet. With a Deployment, there must be no ConfigMap.
 func listed(mc *cachev1alpha1.Memcached, now objects) string {
 	list, _ := now["configmaps/"+cacheName+"-servers"].(*corev1.ConfigMap)
 	switch wanted := wantedKind(mc) == cachev1alpha1.WorkloadStatefulSet; {
@@ -121,7 +121,7 @@ func withoutDrift(now objects) string {
 
 const (
 	hashAnnotation = "cache.example.com/applied-hash"
-	// noteAnnotation is an annotation of a user, which triggers a reconciliation.
+	// noteAnnotation is an annotation that users set on a Service. The change triggers a reconciliation.
 	noteAnnotation = "note-of-the-user"
 )
 
@@ -137,7 +137,7 @@ func state(now objects) map[string]string {
 		object.SetGeneration(0)
 		object.SetManagedFields(nil)
 		object.SetCreationTimestamp(metav1.Time{})
-		delete(object.GetAnnotations(), memcached.WakeAnnotation) // it only makes the kubelet react sooner
+		delete(object.GetAnnotations(), memcached.WakeAnnotation) // the annotation only makes the kubelet react sooner
 		if annotations := object.GetAnnotations(); annotations[hashAnnotation] != "" {
 			delete(annotations, noteAnnotation)
 			annotations[hashAnnotation] = "of what was applied, including the UID of the owner"
@@ -160,7 +160,7 @@ func state(now objects) map[string]string {
 				last.AppliedHash = "the same"
 			}
 		case *corev1.Service:
-			object.Spec.ClusterIP, object.Spec.ClusterIPs = "", nil // they depend on the foreign Service
+			object.Spec.ClusterIP, object.Spec.ClusterIPs = "", nil // the addresses differ between runs
 		}
 		texts[key] = withoutNamespace(string(mustMarshal(object)), namespace)
 	}
@@ -190,7 +190,7 @@ func changes(entries []entry) map[string][]string {
 			continue
 		}
 		spec := e.spec()
-		if brakes { // twins wait for each other in any order, and a process with an old StatefulSet brakes it again
+		if brakes { // twins update in any order, and a process with a stale cache raises the partition again
 			spec = e.withoutPartition()
 		}
 		switch {
@@ -213,8 +213,8 @@ func changes(entries []entry) map[string][]string {
 	return found
 }
 
-// sizeFirst reports whether only the size of a workload changed first. The operator does that when the API server refuses the whole
-// change.
+// sizeFirst reports whether a workload has changed only its size at first, and has kept this size in the next change. The operator writes
+// the size alone when the API server refuses the whole change.
 func sizeFirst(before, between, after string) bool {
 	return before != "" && before != between && replicas.ReplaceAllString(before, "") == replicas.ReplaceAllString(between, "") &&
 		replicas.FindString(between) == replicas.FindString(after)
@@ -222,8 +222,8 @@ func sizeFirst(before, between, after string) bool {
 
 var replicas = regexp.MustCompile(`^{"replicas":\d+`)
 
-// withoutNodes returns the spec of a workload as if it had no nodes. In a move, the operator creates the new workload with its first
-// nodes, or with none if it cannot yet count the nodes of the former workload. The oracles treat both as the same step.
+// withoutNodes returns the spec of a workload as if it had no nodes. In a move, the operator creates the new workload with its first nodes,
+// or with none as long as the nodes of the former workload are not counted. The oracles treat both as the same step.
 func withoutNodes(spec string) string { return replicas.ReplaceAllString(spec, `{"replicas":0`) }
 
 func (e entry) spec() string {

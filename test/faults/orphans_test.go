@@ -20,8 +20,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// orphanedAnnotation marks a pod whose workload was deleted with --cascade=orphan. Its value is the Kind of the pod's former owner. The
-// pods of a StatefulSet then have no owner. Those of a Deployment keep their ReplicaSet, which the cluster does not simulate.
+// orphanedAnnotation marks a pod whose workload was deleted with --cascade=orphan. Its value is the Kind of the pod's former owner. A pod
+// of a StatefulSet then has no owner. A pod of a Deployment keeps its ReplicaSet as owner, but the simulated cluster has no ReplicaSets.
 const orphanedAnnotation = "test.example.com/orphaned-from"
 
 // orphan does what the garbage collector does after a deletion with --cascade=orphan: the dependents of the object lose their owner.

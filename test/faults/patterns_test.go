@@ -3,15 +3,14 @@
 
 package faults
 
-// pattern is a known way in which operators fail. It names a test that shows that this operator does not fail that way, and a mutation
-// that makes the test fail. The first thirty numbers and names are from the literature (Sieve, OSDI 2022; Acto, SOSP 2023; Mutiny, DSN
-// 2024) and from issues of other operators. The others cover topics that those do not have: moves from one workload to another, lost
-// hosts, twins, proxies and changes in place.
+// pattern is a known way in which operators fail. test shows that this operator does not fail that way, and the mutation makes test fail.
+// The first thirty patterns are from the literature (Sieve, OSDI 2022; Acto, SOSP 2023; Mutiny, DSN 2024) and from issues of other
+// operators. The others cover moves from one workload to another, lost hosts, twins, proxies and changes in place.
 type pattern struct {
 	name string
-	// pkg and test identify a Go test of this repository. spec selects a Ginkgo spec in it, and plan selects a plan of TestSweep.
+	// pkg and test identify a Go test of this repository. spec selects a Ginkgo spec in the test, and plan selects a plan of TestSweep.
 	pkg, test, spec, plan string
-	// file, from and to are a mutation. Replacing the text "from" in the file removes the defense.
+	// file, from and to are the mutation. It removes the defense by replacing from in the file with to.
 	file, from, to string
 }
 
@@ -23,7 +22,8 @@ const (
 	inFaults      = "./test/faults"
 )
 
-// TestPatterns checks the patterns; make test-mutations applies each mutation and expects the test to fail.
+// patterns are the known ways to fail. TestPatterns checks this table. make test-mutations applies each mutation and expects the test to
+// fail.
 var patterns = []pattern{
 	{
 		name: "1 crash between two writes", pkg: inFaults, test: "TestSweep", plan: "create/patch_deployments_0.1/500",

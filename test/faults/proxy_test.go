@@ -25,7 +25,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// write is a request by which the operator tries to change something, except for leases and events.
+// write is a request by which the operator tries to change an object other than a lease or an event.
 type write struct {
 	testenv.Request
 	// nth numbers the writes of this kind within a step of the scenario, from 1.
@@ -40,7 +40,7 @@ func (w write) kind() string {
 	return request.String()
 }
 
-// proxy stands between the operator and the API server during one plan. It outlives the processes of the operator.
+// proxy stands between one operator and the API server. It outlives the processes of this operator.
 type proxy struct {
 	target    *url.URL
 	transport http.RoundTripper
@@ -58,10 +58,10 @@ type proxy struct {
 	delivered map[string]int
 	// crash ends the current process of the operator, and starts another one.
 	crash func()
-	// snapshots are the lists before arm was called, by resource. A stale API server would still return them.
+	// snapshots are the lists from before arm was called, by resource. A lagging API server would still return them.
 	snapshots map[string][]byte
-	// stale are the resources that the proxy serves from the snapshots until the operator has received them. listed are the resources for
-	// which the operator has sent a list request.
+	// stale are the resources whose lists the proxy serves from the snapshots, until the operator has received them. listed are the
+	// resources whose snapshots the proxy has already sent.
 	stale, listed sets.Set[string]
 }
 
@@ -91,7 +91,7 @@ func (p *proxy) arm(f *fault) {
 	clear(p.delivered)
 }
 
-// nextStep resets the counts. The number of retries in one step then does not affect the next step.
+// nextStep begins the next step of the scenario, in which nth starts at 1 again. Retries in one step do not affect the next.
 func (p *proxy) nextStep() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

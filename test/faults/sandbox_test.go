@@ -25,7 +25,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// cacheName is the name of every Memcached in these tests.
+// cacheName is the name of the Memcached in each test. Only the twin has another name.
 const cacheName = "cache"
 
 // convergenceTimeout exceeds the longest backoff. FAULTS_LIMIT overrides it.
@@ -48,7 +48,7 @@ func newSandbox(ctx context.Context, t *testing.T) *sandbox {
 	return s
 }
 
-// forTest returns the sandbox for use in a test.
+// forTest returns a sandbox with the same namespace for another test.
 func (s *sandbox) forTest(t *testing.T) *sandbox {
 	t.Helper()
 	ctx, cancel := limited(t)
@@ -81,7 +81,7 @@ func (s *sandbox) await(what string, check func(objects) string) {
 	}
 }
 
-// awaitWrite waits until the history contains the user's write. Each kind has its own watch, and objects of several kinds share names.
+// awaitWrite waits until the history contains the user's write. It compares types, because objects of several kinds have the same name.
 func (s *sandbox) awaitWrite(object client.Object) {
 	s.Helper()
 	s.await("the write of the user", func(objects) string {
@@ -115,7 +115,7 @@ func (s *sandbox) createCache(size int32, changes ...func(*cachev1alpha1.Memcach
 	s.create(mc)
 }
 
-// remove deletes an object. Without a name, it deletes the object with the Memcached's name.
+// remove deletes an object. If the object has no name, remove deletes the one with the Memcached's name.
 func (s *sandbox) remove(object client.Object) {
 	s.Helper()
 	s.read(object)
@@ -148,7 +148,7 @@ func (s *sandbox) read(object client.Object) {
 	s.must(user.Get(s.ctx, name, object))
 }
 
-// change changes an object as a user would. Without a name, it changes the object with the Memcached's name.
+// change changes an object as a user would. If the object has no name, change takes the one with the Memcached's name.
 func change[T client.Object](s *sandbox, object T, edit func(T)) {
 	s.Helper()
 	s.read(object)

@@ -23,12 +23,12 @@ type scenarioRun struct {
 
 	cancel context.CancelFunc
 	proxy  *proxy
-	// foreign are objects of others, as they were created.
+	// foreign are the objects of others, in the versions that were created.
 	foreign []client.Object
 
 	mutex    sync.Mutex
 	operator *operator
-	// restarted receives the result of each restart of the operator. It is buffered, for one result that nobody waits for.
+	// restarted receives the result of each restart of the operator. Its buffer takes the one result that nobody waits for.
 	restarted chan error
 }
 

@@ -26,17 +26,17 @@ import (
 // scenario is a sequence of actions of users.
 type scenario struct {
 	name string
-	// setup creates the initial state. No fault is injected there.
+	// setup creates the initial state, without faults.
 	setup func(r *scenarioRun)
 	// act is what users do.
 	act func(r *scenarioRun)
-	// done reports what is missing at the end, besides a Ready Memcached.
+	// done reports what is missing at the end, in addition to a Ready Memcached.
 	done func(now objects) string
 	// faults selects faults of writes and watches. nil selects all.
 	faults *faultSet
 }
 
-// deletion is the scenario that ends without a Memcached.
+// deletion is the name of the scenario that ends without a Memcached.
 const deletion = "delete"
 
 var scenarios = []scenario{

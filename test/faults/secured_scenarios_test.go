@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// securedScenarios are the scenarios of nodes with certificates and users. The operator reads no Secrets. It learns about their content
-// from agents that refuse it.
+// securedScenarios are the scenarios of nodes with certificates and users. The operator reads no Secrets. It learns from the agents that
+// the content of a Secret is not usable.
 var securedScenarios = []scenario{
 	{name: "secured", faults: unknownFaults, act: func(r *scenarioRun) {
 		r.createCache(2, secured("first"))
@@ -62,7 +62,7 @@ func secured(secrets string) func(*cachev1alpha1.MemcachedSpec) {
 	}
 }
 
-// mounting reports what is missing until all nodes are ready and mount exactly these Secrets, in alphabetical order.
+// mounting reports what is missing until all nodes are ready and mount exactly these Secrets. The names are given in alphabetical order.
 func mounting(secrets ...string) func(objects) string {
 	return func(now objects) string {
 		if missing := settled(now); missing != "" {
@@ -83,7 +83,7 @@ func mounting(secrets ...string) func(objects) string {
 	}
 }
 
-// awaitStarting waits for a pod that is not ready yet and has a different UID.
+// awaitStarting waits for a pod with this name that is not ready yet. uid is the UID of a former pod, which does not count.
 func (r *scenarioRun) awaitStarting(name, uid string) *corev1.Pod {
 	r.Helper()
 	var pod *corev1.Pod
@@ -112,7 +112,7 @@ func (r *scenarioRun) awaitRefusal(reason, message string) {
 }
 
 // refusing returns the status of a pod whose agent has exited with a message about a Secret. The kubelet will restart the agent, and
-// memcached waits for it.
+// memcached waits for the agent.
 func refusing(message string) corev1.PodStatus {
 	waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 	return corev1.PodStatus{
@@ -127,7 +127,7 @@ func refusing(message string) corev1.PodStatus {
 	}
 }
 
-// repaired returns the status of that pod after the Secret was corrected and the agent has accepted it.
+// repaired returns the status of such a pod after the Secret was corrected and the agent has accepted it.
 func repaired(message string) corev1.PodStatus {
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Unix(2, 0)}}
 	return corev1.PodStatus{

@@ -100,7 +100,7 @@ var statefulSetScenarios = []scenario{
 		r.moveHalfWay()
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Workload = cachev1alpha1.WorkloadDeployment })
 	}},
-	// A process starts after the user has undone the move, and finds both workloads.
+	// A process of the operator starts after the user has undone the move, and finds both workloads.
 	{name: "move-undone-unseen", faults: staleOnly, setup: func(r *scenarioRun) {
 		running(2)(r)
 		r.moveHalfWay()
@@ -181,8 +181,8 @@ func (r *scenarioRun) setStartable(count string) {
 	})
 }
 
-// loseHostOf evicts a pod like the taint manager when a cluster node stops reporting. The pod keeps terminating, because no kubelet ends
-// it.
+// loseHostOf evicts a pod as the taint manager does when a cluster node stops reporting. The pod keeps terminating, because no kubelet
+// completes its deletion.
 func (r *scenarioRun) loseHostOf(name string) {
 	r.Helper()
 	pod := &corev1.Pod{}

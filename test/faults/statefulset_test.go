@@ -45,9 +45,9 @@ type statefulSet struct {
 	late bool
 }
 
-// runStatefulSet takes the steps of the StatefulSet controller. It observes the StatefulSet, creates missing pods and deletes surplus
-// ones. Then it replaces pods of earlier templates one by one, from the highest number down. A terminating pod keeps its number. The
-// StatefulSet is empty if there is none.
+// runStatefulSet takes the steps of the StatefulSet controller. It observes the StatefulSet, creates missing pods and deletes surplus ones.
+// Then it replaces pods of earlier templates one by one, from the highest number down. A terminating pod keeps its number. If there is no
+// StatefulSet, set is empty.
 func (c *cluster) runStatefulSet(ctx context.Context, set *appsv1.StatefulSet, startable int, pods []corev1.Pod) error {
 	own, err := c.adopted(ctx, set, "StatefulSet", pods)
 	if err != nil || set.UID == "" {
@@ -128,7 +128,7 @@ func (s *statefulSet) replaceOne(ctx context.Context, i int) error {
 	return s.run(ctx, i)
 }
 
-// run creates a pod unless it exists, and makes it ready unless the annotation startable forbids it.
+// run creates a pod unless it exists, and makes it ready unless startableAnnotation forbids it.
 func (s *statefulSet) run(ctx context.Context, i int) error {
 	labels := map[string]string{
 		appsv1.StatefulSetRevisionLabel: s.revision, appsv1.StatefulSetPodNameLabel: fmt.Sprintf("%s-%d", s.Name, i),

@@ -45,7 +45,7 @@ func statusViolations(entries []entry) []string {
 				(last.GetGeneration() == w.GetGeneration() || e.braked(last.Object))
 			rolled.add(w)
 		}
-		now.add(e) // the operator may learn of a deletion late, at the latest when it creates the next object
+		now.add(e) // a deletion does not reset completed, because the operator may learn of it late
 		if mc, ok := e.object.(*cachev1alpha1.Memcached); ok {
 			if before != nil && before.UID != mc.UID {
 				before = nil
@@ -67,7 +67,7 @@ type rollouts map[cachev1alpha1.WorkloadKind]*templates
 
 // templates records which templates of a workload the cluster has observed.
 type templates struct {
-	// uid is the UID of the workload, and last its latest template. changed means that it had a different template before.
+	// uid is the UID of the workload. last is the hash of its latest template. changed means that an earlier template was different.
 	uid     types.UID
 	last    string
 	changed bool
@@ -108,8 +108,8 @@ func (r rollouts) violations(before, mc *cachev1alpha1.Memcached) []string {
 	return found
 }
 
-// satisfied reports whether the workload is complete and matches the Memcached's spec, and no other workload exists. It counts ready pods
-// itself, since the workload's status lags behind.
+// satisfied reports whether the workload is complete and matches the Memcached's spec, and no other workload exists. Ready pods count even
+// if the workload's status, which lags behind, does not count them yet.
 func satisfied(mc *cachev1alpha1.Memcached, now objects) bool {
 	w, other := now.workloads(mc)
 	if w == nil || other != nil || metav1.GetControllerOfNoCopy(w) == nil || metav1.GetControllerOfNoCopy(w).UID != mc.UID {
@@ -268,7 +268,7 @@ func deploymentEntry(uid types.UID, generation int64, ready int32) entry {
 	}}
 }
 
-// statusEntry returns a Memcached of size 1 whose status has one node. It is Ready if there are replicas.
+// statusEntry returns a Memcached of size 1 whose status has one node. The Memcached is Ready if replicas is not 0.
 func statusEntry(generation, observed int64, replicas int32) entry {
 	ready := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: observed}
 	if replicas > 0 {

@@ -27,7 +27,7 @@ const (
 	expired = "410"
 	// frozen delivers nothing for a second, then everything.
 	frozen = "frozen"
-	// dropped discards the events of a second and ends with 410 Gone, so that the operator misses them.
+	// dropped discards the events of a second, and then ends the stream with 410 Gone. The operator misses these events.
 	dropped = "dropped"
 	// stale makes a restarted operator receive an earlier state, as if the API server lagged behind.
 	stale = "stale"
@@ -35,7 +35,7 @@ const (
 
 var watchFaults = []string{closed, expired, frozen, dropped}
 
-// freezeDuration is how long a stream is frozen. It exceeds the time that the operator waits for events of other watches.
+// freezeDuration is how long a stream is frozen. It exceeds the debounce of the operator, half a second.
 const freezeDuration = time.Second
 
 // watchEvent has the fields of an event that the proxy needs.
@@ -46,7 +46,7 @@ type watchEvent struct {
 	} `json:"object"`
 }
 
-// filter replaces the body of a watch by a stream. The operator asks for JSON.
+// filter replaces the body of a watch by a stream, which expects JSON.
 func (l *listener) filter(response *http.Response) error {
 	info, err := resolver.NewRequestInfo(response.Request)
 	if err != nil || info.Verb != "watch" || response.StatusCode != http.StatusOK {
@@ -68,7 +68,7 @@ func (l *listener) filter(response *http.Response) error {
 type stream struct {
 	*listener
 	resource string
-	// synced means that events are changes. Before that, a watch may deliver the existing objects.
+	// synced means that further events are changes. Earlier events of a watch may be the existing objects.
 	synced bool
 	// resume fires when a frozen stream continues.
 	resume  <-chan time.Time
@@ -196,8 +196,8 @@ func (p *proxy) staleServed() bool {
 	return len(p.stale) == 0
 }
 
-// serveStale responds to a list or a watch like a lagging API server. Before Kubernetes 1.34, a watch does not start with a consistent
-// list. A list with the resource version 0 returns whatever that API server has.
+// serveStale responds like a lagging API server, and reports whether it has responded. It refuses a watch that would begin with a list,
+// answers a list request for the resource version 0 from the snapshot, and delays other watches by freezeDuration.
 func (l *listener) serveStale(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) bool {
 	l.mutex.Lock()
 	stale, snapshot := l.stale.Has(info.Resource), l.snapshots[info.Resource]

@@ -5,21 +5,21 @@
 
 // Package faults tests that the operator reaches the desired state despite any failure, and does nothing else.
 //
-// A proxy (proxy_test.go) stands between the operator and the API server. A scenario (scenarios_test.go and the other
-// *_scenarios_test.go) is a sequence of user actions. A reference run without faults records the writes of the operator, and the kinds
-// whose watches deliver events. From these records the sweep (sweep_test.go) derives its plans: one for each way in which a write can
-// fail, and one for each way in which a watch can mislead the operator. Each plan runs the scenario again with its fault. Oracles then
-// verify what the API server recorded (verify_test.go, oracles_test.go, status_invariants_test.go, move_invariants_test.go,
-// front_oracles_test.go, twins_scenarios_test.go).
+// A proxy (proxy_test.go) stands between the operator and the API server. A scenario (scenarios_test.go and the other *_scenarios_test.go)
+// is a sequence of user actions. A reference run without faults records the writes of the operator, and the resources whose watches deliver
+// events. From these records the sweep (sweep_test.go) derives its plans: one for each way in which a write can fail, and one for each way
+// in which a watch can mislead the operator. Each plan runs the scenario again with its fault. Oracles then verify what the API server
+// recorded (verify_test.go, oracles_test.go, status_invariants_test.go, move_invariants_test.go, front_oracles_test.go,
+// twins_scenarios_test.go).
 //
-// The API server has no nodes. cluster_test.go simulates the controllers of the workloads, the kubelet and the garbage collector.
+// The API server runs alone. cluster_test.go simulates the controllers of the workloads, the garbage collector and the kubelet.
 //
 // The package also tests every field of the spec (fields_test.go, field_paths_test.go), contention with other clients and noisy neighbors
-// (contention_test.go), and endurance over many Memcacheds (endurance_test.go). A list of patterns shows how operators are known to fail,
-// with a test and a mutation that the test detects for each (patterns_test.go).
+// (contention_test.go), and endurance over many Memcacheds (endurance_test.go). patterns_test.go lists the known ways in which operators
+// fail, each with a test and with a mutation that makes the test fail.
 //
-// make test-faults runs everything in a short form, make test-endurance runs the endurance test for an hour, and make test-mutations
-// checks the mutations. FAULTS_LOG=1 shows the operator's log.
+// make test-faults runs everything in a short form, make test-endurance runs the endurance test for an hour, and make test-mutations checks
+// the mutations. FAULTS_LOG=1 shows the operator's log.
 package faults
 
 import (

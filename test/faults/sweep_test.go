@@ -21,16 +21,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// outcome is the result of a run. All other runs are compared with the reference run's outcome.
+// outcome is the result of a run. The outcome of each run is compared with that of the reference run.
 type outcome struct {
 	state   map[string]string
 	changes map[string][]string
-	// writes are the writes of the operator. watched is the number of events that it received of each resource.
+	// writes are the writes of the operator. watched is the number of events that the operator received of each resource.
 	writes  []write
 	watched map[string]int
 }
 
-// reference runs a scenario twice without a fault. The two runs must not differ, since other runs are compared with them.
+// reference runs a scenario twice without a fault, and returns the outcome with fewer writes. States and changes must be equal.
 func reference(t *testing.T, s scenario) *outcome {
 	t.Helper()
 	first, second := s.run(t, nil, nil), s.run(t, nil, nil)
@@ -74,8 +74,8 @@ func TestSweep(t *testing.T) {
 	t.Cleanup(func() { counts.verify(t, only) }) // after all plans
 }
 
-// runUntilInjected runs a scenario until its fault was injected, up to three times. A run may lack the write: the operator may combine
-// two updates of the status, and may have reported progress in the reference run only because the machine was busier.
+// runUntilInjected runs a scenario until its fault was injected, up to three times. A run may lack the write, because the operator writes
+// fewer statuses when the machine is less busy.
 func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome, counts *planCounts) {
 	t.Helper()
 	for range 3 {
@@ -120,8 +120,8 @@ func (s scenario) faultsOf(o *outcome) []*fault {
 	return append(faults, &fault{what: stale, watch: "all"})
 }
 
-// run runs the scenario with a fault, or without one if it is nil, and verifies the outcome. want is nil for the reference run. It
-// returns nil if the fault was not reached.
+// run runs the scenario and verifies the outcome. f is the fault to inject, if any. want is the outcome of the reference run, or nil in the
+// reference run itself. run returns nil if the fault was not reached.
 func (s scenario) run(t *testing.T, f *fault, want *outcome) *outcome {
 	t.Helper()
 	r := newScenarioRun(t)
@@ -150,7 +150,7 @@ func (s scenario) run(t *testing.T, f *fault, want *outcome) *outcome {
 		return nil
 	}
 	if s.name != deletion {
-		r.triggerReconcile(r.operator) // it includes the last events
+		r.triggerReconcile(r.operator) // this reconciliation includes the last events
 		r.triggerReconcile(r.operator) // a reconciliation is counted before it writes the status, so wait for a second one
 	}
 	r.awaitCacheSync()
@@ -161,7 +161,7 @@ func (s scenario) run(t *testing.T, f *fault, want *outcome) *outcome {
 	return got
 }
 
-// awaitInjection waits until the fault was injected. If the operator crashed, it waits for the restart, too.
+// awaitInjection reports whether the fault is injected in time. If the fault crashes the operator, it also waits for the restart.
 func (r *scenarioRun) awaitInjection(f *fault) bool {
 	r.Helper()
 	select {
@@ -223,7 +223,7 @@ func (r *scenarioRun) cacheSynced(o *operator) bool {
 	return len(now) == 0
 }
 
-// triggerReconcile causes a reconciliation by a change that requires no action, and waits for its end.
+// triggerReconcile causes a reconciliation by a change that requires no action, and waits until the operator has counted it.
 func (r *scenarioRun) triggerReconcile(o *operator) {
 	r.Helper()
 	for _, name := range memcachedsIn(history.of(r.namespace)) {
@@ -280,7 +280,7 @@ func (r *scenarioRun) verifyQuiescence(s scenario) *outcome {
 	return got
 }
 
-// eventually waits for a condition that the history does not show. It returns an error with the message failure.
+// eventually waits for a condition that the history does not show. If the context ends first, it returns an error that begins with failure.
 func eventually(ctx context.Context, failure string, check func() bool) error {
 	for !check() {
 		if ctx.Err() != nil {

@@ -22,10 +22,10 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// twinName is the name of the second Memcached. Both Memcacheds fill each other's nodes.
+// twinName is the name of the second Memcached.
 const twinName = "twin"
 
-// twinScenarios are the scenarios of two Memcacheds that fill each other's nodes.
+// twinScenarios are the scenarios of two Memcacheds, each of which is the spec.fillFrom of the other.
 var twinScenarios = []scenario{
 	{name: "twins-image-change", faults: unknownFaults, setup: func(r *scenarioRun) {
 		running(2, statefulSetNodes, func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.Dump = ptr.To(true) })(r)
@@ -110,11 +110,11 @@ func (o objects) seenAs(name string) objects {
 	return latest(historyOf(entries, name))
 }
 
-// withoutPartition returns the spec of a workload without its partition. The operator may raise the partition again when all nodes are
-// already replaced; that starts no rollout.
+// withoutPartition returns the spec of a workload without its partition. The operator may raise the partition again after all nodes are
+// replaced, which starts no rollout.
 func (e entry) withoutPartition() string { return partitions.ReplaceAllString(e.spec(), "") }
 
-// brakes reports whether the operator holds StatefulSets back for this Memcached.
+// brakes reports whether an entry is a Memcached whose StatefulSet the operator holds back with a partition.
 func (e entry) brakes() bool {
 	mc, ok := e.object.(*cachev1alpha1.Memcached)
 	return ok && (mc.Name == twinName || mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceIfPossible)
@@ -138,8 +138,8 @@ func memcachedsIn(entries []entry) []string {
 	return []string{cacheName}
 }
 
-// twinViolations returns the first moment at which more than one node of both Memcacheds was away, after all of them had been ready. Two
-// nodes that are away could be twins, and no node would have their items.
+// twinViolations returns the first moment at which the two Memcacheds together had more than one node away, after all nodes had been ready.
+// If a node and its twin are away, no node has their items.
 func twinViolations(entries []entry) []string {
 	now, whole := objects{}, false
 	for _, e := range entries {
@@ -153,7 +153,7 @@ func twinViolations(entries []entry) []string {
 	return nil
 }
 
-// away returns how many nodes of a Memcached are not ready or terminate, or -1 if it does not exist.
+// away returns how many nodes of a Memcached are not ready or terminate, or -1 if the Memcached does not exist.
 func (o objects) away(name string) int {
 	mc, _ := o["memcacheds/"+name].(*cachev1alpha1.Memcached)
 	if mc == nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// verify compares a run with the reference run and checks what must never happen.
+// verify compares a run with the reference run, and checks the invariants that hold in every run.
 func (r *scenarioRun) verify(got, want *outcome) {
 	r.Helper()
 	if want != nil {
@@ -79,7 +79,7 @@ func panics() float64 {
 // expectedPanics is how many panics the tests have caused on purpose.
 var expectedPanics float64
 
-// sumCounters adds up the counters of a family. With values, it counts only series whose first label has one of them.
+// sumCounters adds up the counters of a family. If values are given, it adds only series whose first label has one of these values.
 func sumCounters(gatherer prometheus.Gatherer, name string, values ...string) float64 {
 	families, err := gatherer.Gather()
 	if err != nil {

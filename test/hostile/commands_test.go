@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// defaultRounds is how often each command is sent. It is sent twice as often, because memcached may allocate memory in the
-	// first half that it then reuses.
+	// defaultRounds is how often each command is sent while memory is measured. Before, it is sent as often without a measurement, because
+	// memcached may first allocate memory that it then reuses.
 	defaultRounds = 2000
 	// next separates the requests of a round.
 	next = " | "
-	// noise is what memory may grow by without a leak.
+	// noise is how much memory may grow without a leak.
 	noise = 4 * mebibyte
-	// leak is the least that a restart of the crawler takes.
+	// leak is the least memory that a restart of the crawler takes.
 	leak = 4 * kibibyte
 )
 
@@ -66,8 +66,8 @@ func TestCommandsInALoopKeepTheirMemory(t *testing.T) {
 	}
 }
 
-// Each restart of the thread leaks memory. If this test fails because nothing grows, a version of memcached has fixed the leak. Then
-// correct docs/operations/security.md and docs/concepts/sizing.md.
+// Each restart of the LRU crawler's thread leaks memory. If this test fails because nothing grows, a version of memcached has fixed the
+// leak. Then correct docs/operations/security.md and docs/concepts/sizing.md.
 func TestRestartsOfTheCrawlerLeak(t *testing.T) {
 	n := start(t, cachev1alpha1.MemcachedSpec{Size: 1}, nil)
 	conn := n.connect(t)
@@ -102,8 +102,8 @@ func (n *node) repeated(t *testing.T, command string, rounds int) int64 {
 	return n.resident(t) - before
 }
 
-// send sends a command again and again, each time after the response to the previous one, because memcached takes a moment to stop
-// a thread. Each request ends with mn, whose response is MN.
+// send sends a command again and again, each time after the response to the previous one, because memcached takes a moment to stop a
+// thread. Each request ends with mn: its response, MN, marks the end of the other responses.
 func send(conn net.Conn, reader *bufio.Reader, command string, rounds int) error {
 	var requests []string
 	for request := range strings.SplitSeq(command, next) {
@@ -143,7 +143,7 @@ func rounds(t *testing.T) int {
 	return wanted
 }
 
-// name is a command as the name of a test.
+// name turns a command into the name of a test.
 func name(command string) string {
 	short := strings.ReplaceAll(command, "\n", " ")
 	return short[:min(len(short), 60)]

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostile measures what a client that means harm costs a real memcached, as the operator starts it: each command of its
-// protocol in a loop, and handshakes that do not end. docs/concepts/sizing.md has the figures. make test-hostile runs it.
+// Package hostile measures how much memory a malicious client costs a real memcached that the operator has configured. The client sends a
+// command in a loop, or does not finish its handshake. docs/concepts/sizing.md has the results. make test-hostile runs the package.
 package hostile

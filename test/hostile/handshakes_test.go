@@ -23,16 +23,16 @@ import (
 const (
 	// longest is the length of the longest ClientHello that OpenSSL accepts, without its header of 4 bytes.
 	longest = 131396
-	// record is the most that a record of TLS holds.
+	// record is the most bytes that a TLS record holds.
 	record = 16384
-	// hostileClients are as many as a node with the default maxConnections admits.
+	// hostileClients is a little less than the default maxConnections, so that a node admits all these clients.
 	hostileClients = 1000
-	// settled is how long the memory of a node stays the same when it has read everything.
+	// settled is how long the memory of a node must stay the same to count as final.
 	settled = time.Second
 )
 
-// handshakes are data of clients that never authenticate, with the limit of their cost for a node. The numbers are those of
-// docs/concepts/sizing.md.
+// handshakes are data of clients that never authenticate. least and most limit the memory that each client costs a node:
+// docs/concepts/sizing.md states it.
 var handshakes = map[string]struct {
 	sent        func() []byte
 	least, most int64
@@ -42,7 +42,7 @@ var handshakes = map[string]struct {
 	"complete":   {func() []byte { return inRecords(clientHello()) }, 450 * kibibyte, 650 * kibibyte},
 }
 
-// With clientAuth: Require and users, these clients have neither a certificate nor a password.
+// The node demands a certificate and a password, and these clients have neither.
 func TestUnfinishedHandshakesCostWhatTheDocumentationSays(t *testing.T) {
 	for name, handshake := range handshakes {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestUnfinishedHandshakesCostWhatTheDocumentationSays(t *testing.T) {
 	}
 }
 
-// memcached counts from the last command, so a client that keeps sending parts of a handshake is idle as well.
+// memcached counts the idle time from the last command. A client that keeps sending parts of a handshake is therefore idle as well.
 func TestIdleTimeoutEndsUnfinishedHandshakes(t *testing.T) {
 	n := start(t, secured(&metav1.Duration{Duration: time.Second}), secrets(t))
 	for name, handshake := range handshakes {
@@ -88,7 +88,7 @@ func TestIdleTimeoutEndsUnfinishedHandshakes(t *testing.T) {
 	})
 }
 
-// untilClosed reads until memcached closes a connection. The deadline of the connection limits it.
+// untilClosed reads until memcached closes a connection. It fails if the deadline of the connection comes first.
 func untilClosed(t *testing.T, conn net.Conn) {
 	t.Helper()
 	_, err := io.Copy(io.Discard, conn)
@@ -98,7 +98,7 @@ func untilClosed(t *testing.T, conn net.Conn) {
 	_ = conn.Close()
 }
 
-// settledMemory waits until memcached has handled what was sent: its memory stays the same.
+// settledMemory waits until memcached has handled everything that was sent, so that its memory stays the same.
 func (n *node) settledMemory(t *testing.T) int64 {
 	t.Helper()
 	last, since := n.resident(t), time.Now()
@@ -119,7 +119,7 @@ func secured(idleTimeout *metav1.Duration) cachev1alpha1.MemcachedSpec {
 	return spec
 }
 
-// secrets are the files that memcached gets from the agent.
+// secrets returns the files that memcached gets from the agent.
 func secrets(t *testing.T) map[string][]byte {
 	t.Helper()
 	authority, err := credentials.NewAuthority("test")
@@ -131,7 +131,7 @@ func secrets(t *testing.T) map[string][]byte {
 	}
 }
 
-// clientHello is the largest of TLS 1.2 that OpenSSL accepts: a list of ciphers, and extensions, of 64 KiB each.
+// clientHello returns the largest ClientHello of TLS 1.2 that OpenSSL accepts. Its list of ciphers and its extensions have 64 KiB each.
 func clientHello() []byte {
 	ciphers := make([]byte, 0, 65532)
 	for len(ciphers) < cap(ciphers) {
@@ -147,7 +147,7 @@ func clientHello() []byte {
 	return message(len(body), body)
 }
 
-// message is a ClientHello that announces a length.
+// message returns a ClientHello that announces this length.
 func message(length int, body []byte) []byte {
 	return append([]byte{1, byte(length >> 16), byte(length >> 8), byte(length)}, body...)
 }
@@ -159,7 +159,7 @@ func withLength(to, data []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(to, uint16(len(data))), data...)
 }
 
-// inRecords divides a message into records of a handshake.
+// inRecords divides a handshake message into TLS records.
 func inRecords(message []byte) []byte {
 	var records []byte
 	for len(message) > 0 {

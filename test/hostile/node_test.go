@@ -32,12 +32,12 @@ import (
 const (
 	kibibyte = 1 << 10
 	mebibyte = 1 << 20
-	// patience exceeds what memcached needs for anything here on a loaded machine.
+	// patience limits the use of a connection. It is longer than any test here takes on a loaded machine.
 	patience = time.Minute
 )
 
-// node is a real memcached with the arguments of a Memcached's node. It has no limit of memory: the tests compare what it uses with
-// the limit of its container.
+// node is a real memcached with the arguments of a Memcached's node. Nothing limits its memory. limit is the memory limit that its
+// container would have.
 type node struct {
 	*process.Process
 
@@ -45,7 +45,7 @@ type node struct {
 	limit   int64
 }
 
-// start starts a node of a Memcached with this spec. An agent would give memcached these files.
+// start starts a node of a Memcached with this spec. files are those that memcached would get from an agent.
 func start(t *testing.T, spec cachev1alpha1.MemcachedSpec, files map[string][]byte) *node {
 	t.Helper()
 	container := containerOf(t, spec)
@@ -57,7 +57,7 @@ func start(t *testing.T, spec cachev1alpha1.MemcachedSpec, files map[string][]by
 	}
 	self, err := user.Current()
 	must(t, err)
-	args := []string{"-u", self.Username} // memcached must be told that it may run as root
+	args := []string{"-u", self.Username} // without -u, memcached does not run as root
 	replacer := strings.NewReplacer("127.0.0.1:"+strconv.Itoa(memcached.Port), plain, "*:"+strconv.Itoa(memcached.TLSPort), secure,
 		"/run/memcached", dir)
 	for _, arg := range container.Args {
@@ -72,7 +72,7 @@ func start(t *testing.T, spec cachev1alpha1.MemcachedSpec, files map[string][]by
 		Env: []string{"PATH=" + os.Getenv("PATH")}, LogFile: filepath.Join(dir, "log"),
 	})
 	must(t, err)
-	t.Cleanup(func() { _ = n.Stop(0) }) // killed: it would take a second
+	t.Cleanup(func() { _ = n.Stop(0) }) // kill it, because a graceful stop takes a second
 	for {                               // connections are refused until it listens
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", n.address)
 		if err == nil {
@@ -87,7 +87,7 @@ func start(t *testing.T, spec cachev1alpha1.MemcachedSpec, files map[string][]by
 	}
 }
 
-// containerOf is memcached's container of a Memcached with a spec.
+// containerOf returns the memcached container of a Memcached with this spec.
 func containerOf(t *testing.T, spec cachev1alpha1.MemcachedSpec) corev1.Container {
 	t.Helper()
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sessions"}, Spec: spec}
@@ -104,7 +104,7 @@ func containerOf(t *testing.T, spec cachev1alpha1.MemcachedSpec) corev1.Containe
 	return corev1.Container{}
 }
 
-// resident is how much memory memcached has.
+// resident returns memcached's resident memory in bytes.
 func (n *node) resident(t *testing.T) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", n.Pid()))

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package largest creates the largest Memcached that the API server accepts. Tests and benchmarks show with it what a malicious
-// user can do with many of them.
+// Package largest creates the largest Memcached that the API server accepts. Tests and benchmarks show what a malicious user can do with
+// many such Memcacheds.
 package largest
 
 import (
@@ -25,7 +25,7 @@ const (
 	annotationsLength = 256 << 10
 )
 
-// Limits of the API. Each string in the scheduling counts for extra bytes, because it needs memory in addition to its content.
+// Limits of the API. Each string in the scheduling counts as its length plus extra bytes, because it needs more memory than its content.
 const (
 	imageLength           = 512
 	schedulingLength      = 4096
@@ -76,7 +76,7 @@ func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 	}
 }
 
-// text returns a string of a length that has a prefix.
+// text returns a string of this length that begins with start.
 func text(start string, length int) string { return start + strings.Repeat("a", length-len(start)) }
 
 // key returns one of the longest keys of a label.
@@ -107,7 +107,7 @@ func resources() corev1.ResourceList {
 	}
 }
 
-// nodeSelector has 10 of the largest pairs and one that fills the rest.
+// nodeSelector returns 10 of the largest pairs and one that fills the rest.
 func nodeSelector() map[string]string {
 	selector := map[string]string{}
 	for i := range 10 {
@@ -149,7 +149,7 @@ func nodeAffinity() *cachev1alpha1.NodeAffinity {
 	}}
 }
 
-// pods has 8 of the largest pairs and an expression. left is the length of one more key, which fills the rest.
+// pods returns a selector with 8 of the largest pairs and an expression. left is the length of one more key, which fills the rest.
 func pods() (selector *cachev1alpha1.LabelSelector, left int) {
 	selector = &cachev1alpha1.LabelSelector{
 		MatchLabels: map[string]cachev1alpha1.LabelValue{},
@@ -184,7 +184,7 @@ func spread() []cachev1alpha1.TopologySpreadConstraint {
 	}}
 }
 
-// peers are clients with selectors that fill what there is, and with addresses.
+// peers returns a client with a selector of the largest size, and other clients with ranges of IP addresses.
 func peers() []cachev1alpha1.NetworkPolicyPeer {
 	selector, left := pods()
 	selector.MatchExpressions = append(selector.MatchExpressions, cachev1alpha1.LabelSelectorRequirement{

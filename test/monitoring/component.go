@@ -52,7 +52,7 @@ type Panel struct {
 // Query is a query of a panel.
 type Query struct{ Expr string }
 
-// ParseDashboard parses the JSON of a dashboard, in which the variables of Grafana have been replaced.
+// ParseDashboard parses the JSON of a dashboard.
 func ParseDashboard(content string) (Dashboard, error) {
 	var dashboard Dashboard
 	if err := json.Unmarshal([]byte(content), &dashboard); err != nil {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package monitoring sends all expressions in config/components/monitoring to a Prometheus: the rules, and the queries of the dashboards.
-// Faster shortens their durations, so that a test takes minutes instead of days.
+// Package monitoring reads the rules and the dashboards in config/components/monitoring, and queries a Prometheus. Faster shortens the
+// durations in both, so that a test takes minutes instead of days.
 package monitoring
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// duration matches a duration in rules and queries, after what precedes one: a range, its step, an offset, or the wait of an alert.
+// duration matches a duration after its prefix: as a range, the step of a range, an offset, or the wait of an alert.
 var duration = regexp.MustCompile(`(\[|:|\boffset |\bfor: )(\d+(?:ms|[smhdwy]))\b`)
 
 // Faster divides every duration in the text of rules or dashboards by a factor, and changes nothing else. Tests that scrape more often by

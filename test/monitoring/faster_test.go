@@ -35,7 +35,7 @@ func TestFaster(t *testing.T) {
 	}
 }
 
-// expressions are those of the rules and the dashboards, and how long each alert waits.
+// expressions returns the expressions of the rules and the dashboards, and how long each alert waits.
 func expressions(t *testing.T, change func(string) string) []string {
 	t.Helper()
 	rules, _, err := monitoring.Rules(change(read(t, monitoring.RulesFile)))
@@ -65,10 +65,10 @@ func read(t *testing.T, file string) string {
 	return repository.Read(t, strings.Split(file, "/")...)
 }
 
-// anyDuration matches durations wherever they are. The names of series have them behind a letter.
+// anyDuration matches durations everywhere, but not in the names of series, where they follow a letter.
 var anyDuration = regexp.MustCompile(`\b\d+(ms|[smhdwy])\b`)
 
-// Tests use faster rules. They must differ from the component's rules only in shorter durations.
+// Tests use faster rules, which must differ from the rules of the component only in shorter durations.
 func TestFasterShortensEveryDurationAndNothingElse(t *testing.T) {
 	const factor = 60
 	before := expressions(t, func(text string) string { return text })

@@ -16,7 +16,7 @@ import (
 // step is the time between two values of a query over a period.
 const step = time.Second
 
-// Prometheus is a client of one.
+// Prometheus is a client of a Prometheus server.
 type Prometheus struct{ api prometheusv1.API }
 
 // Connect returns a client of the Prometheus at a URL.

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/test/monitoring"
 )
 
-// What Prometheus reads is all that the PrometheusRule says.
+// The rule file must contain the whole spec of the PrometheusRule.
 func TestRuleFileHasEverything(t *testing.T) {
 	prometheusRule := read(t, monitoring.RulesFile)
 	rules, file, err := monitoring.Rules(prometheusRule)
