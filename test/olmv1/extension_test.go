@@ -34,6 +34,9 @@ const (
 	definition = "customresourcedefinition/memcacheds.cache.example.com"
 )
 
+// definitions are those of the bundle.
+var definitions = []string{definition, "customresourcedefinition/memcachedproxies.cache.example.com"}
+
 // documented returns the manifest of a kind that install.md gives for OLM v1.
 func documented(kind string) *unstructured.Unstructured {
 	GinkgoHelper()
@@ -93,11 +96,11 @@ func progress(ctx context.Context, name string) string {
 	return k8s.Kubectl(ctx, "get", name, `--output=jsonpath={.status.conditions[?(@.type=="Progressing")].message}`)
 }
 
-// deleteExtension deletes the ClusterExtension, and waits until only the definition is left of it.
+// deleteExtension deletes the ClusterExtension, and waits until only the definitions are left of it.
 func deleteExtension(ctx context.Context) {
 	GinkgoHelper()
 	k8s.Kubectl(ctx, "delete", extension, "--timeout=1m")
-	Eventually(ctx, k8s.Remains).Should(ConsistOf(HavePrefix("CustomResourceDefinition ")))
+	Eventually(ctx, k8s.Remains).Should(And(HaveLen(len(definitions)), HaveEach(HavePrefix("CustomResourceDefinition "))))
 	Eventually(ctx, k8s.OperatorPods).WithArguments(operatorNamespace).Should(BeEmpty(), "pods of the operator")
 }
 
@@ -108,7 +111,7 @@ func beginStory(ctx context.Context) {
 	DeferCleanup(func(ctx SpecContext) {
 		k8s.Report(ctx, operatorNamespace)
 		k8s.Kubectl(ctx, "delete", "clusterextensions,clustercatalogs", "--all", "--timeout=1m")
-		k8s.Kubectl(ctx, "delete", definition, "customresourcedefinition/memcachedproxies.cache.example.com", "--ignore-not-found", "--timeout=1m")
+		k8s.Kubectl(ctx, append([]string{"delete", "--ignore-not-found", "--timeout=1m"}, definitions...)...)
 		Eventually(ctx, k8s.Remains).Should(BeEmpty())
 	})
 	apply(ctx, documented("ClusterCatalog"))

@@ -119,7 +119,7 @@ var _ = Describe("An administrator installs the operator as a ClusterExtension",
 
 	It("removes everything", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
 		deleteExtension(ctx)
-		k8s.Kubectl(ctx, "delete", definition, "--timeout=1m")
+		k8s.Kubectl(ctx, append([]string{"delete", "--timeout=1m"}, definitions...)...)
 		Eventually(ctx, k8s.Remains).Should(BeEmpty())
 		Eventually(ctx, k8s.Incarnations).WithArguments(mc).Should(BeEmpty(), "pods of the cache")
 	})
@@ -133,11 +133,12 @@ var _ = Describe("An administrator whose cluster has the definition from elsewhe
 		mc := k8s.CreateMemcached(ctx, k8s.NewNamespace(ctx), 1)
 		apply(ctx, documented("ClusterExtension"))
 		Eventually(ctx, progress).WithArguments(extension).Should(HaveSuffix(
-			"CustomResourceDefinition 'memcacheds.cache.example.com' already exists in namespace '' and cannot be managed by operator-controller"))
+			"already exists in namespace '' and cannot be managed by operator-controller"))
 
-		k8s.Kubectl(ctx, "label", definition, "app.kubernetes.io/managed-by=Helm")
-		k8s.Kubectl(ctx, "annotate", definition, "meta.helm.sh/release-name="+packageName,
-			"meta.helm.sh/release-namespace="+operatorNamespace)
+		for _, each := range definitions {
+			k8s.Kubectl(ctx, "label", each, "app.kubernetes.io/managed-by=Helm")
+			k8s.Kubectl(ctx, "annotate", each, "meta.helm.sh/release-name="+packageName, "meta.helm.sh/release-namespace="+operatorNamespace)
+		}
 		untilInstalled(ctx, version)
 		untilReady(ctx, mc)
 		k8s.MustServe(ctx, mc, keys)
