@@ -16,8 +16,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// overdue returns a message if a change has exceeded the progress deadline, else an empty text. It covers changes for which
-// Kubernetes has no deadline: those of a StatefulSet, and moves between workloads. Any change of a pod counts as progress.
+// overdue returns a message if a change has exceeded the progress deadline, else an empty text. It covers changes for which Kubernetes
+// has no deadline: those of a StatefulSet, and moves between workloads. A pod that comes, goes, restarts or changes its readiness counts
+// as progress.
 func overdue(v memcached.View) string {
 	workload := v.Workload
 	since, began := progressingSince(v)
@@ -55,7 +56,7 @@ func progressingSince(v memcached.View) (time.Time, bool) {
 	case last == nil || last.ObservedGeneration != v.Memcached.Generation:
 		return time.Time{}, false
 	case last.Reason == cachev1alpha1.ReasonStuck:
-		// A problem stops the clock: when it is gone, the change begins anew.
+		// If a problem had stopped the change, the deadline begins anew when the problem is gone.
 		return time.Time{}, !v.Last.IsTrue(cachev1alpha1.ConditionDegraded)
 	default:
 		return last.LastTransitionTime.Time, last.Status == metav1.ConditionTrue

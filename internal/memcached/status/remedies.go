@@ -41,7 +41,7 @@ var refusals = []remedy{
 // demanded matches a resource that a ResourceQuota requires each container to set.
 var demanded = regexp.MustCompile(`\b(limits|requests)\.(cpu|ephemeral-storage|memory)\b`)
 
-// refusalRemedy names the Memcached's fields that help if its pods are refused. It is empty if the refusal needs no explanation.
+// refusalRemedy names the Memcached's fields that help if its pods are refused. It is empty if no field is known to help.
 func refusalRemedy(refusal string) string {
 	_, quota, _ := strings.Cut(refusal, "must specify ") // k8s.io/apiserver/pkg/admission/plugin/resourcequota
 	if resources := demanded.FindAllString(quota, -1); len(resources) > 0 {
