@@ -84,7 +84,7 @@ var recordedDefaults = []recordedDefault{
 	},
 }
 
-// recordedImage completes the row for a container's image. In the message about a newer image, the words come before its name.
+// recordedImage completes the row for a container's image. In the message about a newer image, the words come before the image's name.
 func recordedImage(row recordedDefault, container, words string) recordedDefault {
 	row.newer = func(mc *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string {
 		if present := row.present(mc, opts); present != "" && recorded != present {
