@@ -17,8 +17,7 @@ import (
 )
 
 // overdue returns a message if a change has exceeded the progress deadline, else an empty text. It covers changes for which Kubernetes
-// has no deadline: those of a StatefulSet, and moves between workloads. A pod that comes, goes, restarts or changes its readiness counts
-// as progress.
+// has no deadline: those of a StatefulSet, and moves between workloads. A pod's start, restart, end or new readiness counts as progress.
 func overdue(v memcached.View) string {
 	workload := v.Workload
 	since, began := progressingSince(v)
