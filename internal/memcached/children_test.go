@@ -50,8 +50,7 @@ func TestNamesOfChildren(t *testing.T) {
 	}
 }
 
-// TestExpectedWorkloads lists the workloads that are looked for although the cache does not hold them, because a workload may have
-// lost its label.
+// TestExpectedWorkloads lists the workloads to look for outside the cache, because a workload may have lost its label.
 func TestExpectedWorkloads(t *testing.T) {
 	const deployment, statefulSet = cachev1alpha1.WorkloadDeployment, cachev1alpha1.WorkloadStatefulSet
 	both := []cachev1alpha1.WorkloadKind{deployment, statefulSet}

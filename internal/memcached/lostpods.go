@@ -26,8 +26,7 @@ const lostPodMargin = 10 * time.Second
 // pods on healthy cluster nodes would count as lost.
 //
 // Kubernetes replaces a pod of a StatefulSet only after its kubelet has confirmed the stop, so that two pods never share a name. The
-// kubelet of a lost cluster node never does so. To delete the pod by force is safe, because a cache has no data that two pods could
-// corrupt.
+// kubelet of a lost cluster node never does so. A forced deletion is safe: two pods could corrupt no data of a cache.
 //
 // Pods of a Deployment are never lost: their replacements have other names and do not wait. There are no lost pods while the
 // Memcached is paused or being deleted.

@@ -130,8 +130,7 @@ func TestServersAfterAMove(t *testing.T) {
 	}
 }
 
-// TestServersStay computes the servers five times, each time from the last result and another number of replicas. They must not
-// change.
+// TestServersStay computes the servers five times, from the last result and another number of replicas. They must not change.
 func TestServersStay(t *testing.T) {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", UID: "ours"}}
 	mc.Spec = cachev1alpha1.MemcachedSpec{Size: 3, Workload: statefulSets}

@@ -132,8 +132,7 @@ func nodesOf(pods []corev1.Pod, chosen func(*corev1.Pod) bool, numbered bool) []
 	return nodes
 }
 
-// Settled reports whether a workload's controller has carried out the workload's spec: all its pods are ready, and no others are
-// left.
+// Settled reports whether the controller has carried out a workload's spec: all its pods are ready, and no others are left.
 func Settled(object client.Object) bool {
 	w := AsWorkload(object)
 	return w != nil && w.GetGeneration() == w.ObservedGeneration && w.Complete &&

@@ -75,8 +75,7 @@ func TestSpecChanges(t *testing.T) {
 	}
 }
 
-// TestRecordedSpecFits proves that no spec exceeds what the schema of the record allows. A recorded change contains up to two texts of a
-// user, each of at most 40 bytes.
+// TestRecordedSpecFits proves that no spec exceeds what the schema of the record allows. A change has two texts of up to 40 bytes.
 func TestRecordedSpecFits(t *testing.T) {
 	const maxFields, maxText = 64, 160 - len(" ") - 40 - len(" to ") - 40
 	fields := 0

@@ -84,9 +84,8 @@ func effectOf(former, next protocol.List) memcached.Effect {
 	}
 }
 
-// find finds the nodes of a template, also pods without their StatefulSet, because the next StatefulSet adopts them. It opens the wave
-// unless the last record and all entries have the wanted list. If only an entry has another list, somebody else has written that entry,
-// and it counts as missing.
+// find finds the nodes of a template, also orphaned pods, because the next StatefulSet adopts them. It opens the wave unless the last
+// record and all entries have the wanted list. If only an entry differs, somebody else has written it, and it counts as missing.
 func (w *wave) find(template string, live memcached.Arguments) {
 	last := w.v.Last.Applied
 	atRest := last != nil && last.ArgumentsHash == w.want
