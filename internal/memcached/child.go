@@ -19,8 +19,8 @@ import (
 type Child[Owner client.Object] struct {
 	// GroupVersionKind of the objects.
 	Kind schema.GroupVersionKind
-	// Suffix is what the object's name adds to its owner's name. It may be empty if only one row has the Kind. Of two rows of the
-	// same Kind, no suffix may end with the other one, because objects of two owners could then have the same name.
+	// Suffix is what the object's name adds to its owner's name. It may be empty if only one row has the Kind. If two rows have the same
+	// Kind, neither suffix may end with the other, because objects of two owners could then have the same name.
 	Suffix string
 	// New returns an empty object.
 	New func() client.Object

@@ -21,7 +21,7 @@ type InPlace struct {
 	Patch *PodPatch
 	// Blocked says what the next step waits for, if a person may have to act. Otherwise it is empty.
 	Blocked string
-	// Problem is a change of a pod that the cluster refused. The pod keeps its old images and resources.
+	// Problem reports a change of a pod that the cluster refused. The pod keeps its old images and resources.
 	Problem *Problem
 }
 

@@ -26,7 +26,7 @@ const lostPodMargin = 10 * time.Second
 // pods on healthy cluster nodes would count as lost.
 //
 // Kubernetes replaces a pod of a StatefulSet only after its kubelet has confirmed the stop, so that two pods never share a name. The
-// kubelet of a lost cluster node never does so. A forced deletion is safe: two pods could corrupt no data of a cache.
+// kubelet of a lost cluster node never does so. Forced deletion is safe: a cache has no data that two pods could corrupt.
 //
 // Pods of a Deployment are never lost: their replacements have other names and do not wait. There are no lost pods while the
 // Memcached is paused or being deleted.

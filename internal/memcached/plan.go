@@ -39,7 +39,7 @@ type Plan struct {
 	// Record is what the status records after the workload was written. A workload with another template hash runs pods of an
 	// earlier spec.
 	Record cachev1alpha1.MemcachedRecord
-	// StaleDefaults describes the outdated defaults of the pods. The next rollout replaces them.
+	// StaleDefaults describes the newer defaults that the pods do not have yet. The next rollout adopts them.
 	StaleDefaults string
 	// Changes lists the differences between the spec and the one last carried out, as far as known.
 	Changes []string

@@ -17,7 +17,7 @@ import (
 
 // Twins is the state of a Memcached's twins.
 type Twins struct {
-	// Waits names the twin that delays the next step of a rollout or wave; empty if none does.
+	// Waits is the message about a twin that delays the next step of a rollout or wave; empty if none does.
 	Waits string
 	// Ask are the nodes, also those of twins, whose answers decide the next step.
 	Ask []*corev1.Pod

@@ -144,7 +144,7 @@ func outgrown(mc *cachev1alpha1.Memcached, recorded podDefaults) bool {
 	return !given && (err != nil || sizingOf(mc).check(limit) != nil)
 }
 
-// staleDefaults describes the recorded defaults that a rollout would improve; empty for none.
+// staleDefaults describes the newer defaults that a rollout would adopt; empty for none.
 func staleDefaults(mc *cachev1alpha1.Memcached, defaults podDefaults, opts memcached.Options) string {
 	var stale []string
 	for _, row := range recordedDefaults {

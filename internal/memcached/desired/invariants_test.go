@@ -267,7 +267,7 @@ func checkSettles(t *testing.T, mc *cachev1alpha1.Memcached, objects []client.Ob
 	checkMove(t, mc, observed, later)
 }
 
-// checkMove asks for the other workload while the present one has all nodes. These stay as they are until other nodes are ready.
+// checkMove asks for the other workload while the present one has all nodes. These must stay as they are until other nodes are ready.
 func checkMove(t *testing.T, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) {
 	t.Helper()
 	mc = mc.DeepCopy()

@@ -195,7 +195,7 @@ func operatorPod(t *testing.T) peer {
 
 func monitored(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
 
-// TestNetworkPolicyAdmitsToOpenPorts has the ports that the pods open and others, and pods that are not nodes.
+// TestNetworkPolicyAdmitsToOpenPorts checks open and closed ports of the nodes, and pods that are not nodes.
 func TestNetworkPolicyAdmitsToOpenPorts(t *testing.T) {
 	for _, workload := range []string{"Deployment", "StatefulSet", "Deployment with agents", "Deployment with users", "StatefulSet with users"} {
 		mc := memcachedtest.Cache(3, func(mc *cachev1alpha1.Memcached) {

@@ -216,7 +216,7 @@ func TestTheSmallerNameGoesFirst(t *testing.T) {
 	}
 }
 
-// TestWhatATwinMustHave covers causes for which no node may stop, and cases in which a node may stop.
+// TestWhatATwinMustHave covers states in which no node may stop, and states in which a node may stop.
 func TestWhatATwinMustHave(t *testing.T) {
 	t.Parallel()
 	for name, story := range map[string]struct {

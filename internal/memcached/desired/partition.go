@@ -11,7 +11,7 @@ import (
 
 // nodeState describes a node during a rollout of its StatefulSet.
 type nodeState struct {
-	// outdated reports that the node was not created from the current template. A missing node is not outdated.
+	// outdated reports that the node does not match the current template. A missing node is not outdated.
 	outdated, ready bool
 }
 

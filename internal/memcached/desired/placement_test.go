@@ -35,7 +35,7 @@ func TestNodeSelector(t *testing.T) {
 	}
 }
 
-// TestTopologySpread has constraints of users. The operator adds a missing labelSelector, because without it they would count no pod.
+// TestTopologySpread has constraints of users. It must add missing labelSelectors: without one, no pod counts.
 func TestTopologySpread(t *testing.T) {
 	ours := &metav1.LabelSelector{MatchLabels: map[string]string{
 		"app.kubernetes.io/name":       "memcached",

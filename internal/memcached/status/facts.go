@@ -39,7 +39,7 @@ type facts struct {
 	rollout rolloutState
 	// applied is the record of what was carried out.
 	applied *cachev1alpha1.MemcachedRecord
-	// staleDefaults describes the defaults that the next rollout will replace; empty if the nodes have the current ones.
+	// staleDefaults describes the newer defaults that the next rollout will adopt; empty if the nodes have them already.
 	staleDefaults string
 	// held are the changes that a pause holds back. cost describes what they will do to the nodes.
 	held []string

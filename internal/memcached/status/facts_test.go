@@ -88,7 +88,7 @@ func deploymentSays(condition appsv1.DeploymentConditionType, reason, message st
 	}
 }
 
-// refused is the condition that tells with which message the API server refused a pod.
+// refused is the condition with which a Deployment reports that the API server refused a pod.
 func refused(message string) func(*appsv1.Deployment) {
 	return deploymentSays(appsv1.DeploymentReplicaFailure, "FailedCreate", message)
 }

@@ -42,7 +42,7 @@ func overdue(v memcached.View) string {
 		int(deadline.Minutes()), strings.ToLower(string(workload.Kind)), workload.GetName(), workload.GetNamespace())
 }
 
-// unwatched reports whether a workload exists for whose changes Kubernetes has no deadline.
+// unwatched reports whether Kubernetes has no deadline for changes: during a move, and with a StatefulSet.
 func unwatched(v memcached.View) bool {
 	return v.Former != nil || v.Workload.Kind == cachev1alpha1.WorkloadStatefulSet
 }

@@ -19,10 +19,10 @@ import (
 type rolloutState struct {
 	// reason is the reason of Progressing, empty if there is nothing to do.
 	reason, message string
-	// deadlineMessage is the workload's own message about a missed progress deadline.
+	// deadlineMessage is the message about a missed progress deadline.
 	deadlineMessage string
-	// templateUnobserved reports that the workload's controller may not have observed the template. Its count of updated nodes may
-	// then be about an earlier template.
+	// templateUnobserved reports that the workload's controller may not have observed the template. The controller's count of updated
+	// nodes may then be about an earlier template.
 	templateUnobserved bool
 }
 
