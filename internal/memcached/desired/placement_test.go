@@ -35,7 +35,7 @@ func TestNodeSelector(t *testing.T) {
 	}
 }
 
-// TestTopologySpread has constraints of users. It must add missing labelSelectors: without one, no pod counts.
+// TestTopologySpread has constraints of users. A missing labelSelector gets a default, since it would select no pod.
 func TestTopologySpread(t *testing.T) {
 	ours := &metav1.LabelSelector{MatchLabels: map[string]string{
 		"app.kubernetes.io/name":       "memcached",
