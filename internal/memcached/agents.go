@@ -12,11 +12,11 @@ import (
 	"github.com/example/memcached-operator/internal/agent/protocol"
 )
 
-// AgentReports are what the agents of one Memcached's nodes report.
+// AgentReports are the reports of the agents of one Memcached.
 type AgentReports struct {
 	// Nodes are the reports of the agents that have answered.
 	Nodes []AgentReport
-	// Pending is true while some agents have not been asked yet.
+	// Pending is true while the agents of some ready nodes have not been asked yet.
 	Pending bool
 }
 
@@ -28,20 +28,20 @@ type AgentReport struct {
 
 // Finding is one problem, with all nodes that report it.
 type Finding struct {
-	// Reason of the problem, and the message of the first node.
+	// Reason is the reason of the problem. Message is the message of the first of Pods.
 	Reason, Message string
 	// Pods are the names of the nodes.
 	Pods []string
-	// Secret is the name of the Secret with the problem; empty if there is none, or if both are concerned.
+	// Secret is the name of the Secret with the problem; it is empty if no Secret has the problem, or if it may be either of two.
 	Secret string
 }
 
-// WantsAgent reports whether an agent runs beside memcached: one that serves its metrics, or hands it certificates and users.
+// WantsAgent reports whether an agent runs beside memcached. The agent serves metrics, and gives memcached certificates and users.
 func WantsAgent(mc *cachev1alpha1.Memcached) bool {
 	return mc.Spec.Monitoring.Enabled || mc.Spec.TLS != nil || mc.Spec.Auth != nil
 }
 
-// CertificateHosts are the host names by which clients reach a node. They expect one of them in its certificate.
+// CertificateHosts are the host names by which clients reach a node. Clients expect one of these names in the certificate.
 func CertificateHosts(mc *cachev1alpha1.Memcached, pod *corev1.Pod) []string {
 	switch {
 	case mc.Spec.TLS == nil:

@@ -21,14 +21,14 @@ const ArgumentsSuffix = "-arguments"
 type Arguments struct {
 	// Lists maps the hash of a list of arguments to that list.
 	Lists map[string]protocol.List
-	// Sections maps each pod template to the lists that its nodes run.
+	// Sections maps the hash of each pod template to its section, which says which list each node of the template runs.
 	Sections map[string]protocol.Section
 	// Twin is where empty nodes copy their items from, or nil.
 	Twin *protocol.Twin
 }
 
-// Arguments returns the arguments in the cluster. It leaves out damaged ones: a list that does not match its hash, and an entry
-// without a list.
+// Arguments returns the arguments in the cluster. It leaves out a list that does not match its hash, and a node whose list is
+// missing.
 func (v View) Arguments() Arguments {
 	found := Arguments{Lists: map[string]protocol.List{}, Sections: map[string]protocol.Section{}}
 	data := v.argumentsData()

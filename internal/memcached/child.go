@@ -15,12 +15,12 @@ import (
 )
 
 // Child describes one Kind of object that the operator keeps for each owner, a Memcached or a MemcachedProxy. Caches, watches and
-// writes are the same for all Kinds: the differences are in this row.
+// writes work in the same way for all Kinds. They read the differences from a table with one Child in each row.
 type Child[Owner client.Object] struct {
 	// GroupVersionKind of the objects.
 	Kind schema.GroupVersionKind
-	// Suffix is what the object's name adds to its owner's name. It may be empty, unless several rows have the same Kind. No suffix
-	// may end with another one: objects of two owners could then have the same name.
+	// Suffix is what the object's name adds to its owner's name. It may be empty if only one row has the Kind. If two rows have the same
+	// Kind, neither suffix may end with the other, because objects of two owners could then have the same name.
 	Suffix string
 	// New returns an empty object.
 	New func() client.Object
@@ -28,10 +28,10 @@ type Child[Owner client.Object] struct {
 	Spec func(client.Object) any
 	// Workload reports that objects of this Kind run the nodes or proxies. Changes of their status wake the operator.
 	Workload bool
-	// Fields are the rules for its fields.
+	// Fields are the rules for the fields of the objects.
 	Fields field.Rules
-	// Expected reports whether to ask the API server for an object that is missing from the cache. It may have lost the label by
-	// which the cache selects.
+	// Expected reports whether to ask the API server for an object that is missing from the cache. The object may still exist
+	// without the label by which the cache selects.
 	Expected func(Owner) bool
 }
 
@@ -78,7 +78,7 @@ var DeploymentFields = field.Rules{
 	Guarded:   true,
 }
 
-// FieldRules are the rules for the fields of each Kind.
+// FieldRules returns the rules for the fields of each Kind.
 func FieldRules[Owner client.Object](children []Child[Owner]) map[schema.GroupVersionKind]field.Rules {
 	rules := map[schema.GroupVersionKind]field.Rules{}
 	for _, child := range children {

@@ -46,7 +46,7 @@ var Children = []row{
 		Suffix: ServersSuffix,
 		// Keys that others add are removed: applications read all keys into their environment.
 		Fields: ConfigMapFields,
-		// It may still exist if the last status lists servers, although the spec no longer asks for it.
+		// If the last status lists servers, the ConfigMap may still exist although the spec no longer asks for a StatefulSet.
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
 			return len(mc.Status.Servers) > 0 && WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet
 		},
@@ -65,7 +65,7 @@ var Children = []row{
 		Workload: true,
 		Fields:   DeploymentFields,
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
-			// While a cache moves to a StatefulSet, its status lists no servers.
+			// While a Memcached moves to a StatefulSet, its status lists no servers.
 			wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadDeployment
 			return mc.Status.Image != "" && (wanted || mc.Spec.Size > 0 && len(mc.Status.Servers) == 0)
 		},
@@ -82,7 +82,7 @@ var Children = []row{
 			Guarded:   true,
 		},
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
-			// While a cache moves to a Deployment, its status lists no servers, but names nodes of both workloads.
+			// While a Memcached moves to a Deployment, its status lists no servers, but names nodes of both workloads.
 			wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
 			return mc.Status.Image != "" && (wanted || len(mc.Status.Servers) > 0 || hasNumberedNode(mc))
 		},
@@ -95,8 +95,8 @@ var PodTemplatePath = []string{"spec", "template"}
 // podSpecPath is owned as a whole: see ADR-0008. Others may still add labels and annotations to the pods.
 var podSpecPath = append(slices.Clone(PodTemplatePath), "spec")
 
-// ChildOf returns the row for an object, and false if its Kind is not in the table. If no row fits its name, it returns any row of
-// its Kind.
+// ChildOf returns the row for an object, and false if its Kind is not in the table. If no suffix fits the name of the object, it
+// returns the first row of the Kind.
 func ChildOf(object client.Object) (Child[*cachev1alpha1.Memcached], bool) {
 	var found row
 	for _, child := range Children {
@@ -121,8 +121,8 @@ func Kinds() []Child[*cachev1alpha1.Memcached] {
 	return kinds
 }
 
-// unwantedBudget reports whether a changed spec no longer asks for a PodDisruptionBudget. One may still exist even if the cache does not
-// contain it.
+// unwantedBudget reports whether the spec has changed and asks for no PodDisruptionBudget. The former spec may have asked for one,
+// which may exist even if the cache does not contain it.
 func unwantedBudget(mc *cachev1alpha1.Memcached) bool {
 	observed := mc.Status.ObservedGeneration
 	return observed > 0 && observed != mc.Generation && !WantsBudget(mc)

@@ -7,5 +7,5 @@
 //
 // watch event -> observe: View -> desired.For: Plan -> write: Written -> status.For -> one status patch -> events
 //
-// All three are pure: they use no cluster, clock, environment or log. Tables and golden files can test all of them.
+// All three packages are pure: they use no cluster, clock, environment or log. So tables and golden files can test them.
 package memcached

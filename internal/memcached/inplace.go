@@ -21,7 +21,7 @@ type InPlace struct {
 	Patch *PodPatch
 	// Blocked says what the next step waits for, if a person may have to act. Otherwise it is empty.
 	Blocked string
-	// Problem is a change of a pod that the cluster refused. The pod keeps its old images and resources.
+	// Problem reports a change of a pod that the cluster refused. The pod keeps its old images and resources.
 	Problem *Problem
 }
 
@@ -31,7 +31,7 @@ type PodPatch struct {
 	// Images and Resources are the new values by the name of the container.
 	Images    map[string]string
 	Resources map[string]corev1.ResourceRequirements
-	// Revision is the label with which the StatefulSet counts a pod as updated.
+	// Revision is the new value of the label by which the StatefulSet's controller counts a pod as updated.
 	Revision string
 	// Annotations are the annotations to set. An empty value removes one.
 	Annotations map[string]string
@@ -44,7 +44,7 @@ type InPlaceState struct {
 	// Former are the old images of the changed containers. Restarts are their restart counts before the change.
 	Former   map[string]string `json:"former,omitempty"`
 	Restarts map[string]int32  `json:"restarts,omitempty"`
-	// Refused is why the change was undone, and Reason is the reason for the condition.
+	// Refused is why the change was undone, and Reason is the reason for the condition Degraded.
 	Refused string `json:"refused,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 }
@@ -67,11 +67,11 @@ func (s InPlaceState) String() string {
 	return string(text)
 }
 
-// templateArgument tells the launcher which section of the arguments to read. The command of a running pod cannot change.
+// templateArgument tells the launcher which section of the arguments to read.
 const templateArgument = "--template="
 
-// SectionOf returns the section of the arguments that a pod's launcher reads. It belongs to the template that the pod was created
-// from.
+// SectionOf returns the section of the arguments that a pod's launcher reads. It belongs to the template from which the pod was
+// created, because the arguments of a running container cannot change.
 func SectionOf(pod *corev1.Pod) string {
 	if container := ContainerOf(&pod.Spec, ContainerName); container != nil {
 		for _, argument := range container.Args {
@@ -126,5 +126,5 @@ func PullFailure(container *corev1.ContainerStatus) string {
 	return backOff.ReplaceAllLiteralString(waiting.Message, "")
 }
 
-// backOff is what the kubelet writes before the cause between two attempts (pkg/kubelet/images/image_manager.go).
+// backOff matches what the kubelet puts before the cause while it waits for the next attempt (pkg/kubelet/images/image_manager.go).
 var backOff = regexp.MustCompile(`^Back-off pulling image "[^"]*": \w+: `)

@@ -21,12 +21,12 @@ const evictedByTaint = "DeletionByTaintManager"
 // and report it, and the clocks of API servers differ.
 const lostPodMargin = 10 * time.Second
 
-// LostPods returns the evicted pods of a StatefulSet that no kubelet will ever stop. Next is the time until another pod counts as
-// lost, 0 for never: no event marks the end of a grace period. It uses the API server's time. With a local clock that is ahead,
+// LostPods returns the evicted pods of a StatefulSet that no kubelet will ever stop. Next is the time until another pod counts as lost,
+// or 0 if none will. No event marks the end of a grace period. LostPods uses the API server's time: with a local clock that is ahead,
 // pods on healthy cluster nodes would count as lost.
 //
-// Kubernetes replaces a pod of a StatefulSet only after its kubelet has confirmed the stop, so that two pods never share a name.
-// The kubelet of a lost cluster node never does. Deleting the pod is safe, because a cache has no data that two pods could corrupt.
+// Kubernetes replaces a pod of a StatefulSet only after its kubelet has confirmed the stop, so that two pods never share a name. The
+// kubelet of a lost cluster node never does so. Forced deletion is safe: a cache has no data that two pods could corrupt.
 //
 // Pods of a Deployment are never lost: their replacements have other names and do not wait. There are no lost pods while the
 // Memcached is paused or being deleted.
@@ -56,8 +56,8 @@ func inStatefulSet(pod *corev1.Pod, workloads ...*Workload) bool {
 	})
 }
 
-// evictedByTaints reports whether a taint evicts a pod, with a grace period. Without a grace period, the pod was deleted by force,
-// and only finalizers keep it.
+// evictedByTaints reports whether a taint has evicted a pod whose grace period is not 0. If it is 0, the pod was deleted by force, and
+// only finalizers keep it.
 func evictedByTaints(pod *corev1.Pod) bool {
 	condition := PodCondition(pod, corev1.DisruptionTarget)
 	return pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 0) > 0 &&

@@ -50,7 +50,7 @@ func disrupted(status corev1.ConditionStatus, reason string) func(*corev1.Pod) {
 	}
 }
 
-// workloadOf is a workload that belongs to the Memcached.
+// workloadOf makes a workload belong to the Memcached.
 func workloadOf[T client.Object](workload T) T {
 	workload.SetName("cache")
 	workload.SetOwnerReferences([]metav1.OwnerReference{{
@@ -61,7 +61,7 @@ func workloadOf[T client.Object](workload T) T {
 
 func statefulSet(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet }
 
-// The clock stands a second before the end of the margin, or at its end.
+// TestLostPods looks at an evicted pod at the end of lostPodMargin (late), or a second before (early).
 func TestLostPods(t *testing.T) {
 	const early, late = 9 * time.Second, 10 * time.Second
 	lost := []string{"cache-1"}
@@ -125,7 +125,7 @@ func TestLostPods(t *testing.T) {
 	}
 }
 
-// TestLostPodsOneAfterTheOther lets the time pass that LostPods names each time, with two lost cluster nodes.
+// TestLostPodsOneAfterTheOther has pods of two lost cluster nodes, and each time waits as long as LostPods says.
 func TestLostPodsOneAfterTheOther(t *testing.T) {
 	mc, clock := memcachedtest.Cache(4, statefulSet), clocktesting.NewFakePassiveClock(graceEnds)
 	later := func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.NewTime(graceEnds.Add(time.Minute))) }

@@ -7,7 +7,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// ManagedByLabel and ManagedBy mark every object of the operator. Its caches hold only objects with this label.
+// ManagedByLabel and ManagedBy mark every object that the operator creates. Its caches hold only children and pods with this label.
 const (
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 	ManagedBy      = "memcached-operator"
@@ -35,8 +35,8 @@ const LauncherContainerName = "launcher"
 // LauncherPort is the port on which launchers serve their status and the probes.
 const LauncherPort = 9151
 
-// TemplateAnnotation is a pod annotation with the hash of the template that the pod of a StatefulSet matches. It changes when the
-// pod changes in place.
+// TemplateAnnotation is a pod annotation with the hash of the template that the pod of a StatefulSet matches. A change in place updates
+// the annotation.
 const TemplateAnnotation = "cache.example.com/template"
 
 // BaseAnnotation is a pod annotation with the hash of the template without images and resources. If a new template has the same

@@ -11,7 +11,7 @@ import (
 )
 
 // Orphans returns the nodes whose workload was deleted with --cascade=orphan, sorted by number or name. The Service still selects
-// them. If a ReplicaSet is left, it keeps replacing its pods.
+// these nodes. If the ReplicaSet of a deleted Deployment is left, it keeps replacing its pods.
 func (v View) Orphans() []*corev1.Pod {
 	deployment := findWorkload(v.Children, func(w *Workload) bool { return w.Kind == cachev1alpha1.WorkloadDeployment })
 	return nodesOf(v.Pods, func(pod *corev1.Pod) bool {

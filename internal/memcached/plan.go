@@ -16,8 +16,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Plan is the desired state of a Memcached. desired.For computes it once in each reconcile. The operator writes its objects; the
-// status reports the rest.
+// Plan is the desired state of a Memcached. desired.For computes it once in each reconcile.
 type Plan struct {
 	// Objects are all objects that must exist. Any other child is deleted.
 	Objects []client.Object
@@ -40,7 +39,7 @@ type Plan struct {
 	// Record is what the status records after the workload was written. A workload with another template hash runs pods of an
 	// earlier spec.
 	Record cachev1alpha1.MemcachedRecord
-	// StaleDefaults describes the outdated defaults of the pods. The next rollout replaces them.
+	// StaleDefaults describes the newer defaults that the pods do not have yet. The next rollout adopts them.
 	StaleDefaults string
 	// Changes lists the differences between the spec and the one last carried out, as far as known.
 	Changes []string
@@ -58,14 +57,14 @@ func (p Plan) Workload() client.Object {
 	return nil
 }
 
-// Wave is the change of a StatefulSet's nodes to new arguments. New nodes start with these. The others receive them in their pods,
-// step by step.
+// Wave is the change of a StatefulSet's nodes to new arguments. New nodes start with the new arguments. Existing nodes receive them
+// in their pods, step by step.
 type Wave struct {
 	// Arguments is the ConfigMap with the arguments, or nil. It is one of the Objects, and is written before the workload.
 	Arguments *corev1.ConfigMap
 	// Open reports that some nodes may still run with other arguments.
 	Open bool
-	// Effect is what the change does to the remaining nodes.
+	// Effect is what the change does to the nodes that still run with other arguments.
 	Effect Effect
 	// Done is the number of nodes that run with the new arguments.
 	Done int32

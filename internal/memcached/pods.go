@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodReady reports whether a pod is ready and its containers have started. After a restart of a container, the kubelet reports for a
-// moment what it has probed before.
+// PodReady reports whether a pod is ready, and its memcached and agent have started. For a moment after a container restarts, the
+// kubelet still reports the pod as ready because of earlier probes.
 func PodReady(pod *corev1.Pod) bool {
 	condition := PodCondition(pod, corev1.PodReady)
 	return condition != nil && condition.Status == corev1.ConditionTrue &&
@@ -32,8 +32,8 @@ func PodCondition(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev
 	return nil
 }
 
-// ContainerStatuses returns the statuses that may explain why a pod is not ready. It leaves out finished init containers that
-// others added.
+// ContainerStatuses returns the statuses that may explain why a pod is not ready. It leaves out init containers that have
+// succeeded.
 func ContainerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 	var statuses []corev1.ContainerStatus
 	for _, container := range pod.Status.InitContainerStatuses {

@@ -13,7 +13,7 @@ import (
 // disruption budgets.
 const systemPriority = "system-"
 
-// CheckPriority refuses a system class, unless the installer allows them.
+// CheckPriority refuses a system class, unless the installer allows such classes.
 func CheckPriority(scheduling cachev1alpha1.MemcachedScheduling, opts Options) *Problem {
 	class := scheduling.PriorityClassName
 	if opts.AllowSystemPriorityClasses || !strings.HasPrefix(class, systemPriority) {

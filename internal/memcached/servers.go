@@ -16,16 +16,16 @@ const ServersSuffix = "-servers"
 // Host returns the DNS name of the Service. Resolvers in pods append the cluster's domain.
 func Host(mc *cachev1alpha1.Memcached) string { return mc.Name + "." + mc.Namespace + ".svc" }
 
-// Servers returns the addresses of the nodes of a StatefulSet as host:port, sorted by number. The port is the first client port. A pod's
-// replacement has the same address, so the list changes only with the size and the port. It is nil with a Deployment, and during a move
-// between workloads. With size 0 it is empty.
+// Servers returns the addresses of the nodes of a StatefulSet as host:port, sorted by number. The port is the first client port. A
+// pod's replacement has the same address, so the list changes only with the size and the port. The list is nil with a Deployment,
+// and during a move between workloads. With size 0 it is empty.
 //
-// The list has one entry for each replica of the StatefulSet, but at most spec.size entries. Nodes that the API server has refused are
-// therefore not in it. During a pause it does not change.
+// The list has one entry for each replica of the StatefulSet, but at most spec.size entries. If the API server refuses a larger
+// size, the list stays as it is. During a pause, the list does not follow spec.size.
 //
-// The list of the last status stays in two cases. Somebody has deleted the StatefulSet or scaled it down, which the operator undoes. Or
-// the status has listed servers for the current spec, but the cache still shows the other workload: then the move is over and the cache
-// lags behind.
+// The list of the last status stays in two cases. First, somebody has deleted the StatefulSet or scaled it down, which the operator
+// undoes. Second, the status has listed servers for the current spec, but the cache still shows the other workload: then the move
+// is over, and the cache lags behind.
 func (v View) Servers() []string {
 	return v.serversAt(v.ports()[0])
 }
@@ -33,7 +33,7 @@ func (v View) Servers() []string {
 // ServerPort returns the port in Servers.
 func (v View) ServerPort() int { return int(v.ports()[0].Number) }
 
-// TLSServers returns the same list with the TLS port, or nil if the StatefulSet does not open that port.
+// TLSServers returns the list of Servers with the TLS port, or nil if the StatefulSet does not open that port.
 func (v View) TLSServers() []string {
 	if slices.Contains(v.ports(), tls) {
 		return v.serversAt(tls)

@@ -24,7 +24,7 @@ const (
 	statefulSets = cachev1alpha1.WorkloadStatefulSet
 )
 
-// workloadOf returns a workload of the cache that asks for so many nodes. An owner of another UID is another Memcached's.
+// workloadOf returns a workload with this owner and size. The owner "ours" is the Memcached of the test.
 func workloadOf(kind cachev1alpha1.WorkloadKind, owner types.UID, size int32) client.Object {
 	metadata := metav1.ObjectMeta{
 		Name: "cache", Namespace: "shop", OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: ptr.To(true)}},
@@ -116,7 +116,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestServersAfterAMove has a Deployment that a cache which lags behind still shows.
+// TestServersAfterAMove has both workloads. If the status lists servers for the current generation, the Deployment is long gone.
 func TestServersAfterAMove(t *testing.T) {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", UID: "ours", Generation: 2}}
 	mc.Spec = cachev1alpha1.MemcachedSpec{Size: 3, Workload: statefulSets}
@@ -130,7 +130,7 @@ func TestServersAfterAMove(t *testing.T) {
 	}
 }
 
-// TestServersStay has a list that is reported and observed again: it must not depend on how often that is done.
+// TestServersStay computes the servers five times, from the last result and another number of replicas. They must not change.
 func TestServersStay(t *testing.T) {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", UID: "ours"}}
 	mc.Spec = cachev1alpha1.MemcachedSpec{Size: 3, Workload: statefulSets}

@@ -12,14 +12,14 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Two Memcacheds are twins if one copies the items for its empty nodes from the other one: see ADR-0019. Each twin is a whole copy
-// of a cache, so the operator must never stop the same node of both at the same time.
+// Two Memcacheds are twins if the empty nodes of one copy their items from the nodes of the other: see ADR-0019. Each twin is a
+// whole copy of a cache. So the operator must never stop the nodes with the same number in both at the same time.
 
 // Twins is the state of a Memcached's twins.
 type Twins struct {
-	// Waits names the twin that delays the next step of a rollout or wave; empty if none does.
+	// Waits is the message about a twin that delays the next step of a rollout or wave; empty if none does.
 	Waits string
-	// Ask are the nodes, also those of twins, whose answers decide.
+	// Ask are the nodes, also those of twins, whose answers decide the next step.
 	Ask []*corev1.Pod
 	// Filled are the nodes that are known to have all items of their twin's node.
 	Filled map[types.UID]bool
@@ -47,7 +47,7 @@ func (v View) Source() *cachev1alpha1.Memcached {
 	return nil
 }
 
-// Copies returns the twins that run a StatefulSet.
+// Copies returns the twins with a StatefulSet that are not being deleted. It returns none if the Memcached itself has a Deployment.
 func (v View) Copies() []View {
 	if WorkloadKind(v.Memcached) != cachev1alpha1.WorkloadStatefulSet {
 		return nil

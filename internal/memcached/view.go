@@ -122,8 +122,8 @@ func sameName(a, b client.Object) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && a.GetName() == b.GetName()
 }
 
-// belonging returns the workload if it belongs to the Memcached, else nil. A workload without an owner belongs to the Memcached of
-// its name, because its pods hold the cache.
+// belonging returns the workload if it belongs to the Memcached, else nil. A workload of the operator that has lost its owner
+// belongs to the Memcached that selects its pods, because these hold the cache.
 func belonging(mc *cachev1alpha1.Memcached, workload *Workload) *Workload {
 	if workload == nil {
 		return nil
@@ -146,7 +146,7 @@ func (v View) ServiceName() string {
 	return ""
 }
 
-// Discoverable reports whether a Service with the right name exists, whoever owns it.
+// Discoverable reports whether a Service that selects the nodes exists, whoever owns it.
 func (v View) Discoverable() bool {
 	return slices.ContainsFunc(v.Children, func(child client.Object) bool {
 		service, ok := child.(*corev1.Service)
@@ -154,7 +154,7 @@ func (v View) Discoverable() bool {
 	})
 }
 
-// Occupied reports whether a MemcachedProxy has the Service of this name.
+// Occupied reports whether the Service with the Memcached's name belongs to a MemcachedProxy.
 func (v View) Occupied() bool {
 	return slices.ContainsFunc(v.Children, func(child client.Object) bool {
 		service, ok := child.(*corev1.Service)

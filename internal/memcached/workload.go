@@ -23,29 +23,29 @@ type Workload struct {
 
 	// Kind of the object.
 	Kind cachev1alpha1.WorkloadKind
-	// Size is the requested number of nodes. Selector selects them, and Template is their pod template.
+	// Size is the requested number of nodes. Selector selects the nodes, and Template is their pod template.
 	Size     int32
 	Selector map[string]string
 	Template *corev1.PodTemplateSpec
 	// MaxSurge, MaxUnavailable and MinReadySeconds control the replacement of nodes.
 	MaxSurge, MaxUnavailable intstr.IntOrString
 	MinReadySeconds          int32
-	// Partition is the number of the first node that a StatefulSet may replace.
+	// Partition is the lowest number of a node that a StatefulSet's controller may replace.
 	Partition int32
 
-	// ObservedGeneration is the generation that its controller has observed, 0 for none.
+	// ObservedGeneration is the generation that the workload's controller has observed, 0 for none.
 	ObservedGeneration int64
-	// Replicas, Updated, Ready and Available are the counts of nodes in its status.
+	// Replicas, Updated, Ready and Available are the counts of nodes in the status of the workload.
 	Replicas, Updated, Ready, Available int32
-	// Complete reports that the last rollout is complete. First reports that there was no other rollout; for a StatefulSet that is
-	// not known.
+	// Complete reports that the last rollout is complete. First reports that the last rollout is the first one; it is always false
+	// for a StatefulSet.
 	Complete, First bool
 	// UpdateRevision is the revision label of a StatefulSet's updated pods, empty for other workloads.
 	UpdateRevision string
-	// Overdue is the workload's message about a rollout that exceeded its deadline. Refused is the API server's error about its
-	// pods. Each may be empty.
+	// Overdue is the workload's message about a rollout that exceeded its deadline. Refused is the API server's error about the
+	// workload's pods. Each may be empty.
 	Overdue, Refused string
-	// Owns reports whether a pod belongs to it.
+	// Owns reports whether a pod belongs to the workload.
 	Owns func(*corev1.Pod) bool
 	// Resized returns an object with the same spec, but with this size and metadata.
 	Resized func(metadata metav1.ObjectMeta, size int32) client.Object
@@ -87,7 +87,7 @@ func (w *Workload) Image() string {
 	return ""
 }
 
-// Outdated counts the nodes that were not created from the current template.
+// Outdated counts the nodes that do not match the current template.
 func (w *Workload) Outdated(nodes []*corev1.Pod) int {
 	if w.UpdateRevision == "" {
 		return int(w.Replicas - w.Updated)
@@ -101,7 +101,7 @@ func (w *Workload) Outdated(nodes []*corev1.Pod) int {
 	return outdated
 }
 
-// Made reports whether a StatefulSet's pod was created from the template that the controller has observed.
+// Made reports whether a StatefulSet's pod matches the template that the controller observed last.
 func (w *Workload) Made(pod *corev1.Pod) bool {
 	return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == w.UpdateRevision
 }
@@ -132,7 +132,7 @@ func nodesOf(pods []corev1.Pod, chosen func(*corev1.Pod) bool, numbered bool) []
 	return nodes
 }
 
-// Settled reports whether a workload's controller has carried out its spec: all pods are ready, and no others are left.
+// Settled reports whether the controller has carried out a workload's spec: all its pods are ready, and no others are left.
 func Settled(object client.Object) bool {
 	w := AsWorkload(object)
 	return w != nil && w.GetGeneration() == w.ObservedGeneration && w.Complete &&

@@ -11,7 +11,7 @@ import (
 
 // Written is the result of writing a Plan.
 type Written struct {
-	// Objects are the Memcached's objects after the write. The View holds them as they were before.
+	// Objects are the Memcached's objects after the write. The View holds the objects as they were before the write.
 	Objects []client.Object
 	// Problem is why an object could not be written, or nil.
 	Problem *Problem
@@ -20,12 +20,12 @@ type Written struct {
 	// Pending are the kinds of objects that spec.paused keeps from being written.
 	Pending []string
 	// TemplatePending reports that the workload lacks the desired pod template, because its write was held back or refused. The
-	// status cannot see that itself if somebody else has changed the template.
+	// hashes on the workload do not show that if somebody else has changed the template.
 	TemplatePending bool
 
 	// Created reports that an object was created, Changed that one was created, changed or deleted.
 	Created, Changed bool
-	// Err is the error to retry, or nil. It is terminal if only another spec can help.
+	// Err is the error to return from the reconcile, or nil. A terminal error is not retried: only another spec can help.
 	Err error
 	// Transient reports that the API server failed to decide about some objects. A retry may succeed soon.
 	Transient bool

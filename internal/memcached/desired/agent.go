@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// agentOf returns the agent of a Memcached. It may have nothing to do: see wantsAgent.
+// agentOf returns the agent of a Memcached. The pods may have none: see memcached.WantsAgent.
 func agentOf(mc *cachev1alpha1.Memcached, defaults podDefaults) render.Agent {
 	return render.Agent{
 		Name: memcached.AgentContainerName, Image: string(defaults.Images[memcached.AgentContainerName]),

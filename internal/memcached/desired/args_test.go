@@ -146,7 +146,7 @@ func TestItemSize(t *testing.T) {
 	}
 }
 
-// optionsOf are the arguments by their flags, with their values. A flag without a value has its own name.
+// optionsOf maps each flag in the arguments to its value. A flag without a value is mapped to itself.
 func optionsOf(args []string) map[string]string {
 	options := map[string]string{}
 	for i, arg := range args {

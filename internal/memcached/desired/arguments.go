@@ -47,7 +47,7 @@ func asTheyAre(v memcached.View) *corev1.ConfigMap {
 
 // wanted are the arguments that the spec asks for.
 type wanted struct {
-	// list is the list of arguments, and section is the hash of the pod template for which they are.
+	// list is the list of arguments. section is the hash of the pod template that the list is for.
 	list    protocol.List
 	section string
 	// inPlace is the change of pods in place to that template.
@@ -78,7 +78,7 @@ func arguments(v memcached.View, want wanted, guard *twinGuard) (memcached.Wave,
 	return w.Wave, nil
 }
 
-// addEarlier repeats entries for nodes that changed in place. Their launchers still read the section of their first template.
+// addEarlier adds sections for nodes that changed in place, because their launchers still read the section of their first template.
 func (w *wave) addEarlier(sections map[string]protocol.Section, present string) {
 	earlier := map[string]protocol.Section{}
 	for _, node := range w.nodes {

@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// checkArgumentsConfigMap has the arguments of nodes that start for the first time: a list, and for the template in objects who runs it.
+// checkArgumentsConfigMap expects what nodes need for their first start: one list, and a section that gives it to all nodes.
 func checkArgumentsConfigMap(t *testing.T, mc *cachev1alpha1.Memcached, object *corev1.ConfigMap, objects []client.Object) {
 	t.Helper()
 	list := onlyList(t, object)
@@ -43,7 +43,7 @@ func checkArgumentsConfigMap(t *testing.T, mc *cachev1alpha1.Memcached, object *
 	}
 }
 
-// onlyList is the list of arguments in a ConfigMap that has one, as a launcher accepts it.
+// onlyList returns the list of arguments in a ConfigMap. There must be exactly one, and a launcher must accept it.
 func onlyList(t *testing.T, object *corev1.ConfigMap) protocol.List {
 	t.Helper()
 	var found []protocol.List
@@ -64,7 +64,7 @@ func onlyList(t *testing.T, object *corev1.ConfigMap) protocol.List {
 	return found[0]
 }
 
-// checkArguments has what no memcached may offer, wherever its arguments stand.
+// checkArguments checks arguments of memcached from a pod template or a ConfigMap.
 func checkArguments(t *testing.T, args []string) {
 	t.Helper()
 	if !regexp.MustCompile(protocol.Pattern).MatchString(strings.Join(args, " ")) {
@@ -76,7 +76,7 @@ func checkArguments(t *testing.T, args []string) {
 	}
 }
 
-// checkCommands has what the containers run. The arguments of memcached are in the template if there is no launcher.
+// checkCommands checks what the containers run. The arguments of memcached are in the template if there is no launcher.
 func checkCommands(t *testing.T, template corev1.PodTemplateSpec) {
 	t.Helper()
 	section := template.Annotations[memcached.TemplateAnnotation]
@@ -105,7 +105,7 @@ func checkCommands(t *testing.T, template corev1.PodTemplateSpec) {
 	}
 }
 
-// argumentsAfter are the arguments of memcached that are desired where there is a live workload.
+// argumentsAfter returns the desired arguments of memcached while this workload exists.
 func argumentsAfter(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workload, opts memcached.Options) []string {
 	t.Helper()
 	plan := For(memcachedtest.View(mc, memcached.Observed{Children: []client.Object{live.Object}}), opts)

@@ -32,7 +32,7 @@ func recordSpec(spec cachev1alpha1.MemcachedSpec) recordedFields {
 	spec.Paused = false
 	fields, recorded := map[string]any{}, recordedFields{}
 	if err := json.Unmarshal([]byte(encode(spec)), &fields); err != nil {
-		panic(err) // the caller encoded it
+		panic(err) // encode has returned this text
 	}
 	for name, value := range fields {
 		inner, ok := value.(map[string]any)
@@ -104,8 +104,8 @@ func cameOrWent(object string, before, after recordedFields) bool {
 	return was*is == 0 && was+is > 1
 }
 
-// rolloutChanges returns the changes that replace or restart nodes, without size and update strategy. If template and arguments are
-// those of the last record, it returns the recorded changes.
+// rolloutChanges returns the changes that replace or restart nodes, without size and update strategy. If the template is that of the
+// last record, and nodes do not restart or no such change is known, it returns the recorded changes.
 func rolloutChanges(v memcached.View, decided cachev1alpha1.MemcachedRecord, restarting bool, changes []string) []string {
 	changes = slices.DeleteFunc(slices.Clone(changes), func(change string) bool {
 		return strings.HasPrefix(change, sizeField+" ") || strings.HasPrefix(change, "updateStrategy") ||

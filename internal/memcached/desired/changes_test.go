@@ -75,7 +75,7 @@ func TestSpecChanges(t *testing.T) {
 	}
 }
 
-// TestRecordedSpecFits proves that no spec exceeds what the schema of the record allows. Text of a user has 40 bytes twice.
+// TestRecordedSpecFits proves that no spec exceeds what the schema of the record allows. A change has two texts of up to 40 bytes.
 func TestRecordedSpecFits(t *testing.T) {
 	const maxFields, maxText = 64, 160 - len(" ") - 40 - len(" to ") - 40
 	fields := 0

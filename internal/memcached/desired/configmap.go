@@ -19,8 +19,8 @@ const serversKey = "servers"
 // ConfigMap returns the ConfigMap that lists the servers for applications, as environment variables or files. It exists even with
 // size 0, because pods that refer to a missing ConfigMap do not start.
 //
-// While clients move to TLS, there are two keys: servers with plaintext, and servers with TLS. The TLS key stays when plaintext is
-// disabled.
+// While clients move to TLS, the key servers has the plaintext port, and the key tlsServers has the TLS port. When plaintext is
+// disabled, both keys have the TLS port.
 func ConfigMap(v memcached.View) *corev1.ConfigMap {
 	mc := v.Memcached
 	data := map[string]string{

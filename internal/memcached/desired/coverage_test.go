@@ -22,7 +22,7 @@ var values = []string{
 	`"InPlaceIfPossible"`,
 }
 
-// TestDesiredOfEveryField gives each field of the spec a value, with each workload: random specs rarely reach those that are deep.
+// TestDesiredOfEveryField gives each field of the spec a value, with each workload. Random specs rarely set nested fields.
 func TestDesiredOfEveryField(t *testing.T) {
 	definition, err := crd.Read(repository.Path(crd.File))
 	if err != nil {

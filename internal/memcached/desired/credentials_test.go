@@ -25,7 +25,7 @@ func withPlaintext(mc *cachev1alpha1.Memcached) {
 	mc.Spec.TLS.Plaintext = cachev1alpha1.PlaintextEnabled
 }
 
-// usersOf asks for users that log in, those of a Secret.
+// usersOf asks for logins of the users in a Secret.
 func usersOf(secret string) edit {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: secret} }
 }

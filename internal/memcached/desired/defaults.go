@@ -84,7 +84,7 @@ var recordedDefaults = []recordedDefault{
 	},
 }
 
-// recordedImage completes the row for a container's image. In the message about a newer image, the words come before its name.
+// recordedImage completes the row for a container's image. In the message about a newer image, the words come before the image's name.
 func recordedImage(row recordedDefault, container, words string) recordedDefault {
 	row.newer = func(mc *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string {
 		if present := row.present(mc, opts); present != "" && recorded != present {
@@ -144,7 +144,7 @@ func outgrown(mc *cachev1alpha1.Memcached, recorded podDefaults) bool {
 	return !given && (err != nil || sizingOf(mc).check(limit) != nil)
 }
 
-// staleDefaults describes the recorded defaults that a rollout would improve; empty for none.
+// staleDefaults describes the newer defaults that a rollout would adopt; empty for none.
 func staleDefaults(mc *cachev1alpha1.Memcached, defaults podDefaults, opts memcached.Options) string {
 	var stale []string
 	for _, row := range recordedDefaults {

@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestDesiredIsByteStable fails if the order in an object depends on a map. Each such difference would be a write, and in the pod
+// TestDesiredIsByteStable fails if the order in an object depends on a map. Each such difference would cause a write, and in the pod
 // template a rollout.
 func TestDesiredIsByteStable(t *testing.T) {
 	const repetitions = 1000
@@ -50,8 +50,7 @@ func TestDesiredDoesNotChangeItsInput(t *testing.T) {
 	}
 }
 
-// TestDesiredSharesNothing checks that writers of the objects may change them without changing the Memcached, which belongs to a cache
-// for all workers.
+// TestDesiredSharesNothing checks that the objects share no memory with the Memcached, which lies in the cache of all workers.
 func TestDesiredSharesNothing(t *testing.T) {
 	for _, c := range goldenCases(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -124,7 +123,7 @@ func encodedSpec(t testing.TB, workload client.Object) []byte {
 	return text
 }
 
-// TestOurLabelsWin has labels that the schema refuses: another value of one that the selector has would lose the pods.
+// TestOurLabelsWin has labels that the schema refuses: with other values of the selecting labels, the selector would lose the pods.
 func TestOurLabelsWin(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	mine := map[string]cachev1alpha1.LabelValue{"team": "a", memcached.InstanceLabel: "another", memcached.ManagedByLabel: "me", "app.kubernetes.io/name": "redis"}
@@ -145,7 +144,7 @@ func TestOurLabelsWin(t *testing.T) {
 	}
 }
 
-// TestRecommendedLabels has those that only describe an object. What application a cache is part of is for users to know.
+// TestRecommendedLabels has labels that only describe an object. Users may override them, for example to name an application.
 func TestRecommendedLabels(t *testing.T) {
 	const component, partOf = "app.kubernetes.io/component", "app.kubernetes.io/part-of"
 	mc := memcachedtest.Cache(3)

@@ -19,22 +19,22 @@ type fakeNode struct {
 	ordinal  int
 	uid      types.UID
 	template *corev1.PodTemplateSpec
-	// files are the ConfigMap as the kubelet has brought it.
+	// files are the data of the ConfigMap that the kubelet delivered last.
 	files map[string]string
 
-	// list is in effect since some second, after it ran.
+	// list is in effect since the second in since. ran reports whether memcached has started.
 	list  protocol.List
 	ran   bool
 	since int64
 	// next is the list of a restart that is under way.
 	next    *protocol.List
 	refused *protocol.Refusal
-	// changed is how the pod differs from its template, and pulling is why the kubelet cannot pull an image.
+	// changed is how the pod differs from its template, and pulling is the container whose image the kubelet cannot pull.
 	changed changedPod
 	pulling string
 	// silent means that the launcher does not answer the operator, and unready that the pod does not serve.
 	silent, unready bool
-	// fills says that an empty node is filled by a twin, which takes some ticks. The pod of one that restarts shows that later.
+	// fills reports that a twin fills the empty node. filling counts the ticks until then, and late the ticks while its pod looks ready.
 	fills         bool
 	filling, late int
 	// probed counts the ticks until the kubelet has probed a restarted container. The pod stays ready until then.
@@ -55,7 +55,7 @@ func (n *fakeNode) empty(late int) {
 	}
 }
 
-// serves differs from the conditions of the pod: these do not show a short restart, and the kubelet begins a restart late.
+// serves reports whether the node serves. The conditions of the pod do not show a short restart, or that the kubelet begins one late.
 func (n *fakeNode) serves() bool {
 	return n.ready() && n.next == nil && !n.changed.restarts() && n.probed != 1
 }
@@ -128,7 +128,7 @@ func (n *fakeNode) tick(now int64, refused string) {
 		}
 	}
 	if !n.ran {
-		n.files = nil // the container starts again, with the files of then
+		n.files = nil // the container restarts, and the kubelet delivers new files
 	}
 }
 

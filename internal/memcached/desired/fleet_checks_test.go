@@ -21,14 +21,14 @@ func (f *fleet) want(plan memcached.Plan) protocol.List {
 	return argumentList(mc, plan.Record.Defaults)
 }
 
-// entries are the entries of the section of a template, as far as they are ours.
+// entries returns the valid entries in a section of the ConfigMap.
 func (f *fleet) entries(section string) map[int]string {
 	view := memcachedtest.View(f.mc, memcached.Observed{Children: memcachedtest.Children(f.config)})
 	return view.Arguments().Sections[section].Nodes
 }
 
-// checkRest checks a cache without a change in progress. Each pod runs what a new one would run. The operator makes no requests and no
-// writes.
+// checkRest checks a cache without a change in progress. Each pod must run what a new pod would run. The operator must ask no node and
+// change no object.
 func (f *fleet) checkRest() {
 	f.t.Helper()
 	want, section := f.want(f.plan), sectionOf(f.updated)

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// act lets the StatefulSet's controller act: it creates and deletes pods. It replaces the last pod with another template, unless a
-// pod after that is not ready.
+// act lets the StatefulSet's controller act: it creates and deletes pods. It removes the last pod that has an earlier template, unless a
+// pod with a larger number is not ready.
 func (f *fleet) act() {
 	if f.set == nil {
 		return
@@ -31,7 +31,7 @@ func (f *fleet) act() {
 		f.made++
 		template := f.updated
 		if f.twin == nil && f.made%3 == 0 || ordinal < int(f.partition()) {
-			template = f.current // as while it rolls out
+			template = f.current // as during a rollout
 		}
 		f.nodes[ordinal] = &fakeNode{
 			ordinal: ordinal, uid: types.UID(fmt.Sprintf("%s-%d-%d", f.mc.Name, ordinal, f.made)), template: template, fills: f.twin != nil,

@@ -28,26 +28,26 @@ type fleet struct {
 	opts   memcached.Options
 	set    *appsv1.StatefulSet
 	config *corev1.ConfigMap
-	// updated and current are the templates of the rollout, which are the same at rest.
+	// updated is the new template of a rollout, current is the former one. At rest, they are the same.
 	updated, current *corev1.PodTemplateSpec
 	nodes            map[int]*fakeNode
 	made             int
 	seconds          int64
-	// unwritable refuses writes of the ConfigMap, refused is what memcached does not run with.
+	// unwritable reports that writes of the ConfigMap fail. refused is a part of a list with which memcached does not run.
 	unwritable bool
 	refused    string
-	// unpullable are images that do not exist.
+	// unpullable is a part of the name of images that do not exist.
 	unpullable string
 	// tampered reports that somebody else has given nodes other entries since all was at rest.
 	tampered bool
 
-	// twin is the other one of a pair, nil for none.
+	// twin is the other fleet of a pair, nil for none.
 	twin *fleet
 
 	remembered memcached.Answers
 	filled     map[types.UID]bool
 	plan       memcached.Plan
-	// asked are the names of the nodes that were asked, and writes the objects that were written, since the last look.
+	// asked are the names of the nodes that were asked since the last call of look. writes are the objects that were written since then.
 	asked, writes []string
 	log           []string
 }
@@ -76,7 +76,7 @@ func (f *fleet) observed() memcached.Observed {
 	return observed
 }
 
-// decide is what the controllers do before they write: they ask, and remember who need not be asked again.
+// decide does what the operator does before it writes: it asks nodes, and remembers which nodes it need not ask again.
 func (f *fleet) decide() (memcached.View, memcached.Plan) {
 	f.t.Helper()
 	view := memcachedtest.View(f.mc, f.observed())
@@ -146,7 +146,7 @@ func (f *fleet) writeConfig(view memcached.View, plan memcached.Plan) error {
 	return nil
 }
 
-// setConfig is a write of the ConfigMap by whomever.
+// setConfig writes the ConfigMap, for the operator or for somebody else.
 func (f *fleet) setConfig(data map[string]string) {
 	f.config = memcachedtest.Live(f.t, f.mc, argumentsConfigMap(f.mc, data))
 }
@@ -238,7 +238,7 @@ func (f *fleet) fail(format string, args ...any) {
 	f.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), strings.Join(f.log, "\n"))
 }
 
-// podOf completes what the API server knows of a pod.
+// podOf returns a pod that the StatefulSet's controller has created.
 func podOf(mc *cachev1alpha1.Memcached, ordinal int, uid types.UID, template *corev1.PodTemplateSpec) corev1.Pod {
 	labels := memcached.SelectorLabels(mc)
 	labels[appsv1.ControllerRevisionHashLabelKey] = revisionOf(template)

@@ -14,8 +14,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// FuzzDesired checks every Memcached that the API server would store. The resulting objects must be ours, unprivileged and in its
-// namespace. The input is a Memcached as JSON, or else the choices of a generator. Run it with `go test ./internal/memcached/desired
+// FuzzDesired checks every Memcached that the API server would store. The resulting objects must be unprivileged and in the namespace of
+// the Memcached. The input is a Memcached as JSON, or else the choices of a generator. Run it with `go test ./internal/memcached/desired
 // -fuzz FuzzDesired`.
 func FuzzDesired(f *testing.F) {
 	for _, c := range goldenCases(f) {
@@ -39,7 +39,7 @@ func FuzzDesired(f *testing.F) {
 	})
 }
 
-// TestDesiredOfRandomSpecs is the same for thousands of specs, always the same ones.
+// TestDesiredOfRandomSpecs makes the checks of FuzzDesired for thousands of random specs, which are the same in each run.
 func TestDesiredOfRandomSpecs(t *testing.T) {
 	const specs, shards = 5000, 4
 	server := apiServer(t)
@@ -80,7 +80,7 @@ func randomChoices(count int) [][]byte {
 	return all
 }
 
-// checkDesired says whether the spec can be carried out.
+// checkDesired checks the plan, and reports whether the spec can be carried out.
 func checkDesired(t *testing.T, mc *cachev1alpha1.Memcached) bool {
 	t.Helper()
 	before := encodedText(t, mc)

@@ -115,7 +115,7 @@ func (g *generator) resources() any {
 	list := func() any {
 		return g.some(map[string]func() any{
 			"cpu": func() any { return one[any](g, "1", "100m", 2, "1.5", "64", "1e3", "0", "999T", "0.0001") },
-			// 165Mi is a little less than memcached needs with the default configuration, and too near for the schema to know.
+			// 165Mi is a little less than memcached needs with the default configuration, but the schema's bound is lower.
 			"memory":            func() any { return one(g, g.mebibytes(110, 1<<22), "165Mi") },
 			"ephemeral-storage": func() any { return one[any](g, "1Gi", 0, "5M") },
 		})

@@ -6,10 +6,10 @@ package desired
 // The golden files show the product as the cluster gets it. testdata/<case>.input.yaml is a Memcached as a user writes it.
 // testdata/<case>.golden.yaml holds all of its objects. `go test ./internal/memcached/desired -update` rewrites them.
 //
-// A diff in a pod template (spec.template of a Deployment) replaces every node of every user when they upgrade the operator, and
-// each node loses its share of the cache. It needs a good reason, and a line in the CHANGELOG. The same holds for the annotation
-// cache.example.com/template-hash: if it changes, every Memcached adopts the new operator's defaults at once. The files contain it
-// to show whether a newer Kubernetes library encodes a pod template differently.
+// A diff in a pod template (spec.template of a Deployment) replaces every node of every user when they upgrade the operator, and each
+// node loses its share of the cache. Such a diff needs a good reason, and a line in the CHANGELOG. The same holds for the annotation
+// cache.example.com/template-hash: if it changes, every Memcached adopts the new operator's defaults at once. The files contain the
+// annotation to show whether a newer Kubernetes library encodes a pod template differently.
 
 import (
 	"flag"

@@ -86,7 +86,7 @@ func (p *inPlace) stopsReplacements() bool {
 	return live.Template.Annotations[memcached.TemplateAnnotation] == p.hash() && live.Partition > 0 && !live.Unobserved()
 }
 
-// decide takes the next step. The wave asks nodes for it, and takes no step itself meanwhile.
+// decide takes the next step. It adds a node to the wave's Ask if it needs the node's answer.
 func (p *inPlace) decide(w *memcached.Wave) {
 	if !p.Open || p.v.Memcached.Spec.Paused || !p.stopsReplacements() {
 		return
@@ -119,8 +119,8 @@ func (p *inPlace) changing(pod *corev1.Pod) bool {
 	return state.Template == p.hash() && (len(state.Former) > 0 || state.Refused != "" || !memcached.PodReady(pod))
 }
 
-// free reports whether a pod may stop serving for a moment. No disruption budget protects it, so all other pods must serve. A pod that
-// has not restarted with its new image yet still looks ready.
+// free reports whether a pod may stop serving for a moment. Disruption budgets do not apply to changes in place, so all other nodes must
+// exist and serve. A pod that has yet to restart with its new image looks ready, but does not count as serving.
 func (p *inPlace) free(pod *corev1.Pod, w *memcached.Wave) bool {
 	if !memcached.PodReady(pod) {
 		return true

@@ -17,14 +17,14 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// changedPod is how a pod differs from its first template, by container. runs is what the kubelet has already carried out.
+// changedPod is how a pod differs from its first template, by container.
 type changedPod struct {
 	label       string
 	annotations map[string]string
 	images      map[string]string
 	resources   map[string]corev1.ResourceRequirements
-	// starting are the containers that restart. runs are the images that they run, if these differ from the template. actual are the
-	// resources in effect. infeasible is why the template's resources cannot take effect.
+	// starting are the containers that restart. runs are the images of running containers, if these differ from the template. actual are
+	// the resources in effect. infeasible is why the template's resources cannot take effect.
 	starting   map[string]bool
 	runs       map[string]string
 	actual     map[string]corev1.ResourceRequirements
@@ -34,7 +34,7 @@ type changedPod struct {
 
 func (c changedPod) restarts() bool { return len(c.starting) > 0 }
 
-// revision is the label with which the StatefulSet counts the pod.
+// revision is the label by which the StatefulSet's controller recognizes updated pods.
 func (n *fakeNode) revision() string {
 	if n.changed.label != "" {
 		return n.changed.label
@@ -103,7 +103,7 @@ func (n *fakeNode) kubelet(now int64, unpullable string) {
 	}
 }
 
-// slowKubelets lets all others act before the kubelets do.
+// slowKubelets lets the operator and the controller act while the kubelets do nothing.
 func (f *fleet) slowKubelets() {
 	f.t.Helper()
 	for range 4 {

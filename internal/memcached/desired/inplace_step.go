@@ -13,9 +13,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// podStep is the next step of a pod towards the template: first its resources, then its images. Once it serves, the last step sets
-// the label by which the StatefulSet counts it as updated. The pod itself shows which steps are done, so another process can
-// continue.
+// podStep is the next step of a pod towards the template: first its resources, then its images. Once the pod serves, the last step sets
+// the label by which the StatefulSet's controller counts the pod as updated. The pod itself shows which steps are done, so another
+// process can continue.
 type podStep struct {
 	*inPlace
 
@@ -73,7 +73,7 @@ func (s *podStep) refuse(reason, words string) {
 	s.patch(memcached.PodPatch{Annotations: map[string]string{memcached.InPlaceAnnotation: refused.String()}})
 }
 
-// goBack sets the resources in the pod's spec to those that it really has, and records why.
+// goBack sets the resources in the pod's spec to those that the containers really have, and reports the refusal.
 func (s *podStep) goBack() {
 	actual := map[string]corev1.ResourceRequirements{}
 	for _, name := range updated {
@@ -197,7 +197,7 @@ func restartPending(pod *corev1.Pod) bool {
 	return false
 }
 
-// probeSeconds is the time for which the kubelet may report a restarted container as ready by probes of the one before.
+// probeSeconds is how long the kubelet may report a container as ready because of probes from before its restart.
 const probeSeconds = 3
 
 // restarting reports whether the pod has not yet served with its new images for minReadySeconds.
@@ -211,7 +211,7 @@ func (s *podStep) restarting() bool {
 		return true
 	}
 	if len(s.state.Former) == 0 {
-		return false // it did not restart
+		return false // only resources have changed, without a restart
 	}
 	answer, answered := s.v.Answers[s.pod.UID]
 	switch {

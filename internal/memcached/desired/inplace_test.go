@@ -127,7 +127,7 @@ func TestInPlace(t *testing.T) {
 					f.slowKubelets()
 				}
 				f.settle()
-				over := turns > 5 && story.then != nil // it may be complete
+				over := turns > 5 && story.then != nil // the change may be complete before
 				if replaced := f.made > made; replaced && !story.replaced || story.replaced && !replaced && !over {
 					t.Errorf("after %d turns, %d pods are new\n%s", turns, f.made-made, strings.Join(f.log, "\n"))
 				}
@@ -141,8 +141,8 @@ func TestInPlace(t *testing.T) {
 
 func reCreate(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.PodUpdatePolicy = "" }
 
-// TestInPlaceRefused covers resources that a cluster node cannot give. One pod was changed and changed back; the others were left
-// alone.
+// TestInPlaceRefused covers images that cannot be pulled, and resources that a cluster node cannot give. The operator changes one pod
+// and changes it back. It leaves the other pods as they are.
 func TestInPlaceRefused(t *testing.T) {
 	for name, story := range map[string]struct {
 		happens func(*fleet)
@@ -169,7 +169,7 @@ func TestInPlaceRefused(t *testing.T) {
 			story.happens(f)
 			story.change(f.mc)
 			for turn := range 40 {
-				f.nodes[0].unready = turn < 30 && turn%4 == 3 // it must not be changed in the middle of a change of another one
+				f.nodes[0].unready = turn < 30 && turn%4 == 3 // node 0 must not change while node 2 changes
 				f.turn()
 			}
 			problem := f.plan.InPlace.Problem
@@ -214,7 +214,7 @@ func TestMoreMemoryOrder(t *testing.T) {
 	}
 }
 
-// TestNotInPlace covers events during a change after which pods must be replaced instead.
+// TestNotInPlace covers events that end a change in place, so that pods must be replaced instead.
 func TestNotInPlace(t *testing.T) {
 	for name, happens := range map[string]func(*memcached.View){
 		"an API server that cannot resize": func(v *memcached.View) {

@@ -27,7 +27,7 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// checkObjects has what is true of the objects of every Memcached.
+// checkObjects checks what must be true of the objects of every Memcached.
 func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Options, objects []client.Object) {
 	t.Helper()
 	selector := map[string]string{
@@ -93,7 +93,7 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 	}
 }
 
-// checkConfigMap has what applications read into their environment.
+// checkConfigMap checks what applications read into their environment.
 func checkConfigMap(t *testing.T, mc *cachev1alpha1.Memcached, object *corev1.ConfigMap) {
 	t.Helper()
 	lists := map[string]string{"servers": "11211"}
@@ -120,11 +120,11 @@ func checkConfigMap(t *testing.T, mc *cachev1alpha1.Memcached, object *corev1.Co
 	}
 }
 
-// checkNetworkPolicy refuses what lets everybody in: an empty list of clients means all.
+// checkNetworkPolicy refuses a rule with an empty list of clients, because it would let everybody in.
 func checkNetworkPolicy(t *testing.T, mc *cachev1alpha1.Memcached, policy *networkingv1.NetworkPolicy) {
 	t.Helper()
 	for i, rule := range policy.Spec.Ingress {
-		known := []int{9150, 9151} // of readers of metrics and of agents, and of the operator
+		known := []int{9150, 9151} // the ports of agents and launchers
 		if i == 0 {
 			known = []int{11211, 11212}
 		}
@@ -150,7 +150,7 @@ func contains(labels, wanted map[string]string) bool {
 	return true
 }
 
-// checkDeployment has what the API server asks of a Deployment.
+// checkDeployment checks the API server's rules for a Deployment.
 func checkDeployment(t *testing.T, mc *cachev1alpha1.Memcached, deployment *appsv1.Deployment) {
 	t.Helper()
 	spec := deployment.Spec
@@ -186,7 +186,7 @@ func checkStatefulSet(t *testing.T, mc *cachev1alpha1.Memcached, set *appsv1.Sta
 	}
 }
 
-// checkPods has what no spec may change: who may create a Memcached gains no more than pods of memcached.
+// checkPods checks what no spec may change, because users who may create a Memcached must gain nothing but pods of memcached.
 func checkPods(t *testing.T, opts memcached.Options, template corev1.PodTemplateSpec) {
 	t.Helper()
 	if result := podSecurity(t, template); !result.Allowed {
@@ -237,7 +237,7 @@ func podSecurity(t *testing.T, template corev1.PodTemplateSpec) policy.Aggregate
 	return policy.AggregateCheckResults(evaluator.EvaluatePod(restricted, &template.ObjectMeta, &template.Spec))
 }
 
-// TestPodSecurityIsEvaluated would see an evaluator that allows everything.
+// TestPodSecurityIsEvaluated fails if the evaluator allows everything.
 func TestPodSecurityIsEvaluated(t *testing.T) {
 	deployment := live(t, memcachedtest.Cache(3), memcachedtest.Options)
 	deployment.Spec.Template.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = ptr.To(true)
@@ -246,7 +246,7 @@ func TestPodSecurityIsEvaluated(t *testing.T) {
 	}
 }
 
-// checkSettles renders again, with the workload in the cluster and by a later operator.
+// checkSettles checks that a later operator, which finds these objects in the cluster, changes nothing.
 func checkSettles(t *testing.T, mc *cachev1alpha1.Memcached, objects []client.Object) {
 	t.Helper()
 	before := encodedText(t, objects)
@@ -267,7 +267,7 @@ func checkSettles(t *testing.T, mc *cachev1alpha1.Memcached, objects []client.Ob
 	checkMove(t, mc, observed, later)
 }
 
-// checkMove asks for the other workload, where the present one has its nodes: it keeps them, as they are, until others are ready.
+// checkMove asks for the other workload while the present one has all nodes. These must stay as they are until other nodes are ready.
 func checkMove(t *testing.T, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) {
 	t.Helper()
 	mc = mc.DeepCopy()

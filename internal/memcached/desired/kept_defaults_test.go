@@ -128,8 +128,8 @@ func TestDefaultsKeptByTheStatus(t *testing.T) {
 	}
 }
 
-// TestRestartKeptByTheStatus covers nodes with a restartedAt that neither the spec nor the workload has any more. The user removed it
-// from the one, somebody else from the other.
+// TestRestartKeptByTheStatus covers nodes with a restartedAt that neither the spec nor the workload has any more. The user has removed
+// it from the spec, and somebody else from the workload.
 func TestRestartKeptByTheStatus(t *testing.T) {
 	inEachWorkload(t, func(t *testing.T, in func(*cachev1alpha1.Memcached)) {
 		mc := memcachedtest.Cache(3, in, memcachedtest.RestartedAt(2026))
@@ -161,7 +161,7 @@ func TestRestartKeptByTheStatus(t *testing.T) {
 	})
 }
 
-// TestIdleTimeout has caches with TLS: their connections end after a while, unless the spec or an earlier version decided otherwise.
+// TestIdleTimeout has caches with TLS. Idle connections end after ten minutes, unless the spec or an earlier version decided otherwise.
 func TestIdleTimeout(t *testing.T) {
 	recorded := func(timeout string) func(*podDefaults) { return func(d *podDefaults) { d.IdleTimeout = timeout } }
 	for name, c := range map[string]struct {
@@ -200,7 +200,7 @@ func TestIdleTimeout(t *testing.T) {
 	}
 }
 
-// recordedTimeout is how the idle timeout of these arguments is recorded.
+// recordedTimeout returns the record of the idle timeout in these arguments.
 func recordedTimeout(args []string) string {
 	if idleTimeout(optionsOf(args)) == "" {
 		return ""

@@ -46,8 +46,8 @@ func launchers(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Conta
 	)}
 }
 
-// launch makes the launcher run memcached in its container. The launcher also answers the probes, so that they do not fail
-// while memcached restarts, which takes a second or two.
+// launch makes the launcher run memcached in the container. The launcher also answers the probes, so that they do not fail while
+// memcached restarts, which takes a second or two.
 func launch(container *corev1.Container) {
 	container.Command, container.Args = []string{render.LauncherPath + "/launcher"}, nil
 	container.Ports = append(container.Ports, corev1.ContainerPort{
@@ -86,11 +86,11 @@ func launcherVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 	return all
 }
 
-// evictableVolumes is the annotation that lets the cluster autoscaler evict a pod despite these volumes
+// evictableVolumes is the annotation that lets the cluster autoscaler evict a pod despite its local volumes
 // (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md).
 const evictableVolumes = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 
-// evictable adds that annotation, unless the user sets it.
+// evictable adds the annotation evictableVolumes, unless the user sets it.
 func evictable(mc *cachev1alpha1.Memcached, annotations map[string]string) map[string]string {
 	var names []string
 	for _, volume := range append(launcherVolumes(mc), agentOf(mc, podDefaults{}).Volumes()...) {
@@ -117,7 +117,7 @@ func launcherMounts(mc *cachev1alpha1.Memcached) []corev1.VolumeMount {
 	return mounts
 }
 
-// launched completes the template of pods with a launcher. Section is the hash of the template; the launcher's command contains it.
+// launched completes the template of pods with a launcher. Section is the hash of the template; the launcher's arguments contain it.
 func launched(template corev1.PodTemplateSpec) (_ corev1.PodTemplateSpec, section string) {
 	section, base := render.Hash(template), baseHash(template)
 	template.Annotations = maps.Clone(template.Annotations)

@@ -128,7 +128,7 @@ func TestMoveCountsNodesThatStay(t *testing.T) {
 	}
 }
 
-// TestMoveFromASurge has a Deployment whose rollout never ends: its surge is not waited for.
+// TestMoveFromASurge has a Deployment whose rollout never ends. The move must not wait for its surge.
 func TestMoveFromASurge(t *testing.T) {
 	mc := memcachedtest.Cache(1, memcachedtest.Image("memcached:broken"))
 	former := live(t, mc, memcachedtest.Options)
@@ -168,7 +168,7 @@ func sizesOf(t *testing.T, mc *cachev1alpha1.Memcached, former client.Object) ma
 	return sizes
 }
 
-// TestMoveOfSomebodyElse leaves a workload of the other Kind alone that does not belong to the Memcached.
+// TestMoveOfSomebodyElse has a workload of the other Kind that does not belong to the Memcached. It must stay as it is.
 func TestMoveOfSomebodyElse(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	other := live(t, mc, memcachedtest.Options)

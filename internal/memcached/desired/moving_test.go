@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// moving is a cluster in which the controllers of the workloads act at any time, or not.
+// moving is a cluster in which the controllers of the workloads act at any time.
 type moving struct {
 	t         *testing.T
 	mc        *cachev1alpha1.Memcached
@@ -117,7 +117,7 @@ func sizeOf(object client.Object) *int32 {
 	}
 }
 
-// act lets the controller of a workload take a step, and reports whether there was none to take.
+// act lets the controller of a workload take a step, and reports whether nothing was left to do.
 func (m *moving) act(kind cachev1alpha1.WorkloadKind) (done bool) {
 	object := m.workloads[kind]
 	if object == nil {
@@ -180,7 +180,7 @@ func (m *moving) run(most, fewest int) {
 	m.interleave(1000, most, fewest)
 }
 
-// interleave lets everybody act in any order for so many steps, and checks what holds at every moment.
+// interleave lets everybody act in any order for this many steps. After each step, it checks the numbers of nodes.
 func (m *moving) interleave(steps, most, fewest int) {
 	m.t.Helper()
 	for range steps {
@@ -217,7 +217,7 @@ func (m *moving) nodes() (nodes, ready int) {
 	return nodes, ready
 }
 
-// checkSettled has one workload that is left, with all of its nodes.
+// checkSettled checks that one workload is left, with all nodes ready.
 func (m *moving) checkSettled() {
 	m.t.Helper()
 	kind := memcached.WorkloadKind(m.mc)

@@ -39,7 +39,7 @@ func admits(
 	return !isolated
 }
 
-// includes reports whether a port of a rule is this one. Ours have numbers and no names.
+// includes reports whether a port of a rule includes this one. The operator's rules have port numbers and no names.
 func includes(allowed networkingv1.NetworkPolicyPort, protocol corev1.Protocol, number int32) bool {
 	if ptr.Deref(allowed.Protocol, corev1.ProtocolTCP) != protocol {
 		return false
@@ -51,7 +51,7 @@ func includes(allowed networkingv1.NetworkPolicyPort, protocol corev1.Protocol, 
 	return first <= number && number <= ptr.Deref(allowed.EndPort, first)
 }
 
-// matches reports whether an entry of a rule of a policy in a namespace means a client.
+// matches reports whether a peer in a rule includes a client. namespace is the policy's namespace.
 func matches(t *testing.T, namespace string, allowed networkingv1.NetworkPolicyPeer, client peer) bool {
 	t.Helper()
 	switch {

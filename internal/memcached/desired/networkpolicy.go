@@ -13,8 +13,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// NetworkPolicy returns a policy that opens only the pods' ports. Each is open to the peers in the spec, or else to the pods of the
-// namespace. Without monitoring, metrics are open only to peers in the spec. Twins may read the nodes to fill their own.
+// NetworkPolicy returns a policy that opens only the pods' ports. Client ports and metrics are open to the peers in the spec, or else to
+// the pods of the namespace. Without monitoring, metrics are open only to peers in the spec. Twins may read the nodes to fill their own.
 func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 	mc := v.Memcached
 	var clients []int32

@@ -51,7 +51,7 @@ var clients = map[string]peer{
 	"2001:db8:1::7":    {address: "2001:db8:1::7"},
 }
 
-// Who may connect is what the NetworkPolicy means, whatever it looks like.
+// TestNetworkPolicyAdmits checks who may connect, whatever the NetworkPolicy looks like.
 func TestNetworkPolicyAdmits(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec string
@@ -195,7 +195,7 @@ func operatorPod(t *testing.T) peer {
 
 func monitored(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
 
-// TestNetworkPolicyAdmitsToOpenPorts has the ports that the pods open and others, and pods that are not nodes.
+// TestNetworkPolicyAdmitsToOpenPorts checks open and closed ports of the nodes, and pods that are not nodes.
 func TestNetworkPolicyAdmitsToOpenPorts(t *testing.T) {
 	for _, workload := range []string{"Deployment", "StatefulSet", "Deployment with agents", "Deployment with users", "StatefulSet with users"} {
 		mc := memcachedtest.Cache(3, func(mc *cachev1alpha1.Memcached) {
@@ -252,7 +252,7 @@ func TestNetworkPolicyAdmitsToOpenPorts(t *testing.T) {
 	}
 }
 
-// policiesAndPods returns the NetworkPolicies of a Memcached and what its pods are made from.
+// policiesAndPods returns the NetworkPolicies and the pod template of a Memcached.
 func policiesAndPods(t *testing.T, mc *cachev1alpha1.Memcached) ([]*networkingv1.NetworkPolicy, *corev1.PodTemplateSpec) {
 	t.Helper()
 	objects := objectsOf(t, mc, memcached.Observed{}, memcachedtest.Options)

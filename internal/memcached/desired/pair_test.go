@@ -21,7 +21,7 @@ import (
 type pair struct {
 	a, b   *fleet
 	random *rand.Rand
-	// lost are nodes that somebody has taken away, whose twins may be away as well.
+	// lost has the numbers of nodes that may be away in both caches.
 	lost map[int]bool
 }
 
@@ -216,7 +216,7 @@ func TestTheSmallerNameGoesFirst(t *testing.T) {
 	}
 }
 
-// TestWhatATwinMustHave has why no node goes, or why one goes all the same.
+// TestWhatATwinMustHave covers states in which no node may stop, and states in which a node may stop.
 func TestWhatATwinMustHave(t *testing.T) {
 	t.Parallel()
 	for name, story := range map[string]struct {

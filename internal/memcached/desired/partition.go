@@ -11,13 +11,13 @@ import (
 
 // nodeState describes a node during a rollout of its StatefulSet.
 type nodeState struct {
-	// outdated reports that the node was not created from the current template. A missing node is not outdated.
+	// outdated reports that the node does not match the current template. A missing node is not outdated.
 	outdated, ready bool
 }
 
-// partition returns two node numbers. From first on, a StatefulSet may replace nodes without stopping one that serves. Next is the
-// serving node to replace after these, -1 for none yet. Nodes are replaced from the last to the first. A replaced node must serve
-// before the next one stops.
+// partition returns two node numbers. The nodes from first on can be replaced without stopping a node that serves. Next is the serving
+// node to replace after these nodes, or -1 if none may stop yet. Nodes are replaced from the last to the first. A replaced node must
+// serve before the next one stops.
 func partition(nodes []nodeState) (first, next int) {
 	first, waits := len(nodes), false
 	for ordinal, node := range slices.Backward(nodes) {
@@ -33,9 +33,9 @@ func partition(nodes []nodeState) (first, next int) {
 	return first, -1
 }
 
-// partitionOf returns the partition of the StatefulSet: nodes below it are not replaced. During a change in place, it protects all
-// nodes. Without twins, it protects none. With twins and no change, it also protects all, so that changes of the template by others
-// wait as well.
+// partitionOf returns the partition of the StatefulSet: nodes with smaller numbers are not replaced. During a change in place, it
+// protects all nodes. Without twins, it protects none. With twins and no change, it protects all nodes, so that changes of the template
+// by others wait as well.
 func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuard) int32 {
 	w, size := v.Workload, v.Memcached.Spec.Size
 	switch {

@@ -15,10 +15,10 @@ func TestPartition(t *testing.T) {
 		"oo+":   {2, 1},
 		"o++":   {1, 0},
 		"+++":   {0, -1},
-		"oo-":   {2, -1}, // the one that was replaced serves first
+		"oo-":   {2, -1}, // the replaced node must serve first
 		"o-+":   {1, -1},
 		"--+":   {0, -1},
-		"oox":   {2, 1}, // what is away is free to go, and does not keep the next one, which the twin has
+		"oox":   {2, 1}, // node 2 is away, so it may be replaced; node 1 may stop too, because the twin has its items
 		"xxx":   {0, -1},
 		"oxo":   {3, 2},
 		"ox-":   {1, -1},

@@ -35,7 +35,7 @@ func TestNodeSelector(t *testing.T) {
 	}
 }
 
-// TestTopologySpread has constraints of users: without a labelSelector they would count no pod.
+// TestTopologySpread has constraints of users. A missing labelSelector gets a default, since it would select no pod.
 func TestTopologySpread(t *testing.T) {
 	ours := &metav1.LabelSelector{MatchLabels: map[string]string{
 		"app.kubernetes.io/name":       "memcached",

@@ -35,8 +35,8 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 	}
 }
 
-// templateHash returns the hash of the part of the pod template that the spec alone determines. It contains the memory for items
-// instead of the memory limit, which the operator computes from it.
+// templateHash returns the hash of the part of the pod template that the spec alone determines. With a launcher, this part contains no
+// arguments. So the item memory is added if the operator computes the memory limit from it.
 func templateHash(mc *cachev1alpha1.Memcached, opts memcached.Options) string {
 	template := podTemplate(mc, opts, podDefaults{})
 	if _, given := render.MemoryLimit(mc.Spec.Resources); hasLauncher(mc) && !given {

@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// portsSeen are the ports of a cache wherever they are said.
+// portsSeen are the ports of a cache in all objects that have ports.
 type portsSeen struct {
 	// Service, Container, Policy and Listeners are all ports for clients, as name:number or number.
 	Service, Container, Policy, Listeners []string
@@ -33,7 +33,7 @@ type portsSeen struct {
 	Budget policyv1.PodDisruptionBudgetSpec
 }
 
-// TestPortsAgree walks through all places that say a port.
+// TestPortsAgree checks all places that have a port.
 func TestPortsAgree(t *testing.T) {
 	const plain, tls = "memcached:11211", "memcached-tls:11212"
 	budget := PodDisruptionBudget(memcachedtest.Cache(1)).Spec
@@ -128,8 +128,8 @@ func portsOf(t *testing.T, mc *cachev1alpha1.Memcached) portsSeen {
 	return seen
 }
 
-// listenersOf are the ports of all addresses on which memcached listens with these arguments. Port 11211 must always answer within the
-// pod, without TLS: the agent asks there.
+// listenersOf returns the ports on which memcached listens for other pods with these arguments. Port 11211 must always answer within the
+// pod, without TLS, because the agent connects there.
 func listenersOf(t *testing.T, args []string) []string {
 	t.Helper()
 	options := optionsOf(args)

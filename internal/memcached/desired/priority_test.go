@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// Pods of others are evicted for those of the classes of the system: an installer decides who has them.
+// Pods with a system class preempt the pods of others. So the installer decides whether these classes are allowed.
 func TestSystemPriorityClassesAreTheInstallersDecision(t *testing.T) {
 	for class, refused := range map[string]bool{
 		"":                        false,

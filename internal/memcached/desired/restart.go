@@ -19,8 +19,8 @@ import (
 // replaced.
 const restartedAtAnnotation = "cache.example.com/restarted-at"
 
-// podAnnotations returns the annotations of the pods, nil for none. A launcher restarts memcached without a new pod: the time of
-// the restart is in its arguments.
+// podAnnotations returns the annotations of the pods, nil for none. With a launcher, spec.restartedAt is in the list of arguments
+// instead, because the launcher restarts memcached without a new pod.
 func podAnnotations(mc *cachev1alpha1.Memcached) map[string]string {
 	annotations := render.Annotations(mc.Spec.PodMetadata)
 	if hasLauncher(mc) {

@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestSchedulingIsWhatKubernetesReads renders random wishes: in JSON, the types of the API and those of Kubernetes are the same.
+// TestSchedulingIsWhatKubernetesReads renders random values. In JSON, the operator's types and those of Kubernetes must be the same.
 func TestSchedulingIsWhatKubernetesReads(t *testing.T) {
 	filler := randfill.NewWithSeed(1).NilChance(0.2).NumElements(1, 3)
 	for range 300 {
@@ -24,7 +24,7 @@ func TestSchedulingIsWhatKubernetesReads(t *testing.T) {
 		ofThisNamespace(wanted.Affinity)
 		wanted.NodeSelector = map[string]string{"kubernetes.io/os": "linux"}
 		for i := range wanted.TopologySpreadConstraints {
-			if wanted.TopologySpreadConstraints[i].LabelSelector == nil { // which has a default
+			if wanted.TopologySpreadConstraints[i].LabelSelector == nil { // a nil selector gets a default
 				wanted.TopologySpreadConstraints[i].LabelSelector = &cachev1alpha1.LabelSelector{}
 			}
 		}

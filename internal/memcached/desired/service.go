@@ -13,11 +13,11 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// Service returns the headless Service, whose DNS name lists the ready nodes. Pods that are not ready are left out: a rollout of a
-// Deployment would list starting and stopping pods, more than there are nodes. If nodes fill themselves, all pods are listed,
-// because proxies must store items in nodes that are still empty.
+// Service returns the headless Service, whose DNS name lists the ready nodes. Pods that are not ready are left out. Otherwise, during a
+// rollout of a Deployment, the name would list starting and stopping pods, more than there are nodes. If nodes fill themselves, all pods
+// are listed, because proxies must store items in nodes that are still empty.
 func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
-	// Without this field, a Service with another policy would keep it, although this is Kubernetes' default.
+	// The default of Kubernetes is set explicitly, because without a value a Service would keep another policy.
 	families := ptr.Deref(mc.Spec.Service.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
 	return &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},

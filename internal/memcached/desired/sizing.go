@@ -18,7 +18,7 @@ const (
 	mebibyte = int64(1) << 20
 )
 
-// The API's schema has the same defaults. These are for objects that were created without it.
+// The API's schema has the same defaults. These are for objects that were created without the schema.
 const (
 	defaultMemory      = 64 * mebibyte
 	defaultThreads     = 4 // memcached's
@@ -56,7 +56,7 @@ type sizing struct {
 //     and 39 to 42 with unread responses: OpenSSL then has a buffer for each direction;
 //   - 4 MiB for a launcher (measured: 2.9, with 20 connections and 60 requests).
 //
-// memcached does not limit a get line while it arrives. The reserve covers that: 16 lines of 800 KB at once take at most 16 MiB.
+// memcached does not limit a get line while it arrives. The limit's reserve covers that: 16 lines of 800 KB at once take at most 16 MiB.
 func (s sizing) minimum() int64 {
 	const slabOvershoot, process, perThread, perConnection = 39 * mebibyte, 11 * mebibyte, mebibyte / 10, kibibyte
 	return s.memory + slabOvershoot + s.hashTable() + process + int64(s.threads)*perThread +
@@ -84,18 +84,18 @@ func (s sizing) encryption() int64 {
 // 200,000 keys, takes 240 MiB. The limit covers requests and responses. Each thread may allocate an equal part of it, in buffers of
 // 16 KiB (thread.c, cache.c).
 //
-// One buffer holds what a connection has sent of a command. A get needs a response for each key until they are sent, and 13
-// responses fit into a buffer. Without a free buffer, a thread closes a connection that sends a command, and refuses a get. So
-// there is a buffer for each connection, and 7 MiB for each thread: a get of 5,000 keys takes 385 buffers, 6.02 MiB.
+// One buffer holds what a connection has sent of a command. A get holds a response for each key until all responses are sent, and 13
+// responses fit into a buffer. Without a free buffer, a thread closes a connection that sends a command, and refuses a get. So there is
+// a buffer for each connection, and 7 MiB for each thread: a get of 5,000 keys takes 385 buffers, 6.02 MiB.
 func (s sizing) buffers() int64 {
 	const perConnection, perThread = 16 * kibibyte, 7 * mebibyte
 	bytes := int64(s.connections)*perConnection + int64(s.threads)*perThread
 	return (bytes + mebibyte - 1) / mebibyte * mebibyte
 }
 
-// hashTable is the largest size of the hash table in bytes. The table has 2^power buckets of 8 bytes, starts at power 16, and
-// doubles at more than 1.5 items a bucket. During that, the old table of half the size exists as well (assoc.c). A page of 1 MiB
-// holds at most 10922 items, of 96 bytes each.
+// hashTable is the largest size of the hash table in bytes. The table has 2^power buckets of 8 bytes, starts at power 16, and doubles at
+// more than 1.5 items a bucket. While it doubles, the old table of half the size exists as well (assoc.c). A page of 1 MiB holds at most
+// 10922 items, of 96 bytes each.
 func (s sizing) hashTable() int64 {
 	const initialPower, itemsPerPage = 16, 10922
 	items := s.memory / mebibyte * itemsPerPage
@@ -116,7 +116,7 @@ func (s sizing) limit() int64 {
 	return (s.minimum() + reserve + mebibyte - 1) / mebibyte * mebibyte
 }
 
-// check reports whether a memory limit is enough.
+// check returns an error if a memory limit is too small.
 func (s sizing) check(limit resource.Quantity) error {
 	if limit.Value() >= s.minimum() {
 		return nil
@@ -130,12 +130,12 @@ func (s sizing) check(limit resource.Quantity) error {
 		limit.String(), s.memory/mebibyte, s.connections, connections, s.threads, (s.minimum()+mebibyte-1)/mebibyte)
 }
 
-// connectionLimit is memcached's -c for this number of clients. From that number, memcached takes 8 file descriptors for itself, 5
-// for each thread, and one for each listener but the first. Below about 5 for each thread and 32 more it does not start.
+// connectionLimit is memcached's -c for this number of clients. Of -c, memcached takes 8 file descriptors for itself, 5 for each thread,
+// and one for each listener but the first. With a -c below about 5 for each thread and 32 more, memcached does not start.
 //
-// Clients must not use up the connections of others. The kubelet's two probes need one each. So do an agent's requests: one for
-// metrics, one for readiness, and as many that memcached has not closed yet. With credentials, the agent checks a handshake and a
-// login of each of 8 users. A launcher needs one connection beside the probes.
+// Clients must not use up the connections of others. The kubelet's two probes need one connection each. An agent needs four: one for
+// metrics, one for readiness, and as many that memcached has not closed yet. With credentials, the agent needs nine more for a handshake
+// and a login of each of 8 users. A launcher needs two more.
 func (s sizing) connectionLimit() int32 {
 	const process, perThread, probes, questions, readings, proofs, least = 8, 5, 2, 2, 4, 9, 32
 	limit := perThread*s.threads + max(s.connections+process+s.listeners()-1+probes, least)

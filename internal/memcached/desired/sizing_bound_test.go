@@ -13,8 +13,8 @@ import (
 )
 
 // The API server cannot compute the exact minimum, because CEL has no loop for the hash table. It refuses limits below a lower bound of
-// the minimum, in MiB. Deployment refuses the few limits between the bound and the minimum. A bound above the minimum would refuse limits
-// that work.
+// the minimum, in MiB. The operator refuses the few limits between the bound and the minimum. A bound above the minimum would refuse
+// limits that work.
 func TestAdmissionNeverRefusesAMemoryLimitThatIsEnough(t *testing.T) {
 	b := admissionBound(t)
 	bound := func(s sizing) float64 {
@@ -34,7 +34,7 @@ func TestAdmissionNeverRefusesAMemoryLimitThatIsEnough(t *testing.T) {
 		}
 	}
 
-	// The bound is closest where the hash table is fullest: at the largest memory before each doubling.
+	// The bound is closest to the minimum where the hash table is fullest: at the largest memory before each doubling.
 	const smallest, largest = int64(64), int64(1) << 20
 	previous := sizing{memory: smallest * mebibyte}.hashTable()
 	for memory := smallest; memory <= largest; memory++ {
@@ -60,7 +60,7 @@ func TestAdmissionNeverRefusesAMemoryLimitThatIsEnough(t *testing.T) {
 // admissible is the lower bound of the API server, in MiB.
 type admissible struct {
 	perMemory, fixed, perConnection, perThread float64
-	// The same with TLS, where they differ.
+	// fixedTLS and perConnectionTLS apply with TLS.
 	fixedTLS, perConnectionTLS float64
 }
 

@@ -67,7 +67,7 @@ func TestFloorExceedsWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// TestFloorIsTheFormula has the floor of the default spec, and what one more of each costs.
+// TestFloorIsTheFormula checks the minimum of the default spec, and how much more of each part adds to it.
 func TestFloorIsTheFormula(t *testing.T) {
 	base := sized(64, 4, 1024)
 	if got := fmt.Sprintf("%.1f", float64(base.minimum())/float64(mebibyte)); got != "165.4" {
@@ -92,9 +92,9 @@ func TestFloorIsTheFormula(t *testing.T) {
 	}
 }
 
-// TestBufferLimit checks the limit against memcached's rules. Each thread may allocate its part of the limit in buffers of 16 KiB.
-// A connection that has sent a part of a command keeps one buffer. A multiget needs a response for each of its keys until they are
-// sent; 13 fit into a buffer. With too few buffers, connections are closed and multigets are refused.
+// TestBufferLimit checks the limit against memcached's rules. Each thread may allocate its part of the limit in buffers of 16 KiB. A
+// connection that has sent a part of a command keeps one buffer. A multiget holds a response for each key until all responses are sent;
+// 13 responses fit into a buffer. With too few buffers, connections are closed and multigets are refused.
 func TestBufferLimit(t *testing.T) {
 	const buffer, responses, multiget = 16 * kibibyte, 13, 5000
 	for _, c := range []struct {
@@ -142,7 +142,7 @@ func TestLimit(t *testing.T) {
 		if got%mebibyte != 0 {
 			t.Errorf("-m %d: the limit %d is not in whole MiB", c.sizing.memory/mebibyte, got)
 		}
-		// The terms are rounded up one by one above.
+		// The terms of the sums above are rounded up one by one.
 		if got /= mebibyte; got > c.want || got < c.want-1 {
 			t.Errorf("-m %d: the limit is %dMi, not %dMi", c.sizing.memory/mebibyte, got, c.want)
 		}
@@ -152,12 +152,12 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestHashTable has the doublings: measured at 72/73 (hash_bytes 2+4 and 4+8 MiB) and 1100/1170 (32+64 and 64+128).
+// TestHashTable has the doublings. Measured hash_bytes: 2+4 MiB with -m 72, 4+8 with 73, 32+64 with 1100, and 64+128 with 1170.
 func TestHashTable(t *testing.T) {
 	for _, c := range []struct{ memory, kibibytes int64 }{
 		{1, 512},
 		{9, 512},
-		{10, 1536}, // 8 bytes for each of 2^16 buckets, then both tables
+		{10, 1536}, // 512 KiB are 2^16 buckets of 8 bytes; this is the old and the new table
 		{18, 1536},
 		{19, 3072},
 		{36, 3072},
@@ -188,7 +188,7 @@ func TestHashTable(t *testing.T) {
 	}
 }
 
-// TestSizingGrows has more memory for more of anything, up to the largest spec, without an overflow.
+// TestSizingGrows checks that more of anything needs more memory, up to the largest spec, without an overflow.
 func TestSizingGrows(t *testing.T) {
 	for memory := int64(64); memory < 1<<20; memory += memory/7 + 1 {
 		at, more := sized(memory, 4, 1024), sized(memory+memory/7+1, 4, 1024)

@@ -13,10 +13,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// twinGuard decides whether a serving node may be stopped. Its twins must have its items, and must not stop nodes themselves.
+// twinGuard decides whether a serving node may stop. The cache's twins must have the node's items, and must not stop nodes themselves.
 type twinGuard struct {
 	v memcached.View
-	// waits is what the last call of allows waits for, or empty. ask are the nodes whose answers it needs.
+	// waits is what the last call of allows waits for, or empty. ask are the nodes whose answers the call needs.
 	waits string
 	ask   []*corev1.Pod
 }

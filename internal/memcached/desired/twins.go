@@ -25,7 +25,7 @@ func twinOf(v memcached.View) *protocol.Twin {
 	return &protocol.Twin{Name: source.Name, Namespace: source.Namespace, Size: int(source.Spec.Size)}
 }
 
-// unusable returns what keeps the twin from filling nodes, or an empty text. The API server checks the same in the Memcached that
+// unusable returns what keeps the twin from filling nodes, or an empty text. The API server checks the same rules for the Memcached that
 // names the twin.
 func unusable(twin *cachev1alpha1.Memcached) string {
 	spec := twin.Spec
@@ -72,7 +72,7 @@ func twinUnusable(words string) *memcached.Problem {
 	}
 }
 
-// findFilled finds the nodes that have their twin's items. It asks each ready node until it has them.
+// findFilled finds the nodes that have their twin's items. It asks each ready node until the node has these items.
 func findFilled(v memcached.View, twins *memcached.Twins) {
 	twins.Filled = map[types.UID]bool{}
 	for _, node := range v.Workload.Nodes(v.Pods) {

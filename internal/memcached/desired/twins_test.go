@@ -24,7 +24,7 @@ func fillsFrom(name string) func(*cachev1alpha1.Memcached) {
 	}
 }
 
-// TestObjectsOfTwins has the objects of a cache and its twin, which names it or is named by it.
+// TestObjectsOfTwins checks the objects of a cache that fills from a twin, or is the source of a twin.
 func TestObjectsOfTwins(t *testing.T) {
 	t.Parallel()
 	clients := func(mc *cachev1alpha1.Memcached) {

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestUpgradeOfAgents has a newer operator, whose image the agents of a new rollout are from.
+// TestUpgradeOfAgents has a newer operator. Agents get its image only in a new rollout.
 func TestUpgradeOfAgents(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*cachev1alpha1.Memcached)
@@ -34,7 +34,7 @@ func TestUpgradeOfAgents(t *testing.T) {
 				after := renderedAfter(t, mc, workload, memcachedtest.Options)
 				want := c.want
 				if isStatefulSet(mc) && name == "a restart" {
-					want = olderAgent // in the pods that there are
+					want = olderAgent // memcached restarts in the existing pods
 				}
 				for _, container := range memcached.PodTemplate(after).Spec.InitContainers {
 					if container.Image != want {

@@ -29,7 +29,7 @@ const (
 	limitWithTLS = "245Mi"
 )
 
-// inWorkload is an image and a limit as a Memcached has them: with a StatefulSet, a computed limit has room for the launcher.
+// inWorkload returns an image and a limit. With a StatefulSet, it adds 4Mi for the launcher to a computed limit.
 func inWorkload(mc *cachev1alpha1.Memcached, want [2]string) [2]string {
 	if limit := want[1]; isStatefulSet(mc) && slices.Contains([]string{olderLimit, presentLimit, limitWithTLS}, limit) {
 		quantity := resource.MustParse(limit)
@@ -39,7 +39,7 @@ func inWorkload(mc *cachev1alpha1.Memcached, want [2]string) [2]string {
 	return want
 }
 
-// older is an operator of an earlier version; the present one has testOptions.
+// older are the options of an earlier version; the present version has memcachedtest.Options.
 var older = memcached.Options{DefaultImage: olderImage, AgentImage: olderAgent}
 
 // leftByOlder is the workload that an operator with another default image and another sizing model has left.
@@ -87,7 +87,7 @@ func setMemory(workload *memcached.Workload, quantity string) {
 	resources.Requests[corev1.ResourceMemory] = resource.MustParse(quantity)
 }
 
-// TestUpgradeAloneChangesNothing has the whole workload, annotations included: an upgrade sends no request.
+// TestUpgradeAloneChangesNothing compares the whole workload with its annotations: an upgrade must cause no write.
 func TestUpgradeAloneChangesNothing(t *testing.T) {
 	for _, c := range goldenCases(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestUpgradeAloneChangesNothing(t *testing.T) {
 // current defaults.
 func TestUpgradeThenChange(t *testing.T) {
 	kept, adopted := [2]string{olderImage, olderLimit}, [2]string{memcachedtest.DefaultImage, presentLimit}
-	// A StatefulSet keeps its pods through these: memcached restarts in them.
+	// With these changes, a StatefulSet keeps its pods, and memcached restarts in them.
 	inPlace := []string{"a restart", "connections", "another configuration"}
 	for name, c := range map[string]struct {
 		change func(*cachev1alpha1.Memcached)
@@ -178,7 +178,7 @@ func withLimit(name corev1.ResourceName, quantity string) func(*cachev1alpha1.Me
 	}
 }
 
-// TestUnsettingAdoptsTheDefaults is the way back from an image and a limit of one's own.
+// TestUnsettingAdoptsTheDefaults removes the image and the memory limit from the spec.
 func TestUnsettingAdoptsTheDefaults(t *testing.T) {
 	inEachWorkload(t, func(t *testing.T, in func(*cachev1alpha1.Memcached)) {
 		mc := memcachedtest.Cache(3, in, memcachedtest.Image("memcached:mine"), withLimit(corev1.ResourceMemory, "1Gi"))
@@ -194,7 +194,7 @@ func TestUnsettingAdoptsTheDefaults(t *testing.T) {
 	})
 }
 
-// TestOmitRunAsUserIsAChange replaces the nodes: who installs the operator asks for it.
+// TestOmitRunAsUserIsAChange checks that this option of the installer changes the pod template.
 func TestOmitRunAsUserIsAChange(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	opts := memcached.Options{DefaultImage: memcachedtest.DefaultImage, OmitRunAsUser: true}
@@ -205,7 +205,7 @@ func TestOmitRunAsUserIsAChange(t *testing.T) {
 	}
 }
 
-// renderedAfter is the workload that is desired where there is a live one.
+// renderedAfter returns the desired workload while this workload exists.
 func renderedAfter(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workload, opts memcached.Options) client.Object {
 	t.Helper()
 	plan := For(memcachedtest.View(mc, memcached.Observed{Children: []client.Object{live.Object}}), opts)
@@ -216,7 +216,7 @@ func renderedAfter(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Wo
 	return after
 }
 
-// rendered are the image and the memory limit of the pods, with the annotations that record them.
+// rendered returns the image and the memory limit of the pods, and checks the annotations that record them.
 func rendered(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workload) [2]string {
 	t.Helper()
 	after := renderedAfter(t, mc, live, memcachedtest.Options)
@@ -245,7 +245,7 @@ func rendered(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workloa
 	return [2]string{container.Image, limit.String()}
 }
 
-// TestRolloutRestartAdopts replaces the pods of a StatefulSet with kubectl, after an upgrade: they adopt the present defaults, once.
+// TestRolloutRestartAdopts restarts a StatefulSet with kubectl after an upgrade. The new pods adopt the present defaults, but only once.
 func TestRolloutRestartAdopts(t *testing.T) {
 	mc := memcachedtest.Cache(3, workloadKind(statefulSetKind))
 	live := leftByOlder(t, mc, memcachedtest.Options)

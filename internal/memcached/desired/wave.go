@@ -25,7 +25,7 @@ type wave struct {
 	guard   *twinGuard
 	inPlace *inPlace
 	want    string
-	// entries are the hashes of the lists that nodes run, by the number of the node. def is the hash for nodes without an entry.
+	// entries maps a node's number to the hash of the list that the node is to run. def is the hash for new nodes without an entry.
 	entries map[int]string
 	def     string
 	nodes   []waveNode
@@ -35,9 +35,9 @@ type wave struct {
 type waveNode struct {
 	pod     *corev1.Pod
 	ordinal int
-	// section is the section that its launcher reads. If the pod has changed in place, it belongs to an earlier template.
+	// section is the section that the node's launcher reads. After a change in place, this section belongs to an earlier template.
 	section string
-	// entry is the hash of the list in its entry, or empty.
+	// entry is the hash in the node's entry, or empty.
 	entry    string
 	answer   memcached.Answer
 	answered bool
@@ -84,8 +84,8 @@ func effectOf(former, next protocol.List) memcached.Effect {
 	}
 }
 
-// find finds the nodes of a template. It opens the wave unless all of them run with the wanted list. If they all did before, it
-// ignores a different entry: somebody else has written that. Pods without their StatefulSet are nodes too: the next one adopts them.
+// find finds the nodes of a template, also orphaned pods, because the next StatefulSet adopts them. It opens the wave unless the last
+// record and all entries have the wanted list. If only an entry differs, somebody else has written it, and it counts as missing.
 func (w *wave) find(template string, live memcached.Arguments) {
 	last := w.v.Last.Applied
 	atRest := last != nil && last.ArgumentsHash == w.want
@@ -139,7 +139,7 @@ func (w *wave) decide() {
 	w.wake()
 }
 
-// wake makes the kubelet deliver new entries at once, by a change of the pod. It needs the permission for changes in place.
+// wake makes the kubelet deliver new entries at once, by a change of the pod. It does so only if the spec allows changes in place.
 func (w *wave) wake() {
 	if !w.Open || w.v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible {
 		return
@@ -153,10 +153,10 @@ func (w *wave) wake() {
 	}
 }
 
-// candidates returns how many nodes may change now, and the nodes that still have to, in order. The others run with the wanted
-// list, or do not serve and get it at once.
+// candidates returns how many nodes may change now, and the nodes that have yet to change, in order. The other nodes run with the wanted
+// list, or are busy. Busy nodes that do not serve get the wanted list at once.
 func (w *wave) candidates() (free int, next []waveNode) {
-	free = w.atOnce() + len(w.nodes) - int(w.v.Memcached.Spec.Size) // without those that are missing
+	free = w.atOnce() + len(w.nodes) - int(w.v.Memcached.Spec.Size) // missing nodes count as unavailable
 	for _, node := range slices.Backward(w.nodes) {
 		switch {
 		case w.runs(node):
@@ -206,7 +206,7 @@ func (w *wave) settled(node waveNode) bool {
 	return node.answer.SecondsInEffect >= int64(w.v.Memcached.Spec.UpdateStrategy.MinReadySeconds)
 }
 
-// busy reports whether a node does not serve, or may soon stop: its entry has changed, and it has not reported to run with it.
+// busy reports whether a node is not ready, or may soon stop because its launcher has not confirmed the new arguments.
 func (w *wave) busy(node waveNode) bool {
 	entry := w.entries[node.ordinal]
 	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry != w.def && !node.answered
@@ -241,8 +241,8 @@ func (w *wave) waits(node waveNode) bool {
 	return w.inPlace.Open && w.inPlace.grows && w.inPlace.outdated(node.pod)
 }
 
-// replacing reports whether nodes get the list when they are replaced or change in place. If pods get less memory, the wave comes
-// first, because memcached must use less before.
+// replacing reports whether nodes get the list by a replacement or a change in place, and not by the wave. If pods get less memory, the
+// wave comes first, because memcached must use less memory before the limit of its pod falls.
 func (w *wave) replacing() bool {
 	if w.inPlace.Open {
 		return !w.inPlace.shrinks || !w.inPlace.stopsReplacements()

@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestSilentNode covers a node whose launcher does not answer. It stops a wave at any time, and the message says what helps.
+// TestSilentNode covers a node whose launcher does not answer. Such a node stops a wave at any time, and the message says what helps.
 func TestSilentNode(t *testing.T) {
 	for _, ordinal := range []int{2, 1} {
 		f := newFleet(t, 3)
@@ -192,7 +192,7 @@ func TestWaveWaitsForMinReadySeconds(t *testing.T) {
 	}
 }
 
-// TestWaveWithoutTheConfigMap cannot write it: nothing moves, and no other template is written.
+// TestWaveWithoutTheConfigMap cannot write the ConfigMap: no node changes, and no other template is written.
 func TestWaveWithoutTheConfigMap(t *testing.T) {
 	f := newFleet(t, 3)
 	f.unwritable = true

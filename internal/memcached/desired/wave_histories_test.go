@@ -16,8 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestWavesOfRandomHistories has random sequences of specs and faults. checkMoves checks its properties at each write, and checkRest at
-// the end.
+// TestWavesOfRandomHistories has random sequences of specs and faults. checkMoves checks each write, and checkRest checks the end.
 func TestWavesOfRandomHistories(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

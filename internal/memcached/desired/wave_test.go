@@ -57,23 +57,23 @@ func (f *fleet) expect(want string) {
 	}
 }
 
-// TestWaveOfThree checks a wave step by step. It lists the threads of each node, with * if the node has an entry for others.
+// TestWaveOfThree checks a wave step by step. It lists the threads of each node, with * if the node's entry has another list.
 func TestWaveOfThree(t *testing.T) {
 	f := newFleet(t, 3)
 	threadsOf(2)(f.mc)
 	f.reconcile()
 	f.expect("4 4 4*; asks 2; writes ConfigMap")
 	f.reconcile()
-	f.expect("4 4 4*; asks 2; writes ") // the kubelet has not brought it
+	f.expect("4 4 4*; asks 2; writes ") // the kubelet has not delivered the ConfigMap
 	f.deliver(2)
 	f.tick()
 	f.reconcile()
-	f.expect("4 4 4*; asks 2; writes ") // it restarts
+	f.expect("4 4 4*; asks 2; writes ") // memcached restarts
 	f.tick()
 	f.reconcile()
 	f.expect("4 4* 2; asks 2 1; writes ConfigMap")
 	f.turn()
-	f.expect("4 4* 2; asks 1; writes ") // 2 need not be asked again
+	f.expect("4 4* 2; asks 1; writes ") // node 2 need not be asked again
 	f.turn()
 	f.expect("4* 2 2; asks 1 0; writes ConfigMap")
 	f.turn()
@@ -197,7 +197,7 @@ func TestRestStaysRest(t *testing.T) {
 	}
 }
 
-// TestOldConfigMap has one from a backup, which nodes may have followed: those go forward again one by one.
+// TestOldConfigMap has a ConfigMap from a backup. If nodes have followed it, they go forward again one by one.
 func TestOldConfigMap(t *testing.T) {
 	for name, followed := range map[string]bool{"nobody has seen it": false, "the nodes have followed it": true} {
 		f := newFleet(t, 3)

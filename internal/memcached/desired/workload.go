@@ -68,8 +68,8 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	return n
 }
 
-// recordedHash returns the hash of the arguments of all nodes, or an empty one during a wave. A pause or a problem does not change
-// it.
+// recordedHash returns the hash of the arguments of all nodes, or an empty text during a wave. A pause or a problem does not change the
+// recorded hash.
 func recordedHash(v memcached.View, n nodes, hash string) string {
 	switch {
 	case n.problem == nil && !n.wave.Open:

@@ -33,7 +33,7 @@ func accepted(replicas int32) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Spec.Replicas = &replicas }
 }
 
-// acceptedRows have another size than the cluster has accepted, or has nodes for.
+// acceptedRows have a spec.size that differs from the size of the Deployment, or from the number of ready nodes.
 func acceptedRows(t *testing.T) []statusCase {
 	const quota = "exceeded quota: pods"
 	five := memcachedtest.Cache(5)

@@ -57,7 +57,7 @@ func (k *kubelet) removePod() bool {
 
 func (k *kubelet) existing() []corev1.Pod { return k.pods }
 
-// setCluster is a model of what Kubernetes makes of one StatefulSet with the Parallel pod management: the StatefulSet controller
+// setCluster is a model of Kubernetes' work for one StatefulSet with the pod management policy Parallel: the StatefulSet controller
 // (k8s.io/kubernetes/pkg/controller/statefulset: stateful_set_control.go) and the kubelet.
 type setCluster struct {
 	kubelet
@@ -110,7 +110,7 @@ func (c *setCluster) step() bool {
 	return slices.ContainsFunc(steps, func(step func() bool) bool { return step() })
 }
 
-// sync is updateStatefulSet. It reports what it saw before it acted.
+// sync imitates updateStatefulSet, which reports the counts from before its own changes.
 func (c *setCluster) sync() bool {
 	c.set = c.set.DeepCopy()
 	if !c.templateSeen() {
@@ -166,8 +166,8 @@ func (*setCluster) terminate(pod *corev1.Pod) bool {
 	return true
 }
 
-// rollOut imitates updateStatefulSetAfterInvariantEstablished. Pods of an earlier revision that are not ready are replaced first,
-// then others from the last one on, while no more are unavailable than allowed.
+// rollOut imitates updateStatefulSetAfterInvariantEstablished. It first replaces the unready pods of earlier revisions. Then it replaces
+// ready pods of earlier revisions, from the last to the first, unless too many pods are unavailable.
 func (c *setCluster) rollOut() (acted bool) {
 	budget, _ := intstr.GetScaledValueFromIntOrPercent(c.set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable, c.size(), false)
 	budget = max(budget, 1)

@@ -63,11 +63,11 @@ func (c *cluster) updated(pod *corev1.Pod) bool {
 	return newest != nil && pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] == newest.hash
 }
 
-// replicaSet is a ReplicaSet; the last three fields are its status.
+// replicaSet is a ReplicaSet; the last two fields are its status.
 type replicaSet struct {
 	hash, template string
 	revision       int
-	// wanted is the size of the Deployment when this was last scaled, as its desired-replicas annotation has it.
+	// wanted is the size of the Deployment when the ReplicaSet was last scaled, like the annotation desired-replicas.
 	replicas, wanted int32
 
 	actual, ready int32
@@ -115,7 +115,7 @@ func (c *cluster) syncDeployment() bool {
 		!equality.Semantic.DeepEqual(before, c.deployment.Status)
 }
 
-// adopt finds or creates the ReplicaSet of the template; what it writes does not count as an observation.
+// adopt finds or creates the ReplicaSet of the template. It writes to the Deployment before the observed generation changes.
 func (c *cluster) adopt() *replicaSet {
 	latest := 0
 	newest := c.newest()
@@ -150,7 +150,7 @@ func (c *cluster) limits() (surge, unavailable int32) {
 	return int32(up), min(int32(down), c.size())
 }
 
-// scale is for a change of size alone, and hardly more than that for one in a rollout.
+// scale handles a new size. During a rollout, the real controller does more: here only the last active ReplicaSet changes its size.
 func (c *cluster) scale() bool {
 	active := slices.DeleteFunc(slices.Clone(c.replicaSets), func(rs *replicaSet) bool { return rs.replicas == 0 })
 	surge, _ := c.limits()
@@ -181,7 +181,7 @@ func (c *cluster) scaleOld(newest *replicaSet) bool {
 	least := c.size() - unavailable
 	ready := int32(0)
 	for _, rs := range c.replicaSets {
-		// The real controller trusts the ReplicaSet: a pod is deleted faster than a new pod becomes ready.
+		// The real controller adds rs.ready alone. It relies on pods being deleted faster than new pods become ready.
 		ready += min(rs.ready, rs.replicas)
 	}
 	if c.total()-least-(newest.replicas-newest.ready) <= 0 {

@@ -17,8 +17,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// conditions returns the four conditions that always exist, and then the others that apply. A function computes each from the
-// facts.
+// conditions returns the four conditions that always exist, and then the others that apply.
 func conditions(f facts) []metav1.Condition {
 	degraded, progressing := degradedCondition(f), progressingCondition(f)
 	ready := readyCondition(f, progressing, degraded)
@@ -35,7 +34,7 @@ func Complete(conditions, last []metav1.Condition, generation int64, now time.Ti
 		condition.Message = SanitizeMessage(condition.Message)
 		condition.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
 		if old := meta.FindStatusCondition(last, condition.Type); old != nil && old.Status == condition.Status &&
-			old.Reason != cachev1alpha1.ReasonWaitingForOperator { // which has no time
+			old.Reason != cachev1alpha1.ReasonWaitingForOperator { // the time of that default has no meaning
 			condition.LastTransitionTime = old.LastTransitionTime
 		}
 	}
@@ -89,7 +88,7 @@ func Degraded(problem *memcached.Problem) metav1.Condition {
 	return condition
 }
 
-// primaryProblem returns the problem to report: first a refused write, then a problem of the pods, then one of the twins.
+// primaryProblem returns the problem to report: first that of the plan or the write, then one of the pods, then one of the twins.
 func (f facts) primaryProblem() *memcached.Problem {
 	if f.Problem != nil {
 		return f.Problem
@@ -131,8 +130,8 @@ func progressingCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// stuck returns why the current change cannot proceed, or an empty text. It includes a workload that could not be written, even
-// while its previous spec rolls out. A refusal of another object does not count.
+// stuck returns why the current change cannot proceed, or an empty text. A workload that could not be written counts, even while its
+// previous spec rolls out. A refusal of another object counts only if no change of the nodes is under way.
 func (f facts) stuck() string {
 	moving := f.rollout.reason != "" && f.Workload != nil
 	switch {
@@ -149,7 +148,8 @@ func (f facts) stuck() string {
 	}
 }
 
-// readyCondition returns the summary: True if everything is as specified, else False with the reason of the first cause.
+// readyCondition returns the summary: True if everything is as specified, Unknown if a pause holds changes back, and otherwise False
+// with the reason of the first cause. A problem comes before a pause.
 func readyCondition(f facts, progressing, degraded metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {

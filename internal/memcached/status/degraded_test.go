@@ -37,7 +37,7 @@ func refusalRows() []statusCase {
 // checkImage is the remedy if the image of memcached cannot be pulled.
 const checkImage = ". Check spec.image, and spec.imagePullSecrets if its registry demands a login"
 
-// podRows have one pod of three in trouble, after the rollout is complete: what is wrong is no change that is stuck.
+// podRows have one pod of three in trouble, after the rollout is complete, so no change is stuck.
 func podRows(t *testing.T) []statusCase {
 	const notFound = `rpc error: code = NotFound desc = failed to resolve reference "docker.io/library/memcached:9": not found`
 	mc := memcachedtest.Cache(3)
@@ -281,7 +281,7 @@ func exit(code int32, reason string) corev1.ContainerState {
 	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason}}
 }
 
-// first is a pod into which somebody else put a container that runs before the others, which wait.
+// first is a pod with an init container of somebody else in this state. The memcached container waits for it.
 func first(state corev1.ContainerState) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		waiting("PodInitializing", "")(pod)

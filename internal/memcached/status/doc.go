@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package status computes the status of a Memcached, and a summary of all statuses for the operator. It is pure. All that it knows
-// of the desired state is in memcached.Plan.
+// Package status computes the status of a Memcached. It is pure. All that it knows of the desired state is in memcached.Plan.
 package status

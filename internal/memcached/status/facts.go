@@ -23,12 +23,12 @@ type facts struct {
 	size int32
 	// accepted is the size in the workload. It differs from spec.size if a new size was not written.
 	accepted int32
-	// required is the number of nodes that must be ready for the cache to be available. available reports whether it is.
+	// required is how many nodes must be ready for the cache to be available. available reports whether the cache is available.
 	required  int32
 	available bool
 	// discoverable reports whether a Service lets clients find the nodes.
 	discoverable bool
-	// nodes are sorted by name. ready is the number of ready ones.
+	// nodes are those of the workload, of the former workload, and orphans, in this order. ready is the number of ready nodes.
 	nodes []*corev1.Pod
 	ready int32
 	// podProblem is a problem of the pods, or what keeps them from being created.
@@ -39,7 +39,7 @@ type facts struct {
 	rollout rolloutState
 	// applied is the record of what was carried out.
 	applied *cachev1alpha1.MemcachedRecord
-	// staleDefaults describes the defaults that the next rollout will replace; empty if the nodes have the current ones.
+	// staleDefaults describes the newer defaults that the next rollout will adopt; empty if the nodes have them already.
 	staleDefaults string
 	// held are the changes that a pause holds back. cost describes what they will do to the nodes.
 	held []string
@@ -73,8 +73,8 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	return f
 }
 
-// carriedOut returns the record for the status. It is the new record once nothing of the spec is held back. It names the cause of a
-// rollout until that is complete.
+// carriedOut returns the record for the status. While a part of the new spec is held back or fails, or nodes move, the record keeps the
+// last spec. It names the changes that cause a rollout until the rollout is complete.
 func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 	record := f.CarriedOut(plan.Record).DeepCopy()
 	if record == nil {
@@ -89,7 +89,7 @@ func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 	return record
 }
 
-// waiting adds what a rollout waits for to its message.
+// waiting returns the rollout with messages that say what the rollout waits for, and that a deadline has passed.
 func (f facts) waiting(plan memcached.Plan) rolloutState {
 	rollout := f.rollout
 	if f.Workload != nil && rollout.reason != "" && unwatched(f.View) {
@@ -113,7 +113,7 @@ func (f facts) replacing() bool {
 	return f.rollout.reason == cachev1alpha1.ReasonRollingOut || f.rollout.reason == cachev1alpha1.ReasonUpdatingInPlace
 }
 
-// cause appends the changes that caused a rollout to its message, if they are known.
+// cause returns the part of a rollout's message that names the changes, or an empty text if they are unknown.
 func (f facts) cause() string {
 	if !f.replacing() || f.Former != nil || f.applied == nil || len(f.applied.Changes) == 0 {
 		return ""
@@ -130,7 +130,7 @@ func (f facts) problemOf(nodes []*corev1.Pod) *memcached.Problem {
 	return problem
 }
 
-// askedFor returns the number of nodes that the workloads ask for. During a move it may be one more than spec.size.
+// askedFor returns the number of nodes that the workloads ask for. During a move, it is at most spec.size.
 func askedFor(size int32, w, former *memcached.Workload) int32 {
 	switch {
 	case w == nil && former == nil:
@@ -160,7 +160,7 @@ func (f facts) unwritten() bool {
 }
 
 // required returns the number of nodes that must be ready for the cache to be available: spec.size or the size in the workload,
-// whichever is smaller, less the nodes that a rollout may stop. Without any ready node, a cache is never available.
+// whichever is smaller, less the nodes that a rollout may stop. Unless spec.size is 0, at least one node must be ready.
 func required(mc *cachev1alpha1.Memcached, plan memcached.Plan, accepted int32) int32 {
 	return max(requiredReady(min(mc.Spec.Size, accepted), plan), min(mc.Spec.Size, 1))
 }

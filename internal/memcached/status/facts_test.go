@@ -88,7 +88,7 @@ func deploymentSays(condition appsv1.DeploymentConditionType, reason, message st
 	}
 }
 
-// refused is what the ReplicaSet controller was answered when it created a pod.
+// refused is the condition with which a Deployment reports that the API server refused a pod.
 func refused(message string) func(*appsv1.Deployment) {
 	return deploymentSays(appsv1.DeploymentReplicaFailure, "FailedCreate", message)
 }
@@ -196,7 +196,7 @@ func (c statusCase) complete(t *testing.T) statusCase {
 	return c
 }
 
-// leadToRunbook adds the link to the runbook to a condition that needs it, so that no row has to.
+// leadToRunbook adds the link to the runbook to a condition that needs it. So the rows can leave it out.
 func leadToRunbook(condition string) string {
 	_, reason, _ := strings.Cut(condition, " ")
 	reason, _, _ = strings.Cut(reason, ":")
@@ -207,12 +207,12 @@ func leadToRunbook(condition string) string {
 	return condition
 }
 
-// statusOf is the status after writes. Unless a Service was observed, it is the desired one.
+// statusOf returns the status after a write. If no Service was observed, it adds the desired Service.
 func statusOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, written memcached.Written, now time.Time) cachev1alpha1.MemcachedStatus {
 	return statusOfView(memcachedtest.View(mc, observed), memcached.AgentReports{}, written, now)
 }
 
-// statusOfView returns the status of a view. Its plan also uses the twins and their answers.
+// statusOfView returns the status of a view. Only the plan sees the twins and the answers in the view.
 func statusOfView(
 	before memcached.View, agents memcached.AgentReports, written memcached.Written, now time.Time,
 ) cachev1alpha1.MemcachedStatus {

@@ -28,14 +28,14 @@ func pending(pod *corev1.Pod) {
 	pod.Status.Phase, pod.Status.ContainerStatuses = corev1.PodPending, nil
 }
 
-// rejected is a pod as the kubelet leaves it that does not admit it: it never had a container.
+// rejected is a pod that the kubelet has not admitted, so that it never had a container.
 func rejected(reason, message string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: reason, Message: message}
 	}
 }
 
-// evicted is a pod that the kubelet has ended so many seconds after noon.
+// evicted is a pod that the kubelet ended this many seconds after noon.
 func evicted(seconds int) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		notReady(pod)
@@ -45,7 +45,7 @@ func evicted(seconds int) func(*corev1.Pod) {
 	}
 }
 
-// failedPodRows have pods that the kubelet rejected or evicted. They are no nodes.
+// failedPodRows have pods that the kubelet rejected or evicted. Such pods are not nodes.
 func failedPodRows(t *testing.T) []statusCase {
 	const (
 		evictedText  = "NodesFailed: A pod failed: Evicted: The node was low on resource: memory."
@@ -107,7 +107,7 @@ func failedPodRows(t *testing.T) []statusCase {
 	}
 }
 
-// exitRows have a container that runs again, and a pod that is not ready: is it the exit?
+// exitRows have a container that has exited and runs again, in a pod that is not ready. They show when the exit is the cause.
 func exitRows(t *testing.T) []statusCase {
 	const killed = "NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)" + moreMemory
 	mc := memcachedtest.Cache(3)
@@ -154,7 +154,7 @@ func exitRows(t *testing.T) []statusCase {
 	return rows
 }
 
-// TestStatusCountsNoFailedPods has one among the nodes.
+// TestStatusCountsNoFailedPods has a failed pod and a node.
 func TestStatusCountsNoFailedPods(t *testing.T) {
 	mc := memcachedtest.Cache(1)
 	pods := []corev1.Pod{makePod("cache-5d4f-00", evicted(0)), makePod("cache-5d4f-01")}

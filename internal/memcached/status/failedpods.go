@@ -20,9 +20,9 @@ import (
 // else.
 const replacedWithin = time.Minute
 
-// podFailed returns why the kubelet rejected or ended a pod, if a node is still missing because of it: there are too few nodes, or
-// the replacement has not started. Kubernetes keeps failed pods for days, so replaced ones do not count. The message has no pod
-// name, because each attempt has a new one.
+// podFailed returns why the kubelet rejected or ended a pod, if a node is still missing because of it: there are too few nodes, or the
+// replacement has not started. Kubernetes keeps failed pods for days, so replaced ones do not count. The message has no pod name,
+// because each new pod has another name.
 func podFailed(w *memcached.Workload, pods []corev1.Pod, missing int32) *memcached.Problem {
 	for _, pod := range lastFailed(w, pods) {
 		if !missed(pod, pods, missing) {
@@ -39,7 +39,7 @@ func podFailed(w *memcached.Workload, pods []corev1.Pod, missing int32) *memcach
 	return nil
 }
 
-// lastFailed returns the latest failed pod of each ReplicaSet, the latest first.
+// lastFailed returns the latest failed pod of each ReplicaSet or StatefulSet, the latest first.
 func lastFailed(w *memcached.Workload, pods []corev1.Pod) []*corev1.Pod {
 	last := map[string]*corev1.Pod{}
 	for i := range pods {
@@ -63,7 +63,7 @@ func laterFailed(a, b *corev1.Pod) int {
 	return strings.Compare(b.Name, a.Name)
 }
 
-// missed reports whether a failed pod has no replacement.
+// missed reports whether the replacement of a failed pod is missing or has not started.
 func missed(failed *corev1.Pod, pods []corev1.Pod, missing int32) bool {
 	since, replicaSet := memcached.FailedAt(failed), metav1.GetControllerOfNoCopy(failed).Name
 	for i := range pods {

@@ -134,7 +134,7 @@ func TestStatusOfAnOrphan(t *testing.T) {
 	}
 }
 
-// TestStatusOfADeploymentWithoutMemcached has one whose template somebody emptied, before it is healed.
+// TestStatusOfADeploymentWithoutMemcached has a template from which somebody has removed all containers.
 func TestStatusOfADeploymentWithoutMemcached(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	deployment := makeDeployment(t, mc, settled)
@@ -162,7 +162,7 @@ func TestStatusTransitionTimes(t *testing.T) {
 		t.Errorf("first (-want +got):\n%s", diff)
 	}
 
-	// A node goes: Ready turns, Available keeps its status with another message. Progressing gets another reason.
+	// A node is gone and a write is refused. Ready and Degraded change their status. Available and Progressing keep theirs.
 	observed.Pods = makePods(2)
 	problem := &memcached.Problem{Reason: cachev1alpha1.ReasonConflict, Message: "not ours"}
 	mc.Status = statusOf(mc, observed, memcached.Written{Problem: problem}, later)
@@ -175,7 +175,7 @@ func TestStatusTransitionTimes(t *testing.T) {
 	}
 }
 
-// TestEveryReasonIsInTheTruthTable reads the reasons from the source, so that a new one needs a row.
+// TestEveryReasonIsInTheTruthTable reads the reasons from the source, so that a new reason needs a row.
 func TestEveryReasonIsInTheTruthTable(t *testing.T) {
 	seen := map[string]bool{cachev1alpha1.ReasonWaitingForOperator: true} // the default of the schema, which no operator writes
 	for _, row := range rows(t) {

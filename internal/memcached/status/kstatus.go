@@ -10,8 +10,8 @@ import (
 )
 
 // KStatusConditions returns the conditions that sigs.k8s.io/cli-utils/pkg/kstatus evaluates. kstatus treats an absent condition as
-// False, so only True ones are set. They depend only on the other conditions, so they cause no extra write. A paused Memcached that
-// is not Ready has neither: nothing is in progress, and nothing has failed.
+// False, so only True ones are set. They depend only on the other conditions, so they cause no extra write. If a pause holds changes
+// back and Ready is Unknown, none is set: nothing is in progress, and nothing has failed.
 func KStatusConditions(ready, progressing, degraded metav1.Condition) []metav1.Condition {
 	condition := metav1.Condition{
 		Type:    cachev1alpha1.ConditionReconciling,

@@ -31,7 +31,7 @@ func (c statusCase) unstructured(t *testing.T) *unstructured.Unstructured {
 	return object
 }
 
-// kstatusOf has the rows that show best what tools make of a Memcached. TestKstatus has the rule for all rows.
+// kstatusOf has the expected result for the most important rows. For the others, TestKstatus derives it.
 var kstatusOf = map[string]status.Status{
 	"created":                                                  status.CurrentStatus,
 	"created with size 0":                                      status.CurrentStatus,
@@ -54,7 +54,7 @@ var kstatusOf = map[string]status.Status{
 }
 
 // TestKstatus uses the library of Flux, Helm and kpt. Current must mean Ready. Failed must mean that somebody has to act, unless a
-// change is in progress: then it is InProgress until the change has ended.
+// change is in progress: then the result is InProgress until the change has ended.
 func TestKstatus(t *testing.T) {
 	found := 0
 	for _, c := range rows(t) {
@@ -91,7 +91,7 @@ func TestKstatus(t *testing.T) {
 	}
 }
 
-// TestKstatusOfOldStatus has a spec that the operator has not seen: it is away.
+// TestKstatusOfOldStatus has a spec that the operator has not seen, because the operator does not run.
 func TestKstatusOfOldStatus(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	c := statusCase{mc: mc, deployment: makeDeployment(t, mc, settled), pods: makePods(3)}

@@ -72,7 +72,7 @@ func TestNameSpecFields(t *testing.T) {
 	}
 }
 
-// What the kubelet and the scheduler say of a pod, and the field of the Memcached that helps.
+// TestPodProblemsNameTheField has messages of the kubelet and the scheduler about a pod, and the field that helps.
 func TestPodProblemsNameTheField(t *testing.T) {
 	waiting := func(container, reason, message string) corev1.Pod {
 		return corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
@@ -110,7 +110,7 @@ func TestPodProblemsNameTheField(t *testing.T) {
 	}
 }
 
-// The anchor stays when a long message is cut.
+// The link to the runbook stays when a long message is cut.
 func TestRunbookOfALongMessage(t *testing.T) {
 	got := withRunbook(memcached.Problem{Reason: "QuotaExceeded", Message: strings.Repeat("x", 2000)})
 	if len(got) > 1024 || !strings.HasSuffix(got, "… "+runbookOf("QuotaExceeded")) || SanitizeMessage(got) != got {

@@ -23,8 +23,8 @@ func (f facts) problemOfOrphans(orphans []*corev1.Pod) *memcached.Problem {
 	return orphaned(f.Memcached, orphans)
 }
 
-// orphaned describes orphans. Clients use their data, so only the user may remove them. For pods of a ReplicaSet, the message
-// names the ReplicaSet, because it would replace removed pods.
+// orphaned describes orphans. Clients use the items of these nodes, so only the user may remove them. For pods of a ReplicaSet, the
+// message names the ReplicaSet, because it would replace removed pods.
 func orphaned(mc *cachev1alpha1.Memcached, orphans []*corev1.Pod) *memcached.Problem {
 	if len(orphans) == 0 {
 		return nil

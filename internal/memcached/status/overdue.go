@@ -16,8 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// overdue returns a message if a change has exceeded the progress deadline, else an empty text. It covers changes for which
-// Kubernetes has no deadline: those of a StatefulSet, and moves between workloads. Any change of a pod counts as progress.
+// overdue returns a message if a change has exceeded the progress deadline, else an empty text. It covers changes for which Kubernetes
+// has no deadline: those of a StatefulSet, and moves between workloads. A pod's start, restart, end or new readiness counts as progress.
 func overdue(v memcached.View) string {
 	workload := v.Workload
 	since, began := progressingSince(v)
@@ -42,7 +42,7 @@ func overdue(v memcached.View) string {
 		int(deadline.Minutes()), strings.ToLower(string(workload.Kind)), workload.GetName(), workload.GetNamespace())
 }
 
-// unwatched reports whether a workload exists for whose changes Kubernetes has no deadline.
+// unwatched reports whether Kubernetes has no deadline for changes: during a move, and with a StatefulSet.
 func unwatched(v memcached.View) bool {
 	return v.Former != nil || v.Workload.Kind == cachev1alpha1.WorkloadStatefulSet
 }
@@ -55,7 +55,7 @@ func progressingSince(v memcached.View) (time.Time, bool) {
 	case last == nil || last.ObservedGeneration != v.Memcached.Generation:
 		return time.Time{}, false
 	case last.Reason == cachev1alpha1.ReasonStuck:
-		// A problem stops the clock: when it is gone, the change begins anew.
+		// If a problem had stopped the change, the deadline begins anew when the problem is gone.
 		return time.Time{}, !v.Last.IsTrue(cachev1alpha1.ConditionDegraded)
 	default:
 		return last.LastTransitionTime.Time, last.Status == metav1.ConditionTrue

@@ -63,7 +63,7 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *memcached.Probl
 	waiting, exit := container.State.Waiting, crashExit(pod, container)
 	problem := &memcached.Problem{Reason: cachev1alpha1.ReasonNodesCrashing}
 	switch {
-	// Such as CreateContainerConfigError. RunContainerError alternates with the exit at each retry, so the exit is reported
+	// One such reason is CreateContainerConfigError. RunContainerError alternates with the exit at each retry, so the exit is reported
 	// instead.
 	case waiting != nil && strings.HasSuffix(waiting.Reason, "Error") && (exit == nil || waiting.Reason != "RunContainerError"):
 		problem.Message = fmt.Sprintf("Pod %s cannot start: %s: %s", pod.Name, waiting.Reason, waiting.Message) +
@@ -90,7 +90,7 @@ func wordsFor(container corev1.ContainerStatus, exit *corev1.ContainerStateTermi
 	return words
 }
 
-// remedyFor names the spec field that helps against an exit of memcached. It is empty if the exit needs no explanation.
+// remedyFor names the spec field that helps against an exit of memcached. It is empty if no field is known to help.
 func remedyFor(exit *corev1.ContainerStateTerminated) string {
 	switch {
 	case exit.Reason == "OOMKilled":
@@ -105,8 +105,8 @@ func remedyFor(exit *corev1.ContainerStateTerminated) string {
 // notEnoughFiles is the exit code of a memcached that cannot raise its limit of open files (EX_OSERR, memcached.c).
 const notEnoughFiles = 71
 
-// crashExit returns the exit if it is a crash, else nil. It is none while a pod changes in place: the kubelet then restarts
-// containers with a new image.
+// crashExit returns the exit of a container if it is a crash, else nil. While a pod changes in place, an exit with code 0 is no crash:
+// the kubelet then restarts containers with a new image.
 func crashExit(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	exit := exitOf(pod, container)
 	if _, inPlace := memcached.InPlaceStateOf(pod); inPlace && exit != nil && exit.ExitCode == 0 {
@@ -116,7 +116,7 @@ func crashExit(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.Contai
 }
 
 // exitOf returns the exit that keeps a pod from being ready, or nil. After a restart, the exit is the cause until the pod is ready
-// again. If the pod was ready since the restart, there is another cause.
+// again. If the pod has been ready since the restart, there must be another cause.
 func exitOf(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	exit, running := lastExit(container), container.State.Running
 	ready := memcached.PodCondition(pod, corev1.PodReady)

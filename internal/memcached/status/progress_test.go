@@ -117,7 +117,7 @@ func scalingRows(t *testing.T) []statusCase {
 		changing:   "Scaling: Scaling from 1 to 3 nodes",
 		available:  unavailable1,
 	}, {
-		// From now on, a new node looks like a replaced one. Ready says what is missing.
+		// Now that the new pod exists, the Deployment looks as if a node were being replaced. Ready says what is missing.
 		name:       "scaled up: a new node is not ready",
 		deployment: makeDeployment(t, mc, specGeneration(2), revision(1), counts(2, 3, 3, 2), progress(rolloutComplete)),
 		pods:       append(makePods(2), makePod("cache-5d4f-02", notReady)),

@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestRefusalReason has the words of Kubernetes 1.37, as its sources have them.
+// TestRefusalReason has messages from the sources of Kubernetes 1.37.
 func TestRefusalReason(t *testing.T) {
 	const (
 		pod     = `pods "cache-5d4f8b-x7x2k" is forbidden: `
@@ -67,8 +67,8 @@ func TestRefusalReason(t *testing.T) {
 	}
 }
 
-// TestMessagesStayTheSame has refusals of pods that differ only in the generated names of the pods. The message must not change, since it
-// would cause a write of the status at every retry.
+// TestMessagesStayTheSame has refusals of pods that differ only in the generated names of the pods. The message must not change, since a
+// new message would cause a write of the status at every retry.
 func TestMessagesStayTheSame(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	for _, refusal := range []string{

@@ -15,7 +15,7 @@ import (
 // remedy is an advice for messages that contain a text.
 type remedy struct{ text, words string }
 
-// scheduling are the remedies for messages of the scheduler, by the plugin that writes the message.
+// scheduling are the remedies for messages of the scheduler's plugins.
 var scheduling = []remedy{
 	{"Insufficient ", "Lower spec.resources or spec.config.memory, or add cluster nodes."},
 	{"didn't match Pod's node affinity/selector", "Correct spec.scheduling.nodeSelector or affinity, or label cluster nodes."},
@@ -41,7 +41,7 @@ var refusals = []remedy{
 // demanded matches a resource that a ResourceQuota requires each container to set.
 var demanded = regexp.MustCompile(`\b(limits|requests)\.(cpu|ephemeral-storage|memory)\b`)
 
-// refusalRemedy names the Memcached's fields that help if its pods are refused. It is empty if the refusal needs no explanation.
+// refusalRemedy names the Memcached's fields that help if its pods are refused. It is empty if no field is known to help.
 func refusalRemedy(refusal string) string {
 	_, quota, _ := strings.Cut(refusal, "must specify ") // k8s.io/apiserver/pkg/admission/plugin/resourcequota
 	if resources := demanded.FindAllString(quota, -1); len(resources) > 0 {
@@ -67,7 +67,7 @@ func schedulingRemedies(message string) string {
 	return words.String()
 }
 
-// pullRemedy names the field that helps if an image cannot be pulled. It is empty for containers that others injected.
+// pullRemedy names the field that helps if an image cannot be pulled. It is empty for all containers but memcached and the agent.
 func pullRemedy(container string) string {
 	const login = "spec.imagePullSecrets if its registry demands a login"
 	switch container {

@@ -59,7 +59,7 @@ func TestRequiredReady(t *testing.T) {
 		{1000, percent("99%"), nil, 10},
 		{101, percent("50%"), percent("50%"), 51},
 		{3, percent("half"), nil, 3},
-		{3, nil, percent("half"), 3}, // what the schema refuses promises nothing
+		{3, nil, percent("half"), 3}, // the schema refuses this value: with it, no node may be missing
 	} {
 		mc := memcachedtest.Cache(c.size)
 		mc.Spec.UpdateStrategy.MaxUnavailable, mc.Spec.UpdateStrategy.MaxSurge = c.unavailable, c.surge

@@ -19,10 +19,10 @@ import (
 type rolloutState struct {
 	// reason is the reason of Progressing, empty if there is nothing to do.
 	reason, message string
-	// deadlineMessage is the workload's own message about a missed progress deadline.
+	// deadlineMessage is the message about a missed progress deadline.
 	deadlineMessage string
-	// templateUnobserved reports that the workload's controller may not have observed the template. Its count of updated nodes may
-	// then be about an earlier template.
+	// templateUnobserved reports that the workload's controller may not have observed the template. The controller's count of updated
+	// nodes may then be about an earlier template.
 	templateUnobserved bool
 }
 
@@ -30,9 +30,9 @@ type rolloutState struct {
 // updated nodes about that template. An unobserved generation is not enough to know: a change of annotations, minReadySeconds or
 // the size makes a new generation, too.
 //
-// The template was observed if it is the same as before this process's last write, and that generation was observed. If this is not
-// known, the last status decides, provided that it is about the current spec: it has no updated nodes while the template is
-// unobserved. In doubt, the answer is no, and the Memcached is not Ready until the controller catches up.
+// The template was observed if this process's last write did not change it, and the controller had observed the generation before that
+// write. If this is not known, the last status decides, provided that it is about the current spec: a status has no updated nodes while
+// the template is unobserved. In doubt, the answer is no, and the Memcached is not Ready until the controller catches up.
 func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	present := v.Workload
 	if present == nil || !present.Unobserved() {
@@ -105,8 +105,8 @@ func rolloutStateOf(w *memcached.Workload, nodes []*corev1.Pod, size int32, temp
 	if w == nil || w.ObservedGeneration == 0 {
 		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: "Starting " + countNodes(size)}
 	}
-	// Complete may be about an earlier rollout: it also holds while the workload scales, and when a rollout has just begun. Then
-	// some nodes are outdated.
+	// Complete may be about an earlier rollout: it also holds while the workload scales, and when a rollout has just begun. Outdated
+	// nodes show the latter.
 	settled := !templateObserved || w.Complete && w.Outdated(nodes) == 0 && !starting
 	switch {
 	case settled && w.Replicas != size:

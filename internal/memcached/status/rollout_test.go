@@ -42,7 +42,7 @@ var chapters = []chapter{
 	},
 }
 
-// moves are changes of the workload. The cache must stay available and have at most one member more than its size.
+// moves are changes of the workload. The cache must stay available and have at most one node more than its size.
 var moves = []chapter{
 	{"create", func(*cachev1alpha1.Memcached) {}, "Creating Complete"},
 	{"move to a StatefulSet", inStatefulSet, "RollingOut Complete"},
@@ -85,7 +85,7 @@ func TestStatusThroughMoves(t *testing.T) {
 	}
 }
 
-// TestStatusThroughInterruptions has users who change their mind in the middle of it.
+// TestStatusThroughInterruptions has users who change their mind in the middle of a change.
 func TestStatusThroughInterruptions(t *testing.T) {
 	for name, c := range map[string]struct {
 		in       func(*cachev1alpha1.Memcached)

@@ -49,7 +49,7 @@ func secretRows() []statusCase {
 	return rows
 }
 
-// refusingSecret returns a pod whose agent has exited with a message, in the state that the kubelet then reports.
+// refusingSecret is a pod whose agent has exited with a message. state writes that exit into the status as the kubelet does.
 func refusingSecret(message string, state func(*corev1.ContainerStatus, corev1.ContainerState)) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		waiting("PodInitializing", "")(pod)

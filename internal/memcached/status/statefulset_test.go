@@ -67,7 +67,7 @@ func setSize(size int32) func(*appsv1.StatefulSet) {
 	return func(set *appsv1.StatefulSet) { set.Spec.Replicas = &size }
 }
 
-// setPods are pods of the StatefulSet, one for each revision that is given, ready.
+// setPods are ready pods of the StatefulSet, one for each given revision.
 func setPods(revisions ...string) []corev1.Pod {
 	var pods []corev1.Pod
 	for i, revision := range revisions {
@@ -215,7 +215,7 @@ func moveRows(t *testing.T) []statusCase {
 	}}
 }
 
-// TestNodesOfStatefulSetsAreSortedByNumber has more than ten.
+// TestNodesOfStatefulSetsAreSortedByNumber has more than ten nodes.
 func TestNodesOfStatefulSetsAreSortedByNumber(t *testing.T) {
 	mc := memcachedtest.Cache(12, inStatefulSet)
 	pods := setPods(slices.Repeat([]string{"a"}, 12)...)
@@ -229,7 +229,7 @@ func TestNodesOfStatefulSetsAreSortedByNumber(t *testing.T) {
 	}
 }
 
-// TestRequeueAfter asks for another look while a change is under way that no controller has a deadline for.
+// TestRequeueAfter expects a later check of a silent node, and of a change for which Kubernetes has no deadline.
 func TestRequeueAfter(t *testing.T) {
 	of := func(changes ...func(*appsv1.StatefulSet)) memcached.Observed {
 		mc := memcachedtest.Cache(3, inStatefulSet)

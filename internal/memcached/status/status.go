@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// For computes the status from facts: the view before the write, and the result of the write. Of the last status, it uses only
+// For computes the status from the view before the write, the plan, and the result of the write. Of the last status, it uses only
 // memcached.Last.
 func For(before memcached.View, plan memcached.Plan, written memcached.Written) cachev1alpha1.MemcachedStatus {
 	facts := factsOf(before, plan, written)

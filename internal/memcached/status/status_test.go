@@ -26,14 +26,14 @@ import (
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // statusCase is a row of the truth table: facts, and the four conditions that follow, each as "Status Reason: message". By default,
-// three nodes are ready. Pods without a Deployment belong to a settled one.
+// three nodes are ready. If a row has pods but no workload, complete adds a settled Deployment.
 type statusCase struct {
 	name string
 	mc   *cachev1alpha1.Memcached
-	// before is the Deployment that was observed, if it was then written: the answer is the other one.
+	// before is the Deployment before a write, or nil if there was no write. deployment is the Deployment after the write.
 	before     *appsv1.Deployment
 	deployment *appsv1.Deployment
-	// others are workloads beside it, or in its place.
+	// others are objects beside the Deployment, or in its place.
 	others  []client.Object
 	pods    []corev1.Pod
 	written memcached.Written
@@ -42,13 +42,13 @@ type statusCase struct {
 	answers memcached.Answers
 	// inPlace replaces the plan's InPlace, unless it is nil.
 	inPlace *memcached.InPlace
-	// agents is what they say, and attention the condition for that, empty for none.
+	// agents are the reports of the agents. attention is the expected condition NeedsAttention, empty for none.
 	agents    memcached.AgentReports
 	attention string
 
 	ready, available, progressing, degraded string
-	// These names stand for common combinations of "Reason: message". changing is for Ready and Progressing, trouble for Ready and Degraded,
-	// and stuck for all three.
+	// Each of these sets several conditions to one "Reason: message": changing sets Ready and Progressing, trouble sets Ready and
+	// Degraded, and stuck sets all three.
 	changing, trouble, stuck string
 }
 
@@ -106,7 +106,7 @@ func TestStatusTruthTable(t *testing.T) {
 	}
 }
 
-// TestStatusOfEveryRow holds what is true whatever the facts are.
+// TestStatusOfEveryRow checks what must be true in every row.
 func TestStatusOfEveryRow(t *testing.T) {
 	for _, c := range rows(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -144,9 +144,9 @@ func checkRepetitions(t *testing.T, status cachev1alpha1.MemcachedStatus) {
 	}
 }
 
-// checkQuiet computes the status again at a later time, after a round trip through the API server, like a new process without a write of
-// its own. It must be the same, since any difference would be a write. For changes without a deadline in Kubernetes the wait is shorter,
-// because they are stuck after some minutes.
+// checkQuiet computes the status again from the stored status, as a new process does later. The result must be the same, since any
+// difference would cause a write. A row with others is computed again after a minute instead of an hour, because a change without a
+// deadline in Kubernetes counts as stuck after ten minutes.
 func (c statusCase) checkQuiet(t *testing.T, status cachev1alpha1.MemcachedStatus) {
 	t.Helper()
 	text, err := json.Marshal(status)
@@ -167,7 +167,7 @@ func (c statusCase) checkQuiet(t *testing.T, status cachev1alpha1.MemcachedStatu
 	}
 }
 
-// checkOrder gives the pods in other orders: a cache has none.
+// checkOrder gives the pods in other orders, because the operator's cache has no order.
 func (c statusCase) checkOrder(t *testing.T, status cachev1alpha1.MemcachedStatus) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))

@@ -14,7 +14,7 @@ import (
 
 const (
 	restart = "kubectl patch memcached cache -n shop --type=merge " + `-p '{"spec":{"restartedAt":"'$(date -u +%FT%TZ)'"}}'`
-	// newerDefaults is the rest of what NewerDefaultsAvailable says, and tooOld the beginning of UnsupportedVersion.
+	// newerDefaults ends the message of NewerDefaultsAvailable. tooOld begins the condition with the reason UnsupportedVersion.
 	newerDefaults = "; the next rollout adopts them. To roll out now: " + restart
 	tooOld        = "False UnsupportedVersion: memcached 1.6.40 is older than 1.6.45, the oldest supported version: "
 )

@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// model is what Kubernetes makes of the workload of one Kind.
+// model simulates the work of Kubernetes for the workload of one Kind.
 type model interface {
 	// live is the workload, nil if there is none.
 	live() client.Object
@@ -33,19 +33,19 @@ type model interface {
 	updated(pod *corev1.Pod) bool
 }
 
-// story is a cluster with an operator that looks at it at every change.
+// story is a simulated cluster with an operator that reconciles at every change.
 type story struct {
 	t      *testing.T
 	random *rand.Rand
 	mc     *cachev1alpha1.Memcached
 	models map[cachev1alpha1.WorkloadKind]model
-	// seen are the pods of a cache that may lag behind.
+	// seen are the pods in the operator's cache, which may lag behind.
 	seen    []corev1.Pod
 	chapter string
 	reasons []string
-	// serving says that there were nodes: the cache must stay available, whatever changes.
+	// serving reports that there were nodes: the Memcached must stay available, whatever changes.
 	serving bool
-	// quiet says that no node is replaced, added or removed: the cache must stay Ready.
+	// quiet reports that no node is replaced, added or removed: the Memcached must stay Ready.
 	quiet bool
 	// members is how many nodes there may be that are not terminating, 0 for any number.
 	members int
@@ -86,12 +86,12 @@ func (s *story) tell(chapter chapter) {
 	}
 }
 
-// replacesTheOnlyNode reports whether the only node must leave before it can come back under its name.
+// replacesTheOnlyNode reports whether the only node must stop before a new node can have its name.
 func (s *story) replacesTheOnlyNode(chapter chapter) bool {
 	return chapter.name == "change the image of one" && memcached.WorkloadKind(s.mc) == cachev1alpha1.WorkloadStatefulSet
 }
 
-// begin has the change of a chapter reach the cluster.
+// begin makes the change of a chapter and reconciles.
 func (s *story) begin(chapter chapter) {
 	chapter.change(s.mc)
 	s.mc.Generation++
@@ -109,7 +109,7 @@ func (s *story) end() {
 	}
 }
 
-// run takes random steps, at most so many, until none changes anything and the operator has seen it all.
+// run takes at most this many random steps. It ends when no step changes anything and the operator has nothing to write.
 func (s *story) run(most int) {
 	for range most {
 		if slices.ContainsFunc(s.kinds(), func(kind cachev1alpha1.WorkloadKind) bool { return s.models[kind].step() }) {
@@ -141,14 +141,14 @@ func (s *story) observed() memcached.Observed {
 	return observed
 }
 
-// glance computes the status from what is there now.
+// glance computes the status without a write.
 func (s *story) glance() {
 	observed := s.observed()
 	s.mc.Status = statusOf(s.mc, observed, memcached.Written{Objects: observed.Children}, noon)
 	s.check()
 }
 
-// reconcile writes the plan, computes the status from before and after the write, and reports whether it wrote anything.
+// reconcile writes the plan, computes the status from the state before and after the write, and reports whether it wrote anything.
 func (s *story) reconcile() (written bool) {
 	observed := s.observed()
 	plan := desired.For(memcachedtest.View(s.mc, observed), memcachedtest.Options)
@@ -211,7 +211,7 @@ func (s *story) check() {
 	}
 }
 
-// finished looks at the cluster itself: are there size nodes of the present template, all ready, and no others?
+// finished reports whether the cluster has exactly as many nodes as spec.size, all ready and with the present template.
 func (s *story) finished() bool {
 	count := int32(0)
 	for kind, model := range s.models {

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestStatusIsPlainText gives the cluster's words to each path into a condition.
+// TestStatusIsPlainText puts text of the cluster into a condition in each possible way.
 func TestStatusIsPlainText(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\nb":                               "a b",

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Unobserved returns the status of a Memcached that could not be read completely. The problem says why. Counts and observed
+// Unobserved returns the status of a Memcached whose objects could not be read completely. The problem says why. Counts and observed
 // generation of the last status stay, because nothing was written.
 func Unobserved(v memcached.View, problem memcached.Problem) cachev1alpha1.MemcachedStatus {
 	mc, f := v.Memcached, facts{View: v, Written: memcached.Written{Problem: &problem}}

@@ -43,7 +43,7 @@ func silentUntil(pod *corev1.Pod) (reportAt time.Time, silent bool) {
 		return time.Time{}, false
 	}
 	started := later(server.State.Running.StartedAt.Time, agent.State.Running.StartedAt.Time)
-	if since := ready.LastTransitionTime.Time; since.After(started) { // it was ready after both had started
+	if since := ready.LastTransitionTime.Time; since.After(started) { // the pod was ready after both had started
 		return since.Add(silencePatience), true
 	}
 	return started.Add(startPatience), true

@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// TestUnresponsive has pods whose agents have no answer from memcached for so long. podRows has the words.
+// TestUnresponsive has pods whose agents have had no answer from memcached for some time. podRows has the message.
 func TestUnresponsive(t *testing.T) {
 	for name, c := range map[string]struct {
 		change   func(*corev1.Pod)

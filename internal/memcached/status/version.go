@@ -15,8 +15,8 @@ const unknownVersion = "unknown"
 // oldestVersion is the oldest supported memcached. Earlier versions lack options or fixes on which the memory limit depends.
 var oldestVersion = [3]int{1, 6, 45}
 
-// versionTag matches an image of memcached whose tag is a full version, perhaps with a variant. It does not match a tag such as
-// 1.6, which moves from version to version, or a tag with a digest, which has no effect.
+// versionTag matches an image of memcached whose tag is a full version, perhaps with a variant. It does not match a tag such as 1.6,
+// which moves from version to version, or a tag with a digest, because only the digest has an effect.
 var versionTag = regexp.MustCompile(`(?:^|/)memcached:v?(\d{1,4})\.(\d{1,4})\.(\d{1,4})(?:[-_.][\w.-]*)?$`)
 
 // versionOf returns the memcached version in the name of an image, and whether it is too old. Other publishers may have their own

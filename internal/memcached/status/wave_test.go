@@ -21,13 +21,13 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestRestartsInPlace has three nodes that are ready, and get another configuration one by one, which does not show in their pods.
+// TestRestartsInPlace has three ready nodes that get another configuration one by one. Their pods do not show the change.
 func TestRestartsInPlace(t *testing.T) {
 	const blocked = "The operator cannot ask the node cache-2"
 	const stuck = "No node has come, gone or changed for 10 minutes; to see why: kubectl describe statefulset cache -n shop"
 	for name, test := range map[string]struct {
 		wave memcached.Wave
-		// ago is how long the change has been in progress according to the status. moved is when the last node restarted.
+		// ago is how long the change has been in progress according to the status. moved is how long ago the last node restarted.
 		ago, moved time.Duration
 		paused     bool
 		want       string
