@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllers reconciles Memcached resources. It reads and writes. internal/memcached decides what to write, and
-// internal/apply decides how.
+// Package controllers reconciles Memcached resources. This package reads and writes objects: internal/memcached decides what to
+// write, and internal/apply decides how.
 //
 // An event enqueues a Memcached (watches.go). Reconcile then takes five steps. It reads a View of the Memcached and its children
 // from the cache (observe.go). It gets a Plan from desired.For. The Applier writes what differs (write.go; errors.go classifies
