@@ -22,7 +22,7 @@ var _ = Describe("Somebody who keeps writing what follows from a Memcached", fun
 	var o *operator
 	BeforeEach(func() { o = newOperator(defaults) })
 
-	// scale does what an autoscaler does that is aimed at the Deployment.
+	// scale sets the size of the Deployment as an autoscaler does.
 	scale := func(ctx SpecContext, mc *cachev1alpha1.Memcached, replicas int32) {
 		GinkgoHelper()
 		scale := &autoscalingv1.Scale{}

@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// twins returns the Memcached called named, and those that name mc in spec.fillFrom, sorted by name.
+// twins returns the twins of mc, sorted by name: the Memcached that mc names (named), and those whose spec.fillFrom names mc.
 func (r *Reconciler) twins(ctx context.Context, mc client.Object, named string) ([]*cachev1alpha1.Memcached, error) {
 	var found cachev1alpha1.MemcachedList
 	err := r.Client.List(ctx, &found, client.InNamespace(mc.GetNamespace()), client.MatchingFields{FillFromIndex: mc.GetName()})

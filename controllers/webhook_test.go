@@ -93,7 +93,7 @@ var _ = Describe("A webhook that does not answer", func() {
 			Expect(user.Create(ctx, mc)).To(Succeed())
 			DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(user.Delete(ctx, mc))).To(Succeed()) })
 		}
-		for range hanging { // all at once, as none is answered
+		for range hanging { // the webhook receives all requests, although it has answered none
 			Eventually(ctx, asked).Should(Receive())
 		}
 		healthy := newMemcached(ctx, 1)
