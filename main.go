@@ -195,7 +195,7 @@ func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	return start(ctx, mgr)
 }
 
-// start runs the manager. A manager that has to end before its caches are filled would wait for them for ever, so start ends it.
+// start runs the manager. A manager that is told to end before its caches are filled never ends, so start returns without it.
 func start(ctx context.Context, mgr ctrl.Manager) error {
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()

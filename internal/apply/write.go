@@ -59,7 +59,7 @@ func (a *Applier) empty(desired client.Object) (client.Object, error) {
 	return object, nil
 }
 
-// prune deletes an object that is no longer desired. The UID makes sure that it is no later object of the same name.
+// prune deletes an object that is no longer desired. The UID keeps the request from deleting a later object of the same name.
 func (a *Applier) prune(ctx context.Context, object client.Object) error {
 	uid := object.GetUID()
 	err := a.client.Delete(ctx, object, client.Preconditions{UID: &uid})
