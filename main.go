@@ -42,7 +42,7 @@ import (
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
-// The environment variables that OLM sets.
+// Environment variables that configure the operator.
 const (
 	imageVariable     = "RELATED_IMAGE_MEMCACHED"
 	namespaceVariable = "WATCH_NAMESPACE"
@@ -106,7 +106,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 			"switch of its own.")
 	o.zap.BindFlags(flags)
 	config.RegisterFlags(flags)
-	flags.SetOutput(io.Discard) // mistakes are reported elsewhere, in one sentence
+	flags.SetOutput(io.Discard) // main reports mistakes, in one sentence
 	flags.Usage = func() {}
 }
 

@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// agentInterval is the time from an agent's answer to the next request.
+	// agentInterval is the shortest time between two requests to an agent.
 	agentInterval = time.Minute
 	// agentRound is how often the operator looks for agents to ask.
 	agentRound = 5 * time.Second

@@ -167,7 +167,7 @@ func correctionsOf(ctx context.Context, mc *cachev1alpha1.Memcached) []string {
 	return notes
 }
 
-// corrects expects one write, which undoes somebody's change of a child, and before the write one read, to find out who that was.
+// corrects expects one write to a child, which undoes somebody's change, and one read before it, which shows who made the change.
 func (o *operator) corrects(ctx context.Context, mc *cachev1alpha1.Memcached, write string, more ...string) {
 	GinkgoHelper()
 	Expect(o.try(ctx, mc, append(more, write)...)).To(Succeed())

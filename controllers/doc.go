@@ -10,8 +10,8 @@
 // events.go). There is no finalizer: the garbage collector deletes the children of a Memcached.
 //
 // Watches wake the operator. It requeues only for what no watch reports: a failure of the API server, an object of another owner
-// with the same name, a created object that the cache does not hold yet, a deferred status write, the end of a contest over fields
-// or of a pod's grace period (lost_pods.go).
+// with the same name, a created object that the cache does not hold yet, a deferred status write, the next step of a change of
+// pods, the end of a contest over fields or of a pod's grace period (lost_pods.go).
 //
 // Package upgradeable reports to OLM.
 package controllers

@@ -119,7 +119,7 @@ func failedToDecide(err error) bool {
 		// An error about metadata.uid means that another object has got the name since the object was read.
 		return causedBy(answer, func(field string) bool { return field == "metadata.uid" })
 	case reasonFor(err) != cachev1alpha1.ReasonApplyFailed:
-		return false // this includes a webhook that cannot be called: a person must fix it
+		return false // also if a webhook cannot be called: a person must repair the webhook
 	}
 	return !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) && !apierrors.IsNotFound(err) &&
 		!apierrors.IsMethodNotSupported(err) && !apierrors.IsRequestEntityTooLargeError(err)

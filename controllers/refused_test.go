@@ -166,7 +166,7 @@ var _ = Describe("What prevents the desired state", func() {
 
 	It("may be a spec that the API server refuses in a child, which is told", func(ctx SpecContext) {
 		mc := newMemcached(ctx, 1, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Scheduling.NodeSelector = map[string]string{"exceeded quota": "x"} // an invalid label, not a quota
+			mc.Spec.Scheduling.NodeSelector = map[string]string{"exceeded quota": "x"} // an invalid label; no quota is exceeded
 		})
 		err := o.try(ctx, mc, writeService, writeBudget, writeDeployment+" (422)", writeStatus)
 		Expect(err).To(HaveOccurred())

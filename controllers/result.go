@@ -64,14 +64,14 @@ func Requeue(wait time.Duration, pendingCreate bool, written memcached.Written) 
 	return reconcile.Result{}, written.Err
 }
 
-// stepInterval is how long the operator waits for the next step of a change of pods, because no watch reports what launchers and
+// stepInterval is how long the operator waits before the next step of a change of pods, because no watch reports what launchers and
 // twins do. blockedInterval is how long it waits if a person may have to act, or nodes may lack items.
 const (
 	stepInterval    = 2 * time.Second
 	blockedInterval = 15 * time.Second
 )
 
-// nextStep returns how long to wait for the next step of a wave, of a change in place or of a twin, 0 for never.
+// nextStep returns how long to wait before the next step of a wave, of a change in place or of a twin, 0 for never.
 func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
 	open := plan.Wave.Open || plan.InPlace.Open
 	switch {

@@ -21,7 +21,7 @@ const contestedCorrections = 3
 type pace struct {
 	// window is the period in which corrections are counted. A field stops being contested if it does not change for this long.
 	window time.Duration
-	// interval is the time between two corrections.
+	// interval is the shortest time between two corrections.
 	interval time.Duration
 }
 

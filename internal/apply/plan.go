@@ -87,7 +87,7 @@ func (p Plan) FirstPending() bool {
 	return slices.ContainsFunc(p.steps, func(s step) bool { return p.isFirst(s) && s.pending() })
 }
 
-// Pending returns the kinds of the objects that the plan writes or deletes, each once.
+// Pending returns the kind of each object that the plan writes or deletes.
 func (p Plan) Pending() []string {
 	var kinds []string
 	for _, s := range p.steps {
