@@ -132,7 +132,7 @@ var _ = Describe("Somebody who keeps writing what follows from a Memcached", fun
 	})
 })
 
-// recovers reconciles when the operator asks for it, until all is well, and returns how long that took.
+// recovers reconciles after each RequeueAfter until that is 0, expects that all is well, and returns how long it took.
 func (o *operator) recovers(ctx context.Context, mc *cachev1alpha1.Memcached) (waited time.Duration) {
 	GinkgoHelper()
 	Eventually(func() time.Duration {

@@ -73,7 +73,7 @@ func crd() client.Object {
 	return object
 }
 
-// newOLM names an OperatorCondition as OLM does, in the environment and by the service account, and does not create it.
+// newOLM tells the operator the name and namespace of an OperatorCondition as OLM does, but does not create it.
 func newOLM(ctx context.Context) *olm {
 	GinkgoHelper()
 	o := &olm{condition: &operatorsv2.OperatorCondition{

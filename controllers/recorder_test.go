@@ -138,7 +138,7 @@ func TestSeriesAboutRelatedObjects(t *testing.T) {
 	}
 }
 
-// TestRecorderForgets fills the memory of a Recorder with other objects.
+// TestRecorderForgets fills the memory of a Recorder with events about other objects.
 func TestRecorderForgets(t *testing.T) {
 	var sent sentEvents
 	recorder := controllers.NewRecorder(&sent, testenv.Scheme(), clocktesting.NewFakePassiveClock(time.Now()))

@@ -19,7 +19,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// How often and how long the operator looks for its CRD. It must start to listen within a minute, or the liveness probe restarts it.
+// How often and how long the operator looks for its CRD. The operator must start to listen within a minute, or the kubelet restarts it.
 const (
 	crdInterval = time.Second
 	crdTimeout  = 45 * time.Second

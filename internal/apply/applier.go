@@ -14,7 +14,7 @@ import (
 
 // Options of an Applier.
 type Options struct {
-	// FieldOwner is the field manager of every write. It must never change: fields of the old name would stay for ever.
+	// FieldOwner is the field manager of every write. It must never change: the fields that the old manager owns would stay for ever.
 	FieldOwner string
 	// HashAnnotation is the annotation that holds the hash of what was applied.
 	HashAnnotation string

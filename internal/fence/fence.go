@@ -81,7 +81,7 @@ func (f *fence) concernsLease(request *http.Request) bool {
 	return strings.HasSuffix(path, leases+"/"+f.lease) || request.Method == http.MethodPost && strings.HasSuffix(path, leases)
 }
 
-// releases reports whether a request releases the lease: an update without a holder. A body that cannot be read does not count.
+// releases reports whether a request releases the lease: an update without a holder. A request whose body cannot be read does not count.
 func releases(request *http.Request) bool {
 	if request.Method != http.MethodPut || request.GetBody == nil {
 		return false
