@@ -49,7 +49,6 @@ func live[T client.Object](ctx context.Context, mc *cachev1alpha1.Memcached, obj
 	return object
 }
 
-// status reads the status.
 func status(ctx context.Context, mc *cachev1alpha1.Memcached) cachev1alpha1.MemcachedStatus {
 	GinkgoHelper()
 	return live(ctx, mc, &cachev1alpha1.Memcached{}).Status
@@ -83,7 +82,6 @@ func expectConditions(ctx context.Context, mc *cachev1alpha1.Memcached, ready, a
 	Expect(current.Status.ObservedGeneration).To(Equal(current.Generation))
 }
 
-// message is the message of a condition.
 func message(ctx context.Context, mc *cachev1alpha1.Memcached, conditionType string) string {
 	GinkgoHelper()
 	condition := meta.FindStatusCondition(status(ctx, mc).Conditions, conditionType)

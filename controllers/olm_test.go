@@ -92,7 +92,6 @@ func newOLM(ctx context.Context) *olm {
 	return o
 }
 
-// create creates the OperatorCondition.
 func (o *olm) create(ctx context.Context) {
 	GinkgoHelper()
 	Expect(o.client.Create(ctx, o.condition)).To(Succeed())

@@ -141,7 +141,6 @@ func expectConditions(ctx context.Context, front *cachev1alpha1.MemcachedProxy, 
 	Expect(got).To(Equal(conditions), "%v", status.Conditions[0].Message)
 }
 
-// pods are the names of the pods.
 func pods(ctx context.Context, front *cachev1alpha1.MemcachedProxy) (names []string) {
 	GinkgoHelper()
 	var found corev1.PodList
