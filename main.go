@@ -42,7 +42,7 @@ import (
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
-// The environment variables that OLM sets.
+// Environment variables that configure the operator.
 const (
 	imageVariable     = "RELATED_IMAGE_MEMCACHED"
 	namespaceVariable = "WATCH_NAMESPACE"
@@ -106,7 +106,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 			"switch of its own.")
 	o.zap.BindFlags(flags)
 	config.RegisterFlags(flags)
-	flags.SetOutput(io.Discard) // mistakes are reported elsewhere, in one sentence
+	flags.SetOutput(io.Discard) // main reports mistakes, in one sentence
 	flags.Usage = func() {}
 }
 
@@ -195,7 +195,7 @@ func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	return start(ctx, mgr)
 }
 
-// start runs the manager. A manager that has to end before its caches are filled would wait for them for ever, so start ends it.
+// start runs the manager. A manager that is told to end before its caches are filled never ends, so start returns without it.
 func start(ctx context.Context, mgr ctrl.Manager) error {
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()

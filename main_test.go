@@ -264,7 +264,7 @@ func TestManager(t *testing.T) {
 
 		g.Expect(m.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		g.Expect(m.Wait()).To(Succeed(), m.output)
-		// A lease that is not given back ends after 15 seconds.
+		// The standby takes over at once, or after 15 seconds if the lease was not given back.
 		g.Eventually(func() string { return installation.Leader(t, leaderElectionID) }, "60s").ShouldNot(Or(BeEmpty(), Equal(holder)))
 
 		elsewhere := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: manifests.Namespace, Name: "elsewhere"}}

@@ -23,8 +23,8 @@ import (
 	"github.com/example/memcached-operator/test/manifests"
 )
 
-// TestOpenShift runs the manager, with the permissions of config/default, in a cluster before and after it is OpenShift: as far
-// as the manager can see.
+// TestOpenShift runs the manager, with the permissions of config/default, in a cluster without and with the API group by which the
+// manager recognizes OpenShift.
 func TestOpenShift(t *testing.T) {
 	installation := install(t)
 	fixed, omitted := ptr.To(int64(11211)), (*int64)(nil)
@@ -64,7 +64,7 @@ func TestOpenShift(t *testing.T) {
 	})
 }
 
-// becomeOpenShift gives the cluster the API group by which OpenShift is known.
+// becomeOpenShift gives the cluster the API group by which the manager recognizes OpenShift.
 func (i installation) becomeOpenShift(t *testing.T) {
 	t.Helper()
 	const group, plural = "security.openshift.io", "securitycontextconstraints"
@@ -87,7 +87,7 @@ func (i installation) becomeOpenShift(t *testing.T) {
 	}, "60s").Should(Succeed())
 }
 
-// userOfPods is the user of the pods of a Memcached that a manager with these options finds in a namespace of its own.
+// userOfPods runs a manager with these options, and returns the user of the pods of a Memcached in a new namespace.
 func (i installation) userOfPods(t *testing.T, env, args []string) *int64 {
 	t.Helper()
 	g := NewWithT(t)
@@ -108,7 +108,7 @@ func (i installation) userOfPods(t *testing.T, env, args []string) *int64 {
 	return deployment.Spec.Template.Spec.SecurityContext.RunAsUser
 }
 
-// mayAsk returns a function that reports whether the manager may ask the cluster for its kind.
+// mayAsk returns a function that reports whether the manager may ask whether the cluster is OpenShift.
 func (i installation) mayAsk(t *testing.T) func() bool {
 	return func() bool {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{

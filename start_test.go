@@ -46,7 +46,7 @@ func (i installation) grant(t *testing.T, objects kustomize.Objects, namespace s
 	}
 }
 
-// TestStart starts managers before what they need is there.
+// TestStart starts managers while the CRD or permissions are missing.
 func TestStart(t *testing.T) {
 	i := installation{manifests.Start(t)}
 	objects := kustomize.Render(t, "config/default")

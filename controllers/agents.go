@@ -25,20 +25,20 @@ import (
 )
 
 const (
-	// agentInterval is the time from an agent's answer to the next request.
+	// agentInterval is the shortest time between two requests to an agent.
 	agentInterval = time.Minute
 	// agentRound is how often the operator looks for agents to ask.
 	agentRound = 5 * time.Second
-	// agentsAtOnce is how many are asked at the same time. Each takes a second at most.
+	// agentsAtOnce is how many agents are asked at the same time. Each request takes a second at most.
 	agentsAtOnce = 16
 )
 
-// agents keeps what the agents of nodes report about their Secrets, which the operator itself cannot read, and their connections.
-// A separate goroutine asks them, so that an agent without an answer delays no reconcile.
+// agents keeps what agents report about their nodes' connections and about Secrets, which the operator itself cannot read. A
+// separate goroutine asks the agents, so that an agent that does not answer delays no reconcile.
 type agents struct {
 	mutex sync.Mutex
 	nodes map[types.NamespacedName]map[types.UID]*agentNode
-	// changed wakes the controller for Memcacheds whose agents have a new answer.
+	// changed passes the Memcacheds that AskAgents returns to the controller.
 	changed chan event.TypedGenericEvent[types.NamespacedName]
 }
 
@@ -47,10 +47,10 @@ type agentNode struct {
 	// pod holds only a name and an address.
 	pod   *corev1.Pod
 	hosts []string
-	// serves reports that the node is ready. Other nodes are not asked: the kubelet reports why they do not start.
+	// serves reports that the node is ready. Agents of other nodes are not asked: the kubelet reports why a node does not start.
 	serves  bool
 	askedAt time.Time
-	// tried reports that the agent was asked, answered that it has answered at least once. failure is why the last request failed.
+	// tried is true after the first request has ended, answered after the first success. failure is why the last request failed.
 	tried, answered bool
 	failure         string
 	problems        []protocol.Problem
@@ -63,7 +63,7 @@ func newAgents() *agents {
 	}
 }
 
-// track records the nodes of a Memcached and returns the reports of their agents. It works on nil, which asks no agents.
+// track records the nodes of a Memcached and returns the reports of their agents. A nil *agents returns no reports.
 func (a *agents) track(view memcached.View) memcached.AgentReports {
 	if a == nil {
 		return memcached.AgentReports{}
@@ -139,7 +139,7 @@ func (r *Reconciler) askAgents(ctx context.Context) error {
 	}
 }
 
-// AskAgents asks each agent that was not asked for a minute. It returns the Memcacheds whose agents have a new answer.
+// AskAgents asks the agent of each ready node, at most once a minute. It returns the Memcacheds whose status may change.
 func (r *Reconciler) AskAgents(ctx context.Context) []types.NamespacedName {
 	var asking sync.WaitGroup
 	var mutex sync.Mutex

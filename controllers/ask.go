@@ -20,8 +20,8 @@ import (
 // askedAtOnce is how many launchers are asked at the same time.
 const askedAtOnce = 64
 
-// plan returns the Plan of a Memcached. If that depends on answers of nodes, it asks them and plans again, since an answer may
-// require another one.
+// plan returns the Plan of a Memcached. If the Plan depends on answers of nodes, plan asks these nodes and plans again, up to three
+// times, because an answer may make others necessary.
 func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.Plan {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	state := r.states.get(name)
@@ -42,7 +42,7 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.P
 	return plan
 }
 
-// running returns the answers of nodes that already run with the arguments of the current wave. They need not be asked again.
+// running returns the answers of nodes that already run with the arguments of the current wave, which need not be asked again.
 func running(view memcached.View, plan memcached.Plan) memcached.Answers {
 	if !plan.Wave.Open || plan.InPlace.Open {
 		return nil

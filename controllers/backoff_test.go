@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// TestBackoff holds the promise that what recovers is noticed within a minute.
+// TestBackoff checks that the operator notices within a minute that a failure is over.
 func TestBackoff(t *testing.T) {
 	limiter, request := RateLimiter(), reconcile.Request{}
 	if first := limiter.When(request); first > 10*time.Millisecond {

@@ -30,7 +30,7 @@ type Kind[T client.Object] struct {
 	IdentityOf func(name string) map[string]string
 }
 
-// Base is the common part of the reconcilers of both Kinds.
+// Base is the common part of the reconcilers of Memcacheds and MemcachedProxies.
 type Base[T client.Object] struct {
 	kind Kind[T]
 	// Client reads from the cache, Live from the API server.
@@ -40,13 +40,13 @@ type Base[T client.Object] struct {
 	Applier   *apply.Applier
 	Nodes     Nodes
 	Recorder  events.EventRecorder
-	// Clock measures elapsed time. ServerClock is the API server's clock: it sets the times in objects.
+	// Clock measures elapsed time. ServerClock shows the API server's time, for comparison with the times in objects.
 	Clock, ServerClock clock.PassiveClock
 	Options            memcached.Options
 	known              states[known]
 }
 
-// NewBase returns a Base that connects to the addresses of pods. It uses the given clock for both of its clocks.
+// NewBase returns a Base that connects to the addresses of pods. Its Clock and its ServerClock are the given clock.
 func NewBase[T client.Object](
 	kind Kind[T], c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options memcached.Options,
 ) *Base[T] {
@@ -63,7 +63,7 @@ func NewBase[T client.Object](
 	}
 }
 
-// Get returns a resource, or nil if the cache does not hold it. Users create resources, so a missing one was deleted.
+// Get returns a resource, or nil if the cache does not hold it, which means that the resource was deleted.
 func (r *Base[T]) Get(ctx context.Context, name types.NamespacedName) (found T, _ error) {
 	cached := r.kind.New()
 	if err := r.Client.Get(ctx, name, cached); apierrors.IsNotFound(err) {
@@ -90,9 +90,9 @@ func (r *Base[T]) ReadChildren(ctx context.Context, owner T) (children []client.
 	return children, pending, errors.Join(errs...)
 }
 
-// read returns a child from the cache, or as this process last wrote it if that is newer, or nil. An expected child that the cache
-// does not hold may have lost the label by which the cache selects, so read asks the API server for it. Pending reports that the
-// created child is not in the cache yet.
+// read returns a child as the cache holds it or as this process last wrote it, whichever is newer, or nil if the child does not
+// exist. If an expected child is missing, it may have lost the label by which the cache selects objects, so read asks the API
+// server for the child. Pending reports that this process created the child, but the cache does not hold it yet.
 func (r *Base[T]) read(ctx context.Context, object client.Object, expected bool) (_ client.Object, pending bool, _ error) {
 	name := client.ObjectKeyFromObject(object)
 	err := r.Client.Get(ctx, name, object)

@@ -17,9 +17,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// CacheOptions limits what the operator keeps in memory: all Memcacheds, objects with the operator's label, and the parts of pods
-// that the status needs. Nothing else can be read from the cache. Namespaces is the value of WATCH_NAMESPACE: empty for all
-// namespaces, or a list of names separated by commas.
+// CacheOptions limits what the operator keeps in memory: all Memcacheds and MemcachedProxies, and the objects with the operator's
+// label. Of pods, it keeps only the fields that the operator reads. Nothing else can be read from the cache. Namespaces is the
+// value of WATCH_NAMESPACE: empty for all namespaces, or a list of names separated by commas.
 func CacheOptions(namespaces string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{memcached.ManagedByLabel: memcached.ManagedBy})
 	options := cache.Options{

@@ -43,7 +43,7 @@ func TestCacheOptionsNamespaces(t *testing.T) {
 	}
 }
 
-// TestTheCacheKeepsOfAMemcachedWhatIsRead has all metadata that an author can write, as large as the API server accepts it.
+// TestTheCacheKeepsOfAMemcachedWhatIsRead has all metadata that a user can write, with annotations as large as the API server accepts.
 func TestTheCacheKeepsOfAMemcachedWhatIsRead(t *testing.T) {
 	now := metav1.Unix(1, 0)
 	read := largest.Memcached("shop", "cache")
@@ -88,7 +88,7 @@ func TestTheCacheKeepsAllOfAChild(t *testing.T) {
 	}
 }
 
-// TestThePodsInTheCacheTellAllThatCounts compares the status computed from whole pods and from what the cache keeps of them.
+// TestThePodsInTheCacheTellAllThatCounts compares the status computed from whole pods with the one computed from cached pods.
 func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 	exit := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 71, Reason: "Error", Message: "no memory"}}
 	for name, change := range map[string]func(status *corev1.PodStatus){
@@ -154,7 +154,7 @@ func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 				Name: "memcached", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 			}}
 			change(&pod.Status)
-			// Another pod was evicted a minute before this one was created, which is its replacement while it starts.
+			// The kubelet evicted another pod 50 s before this pod was created. While this pod starts, it counts as the replacement.
 			failed := *pod.DeepCopy()
 			failed.Name, failed.CreationTimestamp = "cache-f-0", metav1.Unix(0, 0)
 			failed.Status = corev1.PodStatus{
@@ -194,7 +194,7 @@ func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 	}
 }
 
-// TestTheCacheSelectsPods has the phases of which a pod can be.
+// TestTheCacheSelectsPods checks in which phases the cache keeps a pod.
 func TestTheCacheSelectsPods(t *testing.T) {
 	for object, options := range controllers.CacheOptions("").ByObject {
 		if _, ok := object.(*corev1.Pod); !ok {
@@ -210,7 +210,7 @@ func TestTheCacheSelectsPods(t *testing.T) {
 	}
 }
 
-// TestTheCacheKeepsLittleOfFailedPods has one of the thousands that may pile up.
+// TestTheCacheKeepsLittleOfFailedPods checks what the cache keeps of a failed pod, because there may be thousands of them.
 func TestTheCacheKeepsLittleOfFailedPods(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: "cache-f-0", Namespace: "a", UID: "1", ResourceVersion: "2", Annotations: map[string]string{"a": "b"},
@@ -242,7 +242,7 @@ func TestTheCacheKeepsLittleOfFailedPods(t *testing.T) {
 	}
 }
 
-// podTransform returns the cache's transform for pods. client-go applies it twice to a list: for the list, and for the cache.
+// podTransform applies the cache's transform for pods twice, as client-go does to listed pods.
 func podTransform(object any) (any, error) {
 	for kind, options := range controllers.CacheOptions("").ByObject {
 		if _, ok := kind.(*corev1.Pod); ok {

@@ -22,7 +22,7 @@ var _ = Describe("Somebody who keeps writing what follows from a Memcached", fun
 	var o *operator
 	BeforeEach(func() { o = newOperator(defaults) })
 
-	// scale does what an autoscaler does that is aimed at the Deployment.
+	// scale sets the size of the Deployment as an autoscaler does.
 	scale := func(ctx SpecContext, mc *cachev1alpha1.Memcached, replicas int32) {
 		GinkgoHelper()
 		scale := &autoscalingv1.Scale{}
@@ -132,7 +132,7 @@ var _ = Describe("Somebody who keeps writing what follows from a Memcached", fun
 	})
 })
 
-// recovers reconciles when the operator asks for it, until all is well, and returns how long that took.
+// recovers reconciles after each RequeueAfter until that is 0, expects that all is well, and returns how long it took.
 func (o *operator) recovers(ctx context.Context, mc *cachev1alpha1.Memcached) (waited time.Duration) {
 	GinkgoHelper()
 	Eventually(func() time.Duration {

@@ -153,7 +153,7 @@ var _ = Describe("What somebody changes in the objects of a Memcached", func() {
 	})
 })
 
-// correctionsOf are the texts of the events about what was undone.
+// correctionsOf returns the notes of the events about changes that were undone.
 func correctionsOf(ctx context.Context, mc *cachev1alpha1.Memcached) []string {
 	GinkgoHelper()
 	var list eventsv1.EventList
@@ -167,7 +167,7 @@ func correctionsOf(ctx context.Context, mc *cachev1alpha1.Memcached) []string {
 	return notes
 }
 
-// corrects is a step that undoes what somebody has changed: before its one write to a child, it reads who that was.
+// corrects expects one write to a child, which undoes somebody's change, and one read before it, which shows who made the change.
 func (o *operator) corrects(ctx context.Context, mc *cachev1alpha1.Memcached, write string, more ...string) {
 	GinkgoHelper()
 	Expect(o.try(ctx, mc, append(more, write)...)).To(Succeed())

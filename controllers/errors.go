@@ -72,7 +72,7 @@ func reasonFor(err error) string {
 		return cachev1alpha1.ReasonApplyFailed
 	}
 	if apierrors.IsInvalid(err) && causedBy(answer, func(field string) bool { return field != "" }) {
-		return cachev1alpha1.ReasonInvalidSpec // its text quotes values of the spec
+		return cachev1alpha1.ReasonInvalidSpec // the text does not decide, because it quotes values of the spec
 	}
 	reason := status.RefusalReason(err.Error())
 	if apierrors.IsInvalid(err) && reason == cachev1alpha1.ReasonApplyFailed {
@@ -81,7 +81,7 @@ func reasonFor(err error) string {
 	return reason
 }
 
-// causedBy reports whether a cause in the API server's answer names such a field.
+// causedBy reports whether a cause in the API server's answer names a field for which the function returns true.
 func causedBy(answer apierrors.APIStatus, field func(string) bool) bool {
 	details := answer.Status().Details
 	return details != nil && slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool { return field(cause.Field) })
@@ -116,10 +116,10 @@ func failedToDecide(err error) bool {
 	case !errors.As(err, &answer):
 		return true // an error of the network
 	case apierrors.IsInvalid(err):
-		// Another object has taken the name since it was read.
+		// An error about metadata.uid means that another object has got the name since the object was read.
 		return causedBy(answer, func(field string) bool { return field == "metadata.uid" })
 	case reasonFor(err) != cachev1alpha1.ReasonApplyFailed:
-		return false // this includes a webhook that cannot be called: a person must fix it
+		return false // also if a webhook cannot be called: a person must repair the webhook
 	}
 	return !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) && !apierrors.IsNotFound(err) &&
 		!apierrors.IsMethodNotSupported(err) && !apierrors.IsRequestEntityTooLargeError(err)

@@ -29,12 +29,12 @@ type eventRecord struct {
 	related client.Object
 }
 
-// transitions returns the events for conditions that changed. There is none if only a number in a message changed.
+// transitions returns the events for conditions whose status or reason changed. A new message alone causes no event.
 func transitions(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 	var records []eventRecord
 	for _, condition := range after.Conditions {
 		if condition.Type == cachev1alpha1.ConditionAvailable && after.ReadyReplicas >= before.ReadyReplicas {
-			continue // scaled up from size 0: no node was lost
+			continue // no node was lost; for example, the Memcached was scaled up from size 0
 		}
 		if condition.Type == cachev1alpha1.ConditionDegraded && condition.Status != metav1.ConditionTrue &&
 			progress(after.Conditions) == cachev1alpha1.ReasonPaused {
@@ -74,7 +74,7 @@ func reasonOf(conditions []metav1.Condition, conditionType string) string {
 	return ""
 }
 
-// EmitTransitions emits the events for conditions that changed.
+// EmitTransitions emits the events for conditions whose status or reason changed.
 func (r *Base[T]) EmitTransitions(owner T, before, after []metav1.Condition) {
 	for _, condition := range after {
 		if record := transition(before, condition); record != nil {
@@ -91,7 +91,7 @@ func (r *Base[T]) emit(owner T, e eventRecord) {
 	r.Recorder.Eventf(owner, related, e.kind, e.reason, e.action, "%s", e.note)
 }
 
-// transition returns the event for one condition, or nil if it has not changed or another condition's event covers it.
+// transition returns the event for one condition, or nil if its status and reason are the same or the change needs no event.
 func transition(conditions []metav1.Condition, after metav1.Condition) *eventRecord {
 	before := ptr.Deref(meta.FindStatusCondition(conditions, after.Type), metav1.Condition{})
 	if before.Status == after.Status && before.Reason == after.Reason {
@@ -132,7 +132,7 @@ func eventOf(before, after metav1.Condition) *eventRecord {
 func progressEvent(before, after metav1.Condition) *eventRecord {
 	switch {
 	case before.Reason == "" && after.Reason == cachev1alpha1.ReasonCreating:
-		return nil // whoever created the Memcached knows this, and it would be one of nine requests
+		return nil // the event would cost a request, and tell the creator of the Memcached nothing new
 	case after.Reason == cachev1alpha1.ReasonStuck, after.Reason == cachev1alpha1.ReasonUnsupportedVersion:
 		return &eventRecord{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Reconcile"}
 	case after.Reason != cachev1alpha1.ReasonComplete:
@@ -144,8 +144,8 @@ func progressEvent(before, after metav1.Condition) *eventRecord {
 	}
 }
 
-// corrected returns the event for a foreign change that was undone. If a writer repeats its change, Degraded reports it instead, with the
-// reason FieldContested.
+// corrected returns the event for another writer's change that was undone. A change that is repeated again and again causes no
+// event: Degraded reports it with the reason FieldContested.
 func corrected(c apply.Correction) eventRecord {
 	note := fmt.Sprintf("%s %s was changed", c.Kind, c.Name)
 	if len(c.Managers) > 0 {

@@ -26,7 +26,7 @@ var _ = Describe("What others do to the pods of a Memcached", func() {
 	withCPU := func(mc *cachev1alpha1.Memcached) {
 		mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 	}
-	// settle reconciles until nothing is written any more, and expects that to be soon.
+	// settle reconciles three times, and expects that the next reconcile writes nothing.
 	settle := func(ctx context.Context, mc *cachev1alpha1.Memcached) {
 		GinkgoHelper()
 		for range 3 {
@@ -245,5 +245,5 @@ var _ = Describe("A webhook that adds a container to the pods of a Memcached, ea
 	})
 })
 
-// tooLittle passes the lower bound at admission for 73Mi of item memory, which cannot know the exact size of the hash table.
+// tooLittle is too low a limit for 73Mi of item memory. Admission accepts it, because its rule ignores the exact size of the hash table.
 var tooLittle = resource.MustParse("175Mi")

@@ -27,7 +27,7 @@ var _ = Describe("A workload that somebody has recreated with another value in a
 			rollOut(ctx, mc)
 
 			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 4 })
-			_, _ = o.Reconcile(ctx, request(mc)) // the template may be refused: it is not ours to judge here
+			_, _ = o.Reconcile(ctx, request(mc)) // the API server may refuse the template, which this test does not check
 			Expect(replicas(live(ctx, mc, workloadOf(mc)))).To(BeEquivalentTo(4))
 			Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ImmutableField"))
 			Expect(o.events()).To(ContainElement(HavePrefix("Warning ImmutableField")))
@@ -79,7 +79,7 @@ var _ = Describe("A workload that somebody has recreated with another value in a
 		o.step(ctx, mc)
 		rollOut(ctx, mc)
 		o.wait(5 * time.Second)
-		o.step(ctx, mc, writeArguments, writeStatus) // without those of the former pods
+		o.step(ctx, mc, writeArguments, writeStatus) // removes the arguments of the former pods
 		o.step(ctx, mc)
 		newOperator(defaults).step(ctx, mc)
 
@@ -90,7 +90,7 @@ var _ = Describe("A workload that somebody has recreated with another value in a
 	})
 })
 
-// settled is a Memcached with three nodes, with any workload.
+// settled returns a Ready Memcached with three nodes.
 func settled(ctx context.Context, o *operator, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	GinkgoHelper()
 	mc := newMemcached(ctx, 3, changes...)

@@ -21,7 +21,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// patchPods carries out the next step of pods that change in place. It also patches pods so that their kubelets deliver new
+// patchPods sends the next patch of the pods that change in place. It also patches pods so that their kubelets deliver new
 // arguments at once, instead of within a minute.
 func (r *Reconciler) patchPods(ctx context.Context, view memcached.View, plan memcached.Plan, written *memcached.Written) {
 	if view.Memcached.Spec.Paused || view.Memcached.DeletionTimestamp != nil || written.Err != nil || written.Problem != nil {
@@ -43,14 +43,14 @@ func (r *Reconciler) patchPods(ctx context.Context, view memcached.View, plan me
 	r.classifyPatch(view, *patch, r.patchPod(ctx, *patch), written)
 }
 
-// classifyPatch records the result of a step.
+// classifyPatch records the result of a patch.
 func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch, err error, written *memcached.Written) {
 	mc, pod := view.Memcached, patch.Pod
 	switch {
 	case err == nil:
 		written.Changed = true
 	case apierrors.IsConflict(err), missesPod(err):
-		written.RetryAfter = Sooner(written.RetryAfter, stepInterval) // the pod has changed; perhaps no event follows
+		written.RetryAfter = Sooner(written.RetryAfter, stepInterval) // the pod has changed or is gone, and perhaps no event follows
 	case patch.Resources != nil && cannotResize(err):
 		hash := view.Workload.Template.Annotations[memcached.TemplateAnnotation]
 		r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.unchangeable = hash })
@@ -62,8 +62,8 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 				"kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --serviceaccount=%[4]s", pod.Name, inPlaceRole, pod.Namespace, accountOf(err))}
 		written.Err = err
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "node didn't have enough"):
-		// Admission plugins of the API server refuse like this (k8s.io/kubernetes/plugin/pkg/admission). A retry may succeed when
-		// there is room.
+		// Admission plugins of the API server refuse a resize with this text (k8s.io/kubernetes/plugin/pkg/admission). A retry may
+		// succeed when the cluster node has room.
 		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceRefused, Message: fmt.Sprintf(
 			"Pod %s cannot have other resources on its cluster node, and the other pods are left as they are: %v", pod.Name, err)}
 		written.Err = err
@@ -94,7 +94,7 @@ func lacksPermission(err error) bool {
 // inPlaceRole is the name of the role in config/components/in-place.
 const inPlaceRole = "memcached-operator-in-place"
 
-// accountOf returns the operator's service account in kubectl's form. The message of a refusal names it.
+// accountOf returns the operator's service account as NAMESPACE:NAME, taken from the message of a refusal.
 func accountOf(err error) string {
 	_, user, _ := strings.Cut(err.Error(), `User "system:serviceaccount:`)
 	account, _, found := strings.Cut(user, `"`)

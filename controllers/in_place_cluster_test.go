@@ -19,7 +19,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// fromTemplate gives the pods of a StatefulSet, which cannot be created without a kubelet, what their template says.
+// fromTemplate creates the pods of a StatefulSet again, with the spec and the annotations of its template.
 func fromTemplate(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	set := live(ctx, mc, &appsv1.StatefulSet{})
@@ -41,7 +41,7 @@ func fromTemplate(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	}
 }
 
-// observeSet lets the controller of the StatefulSet count its pods. With a partition, it does nothing else.
+// observeSet imitates the StatefulSet controller, which counts the updated pods. With a partition, the controller does nothing else.
 func observeSet(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	set := live(ctx, mc, &appsv1.StatefulSet{})
@@ -63,7 +63,7 @@ func observeSet(ctx context.Context, mc *cachev1alpha1.Memcached) {
 
 func equalStatus(a, b appsv1.StatefulSetStatus) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
 
-// restart lets the kubelet restart memcached with the image of the pod.
+// restart imitates the kubelet, which restarts memcached with the image of the pod.
 func restart(ctx context.Context, pod *corev1.Pod) {
 	GinkgoHelper()
 	status := &pod.Status.ContainerStatuses[0]

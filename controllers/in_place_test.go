@@ -54,7 +54,7 @@ var _ = Describe("Pods that change in place", func() {
 		Expect(user.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: nodeName(ordinal)}, found)).To(Succeed())
 		return found
 	}
-	// begun writes a change, and lets the controller of the StatefulSet see it.
+	// begun writes a change, and imitates the StatefulSet controller that sees it.
 	begun := func(ctx context.Context, edit func(*cachev1alpha1.Memcached)) {
 		GinkgoHelper()
 		change(ctx, mc, edit)
@@ -73,7 +73,7 @@ var _ = Describe("Pods that change in place", func() {
 				o.wait(time.Minute)
 			}
 			Expect(o.try(ctx, mc, append([]string{writePod}, statusIf(ordinal < 2)...)...)).To(Succeed())
-			o.step(ctx, mc) // the kubelet has not seen it
+			o.step(ctx, mc) // the kubelet has not restarted memcached yet
 			restart(ctx, pod(ctx, ordinal))
 			Expect(o.try(ctx, mc, writePod)).To(Succeed())
 			Expect(pod(ctx, ordinal).Labels[appsv1.ControllerRevisionHashLabelKey]).To(Equal("next"))
@@ -94,7 +94,7 @@ var _ = Describe("Pods that change in place", func() {
 		begun(ctx, image("memcached:1.7"))
 		nodes := o.nodes
 		for range 40 {
-			o = newOperator(defaults) // after each step
+			o = newOperator(defaults) // a new process for each step
 			o.nodes.running = nodes.running
 			_, err := o.Reconcile(ctx, request(mc))
 			Expect(err).NotTo(HaveOccurred())
@@ -189,7 +189,7 @@ var _ = Describe("Pods that change in place", func() {
 			o.wait(time.Minute)
 			_ = o.try(ctx, mc, append([]string{writePod}, statusIf(ordinal < 2)...)...)
 			Expect(o.try(ctx, mc, writeResize)).To(Succeed())
-			o.step(ctx, mc) // it is not actual
+			o.step(ctx, mc) // the kubelet has not resized the container yet
 			resized := pod(ctx, ordinal)
 			resized.Status.ContainerStatuses[0].Resources = &resized.Spec.Containers[0].Resources
 			Expect(user.Status().Update(ctx, resized)).To(Succeed())

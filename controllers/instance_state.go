@@ -13,10 +13,10 @@ import (
 
 // instanceState is what this process remembers of a Memcached.
 type instanceState struct {
-	// verifiedMove identifies a move in which the API server has confirmed both workloads. It is the UID of the workload that nodes
-	// leave.
+	// verifiedMove is the UID of the workload that nodes leave in a move, set after the API server has confirmed that both cached
+	// workloads are current.
 	verifiedMove types.UID
-	// verifiedArguments is the UID of a ConfigMap with arguments that the API server has confirmed.
+	// verifiedArguments is the UID of the ConfigMap with arguments, set after the API server has confirmed that it is current.
 	verifiedArguments types.UID
 	// running are the answers of nodes that run with the arguments of the current wave.
 	running memcached.Answers

@@ -31,7 +31,7 @@ var _ = Describe("What a Memcached deleted with --cascade=orphan has left", func
 			&policyv1.PodDisruptionBudget{ObjectMeta: name}, &networkingv1.NetworkPolicy{ObjectMeta: name}, &corev1.ConfigMap{ObjectMeta: servers},
 		}
 	}
-	// orphan leaves the children of a Memcached behind, with more changes, and creates one with less.
+	// orphan deletes a Memcached without its children, applies more to them, and creates a Memcached that wants fewer children.
 	orphan := func(ctx context.Context, more func(client.Object)) *cachev1alpha1.Memcached {
 		GinkgoHelper()
 		earlier := settled(ctx, o, stable, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.Enabled = ptr.To(true) })

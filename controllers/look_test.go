@@ -31,7 +31,7 @@ type reporter struct {
 	log      logged
 	// all are the Memcached resources in the cache.
 	all memcacheds
-	// update, if it is set, is called in the place of the API server.
+	// update, if it is set, is called instead of the API server.
 	update func(update func() error) error
 }
 
@@ -45,7 +45,7 @@ type memcacheds struct {
 func (m *memcacheds) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	rolling := list.(*cachev1alpha1.MemcachedList)
 	for i := range m.items {
-		if m.items[i].Status.Conditions[0].Reason == rollsOut { // as the index of the real one
+		if m.items[i].Status.Conditions[0].Reason == rollsOut { // as the index of the real cache does
 			rolling.Items = append(rolling.Items, m.items[i])
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// deleteLostPods deletes lost pods, which would block their names for ever. It records refusals, and when to check again.
+// deleteLostPods deletes pods of lost cluster nodes, so that new pods can have their names. It records refusals, and when to check again.
 func (r *Reconciler) deleteLostPods(
 	ctx context.Context, view memcached.View, plan memcached.Plan, written *memcached.Written,
 ) {

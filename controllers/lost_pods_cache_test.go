@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// TestTheCacheKeepsWhetherAPodIsLost has pods that run, terminate and were evicted. Only of the last ones more is kept.
+// TestTheCacheKeepsWhetherAPodIsLost expects the eviction, the host and the grace period only of evicted pods that terminate.
 func TestTheCacheKeepsWhetherAPodIsLost(t *testing.T) {
 	evicted := corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByTaintManager", Message: "deleting",

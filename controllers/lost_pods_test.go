@@ -96,7 +96,7 @@ var _ = Describe("A pod of a StatefulSet on a lost cluster node", func() {
 		Expect(o.try(ctx, mc, writeService, writeBudget, writeConfigMap, writeArguments, writeStatefulSet, writeStatus)).To(Succeed())
 		pod = create(ctx)
 	})
-	AfterEach(func(ctx SpecContext) { // nothing else ends it
+	AfterEach(func(ctx SpecContext) { // nothing else deletes the pod
 		Expect(client.IgnoreNotFound(user.Delete(ctx, pod, client.GracePeriodSeconds(0)))).To(Succeed())
 	})
 

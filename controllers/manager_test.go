@@ -39,14 +39,14 @@ type process struct {
 	stop     func()
 }
 
-// start starts a manager for the given namespaces and waits until its caches are synced. A resync period of 0 is the
-// default.
+// start starts a manager for the given namespaces and waits until its caches are synced. With a resync period of 0, the default
+// applies.
 func start(ctx context.Context, namespaces string, resync time.Duration, changes ...func(*ctrl.Options)) *process {
 	GinkgoHelper()
 	return startWith(ctx, namespaces, resync, controllers.Options{Memcached: defaults}, changes...)
 }
 
-// startWith is the same with other options.
+// startWith does the same as start, with other options of the controller.
 func startWith(
 	ctx context.Context, namespaces string, resync time.Duration, decided controllers.Options, changes ...func(*ctrl.Options),
 ) *process {
@@ -103,7 +103,7 @@ func reconcilesIn(registry *prometheus.Registry, reason string) float64 {
 	return 0
 }
 
-// ready makes the Deployments of all report that their pods run, and waits until the Memcacheds are Ready.
+// ready reports that the pods of all Memcacheds run, and waits until the Memcacheds are Ready.
 func ready(ctx context.Context, all ...*cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	for _, mc := range all {

@@ -25,7 +25,7 @@ import (
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
-// Limits of the backoff after a failed reconcile. They make the operator notice within a minute that a cause is gone.
+// Limits of the backoff after a failed reconcile. With them, the operator notices within a minute that a failure is over.
 const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 45 * time.Second
@@ -36,7 +36,7 @@ const DefaultConcurrentReconciles = 24
 
 // Options of the controller.
 type Options struct {
-	// Memcached are the settings of this installation.
+	// Memcached holds the settings of this installation.
 	Memcached memcached.Options
 	// Nodes queries nodes. If it is nil, the operator connects to the addresses of their pods.
 	Nodes Nodes
@@ -88,7 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	wait, err := r.report(ctx, mc, current, written)
 	switch {
 	case err != nil:
-		return reconcile.Result{}, err // without written.Err: joined with a terminal error, this error would not be retried
+		return reconcile.Result{}, err // written.Err is left out: if it is terminal, the joined error would not be retried
 	case wait > 0:
 		return reconcile.Result{RequeueAfter: Sooner(wait, nextStep(view, plan))}, nil
 	}
@@ -120,7 +120,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 func AddController(mgr ctrl.Manager, name string, options Options, r reconcile.Reconciler, sources []source.Source) error {
 	builder := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(controller.Options{
 		MaxConcurrentReconciles: options.MaxConcurrentReconciles,
-		// A standby already has warm caches when it takes over.
+		// A standby fills its caches before it takes over.
 		EnableWarmup:          ptr.To(true),
 		ReconciliationTimeout: time.Minute, // longer than the API server waits for a webhook
 		RateLimiter:           RateLimiter(),
@@ -143,7 +143,7 @@ func retryingLater(r reconcile.Reconciler) reconcile.Func {
 }
 
 // sources returns the event sources of the controller. The initial list of Memcacheds enqueues each of them. The initial lists of
-// children and pods enqueue nothing, since the caches are filled before the controller starts.
+// children and pods enqueue nothing, because the caches hold these objects before the first reconcile.
 func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	sources := []source.Source{
 		source.Kind[client.Object](c, &cachev1alpha1.Memcached{}, r.memcacheds()),

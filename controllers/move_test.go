@@ -35,19 +35,19 @@ func TestMoveSeenByALaggingCache(t *testing.T) {
 	}
 }
 
-// checkLagging starts processes at the last of some moments.
+// checkLagging starts processes at the last moment, with caches that hold workloads of earlier moments.
 func checkLagging(t *testing.T, moments []moment) {
 	t.Helper()
 	now := moments[len(moments)-1]
 	before, right, start := now.sizes(), sizesAfter(t, now, now.server(), now.server()), moments[0].server()
 	for i, deployment := range versions[*appsv1.Deployment](moments) {
 		for j, set := range versions[*appsv1.StatefulSet](moments) {
-			// The status names the nodes, and a StatefulSet is looked for if it names one of its nodes.
+			// The status names the pods, and the operator looks for a StatefulSet if the status names one of its pods.
 			pods := moments[max(i, j)]
 			cached := slices.Concat(
 				now.without(&appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Pod{}), deployment, set, pods.only(&corev1.Pod{}),
 			).server()
-			got := sizesAfter(t, now, start, cached, cached) // its watches are interrupted after it has started
+			got := sizesAfter(t, now, start, cached, cached) // the watches of the process are interrupted after its start
 			undone := got.deployment != before.deployment && got.deployment != right.deployment ||
 				got.set != before.set && got.set != right.set
 			if undone {
@@ -65,13 +65,13 @@ func sizesAfter(t *testing.T, now moment, caches ...client.Reader) sizes {
 	var cache client.Reader
 	operator := process(server, clocktesting.NewFakePassiveClock(time.Now()), func() client.Reader { return cache })
 	for _, cache = range caches {
-		// It may fail, as long as it does no harm.
+		// The reconcile may fail, as long as it does no harm.
 		_, _ = operator.Reconcile(t.Context(), reconcile.Request{NamespacedName: movingName})
 	}
 	return momentOf(t, server).sizes()
 }
 
-// versions are the different versions of an object, by the first moment that has them.
+// versions returns the different versions of an object, by the index of the first moment with each.
 func versions[T client.Object](moments []moment) map[int]moment {
 	var object T
 	found, last := map[int]moment{}, moment{nil}
@@ -99,10 +99,10 @@ func (m moment) sizes() sizes {
 	return found
 }
 
-// only are the objects of some types.
+// only returns the objects of these types.
 func (m moment) only(types ...client.Object) moment { return m.filter(true, types) }
 
-// without are the objects of other types.
+// without returns the objects of all other types.
 func (m moment) without(types ...client.Object) moment { return m.filter(false, types) }
 
 func (m moment) filter(keep bool, types []client.Object) moment {

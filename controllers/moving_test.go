@@ -39,16 +39,16 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// moment is all that exists at one time.
+// moment holds all objects that exist at one time.
 type moment []client.Object
 
-// A server is made quickly if these exist.
+// All servers share these, because making them takes long.
 var (
 	movingScheme = testenv.Scheme()
 	movingMapper = testrestmapper.TestOnlyStaticRESTMapper(movingScheme)
 )
 
-// server is an API server that has nothing else.
+// server returns an API server that holds only the objects of the moment.
 func (m moment) server() client.WithWatch {
 	objects := make([]client.Object, len(m))
 	for i, object := range m {
@@ -62,7 +62,7 @@ func (m moment) server() client.WithWatch {
 		Build()
 }
 
-// momentOf is all that a server has.
+// momentOf returns all objects of a server.
 func momentOf(t *testing.T, server client.Client) moment {
 	t.Helper()
 	var now moment
@@ -144,13 +144,13 @@ type moving struct {
 	server   client.WithWatch
 	operator *Reconciler
 	clock    *clocktesting.FakePassiveClock
-	// moments are what has existed so far.
+	// moments are all states of the server so far.
 	moments []moment
 }
 
 var movingName = types.NamespacedName{Namespace: "shop", Name: "cache"}
 
-// newMoving has a Deployment of two nodes.
+// newMoving returns a Memcached whose Deployment has two nodes.
 func newMoving(t *testing.T) *moving {
 	t.Helper()
 	mc := &cachev1alpha1.Memcached{
@@ -176,7 +176,7 @@ func (m *moving) record() bool {
 	return true
 }
 
-// step lets everybody act once.
+// step lets the operator and the controllers of both workloads act once.
 func (m *moving) step() (changed bool) {
 	m.Helper()
 	m.clock.SetTime(m.clock.Now().Add(progressStatusInterval))
@@ -190,7 +190,7 @@ func (m *moving) step() (changed bool) {
 	return changed
 }
 
-// until lets everybody act until the workloads have other sizes.
+// until calls step until the workloads have reached some sizes.
 func (m *moving) until(reached func(sizes) bool) {
 	m.Helper()
 	for range 50 {

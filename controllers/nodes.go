@@ -26,7 +26,7 @@ type Nodes interface {
 	Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error)
 	// Proxy asks a proxy's launcher.
 	Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error)
-	// Agent asks an agent, which also checks that its certificate covers the hosts.
+	// Agent asks an agent, which also checks that the node's certificate covers the hosts.
 	Agent(ctx context.Context, pod *corev1.Pod, hosts []string) (agentprotocol.Status, error)
 }
 

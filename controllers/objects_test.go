@@ -28,7 +28,7 @@ func newMemcached(ctx context.Context, size int32, changes ...func(*cachev1alpha
 		change(mc)
 	}
 	Expect(user.Create(ctx, mc)).To(Succeed())
-	// A manager of a later test watches everything.
+	// The manager of a later test would watch this Memcached too.
 	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(user.Delete(ctx, mc))).To(Succeed()) })
 	return mc
 }
@@ -42,14 +42,13 @@ func change[T client.Object](ctx context.Context, object T, change func(T)) {
 	Expect(user.Patch(ctx, object, client.MergeFrom(before), client.FieldOwner("user"))).To(Succeed())
 }
 
-// live reads the object of a kind that bears the name of a Memcached.
+// live reads the object of a type that has the name of the Memcached.
 func live[T client.Object](ctx context.Context, mc *cachev1alpha1.Memcached, object T) T {
 	GinkgoHelper()
 	Expect(user.Get(ctx, client.ObjectKeyFromObject(mc), object)).To(Succeed())
 	return object
 }
 
-// status reads the status.
 func status(ctx context.Context, mc *cachev1alpha1.Memcached) cachev1alpha1.MemcachedStatus {
 	GinkgoHelper()
 	return live(ctx, mc, &cachev1alpha1.Memcached{}).Status
@@ -65,7 +64,7 @@ func summary(ctx context.Context, mc *cachev1alpha1.Memcached, conditionType str
 	return string(condition.Status) + "/" + condition.Reason
 }
 
-// expectConditions expects the conditions Ready, Available, Progressing and Degraded, in the form True/AllNodesReady.
+// expectConditions expects these conditions, in the form True/AllNodesReady, and Reconciling or Stalled to match them.
 func expectConditions(ctx context.Context, mc *cachev1alpha1.Memcached, ready, available, progressing, degraded string) {
 	GinkgoHelper()
 	current := live(ctx, mc, &cachev1alpha1.Memcached{})
@@ -83,7 +82,6 @@ func expectConditions(ctx context.Context, mc *cachev1alpha1.Memcached, ready, a
 	Expect(current.Status.ObservedGeneration).To(Equal(current.Generation))
 }
 
-// message is the message of a condition.
 func message(ctx context.Context, mc *cachev1alpha1.Memcached, conditionType string) string {
 	GinkgoHelper()
 	condition := meta.FindStatusCondition(status(ctx, mc).Conditions, conditionType)

@@ -33,8 +33,8 @@ import (
 	"github.com/example/memcached-operator/test/testenv/suite"
 )
 
-// readNamespace is where operator-lib reads the namespace of the operator's pod from the file of its service account. The
-// tests run in no pod.
+// readNamespace is operator-lib's function that returns the namespace of the operator's pod. The tests replace it, because they run
+// in no pod.
 //
 //go:linkname readNamespace github.com/operator-framework/operator-lib/conditions.readNamespace
 var readNamespace func() (string, error)
@@ -61,7 +61,7 @@ func installOLM() {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx SpecContext) {
 		Expect(envtest.UninstallCRDs(config, options)).To(Succeed())
-		// The next container may install it again, which must not meet one that is still going.
+		// The next container may install the CRD again, which fails while the old one is being deleted.
 		Eventually(ctx, func() error { return user.Get(ctx, client.ObjectKeyFromObject(installed[0]), crd()) }).
 			Should(Satisfy(apierrors.IsNotFound))
 	})
@@ -73,7 +73,7 @@ func crd() client.Object {
 	return object
 }
 
-// newOLM names an OperatorCondition as OLM does, in the environment and by the service account, and does not create it.
+// newOLM tells the operator the name and namespace of an OperatorCondition as OLM does, but does not create it.
 func newOLM(ctx context.Context) *olm {
 	GinkgoHelper()
 	o := &olm{condition: &operatorsv2.OperatorCondition{
@@ -92,7 +92,6 @@ func newOLM(ctx context.Context) *olm {
 	return o
 }
 
-// create creates the OperatorCondition.
 func (o *olm) create(ctx context.Context) {
 	GinkgoHelper()
 	Expect(o.client.Create(ctx, o.condition)).To(Succeed())
@@ -123,14 +122,14 @@ func (o *olm) grant(ctx context.Context) {
 	}).WithContext(ctx).Should(BeTrue())
 }
 
-// asOperator is how the operator reaches the API server when OLM has installed it.
+// asOperator returns a client configuration for the user to which grant gives permissions.
 func asOperator() *rest.Config {
 	impersonated := rest.CopyConfig(config)
 	impersonated.Impersonate = rest.ImpersonationConfig{UserName: "operator", Groups: []string{"system:authenticated"}}
 	return impersonated
 }
 
-// knows returns what was reported to OLM, in the form True/NoRollout: and the message.
+// knows returns what was reported to OLM, in the form "status/reason: message".
 func (o *olm) knows(ctx context.Context) string {
 	GinkgoHelper()
 	Expect(o.client.Get(ctx, client.ObjectKeyFromObject(o.condition), o.condition)).To(Succeed())
@@ -141,7 +140,7 @@ func (o *olm) knows(ctx context.Context) string {
 	return fmt.Sprintf("%s/%s: %s", told.Status, told.Reason, told.Message)
 }
 
-// conditionRequests are the requests for OperatorConditions among those that were recorded, sorted.
+// conditionRequests returns the recorded requests for OperatorConditions.
 func conditionRequests(requests *testenv.Requests) []string {
 	all := append(requests.Gets(), requests.Writes()...)
 	return slices.DeleteFunc(all, func(request string) bool { return !strings.Contains(request, "operatorconditions") })
@@ -153,7 +152,7 @@ type logged struct {
 	lines []string
 }
 
-// logger writes what is at most as detailed as the given level.
+// logger returns a logger that collects entries up to this verbosity.
 func (l *logged) logger(verbosity int) logr.Logger {
 	return funcr.New(func(_, line string) {
 		l.mutex.Lock()

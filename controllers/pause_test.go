@@ -138,7 +138,6 @@ var _ = Describe("A paused Memcached", func() {
 	})
 })
 
-// pause sets spec.paused.
 func pause(ctx context.Context, mc *cachev1alpha1.Memcached, paused bool) {
 	GinkgoHelper()
 	change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = paused })

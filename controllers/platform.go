@@ -56,7 +56,7 @@ func (o *OmitRunAsUser) Set(value string) error {
 // IsBoolFlag makes the value of the flag optional.
 func (*OmitRunAsUser) IsBoolFlag() bool { return true }
 
-// Default takes the value of the environment variable if the flag was not set.
+// Default takes the value of the environment variable, or auto if that is empty, unless the flag was set.
 func (o *OmitRunAsUser) Default(variable string) error {
 	var value OmitRunAsUser
 	if err := value.Set(cmp.Or(variable, string(omitRunAsUserAuto))); err != nil {
@@ -66,7 +66,7 @@ func (o *OmitRunAsUser) Default(variable string) error {
 	return nil
 }
 
-// Decide resolves auto by asking the cluster. If it cannot, it returns an error: a wrong guess would replace every pod.
+// Decide resolves auto by asking the cluster. If the cluster does not answer, it returns an error: a wrong guess would replace every pod.
 func (o *OmitRunAsUser) Decide(ctx context.Context, config *rest.Config) (bool, error) {
 	omit, because := *o == "true", fmt.Sprintf("--%s or %s says so", OmitRunAsUserFlag, OmitRunAsUserVariable)
 	if *o == omitRunAsUserAuto {
@@ -84,7 +84,7 @@ func (o *OmitRunAsUser) Decide(ctx context.Context, config *rest.Config) (bool, 
 	return omit, nil
 }
 
-// isOpenShift only checks that the API group is listed. It is listed even while its server is down.
+// isOpenShift reports whether the cluster lists openShiftGroup, which it does even while the server of that group is down.
 func isOpenShift(ctx context.Context, config *rest.Config) (bool, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

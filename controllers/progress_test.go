@@ -15,7 +15,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// tellProgress is how often the progress of a change is told.
+// tellProgress is how often the status reports the progress of a change.
 const tellProgress = 5 * time.Second
 
 var _ = Describe("The progress of a change", func() {

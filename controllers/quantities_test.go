@@ -13,7 +13,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The API server rounds quantities up. What is applied as it was given would differ from what is stored at every reconcile.
+// The API server rounds quantities up. If the operator did not round them first, each reconcile would find a difference.
 var _ = DescribeTable("Resources that the API server rounds are written once",
 	func(ctx SpecContext, name corev1.ResourceName, given, stored string) {
 		list := corev1.ResourceList{name: resource.MustParse(given)}

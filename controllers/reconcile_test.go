@@ -22,7 +22,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// The writes are counted exactly: a reconcile that is quiet is part of the product.
+// The tests count writes exactly, because a reconcile without a change must write nothing.
 var _ = Describe("A Memcached", func() {
 	var o *operator
 	BeforeEach(func() { o = newOperator(defaults) })
@@ -150,7 +150,7 @@ var _ = Describe("A Memcached", func() {
 		Expect(o.requests.Gets()).To(Equal([]string{"get services (404)"}), "it may only have lost its label")
 	})
 
-	// The port is in the place of ours, with its name: an apply adds ours, and two of one name are refused.
+	// The changed port keeps its name. An apply would add the operator's port, and the API server refuses two ports of one name.
 	It("heals a port whose number or protocol somebody changed with one write", func(ctx SpecContext) {
 		mc := converged(ctx, o, 3)
 		for _, change := range []func(*corev1.ServicePort){
@@ -177,7 +177,7 @@ var _ = Describe("A Memcached", func() {
 		mc := converged(ctx, o, 3)
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Annotations = map[string]string{"note": "hello"} })
 		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { d.Annotations["note"] = "hello" })
-		report(ctx, mc, func(*appsv1.DeploymentStatus) {}) // the API server counts annotations in the generation
+		report(ctx, mc, func(*appsv1.DeploymentStatus) {}) // a new annotation also changes the generation of a Deployment
 		o.step(ctx, mc)
 	})
 

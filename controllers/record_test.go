@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// newerDefaults are those of an upgraded operator.
+// newerDefaults are the options of an upgraded operator.
 var newerDefaults = memcached.Options{DefaultImage: "memcached:1.6.46", AgentImage: "memcached-operator:2"}
 
 var _ = Describe("A newer default image that waits for a change of the Memcached", func() {

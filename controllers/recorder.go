@@ -19,8 +19,8 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// Number of events of one type for one object, and number of such histories that are kept. Both are the defaults of Kubernetes' own
-// event correlator.
+// Limits of the events of one type about one object, and the number of histories that are kept. All three are the defaults of
+// client-go's event correlator.
 const (
 	eventBurst     = 25
 	eventInterval  = 5 * time.Minute
@@ -29,7 +29,7 @@ const (
 
 // Recorder limits the events about an object. It sends 25 of each type, Normal and Warning, and then one more every five minutes.
 // It also sends an event if none with the same reason was sent for five minutes, so that a flood of other events hides nothing. An
-// event that repeats the last one of its reason becomes part of that event's series.
+// event that repeats the last event with the same reason becomes part of that event's series.
 type Recorder struct {
 	next   events.EventRecorder
 	scheme *runtime.Scheme
@@ -68,7 +68,7 @@ type sent struct {
 	related         *corev1.ObjectReference
 }
 
-// Eventf sends an event, or holds it back.
+// Eventf sends an event, or drops it if the limit is reached.
 func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
 	object, err := reference.GetReference(r.scheme, regarding)
 	if err != nil {
@@ -81,14 +81,14 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 		at: r.clock.Now(), uid: object.UID, note: maphash.String(r.seed, note), resourceVersion: object.ResourceVersion,
 	}
 	if related != nil {
-		event.related, _ = reference.GetReference(r.scheme, related) // without a reference, the note still names the object
+		event.related, _ = reference.GetReference(r.scheme, related) // without a reference, the note still names the related object
 	}
 	event, ok := r.allow(key, reason, event)
 	if !ok {
 		return
 	}
-	// client-go counts an event as a repetition if only the note differs, and if the resource versions of both objects are also equal. A
-	// repeated event therefore gets the versions of the first one. An event with another note does not.
+	// client-go counts an event as a repetition if all but the note is equal, even the resource versions of both objects. So a
+	// repeated event gets the versions of the first event in its series. An event with another note keeps its own versions.
 	object.ResourceVersion, related = event.resourceVersion, nil
 	if event.related != nil {
 		related = event.related
@@ -96,7 +96,7 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	r.next.Eventf(object, related, eventType, reason, action, "%s", note)
 }
 
-// allow reports whether to send an event. It returns the event with the object's version from the start of its series.
+// allow reports whether to send an event. It returns the event with the versions of the objects from the start of its series.
 func (r *Recorder) allow(key historyKey, reason string, event sent) (sent, bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

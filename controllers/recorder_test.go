@@ -21,7 +21,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// sentEvents records what a Recorder does not hold back.
+// sentEvents records the events that a Recorder sends.
 type sentEvents []string
 
 func (s *sentEvents) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
@@ -40,7 +40,7 @@ type burst struct {
 	// name and uid are those of the object.
 	name, uid, eventType, reason, note string
 	count                              int
-	// sent is how many of them are sent.
+	// sent is how many of these events the Recorder sends.
 	sent int
 }
 
@@ -119,7 +119,7 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// TestSeriesAboutRelatedObjects sends events about one version of a Memcached, which tell of versions of a Service.
+// TestSeriesAboutRelatedObjects sends events about one version of a Memcached, with versions of a Service as the related object.
 func TestSeriesAboutRelatedObjects(t *testing.T) {
 	var sent sentEvents
 	recorder := controllers.NewRecorder(&sent, testenv.Scheme(), clocktesting.NewFakePassiveClock(time.Now()))
@@ -138,7 +138,7 @@ func TestSeriesAboutRelatedObjects(t *testing.T) {
 	}
 }
 
-// TestRecorderForgets fills the memory of a Recorder with other objects.
+// TestRecorderForgets fills the memory of a Recorder with events about other objects.
 func TestRecorderForgets(t *testing.T) {
 	var sent sentEvents
 	recorder := controllers.NewRecorder(&sent, testenv.Scheme(), clocktesting.NewFakePassiveClock(time.Now()))

@@ -142,7 +142,7 @@ var _ = Describe("What prevents the desired state", func() {
 		Expect(user.Create(ctx, quota)).To(Succeed())
 		quota.Status.Hard, quota.Status.Used = quota.Spec.Hard, quota.Spec.Hard
 		Expect(user.Status().Update(ctx, quota)).To(Succeed())
-		// The API server may not know of the quota yet; the refusal is what the test is about, not its moment.
+		// The API server may learn of the quota late. The test waits for that, because it is about the refusal.
 		Eventually(ctx, func() error { return user.Create(ctx, probe(mc), client.DryRunAll) }).
 			Should(MatchError(ContainSubstring("exceeded quota")))
 
@@ -166,7 +166,7 @@ var _ = Describe("What prevents the desired state", func() {
 
 	It("may be a spec that the API server refuses in a child, which is told", func(ctx SpecContext) {
 		mc := newMemcached(ctx, 1, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Scheduling.NodeSelector = map[string]string{"exceeded quota": "x"} // no label, and not the words of a quota
+			mc.Spec.Scheduling.NodeSelector = map[string]string{"exceeded quota": "x"} // an invalid label; no quota is exceeded
 		})
 		err := o.try(ctx, mc, writeService, writeBudget, writeDeployment+" (422)", writeStatus)
 		Expect(err).To(HaveOccurred())

@@ -19,7 +19,7 @@ import (
 
 var _ = Describe("A manager that is restarted", Ordered, func() {
 	var all []*cachev1alpha1.Memcached
-	var namespaces string // of these, since other specs leave behind what is not Ready
+	var namespaces string // the namespaces of all; others hold Memcacheds that are not Ready
 
 	BeforeAll(func(ctx SpecContext) {
 		p := start(ctx, "", 0)

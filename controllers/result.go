@@ -15,8 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// RecheckInterval is how long to wait before a check without an event. Such a check finds a name that has become free, or a created
-// object that the cache should hold by then.
+// RecheckInterval is how long the operator waits before it reconciles without an event: to find out whether a name has become free,
+// or whether the cache holds a created object.
 const RecheckInterval = apply.CreationGrace
 
 // resultOf describes the result of a write in one word, for the metric.
@@ -33,20 +33,19 @@ func resultOf(written memcached.Written) string {
 	}
 }
 
-// join adds the result of another write. An error of that write is retried.
+// join adds the result of another write. An error of the other write is retried.
 func join(written *memcached.Written, other memcached.Written) {
 	written.Problem = written.Problem.And(other.Problem)
 	if errors.Is(written.Err, reconcile.TerminalError(nil)) {
-		written.Err = nil // the problem reports it, and a terminal error would prevent the retry
+		written.Err = nil // written.Problem reports the same, and a terminal error would prevent the retry
 	}
 	written.Err = errors.Join(written.Err, other.Err)
 	written.Transient = written.Transient || other.Transient
 	written.RetryAfter = Sooner(written.RetryAfter, other.RetryAfter)
 }
 
-// requeue returns the result of Reconcile. An error is retried, unless only a new spec can help. Watches report most events. It
-// requeues for the others: unwatched objects, creations that a watch missed, the end of a contest over fields, the end of a grace
-// period.
+// requeue returns the result of Reconcile. An error is retried, unless only a new spec can help. Otherwise Reconcile runs again for
+// what no watch reports: steps of changes, missed creations, and the ends of contests, grace periods and deadlines.
 func requeue(
 	view memcached.View, plan memcached.Plan, written memcached.Written, current cachev1alpha1.MemcachedStatus,
 ) (reconcile.Result, error) {
@@ -65,14 +64,14 @@ func Requeue(wait time.Duration, pendingCreate bool, written memcached.Written) 
 	return reconcile.Result{}, written.Err
 }
 
-// stepInterval is the pause between steps of a wave, because no watch reports what launchers and twins do. blockedInterval is the
-// pause if a person may have to act.
+// stepInterval is how long the operator waits before the next step of a change of pods, because no watch reports what launchers and
+// twins do. blockedInterval is how long it waits if a person may have to act, or nodes may lack items.
 const (
 	stepInterval    = 2 * time.Second
 	blockedInterval = 15 * time.Second
 )
 
-// nextStep returns when to take the next step of a wave or of a change in place, 0 for never.
+// nextStep returns how long to wait before the next step of a wave, of a change in place or of a twin, 0 for never.
 func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
 	open := plan.Wave.Open || plan.InPlace.Open
 	switch {

@@ -132,7 +132,7 @@ func removePods(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	}
 }
 
-// podNames are those that newPod created, by namespace.
+// podNames are the names of the pods that createPod has created, by namespace.
 var podNames = map[string][]string{}
 
 // pods returns the pods of a Memcached. It gets them one by one. For a list, an idle API server takes up to 100 ms to be sure that

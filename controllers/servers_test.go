@@ -164,7 +164,7 @@ var _ = Describe("The ConfigMap with the servers of a Memcached", func() {
 	It("is deleted when the nodes begin to move to a Deployment, even if it has lost its label", func(ctx SpecContext) {
 		for _, labelled := range []bool{true, false} {
 			mc := listed(ctx, 1)
-			gets := []string{"get deployments (404)", "get statefulsets"} // it could have lost its label, and the cache may lag
+			gets := []string{"get deployments (404)", "get statefulsets"} // the Deployment may lack its label, and the cached StatefulSet may be old
 			if !labelled {
 				change(ctx, serversOf(ctx, mc), func(c *corev1.ConfigMap) { c.Labels = nil })
 				o.wait(time.Minute)

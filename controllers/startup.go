@@ -19,7 +19,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// How long the operator waits for its CRD. It must start to listen within a minute, or the liveness probe restarts it.
+// How often and how long the operator looks for its CRD. The operator must start to listen within a minute, or the kubelet restarts it.
 const (
 	crdInterval = time.Second
 	crdTimeout  = 45 * time.Second
@@ -57,8 +57,8 @@ func splitNamespaces(list string) []string {
 }
 
 // ReadableNamespaces splits the value of WATCH_NAMESPACE and drops namespaces that the operator cannot read. All caches become
-// ready together, so one unreadable namespace would keep the operator from serving the others. If it can read none, it returns all,
-// and the operator waits for its permissions.
+// ready together, so one unreadable namespace would keep the operator from serving the others. If the operator can read none, all
+// count as readable, and the operator waits for its permissions.
 func ReadableNamespaces(ctx context.Context, reader client.Reader, list string) (readable, refused []string) {
 	for _, namespace := range splitNamespaces(list) {
 		if err := readNamespace(ctx, reader, namespace); apierrors.IsForbidden(err) {
@@ -82,8 +82,8 @@ func readNamespace(ctx context.Context, reader client.Reader, namespace string) 
 // refusedInterval is how often the operator tries again to read a refused namespace.
 const refusedInterval = 10 * time.Second
 
-// refusedNamespaces are namespaces that could not be read at the start. A running cache cannot be extended. So when one can be
-// read, the process ends, and its successor serves it.
+// refusedNamespaces are namespaces that could not be read at the start. No namespace can be added to a running cache. So when one
+// of these namespaces can be read, the process ends, and its successor serves that namespace.
 type refusedNamespaces struct {
 	reader client.Reader
 	names  []string

@@ -62,8 +62,8 @@ func (r *Base[T]) SetVerified(owner T) {
 	r.known.update(client.ObjectKeyFromObject(owner), func(k *known) { k.verified = owner.GetUID() })
 }
 
-// transientGracePeriod is how long the API server may fail to decide before the status reports it. A webhook may fail for ever, and
-// the rest of the status must not wait for it.
+// transientGracePeriod is how long the API server may fail to decide before the status reports the failure. A webhook may fail for
+// ever, and the rest of the status must not wait for that webhook.
 const transientGracePeriod = time.Minute
 
 // IsTransient reports whether the API server has failed to decide only for a short time, so that the status should not report it

@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
-// report updates the metrics, and writes the status if it has changed. Wait is how long the write may be deferred.
+// report updates the metrics, and writes the status if it has changed. Wait is how long the write is deferred, 0 if it is not.
 func (r *Reconciler) report(
 	ctx context.Context, mc *cachev1alpha1.Memcached, current cachev1alpha1.MemcachedStatus, written memcached.Written,
 ) (wait time.Duration, _ error) {
@@ -47,7 +47,7 @@ func (r *Reconciler) reportUnobserved(ctx context.Context, view memcached.View, 
 // writeStatus writes the status and emits events for its transitions. Nothing else writes the status.
 func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) error {
 	base, updated := &cachev1alpha1.Memcached{Status: mc.Status}, &cachev1alpha1.Memcached{Status: status}
-	// A stored 0 and an absent count look the same here. With -1, the patch always contains the counts.
+	// In Go, a stored 0 and an absent count are equal. With -1 in the base, the patch always contains the counts.
 	base.Status.Replicas, base.Status.ReadyReplicas, base.Status.UpdatedReplicas = -1, -1, -1
 	if written, err := r.PatchStatus(ctx, mc, base, updated); !written {
 		return err
@@ -60,9 +60,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcache
 	return nil
 }
 
-// PatchStatus writes the difference between two statuses of a resource, and reports whether the resource still exists. The patch
-// contains the UID, so that it cannot change a later resource of the same name. It needs no resource version, because nothing else
-// writes the status.
+// PatchStatus writes the difference between two statuses of a resource. Written is false if the write failed, or if the resource no
+// longer exists. The patch contains the UID, so that it cannot change a later resource of the same name. The patch needs no
+// resource version, because nothing else writes the status.
 func (r *Base[T]) PatchStatus(ctx context.Context, owner, base, updated T) (written bool, _ error) {
 	if err := r.VerifyOnce(ctx, owner); err != nil {
 		return false, err
@@ -86,7 +86,7 @@ func (r *Base[T]) PatchStatus(ctx context.Context, owner, base, updated T) (writ
 }
 
 // progressStatusInterval is the shortest time between status writes that only report progress. Clients that follow status.nodes
-// must learn that a node stops while it still serves. It serves for gracefulShutdown.preStopDelaySeconds, 5 by default.
+// must learn that a node is stopping while it still serves, which is for gracefulShutdown.preStopDelaySeconds, 5 by default.
 const progressStatusInterval = 5 * time.Second
 
 // deferStatusWrite returns how long the write of a status may wait, 0 for not at all. See ADR-0006.
@@ -100,8 +100,8 @@ func (r *Reconciler) deferStatusWrite(
 	return writtenAt.Add(progressStatusInterval).Sub(r.Clock.Now())
 }
 
-// onlyProgressed reports whether a status only shows progress. It does not if it is about a new spec, reports a failure, or becomes
-// Ready.
+// onlyProgressed reports whether a status only shows progress. A status shows more than progress if it is about a new spec, reports
+// a failure or a recovery, or becomes Ready.
 func onlyProgressed(before, after cachev1alpha1.MemcachedStatus) bool {
 	had, has := before.Conditions, after.Conditions
 	answers := before.ObservedGeneration != after.ObservedGeneration ||

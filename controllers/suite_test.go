@@ -32,7 +32,7 @@ import (
 
 var (
 	config *rest.Config
-	// user is everybody but the operator.
+	// user is the client of everybody but the operator.
 	user client.Client
 )
 
@@ -54,13 +54,13 @@ type operator struct {
 	registry *prometheus.Registry
 	nodes    *launchers
 	clock    *clocktesting.FakePassiveClock
-	// refuse, if it is set, answers writes of children, deletions, and writes of the status, in the place of the API server.
+	// refuse, if it is set, is called before each write, and an error that it returns is the answer. Status is true for subresources.
 	refuse func(status bool) error
-	// unreadable, if it is set, answers reads past the cache in the place of the API server.
+	// unreadable, if it is set, is the answer to each get past the cache.
 	unreadable error
 	// result is that of the last step.
 	result reconcile.Result
-	// stale hides what was written since, as a cache that lags does.
+	// stale hides all children, as a cache that lags may.
 	stale bool
 	// outdated, if it is set, is the Memcached in a cache that lags.
 	outdated *cachev1alpha1.Memcached
@@ -88,7 +88,7 @@ func newOperator(options memcached.Options) *operator {
 	return o
 }
 
-// get reads as from the cache: without a request that counts, and without objects that lack the label.
+// get reads as from the cache: without a recorded request, and without children that lack the label.
 func (o *operator) get(
 	ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption,
 ) error {
@@ -177,7 +177,7 @@ func (o *operator) step(ctx context.Context, mc *cachev1alpha1.Memcached, writes
 	Expect(o.requests.Gets()).To(BeEmpty())
 }
 
-// try is a step that may fail.
+// try does the same as step, but may fail and may read.
 func (o *operator) try(ctx context.Context, mc *cachev1alpha1.Memcached, writes ...string) error {
 	GinkgoHelper()
 	o.requests.Reset()

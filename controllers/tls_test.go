@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// refusingSecret is the status of a pod whose agent has refused a certificate and runs again. It has started if it found a good one.
+// refusingSecret is the status of a pod whose agent refused a certificate. Started: the agent has found a good one since.
 func refusingSecret(started bool) corev1.PodStatus {
 	return corev1.PodStatus{
 		Phase:             corev1.PodPending,

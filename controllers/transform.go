@@ -39,7 +39,7 @@ func transformMemcached(mc *cachev1alpha1.Memcached) {
 	}
 }
 
-// transformPod keeps the parts of a pod that the status needs, about a seventh, and even less of a ready pod.
+// transformPod keeps the parts of a pod that the operator reads.
 func transformPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -86,7 +86,7 @@ var keptAnnotations = []string{
 	"kubectl.kubernetes.io/restartedAt",
 }
 
-// keepLaunched keeps what can change in place, of a pod with a launcher.
+// keepLaunched is for pods with a launcher. It keeps the fields that can change in place.
 func keepLaunched(reduced, pod *corev1.Pod) {
 	reduced.Annotations, reduced.Generation = map[string]string{}, pod.Generation
 	for _, key := range keptAnnotations {
@@ -104,7 +104,7 @@ func keepLaunched(reduced, pod *corev1.Pod) {
 	}
 }
 
-// reduceStatus keeps what each container of a pod waits for and how it last ended. It is for pods that have not failed.
+// reduceStatus keeps conditions, and what each container waits for and how it last ended. It is for pods that have not failed.
 func reduceStatus(reduced, pod *corev1.Pod) {
 	if pod.Status.Phase == corev1.PodPending {
 		reduced.Status.Phase = corev1.PodPending
@@ -146,8 +146,8 @@ func keepEviction(reduced, pod *corev1.Pod) {
 // longestMessage limits the message of a failed pod to the length of a condition's message.
 const longestMessage = 1024
 
-// reduceFailed keeps why and when a pod failed. There may be thousands of failed pods, because Kubernetes keeps 12,500 of them
-// (--terminated-pod-gc-threshold of kube-controller-manager).
+// reduceFailed keeps why and when a pod failed. There may be thousands of failed pods, because Kubernetes keeps up to 12,500 of
+// them by default (--terminated-pod-gc-threshold of kube-controller-manager).
 func reduceFailed(reduced, pod *corev1.Pod) {
 	message := pod.Status.Message
 	reduced.CreationTimestamp = memcached.FailedAt(pod) // the cache drops the fields from which this is computed

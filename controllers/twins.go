@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// twins returns the Memcached that this one names in spec.fillFrom, and those that name this one, sorted by name.
+// twins returns the twins of mc, sorted by name: the Memcached that mc names (named), and those whose spec.fillFrom names mc.
 func (r *Reconciler) twins(ctx context.Context, mc client.Object, named string) ([]*cachev1alpha1.Memcached, error) {
 	var found cachev1alpha1.MemcachedList
 	err := r.Client.List(ctx, &found, client.InNamespace(mc.GetNamespace()), client.MatchingFields{FillFromIndex: mc.GetName()})
@@ -78,7 +78,7 @@ func (r *Reconciler) observeTwins(ctx context.Context, mc *cachev1alpha1.Memcach
 	return views, nil
 }
 
-// twinLocks are locks by the name of a Memcached.
+// twinLocks holds a lock for each name of a Memcached.
 type twinLocks struct{ locks sync.Map }
 
 func (l *twinLocks) lock(name types.NamespacedName) *sync.Mutex {
@@ -86,8 +86,8 @@ func (l *twinLocks) lock(name types.NamespacedName) *sync.Mutex {
 	return lock.(*sync.Mutex) //nolint:forcetypeassert // nothing else is stored
 }
 
-// lockTwins keeps twins from deciding at the same time. Otherwise both might stop the same node. After the lock, a reconcile can
-// read what the twin's reconcile has written: see Base.read. Locks are taken in the order of names, so there is no deadlock.
+// lockTwins keeps twins from deciding at the same time. Otherwise both might stop nodes with the same items. After the lock, a reconcile
+// reads what the twin's reconcile has written: see Base.read. Locks are taken in the order of names, so there is no deadlock.
 func (r *Reconciler) lockTwins(ctx context.Context, mc *cachev1alpha1.Memcached) (unlock func(), _ error) {
 	twins, err := r.twins(ctx, mc, memcached.FillsFrom(mc))
 	if err != nil || len(twins) == 0 {

@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// fillFrom makes a Memcached one that fills its nodes from another one.
+// fillFrom makes a Memcached fill its nodes from the one with this name.
 func fillFrom(name string) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		stable(mc)
@@ -39,7 +39,7 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		}
 	}
-	// twins are two that run, and fill each other.
+	// twins returns two Memcacheds that run and fill each other.
 	twins := func(ctx context.Context) (a, b *cachev1alpha1.Memcached) {
 		GinkgoHelper()
 		a = newMemcached(ctx, 3, fillFrom("twin"))
@@ -59,7 +59,7 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 		GinkgoHelper()
 		return *live(ctx, mc, &appsv1.StatefulSet{}).Spec.UpdateStrategy.RollingUpdate.Partition
 	}
-	// seen lets the controller of the StatefulSet see another template.
+	// seen imitates the StatefulSet controller that sees another template.
 	seen := func(ctx context.Context, mc *cachev1alpha1.Memcached) {
 		GinkgoHelper()
 		set := live(ctx, mc, &appsv1.StatefulSet{})
@@ -122,7 +122,7 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 		reconcile(ctx, a)
 		Expect(partition(ctx, a)).To(BeEquivalentTo(2))
 		Expect(o.nodes.look()).To(ContainElement("twin-2"))
-		o.clock.SetTime(o.clock.Now().Add(time.Minute)) // the status tells progress now and then
+		o.clock.SetTime(o.clock.Now().Add(time.Minute)) // the status reports progress only every five seconds
 		seen(ctx, b)
 		reconcile(ctx, b)
 		Expect(partition(ctx, b)).To(BeEquivalentTo(3))

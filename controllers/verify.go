@@ -18,17 +18,17 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// ErrStale means that the cached owner is older than the one in the API server. The other errors mean the same for children.
+// ErrStale means that the cached Memcached or MemcachedProxy is not the latest. The other errors mean that cached children are not.
 var (
 	ErrStale          = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
 	errStaleArguments = errors.New("the cache has not received the latest version of the arguments of the nodes")
 	errStaleMove      = errors.New("the cache has not received the latest versions of the workloads between which the nodes move")
 )
 
-// VerifyFresh asks the API server whether the cached resource is the latest. If not, it returns an error, and the event with the
-// newer version will follow. The cache can be stale in a standby, after an interrupted watch, and at the start of a process whose
-// API server is itself stale (Kubernetes rules that out from 1.34). What looks like drift may then be another process's work for
-// the current spec, and undoing it would replace nodes for nothing. It uses list, so that the operator needs no permission to get.
+// VerifyFresh asks the API server whether the cached resource is the latest. If not, it returns an error, and a watch event with
+// the newer version will follow. The cache can be stale in a standby, after an interrupted watch, and at the start of a process
+// whose API server is itself stale (Kubernetes before 1.34). With a stale spec, another process's work for the current spec looks
+// like drift, and undoing that work would replace nodes for nothing. It uses list, so that the operator needs no permission to get.
 func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
 	list := r.kind.NewList()
 	err := r.Live.List(ctx, list, client.InNamespace(cached.GetNamespace()), client.MatchingFields{"metadata.name": cached.GetName()})
@@ -59,8 +59,8 @@ func (r *Base[T]) VerifyOnce(ctx context.Context, cached T) error {
 }
 
 // verifyBeforeWrites verifies the Memcached before this process first changes existing children, and before it creates a child
-// again that the garbage collector may have deleted. The first children need no verification: if they exist, the API server refuses
-// to create them. In a move, it verifies both workloads as well.
+// again, because the garbage collector may have deleted that child. The first children need no verification: if they exist, the API
+// server refuses to create them. verifyBeforeWrites also verifies the arguments if they change, and in a move both workloads.
 func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil
@@ -104,9 +104,9 @@ func (r *Reconciler) verifyArguments(ctx context.Context, view memcached.View) e
 	return nil
 }
 
-// verifyMove asks the API server, once in each move, whether both cached workloads are current. The size of one depends on the size
-// of the other. If one were cached from before a step and the other from after it, the move would step back, and new nodes would
-// stop. Later steps need no check, because this process remembers its own writes.
+// verifyMove asks the API server, once in each move, whether both cached workloads are current. The size of each workload depends
+// on that of the other. If the cache held one workload from before a step of the move and the other from after that step, the
+// operator would undo the step, and new nodes would stop. Later steps need no check, because this process remembers its own writes.
 func (r *Reconciler) verifyMove(ctx context.Context, view memcached.View) error {
 	former, name := view.Former, client.ObjectKeyFromObject(view.Memcached)
 	if former == nil || r.states.get(name).verifiedMove == former.GetUID() {

@@ -40,8 +40,8 @@ type enqueueDelay = time.Duration
 
 const never enqueueDelay = -1
 
-// memcacheds returns the event source for Memcacheds. The initial list and resyncs have a low priority (handler.TypedFuncs), unless
-// a user waits for the result.
+// memcacheds returns the event handler for Memcacheds. handler.TypedFuncs gives the initial list and resyncs a low priority. A
+// Memcached in the initial list gets the usual priority if a user waits for the result.
 func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Request] {
 	funcs := watch(r, memcachedChange)
 	created, updated, deleted := funcs.CreateFunc, funcs.UpdateFunc, funcs.DeleteFunc
@@ -102,7 +102,7 @@ func Pods(instanceOf func(client.Object) types.NamespacedName) handler.TypedFunc
 }
 
 // IsResync reports whether an update repeats what the cache holds, as in periodic resyncs and after interrupted watches. Only the
-// owner's resync causes a reconcile, which corrects missed events.
+// owner's resync causes a reconcile, which makes up for missed events.
 func IsResync(e event.TypedUpdateEvent[client.Object]) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 }
@@ -110,8 +110,8 @@ func IsResync(e event.TypedUpdateEvent[client.Object]) bool {
 // Reaction returns how long after an update to reconcile. Own reports that this process made the last write.
 type Reaction = func(before, after client.Object, own bool) enqueueDelay
 
-// Watch returns an event source for owners and children. It handles creations and deletions at once, and updates after the delay
-// that change returns. OwnersOf returns the names of the owners that an object concerns.
+// Watch returns an event handler for owners and children. Creations and deletions cause a reconcile at once, updates after the
+// delay that change returns. OwnersOf returns the names of the owners that an object concerns.
 func Watch(
 	mutations *apply.MutationCache, change Reaction, ownersOf func(client.Object) []types.NamespacedName,
 ) handler.TypedFuncs[client.Object, reconcile.Request] {
@@ -137,8 +137,8 @@ func watch(r *Reconciler, change Reaction) handler.TypedFuncs[client.Object, rec
 	return Watch(r.Mutations, change, memcachedsOf)
 }
 
-// memcachedsOf returns the Memcacheds that an object concerns: the one in its instance label, and the one whose child has the same
-// name. For that one the object may be in the way.
+// memcachedsOf returns the Memcacheds that an object concerns: the one in its instance label, and the one with a child of the same
+// name, which the object may keep from being created.
 func memcachedsOf(object client.Object) []types.NamespacedName {
 	return []types.NamespacedName{namesakeOf(object), instanceOf(object)}
 }
@@ -169,8 +169,8 @@ func instanceOf(object client.Object) types.NamespacedName {
 // memcachedChange returns how soon to reconcile after a change of a Memcached.
 var memcachedChange = OwnerChange(func(mc *cachev1alpha1.Memcached) any { return mc.Status })
 
-// OwnerChange handles a new spec at once, also if it comes together with a new status. A status alone can wait: before the API
-// server's answer arrives, the operator's own status looks like one from somebody else.
+// OwnerChange returns a Reaction to updates of owners. A new spec causes a reconcile at once. A status of somebody else causes one
+// after debounce, because the operator's own status looks like that until the API server's answer arrives.
 func OwnerChange[Owner client.Object](status func(Owner) any) Reaction {
 	return func(before, after client.Object, own bool) enqueueDelay {
 		old, oldOK := before.(Owner)
@@ -188,9 +188,9 @@ func OwnerChange[Owner client.Object](status func(Owner) any) Reaction {
 	}
 }
 
-// ChildChange returns how soon to reconcile after an update of a child. If others change its spec or metadata, that is at once.
-// Annotations can wait, because the operator only needs the hash among them. A workload's status can wait too, unless a rollout has
-// completed or the size was reached: users wait for these.
+// ChildChange returns how soon to reconcile after an update of a child. A change by others of its spec, labels, owners or deletion
+// is handled at once. Annotations can wait, because the operator only needs the hash among them. A workload's status can wait too,
+// unless a rollout has completed or the size was reached, because users wait for that.
 func ChildChange[Owner client.Object](child memcached.Child[Owner]) Reaction {
 	return func(before, after client.Object, own bool) enqueueDelay {
 		switch {
@@ -208,7 +208,7 @@ func ChildChange[Owner client.Object](child memcached.Child[Owner]) Reaction {
 	}
 }
 
-// podChange returns never if only the version has changed among the cached fields of a pod.
+// podChange returns never if no cached field of a pod except the resource version has changed.
 func podChange(before, after *corev1.Pod) enqueueDelay {
 	if before.ResourceVersion == after.ResourceVersion {
 		return never

@@ -27,7 +27,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// addedTo is a queue that remembers how it was added to.
+// addedTo is a queue that records the requests and their options.
 type addedTo struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 	opts  []priorityqueue.AddOpts
@@ -76,7 +76,7 @@ func TestWhatExistsAtTheStartComesLastUnlessAUserWaits(t *testing.T) {
 	}
 }
 
-// An interrupted watch repeats everything, as a resync does.
+// After an interrupted watch, the informer repeats all objects, as in a resync.
 func TestAResyncReconcilesMemcachedsOnceWithLowPriority(t *testing.T) {
 	mc, deployment := &cachev1alpha1.Memcached{}, &appsv1.Deployment{}
 	r := watching()

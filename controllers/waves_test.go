@@ -26,10 +26,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// launchers answer for the nodes of one Memcached. They follow the ConfigMap when a test says so.
+// launchers imitates the launchers and agents of nodes. Launchers follow the ConfigMap only when a test calls follow.
 type launchers struct {
 	mutex sync.Mutex
-	// running are the lists of the pods by name. A pod that is not among them does not answer.
+	// running holds the arguments that each pod runs with, by the pod's name. The launchers of other pods do not answer.
 	running map[string]protocol.List
 	refused map[string]*protocol.Refusal
 	fills   map[string]*protocol.Fill
@@ -67,7 +67,7 @@ func (l *launchers) Agent(_ context.Context, pod *corev1.Pod, hosts []string) (a
 	return agentprotocol.Status{Problems: problems}, nil
 }
 
-// look returns the names of those that were asked since the last look.
+// look returns which pods were asked since it was last called.
 func (l *launchers) look() []string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -115,7 +115,7 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 		Expect(o.nodes.look()).To(BeEmpty())
 		return mc
 	}
-	// moved are the entries that are not the default.
+	// moved returns the ordinals of the nodes whose arguments are not the default of their section.
 	moved := func(ctx context.Context, mc *cachev1alpha1.Memcached) []int {
 		GinkgoHelper()
 		var ordinals []int

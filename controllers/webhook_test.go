@@ -93,7 +93,7 @@ var _ = Describe("A webhook that does not answer", func() {
 			Expect(user.Create(ctx, mc)).To(Succeed())
 			DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(user.Delete(ctx, mc))).To(Succeed()) })
 		}
-		for range hanging { // all at once, as none is answered
+		for range hanging { // the webhook receives all requests, although it has answered none
 			Eventually(ctx, asked).Should(Receive())
 		}
 		healthy := newMemcached(ctx, 1)
@@ -122,7 +122,7 @@ func answering(answer func(*admissionv1.AdmissionRequest) *admissionv1.Admission
 	}
 }
 
-// validateServices lets a server decide about the Services of a namespace.
+// validateServices installs a webhook that lets a server accept or refuse the Services of a namespace.
 func validateServices(
 	ctx context.Context, namespace string, server *httptest.Server,
 ) *admissionregistrationv1.ValidatingWebhookConfiguration {
@@ -140,7 +140,7 @@ func validateServices(
 	return webhook
 }
 
-// rewriteImages lets a server put a mirror in front of the images of Deployments in a namespace.
+// rewriteImages installs a webhook that replaces the images of Deployments in a namespace by one from a mirror.
 func rewriteImages(ctx context.Context, namespace string) client.Object {
 	GinkgoHelper()
 	return patchDeployments(ctx, namespace, func(*admissionv1.AdmissionRequest) string {
@@ -148,7 +148,7 @@ func rewriteImages(ctx context.Context, namespace string) client.Object {
 	})
 }
 
-// injectContainers lets a server add a container to Deployments that do not have it, each time with another image.
+// injectContainers installs a webhook that adds a container to Deployments without it, each time with another image.
 func injectContainers(ctx context.Context, namespace string) client.Object {
 	GinkgoHelper()
 	var times atomic.Int32
@@ -161,7 +161,7 @@ func injectContainers(ctx context.Context, namespace string) client.Object {
 	})
 }
 
-// patchDeployments lets a server patch the Deployments of a namespace.
+// patchDeployments installs a webhook that patches the Deployments of a namespace.
 func patchDeployments(ctx context.Context, namespace string, patch func(*admissionv1.AdmissionRequest) string) client.Object {
 	GinkgoHelper()
 	server := httptest.NewTLSServer(answering(func(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {

@@ -69,8 +69,8 @@ func (r *Reconciler) changes(view memcached.View, plan memcached.Plan) apply.Pla
 	return changes
 }
 
-// sizeOnly returns objects of which only the size is written, so that running pods stay as they are. These are the workload that
-// nodes leave and, if the spec is invalid, all objects.
+// sizeOnly returns the objects of which only the size is written, if they have one, so that running pods stay as they are. These
+// are the workload that nodes leave in a move or, if the spec is invalid, all objects.
 func sizeOnly(plan memcached.Plan) []client.Object {
 	if plan.Problem != nil {
 		return plan.Objects

@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// A scrape leaves some MiB of garbage. Collecting it early saves a fifth of the memory, and costs a tenth more of the little
-	// processor time. The environment variable GOGC overrides this.
+	// garbagePercent makes Go collect garbage early, because memory is scarcer than processor time: a scrape leaves some MiB of
+	// garbage. The environment variable GOGC overrides it.
 	garbagePercent = 25
-	// memoryLimit makes the garbage collector work harder before the container reaches its limit of 24 MiB, which also counts the
-	// program itself. The environment variable GOMEMLIMIT overrides it.
+	// memoryLimit makes the garbage collector work harder before the container reaches its limit, 24 MiB without credentials, which
+	// also counts the program itself. The environment variable GOMEMLIMIT overrides it.
 	memoryLimit = 14 << 20
 	// processors is enough for a few requests a minute. Go would use all processors of the cluster node, and each costs memory. The
 	// environment variable GOMAXPROCS overrides it.

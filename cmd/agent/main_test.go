@@ -83,7 +83,7 @@ func TestSIGTERMEndsTheAgent(t *testing.T) {
 	}
 }
 
-// What is wrong with a Secret is said in the termination message, once: with the same problem, the next agent waits.
+// An agent ends with a termination message about a problem in a Secret. If the message is already there, the next agent waits instead.
 func TestInvalidSecretsEndTheAgentOnce(t *testing.T) {
 	folder, secret := t.TempDir(), t.TempDir()
 	message := filepath.Join(t.TempDir(), "termination-log")
@@ -130,8 +130,8 @@ func TestInvalidSecretsEndTheAgentOnce(t *testing.T) {
 	}
 }
 
-// An agent runs in each pod, so its modules take memory there. It may link only modules that the operator links too: the licenses
-// in the image and the SBOM come from the operator, and must cover both.
+// An agent runs in each pod, so its modules take memory there. The agent may link only modules that the operator links too: the
+// licenses in the image and the SBOM come from the operator, and must cover both.
 func TestTheAgentLinksFewModules(t *testing.T) {
 	agent, operator := modules(t, "."), modules(t, "../..")
 	want := []string{

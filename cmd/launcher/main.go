@@ -24,7 +24,7 @@ func main() { os.Exit(run()) }
 
 // run returns the exit code.
 func run() int {
-	// The kernel kills memcached when the thread that started it ends.
+	// The kernel kills memcached when the thread that started memcached ends (PR_SET_PDEATHSIG).
 	runtime.LockOSThread()
 	debug.SetGCPercent(20)
 	runtime.GOMAXPROCS(1)
@@ -73,7 +73,7 @@ func container(log *log.Logger, mistake error, run func() (int, error)) int {
 	return code
 }
 
-// tell writes the termination message, which the status of the Memcached quotes. The kubelet has created its file.
+// tell writes the termination message, which the status of the Memcached quotes. The kubelet has created the file.
 func tell(problem error) {
 	file, err := os.OpenFile("/dev/termination-log", os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {

@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package proxy reconciles MemcachedProxies as package controllers reconciles Memcacheds: it observes, decides
-// (internal/memcachedproxy), writes (internal/apply) and reports. It starts when the cluster has their CRD, which an old
-// installation may lack.
+// (internal/memcachedproxy), writes (internal/apply) and reports. The controller starts when the cluster has the CRD of
+// MemcachedProxies, which an old installation may lack.
 package proxy

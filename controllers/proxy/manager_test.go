@@ -113,7 +113,7 @@ var _ = Describe("A running manager", Serial, func() {
 
 		By("nothing while nothing happens")
 		Eventually(ctx, func() string { return message(ctx, front) }).Should(ContainSubstring("does not answer the operator"))
-		Eventually(ctx, func(g Gomega) { // the Memcached publishes its fourth server on its own
+		Eventually(ctx, func(g Gomega) { // the other controller may publish the fourth server meanwhile
 			requests.Reset()
 			g.Consistently(ctx, requests.Writes).WithTimeout(2 * time.Second).Should(BeEmpty())
 		}).WithTimeout(time.Minute).Should(Succeed())

@@ -21,7 +21,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv/suite"
 )
 
-// newPool creates a Memcached with servers, as the operator reports it.
+// newPool creates a Memcached, and reports its servers as the operator does.
 func newPool(ctx context.Context, namespace string, size int32) *cachev1alpha1.Memcached {
 	GinkgoHelper()
 	return newPoolNamed(ctx, namespace, "sessions", size)
@@ -74,7 +74,7 @@ func change[T client.Object](ctx context.Context, object T, change func(T)) {
 	Expect(user.Patch(ctx, object, client.MergeFrom(before), client.FieldOwner("user"))).To(Succeed())
 }
 
-// live reads the object of a kind that bears the name of a MemcachedProxy, and a suffix.
+// live reads the object of a type whose name is that of the MemcachedProxy with a suffix.
 func live[T client.Object](ctx context.Context, front *cachev1alpha1.MemcachedProxy, object T, suffix string) T {
 	GinkgoHelper()
 	Expect(user.Get(ctx, client.ObjectKey{Namespace: front.Namespace, Name: front.Name + suffix}, object)).To(Succeed())
@@ -116,7 +116,7 @@ func rollOut(ctx context.Context, front *cachev1alpha1.MemcachedProxy) {
 	Expect(user.Status().Update(ctx, deployment)).To(Succeed())
 }
 
-// converged creates a MemcachedProxy with its pool of 3 and takes the steps until it is Ready.
+// converged creates a MemcachedProxy and its pool of three nodes, and reconciles until the MemcachedProxy is Ready.
 func converged(ctx context.Context, o *operator) (*cachev1alpha1.MemcachedProxy, *cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	namespace := suite.NewNamespace(ctx, user)
@@ -130,7 +130,7 @@ func converged(ctx context.Context, o *operator) (*cachev1alpha1.MemcachedProxy,
 	return front, pool
 }
 
-// expectConditions expects the conditions Ready, Available, Progressing and Degraded.
+// expectConditions expects Ready, Available, Progressing and Degraded, in the form True/AllProxiesReady.
 func expectConditions(ctx context.Context, front *cachev1alpha1.MemcachedProxy, conditions ...string) {
 	GinkgoHelper()
 	status := live(ctx, front, &cachev1alpha1.MemcachedProxy{}, "").Status
@@ -141,7 +141,6 @@ func expectConditions(ctx context.Context, front *cachev1alpha1.MemcachedProxy, 
 	Expect(got).To(Equal(conditions), "%v", status.Conditions[0].Message)
 }
 
-// pods are the names of the pods.
 func pods(ctx context.Context, front *cachev1alpha1.MemcachedProxy) (names []string) {
 	GinkgoHelper()
 	var found corev1.PodList

@@ -21,7 +21,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv/suite"
 )
 
-// The writes are counted exactly: a reconcile that is quiet is part of the product.
+// The tests count writes exactly, because a reconcile without a change must write nothing.
 var _ = Describe("A MemcachedProxy", func() {
 	var o *operator
 	BeforeEach(func() { o = newOperator(defaults) })

@@ -66,12 +66,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	status := memcachedproxy.StatusFor(view, plan, written)
 	if err := r.report(ctx, proxy, status); err != nil {
-		return reconcile.Result{}, err // without the other error: a terminal one would prevent the retry
+		return reconcile.Result{}, err // written.Err is left out: if it is terminal, the joined error would not be retried
 	}
 	return requeue(view, plan, written, status)
 }
 
-// askInterval is how often launchers are asked for their routes: no event reports that the kubelet has delivered new ones.
+// askInterval is how often launchers are asked for their routes: no event reports that the kubelet has delivered new routes.
 const askInterval = 5 * time.Second
 
 // ask asks the launchers of proxies for their status.

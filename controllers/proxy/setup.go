@@ -37,9 +37,9 @@ type Options struct {
 // DefaultRetry is the default interval between checks for a missing CRD.
 const DefaultRetry = 30 * time.Second
 
-// SetupWithManager registers the controller. The manager must already have the controller for Memcacheds, whose index this one
-// uses. It starts when the cluster has the CRD of MemcachedProxy and the operator may read it. With the manifests of an earlier
-// version that never happens; the operator then serves only Memcacheds.
+// SetupWithManager registers the controller. The manager must already have the controller for Memcacheds, whose index of pods this
+// one uses. The controller for MemcachedProxies starts when their CRD exists and the operator may read them. With the manifests of
+// an earlier version, it never starts, and the operator serves only Memcacheds.
 func SetupWithManager(mgr ctrl.Manager, options Options) error {
 	return mgr.Add(&starter{mgr: mgr, options: options})
 }
@@ -50,7 +50,7 @@ type starter struct {
 	options Options
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable. It is false so that the caches of a standby are filled.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. It returns false, so that a standby also fills its caches.
 func (*starter) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.

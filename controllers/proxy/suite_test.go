@@ -34,7 +34,7 @@ import (
 
 var (
 	config *rest.Config
-	// user is everybody but the operator.
+	// user is the client of everybody but the operator.
 	user client.Client
 )
 
@@ -70,7 +70,7 @@ type operator struct {
 	result reconcile.Result
 	// proxies are the launchers of the proxies.
 	proxies *launchers
-	// lagging, if it is set, is an object as a cache that lags has it.
+	// lagging, if it is set, is the old version of an object in a cache that lags.
 	lagging client.Object
 }
 
@@ -89,7 +89,7 @@ func newOperator(options memcached.Options) *operator {
 	return o
 }
 
-// launchers answer as if the kubelet had just delivered the ConfigMap, except in pods with former routes.
+// launchers answer as if the kubelet had just delivered the ConfigMap, except for the pods in former, which have these old routes.
 type launchers struct {
 	clock  *clocktesting.FakePassiveClock
 	former map[string]string
@@ -124,7 +124,7 @@ func (l *launchers) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyS
 	return protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(l.clock.Now())}, err
 }
 
-// get reads as from the cache: without a request that counts, and without objects that lack the label.
+// get reads as from the cache: without a recorded request, and without children that lack the label.
 func (o *operator) get(
 	ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption,
 ) error {
@@ -153,7 +153,7 @@ func list(ctx context.Context, _ client.WithWatch, list client.ObjectList, opts 
 	return user.List(ctx, list, client.InNamespace(options.Namespace), client.MatchingLabels{memcached.InstanceLabel: name})
 }
 
-// step reconciles once and expects exactly these writes past the cache, and these reads of single objects.
+// step reconciles once and expects exactly these writes past the cache, and no reads of single objects.
 func (o *operator) step(ctx context.Context, front *cachev1alpha1.MemcachedProxy, writes ...string) {
 	GinkgoHelper()
 	Expect(o.try(ctx, front, writes...)).To(Succeed())

@@ -24,7 +24,7 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 type handlerFuncs = handler.TypedFuncs[client.Object, reconcile.Request]
 
-// proxies wakes the controller for each MemcachedProxy at the start, at each resync, and when its spec changes.
+// proxies wakes the controller for each MemcachedProxy at the start, at each resync, and when others change its spec or status.
 func (r *Reconciler) proxies() handlerFuncs {
 	name := func(object client.Object) []types.NamespacedName {
 		return []types.NamespacedName{client.ObjectKeyFromObject(object)}
@@ -45,8 +45,8 @@ func (r *Reconciler) proxies() handlerFuncs {
 	return funcs
 }
 
-// memcacheds wakes the controller when a relevant part of a Memcached changes. It concerns the MemcachedProxies that route to the
-// Memcached, and the one of the same name.
+// memcacheds wakes the controller when a Memcached's spec, servers or observed generation change. It reconciles the
+// MemcachedProxies that route to the Memcached, and the MemcachedProxy of the same name.
 func (r *Reconciler) memcacheds() handlerFuncs {
 	wake := func(ctx context.Context, object client.Object, q queue) {
 		var found cachev1alpha1.MemcachedProxyList
@@ -78,8 +78,8 @@ func (r *Reconciler) memcacheds() handlerFuncs {
 	}
 }
 
-// children wakes the controller when others change an object of a MemcachedProxy, and when its Deployment makes progress. The
-// object's labels name the MemcachedProxy. An object that has a child's name concerns the MemcachedProxy of that child.
+// children wakes the controller when others change an object of a MemcachedProxy, and when its Deployment makes progress. An object
+// concerns the MemcachedProxy in its labels, and the MemcachedProxy with a child of the same name.
 func (r *Reconciler) children(child memcached.Child[*cachev1alpha1.MemcachedProxy]) handlerFuncs {
 	return controllers.Watch(r.Mutations, controllers.ChildChange(child), func(object client.Object) []types.NamespacedName {
 		return []types.NamespacedName{instanceOf(object), child.OwnerOf(client.ObjectKeyFromObject(object))}

@@ -55,8 +55,8 @@ func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan m
 }
 
 // verify asks the API server whether the cached MemcachedProxy is current. It does so before this process first changes existing
-// children or creates one again. An announced number of nodes cannot be taken back. So before announcing another one, it also
-// verifies the pools and the routes: proxies may have read an announcement that the cache does not hold.
+// children or creates one again. An announced number of nodes cannot be taken back, and proxies may have read an announcement that
+// the cache does not hold. So before announcing another number, verify also verifies the pools and the routes.
 func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan memcachedproxy.Plan, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package upgradeable reports to OLM v0 whether it may upgrade the operator, with the condition Upgradeable of the
-// OperatorCondition.
+// Package upgradeable tells OLM v0 whether OLM may upgrade the operator, with the condition Upgradeable of the OperatorCondition.
 package upgradeable
 
 import (
@@ -33,8 +32,8 @@ const (
 	period = 5 * time.Second
 	// quietPeriod is how long OLM must wait after a rollout: another rollout may be about to begin.
 	quietPeriod = 30 * time.Second
-	// grace is added to the progress deadline of a stuck rollout. After that time, the rollout no longer blocks an upgrade of the
-	// operator: an operator that cannot write a status may need the upgrade.
+	// grace is added to the progress deadline of a rollout. If the Memcached has not changed for that long, its rollout no longer
+	// blocks an upgrade of the operator, because an operator that cannot write a status may need the upgrade.
 	grace = 5 * time.Minute
 	// rollingOut is the name of the index of Memcacheds with a rollout.
 	rollingOut = "rollingOut"
@@ -91,8 +90,8 @@ func (r *Reporter) Start(ctx context.Context) error {
 	return nil
 }
 
-// Report writes the condition if it has changed, and logs a repeated error only once. It ignores conflicts, because OLM writes the
-// object too.
+// Report writes the condition if it has changed, and logs a repeated error only once. It does not log conflicts, because OLM writes
+// the object too.
 func (r *Reporter) Report(ctx context.Context) {
 	err := r.report(ctx)
 	if err == nil {
@@ -119,14 +118,14 @@ func (r *Reporter) report(ctx context.Context) error {
 		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
 			return err
 		}
-		if current != nil { // operator-lib returns no error type for a missing condition
+		if current != nil { // nil if the condition is missing; the error for that has no reason
 			r.reported = current.Status
 		}
 	}
 	if r.reported == wanted || r.reported != "" && now.Sub(r.lastProgress) < quietPeriod && wanted == metav1.ConditionTrue {
 		return nil
 	}
-	r.reported = "" // a failed write may still have succeeded
+	r.reported = "" // a write that returns an error may still have taken effect
 	if err := r.Condition.Set(ctx, wanted, conditions.WithReason(reason), conditions.WithMessage(message)); err != nil {
 		return err
 	}
@@ -135,7 +134,7 @@ func (r *Reporter) report(ctx context.Context) error {
 	return nil
 }
 
-// progress reports whether a rollout makes progress, or has not reached its deadline.
+// progress reports whether a Memcached with a rollout has changed within its progress deadline and grace.
 func (r *Reporter) progress(rolling []cachev1alpha1.Memcached, now time.Time) (found bool) {
 	seen := map[string]time.Time{}
 	for i := range rolling {

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// answer is how an object differed from what had just been written to it. A webhook changed the object, or the API server rounded a
-// value, so the same write would have the same result.
+// answer is how an object differed from what had just been written to it, because a webhook changed the object or the API server
+// rounded a value. The same write would have the same result.
 type answer struct {
 	uid               types.UID
 	hash, fingerprint string

@@ -19,7 +19,6 @@ import (
 	"github.com/example/memcached-operator/internal/apply"
 )
 
-// plans are the ways to plan.
 var plans = map[string]func(*apply.Applier, client.Object, []client.Object, []client.Object) apply.Plan{
 	"all": func(a *apply.Applier, owner client.Object, desired, observed []client.Object) apply.Plan {
 		return a.Plan(owner, desired, observed)

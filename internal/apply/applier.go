@@ -14,7 +14,7 @@ import (
 
 // Options of an Applier.
 type Options struct {
-	// FieldOwner is the field manager of every write. It must never change: fields of the old name would stay for ever.
+	// FieldOwner is the field manager of every write. It must never change: the fields that the old manager owns would stay for ever.
 	FieldOwner string
 	// HashAnnotation is the annotation that holds the hash of what was applied.
 	HashAnnotation string
@@ -59,8 +59,8 @@ func New(c client.Client, live client.Reader, mutations *MutationCache, clock cl
 	}
 }
 
-// Recall sets the hash of what was last applied to an object. The hash comes from a record outside the object. If the object does
-// not match it, somebody else has changed the object.
+// Recall sets the hash of what was last applied to an object. The hash comes from a record outside the object. If the object's
+// annotation has another hash, somebody else has changed the object.
 func (a *Applier) Recall(live client.Object, hash string) {
 	if hash != "" && live.GetAnnotations()[a.differ.hashAnnotation] != hash {
 		a.contests.recall(live, hash)

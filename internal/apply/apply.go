@@ -83,8 +83,8 @@ func (a *Applier) rules(s step) field.Rules {
 	return a.differ.rules[s.desired.GetObjectKind().GroupVersionKind()]
 }
 
-// executeTogether carries out steps concurrently. If a step panics, it panics in the caller's goroutine, where the caller can
-// recover.
+// executeTogether carries out steps concurrently. If a step panics, executeTogether panics in the caller's goroutine, where the
+// caller can recover.
 func (a *Applier) executeTogether(ctx context.Context, plan Plan, indices []int, outcomes []outcome) {
 	panics := make([]string, len(outcomes))
 	var writes sync.WaitGroup

@@ -26,7 +26,7 @@ var _ = Describe("Apply", func() {
 		owner   client.Object
 	)
 
-	// applied applies the desired objects over the live ones, and expects the given writes, and no reads but one for a correction.
+	// applied applies the desired objects over the live ones, and expects the given writes, and one read for each correction.
 	applied := func(ctx context.Context, desired, observed []client.Object, writes ...string) apply.Result {
 		GinkgoHelper()
 		requests.Reset()
@@ -69,7 +69,7 @@ var _ = Describe("Apply", func() {
 		})
 
 		It("is created by a patch that carries the resource version 1, which is refused if the object exists", func(ctx SpecContext) {
-			// Undocumented, so it is pinned here: everything in this package stands on it.
+			// Kubernetes does not document this, so this test checks it: the whole package depends on it.
 			body := func() client.Patch {
 				object := service(owner)
 				object.ResourceVersion = "1"
@@ -196,7 +196,7 @@ var _ = Describe("Apply", func() {
 				d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "sidecar", Image: "sidecar:1"})
 			})
 			liveService := foreign(ctx, service(owner), func(s *corev1.Service) {
-				s.Spec.Ports[0].Port = 80 // the API server refuses two ports of one name
+				s.Spec.Ports[0].Port = 80 // an apply would add a second port of this name, which is refused
 				s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "extra", Port: 9150, Protocol: corev1.ProtocolTCP})
 			})
 			result := applied(ctx, desired, objects(liveDeployment, liveService), "patch deployments", "patch services")

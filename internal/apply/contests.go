@@ -21,7 +21,7 @@ const contestedCorrections = 3
 type pace struct {
 	// window is the period in which corrections are counted. A field stops being contested if it does not change for this long.
 	window time.Duration
-	// interval is the time between two corrections.
+	// interval is the shortest time between two corrections.
 	interval time.Duration
 }
 
@@ -50,8 +50,8 @@ type contest struct {
 	hash string
 	// corrections are the times of the last corrections of each field.
 	corrections map[string][]time.Time
-	// contested is the contested field, or empty. manager is its writer, pace is how often it writes, and seen is the time of the
-	// field's last correction. Corrections of other fields do not change these values.
+	// contested is the contested field, or empty. manager is its writer, pace is how often that writer changes it, and seen is the time of its
+	// last correction. A correction of another field changes these values only if that field is contested at a faster pace.
 	contested, manager string
 	pace               pace
 	seen               time.Time
@@ -78,8 +78,8 @@ func (c *contests) of(live client.Object) contest {
 // wrote reports whether this process wrote the content with this hash. Any difference is then somebody else's change.
 func (c *contests) wrote(live client.Object, hash string) bool { return c.of(live).hash == hash }
 
-// recall sets the hash of what an earlier process wrote, unless this process has written since. Others can edit the object's
-// annotation with the hash, so it cannot replace this.
+// recall sets the hash of what an earlier process wrote, unless this process has written since. The object's annotation with the
+// hash is not enough, because others can edit it.
 func (c *contests) recall(live client.Object, hash string) {
 	if known := c.of(live); known.hash == "" {
 		known.hash = hash
@@ -100,7 +100,7 @@ func (c *contests) contested(desired, live client.Object) (_ *ContestedError, wa
 	}, known.pace.interval - c.clock.Since(known.last)
 }
 
-// corrects records a correction of fields. One of them may become contested.
+// corrects returns the contest with a correction of these fields added. One of the fields may become contested.
 func (c *contests) corrects(live client.Object, fields []fieldpath.Path, managed managedFields) contest {
 	known, now := c.of(live), c.clock.Now()
 	corrections := maps.Clone(known.corrections)

@@ -18,9 +18,9 @@ type Correction struct {
 	Kind, Name string
 	// Fields are the paths of the corrected fields, such as spec.replicas.
 	Fields []string
-	// Managers are the field managers that last wrote them. A removed field has none.
+	// Managers are the field managers that last wrote these fields. A removed field has none.
 	Managers []string
-	// Complete reports that all fields were corrected and none is contested. Otherwise an error describes the rest.
+	// Complete reports that all fields were corrected and none is contested. Otherwise an error describes the other fields.
 	Complete bool
 
 	paths []fieldpath.Path

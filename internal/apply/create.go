@@ -15,8 +15,8 @@ import (
 // object exists.
 const absent = "1"
 
-// create creates an object. If it already exists, the cache lags, or the object lacks the label by which the cache selects. An
-// existing object of this owner makes create fail, because the plan may depend on it.
+// create creates an object. If the object already exists, either the cache lags, or the object lacks the label by which the cache
+// selects objects. Then create fails, because the plan was made without that object.
 func (a *Applier) create(ctx context.Context, owner client.Object, s step) (client.Object, error) {
 	if s.inTheWay != nil {
 		switch exists, err := a.discover(ctx, owner, s.desired); {
@@ -28,7 +28,7 @@ func (a *Applier) create(ctx context.Context, owner client.Object, s step) (clie
 	}
 	s.rendered.SetResourceVersion(absent)
 	created, err := a.send(ctx, s)
-	s.rendered.SetResourceVersion("") // otherwise it would count as a difference
+	s.rendered.SetResourceVersion("") // otherwise the version would count as a difference
 	if err == nil {
 		a.conflicts.forget(created)
 		a.answers.record(created, s.rendered)

@@ -65,7 +65,7 @@ func (d differ) render(owner, desired client.Object) (rendering, error) {
 	return rendering{Unstructured: fields, hash: sum}, nil
 }
 
-// sizeOf reduces a rendering to size and owner. It leaves out the annotations, which may describe the rest.
+// sizeOf reduces the spec in a rendering to the size. It leaves out the annotations, which may describe the other fields.
 func (d differ) sizeOf(whole rendering) (rendering, error) {
 	part := whole.DeepCopy()
 	path := d.rules[whole.GroupVersionKind()].Size
@@ -113,7 +113,7 @@ type difference struct {
 	fingerprint string
 }
 
-// none reports whether the live object has everything that was rendered.
+// none reports whether there is no difference.
 func (d difference) none() bool { return d.fingerprint == "" }
 
 // touches reports whether one of the fields is the given one, or below it.
@@ -123,8 +123,8 @@ func (d difference) touches(prefix []string) bool {
 	})
 }
 
-// compare finds what a live object lacks of the rendered one, including the hash. It merges lists and maps by Kubernetes' schema.
-// Additions of others are no difference, unless they are below owned fields.
+// compare finds how a live object differs from the rendered one, including the hash. It compares lists and maps by Kubernetes'
+// schema. Additions of others are no difference, unless they are below owned fields.
 func (d differ) compare(live client.Object, rendered rendering) (difference, error) {
 	fields, err := d.fields(live)
 	if err != nil {
@@ -160,7 +160,7 @@ func (d differ) compare(live client.Object, rendered rendering) (difference, err
 		found.fields = append(found.fields, path.Copy())
 	})
 	surplus.Iterate(func(path fieldpath.Path) {
-		if !surplus.Has(path[:len(path)-1]) { // the object around it is already listed
+		if !surplus.Has(path[:len(path)-1]) { // otherwise, the field around it is already listed
 			found.fields = append(found.fields, path.Copy())
 		}
 	})

@@ -21,8 +21,8 @@ func find(objects []client.Object, wanted client.Object) client.Object {
 	return nil
 }
 
-// undesired returns the objects to delete. The owner controls them, or they have no owner and were applied for one of this name.
-// Orphans with a size stay, because their pods must not end.
+// undesired returns the objects to delete. The owner controls them, or they have no controller and were applied for an owner of
+// this name. Workloads without a controller stay, because their pods must not end.
 func (a *Applier) undesired(owner client.Object, desired, observed []client.Object) []client.Object {
 	var left []client.Object
 	for _, object := range observed {

@@ -13,7 +13,7 @@ import (
 )
 
 // CreationGrace is how long a created object may be missing from the cache. A watch usually brings it within milliseconds. After
-// this time, it was probably deleted while the watch was interrupted.
+// this time, the object was probably deleted while the watch was interrupted.
 const CreationGrace = 30 * time.Second
 
 // MutationCache holds this process's writes until the informer cache has received them, so that decisions never use an older copy.
@@ -62,7 +62,7 @@ func (m *MutationCache) Forget(object client.Object) {
 
 // Latest returns the cached or the written object, whichever is newer, or nil if the object does not exist. The cached object must
 // have name and namespace even if found is false. Pending reports that this process created the object and the informer cache has
-// not received it. After CreationGrace, the caller must check again.
+// not received it. That ends after CreationGrace, when the caller must check again.
 func (m *MutationCache) Latest(cached client.Object, found bool) (latest client.Object, pending bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

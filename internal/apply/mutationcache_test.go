@@ -40,7 +40,7 @@ func TestMutationCacheLatest(t *testing.T) {
 		after  time.Duration
 		cached *corev1.Service
 		found  bool
-		// want is the resource version, empty if the object is taken for absent.
+		// want is the expected resource version, empty if Latest returns no object.
 		want string
 	}{
 		{name: "nothing written", cached: version("5", "u"), found: true, want: "5"},

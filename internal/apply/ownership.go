@@ -34,7 +34,7 @@ func (a *Applier) checkOwnership(owner, desired, live client.Object) error {
 }
 
 // orphaned reports whether an object without a controller was applied for an owner of this name. An orphaning deletion or an edit
-// has removed its owner.
+// has removed the owner reference.
 func (a *Applier) orphaned(owner, live client.Object) bool {
 	if metav1.GetControllerOfNoCopy(live) != nil || live.GetAnnotations()[a.differ.hashAnnotation] == "" {
 		return false
@@ -49,7 +49,7 @@ func (a *Applier) orphaned(owner, live client.Object) bool {
 }
 
 // predecessor reports whether the controller is a deleted object with the owner's kind and name. The garbage collector then deletes
-// what it owned. Another API group may have the same kind, so the group is compared too.
+// the live object. Another API group may have the same kind, so the group is compared too.
 func (a *Applier) predecessor(owner client.Object, controller *metav1.OwnerReference) bool {
 	kind, err := apiutil.GVKForObject(owner, a.client.Scheme())
 	if err != nil {

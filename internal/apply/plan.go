@@ -30,10 +30,10 @@ func (p Plan) Before(first client.Object) Plan {
 }
 
 // Plan compares the objects of an owner with the desired ones. observed are live objects that may belong to the owner. Those that
-// do, or did before they lost their owner, are deleted unless they are desired.
+// belong to it, or did before they lost their owner reference, are deleted unless they are desired.
 //
-// desired objects must have apiVersion and kind. They must also set fields that Go writes even if empty and that the API server
-// fills, such as a Deployment's strategy or the targetPort of a Service. Of existing objects in sizeOnly, only the size is written.
+// desired objects must have apiVersion and kind. They must also set each field with a default in the API server that Go encodes even if it
+// is empty, such as a Deployment's strategy or a Service's targetPort. Of existing objects in sizeOnly, only the size is written.
 func (a *Applier) Plan(owner client.Object, desired, observed []client.Object, sizeOnly ...client.Object) Plan {
 	plan := Plan{owner: owner, undesired: a.undesired(owner, desired, observed)}
 	for _, object := range desired {
@@ -87,7 +87,7 @@ func (p Plan) FirstPending() bool {
 	return slices.ContainsFunc(p.steps, func(s step) bool { return p.isFirst(s) && s.pending() })
 }
 
-// Pending returns the kinds of the objects that the plan writes or deletes, each once.
+// Pending returns the kind of each object that the plan writes or deletes.
 func (p Plan) Pending() []string {
 	var kinds []string
 	for _, s := range p.steps {

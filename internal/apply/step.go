@@ -15,7 +15,7 @@ type step struct {
 	rendered rendering
 	// difference is how the live object differs from the rendering.
 	difference difference
-	// drifted means that somebody else has changed the object: this process or an earlier one had applied the same rendering.
+	// drifted reports that this process or an earlier one has applied the same rendering, so that any difference is somebody else's change.
 	drifted bool
 	// inTheWay is an object of another owner with the same name, known from an earlier refusal. It may be gone.
 	inTheWay *ConflictError
@@ -36,7 +36,7 @@ type outcome struct {
 	live client.Object
 	// created and written report what was done.
 	created, written bool
-	// correction is the foreign change that was undone, or nil.
+	// correction is the change by somebody else that was undone, or nil.
 	correction *Correction
 	err        error
 }

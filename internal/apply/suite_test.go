@@ -31,7 +31,7 @@ const hashAnnotation = "test.example.com/hash"
 
 var (
 	environment *envtest.Environment
-	// direct is not recorded: it is everybody else.
+	// direct is the client of everybody else. Its requests are not recorded.
 	direct   client.Client
 	requests testenv.Requests
 	ours     client.WithWatch
@@ -47,7 +47,7 @@ func TestApply(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	environment = testenv.New()
-	// As in every cluster before Kubernetes 1.37: the API server drops a field.
+	// As in every cluster before Kubernetes 1.37, the API server drops maxUnavailable of StatefulSets.
 	environment.ControlPlane.GetAPIServer().Configure().Append("feature-gates", "MaxUnavailableStatefulSet=false")
 	config, err := environment.Start()
 	Expect(err).NotTo(HaveOccurred())
@@ -60,7 +60,7 @@ var _ = BeforeSuite(func() {
 
 func newApplier() *apply.Applier { return newApplierOf(ours) }
 
-// newApplierOf has rules like those of the operator.
+// newApplierOf returns an Applier with rules like those of the operator.
 func newApplierOf(c client.Client) *apply.Applier {
 	now = clocktesting.NewFakePassiveClock(time.Now())
 	mutations = apply.NewMutationCache(now)

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// update writes an existing object, and remembers what it needs to recognize foreign changes later. A write without effect is no
+// update writes an existing object, and remembers what it needs to recognize changes by others later. A write without effect is no
 // correction: the API server or a webhook has changed the object back, and would do so again.
 func (a *Applier) update(ctx context.Context, s step) outcome {
 	before, managed := s.live.GetResourceVersion(), managedFields(nil)
@@ -63,12 +63,12 @@ func (a *Applier) change(ctx context.Context, s step) (_ client.Object, sent boo
 	}
 	changed, sent, sizeErr = a.changeSize(ctx, s, size)
 	if sizeErr != nil {
-		return s.live, false, err // a write of the size would be refused as well, or the whole write is tried again
+		return s.live, false, err // the first error is reported, and a retry repeats both writes
 	}
 	return changed, sent, err
 }
 
-// changeSize patches the size. An apply of only the size would drop the other fields.
+// changeSize patches the size. An apply of only the size would remove the other fields that the operator has applied.
 func (a *Applier) changeSize(ctx context.Context, s step, size rendering) (_ client.Object, sent bool, _ error) {
 	found, err := a.differ.compare(s.live, size)
 	if err == nil && (found.none() || a.answers.futile(s.live, size, found)) {
@@ -82,9 +82,9 @@ func (a *Applier) changeSize(ctx context.Context, s step, size rendering) (_ cli
 	return changed, true, nil
 }
 
-// changeAll applies the rendering. If that is refused, or does not remove what others added below owned fields, it replaces these
-// fields. If only others have changed the object since the last write, it replaces the fields at once. Additions by a webhook stay:
-// the webhook would add them again, perhaps with another value, and each time that would replace the pods.
+// changeAll applies the rendering. If that is refused, or leaves additions of others below owned fields, changeAll replaces the
+// owned fields. If the desired state has not changed since the last write, it replaces them at once. Additions by a webhook stay:
+// the webhook would add them again, perhaps with other values, which would replace the pods each time.
 func (a *Applier) changeAll(ctx context.Context, s step) (client.Object, error) {
 	before := s.difference.surplus
 	if before != nil && s.drifted {

@@ -35,7 +35,7 @@ func (a *Applier) patch(
 	if err != nil {
 		return nil, err
 	}
-	// An apply refuses unknown fields anyway. To warn of duplicate fields, the API server would parse the body twice.
+	// Validation is off: an apply refuses unknown fields anyway, and to warn of duplicate fields, the API server would parse the body twice.
 	opts = append(opts, a.owner, client.FieldValidation(metav1.FieldValidationIgnore))
 	if err := a.client.Patch(ctx, answer, client.RawPatch(kind, text), opts...); err != nil {
 		return nil, fmt.Errorf("apply %s %s: %w", s.rendered.GetKind(), s.desired.GetName(), err)
@@ -44,7 +44,7 @@ func (a *Applier) patch(
 	return answer, nil
 }
 
-// empty returns an object with only kind and name. Decoding an answer would merge it into other content.
+// empty returns an object with only kind and name. Decoding an answer into a full object would merge both.
 func (a *Applier) empty(desired client.Object) (client.Object, error) {
 	created, err := a.client.Scheme().New(desired.GetObjectKind().GroupVersionKind())
 	if err != nil {
@@ -59,7 +59,7 @@ func (a *Applier) empty(desired client.Object) (client.Object, error) {
 	return object, nil
 }
 
-// prune deletes an object that is no longer desired. The UID makes sure that it is no later object of the same name.
+// prune deletes an object that is no longer desired. The UID keeps the request from deleting a later object of the same name.
 func (a *Applier) prune(ctx context.Context, object client.Object) error {
 	uid := object.GetUID()
 	err := a.client.Delete(ctx, object, client.Preconditions{UID: &uid})

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// Timeout limits a whole exchange, because a wave waits for the answer.
+	// Timeout limits a request with its answer, because a change of nodes waits for the answer.
 	Timeout = time.Second
-	// maxAnswer limits how much is read, because the owner of the pod controls the answer.
+	// maxAnswer limits the bytes that are read, because the owner of the pod controls the answer.
 	maxAnswer = 4 << 10
 )
 
@@ -98,7 +98,7 @@ func (c *Client) get(ctx context.Context, target url.URL, status any) error {
 
 var errAnswer = errors.New("not the answer of a node")
 
-// Decode reads an answer. It reads at most the longest allowed one.
+// Decode reads an answer of at most maxAnswer bytes.
 func Decode(answer io.Reader, status any) error {
 	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(status); err != nil {
 		return fmt.Errorf("%w: %w", errAnswer, err)

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fence stops a process that has lost its lease from writing. Leader election alone does not. A leader that was paused for
-// longer than its lease, for example by a frozen machine, continues to write until it next checks the lease.
+// Package fence stops a process that has lost its lease from writing. Leader election alone is not enough. A leader that was paused
+// for longer than its lease, for example by a frozen machine, continues to write until it next checks the lease.
 package fence
 
 import (
@@ -25,7 +25,7 @@ import (
 // the lease has the same effect.
 //
 // Requests that create objects are always sent: the operator creates only events and access reviews, and applies everything else.
-// The lease itself can always be written, so no other object may have its name.
+// Requests for a lease of this name are always sent, in every namespace, so no other lease may have this name.
 func Wrap(config *rest.Config, lease string, duration time.Duration) *rest.Config {
 	f := &fence{lease: lease, duration: duration, clock: clock.RealClock{}}
 	wrapped := rest.CopyConfig(config)
@@ -59,7 +59,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 		r.fence.note(time.Time{})
 		return r.next.RoundTrip(request)
 	case r.fence.concernsLease(request):
-		// Others count the lease from when they see the renewal, which is later than now.
+		// Other replicas count the duration from when they see the renewal, which is later than this time.
 		sent := r.fence.clock.Now()
 		response, err := r.next.RoundTrip(request)
 		if err == nil && response.StatusCode/100 == 2 && request.Method != http.MethodGet {
@@ -81,7 +81,7 @@ func (f *fence) concernsLease(request *http.Request) bool {
 	return strings.HasSuffix(path, leases+"/"+f.lease) || request.Method == http.MethodPost && strings.HasSuffix(path, leases)
 }
 
-// releases reports whether a request releases the lease: an update without a holder. A body that cannot be read does not count.
+// releases reports whether a request releases the lease: an update without a holder. A request whose body cannot be read does not count.
 func releases(request *http.Request) bool {
 	if request.Method != http.MethodPut || request.GetBody == nil {
 		return false
@@ -109,7 +109,7 @@ func (f *fence) note(renewed time.Time) {
 	f.renewed = renewed
 }
 
-// held checks both clocks: the monotonic clock stops while a machine sleeps, and the wall clock can be changed.
+// held checks both clocks, because the monotonic clock stops while a machine sleeps, and the wall clock can be changed.
 func (f *fence) held() bool {
 	f.mutex.RLock()
 	defer f.mutex.RUnlock()

@@ -29,7 +29,7 @@ const (
 	refusedIs = "the lease operator.example.com was not renewed for 15s: another replica may lead, so nothing is written"
 )
 
-// step is a request after some time, and what becomes of it.
+// step is a request, the time before it, and its expected result.
 type step struct {
 	after        time.Duration
 	method, path string
@@ -37,7 +37,7 @@ type step struct {
 	body string
 	// status is what the API server answers.
 	status int
-	// refused says that the request must not reach it.
+	// refused reports that the request must not reach the API server.
 	refused bool
 }
 
@@ -68,7 +68,7 @@ func TestFence(t *testing.T) {
 		"who holds the lease writes, whatever its encoding": {with(renew, encode(t, "operator-1", protobufType)), write},
 		"who gave the lease back does not write":            {renew, release, refused},
 		"whatever the encoding of the lease":                {renew, with(renew, encode(t, "", protobufType)), refused},
-		// The answer may be lost: the lease can be given back all the same.
+		// Although the answer is an error, the API server may have released the lease.
 		"who tried to give the lease back does not write": {renew, lost, refused},
 		"what cannot be read is a renewal":                {with(renew, "?"), write},
 		"who gave the lease back and got it again writes": {renew, release, renew, write},
@@ -82,7 +82,7 @@ const (
 	protobufType = "application/vnd.kubernetes.protobuf"
 )
 
-// encode is the lease as client-go sends it, with this holder. The release has none.
+// encode returns the lease as client-go sends it. The holder is empty in a release.
 func encode(t *testing.T, holder, mediaType string) string {
 	t.Helper()
 	info, ok := runtime.SerializerInfoForMediaType(clientgoscheme.Codecs.SupportedMediaTypes(), mediaType)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package metrics has the operator's own Prometheus series. controller-runtime adds others: reconcile durations, queue depth,
-// client requests, leader election. The series of a Memcached disappear with it.
+// client requests, leader election. The series of a deleted Memcached disappear.
 package metrics
 
 import (
@@ -29,8 +29,8 @@ type Condition struct {
 	Type, Status string
 }
 
-// Metrics collects the operator's series. It builds the series of Memcacheds at each scrape, because keeping them would take about
-// 4 KiB for each Memcached.
+// Metrics collects the operator's series. It builds the series of Memcacheds at each scrape, because keeping them would take more
+// memory.
 type Metrics struct {
 	reconciles  *prometheus.CounterVec
 	corrections *prometheus.CounterVec
@@ -61,7 +61,7 @@ var (
 	}
 )
 
-// New returns the registered series.
+// New returns Metrics that are registered with the registry.
 func New(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		reconciles: prometheus.NewCounterVec(prometheus.CounterOpts{

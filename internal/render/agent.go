@@ -71,8 +71,8 @@ func (a Agent) args() []string {
 }
 
 // resources are enough for two concurrent scrapes of a node with all slab classes, and for two versions of the credentials in
-// memory. Those count for the container that writes them. A CPU limit would slow scrapes down. Only a pod that the spec makes
-// Guaranteed gets one, so that it stays in that class.
+// memory. Kubernetes counts that memory for the container that writes it. A CPU limit would slow scrapes down, so the agent has one
+// only if memcached has one: the pod may then be Guaranteed, and must stay so.
 func (a Agent) resources() corev1.ResourceRequirements {
 	memory := "24Mi"
 	if a.HasCredentials() {
@@ -82,7 +82,7 @@ func (a Agent) resources() corev1.ResourceRequirements {
 }
 
 // startupProbe keeps memcached from starting until the agent has valid credentials, however long that takes. If the kubelet killed
-// a waiting agent, its back-off would delay the next start by minutes.
+// a waiting agent, the kubelet's back-off would delay the next start by minutes.
 func (a Agent) startupProbe() *corev1.Probe {
 	if !a.HasCredentials() {
 		return nil

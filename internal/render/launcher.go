@@ -27,7 +27,7 @@ func LauncherInstaller(name, image string, wanted cachev1alpha1.MemcachedResourc
 	}
 }
 
-// SmallResources returns resources for a small container beside memcached. The wanted ones are memcached's.
+// SmallResources returns resources for a small container beside memcached, whose own resources are wanted.
 func SmallResources(wanted cachev1alpha1.MemcachedResources, limit string) corev1.ResourceRequirements {
 	memory := resource.MustParse(limit)
 	resources := corev1.ResourceRequirements{
@@ -41,7 +41,7 @@ func SmallResources(wanted cachev1alpha1.MemcachedResources, limit string) corev
 	return resources
 }
 
-// HTTPGet returns a probe of a container's port, which it names.
+// HTTPGet returns a probe of the container's port with this name.
 func HTTPGet(path, port string) corev1.ProbeHandler {
 	return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 		Path: path, Port: intstr.FromString(port), Scheme: corev1.URISchemeHTTP,

@@ -14,7 +14,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// IngressRule lets the peers reach some ports. Without peers, it lets all pods of the namespace.
+// IngressRule lets the peers reach some ports. Without peers, all pods of the namespace can reach them.
 func IngressRule(wanted []cachev1alpha1.NetworkPolicyPeer, numbers ...int32) networkingv1.NetworkPolicyIngressRule {
 	from := each(wanted, networkPolicyPeer)
 	if len(from) == 0 {
@@ -23,7 +23,7 @@ func IngressRule(wanted []cachev1alpha1.NetworkPolicyPeer, numbers ...int32) net
 	return networkingv1.NetworkPolicyIngressRule{From: from, Ports: TCPPorts(numbers...)}
 }
 
-// OperatorRule lets the operator reach ports from any namespace. Its pods have the label.
+// OperatorRule lets the operator reach ports from any namespace. The label selects the operator's pods.
 func OperatorRule(label, name string, ports ...int32) networkingv1.NetworkPolicyIngressRule {
 	return networkingv1.NetworkPolicyIngressRule{
 		From: []networkingv1.NetworkPolicyPeer{{
@@ -61,7 +61,7 @@ func networkPolicyPeer(wanted cachev1alpha1.NetworkPolicyPeer) networkingv1.Netw
 }
 
 // PodDisruptionBudget returns a budget that lets a drain evict one pod at a time, unless the spec says otherwise. Pods that are not
-// ready may always be evicted. They serve nobody, and would block the drain for ever.
+// ready may always be evicted: they serve nobody, and would otherwise block the drain for ever.
 func PodDisruptionBudget(
 	wanted cachev1alpha1.MemcachedPodDisruptionBudget, pods map[string]string,
 ) policyv1.PodDisruptionBudgetSpec {

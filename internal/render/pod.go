@@ -20,7 +20,7 @@ import (
 // user is the uid and gid of the official memcached image.
 const user = int64(11211)
 
-// PodSpec returns the common part of the pods of nodes and proxies. Omit leaves the user to the cluster.
+// PodSpec returns the common part of the pods of nodes and proxies. With omitRunAsUser, the cluster chooses the user.
 func PodSpec(
 	scheduling cachev1alpha1.MemcachedScheduling, registries []cachev1alpha1.ImagePullSecret, agent Agent, omitRunAsUser bool,
 ) corev1.PodSpec {
@@ -73,8 +73,8 @@ func nodeSelector(wanted map[string]string) map[string]string {
 	return selector
 }
 
-// TopologySpread spreads the pods of one rollout over hosts and zones as far as possible. The label rollout tells rollouts apart.
-// If a user's constraint has no label selector, it gets one for these pods: Kubernetes would apply it to no pods.
+// TopologySpread spreads the pods of one rollout over hosts and zones as far as possible. The label key rollout tells rollouts apart. A
+// user's constraint without a label selector gets one for these pods, because Kubernetes would apply the constraint to no pods.
 func TopologySpread(
 	wanted []cachev1alpha1.TopologySpreadConstraint, pods map[string]string, rollout string,
 ) []corev1.TopologySpreadConstraint {
@@ -109,8 +109,8 @@ func Hash(value any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// WithAPIDefaults sets the API server's defaults. Anything else in a live pod spec then comes from somebody else. The template's
-// hash is computed without the defaults, because a changed hash replaces every pod.
+// WithAPIDefaults adds the API server's defaults to a template. Other fields of a live template then come from somebody else. The
+// template's hash is computed without the defaults, because a changed hash replaces every pod.
 func WithAPIDefaults(template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	spec := &template.Spec
 	spec.RestartPolicy, spec.DNSPolicy, spec.SchedulerName = corev1.RestartPolicyAlways, corev1.DNSClusterFirst, corev1.DefaultSchedulerName

@@ -10,9 +10,9 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Resources returns container resources with a memory limit, given or computed. A limit without a request becomes the request too.
-// For memory that is necessary: a cluster node that runs out of memory first kills pods that use more than they requested. For other
-// resources, the API server does the same.
+// Resources returns container resources with this memory limit. A limit without a request also becomes the request, as it would in
+// the API server. For memory, that is necessary: a cluster node that runs out of memory first kills pods that use more than they
+// requested.
 func Resources(wanted cachev1alpha1.MemcachedResources, memoryLimit resource.Quantity) corev1.ResourceRequirements {
 	resources := corev1.ResourceRequirements{Limits: rounded(wanted.Limits), Requests: rounded(wanted.Requests)}
 	resources.Limits[corev1.ResourceMemory] = roundedUp(corev1.ResourceMemory, memoryLimit)
@@ -32,8 +32,8 @@ func MemoryLimit(wanted cachev1alpha1.MemcachedResources) (limit resource.Quanti
 	return limit, given
 }
 
-// Threads returns the worker threads in the spec. The default is one for each CPU of the limit: more would only wait for each
-// other.
+// Threads returns the number of worker threads. If the spec has none, that is one for each CPU of the limit, because more would
+// only wait for each other.
 func Threads(inSpec int32, wanted cachev1alpha1.MemcachedResources, withoutLimit int32) int32 {
 	const most = 64
 	cpu, limited := wanted.Limits[corev1.ResourceCPU]
@@ -47,8 +47,8 @@ func Threads(inSpec int32, wanted cachev1alpha1.MemcachedResources, withoutLimit
 	}
 }
 
-// rounded returns quantities as the API server stores them, rounded up to thousandths. Otherwise, each reconcile would find a
-// difference and write.
+// rounded returns quantities that the API server stores without rounding. Otherwise, each reconcile would find a difference and
+// write.
 func rounded(list corev1.ResourceList) corev1.ResourceList {
 	result := make(corev1.ResourceList, len(list))
 	for name, quantity := range list {
@@ -57,7 +57,7 @@ func rounded(list corev1.ResourceList) corev1.ResourceList {
 	return result
 }
 
-// roundedUp rounds CPU up to thousandths and bytes up to whole numbers. The API server warns of fractions of a byte.
+// roundedUp rounds CPU up to thousandths and other quantities up to whole numbers. The API server warns of fractions of a byte.
 func roundedUp(name corev1.ResourceName, quantity resource.Quantity) resource.Quantity {
 	scale := resource.Scale(0)
 	if name == corev1.ResourceCPU {

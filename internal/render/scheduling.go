@@ -10,7 +10,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The API's own types have the fields of Kubernetes' types, and limits: see ADR-0003.
+// This API's own types have the same fields as Kubernetes' types, but limit the values: see ADR-0003.
 
 // Annotations returns the user's annotations, nil for none.
 func Annotations(metadata cachev1alpha1.Metadata) map[string]string {

@@ -14,7 +14,7 @@ type Rules struct {
 	Size []string
 	// Immutable are fields that cannot change. A live object keeps its values.
 	Immutable [][]string
-	// Gated are fields that the API server drops while a feature gate is off. They are no difference if they are missing.
+	// Gated are fields that the API server drops while a feature gate is off. A missing gated field is no difference.
 	Gated [][]string
 	// Guard marks Kinds that protect other objects. Objects of Guarded Kinds are created only after all guards.
 	Guard, Guarded bool
