@@ -27,8 +27,10 @@ func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.P
 	}
 	held := changes
 	for _, kind := range written.Pending {
-		if !slices.ContainsFunc(changes, func(change string) bool { return memcached.ChangesKind(change, kind) }) {
-			held = append(held, "the "+kind)
+		text := "the " + kind
+		named := slices.ContainsFunc(changes, func(change string) bool { return memcached.ChangesKind(change, kind) })
+		if !named && !slices.Contains(held, text) {
+			held = append(held, text)
 		}
 	}
 	return held

@@ -4,6 +4,7 @@
 package status
 
 import (
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -213,4 +214,12 @@ func noRoomFor(pod *corev1.Pod) {
 	notReady(pod)
 	scheduled(corev1.ConditionFalse, corev1.PodReasonUnschedulable, noRoom)(pod)
 	pod.Status.ContainerStatuses = nil
+}
+
+// TestHeldBackNamesAKindOnce covers a StatefulSet, which has two ConfigMaps.
+func TestHeldBackNamesAKindOnce(t *testing.T) {
+	held := heldBack(nil, memcached.Written{Pending: []string{"ConfigMap", "ConfigMap", "Service"}}, memcached.Plan{})
+	if want := []string{"the ConfigMap", "the Service"}; !slices.Equal(held, want) {
+		t.Errorf("%q, want %q", held, want)
+	}
 }

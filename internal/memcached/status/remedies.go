@@ -67,13 +67,13 @@ func schedulingRemedies(message string) string {
 	return words.String()
 }
 
-// pullRemedy names the field that helps if an image cannot be pulled. It is empty for all containers but memcached and the agent.
+// pullRemedy names the field that helps if an image cannot be pulled. It is empty for containers of others.
 func pullRemedy(container string) string {
 	const login = "spec.imagePullSecrets if its registry demands a login"
 	switch container {
 	case memcached.ContainerName:
 		return ". Check spec.image, and " + login
-	case memcached.AgentContainerName:
+	case memcached.AgentContainerName, memcached.LauncherContainerName:
 		return ". The operator names the image of the agent: check its registry, and " + login
 	}
 	return ""
