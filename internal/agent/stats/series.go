@@ -81,7 +81,7 @@ var settings = []source{
 	{"maxconns", gauge("max_connections", "Maximum number of clients allowed."), nil},
 }
 
-// crawlerSettings are the sources in stats settings that exist only while the LRU crawler is enabled.
+// crawlerSettings are the sources in stats settings whose series are sent only while the LRU crawler is enabled.
 var crawlerSettings = []source{
 	{"lru_crawler", gauge("lru_crawler_enabled", "Whether the LRU crawler is enabled."), nil},
 	{"lru_crawler_sleep", gauge("lru_crawler_sleep", "Microseconds to sleep between LRU crawls."), nil},
