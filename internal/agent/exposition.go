@@ -15,8 +15,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// maxScrapes is how many scrapes may run at once. It limits their memory, and exceeds maxConnectionsPerHost, so that no host can use
-// up all scrapes.
+// maxScrapes limits the scrapes that run at once, because of memory. No host can take all: maxConnectionsPerHost is less.
 const maxScrapes = 8
 
 // The parameter collect[] of /metrics, as in node_exporter, and its values. Without the parameter, /metrics shows all series.

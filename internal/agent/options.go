@@ -25,8 +25,7 @@ const maxTimeout = time.Minute
 type Options struct {
 	// Memcached is the address of memcached: 127.0.0.1:11211 by default.
 	Memcached string
-	// Listen is the address of /metrics, /status, /startupz, /readyz and /livez. The default is :9150, the port of
-	// memcached_exporter.
+	// Listen is the address of /metrics, /status, /startupz, /readyz and /livez. The default is :9150, as for memcached_exporter.
 	Listen string
 	// Timeout limits a scrape and a probe as a whole: 1s by default.
 	Timeout time.Duration

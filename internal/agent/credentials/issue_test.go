@@ -125,7 +125,7 @@ func without(secret map[string][]byte, key string) map[string][]byte {
 	return changed
 }
 
-// volume is a folder with a Secret, which it swaps as the kubelet does.
+// volume is a folder with a Secret. set replaces the Secret as the kubelet does.
 type volume struct {
 	folder  string
 	version int

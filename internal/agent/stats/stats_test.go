@@ -48,8 +48,7 @@ func TestSeriesAreThoseOfTheExporter(t *testing.T) {
 // documentedSeries matches a series in a table of the page, such as `memcached_slab_commands_total{slab,command,status}`.
 var documentedSeries = regexp.MustCompile("`(memcached_[a-z_]+(?:{[a-z,]+})?)`")
 
-// The table must list each served series once, with its labels. The text before the table must name each counter without the suffix
-// _total, and each gauge with it.
+// The table must list each served series once, with its labels. The text above it must name series whose names hide their type.
 func TestSeriesAreDocumented(t *testing.T) {
 	_, section, _ := strings.Cut(repository.Read(t, "docs", "operations", "metrics.md"), "\n## Series of memcached\n")
 	exceptions, table, found := strings.Cut(section, "\n| about | series |\n")
