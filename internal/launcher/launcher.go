@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// launcher runs one memcached at a time. Only its loop uses these fields. The server reads the view.
+// launcher runs one memcached at a time. Only its loop uses these fields; the server uses the view.
 type launcher struct {
 	options Options
 	log     *log.Logger
@@ -70,7 +70,7 @@ func (l *launcher) run(ctx context.Context) (int, error) {
 			if signal != syscall.SIGHUP {
 				return l.end(signal), nil
 			}
-			_ = l.process.signal(syscall.SIGHUP) // a process that has ended reads its files at the next start
+			_ = l.process.signal(syscall.SIGHUP) // if memcached has ended, it reads its files at the next start
 		case <-l.settling():
 			l.settle(ctx)
 		case <-reclaims.C:
@@ -143,7 +143,7 @@ func (l *launcher) delay(err error) {
 	l.obstacle, l.source.seen = err.Error(), nil
 }
 
-// refuse records a list that does not come into effect, and the reason.
+// refuse records which list does not come into effect, and why.
 func (l *launcher) refuse(hash, reason string) {
 	l.log.Printf("keeping the arguments, because %s was refused: %s", hash, reason)
 	l.state.Refused = &protocol.Refusal{Hash: hash, Reason: reason}

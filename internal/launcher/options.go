@@ -79,7 +79,7 @@ func Parse(args []string, hostname string, output io.Writer) (Options, error) {
 	return o, nil
 }
 
-// Install copies the running program to a file. The memcached container runs that file, because its image does not contain it.
+// Install copies the running program to a file. The memcached container runs that file, because its image has no launcher.
 func Install(file string) error {
 	program, err := os.Open("/proc/self/exe")
 	if err != nil {

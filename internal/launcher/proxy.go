@@ -16,8 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// proxy runs a memcached that sends clients' requests to the nodes of a cache. Only its loop uses these fields. The server reads
-// the view.
+// proxy runs a memcached that sends clients' requests to the nodes of a cache. Only its loop uses these fields; the server uses the
+// view.
 type proxy struct {
 	options ProxyOptions
 	log     *log.Logger
@@ -35,14 +35,14 @@ type proxy struct {
 	written string
 	// reload is the current reload, or nil.
 	reload *reload
-	// known are the addresses of nodes. found receives new ones.
+	// known are the addresses of nodes. found receives the results of searches.
 	known     addresses
 	found     chan search
 	searching bool
 	// searched is the text of the routes whose nodes were last looked up. swept is when the last search for all nodes began.
 	searched string
 	swept    time.Time
-	// turn counts searches. It selects which absent nodes the next search looks up, if there are many.
+	// turn grows with each search. It selects which absent nodes the next search looks up, if there are many.
 	turn int
 	// loaded and failed are how often memcached has read routes, and how often that failed.
 	loaded, failed int64
@@ -133,7 +133,7 @@ func (p *proxy) end() int {
 	}
 }
 
-// switching returns a timer's channel for an announced number of nodes. It is nil if none is announced or memcached is busy.
+// switching returns a timer's channel for the next change of the number of nodes. It is nil if none is due or memcached is busy.
 func (p *proxy) switching(now time.Time) <-chan time.Time {
 	wait := p.routes.Pool.Wait(now)
 	if p.busy() || wait == 0 && p.routes.Pool.At(now) == p.count {

@@ -26,7 +26,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// proxyPod is the container of a proxy and the nodes behind it, all real. The nodes have names that are addresses, or those of a nameserver.
+// proxyPod is the container of a proxy and the nodes behind it, all real. The names of the nodes are addresses, or in a nameserver.
 type proxyPod struct {
 	pod     // its signals, its log, and how to wait
 	proxy   ProxyOptions
@@ -37,7 +37,7 @@ type proxyPod struct {
 	self    string
 }
 
-// networks numbers the networks of nodes in this process.
+// networks counts the networks that proxyPods of this process use.
 var networks atomic.Int32
 
 func newProxyPod(t *testing.T) *proxyPod {
@@ -66,7 +66,7 @@ func newProxyPod(t *testing.T) *proxyPod {
 // node is the address of a node.
 func (p *proxyPod) node(number int) string { return fmt.Sprintf("%s1%d", p.network, number) }
 
-// names are those of the first nodes.
+// names returns the names of the first nodes.
 func (p *proxyPod) names(count int) []string {
 	return protocol.Routes{Pool: protocol.Pool{Pattern: p.pattern}}.Names(count)
 }
@@ -158,7 +158,7 @@ func (p *proxyPod) storeAll(conn *memcache.Conn) {
 	}
 }
 
-// untilStored repeats that until it succeeds: a node that was away is found.
+// untilStored stores the keys until that succeeds, because a node that was away is found.
 func (p *proxyPod) untilStored(conn *memcache.Conn) {
 	p.t.Helper()
 	p.await("the node is found", func() error {

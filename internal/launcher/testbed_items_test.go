@@ -37,7 +37,7 @@ func (p *pod) store(count int) {
 	}
 }
 
-// stored returns how many of the items that store has stored are there.
+// stored returns how many of the items from store are still there.
 func (p *pod) stored(count int) int {
 	p.t.Helper()
 	conn, found := p.client(), 0

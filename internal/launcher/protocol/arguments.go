@@ -58,7 +58,7 @@ type List struct {
 	RestartedAt string
 }
 
-// ErrNotOurs is why a list is refused that the operator would never write.
+// ErrNotOurs is why a text is refused that the operator would never write.
 var ErrNotOurs = errors.New("not what the operator writes")
 
 // ParseList parses the text of a list.
