@@ -26,8 +26,8 @@ var (
 	errClosed  = errors.New("memcached closed the connection")
 )
 
-// answerLifetime is how long memcached's answer to one probe counts for later probes, so that these connect at most once a second. A
-// failed probe does not count for later ones.
+// answerLifetime is how long probes reuse memcached's last answer, so that they connect at most once a second. They never reuse a
+// failure.
 const answerLifetime = time.Second
 
 // client sends requests to memcached. Simultaneous scrapes share an answer, and so do simultaneous probes.

@@ -24,7 +24,7 @@ import (
 	certificates "github.com/example/memcached-operator/test/credentials"
 )
 
-// demanding answers like a memcached with one user. After the login of a connection, then takes over.
+// demanding answers like a memcached with one user. After the login, the given function serves the connection.
 func demanding(name, password string, then func(net.Conn), logins chan<- string) func(net.Conn) {
 	return func(conn net.Conn) {
 		requests := bufio.NewReader(conn)

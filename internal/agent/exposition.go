@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// maxScrapes limits the scrapes that run at once, because of memory. No host can take all: maxConnectionsPerHost is less.
+// maxScrapes limits the scrapes that run at once, to save memory. No host can take all: maxConnectionsPerHost is less.
 const maxScrapes = 8
 
 // The parameter collect[] of /metrics, as in node_exporter, and its values. Without the parameter, /metrics shows all series.

@@ -54,8 +54,8 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts a new connection. It returns the connection that must be closed because of a limit, or nil. If it returns the new
-// connection, it has not counted it.
+// admit counts a new connection. It returns the connection that must be closed because of a limit, or nil. It does not count a new
+// connection that it returns.
 func (l *limitedListener) admit(conn *limitedConn) (superfluous *limitedConn) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

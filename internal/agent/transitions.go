@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// quietPeriod is the shortest time between two log entries of a transitions. Only the first success does not wait.
+// quietPeriod is the shortest time between two entries that one transitions logs. Only the first success does not wait.
 const quietPeriod = 10 * time.Second
 
 // transitions logs when something begins to fail and when it works again. While failure and success alternate fast, it logs only the
@@ -31,7 +31,7 @@ const (
 	working
 )
 
-// newTransitions returns transitions in a quiet period, because a starting memcached does not answer yet.
+// newTransitions begins with a quiet period, because a starting memcached does not answer yet.
 func newTransitions(log *slog.Logger, now func() time.Time, fails, works string) *transitions {
 	return &transitions{log: log, fails: fails, works: works, now: now, entry: now()}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// begin starts memcached with the chosen list. The first container of a pod waits for it.
+// begin starts memcached with the list of arguments that choose returns.
 func (l *launcher) begin(ctx context.Context) error {
 	loaded, err := loadState(l.options.State)
 	if err != nil {
@@ -33,8 +33,8 @@ func (l *launcher) begin(ctx context.Context) error {
 	return l.start(list, known)
 }
 
-// choose returns the node's list in the ConfigMap, or else the last one that memcached ran with. A known list has run before, or is
-// the only one.
+// choose returns the node's list of arguments in the ConfigMap, or else the list that memcached last ran with. A known list has run
+// before, or is the only one.
 func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
 	last, ran := l.state.accepted()
 	if !ran {

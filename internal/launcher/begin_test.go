@@ -54,7 +54,7 @@ func TestEndWhileWaitingForArguments(t *testing.T) {
 	}
 }
 
-// If the operator would not write such a list, the launcher ends instead of waiting.
+// If the list is not one that the operator writes, the launcher ends instead of waiting.
 func TestFirstStartWithForeignArguments(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

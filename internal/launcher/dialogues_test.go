@@ -90,7 +90,7 @@ var dialogues = []struct {
 	{name: "mn", text: "|mn|mn"},
 }
 
-// split returns the lines before something happens, which store an item, and those after it.
+// split returns the lines before something happens to a copy, and the lines after that.
 func split(text string) (before, after []string) {
 	lines := strings.Split(text, "|")
 	if lines[0] == "" {

@@ -40,7 +40,7 @@ func (p *pod) fill(state protocol.FillState) protocol.Fill {
 	return *status.Fill
 }
 
-// open returns a list that lets clients dump the keys of memcached.
+// open returns a list of arguments that lets clients dump memcached's keys.
 func open(t *testing.T, changes ...string) protocol.List {
 	t.Helper()
 	return inMemory(t, append(changes, "-W -X", "-W")...)

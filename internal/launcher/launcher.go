@@ -27,14 +27,14 @@ type launcher struct {
 	view    view
 
 	process *process
-	// list is the list that the process runs with. It is accepted after memcached has served with it for some time.
+	// list is the process's list of arguments. It is accepted after memcached has served with it for some time.
 	list     protocol.List
 	accepted bool
 	// stopped is when memcached last stopped serving. It is zero once memcached serves again.
 	stopped time.Time
-	// before is the number of items at that time.
+	// before is the number of items before memcached stopped.
 	before int64
-	// obstacle is why a list is not in effect yet.
+	// obstacle is why a list of arguments is not in effect yet.
 	obstacle string
 	// ending reports that the container has to end, so nothing may be started.
 	ending bool
@@ -151,7 +151,7 @@ func (l *launcher) refuse(hash, reason string) {
 	l.view.update(func(v *view) { v.status.Refused, v.status.Restarting = l.state.Refused, "" })
 }
 
-// forgive forgets what was refused, once the ConfigMap asks for what is in effect.
+// forgive forgets the refused list once the ConfigMap names the list in effect.
 func (l *launcher) forgive() {
 	if l.state.Refused == nil {
 		return

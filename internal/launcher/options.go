@@ -20,7 +20,7 @@ import (
 
 // Options are the launcher's flags.
 type Options struct {
-	// Arguments is the directory of the ConfigMap with the arguments. Template is the hash of the pod template. It names the
+	// Arguments is the directory of the ConfigMap with the arguments. Template is the hash of the pod template, which names the
 	// section to read.
 	Arguments, Template string
 	// Ordinal is the number of the pod in its StatefulSet.

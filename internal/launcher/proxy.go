@@ -160,7 +160,7 @@ func (p *proxy) follow(ctx context.Context, now time.Time) {
 func (p *proxy) change(ctx context.Context, now time.Time) {
 	text := p.read.String()
 	if text != p.routes.String() && text != p.searched {
-		return // wait for the addresses of its nodes: two seconds at most
+		return // wait for the addresses of the nodes, at most two seconds
 	}
 	count := p.read.Pool.At(now)
 	if values := p.options.valuesOf(p.read, count, p.known); values != p.written {

@@ -82,7 +82,7 @@ func (s *nameserver) change(change func()) {
 	change()
 }
 
-// questions returns how many questions it has received.
+// questions returns how many questions the nameserver has received.
 func (s *nameserver) questions() (count int) {
 	s.change(func() {
 		for _, asked := range s.asked {

@@ -35,7 +35,7 @@ type ProxyOptions struct {
 	ClientCA, Plaintext bool
 	// Agent reports that an agent also connects to memcached.
 	Agent bool
-	// Threads is the number of memcached's worker threads. MaxConnections is the limit of client connections.
+	// Threads is the number of memcached's worker threads. MaxConnections is how many connections clients can have at least.
 	Threads, MaxConnections int
 	// tlsListen is where memcached serves TLS. An agent puts the certificate into the directory pair.
 	tlsListen, pair string

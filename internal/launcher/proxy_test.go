@@ -161,7 +161,7 @@ func TestAnnouncedCount(t *testing.T) {
 		t.Errorf("%.1f s after its time, the status is %+v", since, after)
 	}
 	p.agrees(conn, 4)
-	// The ConfigMap now has the same number as current, not as announced.
+	// In the ConfigMap, the announced number is now the current one.
 	if p.leads(p.lead(4)).Count != 4 || p.pid() != pid || strings.Count(p.logged(), "leading to 4 nodes") != 1 {
 		t.Errorf("the launcher logged:\n%s", p.logged())
 	}

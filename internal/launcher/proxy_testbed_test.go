@@ -28,7 +28,7 @@ import (
 
 // proxyPod is the container of a proxy and the nodes behind it, all real. The names of the nodes are addresses, or in a nameserver.
 type proxyPod struct {
-	pod     // its signals, its log, and how to wait
+	pod     // for signals, the log and waiting
 	proxy   ProxyOptions
 	pattern string
 	// network is the beginning of the addresses of the nodes.

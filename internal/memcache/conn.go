@@ -29,7 +29,8 @@ type Conn struct {
 	name    string
 }
 
-// NewConn returns a Conn that uses a connection and closes it. Errors begin with the server's name, unless the name is empty.
+// NewConn returns a Conn over a connection. Closing the Conn closes the connection. Errors begin with the server's name, unless the
+// name is empty.
 func NewConn(conn net.Conn, name string) *Conn {
 	return &Conn{conn: conn, replies: bufio.NewReaderSize(conn, maxLine), name: name}
 }

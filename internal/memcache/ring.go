@@ -14,9 +14,9 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Owner returns the server that holds a key, as an index in the list of servers of which the Owner was made. The list must not be
-// empty. memcached servers do not know each other. Each client chooses the server, and clients find each other's keys only if all of
-// them choose in the same way.
+// Owner returns the index of the server that holds a key, in the list from which the Owner was made. The list must not be empty.
+// memcached servers do not know each other. Each client chooses the server, and clients find each other's keys only if all of them
+// choose in the same way.
 type Owner func(key string) int
 
 // Each server has 160 points on a ketama ring: four for each of 40 digests.

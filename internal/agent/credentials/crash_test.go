@@ -46,7 +46,7 @@ func newRotation(t *testing.T) *rotation {
 	return r
 }
 
-// change changes the Secrets. From then on, before runs each time that the agent calls memcached or the clock.
+// change changes the Secrets, and lets the function run before each further call of the agent to memcached or the clock.
 func (r *rotation) change(before func(number int)) {
 	r.tls.set(r.t, r.second.tlsSecret(r.t, r.fresh))
 	r.users.set(r.t, r.freshUsers)

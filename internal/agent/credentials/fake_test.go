@@ -42,7 +42,7 @@ type fakeMemcached struct {
 	beforeCall func(number int)
 }
 
-// start restarts it with the content of the files.
+// start restarts memcached with the content of the files.
 func (f *fakeMemcached) start() {
 	f.started++
 	f.process = Process{ID: 7, Started: f.started} // the kernel may use an ID again

@@ -157,7 +157,7 @@ func (p *pod) runAgent() {
 	if !p.named {
 		p.agent.processes = anyProcess{os.DirFS(p.config.Processes)}
 	}
-	// The test polls more often than an agent that waits for a kubelet.
+	// The agent polls more often here, because it need not wait for a kubelet.
 	p.agent.sleep = func(ctx context.Context, period time.Duration) {
 		if period == promptPeriod || period == pollPeriod {
 			period /= 10

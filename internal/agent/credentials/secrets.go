@@ -22,7 +22,7 @@ import (
 // dataLink is the link that the kubelet changes when a Secret has changed.
 const dataLink = "..data"
 
-// maxBytes limits the size of a version. Two versions then fit into the volume of 1 MiB.
+// maxBytes limits the size of a version, so that two versions fit into the volume of 1 MiB.
 const maxBytes = 384 << 10
 
 // maxReads limits the attempts to read a Secret that changes during the read.

@@ -90,8 +90,8 @@ func (s *state) install(c *content) error {
 	return s.endSwap()
 }
 
-// endSwap finds the running memcached after a swap. If none runs, the next one will read the current version. A process that has
-// started since the last step may have read either version, and counts as having read both.
+// endSwap finds the running memcached after a change of the version. If none runs, the next memcached will read the current version.
+// A process that has started since the last step may have read either version, and counts as having read both.
 func (s *state) endSwap() error {
 	found, err := s.processes.find()
 	if err != nil {

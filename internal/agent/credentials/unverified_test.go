@@ -67,7 +67,7 @@ func TestWhatShowsNowhereIsVerified(t *testing.T) {
 	}
 }
 
-// The agent signals at once for a new version, although by then it repeats the signal for the previous version only every minute.
+// For a new version, the agent signals at once, even if it repeats the signal for the previous version only every minute.
 func TestANewVersionIsLoadedAtOnce(t *testing.T) {
 	b := newTestbed(t, nil, usersSecret("bob", "1")).run()
 	b.memcached.deaf = true

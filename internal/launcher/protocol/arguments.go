@@ -50,7 +50,7 @@ var (
 	restart = regexp.MustCompile(RestartPattern)
 )
 
-// List is what one node runs.
+// List is the list of memcached's arguments on one node.
 type List struct {
 	// Arguments are memcached's arguments, without the program's name.
 	Arguments []string

@@ -17,9 +17,9 @@ const (
 
 // Status is the answer of a node's launcher. It contains no secrets.
 type Status struct {
-	// Hash is the hash of the list in effect, empty before the first start.
+	// Hash is the hash of the List in effect, empty before the first start.
 	Hash string `json:"hash"`
-	// List is the text of the list in effect. It can replace a lost ConfigMap.
+	// List is the text of the List in effect. It can replace a lost ConfigMap.
 	List string `json:"list"`
 	// Since is when the list came into effect in this container. It is absent during a restart.
 	Since time.Time `json:"since,omitzero"`
