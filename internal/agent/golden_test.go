@@ -92,7 +92,6 @@ func TestFillSeries(t *testing.T) {
 	}
 }
 
-// mustScrape compares a scrape with a golden file.
 func mustScrape(t *testing.T, name string, o Options) {
 	t.Helper()
 	status, body := startAgent(t, o).get(t, "/metrics")

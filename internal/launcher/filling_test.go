@@ -27,7 +27,6 @@ func twinOf(t *testing.T, other *pod) *pod {
 	return p
 }
 
-// name names the twin in the ConfigMap.
 func (p *pod) name(text string) {
 	p.t.Helper()
 	p.write(protocol.TwinKey, text)

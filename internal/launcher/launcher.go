@@ -118,7 +118,6 @@ func (l *launcher) next() entry {
 	return found
 }
 
-// grow gives the process more memory.
 func (l *launcher) grow(ctx context.Context, list protocol.List) {
 	err := grow(ctx, l.options.Memcached, l.list, list)
 	if errors.Is(err, errAnswer) {

@@ -121,7 +121,6 @@ func (p *proxy) begin(ctx context.Context) error {
 	return nil
 }
 
-// end ends memcached.
 func (p *proxy) end() int {
 	_ = p.process.signal(syscall.SIGTERM) // its exit status is read below
 	select {
@@ -142,7 +141,6 @@ func (p *proxy) switching(now time.Time) <-chan time.Time {
 	return time.After(max(wait, p.options.settle)) // so that a failed change is tried again
 }
 
-// follow reads the ConfigMap.
 func (p *proxy) follow(ctx context.Context, now time.Time) {
 	routes, text, err := p.options.readRoutes()
 	switch {
@@ -198,7 +196,6 @@ func (p *proxy) accept(routes protocol.Routes, count int) {
 	})
 }
 
-// forgive clears the refused text.
 func (p *proxy) forgive() {
 	if p.refused == "" {
 		return

@@ -62,7 +62,6 @@ func (p *proxy) look(ctx context.Context, now time.Time) {
 	}()
 }
 
-// learn records the result of a search.
 func (p *proxy) learn(ctx context.Context, s search) {
 	p.searching, p.searched = false, s.text
 	p.merge(s.found)
@@ -72,7 +71,6 @@ func (p *proxy) learn(ctx context.Context, s search) {
 	p.change(ctx, time.Now())
 }
 
-// merge records addresses.
 func (p *proxy) merge(found addresses) {
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		before, known := p.known[name]

@@ -98,7 +98,6 @@ func (s *nameserver) resolver() *net.Resolver {
 	}}
 }
 
-// named gives the nodes names.
 func (p *proxyPod) named() *nameserver {
 	p.t.Helper()
 	dns := newNameserver(p.t)

@@ -18,7 +18,6 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// restart stops the process and starts another one.
 func (l *launcher) restart(ctx context.Context, list protocol.List) error {
 	l.before = count(ctx, l.options.Memcached, l.list)
 	l.log.Printf("restarting memcached with the arguments %s", strings.Join(list.Arguments, " "))

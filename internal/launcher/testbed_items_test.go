@@ -12,7 +12,6 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// client connects to memcached.
 func (p *pod) client() *memcache.Conn {
 	p.t.Helper()
 	var conn *memcache.Conn

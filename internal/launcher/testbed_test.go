@@ -101,7 +101,6 @@ func (p *pod) assign(list protocol.List) string {
 	return list.Hash()
 }
 
-// start starts the container.
 func (p *pod) start() {
 	p.t.Helper()
 	p.run(func(signals <-chan os.Signal) (int, error) {
@@ -151,14 +150,12 @@ func (p *pod) logged() string {
 	return p.log.String()
 }
 
-// end ends the container and returns its exit code.
 func (p *pod) end() int {
 	p.t.Helper()
 	p.signals <- syscall.SIGTERM
 	return p.exit()
 }
 
-// exit waits for the end of the container.
 func (p *pod) exit() int {
 	p.t.Helper()
 	select {

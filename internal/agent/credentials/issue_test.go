@@ -23,7 +23,6 @@ import (
 // beginning is when the tests begin.
 var beginning = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// issued is a certificate with its key.
 type issued struct {
 	certificate *x509.Certificate
 	key         crypto.Signer

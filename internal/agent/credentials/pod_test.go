@@ -195,7 +195,6 @@ func (a anyProcess) named() procfs {
 func (a anyProcess) find() (Process, error)       { return a.named().find() }
 func (a anyProcess) hangUp(process Process) error { return a.named().hangUp(process) }
 
-// await waits for a status.
 func (p *pod) await(what string, is func(Status) bool) {
 	p.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !is(p.agent.Status()); time.Sleep(20 * time.Millisecond) {

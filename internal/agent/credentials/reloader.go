@@ -149,7 +149,6 @@ func (r *Reloader) fails() time.Duration {
 	return r.now().Sub(r.failingSince)
 }
 
-// publish updates the status.
 func (r *Reloader) publish(started bool) {
 	before, after := r.Status(), Status{
 		Started:         started,

@@ -78,7 +78,6 @@ func (b *testbed) mustBegin() {
 	}
 }
 
-// run starts everything.
 func (b *testbed) run() *testbed {
 	b.t.Helper()
 	b.mustBegin()

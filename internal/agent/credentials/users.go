@@ -93,7 +93,6 @@ func (u User) validate(name, user string) error {
 	return nil
 }
 
-// encodeUsers returns the user file for memcached.
 func encodeUsers(users []User) []byte {
 	var lines []byte
 	for _, user := range users {
@@ -102,7 +101,6 @@ func encodeUsers(users []User) []byte {
 	return lines
 }
 
-// decodeUsers is the inverse of encodeUsers.
 func decodeUsers(lines []byte) []User {
 	var users []User
 	for line := range bytes.Lines(lines) {
