@@ -48,7 +48,7 @@ func linesWith(text, prefix string) string {
 	return lines.String()
 }
 
-// BenchmarkScrape scrapes a memcached that uses all slab classes and costs no time itself.
+// BenchmarkScrape scrapes a fake memcached that uses all slab classes and answers at once.
 func BenchmarkScrape(b *testing.B) {
 	o := newFake(b, fullNode(b)).options()
 	memcached := newClient(o)
@@ -84,7 +84,7 @@ func BenchmarkProbe(b *testing.B) {
 	}
 }
 
-// The benchmark scrapes what it says.
+// BenchmarkScrape must scrape all slab classes.
 func TestFullNodeHasAllSlabClasses(t *testing.T) {
 	_, body := startAgent(t, newFake(t, fullNode(t)).options()).get(t, "/metrics")
 	for _, family := range []string{"memcached_slab_current_items", "memcached_slab_chunk_size_bytes"} {

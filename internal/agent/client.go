@@ -26,8 +26,8 @@ var (
 	errClosed  = errors.New("memcached closed the connection")
 )
 
-// answerLifetime is how long the answer to one probe is used for further probes. So memcached gets at most one such connection a
-// second, however many clients ask. Failures are not reused.
+// answerLifetime is how long probes reuse memcached's last answer, so that they connect at most once a second. They never reuse a
+// failure.
 const answerLifetime = time.Second
 
 // client sends requests to memcached. Simultaneous scrapes share an answer, and so do simultaneous probes.
@@ -49,7 +49,7 @@ type client struct {
 	full atomic.Int64
 }
 
-// statistics can be sent as series. The error names a value that is not a number.
+// statistics are what memcached reports about itself. The error of Collect names a value that is not a number.
 type statistics interface {
 	Collect(series chan<- prometheus.Metric) error
 }
@@ -137,7 +137,7 @@ func (c *client) ask() error {
 	if err != nil {
 		return err
 	}
-	// If memcached demands a login, it has answered too.
+	// A demand for a login is an answer too.
 	if _, err = fresh.DemandsLogin(ctx); err == nil {
 		c.idle.put(fresh)
 		return nil
@@ -150,7 +150,7 @@ func (c *client) ask() error {
 	return err
 }
 
-// askHeld sends a request over the connection in the slot. It also succeeds if there is none or memcached has closed it.
+// askHeld succeeds if memcached answers over the idle connection, and if there is no idle connection or memcached has closed it.
 func (c *client) askHeld(ctx context.Context) error {
 	held := c.idle.take()
 	if held == nil {

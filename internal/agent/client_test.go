@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// testClock is set by the test. It begins long ago, like every process.
+// testClock is a clock that only the test moves. It starts long after the zero time, like a real clock.
 type testClock struct{ time time.Time }
 
 func newTestClock() *testClock { return &testClock{time: time.Unix(1_800_000_000, 0)} }
@@ -146,7 +146,7 @@ func TestAnAgentWithoutAConnectionAtTheLimitIsReadyAndTriesAgain(t *testing.T) {
 	mustBeReadable(t, c)
 }
 
-// Only the thread that accepts connections works.
+// In this memcached, only the thread that accepts connections works.
 func TestAHungMemcachedAtItsConnectionLimitIsNotReady(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
@@ -172,7 +172,7 @@ func TestAHungMemcachedAtItsConnectionLimitIsNotReady(t *testing.T) {
 	mustCount(t, f, 0, 2)
 }
 
-// A memcached that has restarted, or closed an idle connection, is read over a new one.
+// If memcached has closed the idle connection, the scrape opens a new one.
 func TestAClosedConnectionIsReplacedWithinTheScrape(t *testing.T) {
 	f := newFake(t, recorded(t, "default"))
 	c, _ := newTestClient(t, f)

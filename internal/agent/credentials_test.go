@@ -24,7 +24,7 @@ import (
 	certificates "github.com/example/memcached-operator/test/credentials"
 )
 
-// demanding answers like a memcached with one user, until a connection is logged in.
+// demanding answers like a memcached with one user. After the login, the given function serves the connection.
 func demanding(name, password string, then func(net.Conn), logins chan<- string) func(net.Conn) {
 	return func(conn net.Conn) {
 		requests := bufio.NewReader(conn)
@@ -66,14 +66,14 @@ func secretFolder(t *testing.T, values map[string]string) string {
 	return folder
 }
 
-// withCredentials are options for a pod in which no memcached runs that could be signaled.
+// withCredentials returns options with which the agent finds no memcached process to signal.
 func withCredentials(t *testing.T, o Options) Options {
 	t.Helper()
 	o.Credentials.Folder, o.Credentials.Processes = t.TempDir(), t.TempDir()
 	return o
 }
 
-// Each connection logs in once, also when it is taken over from a probe.
+// The agent logs in once on each connection, also if a probe has opened it.
 func TestStatisticsAreReadAsAUser(t *testing.T) {
 	logins := make(chan string, 16)
 	f := newFake(t, demanding("bob", "pass:word", recorded(t, "default"), logins))
@@ -126,7 +126,7 @@ func TestMemcachedStartsWhenItsSecretIsValid(t *testing.T) {
 	o.Credentials.TLSSecret = secretFolder(t, map[string]string{"tls.crt": string(pair.Certificate)})
 	const problem = "InvalidCertificate: tls.key is missing or empty in the Secret of spec.tls.secretName: add the private key of the " +
 		"server as PEM"
-	// An agent before this one has said it.
+	// An earlier agent has reported the problem.
 	if err := os.WriteFile(filepath.Join(o.Credentials.Folder, "refused"), []byte(problem), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestWrongFlagsOfCredentials(t *testing.T) {
 	}
 }
 
-// An agent that cannot begin ends, and says why.
+// If the agent cannot write its folder, it ends with an error.
 func TestAFolderThatIsMissingEndsTheAgent(t *testing.T) {
 	o := withCredentials(t, newFake(t, recorded(t, "default")).options())
 	o.Credentials.UsersSecret = secretFolder(t, map[string]string{"bob": "1"})

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// maxScrapes limits the memory for scrapes. It is larger than maxConnectionsPerHost, so that no host can use up all scrapes.
+// maxScrapes limits the scrapes that run at once, to save memory. No host can take all: maxConnectionsPerHost is less.
 const maxScrapes = 8
 
-// Values of the parameter collect[] of /metrics. node_exporter has the same parameter. Without it, /metrics shows all series.
+// The parameter collect[] of /metrics, as in node_exporter, and its values. Without the parameter, /metrics shows all series.
 const (
 	collectParameter = "collect[]"
 	collectMemcached = "memcached"

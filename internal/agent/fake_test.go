@@ -105,7 +105,7 @@ const (
 	connectionLimitReply = "ERROR Too many open connections\r\n"
 )
 
-// recorded answers as memcached did when it was recorded: see the folder.
+// recorded replies with the recording in a folder of stats/testdata.
 func recorded(t testing.TB, folder string) func(net.Conn) {
 	t.Helper()
 	return answeringFrom(recordedReplies(t, folder))
@@ -145,7 +145,7 @@ func answering(reply func(request string) string) func(net.Conn) {
 	}
 }
 
-// always replies the same to each line.
+// always sends the same reply to each line.
 func always(reply string) func(net.Conn) {
 	return answering(func(string) string { return reply })
 }
@@ -156,7 +156,7 @@ func hangs(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 // refuses does what memcached does with a connection beyond its limit.
 func refuses(conn net.Conn) { _, _ = io.WriteString(conn, connectionLimitReply) }
 
-// closesAfter writes this and closes, without a look at the request.
+// closesAfter reads one line, writes the text whatever the line is, and closes.
 func closesAfter(text string) func(net.Conn) {
 	return func(conn net.Conn) {
 		_, _ = bufio.NewReader(conn).ReadString('\n') // otherwise the kernel might discard the reply
@@ -164,7 +164,7 @@ func closesAfter(text string) func(net.Conn) {
 	}
 }
 
-// repeats writes this until the other side closes.
+// repeats writes the text again and again until the client closes.
 func repeats(text string, pause time.Duration) func(net.Conn) {
 	return func(conn net.Conn) {
 		var err error

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// gauges is a collector that reads its values at each scrape.
+// gauges is a collector of gauges that reads their values at each scrape.
 type gauges struct {
 	descriptions []*prometheus.Desc
 	// read sets the values within the timeout.

@@ -21,21 +21,21 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
-// prometheus/memcached_exporter 0.16.0 wrote the golden file from the same recording: that of a memcached 1.6.45, as Debian builds
-// it, with the options of the operator.
+// The agent's series must equal those that prometheus/memcached_exporter 0.16.0 made from the same recording of memcached 1.6.45, in
+// Debian's build and with the options of the operator.
 func TestGoldenScrape(t *testing.T) {
 	mustScrape(t, "default", newFake(t, recorded(t, "default")).options())
 }
 
-// A proxy has the series about the process and its connections under the same names, none about items, and some of its own. One of its
-// nodes is away.
+// A proxy shares a node's series about the process and its connections, has none about items, and adds series about the proxy. In
+// the recording, one node is away.
 func TestGoldenScrapeOfAProxy(t *testing.T) {
 	o := newFake(t, recorded(t, "proxy")).options()
 	o.Launcher = newLauncher(t, `{"routes":"sessions-%d.sessions.shop.svc 3\n","count":3,"seconds":5}`)
 	mustScrape(t, "proxy", o)
 }
 
-// newLauncher is a launcher with this status. It returns its address.
+// newLauncher starts a fake launcher that answers with this status, and returns the launcher's address.
 func newLauncher(t *testing.T, status string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, status) }))
@@ -92,7 +92,6 @@ func TestFillSeries(t *testing.T) {
 	}
 }
 
-// mustScrape compares a scrape with a golden file.
 func mustScrape(t *testing.T, name string, o Options) {
 	t.Helper()
 	status, body := startAgent(t, o).get(t, "/metrics")
@@ -109,7 +108,7 @@ func mustScrape(t *testing.T, name string, o Options) {
 	}
 }
 
-// Each family has series: memcached 1.6.45 has a value for it.
+// The recording of memcached 1.6.45 must have a value for each family.
 func TestMemcachedFillsEachFamily(t *testing.T) {
 	for name, families := range map[string][]*stats.Family{"default": stats.Families(), "proxy": stats.ProxyFamilies()} {
 		scraped := "\n" + golden(t, name)
@@ -135,7 +134,7 @@ func golden(t *testing.T, name string) string {
 	return string(text)
 }
 
-// A PodMonitor leaves the series of slab classes out by the parameter.
+// The parameter collect[] selects series: a PodMonitor leaves out those of slab classes.
 func TestSelectedCollectors(t *testing.T) {
 	a := startAgent(t, newFake(t, recorded(t, "default")).options())
 	for query, want := range map[string]map[string]bool{

@@ -75,7 +75,7 @@ func TestLimitsOfTheListener(t *testing.T) {
 	}
 }
 
-// Hosts that take all connections make room for others, and the one that has most begins.
+// When all connections are taken, the host with the most connections loses its oldest to another host.
 func TestManyHostsAreLimited(t *testing.T) {
 	l := limit(nil)
 	oldest := &limitedConn{listener: l, host: "greedy"}

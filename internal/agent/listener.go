@@ -10,16 +10,15 @@ import (
 	"sync"
 )
 
-// Limits of HTTP connections. The kubelet and two Prometheus servers need a few each. One host cannot use up all scrapes: see
-// maxScrapes.
+// Limits of HTTP connections. The kubelet and two Prometheus servers need a few each.
 const (
 	maxConnections        = 64
 	maxConnectionsPerHost = 4
 )
 
-// limitedListener limits connections, in total and for each host. Otherwise, somebody could open many of them and so keep the
-// kubelet from asking for readiness. Above the total limit, the host with the most connections loses one. A host at its own limit
-// loses its oldest idle connection. The new connection stays, because a pod may have the kubelet's address.
+// limitedListener limits connections, in total and for each host. Otherwise, somebody could open so many that the kubelet cannot ask
+// for readiness. Above the total limit, the host with the most connections loses one. A host above its own limit loses its oldest
+// idle connection instead of the new one: pods that have the kubelet's address must not shut out the kubelet.
 type limitedListener struct {
 	net.Listener
 
@@ -55,8 +54,8 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts a connection. It returns a connection that must be closed because of a limit, or nil. That may be the new
-// connection, which is then not counted.
+// admit counts a new connection. It returns the connection that must be closed because of a limit, or nil. It does not count a new
+// connection that it returns.
 func (l *limitedListener) admit(conn *limitedConn) (superfluous *limitedConn) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -99,7 +98,7 @@ func (l *limitedListener) forget(conn *limitedConn) {
 	}
 }
 
-// limitedConn counts until it is closed.
+// limitedConn is a connection that counts until it is closed.
 type limitedConn struct {
 	net.Conn
 

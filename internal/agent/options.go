@@ -18,18 +18,18 @@ import (
 // ErrUsage means that the flags are wrong.
 var ErrUsage = errors.New("wrong flags")
 
-// maxTimeout is the longest useful timeout: Prometheus does not wait longer for a scrape.
+// maxTimeout is the longest accepted timeout. By default, Prometheus scrapes every minute.
 const maxTimeout = time.Minute
 
 // Options are the flags of version 3 of the interface.
 type Options struct {
 	// Memcached is the address of memcached: 127.0.0.1:11211 by default.
 	Memcached string
-	// Listen is the address of /metrics, /status, /startupz, /readyz and /livez. The default is :9150, the exporter's port.
+	// Listen is the address of /metrics, /status, /startupz, /readyz and /livez. The default is :9150, as for memcached_exporter.
 	Listen string
 	// Timeout limits a scrape and a probe as a whole: 1s by default.
 	Timeout time.Duration
-	// Launcher is the address of a proxy's launcher. It is empty by default: memcached is then no proxy.
+	// Launcher is the address of a proxy's launcher. If it is empty, as by default, memcached is no proxy.
 	Launcher string
 	// NodeLauncher is the address of a node's launcher, if the node has one: 127.0.0.1:9151 by default.
 	NodeLauncher string

@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/agent/credentials"
 )
 
-// shutdownTimeout is how long requests may take to finish when the agent ends, because the pod waits for the agent.
+// shutdownTimeout is how long requests may take to finish when the agent ends. It is short: the end of the pod waits for the agent.
 const shutdownTimeout = 2 * time.Second
 
 // Run serves until the context ends. It logs to the writer.

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/internal/agent/stats"
 )
 
-// Limits of the HTTP server. Anybody who may scrape can connect to it, and the agent has only 24 MiB.
+// Limits of the HTTP server. Anybody who may scrape can connect to it, and the agent has little memory.
 const (
 	headerTimeout  = 5 * time.Second
 	maxHeaderBytes = 8 << 10

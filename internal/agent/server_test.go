@@ -21,7 +21,7 @@ import (
 type agent struct {
 	url    string
 	client *http.Client
-	// cancel tells it to end, stop waits until it has.
+	// cancel tells the agent to end. stop also waits for the end.
 	cancel func()
 	stop   func() error
 }
@@ -47,7 +47,7 @@ func startAgent(t *testing.T, o Options) *agent {
 			t.Errorf("the agent ended with %v", err)
 		}
 	})
-	// Whoever waits for the timeout of the client waits for an agent that is blocked.
+	// The client's timeout expires only if the agent is blocked.
 	return &agent{
 		url: "http://" + listener.Addr().String(), client: &http.Client{Transport: transport, Timeout: 20 * time.Second},
 		cancel: cancel, stop: stop,
@@ -183,7 +183,7 @@ func TestAMemcachedThatDoesNotRun(t *testing.T) {
 	}
 }
 
-// One value that is not a number takes away its series only.
+// If a value is not a number, only the series of this value is missing.
 func TestAnUnreadableValueIsCounted(t *testing.T) {
 	f := newFake(t, answering(func(request string) string {
 		if request == "stats" {

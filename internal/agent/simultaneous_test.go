@@ -65,7 +65,7 @@ func TestTooManySimultaneousScrapesAreRefused(t *testing.T) {
 	}
 }
 
-// slowReader is a response whose client begins to read when it is released.
+// slowReader is a response whose client reads nothing until the test closes release.
 type slowReader struct {
 	*httptest.ResponseRecorder
 

@@ -20,7 +20,7 @@ import (
 const (
 	// renewal is how long before its expiry a certificate becomes a problem.
 	renewal = 7 * 24 * time.Hour
-	// fullFor is how long the agent reports that memcached had no free connection. The kubelet probes every 5 seconds.
+	// fullFor is how long after a probe the agent reports that memcached had no free connection for it.
 	fullFor = 5 * time.Minute
 )
 
@@ -91,7 +91,7 @@ func expiryProblem(certificate *x509.Certificate, now time.Time) string {
 	return fmt.Sprintf("the certificate in tls.crt %s at %s: renew it", verb, certificate.NotAfter.UTC().Format(time.RFC3339))
 }
 
-// fits reports whether a certificate covers a name in the cluster's DNS, with or without the cluster's domain.
+// fits reports whether a certificate covers a name that ends in .svc. The certificate may omit .svc, or append a domain.
 func fits(certificate *x509.Certificate, name string) bool {
 	if certificate.VerifyHostname(name) == nil || certificate.VerifyHostname(strings.TrimSuffix(name, ".svc")) == nil {
 		return true

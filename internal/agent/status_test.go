@@ -22,7 +22,7 @@ import (
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// certificateFor is a certificate for names that lives for some days more.
+// certificateFor returns a certificate for the names. It expires days after noon.
 func certificateFor(t *testing.T, days int, names string) *x509.Certificate {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
@@ -43,7 +43,7 @@ func certificateFor(t *testing.T, days int, names string) *x509.Certificate {
 	return certificate
 }
 
-// What clients will complain about: a certificate that ends, and names that they do not find in it.
+// A certificate is a problem if it expires soon, or lacks a name by which clients reach the node.
 func TestProblemsOfCertificates(t *testing.T) {
 	const stable = "pages-0.pages.shop.svc"
 	const names = "CertificateNames: issue the certificate in tls.crt for the names that clients check: it is not for "
@@ -116,7 +116,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// The largest answer fits into what the operator reads.
+// The largest answer fits into the 4 KiB that the operator reads.
 func TestTheLongestStatus(t *testing.T) {
 	long := protocol.Problem{Reason: "InvalidCertificate", Message: strings.Repeat("x", protocol.MaxMessage)}
 	var status protocol.Status

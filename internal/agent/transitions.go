@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// quietPeriod is the shortest time between two log entries of one kind, except before the first success.
+// quietPeriod is the shortest time between two entries that one transitions logs. Only the first success does not wait.
 const quietPeriod = 10 * time.Second
 
-// transitions logs when something begins to fail and when it works again. If that alternates fast, it waits until the quiet period
-// is over, and logs the state at that time.
+// transitions logs when something begins to fail and when it works again. While failure and success alternate fast, it logs only the
+// state at the end of each quiet period.
 type transitions struct {
 	log            *slog.Logger
 	fails, works   string
@@ -31,7 +31,7 @@ const (
 	working
 )
 
-// newTransitions returns transitions in a quiet period, because a starting memcached does not answer yet.
+// newTransitions begins with a quiet period, because a starting memcached does not answer yet.
 func newTransitions(log *slog.Logger, now func() time.Time, fails, works string) *transitions {
 	return &transitions{log: log, fails: fails, works: works, now: now, entry: now()}
 }

@@ -57,7 +57,6 @@ func TestOnlyTransitionsAreLoggedAndSeldom(t *testing.T) {
 	}
 }
 
-// describe shortens a line of the log.
 func describe(t *testing.T, line string, second int) string {
 	t.Helper()
 	var entry struct{ Level, Msg, Reason string }

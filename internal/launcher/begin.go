@@ -16,8 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// begin starts memcached. In the first container of the pod, it uses the node's list; in a later one, the list that memcached ran
-// with before.
+// begin starts memcached with the list of arguments that choose returns.
 func (l *launcher) begin(ctx context.Context) error {
 	loaded, err := loadState(l.options.State)
 	if err != nil {
@@ -34,7 +33,8 @@ func (l *launcher) begin(ctx context.Context) error {
 	return l.start(list, known)
 }
 
-// choose returns the list to begin with. A known list has run before, or is the only one.
+// choose returns the node's list of arguments in the ConfigMap, or else the list that memcached last ran with. A known list has run
+// before, or is the only one.
 func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
 	last, ran := l.state.accepted()
 	if !ran {
@@ -62,7 +62,7 @@ func beginFailed(err error) (int, error) {
 	return 1, err
 }
 
-// first returns the list for the node's first start. It waits until the kubelet delivers it.
+// first returns the list for the node's first start. It waits for a limited time until the kubelet delivers the list.
 func (l *launcher) first() (protocol.List, error) {
 	l.excuse(l.options.wait)
 	deadline := time.NewTimer(l.options.wait)

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// The kubelet can start a pod with a ConfigMap that is older than the pod: without the section of its template, or without its list.
+// The kubelet can start a pod with an older ConfigMap: without the section of the pod template, or without the list.
 func TestFirstStartWaitsForArguments(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -54,7 +54,7 @@ func TestEndWhileWaitingForArguments(t *testing.T) {
 	}
 }
 
-// A list that nobody should run is no reason to wait.
+// If the list is not one that the operator writes, the launcher ends instead of waiting.
 func TestFirstStartWithForeignArguments(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -65,8 +65,8 @@ func TestFirstStartWithForeignArguments(t *testing.T) {
 	}
 }
 
-// When memcached has crashed, the kubelet starts the container again. memcached then runs with its last list, or with the one in
-// the ConfigMap, and without items, because the crash wrote no NAME.meta.
+// When memcached has crashed, the kubelet starts the container again. memcached then runs with its last list, or with a new one in
+// the ConfigMap, and without items: the crash wrote no NAME.meta.
 func TestContainerStartsAgainAfterACrash(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -92,7 +92,7 @@ func TestContainerStartsAgainAfterACrash(t *testing.T) {
 	}
 }
 
-// What the ConfigMap has brought while no container ran can be bad as well.
+// A list that the ConfigMap gets while no container runs can be bad, too.
 func TestContainerStartsAgainWithArgumentsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -103,7 +103,7 @@ func TestContainerStartsAgainWithArgumentsThatAreRefused(t *testing.T) {
 	p.status("the list is refused", func(s protocol.Status) bool { return s.Hash == good && s.Refused != nil && s.Refused.Hash == bad })
 }
 
-// A new node of a wave can get arguments that are bad: it starts with those that the others still run with.
+// If a new node gets bad arguments, it starts with the default list, with which other nodes still run.
 func TestFirstStartWithArgumentsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -117,11 +117,11 @@ func TestFirstStartWithArgumentsThatAreRefused(t *testing.T) {
 	}
 	p.status("the former list is in effect", refused)
 	p.end()
-	p.start() // another container remembers it
+	p.start() // another container remembers the refusal
 	p.status("the former list is in effect", refused)
 }
 
-// Without others, the kubelet tries again.
+// Without another list, the container ends, and the kubelet tries again.
 func TestOnlyArgumentsAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -145,7 +145,7 @@ func TestTimeInEffect(t *testing.T) {
 	p.status("a second has passed", func(s protocol.Status) bool { return s.SecondsInEffect >= 1 })
 }
 
-// An agent may end memcached at any time, to revoke what was removed from a Secret.
+// If a signal ends memcached soon after a start with other arguments, the launcher does not refuse these.
 func TestMemcachedEndsSoonAfterAStartWithOtherArguments(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// newCopiesPod is a proxy with copies of two nodes, and a single memcached that stands for a cache without copies.
+// newCopiesPod starts pools of two nodes that are copies of each other, their proxy, and a single memcached for comparison.
 func newCopiesPod(t *testing.T, pools int) *proxyPod {
 	t.Helper()
 	p := newProxyPod(t)
@@ -47,7 +47,7 @@ func (p *proxyPod) hang(number int) {
 	p.t.Cleanup(func() { _ = p.nodes[number].Process.Signal(syscall.SIGCONT) })
 }
 
-// Each command has the answer of a single memcached, whatever happens to the nodes of one copy, and no node keeps another value than it.
+// Each command has the answer of a single memcached, whatever happens to the nodes of one copy, and no node keeps another value.
 func TestAnswersOfCopies(t *testing.T) {
 	t.Parallel()
 	first, second, third := []int{0, 1}, []int{10, 11}, []int{20, 21}
@@ -168,7 +168,7 @@ func TestCopyEndsUnderLoad(t *testing.T) {
 	}
 }
 
-// Of several clients that add a key at the same time, one succeeds.
+// If several clients add a key at the same time, exactly one succeeds.
 func TestConcurrentAdds(t *testing.T) {
 	t.Parallel()
 	p := newCopiesPod(t, 2)
@@ -195,7 +195,7 @@ func TestConcurrentAdds(t *testing.T) {
 	}
 }
 
-// memcached counts what a copy has missed, under the numbers of the pools.
+// memcached counts missed writes, and reads that another copy has answered, by the number of the pool.
 func TestCountsOfCopies(t *testing.T) {
 	t.Parallel()
 	p := newCopiesPod(t, 2)
@@ -244,10 +244,10 @@ func TestCountsOfCopies(t *testing.T) {
 	if reply := client.say("get key-1") + client.say("mg key-1 v T5 N5") + client.say("gets key-1"); reply != "END\r\nMN\r\nEN\r\nMN\r\nEND\r\nMN\r\n" {
 		t.Errorf("get without any node: %q", reply)
 	}
-	counts("missed 0 106, found 100") // of nothing that is lost
+	counts("missed 0 106, found 100") // nothing is counted without any node
 }
 
-// A second pool, and back to one: memcached reads other routes and keeps its clients.
+// The routes lead to two pools, then to one, and back. memcached keeps its clients.
 func TestPoolBecomesCopies(t *testing.T) {
 	t.Parallel()
 	p := newCopiesPod(t, 2)
@@ -269,10 +269,10 @@ func TestPoolBecomesCopies(t *testing.T) {
 	if found != 2 {
 		t.Errorf("%d nodes have the key", found)
 	}
-	// Twins of one name are none.
+	// Two equal pools are no copies.
 	p.route(one + p.pattern + "\n")
 	p.proxyStatus("it is refused", func(s protocol.ProxyStatus) bool { return s.Refused != nil && s.Routes == two })
-	// The other words of memcached.
+	// Commands without a key are answered, too.
 	talk := newTalk(t, copies.Memcached)
 	if reply := talk.say("version"); !strings.HasPrefix(reply, "VERSION 1.") {
 		t.Errorf("version: %q", reply)

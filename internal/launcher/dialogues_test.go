@@ -16,11 +16,11 @@ import (
 	"time"
 )
 
-// dialogues are sequences of client commands. K stands for the key, B for the key in base64, and C for the CAS value in the last reply.
-// After the first command, or before a command at a bar, something happens to a copy.
+// dialogues are sequences of client commands. K stands for the key, B for the key in base64, and C for the CAS value in the last
+// reply. Bars separate lines. Something happens to a copy after the first command, or before it if the text begins with a bar.
 var dialogues = []struct {
 	name, text string
-	// single says that one copy decides, and the others forget the key.
+	// single says that one copy executes the command, and the others delete the key.
 	single bool
 }{
 	{name: "get", text: "set K 7 0 1|a|get K|get K no-such-key K|get no-such-key"},
@@ -90,7 +90,7 @@ var dialogues = []struct {
 	{name: "mn", text: "|mn|mn"},
 }
 
-// split returns the lines before something happens, which store an item, and those after it.
+// split returns the lines before something happens to a copy, and the lines after that.
 func split(text string) (before, after []string) {
 	lines := strings.Split(text, "|")
 	if lines[0] == "" {
@@ -152,10 +152,10 @@ func (c *talk) say(lines ...string) string {
 	return debugging.ReplaceAllString(lifetimes.ReplaceAllString(answer, " tLEFT"), "ME $1")
 }
 
-// withValues are the commands that a value follows.
+// withValues are the commands that have a value on the next line.
 var withValues = []string{"set", "add", "replace", "append", "prepend", "cas", "ms"}
 
-// statements are the commands among lines, each with the line of its value.
+// statements splits lines into commands, each with the line of its value.
 func statements(lines []string, key string) [][]string {
 	var all [][]string
 	names := strings.NewReplacer("K", key, "B", base64.StdEncoding.EncodeToString([]byte(key)))

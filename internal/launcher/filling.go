@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// settleClients is how long proxies may take to find a node that has started. They cache DNS answers (30 s in clusters of kubeadm) and
-	// retry after 1 s; the rest is reserve. Until then they still store items in the twin alone, and an earlier copy would miss these.
+	// settleClients is how long proxies may take to find a node that has started. They cache DNS answers (30 s with kubeadm) and
+	// retry after 1 s; the rest is reserve. Until then, proxies store only in the twin, which an earlier copy would miss.
 	settleClients = 35 * time.Second
 	// refill is the time until the next attempt if the node serves without the twin's items.
 	refill = 15 * time.Second
 	// twinPort is the port of a twin's node without TLS.
 	twinPort = "11211"
-	// slowestFill is the minimum speed of a copy in MiB per second. A copy may take a minute longer than that.
+	// slowestFill is the minimum speed of a copy in MiB per second. A copy may take a minute longer than -m at this speed.
 	slowestFill = 16
 )
 
@@ -34,8 +34,8 @@ var (
 	errUnreadable = errors.New("the name of its twin cannot be read")
 )
 
-// emptied prepares the status for a start of memcached, which has no items unless it keeps them in a file. A node with a twin becomes
-// ready only after the copy has succeeded or failed.
+// emptied stops a copy, and prepares the status for a start of memcached, which is empty unless it keeps its items in a file. A node
+// with a twin becomes ready only after the copy has succeeded or failed.
 func (l *launcher) emptied() {
 	if l.stopFilling != nil {
 		l.stopFilling()
@@ -87,7 +87,7 @@ type filler struct {
 	limit   time.Duration
 }
 
-// run waits until clients have found the node, and then copies until it succeeds.
+// run waits until clients have found the node, and then repeats the copy until it succeeds.
 func (f filler) run(ctx context.Context) {
 	for wait := f.options.settleClients; ; wait = f.options.refill {
 		select {
@@ -112,7 +112,7 @@ func (f filler) run(ctx context.Context) {
 	}
 }
 
-// once copies the items of the twin one time. The result also contains the error. It is nil if the spec no longer names a twin.
+// once copies the items of the twin one time. The result has the error too, and is nil if the spec names no twin any more.
 func (f filler) once(ctx context.Context) (*protocol.Fill, error) {
 	began := time.Now()
 	twin, found, err := f.source.twin()

@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// twinOf makes a pod whose twin is another one.
+// twinOf returns a new pod whose twin is the other pod.
 func twinOf(t *testing.T, other *pod) *pod {
 	t.Helper()
 	p := newPod(t)
@@ -27,7 +27,6 @@ func twinOf(t *testing.T, other *pod) *pod {
 	return p
 }
 
-// name names the twin in the ConfigMap.
 func (p *pod) name(text string) {
 	p.t.Helper()
 	p.write(protocol.TwinKey, text)
@@ -40,7 +39,7 @@ func (p *pod) fill(state protocol.FillState) protocol.Fill {
 	return *status.Fill
 }
 
-// open is a list with which memcached lists its keys.
+// open returns a list of arguments that lets clients dump memcached's keys.
 func open(t *testing.T, changes ...string) protocol.List {
 	t.Helper()
 	return inMemory(t, append(changes, "-W -X", "-W")...)
@@ -57,7 +56,7 @@ func TestFilledBeforeReady(t *testing.T) {
 	p.start()
 	waiting := p.fill(protocol.FillWaiting)
 	conn := p.client()
-	// Clients that know it already store what they must not lose.
+	// The copy must not replace what clients store meanwhile.
 	reply, err := conn.Command(t.Context(), "set key-0 0 3600 3\r\nnew")
 	must(t, err)
 	if code := p.ready(); code != http.StatusServiceUnavailable || reply != "STORED" || waiting.From != other.options.Memcached {
@@ -86,7 +85,7 @@ func TestFilledBeforeReady(t *testing.T) {
 	}
 }
 
-// TestFilledAfterEachStart restarts memcached in its pod, and then its container.
+// TestFilledAfterEachStart restarts memcached in its container, and then the container.
 func TestFilledAfterEachStart(t *testing.T) {
 	t.Parallel()
 	other := newPod(t)
@@ -112,7 +111,7 @@ func TestFilledAfterEachStart(t *testing.T) {
 	}
 }
 
-// TestReadyWithout has the twins that cannot give anything, and then can.
+// TestReadyWithout has twins whose items cannot be copied at first.
 func TestReadyWithout(t *testing.T) {
 	t.Parallel()
 	full := func(t *testing.T, other *pod) {
@@ -169,7 +168,7 @@ func TestReadyWithout(t *testing.T) {
 	}
 }
 
-// TestTwinIsGone has a twin that is deleted or named no more while a node waits for it, and while it serves without its items.
+// TestTwinIsGone removes the twin's name while a node waits, and while another node serves without the twin's items.
 func TestTwinIsGone(t *testing.T) {
 	t.Parallel()
 	gone := func(t *testing.T, p *pod) {

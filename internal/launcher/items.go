@@ -18,12 +18,12 @@ import (
 const metaLines = 16
 
 // items is the file in which memcached keeps its items with -e. When SIGUSR1 ends memcached, it also writes a file NAME.meta, which
-// it reads and removes at the next start. Without NAME.meta the items are unusable, because memcached may have changed them since.
+// it reads and removes at the next start. Without NAME.meta, memcached has ended in another way, and the items are unusable.
 type items string
 
 func (i items) meta() string { return string(i) + ".meta" }
 
-// prepare removes the files if memcached cannot start with them. With an incomplete NAME.meta, memcached would abort at each start.
+// prepare removes both files unless they are usable and complete. With an incomplete NAME.meta, memcached would abort at each start.
 func (i items) prepare(usable bool) error {
 	if usable && i.complete() {
 		return nil

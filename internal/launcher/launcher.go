@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// launcher runs one memcached at a time. Only its loop uses these fields. The server reads the view.
+// launcher runs one memcached at a time. Only its loop uses these fields; the server uses the view.
 type launcher struct {
 	options Options
 	log     *log.Logger
@@ -27,14 +27,14 @@ type launcher struct {
 	view    view
 
 	process *process
-	// list is the list that the process runs with. It is accepted after memcached has served with it for some time.
+	// list is the process's list of arguments. It is accepted after memcached has served with it for some time.
 	list     protocol.List
 	accepted bool
 	// stopped is when memcached last stopped serving. It is zero once memcached serves again.
 	stopped time.Time
-	// before is the number of items at that time.
+	// before is the number of items before memcached stopped.
 	before int64
-	// obstacle is why a list is not in effect yet.
+	// obstacle is why a list of arguments is not in effect yet.
 	obstacle string
 	// ending reports that the container has to end, so nothing may be started.
 	ending bool
@@ -70,7 +70,7 @@ func (l *launcher) run(ctx context.Context) (int, error) {
 			if signal != syscall.SIGHUP {
 				return l.end(signal), nil
 			}
-			_ = l.process.signal(syscall.SIGHUP) // a process that has ended reads its files at the next start
+			_ = l.process.signal(syscall.SIGHUP) // if memcached has ended, it reads its files at the next start
 		case <-l.settling():
 			l.settle(ctx)
 		case <-reclaims.C:
@@ -118,7 +118,6 @@ func (l *launcher) next() entry {
 	return found
 }
 
-// grow gives the process more memory.
 func (l *launcher) grow(ctx context.Context, list protocol.List) {
 	err := grow(ctx, l.options.Memcached, l.list, list)
 	if errors.Is(err, errAnswer) {
@@ -143,7 +142,7 @@ func (l *launcher) delay(err error) {
 	l.obstacle, l.source.seen = err.Error(), nil
 }
 
-// refuse records a list that does not come into effect, and the reason.
+// refuse records which list does not come into effect, and why.
 func (l *launcher) refuse(hash, reason string) {
 	l.log.Printf("keeping the arguments, because %s was refused: %s", hash, reason)
 	l.state.Refused = &protocol.Refusal{Hash: hash, Reason: reason}
@@ -151,7 +150,7 @@ func (l *launcher) refuse(hash, reason string) {
 	l.view.update(func(v *view) { v.status.Refused, v.status.Restarting = l.state.Refused, "" })
 }
 
-// forgive forgets what was refused, once the ConfigMap asks for what is in effect.
+// forgive forgets the refused list once the ConfigMap names the list in effect.
 func (l *launcher) forgive() {
 	if l.state.Refused == nil {
 		return

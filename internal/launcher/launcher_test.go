@@ -71,7 +71,7 @@ func TestRefusedArguments(t *testing.T) {
 	p := newPod(t)
 	good := p.begin(inFile(t))
 	p.store(stored)
-	// It ends before it has read its items.
+	// With this list, memcached ends before it reads its items.
 	bad := p.assign(inFile(t, "-t 4", "-t 2"))
 	status := p.status("the list is refused", func(s protocol.Status) bool { return s.Refused != nil && s.Hash == good && s.Restarting == "" })
 	if status.Refused.Hash != bad || !strings.Contains(status.Refused.Reason, "no such option") {
@@ -80,7 +80,7 @@ func TestRefusedArguments(t *testing.T) {
 	if found := p.stored(stored); found != stored {
 		t.Errorf("%d of %d items; the launcher logged:\n%s", found, stored, p.logged())
 	}
-	// Neither the kubelet's next file nor another container tries it again.
+	// The launcher does not try the list again: neither if the kubelet replaces the file, nor in another container.
 	p.write(protocol.SectionKey(template), p.section.String())
 	if code := p.end(); code != 0 {
 		t.Errorf("exit code %d", code)
@@ -99,11 +99,11 @@ func TestRefusedArguments(t *testing.T) {
 	}
 }
 
-// memcached changes its items as soon as it has read what describes them.
+// Once memcached has read NAME.meta, it changes its items. If it then ends, they are lost.
 func TestArgumentsThatAreRefusedAfterItemsWereRead(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	p.options.settled = 5 * time.Second // it takes longer to end on a busy machine
+	p.options.settled = 5 * time.Second // on a busy machine, memcached ends later
 	good := p.begin(inFile(t))
 	p.store(stored)
 	p.assign(inFile(t, "-t 4", "-t 3"))
@@ -237,13 +237,13 @@ func TestFreePagesAreTakenBackAfterARestart(t *testing.T) {
 	})
 }
 
-// The kubelet ends a container also in the middle of a restart.
+// The kubelet may end a container while memcached restarts.
 func TestEndWhileRestarting(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
 	p.begin(inFile(t))
 	p.store(stored)
-	must(t, syscall.Kill(p.pid(), syscall.SIGSTOP)) // it cannot end before it goes on
+	must(t, syscall.Kill(p.pid(), syscall.SIGSTOP)) // memcached cannot end before SIGCONT
 	next := p.assign(inFile(t, "-t 4", "-t 5"))
 	p.status("memcached restarts", func(s protocol.Status) bool { return s.Restarting == next })
 	if live := p.live(); live != http.StatusOK {

@@ -74,7 +74,6 @@ func count(ctx context.Context, address string, list protocol.List) int64 {
 // errAnswer means that memcached refused a request.
 var errAnswer = errors.New("memcached refuses")
 
-// grow gives memcached more memory.
 func grow(ctx context.Context, address string, before, after protocol.List) error {
 	return ask(ctx, address, before, func(ctx context.Context, conn *memcache.Conn) error {
 		command := "cache_memlimit " + after.Value("-m")

@@ -20,7 +20,7 @@ import (
 
 // Options are the launcher's flags.
 type Options struct {
-	// Arguments is the directory of the ConfigMap with the arguments. Template is the hash of the pod template. It names the
+	// Arguments is the directory of the ConfigMap with the arguments. Template is the hash of the pod template, which names the
 	// section to read.
 	Arguments, Template string
 	// Ordinal is the number of the pod in its StatefulSet.
@@ -79,7 +79,7 @@ func Parse(args []string, hostname string, output io.Writer) (Options, error) {
 	return o, nil
 }
 
-// Install copies the running program to a file. The memcached container runs that file, because its image does not contain it.
+// Install copies the running program to a file. The memcached container runs that file, because its image has no launcher.
 func Install(file string) error {
 	program, err := os.Open("/proc/self/exe")
 	if err != nil {

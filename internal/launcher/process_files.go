@@ -14,9 +14,9 @@ import (
 )
 
 // keepFileLimit keeps memcached from lowering its limit of open files to its limit of connections. If clients used all connections,
-// memcached could otherwise open no connection to a node. It could not open the routes either, and would end. A system call filter
-// makes the call report success without effect, in programs that this thread starts. memcached still refuses clients beyond its
-// limit of connections.
+// memcached could otherwise open no connection to a node. It could not open the routes either, and would end. In programs that this
+// thread starts, a filter makes the system call succeed without effect. memcached still refuses clients beyond its limit of
+// connections.
 func keepFileLimit(atLeast int) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {

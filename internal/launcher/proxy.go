@@ -16,8 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// proxy runs a memcached that sends clients' requests to the nodes of a cache. Only its loop uses these fields. The server reads
-// the view.
+// proxy runs a memcached that sends clients' requests to the nodes of a cache. Only its loop uses these fields; the server uses the
+// view.
 type proxy struct {
 	options ProxyOptions
 	log     *log.Logger
@@ -35,14 +35,14 @@ type proxy struct {
 	written string
 	// reload is the current reload, or nil.
 	reload *reload
-	// known are the addresses of nodes. found receives new ones.
+	// known are the addresses of nodes. found receives the results of searches.
 	known     addresses
 	found     chan search
 	searching bool
 	// searched is the text of the routes whose nodes were last looked up. swept is when the last search for all nodes began.
 	searched string
 	swept    time.Time
-	// turn counts searches. It selects which absent nodes the next search looks up, if there are many.
+	// turn grows with each search. It selects which absent nodes the next search looks up, if there are many.
 	turn int
 	// loaded and failed are how often memcached has read routes, and how often that failed.
 	loaded, failed int64
@@ -121,7 +121,6 @@ func (p *proxy) begin(ctx context.Context) error {
 	return nil
 }
 
-// end ends memcached.
 func (p *proxy) end() int {
 	_ = p.process.signal(syscall.SIGTERM) // its exit status is read below
 	select {
@@ -133,7 +132,7 @@ func (p *proxy) end() int {
 	}
 }
 
-// switching returns a timer's channel for an announced number of nodes. It is nil if none is announced or memcached is busy.
+// switching returns a timer's channel for the next change of the number of nodes. It is nil if none is due or memcached is busy.
 func (p *proxy) switching(now time.Time) <-chan time.Time {
 	wait := p.routes.Pool.Wait(now)
 	if p.busy() || wait == 0 && p.routes.Pool.At(now) == p.count {
@@ -142,7 +141,6 @@ func (p *proxy) switching(now time.Time) <-chan time.Time {
 	return time.After(max(wait, p.options.settle)) // so that a failed change is tried again
 }
 
-// follow reads the ConfigMap.
 func (p *proxy) follow(ctx context.Context, now time.Time) {
 	routes, text, err := p.options.readRoutes()
 	switch {
@@ -160,7 +158,7 @@ func (p *proxy) follow(ctx context.Context, now time.Time) {
 func (p *proxy) change(ctx context.Context, now time.Time) {
 	text := p.read.String()
 	if text != p.routes.String() && text != p.searched {
-		return // wait for the addresses of its nodes: two seconds at most
+		return // wait for the addresses of the nodes, at most two seconds
 	}
 	count := p.read.Pool.At(now)
 	if values := p.options.valuesOf(p.read, count, p.known); values != p.written {
@@ -198,7 +196,6 @@ func (p *proxy) accept(routes protocol.Routes, count int) {
 	})
 }
 
-// forgive clears the refused text.
 func (p *proxy) forgive() {
 	if p.refused == "" {
 		return

@@ -25,7 +25,7 @@ func TestProxyWithoutConnections(t *testing.T) {
 	// The launcher has no connection to memcached left, but its signal still makes memcached read the routes.
 	p.lead(1)
 	p.proxyStatus("the routes are being read", func(s protocol.ProxyStatus) bool { return s.Count == 1 })
-	p.await("they are", func() error { return p.allAt(conns[0], node) }) // some keys were those of the node that is no longer used
+	p.await("they are", func() error { return p.allAt(conns[0], node) }) // before that, some keys belong to the other node
 	p.lead(2)
 	p.await("the next ones are", func() error {
 		for _, key := range keys(100) {
@@ -45,11 +45,11 @@ func TestProxyWithoutConnections(t *testing.T) {
 	p.agrees(conns[0], 2)
 }
 
-// Clients that take all connections as soon as memcached starts do not keep routes from it.
+// memcached reads new routes even if clients take all connections as soon as it starts.
 func TestProxyStartsWithoutConnections(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
-	// Clients are there before the launcher asks for the first time.
+	// Clients connect before the launcher asks for the first time.
 	p.proxy.settle, p.proxy.poll = time.Second, 2*time.Second
 	for i := range 2 {
 		p.startNode(i)
@@ -92,7 +92,7 @@ func (p *proxyPod) occupy() (conns []*memcache.Conn) {
 	return conns
 }
 
-// Clients that use every connection keep other clients out. The proxy and a node that returns must still work.
+// Clients that use every connection keep other clients out, but must not keep the proxy from a node that returns.
 func TestNodeReplacedWithoutConnections(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -111,7 +111,7 @@ func TestNodeReplacedWithoutConnections(t *testing.T) {
 	}
 }
 
-// occupyMore takes the connections that have become free.
+// occupyMore takes connections that have become free.
 func (p *proxyPod) occupyMore() {
 	p.t.Helper()
 	for range 50 {

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Clients that request much and read nothing may cause errors for others, but no more memory than the limit allows: 24 MiB, and 40
-// MiB for each thread.
+// Clients that request much and read nothing may cause errors for others, but memcached takes at most 24 MiB, and 40 MiB for each
+// thread.
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -38,7 +38,7 @@ func TestSlowReaders(t *testing.T) {
 		must(t, err)
 		most = max(most, p.residentMiB(p.pid()))
 	}
-	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(50 * time.Millisecond) { // no event says that it stays so
+	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(50 * time.Millisecond) { // no event shows the maximum
 		most = max(most, p.residentMiB(p.pid()))
 	}
 	if limit := 24 + 40*p.proxy.Threads; most > limit || most < 30 {
@@ -52,7 +52,7 @@ func TestSlowReaders(t *testing.T) {
 	}
 }
 
-// A get of very many keys ends with its connection, or with errors, and not the proxy.
+// A get of very many keys may close its connection or return errors, but must not end the proxy.
 func TestGetsOfManyKeys(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)

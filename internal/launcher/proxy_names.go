@@ -26,11 +26,11 @@ import (
 // has not answered.
 type addresses map[string]netip.Addr
 
-// Limits of requests to DNS. Each absent node is looked up once a second, and all nodes every 30 seconds, or half a second for each
-// node if that is longer.
+// Limits of requests to DNS. Absent nodes are looked up every second. All nodes are looked up every 30 seconds, or every N/2 seconds
+// if there are N > 60 nodes.
 const (
 	sweepInterval, sweepPerNode = 30 * time.Second, time.Second / 2
-	// lookupsAtOnce is the number of names that are looked up at the same time, and of absent nodes that are looked up in a second.
+	// lookupsAtOnce limits the names that are looked up at the same time, and the absent nodes that are looked up in a second.
 	lookupsAtOnce = 16
 	// lookupTimeout limits the time of a whole search.
 	lookupTimeout = 2 * time.Second
@@ -62,7 +62,6 @@ func (p *proxy) look(ctx context.Context, now time.Time) {
 	}()
 }
 
-// learn records the result of a search.
 func (p *proxy) learn(ctx context.Context, s search) {
 	p.searching, p.searched = false, s.text
 	p.merge(s.found)
@@ -72,7 +71,6 @@ func (p *proxy) learn(ctx context.Context, s search) {
 	p.change(ctx, time.Now())
 }
 
-// merge records addresses.
 func (p *proxy) merge(found addresses) {
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		before, known := p.known[name]
@@ -145,7 +143,7 @@ func (o ProxyOptions) away(ctx context.Context, names []string, known addresses)
 	})
 }
 
-// badStat returns memcached's name for the number of threads that cannot reach a node. It has at most 126 characters.
+// badStat returns the name of memcached's statistic that counts the threads that cannot reach a node: at most 126 characters.
 func badStat(name string) string {
 	stat := "bad_" + name
 	return stat[:min(len(stat), 126)]
@@ -174,8 +172,8 @@ func (o ProxyOptions) find(ctx context.Context, names []string, known addresses)
 	return found
 }
 
-// lookup returns the address of a host, or an invalid address if it has none. If there are several, it prefers the former one. If
-// DNS does not answer, it returns an error.
+// lookup returns the address of a host, or an invalid address if the host has none. Of several addresses, it prefers the former one.
+// If DNS does not answer, it returns an error.
 func (o ProxyOptions) lookup(ctx context.Context, host string, former netip.Addr) (netip.Addr, error) {
 	answers, err := o.dns.LookupNetIP(ctx, "ip", host)
 	var failure *net.DNSError

@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// slowest reads keys until stop is called, which returns the time of the slowest answer. An error fails the test.
+// slowest reads keys until stop is called. stop returns the time of the slowest answer. An error fails the test.
 func (p *proxyPod) slowest(names []string) (stop func() time.Duration) {
 	conn, stopped, worst := p.client(), make(chan struct{}), make(chan time.Duration)
 	go func() {
@@ -65,7 +65,7 @@ func TestNodeReplaced(t *testing.T) {
 		}
 		return err
 	})
-	// Somebody else gets the address.
+	// Another server gets the former address.
 	p.startNode(1)
 	p.startNode(7)
 	nodes[1], nodes[7] = p.direct(1), p.direct(7)
@@ -106,7 +106,7 @@ func TestNodeAndDNSAway(t *testing.T) {
 	dns.change(func() { dns.away = true })
 	p.kill(1)
 	stop := p.slowest(others)
-	time.Sleep(8 * time.Second) // no event says that nobody waits: the former design waited every three seconds
+	time.Sleep(8 * time.Second) // no event shows that nobody waits
 	if worst := stop(); worst > 400*time.Millisecond {
 		t.Errorf("a request waited for %s", worst)
 	}
@@ -115,7 +115,7 @@ func TestNodeAndDNSAway(t *testing.T) {
 			t.Fatalf("%s is %q", key, got)
 		}
 	}
-	// Another container of the pod knows what the first one knew.
+	// The next container of the pod still knows the addresses.
 	must(t, syscall.Kill(p.pid(), syscall.SIGKILL))
 	p.exit()
 	p.startProxy()
@@ -140,7 +140,7 @@ func (p *proxyPod) stores(conn *memcache.Conn, key string) {
 	})
 }
 
-// missing is a key of a node.
+// missing returns a key that belongs to a node.
 func missing(owner memcache.Owner, node int) string {
 	for _, key := range keys(300) {
 		if owner(key) == node {
@@ -150,7 +150,7 @@ func missing(owner memcache.Owner, node int) string {
 	panic("a node has no key")
 }
 
-// A pod whose first start finds no DNS waits: its clients would miss everything.
+// A pod whose first start finds no DNS waits: without addresses, its clients would miss everything.
 func TestFirstStartNeedsDNS(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -158,7 +158,7 @@ func TestFirstStartNeedsDNS(t *testing.T) {
 	dns.change(func() { dns.failing = true })
 	p.startNode(0)
 	p.at(dns, 0, 0)
-	text := p.lead(2) // the other one does not exist yet
+	text := p.lead(2) // the second node does not exist yet
 	p.startProxy()
 	p.await("it says so", func() error { return p.has("waiting for DNS") })
 	if p.ready() == 200 || p.live() != 200 {
@@ -179,7 +179,7 @@ func TestFirstStartNeedsDNS(t *testing.T) {
 	}
 }
 
-// At rest, DNS is asked for the type A and AAAA of each node every 30 seconds.
+// At rest, the launcher asks DNS for A and AAAA of each node only every 30 seconds.
 func TestQuestionsAtRest(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -191,7 +191,7 @@ func TestQuestionsAtRest(t *testing.T) {
 		return nil
 	})
 	before := dns.questions()
-	time.Sleep(2 * time.Second) // a hundred looks at memcached
+	time.Sleep(2 * time.Second) // a hundred polls
 	if now := dns.questions(); now != before {
 		t.Errorf("%d more questions", now-before)
 	}
@@ -231,7 +231,7 @@ func TestAddressOfIPv6(t *testing.T) {
 	dns := p.named()
 	p.at(dns, 0, 0)
 	p.startNode(0)
-	known := addresses{"node-0.shop.svc": netip.MustParseAddr("::ffff:" + p.node(0))} // over a socket of IPv6
+	known := addresses{"node-0.shop.svc": netip.MustParseAddr("::ffff:" + p.node(0))} // memcached uses an IPv6 socket
 	must(t, os.WriteFile(p.proxy.values(), []byte(p.proxy.valuesOf(protocol.Routes{Pool: protocol.Pool{Pattern: p.pattern}}, 1, known)), 0o600))
 	dns.change(func() { dns.away = true })
 	text := p.lead(1)
@@ -260,7 +260,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// has fails if the launcher has not logged a text.
+// has returns an error if the launcher has not logged a text.
 func (p *proxyPod) has(text string) error {
 	if !strings.Contains(p.logged(), text) {
 		return fmt.Errorf("the launcher logged:\n%s", p.logged())
@@ -268,7 +268,7 @@ func (p *proxyPod) has(text string) error {
 	return nil
 }
 
-// stat is a number that a node tells.
+// stat returns a statistic of a node.
 func (p *proxyPod) stat(conn *memcache.Conn, name string) int64 {
 	p.t.Helper()
 	stats, err := conn.Stats(p.t.Context())

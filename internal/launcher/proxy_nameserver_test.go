@@ -21,7 +21,7 @@ import (
 type nameserver struct {
 	conn  net.PacketConn
 	mutex sync.Mutex
-	// records are addresses by name, with the dot at the end. away says that it does not answer, failing that it answers with an error.
+	// records are addresses by name, with the dot at the end. If away, the server does not answer. If failing, it sends errors.
 	records       map[string]string
 	away, failing bool
 	asked         map[string]int
@@ -44,7 +44,7 @@ func (s *nameserver) serve() {
 			return
 		}
 		if reply := s.reply(buffer[:size]); reply != nil {
-			_, _ = s.conn.WriteTo(reply, client) // who does not get it asks again
+			_, _ = s.conn.WriteTo(reply, client) // a client without a reply asks again
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (s *nameserver) change(change func()) {
 	change()
 }
 
-// questions is how many questions about names it has had.
+// questions returns how many questions the nameserver has received.
 func (s *nameserver) questions() (count int) {
 	s.change(func() {
 		for _, asked := range s.asked {
@@ -98,7 +98,6 @@ func (s *nameserver) resolver() *net.Resolver {
 	}}
 }
 
-// named gives the nodes names.
 func (p *proxyPod) named() *nameserver {
 	p.t.Helper()
 	dns := newNameserver(p.t)
@@ -118,7 +117,7 @@ func (p *proxyPod) beginNamed(count int) *nameserver {
 	return dns
 }
 
-// at says in DNS at which number's address a node is.
+// at gives the name of a node the address that startNode uses for a number.
 func (p *proxyPod) at(dns *nameserver, node, number int) {
 	dns.change(func() { dns.records[fmt.Sprintf("node-%d.shop.svc.cluster.test.", node)] = p.node(number) })
 }

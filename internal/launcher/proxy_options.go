@@ -35,7 +35,7 @@ type ProxyOptions struct {
 	ClientCA, Plaintext bool
 	// Agent reports that an agent also connects to memcached.
 	Agent bool
-	// Threads is the number of memcached's worker threads. MaxConnections is the limit of client connections.
+	// Threads is the number of memcached's worker threads. MaxConnections is how many connections clients can have at least.
 	Threads, MaxConnections int
 	// tlsListen is where memcached serves TLS. An agent puts the certificate into the directory pair.
 	tlsListen, pair string
@@ -43,8 +43,8 @@ type ProxyOptions struct {
 	resolver string
 	dns      *net.Resolver
 	// poll is how often the launcher reads the ConfigMap and looks up absent nodes. settle is how often it asks memcached whether
-	// new routes were read. If no reload begins within resend, it signals again. If a reload has begun and does not fail within
-	// confirm, it has succeeded.
+	// new routes were read. If no reload begins within resend, it signals again. A reload that has begun and does not fail within
+	// confirm counts as successful.
 	poll, settle, resend, confirm time.Duration
 }
 
@@ -130,15 +130,15 @@ func (o ProxyOptions) tlsOptions() string {
 	return options
 }
 
-// requests is for how many keys clients can wait at the same time. Each takes 5 KiB, which memcached keeps for the next one.
+// requests is the number of keys that clients can wait for at the same time. Each takes 5 KiB, which memcached keeps for later keys.
 func (o ProxyOptions) requests() int { return o.MaxConnections + 2048*o.Threads }
 
 // readBuffers is memcached's limit, in MiB, for commands that it has begun to read and for what it notes about the answer to each key.
 // Connections that need more are closed.
 func (o ProxyOptions) readBuffers() int { return o.MaxConnections*8/1024 + 16*o.Threads }
 
-// arguments returns memcached's arguments. A proxy stores no items, except for placeholders when a node is away and a meta command
-// asks for them.
+// arguments returns memcached's arguments. A proxy stores no items, except for empty ones that mg with N creates while a node is
+// away.
 func (o ProxyOptions) arguments(nodes int) protocol.List {
 	arguments := []string{
 		"-p", "11211", "-U", "0", "-m", "8", "-c", strconv.Itoa(o.connectionLimit(nodes)), "-t", strconv.Itoa(o.Threads),
@@ -148,8 +148,8 @@ func (o ProxyOptions) arguments(nodes int) protocol.List {
 		fmt.Sprintf("read_buf_mem_limit=%d,proxy_config=routelib:%s,proxy_arg=%s", o.readBuffers(), o.copies(), o.program())+o.tlsOptions())}
 }
 
-// program, copies and values are files that memcached reads: the program for routes, the route to copies, and the values for them.
-// accepted is the file with the routes from which values was written.
+// program, copies and values are files that memcached reads: the program that creates routes, the route to copies, and the program's
+// values. accepted is the file with the routes from which values was written.
 func (o ProxyOptions) program() string  { return filepath.Join(o.State, "routes.lua") }
 func (o ProxyOptions) copies() string   { return filepath.Join(o.State, "copies.lua") }
 func (o ProxyOptions) values() string   { return filepath.Join(o.State, "routes.values") }

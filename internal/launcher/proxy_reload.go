@@ -23,12 +23,12 @@ type reload struct {
 	first bool
 	// sent is the time of the last signal to memcached. begun is when this launcher saw that memcached had begun to read, or zero.
 	sent, begun time.Time
-	// blind reports that memcached cannot answer because its clients use all of its connections. Newer routes then do not wait for this
-	// reload.
+	// blind reports that memcached does not answer, for example because clients use all connections. Newer routes then do not wait
+	// for this reload.
 	blind bool
 }
 
-// busy reports whether memcached may be reading its routes. Meanwhile it ignores signals.
+// busy reports whether memcached may be reading its routes, and so ignores signals.
 func (p *proxy) busy() bool { return p.reload != nil && !p.reload.blind }
 
 // send makes memcached read its routes again. memcached does so within a second and keeps all connections.

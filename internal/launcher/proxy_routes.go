@@ -27,7 +27,7 @@ var program []byte
 //go:embed copies.lua
 var copiesRoute []byte
 
-// readRoutes returns the routes in the ConfigMap and their text. On an error, the text is the error's.
+// readRoutes returns the routes in the ConfigMap and their text. It returns the text even if that is invalid.
 func (o ProxyOptions) readRoutes() (protocol.Routes, string, error) {
 	text, err := os.ReadFile(filepath.Join(o.Routes, protocol.RoutesKey))
 	if err != nil {
@@ -77,7 +77,7 @@ func (o ProxyOptions) lastKnown() addresses {
 	return known
 }
 
-// buffersPerThread limits the responses that clients of a thread have not read yet, in KiB. They take up to twice as much memory.
+// buffersPerThread is how many KiB of responses the clients of a thread may leave unread. These take up to twice as much memory.
 const buffersPerThread = 16 << 10
 
 // replaceFile replaces a file atomically.

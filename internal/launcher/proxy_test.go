@@ -20,7 +20,7 @@ import (
 
 const failure = "SERVER_ERROR backend failure"
 
-// Clients that hash by themselves and those of a proxy must find each other's keys. The proxy keeps its clients meanwhile.
+// Clients of the nodes and of the proxy must find each other's keys. The proxy keeps its clients when the routes change.
 func TestDirectClientsAndProxyAgree(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -84,7 +84,7 @@ func TestNodeAway(t *testing.T) {
 	p.startNode(1)
 	back := time.Now()
 	p.untilStored(conn)
-	if took := time.Since(back); took > 5*time.Second { // a second, on a machine that does nothing else
+	if took := time.Since(back); took > 5*time.Second { // about a second on an idle machine
 		t.Errorf("it took %s", took)
 	}
 }
@@ -138,7 +138,7 @@ func TestNoNodes(t *testing.T) {
 	}
 }
 
-// All proxies change at the same time, and none of their clients notices.
+// An announced number of nodes takes effect at its time, and clients do not notice.
 func TestAnnouncedCount(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -161,11 +161,11 @@ func TestAnnouncedCount(t *testing.T) {
 		t.Errorf("%.1f s after its time, the status is %+v", since, after)
 	}
 	p.agrees(conn, 4)
-	// The same number, written as one that holds.
+	// In the ConfigMap, the announced number is now the current one.
 	if p.leads(p.lead(4)).Count != 4 || p.pid() != pid || strings.Count(p.logged(), "leading to 4 nodes") != 1 {
 		t.Errorf("the launcher logged:\n%s", p.logged())
 	}
-	// A container that starts later holds it at once.
+	// A container that starts later uses the announced number at once.
 	p.route(text)
 	p.end()
 	p.startProxy()
@@ -197,7 +197,7 @@ func TestRefusedRoutes(t *testing.T) {
 	if p.pid() != pid {
 		t.Error("memcached was replaced")
 	}
-	// Neither does another container read them.
+	// Another container does not use refused routes either.
 	p.route("x")
 	if code := p.end(); code != 0 {
 		t.Errorf("exit code %d", code)

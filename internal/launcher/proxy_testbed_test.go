@@ -26,9 +26,9 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// proxyPod is the container of a proxy and the nodes behind it, all real. The nodes have names that are addresses, or those of a nameserver.
+// proxyPod is the container of a proxy and the nodes behind it, all real. The names of the nodes are addresses, or in a nameserver.
 type proxyPod struct {
-	pod     // its signals, its log, and how to wait
+	pod     // for signals, the log and waiting
 	proxy   ProxyOptions
 	pattern string
 	// network is the beginning of the addresses of the nodes.
@@ -37,7 +37,7 @@ type proxyPod struct {
 	self    string
 }
 
-// networks numbers the networks of nodes in this process.
+// networks counts the networks that proxyPods of this process use.
 var networks atomic.Int32
 
 func newProxyPod(t *testing.T) *proxyPod {
@@ -63,10 +63,9 @@ func newProxyPod(t *testing.T) *proxyPod {
 	return p
 }
 
-// node is the address of a node.
 func (p *proxyPod) node(number int) string { return fmt.Sprintf("%s1%d", p.network, number) }
 
-// names are those of the first nodes.
+// names returns the names of the first nodes.
 func (p *proxyPod) names(count int) []string {
 	return protocol.Routes{Pool: protocol.Pool{Pattern: p.pattern}}.Names(count)
 }
@@ -83,14 +82,12 @@ func (p *proxyPod) startNode(number int) {
 	p.await("the node answers", func() error { return answers(p.t.Context(), p.node(number)+":11211") })
 }
 
-// kill ends a node.
 func (p *proxyPod) kill(number int) {
 	p.t.Helper()
 	must(p.t, p.nodes[number].Process.Kill())
 	_ = p.nodes[number].Wait() // it was killed
 }
 
-// route writes the ConfigMap.
 func (p *proxyPod) route(text string) {
 	p.t.Helper()
 	must(p.t, replaceFile(filepath.Join(p.proxy.Routes, protocol.RoutesKey), text))
@@ -102,7 +99,6 @@ func (p *proxyPod) lead(count int) string {
 	return text
 }
 
-// startProxy starts the container.
 func (p *proxyPod) startProxy() {
 	p.t.Helper()
 	p.run(func(signals <-chan os.Signal) (int, error) {
@@ -133,7 +129,6 @@ func (p *proxyPod) proxyStatus(what string, fulfilled func(protocol.ProxyStatus)
 	return statusOf(&p.pod, what, fulfilled)
 }
 
-// direct connects to a node.
 func (p *proxyPod) direct(number int) *memcache.Conn {
 	p.t.Helper()
 	conn, err := memcache.Dial(p.t.Context(), p.node(number)+":11211")
@@ -142,7 +137,6 @@ func (p *proxyPod) direct(number int) *memcache.Conn {
 	return conn
 }
 
-// set stores an item and returns the reply.
 func (p *proxyPod) set(conn *memcache.Conn, key, value string) string {
 	p.t.Helper()
 	reply, err := conn.Command(p.t.Context(), fmt.Sprintf("set %s 0 0 %d\r\n%s", key, len(value), value))
@@ -150,7 +144,6 @@ func (p *proxyPod) set(conn *memcache.Conn, key, value string) string {
 	return reply
 }
 
-// storeAll stores the keys of the tests.
 func (p *proxyPod) storeAll(conn *memcache.Conn) {
 	p.t.Helper()
 	for _, key := range keys(300) {
@@ -158,7 +151,7 @@ func (p *proxyPod) storeAll(conn *memcache.Conn) {
 	}
 }
 
-// untilStored repeats that until it succeeds: a node that was away is found.
+// untilStored stores the keys until that succeeds, because a node that was away is found.
 func (p *proxyPod) untilStored(conn *memcache.Conn) {
 	p.t.Helper()
 	p.await("the node is found", func() error {
@@ -197,7 +190,6 @@ func (p *proxyPod) agrees(conn *memcache.Conn, count int) {
 	}
 }
 
-// keys of the tests.
 func keys(count int) []string {
 	keys := make([]string, count)
 	for i := range keys {

@@ -73,8 +73,8 @@ func (p *proxyPod) dialTLS(authority *credentials.Authority, pair ...tls.Certifi
 	return memcache.NewConn(conn, p.proxy.tlsListen), conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Text(16), nil
 }
 
-// Clients with TLS find the keys of clients without it. For a new certificate, the agent sends the same signal as for new routes. No
-// client may lose its connection, and memcached must read new routes as well.
+// Clients with TLS find the keys of clients without it. For a new certificate, the agent sends the same signal as the launcher for
+// new routes. No client may lose its connection, and memcached must still read new routes.
 func TestProxyWithTLS(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -103,7 +103,7 @@ func TestProxyWithTLS(t *testing.T) {
 	}
 }
 
-// With a CA for clients, those without a certificate are refused. The launcher needs none.
+// With a CA for clients, memcached refuses clients without a certificate. The launcher needs no certificate.
 func TestProxyWithClientCertificates(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)

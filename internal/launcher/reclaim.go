@@ -58,7 +58,7 @@ func free(stats map[string]string, class int) int {
 	return min(int(float64(chunks)/float64(perPage)-sparePages), maxPages)
 }
 
-// reassign moves pages of a slab class to all classes. memcached moves one page at a time, and reports when it is busy.
+// reassign frees pages of a slab class for all classes. It stops when memcached is busy, because pages move one at a time.
 func reassign(ctx context.Context, conn *memcache.Conn, class, pages int) error {
 	for range pages {
 		reply, err := conn.Command(ctx, fmt.Sprintf("slabs reassign %d 0", class))

@@ -18,7 +18,6 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// restart stops the process and starts another one.
 func (l *launcher) restart(ctx context.Context, list protocol.List) error {
 	l.before = count(ctx, l.options.Memcached, l.list)
 	l.log.Printf("restarting memcached with the arguments %s", strings.Join(list.Arguments, " "))
@@ -64,7 +63,7 @@ func (l *launcher) end(signal os.Signal) int {
 	return exitCode(l.stop(term))
 }
 
-// start starts memcached. A known list has run before, so there is no reason to go back to another one if memcached ends soon.
+// start starts memcached. A known list (see choose) stays in effect even if memcached ends soon.
 func (l *launcher) start(list protocol.List, known bool) error {
 	last, ran := l.state.accepted()
 	if err := l.items.prepare(ran && last.Keeps(list)); err != nil {
@@ -90,7 +89,7 @@ func (l *launcher) start(list protocol.List, known bool) error {
 func (l *launcher) goBack(status syscall.WaitStatus) error {
 	reason := fmt.Sprintf("memcached ended with exit code %d: %s", exitCode(status), l.process.errors)
 	last, ran := l.state.accepted()
-	// An agent ends memcached to revoke what was removed from a Secret. That is no problem of the arguments.
+	// Exit code 0 means that a signal has ended memcached. That is no problem of the arguments.
 	ended := exitCode(status) == 0
 	if l.accepted || ended || !ran || last.Hash() == l.list.Hash() {
 		return errors.New(reason)
@@ -104,7 +103,7 @@ func (l *launcher) excuse(bound time.Duration) {
 	l.view.update(func(v *view) { v.serving, v.deadline = false, time.Now().Add(bound) })
 }
 
-// patience returns how long memcached may take to stop or to start. With 1 GiB in a file, each takes a second.
+// patience returns how long memcached may take to stop or to start. With 1 GiB of items in a file, both take a second each.
 func patience(list protocol.List) time.Duration {
 	mebibytes, err := strconv.Atoi(list.Value("-m"))
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 type source struct {
 	folder, section string
 	ordinal         int
-	// seen identifies the section's file as last read. The kubelet replaces the file when it changes.
+	// seen identifies the section's file as last read. The kubelet replaces the file when the ConfigMap changes.
 	seen os.FileInfo
 }
 

@@ -27,7 +27,7 @@ type state struct {
 
 const stateFile = "state.json"
 
-// loadState loads the state. It is empty if there is none or it cannot be read: the ConfigMap then decides, as at the first start.
+// loadState loads the state. Without a readable file, it is empty: the ConfigMap then decides, as at the first start.
 func loadState(folder string) (state, error) {
 	text, err := os.ReadFile(filepath.Join(folder, stateFile)) //nolint:gosec // of a flag
 	if errors.Is(err, fs.ErrNotExist) {

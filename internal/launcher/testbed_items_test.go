@@ -12,7 +12,6 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// client connects to memcached.
 func (p *pod) client() *memcache.Conn {
 	p.t.Helper()
 	var conn *memcache.Conn
@@ -37,7 +36,7 @@ func (p *pod) store(count int) {
 	}
 }
 
-// stored returns how many of the items that store has stored are there.
+// stored returns how many of the items from store are still there.
 func (p *pod) stored(count int) int {
 	p.t.Helper()
 	conn, found := p.client(), 0

@@ -26,7 +26,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// patienceOfTests exceeds what anything here takes on a loaded machine.
+// patienceOfTests is longer than a loaded machine takes for anything here.
 const patienceOfTests = time.Minute
 
 const template = "0123"
@@ -58,7 +58,7 @@ func newPod(t *testing.T) *pod {
 	must(t, err)
 	_, port, err := net.SplitHostPort(p.options.Memcached)
 	must(t, err)
-	// The script lets memcached run as root, and sets its address and a file of this test. Certain arguments make it exit at once or soon.
+	// The script lets memcached run as root, and sets its address and a file of this test. It exits at once for -t 2, soon for -t 3.
 	script := fmt.Sprintf(`#!/bin/sh
 for argument; do
 	shift
@@ -92,7 +92,7 @@ func (p *pod) write(name, text string) {
 	must(p.t, os.Rename(file+"~", file))
 }
 
-// assign makes a list that of this node.
+// assign gives this node a list.
 func (p *pod) assign(list protocol.List) string {
 	p.t.Helper()
 	p.write(protocol.ListKey(list.Hash()), list.String())
@@ -101,7 +101,6 @@ func (p *pod) assign(list protocol.List) string {
 	return list.Hash()
 }
 
-// start starts the container.
 func (p *pod) start() {
 	p.t.Helper()
 	p.run(func(signals <-chan os.Signal) (int, error) {
@@ -129,7 +128,7 @@ func (p *pod) run(container func(signals <-chan os.Signal) (int, error)) {
 	})
 }
 
-// begin starts the container with a list and waits until it is in effect.
+// begin starts the container with a list and waits until the list is in effect.
 func (p *pod) begin(list protocol.List) string {
 	p.t.Helper()
 	hash := p.assign(list)
@@ -151,14 +150,12 @@ func (p *pod) logged() string {
 	return p.log.String()
 }
 
-// end ends the container and returns its exit code.
 func (p *pod) end() int {
 	p.t.Helper()
 	p.signals <- syscall.SIGTERM
 	return p.exit()
 }
 
-// exit waits for the end of the container.
 func (p *pod) exit() int {
 	p.t.Helper()
 	select {
@@ -250,7 +247,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// inMemory and inFile are lists with 64 MiB and 128 MiB. The changes replace arguments.
+// inMemory and inFile are lists with 64 MiB and 128 MiB. The changes are pairs of old and new text.
 func inMemory(t *testing.T, changes ...string) protocol.List {
 	t.Helper()
 	return list(t, "-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -o read_buf_mem_limit=44", changes)

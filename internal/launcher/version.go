@@ -16,8 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// testedVersions are the versions that were tested with items in a file, the oldest first. An older memcached is not started with
-// such a file.
+// testedVersions are the versions that were tested with items in a file, the oldest first. The launcher does not start an older
+// memcached with such a file.
 var testedVersions = []string{"1.6.45"}
 
 // checkVersion finds the version of memcached if its items are in a file. It discards a file from another version.

@@ -12,13 +12,13 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// The format of the file with items belongs to a version of memcached.
+// Each version of memcached may have another format of the file with items.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	const untested = "was not tested with storage.type MemoryFile, only 1.6.45"
 	for claim, test := range map[string]struct {
 		list protocol.List
-		// refused and logged are parts of the log, empty for nothing about versions.
+		// refused is why the launcher ends, and logged is what it warns of.
 		refused, logged string
 	}{
 		"memcached 1.6.44":  {inFile(t), "storage.type MemoryFile needs memcached 1.6.45 or later, but the image has memcached 1.6.44: set spec.image", ""},

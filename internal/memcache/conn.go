@@ -19,7 +19,7 @@ import (
 // CRLF ends each line and each value.
 const CRLF = "\r\n"
 
-// maxLine is far longer than any line of memcached. The longest line contains a file name.
+// maxLine is the longest accepted line, in bytes. memcached's longest line contains a file name and is far shorter.
 const maxLine = 4 << 10
 
 // Conn is a connection to a memcached. It is not safe for concurrent use. The first error closes it.
@@ -29,8 +29,8 @@ type Conn struct {
 	name    string
 }
 
-// NewConn returns a Conn on a connection. Closing it closes the connection. Errors begin with the server's name, unless that is
-// empty.
+// NewConn returns a Conn over a connection. Closing the Conn closes the connection. Errors begin with the server's name, unless the
+// name is empty.
 func NewConn(conn net.Conn, name string) *Conn {
 	return &Conn{conn: conn, replies: bufio.NewReaderSize(conn, maxLine), name: name}
 }
@@ -58,7 +58,7 @@ func (c *Conn) Command(ctx context.Context, command string) (reply string, err e
 	return reply, err
 }
 
-// Within runs an exchange, at most until the context ends. Its error names the command. All earlier replies must have been read
+// Within runs an exchange, at most until the context ends. The error names the command. All earlier replies must have been read
 // completely.
 func (c *Conn) Within(ctx context.Context, command string, exchange func() error) error {
 	// The deadline of an earlier context may still be set.
@@ -75,7 +75,7 @@ func (c *Conn) Within(ctx context.Context, command string, exchange func() error
 		}
 	}
 	if left := c.replies.Buffered(); err == nil && left > 0 {
-		err = fmt.Errorf("%w: %d bytes too many", ErrMalformed, left) // they would count as the next reply
+		err = fmt.Errorf("%w: %d bytes too many", ErrMalformed, left) // they would be taken for the next reply
 	}
 	if err == nil {
 		return nil

@@ -67,8 +67,8 @@ func (c *Conn) Value(ctx context.Context, key string) (value *Value, err error) 
 // largestValue is the largest item size that memcached accepts in its configuration.
 const largestValue = 1 << 30
 
-// valueLine parses the line before a value: "VALUE", the key, its flags, its size and, after gets, an identifier. ASCII spaces
-// separate them, because a key may contain other white space.
+// valueLine parses the line before a value: "VALUE", the key, its flags, its size and, after gets, an identifier. Only an ASCII
+// space separates words: a key may contain other white space.
 func valueLine(line string) (size int, flags uint32, err error) {
 	words := strings.Split(line, " ")
 	if len(words) < 4 || len(words) > 5 || words[0] != "VALUE" {

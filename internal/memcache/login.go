@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// DemandsLogin reports whether memcached demands a login. It asks for the version: of all commands that a worker thread answers,
-// that is the cheapest.
+// DemandsLogin reports whether memcached demands a login. It asks for the version, which is cheap and needs a worker thread.
 func (c *Conn) DemandsLogin(ctx context.Context) (demanded bool, err error) {
 	err = c.Within(ctx, "version", func() error {
 		line, err := c.Ask([]byte("version" + CRLF))
@@ -27,7 +26,7 @@ func (c *Conn) DemandsLogin(ctx context.Context) (demanded bool, err error) {
 	return demanded, err
 }
 
-// LogIn logs in, and reports whether memcached accepts the user. After a refusal, another login may follow. Call it only if
+// LogIn logs in, and reports whether memcached accepts the user. After a refusal, another login may follow. Call LogIn only if
 // memcached demands a login: otherwise memcached stores the password as a value.
 func (c *Conn) LogIn(ctx context.Context, name, password string) (accepted bool, err error) {
 	err = c.Within(ctx, "login", func() error {

@@ -11,7 +11,7 @@ import (
 
 // Causes of a RefusalError.
 var (
-	// ErrConnectionLimit is memcached's reply to a connection beyond its limit, -c. It then closes the connection.
+	// ErrConnectionLimit is memcached's reply to a connection beyond its limit, -c. memcached then closes the connection.
 	ErrConnectionLimit = errors.New("memcached is at its connection limit")
 	// ErrUnauthenticated is the reply of a memcached with -Y to any command before a login.
 	ErrUnauthenticated = errors.New("memcached demands authentication")

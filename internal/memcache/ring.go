@@ -14,8 +14,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Owner returns the index of the server that holds a key, in the list from which it was made. That list must not be empty.
-// memcached servers do not know each other. Each client chooses a server, and clients find each other's keys only if they all
+// Owner returns the index of the server that holds a key, in the list from which the Owner was made. The list must not be empty.
+// memcached servers do not know each other. Each client chooses the server, and clients find each other's keys only if all of them
 // choose in the same way.
 type Owner func(key string) int
 

@@ -37,7 +37,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// A server more takes its share of the keys: with ketama and jump, no other key moves. Modula moves most of them.
+// An additional server takes its share of the keys. With ketama and jump, no other key moves. With modula, most keys move.
 func TestKeysMoveOnlyToTheNewServer(t *testing.T) {
 	three := []string{"cache-0", "cache-1", "cache-2"}
 	four := append(slices.Clone(three), "cache-3")
@@ -79,8 +79,8 @@ func TestKetamaIgnoresTheOrder(t *testing.T) {
 	}
 }
 
-// When servers are added, clients still find the keys of the others, except for the share of the new ones. Real servers gave 0.765,
-// 0.684, 0.641 and 0.524; an ideal ring has 3/4, 2/3, 2/3 and 1/2.
+// When servers come or go, clients find most keys on the same server as before. With real servers, the shares were 0.765, 0.684,
+// 0.641 and 0.524; an ideal ring has 3/4, 2/3, 2/3 and 1/2.
 func TestKetamaKeepsKeysByName(t *testing.T) {
 	three := []string{"cache-0", "cache-1", "cache-2"}
 	four := append(slices.Clone(three), "cache-3")

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxStats limits the reply to a stats command. A memcached with all 63 slab classes sends less than half of it.
+// maxStats limits the reply to a stats command. A memcached with all 63 slab classes sends less than half of the limit.
 const maxStats = 256 << 10
 
 // Stats returns the statistics of a topic, such as settings or items. Without a topic, they are about the server. It returns an

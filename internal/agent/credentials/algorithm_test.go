@@ -46,7 +46,7 @@ func TestAKeyOfAnotherAlgorithmTakesARestart(t *testing.T) {
 	}
 }
 
-// A memcached that starts just when there seems to be none may have read both.
+// If memcached starts right after the agent has found none, it may have read both certificates.
 func TestMemcachedStartsWhileTheAlgorithmOfTheKeyChanges(t *testing.T) {
 	first, second := issue(t, 0xec, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
 	b := newTestbed(t, first.tlsSecret(t), nil).run()
@@ -78,7 +78,7 @@ func TestMemcachedStartsWhileTheAlgorithmOfTheKeyChanges(t *testing.T) {
 	}
 }
 
-// findsLate is a memcached that starts right after nothing was found.
+// findsLate starts memcached right after the agent has looked for it.
 type findsLate struct {
 	*fakeMemcached
 

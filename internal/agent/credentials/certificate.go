@@ -57,7 +57,7 @@ func certificateFiles(secret map[string][]byte, clientCA bool) (map[string][]byt
 	return files, nil
 }
 
-// parsePair returns the server's certificate. It returns an error if the key does not belong to it.
+// parsePair returns the server's certificate. It returns an error if the key does not belong to the certificate.
 func parsePair(chain, key []byte) (*x509.Certificate, error) {
 	certificates, err := parseCertificates(certificateKey, chain)
 	if err != nil {
@@ -106,8 +106,8 @@ func parseCertificates(key string, text []byte) ([]*x509.Certificate, error) {
 	return certificates, nil
 }
 
-// checkStrength refuses what OpenSSL refuses at its default security level, because memcached would not start with it. OpenSSL has
-// not checked signatures there since mid-2026, but an image may have an older version, and clients also refuse weak signatures.
+// checkStrength refuses what OpenSSL refuses at its default security level, because memcached would not start with it. Some versions
+// of OpenSSL accept weak signatures, but clients refuse them as well.
 func checkStrength(number int, certificate *x509.Certificate) error {
 	if public, isRSA := certificate.PublicKey.(*rsa.PublicKey); isRSA && public.N.BitLen() < minRSABits {
 		return invalidCertificate(fmt.Sprintf("the RSA key of certificate %d in tls.crt is shorter than %d bits, which memcached refuses: "+

@@ -16,12 +16,12 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// connect connects to TLS, as a client with a certificate or without one.
+// connect connects to the TLS port, as a client with a certificate or without one.
 func (p *pod) connect(certificate *issued) (*memcache.Conn, *x509.Certificate, error) {
 	p.t.Helper()
 	config := &tls.Config{InsecureSkipVerify: true}
 	if certificate != nil {
-		// Others would send it only if its CA is among those that memcached names.
+		// From the field Certificates, Go would send only a certificate whose CA memcached names.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			return &tls.Certificate{Certificate: [][]byte{certificate.certificate.Raw}, PrivateKey: certificate.key}, nil
 		}
@@ -37,7 +37,7 @@ func (p *pod) connect(certificate *issued) (*memcache.Conn, *x509.Certificate, e
 	return c, conn.(*tls.Conn).ConnectionState().PeerCertificates[0], err
 }
 
-// login connects to plaintext, and logs in.
+// login connects to the plaintext port, and logs in.
 func (p *pod) login(name, password string) (*memcache.Conn, error) {
 	p.t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(p.t.Context(), "tcp", p.plaintext)
@@ -63,7 +63,7 @@ func (p *pod) mustServe(certificate, as *issued) {
 	}
 }
 
-// mustOffer fails unless clients that take keys of one kind only get this certificate, or none.
+// mustOffer fails if a client with only ECDSA or only RSA gets another certificate, or if the client for this key gets none.
 func (p *pod) mustOffer(certificate *issued) {
 	p.t.Helper()
 	for kind, suite := range map[x509.PublicKeyAlgorithm]uint16{

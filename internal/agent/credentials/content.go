@@ -24,7 +24,6 @@ func (c *content) equal(other *content) bool {
 	return other != nil && maps.EqualFunc(c.files, other.files, bytes.Equal)
 }
 
-// algorithm returns the algorithm of the certificate's key.
 func (c *content) algorithm() string { return c.certificate.PublicKeyAlgorithm.String() }
 
 // logins returns fingerprints of the users with their passwords.

@@ -28,7 +28,7 @@ func block(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-// withPassphrase is a key as OpenSSL encrypted it before PKCS #8.
+// withPassphrase is a key in the encrypted format that OpenSSL used before PKCS #8.
 var withPassphrase = string(pem.EncodeToMemory(&pem.Block{
 	Type: "EC PRIVATE KEY", Bytes: []byte("secret"), Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"},
 }))
@@ -106,7 +106,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// OpenSSL trusts more than what Go takes for a certificate.
+// OpenSSL also trusts PEM blocks that Go does not take for certificates.
 func TestAuthorities(t *testing.T) {
 	first, second := issue(t, 1, nil, authority), issue(t, 2, nil, authority, signedWith(x509.ECDSAWithSHA1))
 	pem1, pem2 := string(first.certificatePEM()), string(second.certificatePEM())

@@ -28,7 +28,7 @@ func survives(run func()) (survived bool) {
 	return true
 }
 
-// rotation is a change of everything that a Secret can change.
+// rotation changes everything that Secrets can change: CAs, certificate and users.
 type rotation struct {
 	*testbed
 
@@ -46,7 +46,7 @@ func newRotation(t *testing.T) *rotation {
 	return r
 }
 
-// change changes the Secrets, and calls a function before each request of the agent, also for the time.
+// change changes the Secrets, and lets the function run before each further call of the agent to memcached or the clock.
 func (r *rotation) change(before func(number int)) {
 	r.tls.set(r.t, r.second.tlsSecret(r.t, r.fresh))
 	r.users.set(r.t, r.freshUsers)
@@ -84,8 +84,8 @@ func (r *rotation) mustConverge(exact bool) {
 	}
 }
 
-// The agent is killed before each request and after each signal: when the files are swapped, when they are checked, when memcached
-// is signaled, when that is verified. The next agent completes the rotation, also if memcached restarted meanwhile.
+// In each run, the agent is killed at another call: before the files are replaced, after memcached is signaled, or while the reload
+// is verified. The next agent completes the rotation, even if memcached has restarted meanwhile.
 func TestTheAgentIsKilledAtEachStep(t *testing.T) {
 	for _, restarts := range []string{"never", "one call before", "after"} {
 		killedAt := 0
@@ -119,7 +119,7 @@ func TestTheAgentIsKilledAtEachStep(t *testing.T) {
 	}
 }
 
-// memcached may restart at any time, and read the old files, the new ones, or these after those.
+// memcached may restart at any time. It may read the old files, the new files, or first the old and then the new files.
 func TestMemcachedRestartsAtEachStep(t *testing.T) {
 	for restartedAt, completed := 1, false; !completed && restartedAt < 100; restartedAt++ {
 		t.Run(fmt.Sprintf("call %d", restartedAt), func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestMemcachedRestartsAtEachStep(t *testing.T) {
 	}
 }
 
-// The agent may be killed between the renames of a swap as well.
+// The agent may also be killed at any point while it replaces the current version.
 func TestTheAgentIsKilledWhileItSwaps(t *testing.T) {
 	for name, leave := range map[string]func(*store, *content) error{
 		"the state is written": func(*store, *content) error { return nil },

@@ -4,8 +4,8 @@
 // Package credentials loads certificates, client CAs and users from Secrets into a running memcached, and verifies that memcached
 // uses them.
 //
-// Only the agent mounts the Secrets. It checks their content, because memcached does not: with a key that does not match its
-// certificate, it refuses every new connection, and because of a blank line it ignores a user file. memcached reads a copy of the
+// Only the agent mounts the Secrets. The agent checks their content, because memcached does not: if a key does not match its
+// certificate, memcached refuses every new connection, and it ignores a user file with a blank line. memcached reads a copy of the
 // last valid content, so it can restart while a Secret is broken. The Reloader works in three steps:
 //
 // source: Secrets -> content, valid files that match each other
@@ -15,5 +15,5 @@
 // Until it restarts, memcached trusts a removed CA and keeps the connections of a removed user. The agent reports that a restart is
 // required.
 //
-// The agent may be killed between any two steps. Each step is a single rename, and can be repeated.
+// The agent may be killed at any time: each change takes effect by a single rename, and can be repeated.
 package credentials

@@ -17,7 +17,7 @@ const (
 	promptPeriod = time.Second
 )
 
-// environment is shared by all steps: the flags, the log, the clock, and memcached.
+// environment is what the source, the state and the loader share: the flags, the log, the clock, and memcached.
 type environment struct {
 	config    Config
 	log       *slog.Logger

@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-// fakeMemcached reads the files as memcached 1.6.45 does, with its traps. It acts on a signal only at its next tick. With a key
-// that does not match its certificate, it refuses everybody. A certificate stays until one with the same kind of key replaces it.
-// CAs stay trusted. It ignores a user file that it cannot parse.
+// fakeMemcached reads the files as memcached 1.6.45 does. It acts on a signal only at its next tick. With a key that does not match
+// its certificate, it refuses everybody. A certificate stays until one with the same kind of key replaces it. CAs stay trusted. It
+// ignores a user file that it cannot parse.
 type fakeMemcached struct {
 	t      testing.TB
 	folder string
@@ -26,7 +26,7 @@ type fakeMemcached struct {
 
 	process Process
 	started uint64
-	// hangs is one that does not answer, deaf one that ignores the signal.
+	// hangs makes memcached answer nothing, and deaf makes it ignore the signal.
 	hangs, deaf bool
 	signaled    bool
 	ticks       int64
@@ -42,7 +42,7 @@ type fakeMemcached struct {
 	beforeCall func(number int)
 }
 
-// start restarts it with the content of the files.
+// start restarts memcached with the content of the files.
 func (f *fakeMemcached) start() {
 	f.started++
 	f.process = Process{ID: 7, Started: f.started} // the kernel may use an ID again

@@ -3,7 +3,7 @@
 
 package credentials
 
-// Reasons of an InvalidError. The condition Degraded uses the same.
+// Reasons of an InvalidError. The condition Degraded uses the same reasons.
 const (
 	ReasonInvalidCertificate = "InvalidCertificate"
 	ReasonInvalidCredentials = "InvalidCredentials"

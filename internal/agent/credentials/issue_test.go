@@ -23,7 +23,6 @@ import (
 // beginning is when the tests begin.
 var beginning = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// issued is a certificate with its key.
 type issued struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
@@ -125,7 +124,7 @@ func without(secret map[string][]byte, key string) map[string][]byte {
 	return changed
 }
 
-// volume is a folder with a Secret, which it swaps as the kubelet does.
+// volume is a folder with a Secret. set replaces the Secret as the kubelet does.
 type volume struct {
 	folder  string
 	version int

@@ -33,7 +33,7 @@ func (p *launchedPod) route(text string) {
 	})
 }
 
-// The agent gives a proxy another certificate with the signal that also makes it read its routes, and the launcher other routes.
+// The agent and the launcher send a proxy the same signal, on which memcached reads both its certificate and its routes.
 func TestTheAgentAndTheLauncherOfAProxy(t *testing.T) {
 	t.Parallel()
 	ca := issue(t, 1, nil, authority)

@@ -21,15 +21,15 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// container runs a shell script in a file system like that of memcached's container, with the host name of a pod. The script
-// replaces itself by the launcher. Its arguments are the directory of the credentials and the command.
+// container is a shell script that sets up a file system like that of memcached's container and the host name of a pod, and then
+// becomes the launcher. Its arguments are the directory of the credentials and the command.
 const container = `set -e
 echo cache-0 >/proc/sys/kernel/hostname
 mount -t tmpfs none /run && mkdir /run/memcached && mount --bind "$1" /run/memcached
 shift
 exec "$@"`
 
-// start makes memcached listen where nobody else does, and shows it to the agent. It is called memcached, as in its image.
+// start is a shell script in place of memcached. It sets free ports, shows its process to the agent, and becomes memcached.
 const start = `#!/bin/sh
 for argument; do
 	shift
@@ -90,7 +90,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// launch starts the container, of a node unless the flags begin with proxy.
+// launch starts the container with the flags of a launcher, by default those of a node.
 func (p *launchedPod) launch(flags ...string) {
 	p.t.Helper()
 	if len(flags) == 0 {
@@ -117,7 +117,7 @@ func (p *launchedPod) end(signal os.Signal) int {
 	return code
 }
 
-// assign gives the node arguments, with TLS and users. The changes replace some.
+// assign gives the node arguments, with TLS and users. The changes are pairs of old and new text.
 func (p *launchedPod) assign(changes ...string) string {
 	p.t.Helper()
 	list, err := protocol.ParseList(strings.NewReplacer(changes...).Replace("-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X " +
@@ -167,8 +167,8 @@ func (p *launchedPod) memcachedID() int {
 	return found.ID
 }
 
-// The agent finds and signals a memcached whose parent is the launcher. The launcher can query this memcached, although it demands a
-// login, and TLS from clients outside of its pod.
+// The agent finds and signals a memcached whose parent is the launcher. The launcher can query this memcached, although memcached
+// demands a login, and TLS from clients outside of its pod.
 func TestTheAgentAndTheLauncher(t *testing.T) {
 	t.Parallel()
 	ca := issue(t, 1, nil, authority)

@@ -22,8 +22,8 @@ type loader struct {
 
 	// verified is the process that is known to have read the current version.
 	verified Process
-	// process, version and attempted describe the last attempt: its process, its version and its time. err is its error, or nil. failures
-	// counts the failed attempts since the last success.
+	// process and version are those that load was last called for. attempted is the time of the last reload. err is why memcached is
+	// not known to have read the version, or nil. failures counts the failed reloads since the last success.
 	process   Process
 	version   string
 	attempted time.Time
@@ -110,7 +110,7 @@ func (l *loader) setErr(err error) {
 	l.err = err
 }
 
-// isBusy reports whether memcached runs, but has no free connection or answers too slowly.
+// isBusy reports whether the error means that memcached runs, but has no free connection or answers too slowly.
 func isBusy(err error) bool {
 	var late net.Error
 	return errors.Is(err, memcache.ErrConnectionLimit) || errors.As(err, &late) && late.Timeout()

@@ -146,7 +146,7 @@ func TestMemcachedKnowsItsUsers(t *testing.T) {
 	p.mustKeepSecrets("hunter2", "swordfish", "pass:word", long)
 }
 
-// The agent is killed at each step of a reload of a real memcached, by a panic in its own questions. The next one completes it.
+// A panic in one of its calls kills the agent at each step of a reload of a real memcached. The next agent completes the reload.
 func TestAnAgentOfAMemcachedIsKilled(t *testing.T) {
 	t.Parallel()
 	first, second := issue(t, 0xa1, nil), issue(t, 0xb2, nil)
@@ -181,7 +181,7 @@ func TestAnAgentOfAMemcachedIsKilled(t *testing.T) {
 	}
 }
 
-// A memcached at its connection limit cannot be verified, but is once there is room.
+// The agent cannot verify a memcached at its connection limit, but does so once connections are free.
 func TestMemcachedIsAtItsConnectionLimit(t *testing.T) {
 	t.Parallel()
 	first, second := issue(t, 0xa1, nil), issue(t, 0xb2, nil)

@@ -17,17 +17,17 @@ import (
 
 // server is a memcached whose answers show what it has read.
 type server interface {
-	// answers returns nil if memcached serves. While it starts it does not handle SIGHUP, and the signal would end it.
+	// answers returns nil if memcached serves. A starting memcached does not handle SIGHUP, so the signal would end it.
 	answers(ctx context.Context) error
 	// certificate returns the certificate that memcached presents to clients.
 	certificate(ctx context.Context) (*x509.Certificate, error)
 	// accepts reports whether a user can log in.
 	accepts(ctx context.Context, user User) (bool, error)
-	// refreshed logs in as one of the users. It returns when memcached last read its certificates, in seconds since its start.
+	// refreshed logs in as one of the users. It returns when memcached read its certificates, in seconds since memcached's start.
 	refreshed(ctx context.Context, users []User) (int64, error)
 }
 
-// requestTimeout limits each request. Unless it hangs, memcached answers within a millisecond.
+// requestTimeout limits each request.
 const requestTimeout = time.Second
 
 // network connects to memcached as clients do.
@@ -45,7 +45,7 @@ func (n network) do(ctx context.Context, request func(ctx context.Context, conn 
 	return request(ctx, conn)
 }
 
-// answers implements server. A memcached at its connection limit serves.
+// answers implements server. A memcached at its connection limit counts as serving.
 func (n network) answers(ctx context.Context) error {
 	err := n.do(ctx, func(ctx context.Context, conn *memcache.Conn) error {
 		_, err := conn.DemandsLogin(ctx)
@@ -81,7 +81,7 @@ func (n network) refreshed(ctx context.Context, users []User) (seconds int64, er
 	return seconds, err
 }
 
-// errNoLogin means that memcached demands no login. It would store a login as a value.
+// errNoLogin means that memcached demands no login. Such a memcached would store a login as a value.
 var errNoLogin = errors.New("memcached demands no login")
 
 // accepts implements server.

@@ -40,7 +40,7 @@ func serving(t *testing.T, config *tls.Config, behavior func(net.Conn)) string {
 	return listener.Addr().String()
 }
 
-// speaking answers like a memcached whose users file has these lines, none for one without -Y.
+// speaking answers like a memcached whose users file has these lines. Without lines, it answers like one without -Y.
 func speaking(stored *[]string, lines ...string) func(net.Conn) {
 	return func(conn net.Conn) {
 		loggedIn := len(lines) == 0
@@ -162,7 +162,7 @@ func TestSerialsAreThoseOfOpenSSL(t *testing.T) {
 	}
 }
 
-// All values are of one version, even if the kubelet swaps meanwhile.
+// The values of a Secret are those of its current version.
 func TestSecretsAreReadAtOnce(t *testing.T) {
 	v := newVolume(t, usersSecret("bob", "1"))
 	if err := os.WriteFile(filepath.Join(v.folder, "..2026_01_02_1", "..hidden"), nil, 0o600); err != nil {

@@ -122,10 +122,10 @@ func newPod(t *testing.T, tlsSecret, usersSecret map[string][]byte) *pod {
 
 func (p *pod) file(name string) string { return filepath.Join(p.config.Folder, "current", name) }
 
-// start starts memcached, and shows it to the agent, which otherwise would see all of this machine.
+// start starts memcached, and shows the agent this process only.
 func (p *pod) start() {
 	p.t.Helper()
-	// Its own loader starts it with its own libraries, without root.
+	// The loader of the image starts memcached with the libraries of the image. This needs no root.
 	loader := inRootfs(p.t, "usr/lib*/ld-linux-*.so.*")
 	args := append([]string{"--library-path", inRootfs(p.t, "usr/lib/*-linux-gnu*"), inRootfs(p.t, "usr/bin/memcached")}, p.args...)
 	if os.Geteuid() == 0 {
@@ -157,7 +157,7 @@ func (p *pod) runAgent() {
 	if !p.named {
 		p.agent.processes = anyProcess{os.DirFS(p.config.Processes)}
 	}
-	// The test need not wait for the kubelet, and nobody else for the processor.
+	// The agent polls more often here, because it need not wait for a kubelet.
 	p.agent.sleep = func(ctx context.Context, period time.Duration) {
 		if period == promptPeriod || period == pollPeriod {
 			period /= 10
@@ -195,7 +195,6 @@ func (a anyProcess) named() procfs {
 func (a anyProcess) find() (Process, error)       { return a.named().find() }
 func (a anyProcess) hangUp(process Process) error { return a.named().hangUp(process) }
 
-// await waits for a status.
 func (p *pod) await(what string, is func(Status) bool) {
 	p.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !is(p.agent.Status()); time.Sleep(20 * time.Millisecond) {
@@ -205,14 +204,14 @@ func (p *pod) await(what string, is func(Status) bool) {
 	}
 }
 
-// settled reports whether the agent has verified what the memcached that runs has read.
+// settled reports whether the agent has verified the running memcached, and no reload is pending.
 func (p *pod) settled() bool {
 	text, err := os.ReadFile(filepath.Join(p.config.Folder, recordFile))
 	return err == nil && !strings.Contains(string(text), "pending") &&
 		strings.Contains(p.log.String(), fmt.Sprintf("credentials\" process=%d ", p.memcached.Process.Pid))
 }
 
-// rotate changes Secrets, and waits for the agent's verdict about them.
+// rotate changes Secrets, and waits until memcached is verified to have read them.
 func (p *pod) rotate(tlsSecret, usersSecret map[string][]byte) {
 	p.t.Helper()
 	before := strings.Count(p.log.String(), "memcached has read its changed credentials")

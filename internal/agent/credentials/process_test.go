@@ -36,10 +36,10 @@ func TestTheOldestMemcachedIsFound(t *testing.T) {
 	}
 }
 
-// A process that has ended is not signaled, even if its ID is another one's by now.
+// A process that has ended is not signaled, even if another process has its ID by now.
 func TestTheSignal(t *testing.T) {
-	// A child process ignores the signals that its parent ignores, as with nohup, and a shell cannot trap those. So the test
-	// catches the signal instead: a child does not inherit that.
+	// If the test ignored SIGHUP, as under nohup, the shell would inherit this and could not trap SIGHUP. So the test catches
+	// SIGHUP: a child does not inherit this.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGHUP)
 	defer signal.Stop(caught)
@@ -69,7 +69,7 @@ func TestTheSignal(t *testing.T) {
 	if err := p.hangUp(running); err != nil {
 		t.Error(err)
 	}
-	_ = input.Close() // the shell runs the trap when it has read
+	_ = input.Close() // the shell runs the trap after its read has ended
 	lines.Scan()
 	if lines.Text() != "hung up" {
 		t.Errorf("it says %q", lines.Text())

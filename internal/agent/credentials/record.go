@@ -9,17 +9,17 @@ import "slices"
 type record struct {
 	// Process is the memcached that the agent last found.
 	Process Process `json:"process"`
-	// Swapping is true during a swap. If memcached starts meanwhile, it may have read either version.
+	// Swapping is true while the agent replaces the current version. A memcached that starts meanwhile may read either version.
 	Swapping bool `json:"swapping,omitempty"`
 	// Pending is true until Process is known to have read the current version.
 	Pending bool `json:"pending,omitempty"`
-	// Previous is the version before the current one, while a reload is pending. memcached may still use its users.
+	// Previous is the version before the current one, while a reload is pending. memcached may still use the users of this version.
 	Previous string `json:"previous,omitempty"`
-	// Trusted are fingerprints of all CAs that Process has read. Logins are fingerprints of all users with their passwords that it
-	// has read.
+	// Trusted are fingerprints of all CAs that Process has read, and Logins those of all users with their passwords.
 	Trusted []string `json:"trusted,omitempty"`
 	Logins  []string `json:"logins,omitempty"`
-	// Algorithms are the key algorithms of all certificates that it has read. It serves the last certificate of each algorithm.
+	// Algorithms are the key algorithms of all certificates that Process has read. Process serves the last certificate of each
+	// algorithm.
 	Algorithms []string `json:"kinds,omitempty"`
 }
 
@@ -49,11 +49,11 @@ func (r *record) restartRequired(current *content) map[string]bool {
 	}
 }
 
-// maxRemoved limits the fingerprints of removed CAs and users. However often a Secret changes, the volume then has room for two
-// versions.
+// maxRemoved limits the fingerprints of removed CAs and users. The limit leaves room for two versions on the volume, however often a
+// Secret changes.
 const maxRemoved = 500
 
-// many stands for all fingerprints beyond the limit. It never matches current content, so a restart stays required.
+// many replaces all earlier fingerprints beyond the limit. It never matches current content, so a restart stays required.
 const many = "many"
 
 func addLimited(before, added []string) []string {

@@ -12,7 +12,7 @@ import (
 )
 
 // Reloader keeps memcached up to date with the Secrets in three steps. The source reads the Secrets, the state installs their
-// content, and the loader makes memcached read it. Only Run uses these fields.
+// content, and the loader makes memcached read it. All fields but report are used by Run alone.
 type Reloader struct {
 	*environment
 
@@ -22,7 +22,7 @@ type Reloader struct {
 	report report
 	// failure is why the last step failed.
 	failure error
-	// failingSince is when attempts to make memcached read the current version began to fail. It is zero if memcached has read it.
+	// failingSince is when the Reloader began to fail to make memcached read the current version. It is zero while nothing fails.
 	failingSince time.Time
 }
 
@@ -51,9 +51,9 @@ func (r *Reloader) Logins() []User {
 	return logins
 }
 
-// Run works until the context ends. If memcached cannot start with the Secrets, it writes the termination message and returns an
-// *InvalidError. It returns such an error only once. If the agent starts again with the same problem, it waits until the problem is
-// solved, so that the kubelet's back-off does not delay memcached.
+// Run works until the context ends. If memcached cannot start with the Secrets, Run writes the termination message and returns an
+// *InvalidError. If the agent starts again with the same problem, Run returns no error, but waits until the problem has changed or
+// is solved, so that the kubelet's back-off does not delay memcached.
 func (r *Reloader) Run(ctx context.Context) error {
 	if !r.config.Enabled() {
 		<-ctx.Done()
@@ -149,7 +149,6 @@ func (r *Reloader) fails() time.Duration {
 	return r.now().Sub(r.failingSince)
 }
 
-// publish updates the status.
 func (r *Reloader) publish(started bool) {
 	before, after := r.Status(), Status{
 		Started:         started,

@@ -79,7 +79,7 @@ func TestRotation(t *testing.T) {
 				t.Errorf("the folder has %v, %v", entries, err)
 			}
 
-			b.startAgent() // and remembers
+			b.startAgent() // the new agent remembers
 			b.mustBegin()
 			b.settle()
 			b.mustHave(true, test.serial, test.restart...)
@@ -107,7 +107,7 @@ func TestWhatCameAndLeftRequiresARestart(t *testing.T) {
 	b.mustHave(true, "a1", ReasonCARemoved, ReasonUserRemoved)
 }
 
-// A password that changes often leaves the volume its room. Something that is remembered no more still has effect.
+// The agent's record stays small, however often a password changes. Passwords beyond its limit still require a restart.
 func TestManyRemovedUsers(t *testing.T) {
 	b := newTestbed(t, nil, usersSecret("bob", "1")).run()
 	for i := range maxRemoved + 200 {
@@ -222,7 +222,7 @@ func TestAFolderThatCannotBeWrittenIsReported(t *testing.T) {
 	b.mustHave(true, "b2")
 }
 
-// No log shows a password, a key, or what else a Secret holds.
+// No log shows a password or a private key.
 func TestTheLogHasNoSecrets(t *testing.T) {
 	first, second := issue(t, 0xa1, nil), issue(t, 0xb2, nil)
 	b := newTestbed(t, first.tlsSecret(t), usersSecret("bob", "hunter2", "eve", "swordfish")).run()

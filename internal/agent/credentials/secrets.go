@@ -22,7 +22,7 @@ import (
 // dataLink is the link that the kubelet changes when a Secret has changed.
 const dataLink = "..data"
 
-// maxBytes limits the size of a version. Two versions then fit into the volume of 1 MiB.
+// maxBytes limits the size of a version, so that two versions fit into the volume of 1 MiB.
 const maxBytes = 384 << 10
 
 // maxReads limits the attempts to read a Secret that changes during the read.
@@ -67,8 +67,8 @@ func fingerprint(of []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// readSecret returns the values of a Secret by key, all from the same version. If the Secret does not exist, it returns none,
-// because the volume is optional.
+// readSecret returns the values of a Secret by key, all from the same version. If the Secret does not exist, there are none: the
+// volume is optional, and then empty.
 func readSecret(folder string) (map[string][]byte, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -117,7 +117,7 @@ func readValues(root *os.Root, version string) (map[string][]byte, error) {
 	return values, nil
 }
 
-// readValue reads at most one byte more than the limit. A value of that size is refused, and the agent has little memory.
+// readValue reads at most one byte more than the limit. The agent refuses a value of that size, and has little memory.
 func readValue(root *os.Root, name string) ([]byte, error) {
 	file, err := root.Open(name)
 	if err != nil {

@@ -61,7 +61,7 @@ func (s *source) refuse(err error) error {
 // parse builds content from the Secrets. It returns nil if one cannot be used and there is no current content.
 func (s *source) parse(found secrets, current *content, algorithms []string) (*content, error) {
 	pair, ofPair := certificateContent(s.config, found.certificate)
-	// Check the algorithm only for a new certificate: the one that memcached already serves must not keep new users out.
+	// Check only a new certificate: the one that memcached already serves must not keep new users out.
 	if ofPair == nil && pair.certificate != nil && (current == nil || !pair.certificate.Equal(current.certificate)) {
 		ofPair = cmp.Or(checkValidity(pair.certificate, s.now()), checkAlgorithm(pair, algorithms))
 	}

@@ -88,7 +88,7 @@ func TestInvalidSecretsChangeNothingThatServes(t *testing.T) {
 	}
 }
 
-// What is wrong with one Secret holds back no change of the other.
+// If one Secret is invalid, changes of the other Secret still take effect.
 func TestASecretIsInvalidAndTheOtherChanges(t *testing.T) {
 	first, second := issue(t, 0xa1, nil), issue(t, 0xb2, nil)
 	before, after := usersSecret("bob", "1", "eve", "2"), usersSecret("bob", "1")
@@ -144,7 +144,7 @@ func TestMemcachedDoesNotStartWithInvalidSecrets(t *testing.T) {
 	}
 }
 
-// The kubelet starts the agent again, later and later.
+// The kubelet delays each restart longer, so the agent ends only once because of the same problem.
 func TestTheSameProblemIsSaidOnce(t *testing.T) {
 	good := issue(t, 0xa1, nil)
 	b := newTestbed(t, map[string][]byte{}, usersSecret("bob", "1"))

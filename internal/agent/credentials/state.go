@@ -10,8 +10,8 @@ type state struct {
 	store *store
 	// record is the record in the store. Its lists are never changed in place.
 	record record
-	// current is what memcached reads, and version is its name. previous is what it read before; it is nil unless a reload is
-	// pending.
+	// current is the content that memcached reads, and version its name. previous is the content before; it is nil unless a reload
+	// is pending.
 	current, previous *content
 	version           string
 	// running is the running memcached.
@@ -90,8 +90,8 @@ func (s *state) install(c *content) error {
 	return s.endSwap()
 }
 
-// endSwap finds the running memcached after a swap. If none runs, the next one will read the current version. If it is another
-// process than before, it may have read either version, and counts as having read both.
+// endSwap finds the running memcached after a change of the version. If none runs, the next memcached will read the current version.
+// A process that has started since the last step may have read either version, and counts as having read both.
 func (s *state) endSwap() error {
 	found, err := s.processes.find()
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *state) endSwap() error {
 	switch {
 	case found != (Process{}):
 		next.Process = found
-	case next.Process != (Process{}): // it has ended; its record stays until the next one starts
+	case next.Process != (Process{}): // memcached has ended; its record stays until the next memcached starts
 		next.Pending = false
 	default:
 		next = record{}

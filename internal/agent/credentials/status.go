@@ -33,8 +33,8 @@ type Status struct {
 	Installed *x509.Certificate
 	// Served is the certificate in the last handshake. It is nil before the first handshake and without TLS.
 	Served *Certificate
-	// Attempted is the time of the last reload, and Succeeded is whether it worked. A reload reads a Secret or makes memcached read
-	// it.
+	// Attempted is when the agent last read new content of the Secrets or told memcached to read it. Succeeded is whether nothing
+	// failed since.
 	Attempted time.Time
 	Succeeded bool
 	// RestartRequired reports for each reason whether it requires a restart.

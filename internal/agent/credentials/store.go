@@ -53,7 +53,6 @@ func (s *store) current() (string, error) {
 	return name, err
 }
 
-// read returns the files of a version.
 func (s *store) read(name string) (map[string][]byte, error) {
 	return readValues(s.root, name)
 }
@@ -94,7 +93,6 @@ func (s *store) swap(name string) error {
 	return s.root.Rename(currentLink+newSuffix, currentLink)
 }
 
-// prune removes all versions except those to keep.
 func (s *store) prune(keep ...string) error {
 	names, err := s.versions()
 	if err != nil {

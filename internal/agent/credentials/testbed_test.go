@@ -26,7 +26,7 @@ type testbed struct {
 	agent      *Reloader
 }
 
-// newTestbed has an agent that has not been started yet. A Secret that is nil is not mounted.
+// newTestbed returns a testbed whose agent does not run yet. A Secret that is nil is not mounted.
 func newTestbed(t testing.TB, tlsSecret, usersSecret map[string][]byte) *testbed {
 	t.Helper()
 	folder := t.TempDir()
@@ -78,7 +78,6 @@ func (b *testbed) mustBegin() {
 	}
 }
 
-// run starts everything.
 func (b *testbed) run() *testbed {
 	b.t.Helper()
 	b.mustBegin()

@@ -67,7 +67,7 @@ func TestWhatShowsNowhereIsVerified(t *testing.T) {
 	}
 }
 
-// A new version does not wait until the signals for the one before are repeated, which takes a minute in the end.
+// For a new version, the agent signals at once, even if it repeats the signal for the previous version only every minute.
 func TestANewVersionIsLoadedAtOnce(t *testing.T) {
 	b := newTestbed(t, nil, usersSecret("bob", "1")).run()
 	b.memcached.deaf = true
@@ -86,7 +86,7 @@ func TestANewVersionIsLoadedAtOnce(t *testing.T) {
 	}
 }
 
-// Several rotations may pass before memcached answers again. It is read as a user of none of the last two then.
+// The Secrets may change often while memcached does not answer. Then memcached has none of the users that the agent knows.
 func TestManyRotationsAreOvertaken(t *testing.T) {
 	b := newTestbed(t, issue(t, 0xa1, nil).tlsSecret(t), usersSecret("bob", "0")).run()
 	b.memcached.hangs = true

@@ -14,7 +14,7 @@ import (
 // usersFile is the file with the users that memcached reads.
 const usersFile = "users"
 
-// Limits of memcached. It ignores users beyond them, and splits longer lines.
+// Limits of memcached, which ignores further users and splits longer lines.
 const (
 	maxUsers    = 8
 	maxUserLine = 254
@@ -62,8 +62,8 @@ func parseUsers(secret map[string][]byte) ([]User, error) {
 	return users, nil
 }
 
-// parseBasicAuth returns the user of a Secret with the keys username and password. It returns none if there are other keys: charts
-// and database operators write such Secrets for other purposes.
+// parseBasicAuth returns the user of a Secret with the keys username and password. It returns an error if there are other keys:
+// charts and database operators write such Secrets for other purposes.
 func parseBasicAuth(secret map[string][]byte) ([]User, error) {
 	if len(secret) > 2 {
 		others := slices.DeleteFunc(slices.Sorted(maps.Keys(secret)), func(key string) bool { return key == usernameKey || key == passwordKey })
@@ -74,7 +74,7 @@ func parseBasicAuth(secret map[string][]byte) ([]User, error) {
 	return []User{user}, user.validate("the value of the key username", "the user that the key username names")
 }
 
-// validate checks a user. Errors use the words name and user instead of values, because they must show no value of a Secret.
+// validate checks a user. Errors describe the user by the arguments name and user, because they must show no value of a Secret.
 func (u User) validate(name, user string) error {
 	switch {
 	case u.name == "" || strings.ContainsFunc(u.name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }):
@@ -93,7 +93,6 @@ func (u User) validate(name, user string) error {
 	return nil
 }
 
-// encodeUsers returns the user file for memcached.
 func encodeUsers(users []User) []byte {
 	var lines []byte
 	for _, user := range users {
@@ -102,7 +101,6 @@ func encodeUsers(users []User) []byte {
 	return lines
 }
 
-// decodeUsers is the inverse of encodeUsers.
 func decodeUsers(lines []byte) []User {
 	var users []User
 	for line := range bytes.Lines(lines) {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// actPeriod is the longest time that memcached takes to act on a signal. Before that, it refuses new users.
+	// actPeriod is the longest time that memcached takes to act on a signal. Until then, memcached refuses new users.
 	actPeriod = 1100 * time.Millisecond
 	// verifications limits the attempts after actPeriod, and verifyPeriod is the time between them.
 	verifications = 20
@@ -24,11 +24,11 @@ const (
 
 // expectation is what memcached should use once it has read the current version.
 type expectation struct {
-	// current is what it should accept. It should no longer accept what only previous has. previous is nil if unknown.
+	// current is what memcached should accept. memcached should no longer accept what only previous has. previous is nil if unknown.
 	current, previous *content
-	// algorithms are the key algorithms of all certificates that it has read.
+	// algorithms are the key algorithms of all certificates that memcached has read.
 	algorithms []string
-	// logins are users of whom it accepts one before it has read the current version.
+	// logins are users. memcached accepts at least one of them, even before it has read the current version.
 	logins []User
 }
 
@@ -93,8 +93,8 @@ func (v *verifier) verify(ctx context.Context, want expectation, before int64) e
 }
 
 var (
-	// errAlgorithms means that memcached has read keys of two algorithms. checkAlgorithm prevents this, unless memcached starts at
-	// that moment.
+	// errAlgorithms means that memcached has read keys of two algorithms. checkAlgorithm prevents this, unless memcached starts just
+	// after the check.
 	errAlgorithms = errors.New("memcached may serve two certificates whose keys have different algorithms, until it is restarted")
 
 	errNotRefreshed = errors.New("memcached has not read its certificates since the signal")

@@ -28,7 +28,7 @@ type Status struct {
 // Problem needs attention although the node serves.
 type Problem struct {
 	Reason string `json:"reason"`
-	// Message names the key of the Secret and the remedy.
+	// Message says what is wrong, and usually names the remedy.
 	Message string `json:"message"`
 }
 
@@ -45,7 +45,7 @@ const (
 	ReasonCertificateExpiring = "CertificateExpiring"
 	// ReasonRestartRequired means that something removed from a Secret still works until memcached restarts.
 	ReasonRestartRequired = "RestartRequired"
-	// ReasonConnectionLimit means that memcached has refused clients because it has no free connection.
+	// ReasonConnectionLimit means that memcached has recently refused a probe because it had no free connection.
 	ReasonConnectionLimit = "ConnectionLimit"
 )
 

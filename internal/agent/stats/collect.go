@@ -14,14 +14,14 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// Collect sends series for the statistics, except for Up. Missing statistics, and those that are not numbers, have no series. For
-// the latter, Collect returns an error after it has sent everything else.
+// Collect sends series for the statistics, except for Up. A missing statistic has no series. Nor has one that is not a number:
+// Collect returns an error for it after it has sent everything else.
 func (s *Stats) Collect(series chan<- prometheus.Metric) error {
 	c := &collection{series: series}
 	c.addVersion(s.General)
 	c.add(process, s.General)
 	c.add(storage, s.General)
-	// memcached also counts values that cas stored as sets.
+	// cmd_set also counts the cas commands.
 	c.addDifference(commands, s.General, []string{"cmd_set", "cas_misses", "cas_hits", "cas_badval"}, "set", "hit")
 	c.add(settings, s.Settings)
 	if s.Settings["lru_crawler"] == "yes" {
@@ -49,7 +49,7 @@ func (c *collection) addVersion(values map[string]string) {
 	}
 }
 
-// add sends a series for each source that has a value. These labels come before those of the source.
+// add sends a series for each source that has a value. The given labels come before those of the source.
 func (c *collection) add(sources []source, values map[string]string, labels ...string) {
 	for _, from := range sources {
 		if value, ok := c.value(values, from.stat); ok {
@@ -98,7 +98,7 @@ func number(text string) (float64, error) {
 	return value, err
 }
 
-// printable reports whether a text can be the value of a label.
+// printable reports whether a text has at least one character, all of them printable ASCII and none a space.
 func printable(text string) bool {
 	for _, r := range text {
 		if r <= ' ' || r > '~' {

@@ -24,13 +24,13 @@ var (
 		"Reads that a copy has answered because those before it lacked the key or did not answer.", "copy")
 )
 
-// labeled maps the first part of a name in stats proxy to the family.
+// labeled maps statistics of the command stats proxy, by the first part of their names.
 var labeled = []struct {
 	prefix string
 	family *Family
 }{{"cmd_", proxyRequests}, {"user_missed_writes_", missedWrites}, {"user_found_in_copy_", foundInCopy}}
 
-// proxied are the sources in stats about requests from a proxy to nodes.
+// proxied maps statistics of the command stats that are about requests from a proxy to nodes.
 var proxied = []source{
 	{"proxy_req_active", gauge("proxy_active_requests", "Requests that wait for a node."), nil},
 	{"proxy_conn_errors", counter("proxy_request_errors_total", "Requests that were answered with an error of the proxy."), nil},
@@ -52,9 +52,9 @@ func ProxyFamilies() []*Family {
 // Proxy are the statistics of a proxy.
 type Proxy struct {
 	General, Settings map[string]string
-	// Commands are the statistics of stats proxy, such as cmd_get, and the counters of the routes.
+	// Commands is the reply to stats proxy: statistics such as cmd_get, and the counters of the routes.
 	Commands map[string]string
-	// Backends are the statistics of stats proxybe, such as bad_HOST: nodes that cannot be reached.
+	// Backends is the reply to stats proxybe: statistics such as bad_HOST, about nodes that cannot be reached.
 	Backends map[string]string
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// The page must list the series that only a proxy has.
+// docs/operations/metrics.md must list the series that only a proxy has.
 func TestSeriesOfAProxyAreDocumented(t *testing.T) {
 	page := repository.Read(t, "docs", "operations", "metrics.md")
 	_, section, _ := strings.Cut(page, "\n## Series of a proxy\n")
@@ -38,7 +38,7 @@ func TestSeriesOfAProxyAreDocumented(t *testing.T) {
 	}
 }
 
-// What a proxy cannot be expected to send has no series.
+// Statistics that are unknown, not printable or not numbers have no series.
 func TestCollectOfAProxy(t *testing.T) {
 	p := &Proxy{
 		General: map[string]string{"proxy_req_active": "1", "get_misses": "many"}, Commands: map[string]string{"cmd_get": "5", "vm_gc_runs": "2", "cmd_\xff": "1", "user_missed_writes_2": "3", "user_found_in_copy_2": "4"},

@@ -13,7 +13,7 @@ var (
 		"command", "status")
 )
 
-// process are the sources in stats about the process and its connections.
+// process maps statistics of the command stats that are about the process and its connections.
 var process = []source{
 	{"uptime", counter("uptime_seconds", "Number of seconds since the server started."), nil},
 	{"time", gauge("time_seconds", "current UNIX time according to the server."), nil},
@@ -34,7 +34,7 @@ var process = []source{
 	{"accepting_conns", gauge("accepting_connections", "The Memcached server is currently accepting new connections."), nil},
 }
 
-// storage are the sources in stats about items. total_malloced is from stats slabs.
+// storage maps statistics of the command stats that are about items. total_malloced is from stats slabs.
 var storage = []source{
 	{"bytes", gauge("current_bytes", "Current number of bytes used to store items."), nil},
 	{"limit_maxbytes", gauge("limit_bytes", "Number of bytes this server is allowed to use for storage."), nil},
@@ -76,12 +76,12 @@ var storage = []source{
 	{"cmd_flush", commands, []string{"flush", "hit"}},
 }
 
-// settings are the sources in stats settings.
+// settings maps statistics of the command stats settings.
 var settings = []source{
 	{"maxconns", gauge("max_connections", "Maximum number of clients allowed."), nil},
 }
 
-// crawlerSettings are the sources in stats settings that exist only while the LRU crawler is enabled.
+// crawlerSettings maps settings whose series are sent only while the LRU crawler is enabled.
 var crawlerSettings = []source{
 	{"lru_crawler", gauge("lru_crawler_enabled", "Whether the LRU crawler is enabled."), nil},
 	{"lru_crawler_sleep", gauge("lru_crawler_sleep", "Microseconds to sleep between LRU crawls."), nil},

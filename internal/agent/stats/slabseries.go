@@ -10,7 +10,7 @@ var (
 	slabHits = counter("slab_lru_hits_total", "Number of get_hits to the LRU.", "slab", "lru")
 )
 
-// items are the sources in stats items. Types and words that look wrong come from the exporter.
+// items maps statistics of the command stats items. Types and words that look wrong come from the exporter.
 var items = []source{
 	{"number", slabGauge("current_items", "Number of items currently stored in this slab class."), nil},
 	{"number_hot", slabGauge("hot_items", "Number of items presently stored in the HOT LRU."), nil},
@@ -45,7 +45,7 @@ var items = []source{
 	{"hits_to_temp", slabHits, []string{"temporary"}},
 }
 
-// slabs are the sources in stats slabs.
+// slabs maps statistics of the command stats slabs.
 var slabs = []source{
 	{"chunk_size", slabGauge("chunk_size_bytes", "Number of bytes allocated to each chunk within this slab class."), nil},
 	{"chunks_per_page", slabGauge("chunks_per_page", "Number of chunks within a single page for this slab class."), nil},

@@ -14,7 +14,7 @@ import (
 
 // Stats are the statistics of a memcached by memcached's own names.
 type Stats struct {
-	// General are the replies to stats, and the part of stats slabs that is about all slab classes.
+	// General is the reply to the command stats, and the part of stats slabs that is about all slab classes.
 	General  map[string]string
 	Settings map[string]string
 	// Items and Slabs are the statistics of each slab class.

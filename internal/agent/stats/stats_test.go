@@ -48,7 +48,7 @@ func TestSeriesAreThoseOfTheExporter(t *testing.T) {
 // documentedSeries matches a series in a table of the page, such as `memcached_slab_commands_total{slab,command,status}`.
 var documentedSeries = regexp.MustCompile("`(memcached_[a-z_]+(?:{[a-z,]+})?)`")
 
-// The table must list each served series once, with its labels. The text before it names the series whose names hide their type.
+// The table must list each served series once, with its labels. The text above it must name series whose names hide their type.
 func TestSeriesAreDocumented(t *testing.T) {
 	_, section, _ := strings.Cut(repository.Read(t, "docs", "operations", "metrics.md"), "\n## Series of memcached\n")
 	exceptions, table, found := strings.Cut(section, "\n| about | series |\n")
@@ -91,7 +91,7 @@ func labelsOf(family *Family, none string) string {
 	return strings.Join(family.Labels, ",")
 }
 
-// replying is a connection to a memcached that sends these replies, whatever it is asked.
+// replying is a connection to a memcached that sends these replies, whatever the requests are.
 func replying(replies string) *memcache.Conn {
 	return memcache.NewConn(replier{Reader: strings.NewReader(replies)}, "")
 }
@@ -101,7 +101,7 @@ type replier struct {
 	io.Reader
 }
 
-func (r replier) Read(to []byte) (int, error) { return r.Reader.Read(to[:1]) } // as if each reply came after its request
+func (r replier) Read(to []byte) (int, error) { return r.Reader.Read(to[:1]) } // so that replies to later requests are not yet buffered
 
 func (replier) Write(request []byte) (int, error) { return len(request), nil }
 
@@ -222,7 +222,7 @@ func (*collected) Describe(descriptions chan<- *prometheus.Desc) {
 
 func (c *collected) Collect(series chan<- prometheus.Metric) { c.err = c.stats.Collect(series) }
 
-// series returns the series of the statistics, sorted, and their error. They must be consistent.
+// series returns the sorted series of the statistics and the error of Collect. It fails the test if the series are inconsistent.
 func series(t *testing.T, stats *Stats) ([]string, error) {
 	t.Helper()
 	c := &collected{stats: stats}

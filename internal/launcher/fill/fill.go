@@ -26,12 +26,12 @@ type Copy struct {
 type Result struct {
 	// Items are the items that the destination has added. Bytes is the length of all values that were sent.
 	Items, Bytes int64
-	// Present are items that the destination already had. Refused are items for which it has no memory.
+	// Present are items that the destination already had. Refused are items that it could not store.
 	Present, Refused int64
 }
 
 const (
-	// stallTimeout limits the time of the source or the destination for a batch.
+	// stallTimeout limits how long the source or the destination may take for a batch.
 	stallTimeout = 10 * time.Second
 	// busyRetry is the pause before another request to a source whose crawler is busy.
 	busyRetry = time.Second

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestItems copies one item of each sort. Asked is what the copy answers to mg KEY.
+// TestItems copies one item of each sort. The destination must answer "mg ASKED" with want.
 func TestItems(t *testing.T) {
 	t.Parallel()
 	from, to := start(t), start(t)
@@ -65,7 +65,7 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestSourceIsLeftAsItWas has what a copy must not change for the clients of the source.
+// TestSourceIsLeftAsItWas checks that a copy does not change the source's items, and leaves out stale ones.
 func TestSourceIsLeftAsItWas(t *testing.T) {
 	t.Parallel()
 	from, to := start(t), start(t)
@@ -150,7 +150,7 @@ func TestDumpRefused(t *testing.T) {
 }
 
 // TestBusySource has another client that lists keys and does not read them. The list of 12 MB is too long for the buffers of its
-// connection, so it does not end.
+// connection, so the source cannot finish it.
 func TestBusySource(t *testing.T) {
 	t.Parallel()
 	const count = 50000
@@ -175,7 +175,7 @@ func TestBusySource(t *testing.T) {
 	}
 }
 
-// TestSourceBreaksOff has sources that end, hang or are not there, at a time when a part has been copied.
+// TestSourceBreaksOff has sources that end or hang when a part has been copied, and one that does not run.
 func TestSourceBreaksOff(t *testing.T) {
 	t.Parallel()
 	for name, signal := range map[string]syscall.Signal{"it ends": syscall.SIGKILL, "it hangs": syscall.SIGSTOP} {

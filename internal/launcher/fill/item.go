@@ -19,7 +19,7 @@ type item struct {
 	flags  uint32
 	// seconds is the remaining time, -1 for ever.
 	seconds int64
-	// stale reports that a client has marked the item as stale, and fetches it again.
+	// stale reports that a client has marked the item as stale.
 	stale bool
 	size  int64
 }
@@ -46,7 +46,7 @@ func parseItem(line string) (item, error) {
 	return found, nil
 }
 
-// readWord parses one of the last words. Its first letter says what it is.
+// readWord parses one of the last words. The word's first letter says what it is.
 func readWord(word string, found *item) (err error) {
 	switch word[:min(len(word), 1)] {
 	case "k":
@@ -65,7 +65,7 @@ func readWord(word string, found *item) (err error) {
 	return err
 }
 
-// lasting reports whether to copy an item. One with 0 seconds left must not be copied, because a copy with 0 would never expire.
+// lasting reports whether to copy an item. An item with 0 seconds left must not be copied, because a copy with 0 would never expire.
 func (i item) lasting() bool { return i.seconds != 0 && !i.stale }
 
 // longestRelative is the longest time that memcached reads as seconds from now. It reads a larger number as a point in time.

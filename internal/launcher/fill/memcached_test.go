@@ -17,7 +17,6 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// server is a real memcached.
 type server struct {
 	t       testing.TB
 	address string

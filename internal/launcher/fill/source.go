@@ -63,8 +63,8 @@ func (s *source) begin() error {
 	}
 }
 
-// ask requests the items of the next keys. It returns how many, and whether there are more keys. The flag u keeps the source's
-// order of eviction. The flag q makes it leave out items that no longer exist.
+// ask requests the items of the next keys. It returns how many, and whether there are more keys. The flag u keeps the source's order
+// of eviction. The flag q makes the source leave out items that no longer exist.
 func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, err error) {
 	if err := s.keys.patient(0); err != nil {
 		return 0, false, err

@@ -50,7 +50,7 @@ var (
 	restart = regexp.MustCompile(RestartPattern)
 )
 
-// List is what one node runs.
+// List is the list of memcached's arguments on one node.
 type List struct {
 	// Arguments are memcached's arguments, without the program's name.
 	Arguments []string
@@ -58,7 +58,7 @@ type List struct {
 	RestartedAt string
 }
 
-// ErrNotOurs is why a list is refused that the operator would never write.
+// ErrNotOurs is why a text is refused that the operator would never write.
 var ErrNotOurs = errors.New("not what the operator writes")
 
 // ParseList parses the text of a list.

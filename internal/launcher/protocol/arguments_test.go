@@ -51,7 +51,7 @@ func TestListsOfOthers(t *testing.T) {
 		"", "\n", line + " -A", "-A " + line, line + "\n-A\n", line + "\nrestartedAt=now\n", line + "\n\nrestartedAt=2026-11-24T07:00:00Z",
 		strings.Replace(line, "-m 64", "-m 64 -A", 1), strings.Replace(line, " ", "  ", 1), strings.Replace(line, "=44", "=44,proxy_config=/x", 1),
 		strings.Replace(line, "-X", "-X -e /etc/passwd", 1), line + "\r\n",
-		// TLS without a certificate would not start, and a certificate without TLS would serve everybody.
+		// With TLS but no certificate, memcached would not start. With a certificate but no TLS, it would serve plaintext.
 		strings.Replace(line, " -o", " -Z -l notls:127.0.0.1:11211,*:11212 -o", 1), line + certified,
 	} {
 		if list, err := ParseList(text); !errors.Is(err, ErrNotOurs) {

@@ -11,8 +11,8 @@ import (
 // InFile reports whether memcached keeps its items in a file.
 func (l List) InFile() bool { return l.Value("-e") != "" }
 
-// Keeps reports whether memcached keeps its items after a restart with another list. memcached compares these options. It compares
-// others too, but the operator does not use them.
+// Keeps reports whether memcached keeps its items after a restart with another list. memcached compares -m and -I. It also compares
+// other options, which the operator does not use.
 func (l List) Keeps(next List) bool {
 	return l.InFile() && next.InFile() && l.Value("-m") == next.Value("-m") && l.Value("-I") == next.Value("-I")
 }

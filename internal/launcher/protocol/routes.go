@@ -160,10 +160,10 @@ func (p Pool) Wait(now time.Time) time.Duration {
 type ProxyStatus struct {
 	// Routes is the text that the launcher has accepted, including an announced number of nodes.
 	Routes string `json:"routes"`
-	// Count is the number of nodes that share the keys, and Seconds is how long it has been in effect.
+	// Count is the number of nodes that share the keys, and Seconds is how long this number has been in effect.
 	Count   int     `json:"count"`
 	Seconds float64 `json:"seconds"`
-	// Reloading reports that memcached has not confirmed a new Count yet.
+	// Reloading reports that memcached has not confirmed the last change yet.
 	Reloading bool `json:"reloading,omitempty"`
 	// Refused is a text that the launcher did not accept, with the reason. It stays until a text is accepted.
 	Refused *RefusedRoutes `json:"refused,omitempty"`

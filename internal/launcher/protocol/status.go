@@ -17,13 +17,13 @@ const (
 
 // Status is the answer of a node's launcher. It contains no secrets.
 type Status struct {
-	// Hash is the hash of the list in effect, empty before the first start.
+	// Hash is the hash of the List in effect, empty before the first start.
 	Hash string `json:"hash"`
-	// List is the text of the list in effect. It can replace a lost ConfigMap.
+	// List is the text of the List in effect. It can replace a lost ConfigMap.
 	List string `json:"list"`
 	// Since is when the list came into effect in this container. It is absent during a restart.
 	Since time.Time `json:"since,omitzero"`
-	// SecondsInEffect is the time since then by the launcher's own clock, so that the reader need not compare clocks.
+	// SecondsInEffect is how long the list has been in effect by the launcher's clock, so that the reader need not compare clocks.
 	SecondsInEffect int64 `json:"secondsInEffect"`
 	// Restarting is the hash of the list that is coming into effect, or empty.
 	Restarting string `json:"restarting,omitempty"`
@@ -54,7 +54,7 @@ type Restart struct {
 type FillState string
 
 const (
-	// FillWaiting means that the node already serves. The copy waits until clients know the node and store new values in it.
+	// FillWaiting means that the copy waits until clients know the node and store new values in it.
 	FillWaiting FillState = "Waiting"
 	// FillCopying means that items are being copied.
 	FillCopying FillState = "Copying"
@@ -69,8 +69,8 @@ type Fill struct {
 	// From is the address of the twin.
 	From  string    `json:"from"`
 	State FillState `json:"state"`
-	// Items and Bytes count what was copied. Present counts items that the node already had. Refused counts items for which it has
-	// no memory.
+	// Items and Bytes count what was copied. Present counts items that the node already had. Refused counts items that the node
+	// could not store.
 	Items   int64 `json:"items"`
 	Bytes   int64 `json:"bytes"`
 	Present int64 `json:"present"`
