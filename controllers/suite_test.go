@@ -116,7 +116,7 @@ func (o *operator) getLive(
 	return c.Get(ctx, key, object, opts...)
 }
 
-// list reads as from the index of the cache.
+// list imitates the index of the cache.
 func (o *operator) list(ctx context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 	var options client.ListOptions
 	options.ApplyOptions(opts)

@@ -22,7 +22,7 @@ func crdSchema() apiextensionsv1.JSONSchemaProps {
 	return *definition.Spec.Versions[0].Schema.OpenAPIV3Schema
 }
 
-// places returns spec or status, and all places below.
+// places returns the paths of spec or status and of all fields below.
 func places(root string) []crd.Place { return crd.Places(root, crdSchema().Properties[root]) }
 
 // valueAt returns the JSON of the value at a path in a spec, which is given as YAML. In a list, it takes the first element.

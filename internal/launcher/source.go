@@ -19,11 +19,11 @@ import (
 type source struct {
 	folder, section string
 	ordinal         int
-	// seen identifies the section's file as last read. The kubelet replaces the file when the ConfigMap changes.
+	// seen identifies the section's file at the last look. The kubelet replaces the file when the ConfigMap changes.
 	seen os.FileInfo
 }
 
-// entry is the part of the ConfigMap for this node.
+// entry is what the section of the ConfigMap says about this node.
 type entry struct {
 	hash string
 	list protocol.List
@@ -31,7 +31,7 @@ type entry struct {
 	problem error
 }
 
-// read returns the node's section.
+// read returns the section for the node's pod template.
 func (s *source) read() (protocol.Section, error) {
 	text, err := os.ReadFile(filepath.Join(s.folder, protocol.SectionKey(s.section)))
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 type Child[Owner client.Object] struct {
 	// GroupVersionKind of the objects.
 	Kind schema.GroupVersionKind
-	// Suffix is what the object's name adds to its owner's name. It may be empty if only one row has the Kind. If two rows have the same
-	// Kind, neither suffix may end with the other, because objects of two owners could then have the same name.
+	// Suffix follows the owner's name in the object's name. If several rows of the table have the same Kind, no suffix may be empty
+	// or end with another one: objects of two owners could have the same name.
 	Suffix string
 	// New returns an empty object.
 	New func() client.Object

@@ -20,7 +20,7 @@ import (
 type Plan struct {
 	// Objects are all objects that must exist. Any other child is deleted.
 	Objects []client.Object
-	// Former is the workload that nodes leave during a move, or nil. It is one of the Objects; only its metadata and its size are
+	// Former is the old workload while spec.workload changes, or nil. It is one of the Objects; only its metadata and its size are
 	// used.
 	Former client.Object
 	// Problem is why the spec cannot be carried out, or nil. With a problem, running pods stay and no pods of the new spec are
@@ -36,8 +36,8 @@ type Plan struct {
 	LostPods []*corev1.Pod
 	// NextLostPod is how long it takes until another pod counts as lost, 0 for never.
 	NextLostPod time.Duration
-	// Record is what the status records after the workload was written. A workload with another template hash runs pods of an
-	// earlier spec.
+	// Record goes into the status after the workload is written. A workload whose template hash is not that of Record runs pods of
+	// an earlier spec.
 	Record cachev1alpha1.MemcachedRecord
 	// StaleDefaults describes the newer defaults that the pods do not have yet. The next rollout adopts them.
 	StaleDefaults string

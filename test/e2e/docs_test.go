@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/test/docs"
 )
 
-// The pages with blocks that need pods run on the cluster, from the first block to the last.
+// If a block of a page needs pods, all blocks of that page run on the cluster, one after the other.
 var _ = Describe("The documentation", func() {
 	for _, page := range clustertest.Must(docs.Pages("../..")) {
 		if !slices.ContainsFunc(page.Blocks, func(b docs.Block) bool { return b.Marker == docs.OnCluster }) {

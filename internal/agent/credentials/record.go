@@ -18,8 +18,7 @@ type record struct {
 	// Trusted are fingerprints of all CAs that Process has read, and Logins those of all users with their passwords.
 	Trusted []string `json:"trusted,omitempty"`
 	Logins  []string `json:"logins,omitempty"`
-	// Algorithms are the key algorithms of all certificates that Process has read. Process serves the last certificate of each
-	// algorithm.
+	// Algorithms are the key algorithms of all certificates that the process has read. It serves the last certificate of each.
 	Algorithms []string `json:"kinds,omitempty"`
 }
 

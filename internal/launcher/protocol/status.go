@@ -31,7 +31,7 @@ type Status struct {
 	Refused *Refusal `json:"refused,omitempty"`
 	// Restart is the result of the last restart, or nil.
 	Restart *Restart `json:"restart,omitempty"`
-	// Fill is the progress of the copy from the twin since memcached started, or nil without a twin.
+	// Fill is the progress of the copy from the Memcached in spec.fillFrom since memcached started, or nil if there is none.
 	Fill *Fill `json:"fill,omitempty"`
 }
 

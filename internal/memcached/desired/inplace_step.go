@@ -172,8 +172,7 @@ func (s *podStep) setImages() bool {
 	return true
 }
 
-// startsOf returns how often a container has restarted. It returns -1 if the container does not run: its next start uses the new
-// image.
+// startsOf returns how often a container has restarted, or -1 if it does not run: it will start with the image in the pod's spec.
 func startsOf(pod *corev1.Pod, name string) int32 {
 	status := memcached.StatusOf(pod, name)
 	switch {
@@ -200,7 +199,7 @@ func restartPending(pod *corev1.Pod) bool {
 // probeSeconds is how long the kubelet may report a container as ready because of probes from before its restart.
 const probeSeconds = 3
 
-// restarting reports whether the pod has not yet served with its new images for minReadySeconds.
+// restarting reports whether the pod has not yet served with its new images for minReadySeconds and for probeSeconds.
 func (s *podStep) restarting() bool {
 	for name, restarts := range s.state.Restarts {
 		if startsOf(s.pod, name) <= restarts {

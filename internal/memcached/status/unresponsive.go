@@ -13,8 +13,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// How long memcached may give no answer before that is reported. A kubelet that restarts takes some seconds to ask all agents
-// again, and a starting memcached may take longer to answer.
+// How long memcached may give no answer before that is reported. After the kubelet has restarted, it takes some seconds until its
+// probes have reached all pods. A memcached that starts may take longer.
 const (
 	silencePatience = 10 * time.Second
 	startPatience   = time.Minute
