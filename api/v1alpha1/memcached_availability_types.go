@@ -39,8 +39,8 @@ type MemcachedPodDisruptionBudget struct {
 // +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && has(self.maxUnavailable) && string(self.maxSurge) in ['0', '0%'] && string(self.maxUnavailable) in ['0', '0%'])",message="spec.updateStrategy.maxSurge and maxUnavailable must not both be 0: no node could ever be replaced, raise one"
 type MemcachedUpdateStrategy struct {
 	// maxUnavailable is how many nodes may be missing during a rollout, from 0 to 1000, or from 0% to 100% of size, rounded down.
-	// The default is 1, or 0 if size is 1 or maxSurge is above 0. With a StatefulSet it is 1, and 0 is refused. Before Kubernetes
-	// 1.37, a StatefulSet replaces one node at a time.
+	// The default is 1, or 0 if size is 1 or maxSurge is above 0. With a StatefulSet, the default is 1, and 0 is refused. Before
+	// Kubernetes 1.37, a StatefulSet replaces one node at a time.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.updateStrategy.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
@@ -66,8 +66,8 @@ type MemcachedUpdateStrategy struct {
 
 	// podUpdatePolicy is how pods of a StatefulSet change to a new image of memcached or the agent, or to new spec.resources. The
 	// default is ReCreate, which replaces them. With InPlaceIfPossible, pods keep their names and addresses, and with
-	// spec.storage.type MemoryFile their keys. It needs a permission that the operator lacks by default: see
-	// docs/concepts/changes.md. All other changes of the pods replace them.
+	// spec.storage.type MemoryFile their keys. InPlaceIfPossible needs a permission that the operator lacks by default: see
+	// docs/concepts/changes.md. Every other change of the pods replaces them.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod update policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:select:ReCreate","urn:alm:descriptor:com.tectonic.ui:select:InPlaceIfPossible","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodUpdatePolicy PodUpdatePolicy `json:"podUpdatePolicy,omitempty"`

@@ -71,7 +71,7 @@ type MemcachedRecord struct {
 	Changes []string `json:"changes,omitempty"`
 }
 
-// RecordedValue is the value of a field, or hash: and its hash.
+// RecordedValue is the value of a field, or "hash:" and the hash of the value.
 //
 // +kubebuilder:validation:MaxLength=40
 type RecordedValue string

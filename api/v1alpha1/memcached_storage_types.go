@@ -7,8 +7,8 @@ package v1alpha1
 type MemcachedStorage struct {
 	// type is Memory or MemoryFile. The default is Memory: memcached's own memory, which a restart empties. With MemoryFile
 	// (memcached -e), items are in a memory volume of the pod, and survive restarts of memcached in that pod: for a new
-	// configuration or restartedAt. A new pod is empty. It needs workload StatefulSet and a config.memory of at least 128Mi. Items
-	// that clients delete while a node restarts, for a second or two, stay in the cache. A change of config.memory,
+	// configuration or restartedAt. A new pod is empty. MemoryFile needs workload StatefulSet and config.memory of at least 128Mi.
+	// Items that clients delete while a node restarts, for a second or two, stay in the cache. A change of config.memory,
 	// config.maxItemSize or the type empties the nodes.
 	// +optional
 	// +kubebuilder:validation:Enum=Memory;MemoryFile

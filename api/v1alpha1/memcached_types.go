@@ -76,7 +76,7 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Scheduling",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Scheduling MemcachedScheduling `json:"scheduling,omitzero"`
 
-	// podMetadata is added to the pods. A change replaces the nodes.
+	// podMetadata is added to the pods. A change replaces them.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !k.startsWith('container.apparmor.security.beta.kubernetes.io/'))",fieldPath=".annotations",message="spec.podMetadata.annotations must not hold a key that starts with container.apparmor.security.beta.kubernetes.io/, which would take a security profile away: remove it"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod metadata",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podMetadata","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -129,9 +129,9 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Storage",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:storage","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Storage MemcachedStorage `json:"storage,omitzero"`
 
-	// fillFrom is another Memcached, the twin. Before it is ready, an empty node copies the items of the twin's node with the same
-	// number. The operator never stops the same node of both: it replaces and restarts nodes one at a time, and only while all
-	// other nodes of both are ready. It needs workload StatefulSet, config.dump true, storage Memory, no auth, and with tls its
+	// fillFrom is another Memcached, the twin. An empty node copies the items of the twin's node with the same number before it becomes
+	// ready. The operator never stops the same node of both: it replaces and restarts nodes one at a time, and only while all
+	// other nodes of both are ready. fillFrom needs workload StatefulSet, config.dump true, storage Memory, no auth, and with tls its
 	// plaintext Enabled. The Service then also lists nodes that are not ready. A change restarts no node.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Fill from",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:fillFrom","urn:alm:descriptor:com.tectonic.ui:advanced"}

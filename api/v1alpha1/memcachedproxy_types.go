@@ -73,7 +73,7 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Scheduling",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Scheduling MemcachedScheduling `json:"scheduling,omitzero"`
 
-	// podMetadata is added to the pods. A change replaces the proxies.
+	// podMetadata is added to the pods. A change replaces them.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !k.startsWith('container.apparmor.security.beta.kubernetes.io/'))",fieldPath=".annotations",message="spec.podMetadata.annotations must not hold a key that starts with container.apparmor.security.beta.kubernetes.io/, which would take a security profile away: remove it"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod metadata",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podMetadata","urn:alm:descriptor:com.tectonic.ui:advanced"}
