@@ -143,7 +143,7 @@ verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(KUSTOMIZE) operator-sdk ## Check tha
 
 # envtest would keep its port files in the user's cache folder, where nobody looks for them. Here they stay in LOCALBIN.
 with-envtest = assets=$$(test/testenv/assets.sh) && gocache=$$(go env GOCACHE) && set -x && \
-	KUBEBUILDER_ASSETS="$$assets" GOCACHE="$$gocache" XDG_CACHE_HOME="$(LOCALBIN)/cache"
+	KUBEBUILDER_ASSETS="$$assets" KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=3m GOCACHE="$$gocache" XDG_CACHE_HOME="$(LOCALBIN)/cache"
 
 .PHONY: test
 test: ## Run every unit and envtest suite.

@@ -7,9 +7,9 @@
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source hack/checks.sh
 
-# SCHED_IDLE: these suites take the processor time that the cluster leaves.
+# The suites that compute are nice to the cluster, whose probes and clients have deadlines.
 computing() {
-	chrt --idle --pid 0 "${BASHPID}"
+	renice -n 10 -p "${BASHPID}" >/dev/null
 	check lint make lint
 	check verify make verify
 	check test make test
