@@ -19,8 +19,12 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// repeatable is how long a client repeats a request whose connection has ended.
-const repeatable = 5 * time.Second
+const (
+	// repeatable is how long a client repeats a request whose connection has ended.
+	repeatable = 5 * time.Second
+	// clientPause is the pause of a client after each step. Without it, four clients would use all processors of a small machine.
+	clientPause = 500 * time.Microsecond
+)
 
 // proxyClients are clients of proxies that keep their connections. A client whose connection ends connects to the Service.
 type proxyClients struct {
@@ -39,6 +43,7 @@ func (c *proxyClients) start(ctx context.Context, address string, step func(cont
 	c.stops = append(c.stops, clustertest.InBackground(ctx, func(ctx context.Context) {
 		for ctx.Err() == nil {
 			step(ctx, &conn)
+			time.Sleep(clientPause)
 		}
 		_ = conn.Close()
 	}))
