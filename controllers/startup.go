@@ -108,7 +108,7 @@ func (r refusedNamespaces) Start(ctx context.Context) error {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (refusedNamespaces) NeedLeaderElection() bool { return false }
 
-// AwaitNamespaces ends the manager with an error when it can read one of the refused namespaces.
+// AwaitNamespaces ends the manager as soon as the operator may read a namespace that refused it: the next start serves that namespace.
 func AwaitNamespaces(mgr ctrl.Manager, refused []string) error {
 	if len(refused) == 0 {
 		return nil

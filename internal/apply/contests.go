@@ -43,15 +43,15 @@ func paceOf(corrections []time.Time) *pace {
 	return nil
 }
 
-// contest is what this process knows about other writers of an object.
+// contest is what is known about other writers of an object.
 type contest struct {
 	uid types.UID
-	// hash is the hash of what this process last wrote.
+	// hash is the hash of what the operator last wrote.
 	hash string
 	// corrections are the times of the last corrections of each field.
 	corrections map[string][]time.Time
 	// contested is the contested field, or empty. manager is its writer, pace is how often that writer changes it, and seen is the time of its
-	// last correction. A correction of another field changes these values only if that field is contested at a faster pace.
+	// last correction. As long as the field is contested, another field takes its place only at a faster pace.
 	contested, manager string
 	pace               pace
 	seen               time.Time
@@ -66,7 +66,7 @@ type contests struct {
 	clock clock.PassiveClock
 }
 
-// of returns the contest about an object. It is empty if an earlier object of the same name had the contest.
+// of returns the contest about an object. A contest about an earlier object with the same name does not count.
 func (c *contests) of(live client.Object) contest {
 	known, ok := c.get(live)
 	if !ok || known.uid != live.GetUID() {
@@ -75,11 +75,11 @@ func (c *contests) of(live client.Object) contest {
 	return known
 }
 
-// wrote reports whether this process wrote the content with this hash. Any difference is then somebody else's change.
+// wrote reports whether the operator wrote the content with this hash. Any difference is then somebody else's change.
 func (c *contests) wrote(live client.Object, hash string) bool { return c.of(live).hash == hash }
 
-// recall sets the hash of what an earlier process wrote, unless this process has written since. The object's annotation with the
-// hash is not enough, because others can edit it.
+// recall sets the hash of what an earlier process wrote, unless this process has written since. The hash comes from a record, because
+// others can edit the object's annotation with the hash.
 func (c *contests) recall(live client.Object, hash string) {
 	if known := c.of(live); known.hash == "" {
 		known.hash = hash

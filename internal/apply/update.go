@@ -82,9 +82,9 @@ func (a *Applier) changeSize(ctx context.Context, s step, size rendering) (_ cli
 	return changed, true, nil
 }
 
-// changeAll applies the rendering. If that is refused, or leaves additions of others below owned fields, changeAll replaces the
-// owned fields. If the desired state has not changed since the last write, it replaces them at once. Additions by a webhook stay:
-// the webhook would add them again, perhaps with other values, which would replace the pods each time.
+// changeAll applies the rendering. If others have added something below the owned fields, and that makes the apply invalid or stays
+// after it, changeAll replaces the owned fields. If it has applied this rendering before, it replaces them at once. Additions by a
+// webhook stay: the webhook would add them again, perhaps with other values, which would replace the pods each time.
 func (a *Applier) changeAll(ctx context.Context, s step) (client.Object, error) {
 	before := s.difference.surplus
 	if before != nil && s.drifted {

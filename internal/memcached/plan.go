@@ -36,8 +36,7 @@ type Plan struct {
 	LostPods []*corev1.Pod
 	// NextLostPod is how long it takes until another pod counts as lost, 0 for never.
 	NextLostPod time.Duration
-	// Record goes into the status after the workload is written. A workload whose template hash is not that of Record runs pods of
-	// an earlier spec.
+	// Record goes into the status after the workload is written. If the workload's template hash differs, its pods run an earlier spec.
 	Record cachev1alpha1.MemcachedRecord
 	// StaleDefaults describes the newer defaults that the pods do not have yet. The next rollout adopts them.
 	StaleDefaults string

@@ -61,7 +61,7 @@ const (
 	fails     = "fails: "
 )
 
-// Runs reports whether a test runs the block as a command or applies it as a manifest.
+// Runs reports whether the tests of a page run the block. A block with a name is run by another test.
 func (b Block) Runs() bool {
 	return (b.Language == "sh" || b.Language == "yaml") && !strings.HasPrefix(b.Marker, NotRun) && b.Name() == ""
 }

@@ -106,7 +106,7 @@ func (u *helmUser) uninstall(ctx context.Context) {
 	helmUninstalls = append(helmUninstalls, period{from: from, until: time.Now()})
 }
 
-// newerChart copies a chart, with the other build of the operator and a change of the definition.
+// newerChart copies a chart, with another image of the operator and another short name in the CRD.
 func newerChart(chart string) string {
 	GinkgoHelper()
 	dir := filepath.Join(GinkgoT().TempDir(), "chart")

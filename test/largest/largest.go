@@ -149,7 +149,8 @@ func nodeAffinity() *cachev1alpha1.NodeAffinity {
 	}}
 }
 
-// pods returns a selector with 8 of the largest pairs and an expression. left is the length of one more key, which fills the rest.
+// pods returns a selector with 8 of the largest pairs and an expression. A further key of the length left
+// fills what the limit allows.
 func pods() (selector *cachev1alpha1.LabelSelector, left int) {
 	selector = &cachev1alpha1.LabelSelector{
 		MatchLabels: map[string]cachev1alpha1.LabelValue{},

@@ -125,7 +125,7 @@ func (p *pod) file(name string) string { return filepath.Join(p.config.Folder, "
 // start starts memcached, and shows the agent this process only.
 func (p *pod) start() {
 	p.t.Helper()
-	// The loader of the image starts memcached with the libraries of the image. This needs no root.
+	// The image's dynamic linker starts memcached with the image's libraries, without root.
 	loader := inRootfs(p.t, "usr/lib*/ld-linux-*.so.*")
 	args := append([]string{"--library-path", inRootfs(p.t, "usr/lib/*-linux-gnu*"), inRootfs(p.t, "usr/bin/memcached")}, p.args...)
 	if os.Geteuid() == 0 {

@@ -7,4 +7,5 @@
 //
 // Words: a list is all arguments of one memcached, and its hash identifies it. A section of the ConfigMap belongs to the pods of one
 // template. It has an entry for each node, which is the hash of the node's list, and a default for nodes that start without an entry.
+// Routes are the pools of nodes that a proxy uses, with the number of nodes and an announced one.
 package protocol

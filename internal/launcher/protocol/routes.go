@@ -140,7 +140,7 @@ func (r Routes) String() string {
 	return strings.Join(append([]string{text}, r.Copies...), "\n") + "\n"
 }
 
-// At returns the number of nodes at a time.
+// At returns the number of nodes that holds at now.
 func (p Pool) At(now time.Time) int {
 	if p.Next != nil && !now.Before(p.Next.From) {
 		return p.Next.Count

@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// changedPod is how a pod differs from its first template, by container.
+// changedPod is how a pod differs from its first template. Maps other than annotations are by container.
 type changedPod struct {
 	label       string
 	annotations map[string]string

@@ -192,7 +192,8 @@ func TestWaveWaitsForMinReadySeconds(t *testing.T) {
 	}
 }
 
-// TestWaveWithoutTheConfigMap cannot write the ConfigMap: no node changes, and no other template is written.
+// TestWaveWithoutTheConfigMap cannot write the ConfigMap: no node changes, and of the StatefulSet only the
+// size is written.
 func TestWaveWithoutTheConfigMap(t *testing.T) {
 	f := newFleet(t, 3)
 	f.unwritable = true

@@ -12,6 +12,7 @@ import (
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -38,7 +39,7 @@ func Start() (*rest.Config, client.Client) {
 // NewNamespace creates a namespace for one spec.
 func NewNamespace(ctx context.Context, user client.Client) string {
 	ginkgo.GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "test-" + rand.String(8)}} // older API servers can generate a name twice
 	gomega.Expect(user.Create(ctx, namespace)).To(gomega.Succeed())
 	return namespace.Name
 }
