@@ -39,7 +39,8 @@ func Start() (*rest.Config, client.Client) {
 // NewNamespace creates a namespace for one spec.
 func NewNamespace(ctx context.Context, user client.Client) string {
 	ginkgo.GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "test-" + rand.String(8)}} // older API servers can generate a name twice
+	// Older API servers can generate a name twice.
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "test-" + rand.String(8)}}
 	gomega.Expect(user.Create(ctx, namespace)).To(gomega.Succeed())
 	return namespace.Name
 }
