@@ -88,6 +88,7 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 			reports.Nodes = append(reports.Nodes, memcached.AgentReport{Pod: pod.Name, Problems: node.problems})
 		}
 		reports.Pending = reports.Pending || node.serves && !node.tried
+		reports.Unanswered = reports.Unanswered || node.serves && !node.answered
 	}
 	a.nodes[name] = nodes
 	return reports

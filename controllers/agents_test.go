@@ -94,8 +94,15 @@ var _ = Describe("The agents of nodes", func() {
 		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(words))
 		By("learning nothing of the one that said so")
 		o.AskAgents(ctx)
+		o.step(ctx, mc)
+		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(words))
+
+		By("hearing of another problem")
+		o.nodes.problems["cache-2"] = []agentprotocol.Problem{{Reason: "ConnectionLimit", Message: "raise it"}}
+		o.wait(time.Minute)
+		o.AskAgents(ctx)
 		o.step(ctx, mc, writeStatus)
-		Expect(summary(ctx, mc, "NeedsAttention")).To(Equal("absent"))
+		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(`Pod cache-2 says: "raise it"`))
 	})
 
 	It("tell that clients have all connections, with monitoring alone", func(ctx SpecContext) {

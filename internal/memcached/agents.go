@@ -16,8 +16,8 @@ import (
 type AgentReports struct {
 	// Nodes are the reports of the agents that have answered.
 	Nodes []AgentReport
-	// Pending is true while the agents of some ready nodes have not been asked yet.
-	Pending bool
+	// Pending is true while the agents of some ready nodes have not been asked yet, and Unanswered while some have not answered yet.
+	Pending, Unanswered bool
 }
 
 // AgentReport is what the agent of one pod reports.

@@ -15,13 +15,15 @@ import (
 )
 
 // attentionConditions returns the condition NeedsAttention if agents report a problem. Until all agents have been asked, the
-// condition stays as it was: the operator may have just started.
+// condition stays as it was: the operator may have just started. It also stays while an agent that may have the problem does not
+// answer.
 func attentionConditions(f facts) []metav1.Condition {
-	if last := meta.FindStatusCondition(f.Last.Conditions, cachev1alpha1.ConditionNeedsAttention); last != nil && f.Agents.Pending {
-		return []metav1.Condition{*last}
-	}
+	last := meta.FindStatusCondition(f.Last.Conditions, cachev1alpha1.ConditionNeedsAttention)
 	findings := memcached.Findings(f.Memcached, f.Agents.Nodes)
-	if len(findings) == 0 {
+	switch {
+	case last != nil && (f.Agents.Pending || f.Agents.Unanswered && len(findings) == 0):
+		return []metav1.Condition{*last}
+	case len(findings) == 0:
 		return nil
 	}
 	var words []string

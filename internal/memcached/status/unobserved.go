@@ -17,6 +17,7 @@ import (
 // Unobserved returns the status of a Memcached whose objects could not be read completely. The problem says why. Counts and observed
 // generation of the last status stay, because nothing was written.
 func Unobserved(v memcached.View, problem memcached.Problem) cachev1alpha1.MemcachedStatus {
+	v.Agents.Pending = true // without its pods, no agent was looked up
 	mc, f := v.Memcached, facts{View: v, Written: memcached.Written{Problem: &problem}}
 	if mc.Spec.Paused {
 		f.held = []string{"what cannot be read"}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -64,5 +65,16 @@ func TestUnobserved(t *testing.T) {
 				t.Errorf("what was known has changed: -want +got:\n%s", difference)
 			}
 		})
+	}
+}
+
+// TestUnobservedKeepsWhatAgentsReported covers a status that is written although no agent could be looked up.
+func TestUnobservedKeepsWhatAgentsReported(t *testing.T) {
+	mc := memcachedtest.Cache(3, func(mc *cachev1alpha1.Memcached) {
+		mc.Status.Conditions = []metav1.Condition{{Type: "NeedsAttention", Status: metav1.ConditionTrue, Reason: "InvalidCertificate", Message: "it expires"}}
+	})
+	got := Unobserved(memcached.NewView(mc, memcached.Observed{}, noon), memcached.Problem{Reason: "ApplyFailed", Message: "cannot get"})
+	if condition := meta.FindStatusCondition(got.Conditions, "NeedsAttention"); condition == nil || condition.Message != "it expires" {
+		t.Errorf("%+v", condition)
 	}
 }
