@@ -39,10 +39,12 @@ type fakeNode struct {
 	filling, late int
 	// probed counts the ticks until the kubelet has probed a restarted container. The pod stays ready until then.
 	probed int
+	// unscheduled means that no cluster node has room for the pod.
+	unscheduled bool
 }
 
 func (n *fakeNode) ready() bool {
-	return n.ran && !n.unready && n.pulling == "" && (n.filling == 0 || n.late > 0)
+	return n.ran && !n.unready && !n.unscheduled && n.pulling == "" && (n.filling == 0 || n.late > 0)
 }
 
 // whole reports whether a node serves with all items.

@@ -58,6 +58,10 @@ func (n *fakeNode) change(pod *corev1.Pod) {
 	for name, resources := range n.changed.resources {
 		memcached.ContainerOf(&pod.Spec, name).Resources = resources
 	}
+	if n.unscheduled {
+		pod.Status.Phase = corev1.PodPending
+		return
+	}
 	for _, container := range []string{memcached.ContainerName, memcached.AgentContainerName} {
 		status := corev1.ContainerStatus{Name: container, RestartCount: n.changed.count[container]}
 		if actual, ok := n.changed.actual[container]; ok {
@@ -80,6 +84,9 @@ func (n *fakeNode) change(pod *corev1.Pod) {
 
 // kubelet restarts containers with another image, and gives them other resources.
 func (n *fakeNode) kubelet(now int64, unpullable string) {
+	if n.unscheduled {
+		return
+	}
 	for name := range n.changed.starting {
 		image := n.changed.images[name]
 		if unpullable != "" && strings.Contains(image, unpullable) {
@@ -101,6 +108,15 @@ func (n *fakeNode) kubelet(now int64, unpullable string) {
 	if n.changed.infeasible == "" {
 		n.changed.actual = nil
 	}
+}
+
+// schedule lets the kubelet start the containers with the images of now.
+func (n *fakeNode) schedule() {
+	n.unscheduled = false
+	for name := range n.changed.starting {
+		n.changed.runs = add(n.changed.runs, map[string]string{name: n.changed.images[name]})
+	}
+	n.changed.starting = nil
 }
 
 // slowKubelets lets the operator and the controller act while the kubelets do nothing.

@@ -176,6 +176,8 @@ func (s *podStep) setImages() bool {
 func startsOf(pod *corev1.Pod, name string) int32 {
 	status := memcached.StatusOf(pod, name)
 	switch {
+	case status == nil && pod.Status.Phase == corev1.PodPending: // no cluster node has started it
+		return -1
 	case status == nil: // it runs and has never exited
 		return 0
 	case status.State.Waiting != nil || status.State.Terminated != nil:

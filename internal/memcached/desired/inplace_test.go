@@ -141,6 +141,18 @@ func TestInPlace(t *testing.T) {
 
 func reCreate(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.PodUpdatePolicy = "" }
 
+// TestInPlaceOfAPodWithoutRoom changes a pod that has not started yet. Its first start already has the new image.
+func TestInPlaceOfAPodWithoutRoom(t *testing.T) {
+	f := newFleet(t, 3, inPlacePolicy)
+	f.nodes[2].unscheduled = true
+	memcachedtest.Image("memcached:1.7")(f.mc)
+	for range 10 {
+		f.turn()
+	}
+	f.nodes[2].schedule()
+	f.settle()
+}
+
 // TestInPlaceRefused covers images that cannot be pulled, and resources that a cluster node cannot give. The operator changes one pod
 // and changes it back. It leaves the other pods as they are.
 func TestInPlaceRefused(t *testing.T) {
