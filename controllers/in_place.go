@@ -51,6 +51,8 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 		written.Changed = true
 	case apierrors.IsConflict(err), missesPod(err):
 		written.RetryAfter = Sooner(written.RetryAfter, stepInterval) // the pod has changed or is gone, and perhaps no event follows
+	case patch.Resources != nil && apierrors.IsInvalid(err) && refused(pod):
+		// The pod goes back, and Kubernetes 1.33 lowers no memory limit of a running pod. The pod runs with its former resources.
 	case patch.Resources != nil && cannotResize(err):
 		hash := view.Workload.Template.Annotations[memcached.TemplateAnnotation]
 		r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.unchangeable = hash })
@@ -75,10 +77,17 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 // missesPod reports whether the pod is gone.
 func missesPod(err error) bool { return apierrors.IsNotFound(err) && !missesResource(err) }
 
+// refused reports whether the change of a pod was refused.
+func refused(pod *corev1.Pod) bool {
+	state, _ := memcached.InPlaceStateOf(pod)
+	return state.Refused != ""
+}
+
 // cannotResize reports whether the cluster cannot change these resources in a running pod. Before Kubernetes 1.33, it cannot change
-// any.
+// any. A ValidatingAdmissionPolicy that refuses the change also answers Invalid, but does not forbid it for ever.
 func cannotResize(err error) bool {
-	return missesResource(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsInvalid(err)
+	return missesResource(err) || apierrors.IsMethodNotSupported(err) ||
+		apierrors.IsInvalid(err) && reasonFor(err) == cachev1alpha1.ReasonInvalidSpec
 }
 
 // missesResource reports whether the API server does not serve the subresource. The client always uses the same message for that.

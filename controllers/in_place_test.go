@@ -16,6 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -236,11 +238,47 @@ var _ = Describe("Pods that change in place", func() {
 		Expect(summary(ctx, mc, "Progressing")).To(Equal("True/RollingOut"))
 	})
 
-	DescribeTable("are refused more memory: the others wait", func(ctx SpecContext, words, reason string) {
+	// Kubernetes 1.33 lowers no memory limit of a running pod.
+	It("keep their place if they cannot go back to their former resources", func(ctx SpecContext) {
+		needsResize()
+		begun(ctx, memory("256Mi"))
+		Expect(o.try(ctx, mc, writePod)).To(Succeed())
+		o.wait(time.Minute)
+		Expect(o.try(ctx, mc, writeResize)).To(Succeed())
+		impossible := pod(ctx, 2)
+		impossible.Status.ContainerStatuses[0].Resources = &pod(ctx, 1).Spec.Containers[0].Resources
+		impossible.Status.Conditions = append(impossible.Status.Conditions, corev1.PodCondition{
+			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible, Message: "no room",
+		})
+		Expect(user.Status().Update(ctx, impossible)).To(Succeed())
+		Expect(o.try(ctx, mc, writePod)).To(Succeed())
+		var resized bool
+		o.refuse = func(subresource bool) error {
+			if !subresource || resized { // the status is one, too
+				return nil
+			}
+			resized = true
+			return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "cache-2", field.ErrorList{
+				field.Forbidden(field.NewPath("spec", "containers").Index(0).Child("resources", "limits"), "memory limits cannot be decreased"),
+			})
+		}
+		for range 2 {
+			o.wait(time.Minute)
+			resized = false
+			_, err := o.Reconcile(ctx, request(mc))
+			Expect(err).NotTo(HaveOccurred())
+			observeSet(ctx, mc)
+		}
+		Expect(live(ctx, mc, &appsv1.StatefulSet{}).Spec.UpdateStrategy.RollingUpdate.Partition).To(HaveValue(BeEquivalentTo(3)))
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/InPlaceRefused"))
+	})
+
+	DescribeTable("are refused more memory: the others wait", func(ctx SpecContext, words, reason string, answer metav1.StatusReason) {
 		needsResize()
 		begun(ctx, memory("256Mi"))
 		Expect(o.try(ctx, mc, writePod)).To(Succeed())
 		refusal, refused := apierrors.NewForbidden(corev1.Resource("pods"), "cache-2", errors.New(words)), false
+		refusal.ErrStatus.Reason = answer
 		o.refuse = func(subresource bool) error {
 			if subresource && !refused {
 				refused = true
@@ -256,9 +294,10 @@ var _ = Describe("Pods that change in place", func() {
 		o.wait(time.Minute)
 		Expect(o.try(ctx, mc, writeResize, writeStatus)).To(Succeed())
 	},
-		Entry("by a quota", "exceeded quota: small, requested: limits.memory=1", "QuotaExceeded"),
-		Entry("by a LimitRange", "maximum memory usage per Container is 128Mi", "AdmissionDenied"),
-		Entry("by its cluster node", "node didn't have enough allocatable resources: memory", "InPlaceRefused"),
+		Entry("by a quota", "exceeded quota: small, requested: limits.memory=1", "QuotaExceeded", metav1.StatusReasonForbidden),
+		Entry("by a LimitRange", "maximum memory usage per Container is 128Mi", "AdmissionDenied", metav1.StatusReasonForbidden),
+		Entry("by a policy", "ValidatingAdmissionPolicy 'sizes' with binding 'all' denied request: too large", "AdmissionDenied", metav1.StatusReasonInvalid),
+		Entry("by its cluster node", "node didn't have enough allocatable resources: memory", "InPlaceRefused", metav1.StatusReasonForbidden),
 	)
 })
 
