@@ -191,6 +191,7 @@ func (f *fleet) tick() {
 		}
 		node.tick(f.seconds, f.refused)
 		node.kubelet(f.seconds, f.unpullable)
+		f.checkMemory(node)
 	}
 }
 

@@ -21,8 +21,8 @@ type inPlace struct {
 	v        memcached.View
 	template *corev1.PodTemplateSpec
 	nodes    []*corev1.Pod
-	// grows and shrinks report that some pods get more memory, or less.
-	grows, shrinks bool
+	// shrinks reports that some pods get less memory.
+	shrinks bool
 }
 
 // newInPlace decides whether the pods can change in place to match a template.
@@ -37,8 +37,7 @@ func newInPlace(v memcached.View, template *corev1.PodTemplateSpec) *inPlace {
 			p.Done++
 			continue
 		}
-		order := memoryLimit(template.Spec).Cmp(*memoryLimit(pod.Spec))
-		p.grows, p.shrinks = p.grows || order > 0, p.shrinks || order < 0
+		p.shrinks = p.shrinks || memoryLimit(template.Spec).Cmp(*memoryLimit(pod.Spec)) < 0
 	}
 	return p
 }
@@ -91,20 +90,21 @@ func (p *inPlace) decide(w *memcached.Wave) {
 	if !p.Open || p.v.Memcached.Spec.Paused || !p.stopsReplacements() {
 		return
 	}
-	if pod := p.next(); pod != nil {
+	if pod := p.next(w); pod != nil {
 		step := podStep{inPlace: p, wave: w, pod: pod}
 		step.decide()
 	}
 }
 
 // next returns the pod to change. A pod whose change has begun comes first, so that only one changes at a time. Next comes a pod
-// that does not serve, because the change may repair it. Otherwise it is the last pod.
-func (p *inPlace) next() (next *corev1.Pod) {
+// that does not serve, because the change may repair it. Otherwise it is the last pod that need not wait for the wave.
+func (p *inPlace) next(w *memcached.Wave) (next *corev1.Pod) {
 	for _, pod := range slices.Backward(p.nodes) {
 		switch {
 		case !p.outdated(pod):
 		case p.changing(pod):
 			return pod
+		case memcached.PodReady(pod) && p.comesAfter(w, pod):
 		case next == nil, memcached.PodReady(next) && !memcached.PodReady(pod):
 			next = pod
 		}
@@ -125,8 +125,21 @@ func (p *inPlace) free(pod *corev1.Pod, w *memcached.Wave) bool {
 	if !memcached.PodReady(pod) {
 		return true
 	}
-	return len(p.nodes) == int(p.v.Memcached.Spec.Size) && w.Moving == 0 && (!p.shrinks || !w.Open) &&
+	return len(p.nodes) == int(p.v.Memcached.Spec.Size) && w.Moving == 0 && !p.comesAfter(w, pod) &&
 		!slices.ContainsFunc(p.nodes, func(other *corev1.Pod) bool { return !memcached.PodReady(other) || restartPending(other) })
+}
+
+// comesAfter reports whether a pod changes after the wave. If some pods get less memory, memcached must use less of it before. Pods that
+// get more memory change before.
+func (p *inPlace) comesAfter(w *memcached.Wave, pod *corev1.Pod) bool {
+	return p.shrinks && w.Open && !p.grows(pod)
+}
+
+// grows reports whether a pod has not got the memory of the template yet.
+func (p *inPlace) grows(pod *corev1.Pod) bool {
+	wanted, status := memoryLimit(p.template.Spec), memcached.StatusOf(pod, memcached.ContainerName)
+	return p.outdated(pod) && (wanted.Cmp(*memoryLimit(pod.Spec)) > 0 ||
+		status != nil && status.Resources != nil && wanted.Cmp(*status.Resources.Limits.Memory()) > 0)
 }
 
 // updated are the containers that change in place. The launcher's init container is not among them, because it has exited.

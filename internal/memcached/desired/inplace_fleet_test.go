@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -191,6 +192,19 @@ func (f *fleet) checkAlone(node *fakeNode) {
 	}
 	if len(f.nodes) != int(f.mc.Spec.Size) && node.ready() {
 		f.fail("%d restarts while one is missing", node.ordinal)
+	}
+}
+
+// checkMemory checks that the limit of a pod, as it is in effect, holds memcached's item memory.
+func (f *fleet) checkMemory(node *fakeNode) {
+	f.t.Helper()
+	pod := node.pod(f.mc)
+	limit := memcached.ContainerOf(&pod.Spec, memcached.ContainerName).Resources.Limits.Memory()
+	if actual, ok := node.changed.actual[memcached.ContainerName]; ok {
+		limit = actual.Limits.Memory()
+	}
+	if items, err := strconv.ParseInt(node.list.Value("-m"), 10, 64); node.ran && (err != nil || items<<20 >= limit.Value()) {
+		f.fail("%d has %d MiB of items in a pod of %s: %v", node.ordinal, items, limit, err)
 	}
 }
 

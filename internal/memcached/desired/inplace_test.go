@@ -141,6 +141,24 @@ func TestInPlace(t *testing.T) {
 
 func reCreate(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.PodUpdatePolicy = "" }
 
+// TestMoreMemoryThanSomeCanHave lowers the wish after one pod has grown and another one could not. One pod then shrinks, and the
+// others grow.
+func TestMoreMemoryThanSomeCanHave(t *testing.T) {
+	f := newFleet(t, 3, inPlacePolicy, memoryOf("1Gi"))
+	f.nodes[1].changed.infeasible = "Node didn't have enough capacity"
+	memoryOf("8Gi")(f.mc)
+	for f.plan.InPlace.Problem == nil {
+		f.turn()
+	}
+	f.nodes[1].changed.infeasible = ""
+	memoryOf("4Gi")(f.mc)
+	made := f.made
+	f.settle()
+	if f.made != made {
+		t.Error("pods are new")
+	}
+}
+
 // TestInPlaceOfAPodWithoutRoom changes a pod that has not started yet. Its first start already has the new image.
 func TestInPlaceOfAPodWithoutRoom(t *testing.T) {
 	f := newFleet(t, 3, inPlacePolicy)

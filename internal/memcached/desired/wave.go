@@ -186,6 +186,7 @@ func (w *wave) candidates() (free int, next []waveNode) {
 // begin gives a serving node the wanted list, provided that its launcher answers.
 func (w *wave) begin(node waveNode) {
 	switch {
+	case w.waits(node):
 	case !node.answered:
 		w.ask(node)
 	case node.answer.Failure != "":
@@ -238,7 +239,7 @@ func (w *wave) block(node waveNode) {
 
 // waits reports whether a node needs more memory in its pod before it can run with the list.
 func (w *wave) waits(node waveNode) bool {
-	return w.inPlace.Open && w.inPlace.grows && w.inPlace.outdated(node.pod)
+	return w.inPlace.Open && w.inPlace.grows(node.pod)
 }
 
 // replacing reports whether nodes get the list by a replacement or a change in place, and not by the wave. If pods get less memory, the
