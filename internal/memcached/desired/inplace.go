@@ -52,11 +52,20 @@ func (p *inPlace) possible() bool {
 		return false
 	}
 	changes := live.Template.Annotations[memcached.TemplateAnnotation] != p.hash()
-	if !changes && live.Partition == 0 || changes && !resizable(&live.Template.Spec, &p.template.Spec) {
+	if !changes && live.Partition == 0 || changes && !resizable(&live.Template.Spec, &p.template.Spec) || p.replacesPods() {
 		return false
 	}
 	return p.sameBase(live.Template.Annotations) && !slices.ContainsFunc(p.nodes, func(pod *corev1.Pod) bool {
 		return p.outdated(pod) && !p.changeable(pod)
+	})
+}
+
+// replacesPods reports whether the StatefulSet is in the middle of replacing pods. The remaining ones are of an earlier template, and
+// may have a limit that a change in place does not remove.
+func (p *inPlace) replacesPods() bool {
+	template := p.v.Workload.Template.Annotations[memcached.TemplateAnnotation]
+	return p.v.Workload.Partition == 0 && slices.ContainsFunc(p.nodes, func(pod *corev1.Pod) bool {
+		return pod.Annotations[memcached.TemplateAnnotation] != template
 	})
 }
 

@@ -153,13 +153,17 @@ func (f *fleet) patchPod(plan memcached.InPlace) {
 	was := node.pod(f.mc)
 	c := &node.changed
 	c.annotations = add(c.annotations, patch.Annotations)
-	c.images, c.resources = add(c.images, patch.Images), add(c.resources, patch.Resources)
+	c.images = add(c.images, patch.Images)
 	for name := range patch.Images {
 		text += " image"
 		c.starting = add(c.starting, map[string]bool{name: true})
 	}
-	for name := range patch.Resources {
+	for name, resources := range patch.Resources {
 		text += " resources"
+		is := memcached.ContainerOf(&was.Spec, name).Resources // a patch removes nothing
+		c.resources = add(c.resources, map[string]corev1.ResourceRequirements{
+			name: {Limits: add(is.Limits, resources.Limits), Requests: add(is.Requests, resources.Requests)},
+		})
 		if c.actual != nil { // it goes back
 			c.infeasible, c.actual = "", nil
 			continue
@@ -173,10 +177,10 @@ func (f *fleet) patchPod(plan memcached.InPlace) {
 	f.log = append(f.log, fmt.Sprintf("%s %v", text, patch.Annotations))
 }
 
-func add[V any](to, from map[string]V) map[string]V {
+func add[K comparable, V any](to, from map[K]V) map[K]V {
 	all := maps.Clone(to)
 	if all == nil {
-		all = map[string]V{}
+		all = map[K]V{}
 	}
 	maps.Copy(all, from)
 	return all

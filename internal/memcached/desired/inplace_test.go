@@ -141,6 +141,26 @@ func TestInPlace(t *testing.T) {
 
 func reCreate(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.PodUpdatePolicy = "" }
 
+// TestALimitGoesInTheMiddle removes a limit, which replaces pods, and then changes the image. The pods that still have the limit are
+// replaced, too.
+func TestALimitGoesInTheMiddle(t *testing.T) {
+	f := newFleet(t, 3, inPlacePolicy, func(mc *cachev1alpha1.Memcached) {
+		mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	})
+	f.mc.Spec.Resources.Limits = nil
+	for before := f.made; f.made == before; {
+		f.turn()
+	}
+	memcachedtest.Image("memcached:1.7")(f.mc)
+	f.settle()
+	for _, node := range f.nodes {
+		pod := node.pod(f.mc)
+		if limits := memcached.ContainerOf(&pod.Spec, memcached.ContainerName).Resources.Limits; !limits.Cpu().IsZero() {
+			t.Errorf("%s still has %v", pod.Name, limits)
+		}
+	}
+}
+
 // TestMoreMemoryThanSomeCanHave lowers the wish after one pod has grown and another one could not. One pod then shrinks, and the
 // others grow.
 func TestMoreMemoryThanSomeCanHave(t *testing.T) {
