@@ -66,8 +66,8 @@ type MemcachedUpdateStrategy struct {
 
 	// podUpdatePolicy is how pods of a StatefulSet change to a new image of memcached or the agent, or to new spec.resources. The
 	// default is ReCreate, which replaces them. With InPlaceIfPossible, pods keep their names and addresses, and with
-	// spec.storage.type MemoryFile their keys. InPlaceIfPossible needs a permission that the operator lacks by default: see
-	// docs/concepts/changes.md. Every other change of the pods replaces them.
+	// spec.storage.type MemoryFile and the same version of memcached their keys. InPlaceIfPossible needs a permission
+	// that the operator lacks by default: see docs/concepts/changes.md. Every other change of the pods replaces them.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod update policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:select:ReCreate","urn:alm:descriptor:com.tectonic.ui:select:InPlaceIfPossible","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodUpdatePolicy PodUpdatePolicy `json:"podUpdatePolicy,omitempty"`
