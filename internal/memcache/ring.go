@@ -83,9 +83,9 @@ func oneAtATime(key string) uint32 {
 	return hash + hash<<15
 }
 
-// Jump returns the jump consistent hash of Lamping and Veach over the 64-bit xxHash of the key. Loki, Mimir, Thanos and memcached's
-// own proxy use it. The order of the servers matters, but not their names. Loki, Mimir and Thanos sort servers naturally: node 10
-// comes after node 9.
+// Jump returns the jump consistent hash of Lamping and Veach over the 64-bit xxHash of the key. Loki, Mimir and Thanos use it.
+// memcached's own proxy does not: its jump hash is over XXH3. The order of the servers matters, but not their names. Loki, Mimir and
+// Thanos sort servers naturally: node 10 comes after node 9.
 func Jump(servers []string) Owner {
 	return func(key string) int { return jump(xxhash.Sum64String(key), len(servers)) }
 }

@@ -96,6 +96,8 @@ func TestCommands(t *testing.T) {
 		"flush-silent":            {args: "flush sessions --yes --node-timeout=100ms", prepare: troubles},
 		"size":                    {args: "size sessions --interval=1ms"},
 		"size-evicting":           {args: "size sessions --interval=1ms", prepare: evictItems},
+		"size-file":               {args: "size pages --interval=1ms", prepare: restartedInFile("1023")},
+		"size-file-spare":         {args: "size pages --interval=1ms", prepare: restartedInFile("38")},
 		"size-users":              {args: "size pages --interval=1ms --user=web", prepare: withUsers},
 		"size-troubles":           {args: "size sessions --interval=1ms --node-timeout=100ms", prepare: troubles},
 		"size-no-interval":        {args: "size sessions --interval=0"},

@@ -5,12 +5,17 @@ package plugin
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
 // events returns the events about a Memcached or a MemcachedProxy, its child objects and its pods, the oldest first.
@@ -19,12 +24,41 @@ func (c *cluster) events(ctx context.Context, owner client.Object) ([]corev1.Eve
 	if err := c.List(ctx, &list, client.InNamespace(owner.GetNamespace())); err != nil {
 		return nil, err
 	}
+	suffixes := suffixesOf("Memcached", memcached.Children)
+	if _, isProxy := owner.(*cachev1alpha1.MemcachedProxy); isProxy {
+		suffixes = suffixesOf("MemcachedProxy", memcachedproxy.Children)
+	}
 	about := slices.DeleteFunc(list.Items, func(event corev1.Event) bool {
-		name := event.InvolvedObject.Name
-		return name != owner.GetName() && !strings.HasPrefix(name, owner.GetName()+"-")
+		kind := event.InvolvedObject.Kind
+		suffix, found := strings.CutPrefix(event.InvolvedObject.Name, owner.GetName())
+		if pattern := generated[kind]; pattern != nil {
+			return !found || !pattern.MatchString(suffix)
+		}
+		return !found || !slices.Contains(suffixes[kind], suffix)
 	})
 	slices.SortStableFunc(about, func(a, b corev1.Event) int { return lastSeen(&a).Compare(lastSeen(&b)) })
 	return about, nil
+}
+
+// suffixesOf returns what follows the owner's name in the names of the owner and its children, by Kind.
+func suffixesOf[Owner client.Object](kind string, children []memcached.Child[Owner]) map[string][]string {
+	suffixes := map[string][]string{kind: {""}}
+	for _, child := range children {
+		suffixes[child.Kind.Kind] = append(suffixes[child.Kind.Kind], child.Suffix)
+	}
+	return suffixes
+}
+
+// hash is the hash of a pod template: a number of up to ten digits, with one of these characters for each digit. random is the end of
+// names that the API server generates.
+const hash, random = "[4-9bcdf]{1,10}", "[bcdfghjklmnpqrstvwxz2456789]{5}"
+
+// generated are the ends of names that Kubernetes generates, by Kind. The objects themselves may be gone. A pod's name has at most 63
+// characters: after a long name of the owner, the second hyphen is cut off.
+var generated = map[string]*regexp.Regexp{
+	"EndpointSlice": regexp.MustCompile("^-" + random + "$"),
+	"Pod":           regexp.MustCompile("^-([0-9]+|" + hash + "-?" + random + ")$"),
+	"ReplicaSet":    regexp.MustCompile("^-" + hash + "$"),
 }
 
 // lastSeen returns when an event last happened. The field with that time depends on the API that wrote the event.

@@ -194,7 +194,7 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 		}
 	}
 	w.client = fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(objects...).
-		WithStatusSubresource(&cachev1alpha1.Memcached{}).WithInterceptorFuncs(funcs).Build()
+		WithStatusSubresource(&cachev1alpha1.Memcached{}, &cachev1alpha1.MemcachedProxy{}).WithInterceptorFuncs(funcs).Build()
 	return w
 }
 

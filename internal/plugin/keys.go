@@ -123,6 +123,9 @@ func (o *keyCommand) run(do keyFunc) func(*cobra.Command, []string) error {
 		if err != nil {
 			return err
 		}
+		if err := c.refuseCopies(command.Context(), mc.Name); err != nil {
+			return err
+		}
 		pod, node, err := o.find(command.Context(), c, mc, args[1])
 		if err != nil {
 			return err

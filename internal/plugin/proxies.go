@@ -84,6 +84,23 @@ func (c *cluster) proxiesOf(ctx context.Context, name string) ([]cachev1alpha1.M
 	return slices.DeleteFunc(all, func(proxy cachev1alpha1.MemcachedProxy) bool { return !slices.Contains(poolsOf(&proxy), name) }), err
 }
 
+// refuseCopies returns an error if a proxy has several pools, and one of them is the Memcached. Such a proxy keeps each key in all pools,
+// and --hash does not offer its hash. If the proxies cannot be read, there is no error: most caches have none.
+func (c *cluster) refuseCopies(ctx context.Context, name string) error {
+	proxies, err := c.proxiesOf(ctx, name)
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	for i := range proxies {
+		if pools := poolsOf(&proxies[i]); len(pools) > 1 {
+			return fmt.Errorf("the MemcachedProxy %s keeps each key in %s, on nodes that it chooses by a hash of its own: "+
+				"get, set and delete keys through %s", proxies[i].Name, strings.Join(pools, ", "),
+				cmp.Or(proxies[i].Status.Address, "the proxy"))
+		}
+	}
+	return nil
+}
+
 // proxyReports reports on all proxies, or on those of the named cache. It prints an error if the user may not read them.
 func (o *statusCommand) proxyReports(ctx context.Context, c *cluster, args []string) []proxyReport {
 	var proxies []cachev1alpha1.MemcachedProxy

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -98,5 +99,34 @@ func TestDebugOfProxies(t *testing.T) {
 	}
 	if _, found := files["pages/proxies/lonely/memcachedproxy.yaml"]; found {
 		t.Error("it has a proxy of another cache")
+	}
+}
+
+// Proxies with several pools have a hash of their own and write to each pool, so that keys are found only through them.
+func TestKeysOfCopies(t *testing.T) {
+	w := withProxies(t)
+	change(t, w, &cachev1alpha1.MemcachedProxy{}, "side", func(proxy *cachev1alpha1.MemcachedProxy) {
+		proxy.Spec.Pools = append(proxy.Spec.Pools, cachev1alpha1.MemcachedProxyPool{Name: "pages-b"})
+	})
+	const want = "error: the MemcachedProxy side keeps each key in pages, pages-b, on nodes that it chooses by a hash of its own: " +
+		"get, set and delete keys through side.shop.svc:11211\n"
+	for _, args := range []string{"get pages user:42", "set pages user:42 hello", "delete pages user:42", "get pages user:42 --hash=jump"} {
+		if got := w.run(t, "", strings.Split(args, " ")...); got.code != 1 || got.stdout != "" || got.stderr != want {
+			t.Errorf("%s: %s", args, got)
+		}
+	}
+	if got := w.run(t, "", "set", "sessions", "user:42", "hello"); got.code != 0 {
+		t.Errorf("a cache without copies: %s", got)
+	}
+	change(t, w, &cachev1alpha1.MemcachedProxy{}, "side", func(proxy *cachev1alpha1.MemcachedProxy) { proxy.Status.Address = "" })
+	if got := w.run(t, "", "get", "pages", "user:42"); got.code != 1 || !strings.HasSuffix(got.stderr, "through the proxy\n") {
+		t.Errorf("without an address: %s", got)
+	}
+	// The plugin does not insist on reading proxies.
+	for _, err := range []error{errors.New("memcachedproxies is forbidden"), &apimeta.NoKindMatchError{}} {
+		w.forbidden["memcachedproxys"] = err
+		if got := w.run(t, "", "set", "pages", "user:42", "hello"); got.code != 0 {
+			t.Errorf("%v: %s", err, got)
+		}
 	}
 }

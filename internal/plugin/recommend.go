@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
 // plan is the memory of a node, in bytes, and the number of nodes.
@@ -16,7 +18,9 @@ type plan struct{ memory, size int64 }
 
 // Bounds of a recommendation.
 const (
+	// smallestNode and, with storage.type MemoryFile, smallestFile are the smallest memory that the API accepts.
 	smallestNode = 64 << 20
+	smallestFile = 128 << 20
 	// largestNode limits how far a recommendation enlarges a node. Beyond it, more nodes are better, because each node takes its keys with it
 	// when it leaves.
 	largestNode = 16 << 30
@@ -31,9 +35,17 @@ const (
 	busyNode = 200_000
 )
 
+// smallestOf returns the smallest memory for the nodes of a Memcached.
+func smallestOf(mc *cachev1alpha1.Memcached) int64 {
+	if mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile {
+		return smallestFile
+	}
+	return smallestNode
+}
+
 // recommend returns a plan that fits the load, and the reasons. It at most doubles the memory, because only a test shows how more memory
-// affects the hit ratio.
-func recommend(now plan, nodes []load) (plan, []string) {
+// affects the hit ratio. No node gets less than the smallest memory.
+func recommend(now plan, smallest int64, nodes []load) (plan, []string) {
 	advice, sum := now, sumOf(nodes)
 	var reasons []string
 	switch uptime := time.Duration(sum.UptimeSeconds) * time.Second; {
@@ -47,13 +59,13 @@ func recommend(now plan, nodes []load) (plan, []string) {
 	case sum.Evictions > 0:
 		reasons = []string{"Nothing is evicted at the moment, but it was: measure at the busiest hour."}
 	default:
-		advice.memory, reasons = adviseSpare(now.memory, uptime, maxPages(nodes))
+		advice.memory, reasons = adviseSpare(now.memory, smallest, uptime, maxPages(nodes))
 	}
 	if advice.memory > largestNode && advice.memory > now.memory {
 		advice.memory, advice.size = now.memory, now.size*2
 		reasons = append(reasons, "More nodes instead of larger ones: each takes its keys with it when it leaves.")
 	}
-	reasons = append(reasons, adviseSize(&advice, nodes)...)
+	reasons = append(reasons, adviseSize(&advice, smallest, nodes)...)
 	return advice, append(reasons, otherLimits(nodes)...)
 }
 
@@ -73,8 +85,8 @@ func adviseEvicting(memory int64, sum load) (int64, []string) {
 }
 
 // adviseSpare recommends the memory for nodes that have never evicted.
-func adviseSpare(memory int64, uptime time.Duration, used int64) (int64, []string) {
-	enough := max(smallestNode, powerOfTwo(used*3/2))
+func adviseSpare(memory, smallest int64, uptime time.Duration, used int64) (int64, []string) {
+	enough := max(smallest, powerOfTwo(used*3/2))
 	if uptime < full || enough >= memory {
 		return memory, []string{"Nothing was evicted: the memory suffices."}
 	}
@@ -82,7 +94,7 @@ func adviseSpare(memory int64, uptime time.Duration, used int64) (int64, []strin
 		duration.HumanDuration(uptime), mebibytes(used))}
 }
 
-func adviseSize(advice *plan, nodes []load) (reasons []string) {
+func adviseSize(advice *plan, smallest int64, nodes []load) (reasons []string) {
 	reads := ptr.Deref(sumOf(nodes).GetsPerSecond, 0)
 	if wanted := int64(reads/busyNode) + 1; reads > busyNode*float64(len(nodes)) && wanted > advice.size {
 		advice.size = wanted
@@ -90,7 +102,7 @@ func adviseSize(advice *plan, nodes []load) (reasons []string) {
 	}
 	if advice.size == 1 {
 		total := advice.memory
-		advice.size, advice.memory = 3, max(smallestNode, powerOfTwo(total/3))
+		advice.size, advice.memory = 3, max(smallest, powerOfTwo(total/3))
 		reasons = append(reasons, "A single node takes every key with it when it leaves; one of three, a third.")
 	}
 	for i := range nodes {

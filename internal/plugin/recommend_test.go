@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
 // calm returns the load of a node with 1Gi that has run for two days, evicts nothing, and uses 900 MiB.
@@ -41,6 +43,20 @@ func evictItems(_ *testing.T, w *world) {
 		server.grow = []string{"evictions", "get_hits", "get_misses"}
 		server.different["items:1:evicted"], server.different["items:1:evicted_time"] = "5", "180"
 		server.different["items:9:evicted"], server.different["items:9:evicted_time"] = "5", "600"
+	}
+}
+
+// restartedInFile makes the nodes of pages store items in a file of 1Gi. They restarted in place two days ago, and have evicted nothing since.
+// Two slab classes have pages, one of them the given number. None was allocated after the restart.
+func restartedInFile(pages string) func(*testing.T, *world) {
+	return func(t *testing.T, w *world) {
+		inFile(3)(t, w)
+		for _, server := range w.memcacheds {
+			server.different["uptime"], server.different["evictions"] = "172800", "0"
+			server.different["limit_maxbytes"], server.different["9:total_pages"] = "1073741824", pages
+			slabs := server.stats["slabs"]
+			slabs[len(slabs)-1] = "STAT total_malloced 0"
+		}
 	}
 }
 
@@ -111,9 +127,22 @@ func TestRecommend(t *testing.T) {
 		"refused":     {plan{gib, 3}, []load{calm(func(l *load) { l.rejected = 7 })}, plan{gib, 3}, []string{"suffices", "7 were refused"}},
 		"large items": {plan{gib, 3}, []load{calm(func(l *load) { l.tooLarge = 7 })}, plan{gib, 3}, []string{"suffices", "maxItemSize"}},
 	} {
-		got, reasons := recommend(test.now, test.nodes)
+		got, reasons := recommend(test.now, smallestNode, test.nodes)
 		if got != test.want || !slices.EqualFunc(reasons, test.says, strings.Contains) {
 			t.Errorf("%s: got %+v because %q, want %+v because %q", name, got, reasons, test.want, test.says)
 		}
+	}
+}
+
+// The API refuses a smaller memory with storage.type MemoryFile.
+func TestSmallestNodes(t *testing.T) {
+	mc := newCache("shop", "pages", 1, cachev1alpha1.WorkloadStatefulSet)
+	if got := smallestOf(mc); got != 64<<20 {
+		t.Errorf("in memory: %d", got)
+	}
+	mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile
+	advice, _ := recommend(plan{128 << 20, 1}, smallestOf(mc), []load{calm()})
+	if want := (plan{128 << 20, 3}); advice != want {
+		t.Errorf("in a file: got %+v, want %+v", advice, want)
 	}
 }

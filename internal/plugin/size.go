@@ -91,7 +91,7 @@ type load struct {
 	figures
 
 	node string
-	// pages is the memory in slab pages, which memcached never releases.
+	// pages is the memory in the pages of slab classes.
 	pages int64
 	// evictedAge is how long the last evicted item had been unread. Of several slab classes, it is the shortest time.
 	evictedAge time.Duration
@@ -115,7 +115,7 @@ func (o *sizeCommand) measure(ctx context.Context, conn *memcache.Conn) (load, e
 		return load{}, err
 	}
 	l := load{
-		figures: *measured, pages: numberOf(slabs, "total_malloced"), evictedUnread: numberOf(stats, "evicted_unfetched"),
+		figures: *measured, pages: pagesOf(slabs), evictedUnread: numberOf(stats, "evicted_unfetched"),
 		maxConnections: numberOf(stats, "max_connections"), rejected: numberOf(stats, "rejected_connections"),
 		tooLarge: numberOf(stats, "store_too_large"),
 	}
@@ -132,6 +132,20 @@ func (o *sizeCommand) measure(ctx context.Context, conn *memcache.Conn) (load, e
 	return l, nil
 }
 
+// pageSize is the size of memcached's slab pages. The chunks of a page may fill less of it.
+const pageSize = 1 << 20
+
+// pagesOf returns the memory in the pages of slab classes. With storage.type MemoryFile, total_malloced does not show it: memcached
+// allocates the whole file at its first start, and nothing at a start with the items of the file.
+func pagesOf(slabs map[string]string) (memory int64) {
+	for name := range slabs {
+		if strings.HasSuffix(name, ":total_pages") {
+			memory += numberOf(slabs, name) * pageSize
+		}
+	}
+	return memory
+}
+
 // numberOf returns a statistic, or 0 if it is missing.
 func numberOf(stats map[string]string, name string) int64 {
 	value, _ := strconv.ParseInt(stats[name], 10, 64) // 0 after an error
@@ -141,7 +155,7 @@ func numberOf(stats map[string]string, name string) int64 {
 func (o *sizeCommand) show(mc *cachev1alpha1.Memcached, measured []load) {
 	sum := sumOf(measured)
 	now := plan{memory: sum.MemoryLimitBytes / int64(len(measured)), size: int64(mc.Spec.Size)}
-	advice, reasons := recommend(now, measured)
+	advice, reasons := recommend(now, smallestOf(mc), measured)
 	fmt.Fprintf(o.Out, "%s/%s: %s of %s, measured for %s\n", mc.Namespace, mc.Name, nodeCount(int(mc.Spec.Size)), mebibytes(now.memory),
 		o.interval)
 	writeTable(o.Out, false, [][]cell{

@@ -93,7 +93,8 @@ func listImages(images []string) string {
 	return cmp.Or(strings.Join(slices.Compact(images), ","), unknownText)
 }
 
-// outdated returns the operator's message about newer versions.
+// outdated returns the operator's message about newer versions. Only with the reason Complete are there none: other reasons of
+// Progressing, such as Paused, come before those about versions.
 func outdated(mc *cachev1alpha1.Memcached) cell {
 	progressing := apimeta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionProgressing)
 	if progressing == nil {
@@ -102,6 +103,8 @@ func outdated(mc *cachev1alpha1.Memcached) cell {
 	switch progressing.Reason {
 	case cachev1alpha1.ReasonNewerDefaultsAvailable, cachev1alpha1.ReasonUnsupportedVersion:
 		return cell{progressing.Message, yellow}
+	case cachev1alpha1.ReasonComplete:
+		return text("no")
 	}
-	return text("no")
+	return text(unknownText + " (" + progressing.Reason + ")")
 }
