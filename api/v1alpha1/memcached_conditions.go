@@ -42,7 +42,8 @@ const (
 	ReasonCertificateExpiring = "CertificateExpiring"
 	// ReasonCertificateNames means that the certificate does not cover the names by which clients reach the nodes.
 	ReasonCertificateNames = "CertificateNames"
-	// ReasonRestartRequired means that a CA or user that was removed from a Secret still works until memcached restarts.
+	// ReasonRestartRequired means that a certificate, CA or user that was removed from a Secret still works until memcached
+	// restarts.
 	ReasonRestartRequired = "RestartRequired"
 )
 

@@ -144,7 +144,7 @@ func TestMemcachedStartsWhenItsSecretIsValid(t *testing.T) {
 		return status == http.StatusOK && body == "ok\n"
 	})
 	a.mustScrape(t, "memcached_agent_reload_success 1", `memcached_agent_restart_required{reason="ca_removed"} 0`,
-		`memcached_agent_restart_required{reason="user_removed"} 0`)
+		`memcached_agent_restart_required{reason="certificate_removed"} 0`, `memcached_agent_restart_required{reason="user_removed"} 0`)
 }
 
 // An agent without credentials has no series about them, and lets memcached start at once.

@@ -107,6 +107,9 @@ func restartProblem(required map[string]bool) string {
 	if required[credentials.ReasonCARemoved] {
 		causes = append(causes, "clients with certificates of a CA that was removed from ca.crt can still connect")
 	}
+	if required[credentials.ReasonCertificateRemoved] {
+		causes = append(causes, "clients that prefer the algorithm of its key still get the certificate that was removed from tls.crt")
+	}
 	if required[credentials.ReasonUserRemoved] {
 		causes = append(causes, "connections of a user or password that was removed from the Secret of spec.auth.secretName may still be open")
 	}

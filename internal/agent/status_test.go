@@ -108,6 +108,18 @@ func TestProblems(t *testing.T) {
 					"kubectl memcached restart, or spec.restartedAt",
 			}},
 		},
+		"a restart, for everything": {
+			status: credentials.Status{RestartRequired: map[string]bool{
+				credentials.ReasonCARemoved: true, credentials.ReasonCertificateRemoved: true, credentials.ReasonUserRemoved: true,
+			}},
+			want: []protocol.Problem{{
+				Reason: "RestartRequired",
+				Message: "clients with certificates of a CA that was removed from ca.crt can still connect, and clients that prefer the algorithm " +
+					"of its key still get the certificate that was removed from tls.crt, and connections of a user or password that was removed " +
+					"from the Secret of spec.auth.secretName may still be open, until memcached restarts: " +
+					"kubectl memcached restart, or spec.restartedAt",
+			}},
+		},
 		"no restart": {status: credentials.Status{RestartRequired: map[string]bool{credentials.ReasonCARemoved: false}}, want: []protocol.Problem{}},
 	} {
 		if diff := cmp.Diff(test.want, problemsOf(test.status, nil, test.full, noon)); diff != "" {

@@ -32,7 +32,8 @@ type credentialsReport struct {
 	Reload string `json:"reload"`
 	// LastReload is the time of the last reload, successful or not.
 	LastReload *time.Time `json:"lastReload,omitempty"`
-	// RestartRequired says why memcached must be restarted. Until then, a CA or user that was removed from a Secret still works.
+	// RestartRequired says why memcached must be restarted. Until then, a certificate, CA or user that was removed from a
+	// Secret still works.
 	RestartRequired []string `json:"restartRequired,omitempty"`
 }
 

@@ -38,8 +38,9 @@ const (
 
 // Reasons of agents for a required restart.
 const (
-	caRemoved   = "ca_removed"
-	userRemoved = "user_removed"
+	caRemoved          = "ca_removed"
+	certificateRemoved = "certificate_removed"
+	userRemoved        = "user_removed"
 )
 
 // rotation is a cache whose Secrets change, and the applications that use it.
@@ -254,7 +255,7 @@ func (r *rotation) untilReported(ctx context.Context, pods []corev1.Pod, reasons
 		ContainSubstring("\nmemcached_agent_reload_success 1\n"),
 		ContainSubstring(`memcached_agent_certificate_info{serial="` + r.serial() + `"} 1`),
 	}
-	for _, reason := range []string{caRemoved, userRemoved} {
+	for _, reason := range []string{caRemoved, certificateRemoved, userRemoved} {
 		required := 0
 		if slices.Contains(reasons, reason) {
 			required = 1

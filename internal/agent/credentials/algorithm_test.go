@@ -4,46 +4,122 @@
 package credentials
 
 import (
-	"strings"
+	"crypto/x509"
 	"testing"
 )
 
-// For each key algorithm, memcached serves the last certificate that it has read, and the client chooses the algorithm. A restarted
-// memcached starts with the current certificate only.
-func TestAKeyOfAnotherAlgorithmTakesARestart(t *testing.T) {
+// algorithmChange is a change of the Secret to a certificate whose key has another algorithm.
+type algorithmChange struct {
+	first, second *issued
+	onlyTLS13     bool
+	// served is the serial number that the agent sees while memcached has both certificates.
+	served string
+}
+
+func algorithmChanges(t *testing.T) map[string]algorithmChange {
+	t.Helper()
 	ofEC, ofRSA := issue(t, 0xec, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
-	for name, test := range map[string]struct{ first, second *issued }{"to RSA": {ofEC, ofRSA}, "to ECDSA": {ofRSA, ofEC}} {
+	return map[string]algorithmChange{
+		"to RSA":                 {first: ofEC, second: ofRSA, served: "025a"},
+		"to ECDSA":               {first: ofRSA, second: ofEC, served: "ec"},
+		"to RSA, with TLS 1.3":   {first: ofEC, second: ofRSA, served: "025a", onlyTLS13: true},
+		"to ECDSA, with TLS 1.3": {first: ofRSA, second: ofEC, served: "025a", onlyTLS13: true},
+	}
+}
+
+func (c algorithmChange) run(t *testing.T) *testbed {
+	t.Helper()
+	b := newTestbed(t, c.first.tlsSecret(t), nil)
+	b.memcached.onlyTLS13 = c.onlyTLS13
+	return b.run()
+}
+
+// mustHavePairs checks which certificates memcached has, one for each algorithm.
+func (b *testbed) mustHavePairs(want ...*issued) {
+	b.t.Helper()
+	if len(b.memcached.pairs) != len(want) {
+		b.t.Errorf("memcached has %d certificates, want %d", len(b.memcached.pairs), len(want))
+	}
+	for _, one := range want {
+		if has := b.memcached.pairs[one.certificate.PublicKeyAlgorithm]; has == nil || !has.Equal(one.certificate) {
+			b.t.Errorf("memcached does not have the certificate %s", serial(one.certificate))
+		}
+	}
+}
+
+// For each key algorithm, memcached serves the last certificate that it has read, and the client chooses the algorithm. A restarted
+// memcached serves the current certificate only, even if the agent never sees that none runs.
+func TestAKeyOfAnotherAlgorithmTakesARestart(t *testing.T) {
+	for name, test := range algorithmChanges(t) {
 		t.Run(name, func(t *testing.T) {
-			b := newTestbed(t, test.first.tlsSecret(t), nil).run()
-			mustWait := func() {
-				t.Helper()
-				b.settle()
-				b.mustHave(false, serial(test.first.certificate))
-				if !b.memcached.serves(test.first, nil) || b.memcached.signals != 0 {
-					t.Errorf("it serves the first one only: %t; signals: %d", b.memcached.serves(test.first, nil), b.memcached.signals)
-				}
-			}
+			b := test.run(t)
 			b.tls.set(t, test.second.tlsSecret(t))
-			mustWait()
-			if !strings.Contains(b.log.String(), "InvalidCertificate: ") || !strings.Contains(b.log.String(), "kubectl memcached restart") {
-				t.Errorf("the log is\n%s", b.log.String())
+			b.settle()
+			b.mustHave(true, test.served, ReasonCertificateRemoved)
+			b.mustHavePairs(test.first, test.second)
+			if status := b.agent.Status(); !status.Installed.Equal(test.second.certificate) || b.memcached.signals != 1 {
+				t.Errorf("the certificate %s is installed after %d signals", serial(status.Installed), b.memcached.signals)
 			}
-			b.memcached.start() // with the first one
-			mustWait()
 			b.startAgent()
 			b.mustBegin()
-			mustWait()
+			b.settle()
+			b.mustHave(true, test.served, ReasonCertificateRemoved)
 
-			b.memcached.stop()
-			b.agent.step(t.Context())
 			b.memcached.start()
 			b.settle()
 			b.mustHave(true, serial(test.second.certificate))
-			if !b.memcached.serves(test.second, nil) {
-				t.Error("it serves the first one as well")
-			}
+			b.mustHavePairs(test.second)
 		})
 	}
+}
+
+// A memcached that has not read the new certificate serves only the former one.
+func TestAKeyOfAnotherAlgorithmIsNotRead(t *testing.T) {
+	for name, test := range algorithmChanges(t) {
+		t.Run(name, func(t *testing.T) {
+			b := test.run(t)
+			b.memcached.deaf = true
+			b.tls.set(t, test.second.tlsSecret(t))
+			for range 60 {
+				b.agent.sleep(t.Context(), b.agent.step(t.Context()))
+			}
+			b.mustHave(false, serial(test.first.certificate), ReasonCertificateRemoved)
+			if !b.agent.Status().Unverified {
+				t.Error("nobody hears of it after a minute")
+			}
+			b.memcached.deaf = false
+			b.settle()
+			b.mustHave(true, test.served, ReasonCertificateRemoved)
+		})
+	}
+}
+
+// When the key returns to the former algorithm, the certificate between is the one that was removed.
+func TestTheAlgorithmOfTheKeyReturns(t *testing.T) {
+	first, second, third := issue(t, 0xa1, nil), issueFor(t, 0xb2, rsaKey(t, 2048), nil), issue(t, 0xc3, nil)
+	b := newTestbed(t, first.tlsSecret(t), nil).run()
+	for _, next := range []*issued{second, third} {
+		b.tls.set(t, next.tlsSecret(t))
+		b.settle()
+		b.mustHave(true, serial(next.certificate), ReasonCertificateRemoved)
+	}
+	b.mustHavePairs(second, third)
+	b.memcached.start()
+	b.settle()
+	b.mustHave(true, "c3")
+	b.mustHavePairs(third)
+}
+
+// A certificate that is shown without having been in the Secret is an error, whatever its algorithm.
+func TestAnUnknownCertificateOfAnotherAlgorithm(t *testing.T) {
+	first, second, unknown := issue(t, 0xa1, nil), issue(t, 0xb2, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
+	b := newTestbed(t, first.tlsSecret(t), nil).run()
+	b.memcached.onlyTLS13, b.memcached.pairs[x509.RSA] = true, unknown.certificate
+	b.tls.set(t, second.tlsSecret(t))
+	for range 20 {
+		b.agent.sleep(t.Context(), b.agent.step(t.Context()))
+	}
+	b.mustHave(false, "025a")
 }
 
 // If memcached starts right after the agent has found none, it may have read both certificates.
@@ -55,27 +131,13 @@ func TestMemcachedStartsWhileTheAlgorithmOfTheKeyChanges(t *testing.T) {
 	b.tls.set(t, second.tlsSecret(t))
 	found := b.agent.processes.find
 	b.agent.processes = &findsLate{b.memcached, found, b.memcached.start}
-	for range 20 {
-		b.agent.sleep(t.Context(), b.agent.step(t.Context()))
-	}
-	if status := b.agent.Status(); status.Succeeded || status.Unverified || !strings.Contains(b.log.String(), "restart") {
-		t.Errorf("%+v\n%s", status, b.log.String())
-	}
-	for range 60 {
-		b.agent.sleep(t.Context(), b.agent.step(t.Context()))
-	}
-	if !b.agent.Status().Unverified {
-		t.Error("nobody hears of it after a minute")
-	}
+	b.settle()
+	b.mustHave(true, "025a", ReasonCertificateRemoved)
+	b.mustHavePairs(first, second)
 	b.memcached.start()
 	b.settle()
-	b.mustHave(true, serial(second.certificate))
-	if b.agent.Status().Unverified {
-		t.Error("it is told although it is over")
-	}
-	if !b.memcached.serves(second, nil) {
-		t.Error("it does not serve the second one only")
-	}
+	b.mustHave(true, "025a")
+	b.mustHavePairs(second)
 }
 
 // findsLate starts memcached right after the agent has looked for it.

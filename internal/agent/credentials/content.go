@@ -24,7 +24,15 @@ func (c *content) equal(other *content) bool {
 	return other != nil && maps.EqualFunc(c.files, other.files, bytes.Equal)
 }
 
-func (c *content) algorithm() string { return c.certificate.PublicKeyAlgorithm.String() }
+// algorithms returns the algorithm of the certificate's key, or none without TLS.
+func (c *content) algorithms() []string {
+	if c.certificate == nil {
+		return nil
+	}
+	return []string{algorithm(c.certificate)}
+}
+
+func algorithm(certificate *x509.Certificate) string { return certificate.PublicKeyAlgorithm.String() }
 
 // logins returns fingerprints of the users with their passwords.
 func (c *content) logins() []string {

@@ -62,9 +62,9 @@ func (d *deadlyRequests) hangUp(process Process) error {
 	return err
 }
 
-func (d *deadlyRequests) certificate(ctx context.Context) (*x509.Certificate, error) {
+func (d *deadlyRequests) certificate(ctx context.Context, algorithm x509.PublicKeyAlgorithm) (*x509.Certificate, error) {
 	d.at("shown")
-	return d.server.certificate(ctx)
+	return d.server.certificate(ctx, algorithm)
 }
 
 func (d *deadlyRequests) accepts(ctx context.Context, user User) (bool, error) {

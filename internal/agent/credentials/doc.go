@@ -12,8 +12,8 @@
 // state:  content -> a version in the store, the volume that memcached reads; a link names the current version
 // loader: version -> memcached, with SIGHUP; the verifier checks the result by a handshake and by logins
 //
-// Until it restarts, memcached trusts a removed CA and keeps the connections of a removed user. The agent reports that a restart is
-// required.
+// Until it restarts, memcached trusts a removed CA and keeps the connections of a removed user. For each key algorithm, it serves the
+// last certificate that it has read. The agent reports that a restart is required.
 //
 // The agent may be killed at any time: each change takes effect by a single rename, and can be repeated.
 package credentials

@@ -26,10 +26,10 @@ type fakeMemcached struct {
 
 	process Process
 	started uint64
-	// hangs makes memcached answer nothing, and deaf makes it ignore the signal.
-	hangs, deaf bool
-	signaled    bool
-	ticks       int64
+	// hangs makes memcached answer nothing, deaf makes it ignore the signal, and onlyTLS13 makes it refuse TLS 1.2.
+	hangs, deaf, onlyTLS13 bool
+	signaled               bool
+	ticks                  int64
 
 	// pairs are by the kind of their key.
 	pairs      map[x509.PublicKeyAlgorithm]*x509.Certificate
@@ -156,10 +156,13 @@ func (f *fakeMemcached) answers(context.Context) error {
 
 var errHandshake = errors.New("handshake failure")
 
-// certificate implements server. Go's clients prefer RSA.
-func (f *fakeMemcached) certificate(ctx context.Context) (*x509.Certificate, error) {
+// certificate implements server. Go's clients prefer RSA, and can ask for an algorithm with TLS 1.2 only.
+func (f *fakeMemcached) certificate(ctx context.Context, algorithm x509.PublicKeyAlgorithm) (*x509.Certificate, error) {
 	if err := f.answers(ctx); err != nil {
 		return nil, err
+	}
+	if shown, found := f.pairs[algorithm]; found && !f.onlyTLS13 {
+		return shown, nil
 	}
 	for _, kind := range []x509.PublicKeyAlgorithm{x509.RSA, x509.ECDSA} {
 		if shown, found := f.pairs[kind]; found {

@@ -202,10 +202,16 @@ func TestTheAgentAndTheLauncher(t *testing.T) {
 	p.mustServe(second, second)
 
 	former := p.memcachedID()
-	p.rotate(nil, usersSecret("bob", "pass:word 1"))
-	p.await("the report", func(s Status) bool { return s.RestartRequired[ReasonUserRemoved] })
+	third := issueFor(t, 0xc3, rsaKey(t, 2048), ca) // for another algorithm than before
+	p.rotate(third.tlsSecret(t, ca), usersSecret("bob", "pass:word 1"))
+	p.await("the report", func(s Status) bool {
+		return s.RestartRequired[ReasonUserRemoved] && s.RestartRequired[ReasonCertificateRemoved]
+	})
 	p.runs(p.assign("-t 4", "-t 5", "ssl_verify_mode=2\n", "ssl_verify_mode=2\nrestartedAt=2026-11-24T07:00:00Z\n"))
-	p.await("the end of the report", func(s Status) bool { return !s.RestartRequired[ReasonUserRemoved] })
+	p.await("the end of the report", func(s Status) bool {
+		return !s.RestartRequired[ReasonUserRemoved] && !s.RestartRequired[ReasonCertificateRemoved]
+	})
+	p.mustServe(third, third)
 	if p.memcachedID() == former {
 		t.Error("it is the same process")
 	}

@@ -19,8 +19,8 @@ import (
 type server interface {
 	// answers returns nil if memcached serves. A starting memcached does not handle SIGHUP, so the signal would end it.
 	answers(ctx context.Context) error
-	// certificate returns the certificate that memcached presents to clients.
-	certificate(ctx context.Context) (*x509.Certificate, error)
+	// certificate returns the certificate that memcached presents to clients. It asks for one whose key has the algorithm.
+	certificate(ctx context.Context, algorithm x509.PublicKeyAlgorithm) (*x509.Certificate, error)
 	// accepts reports whether a user can log in.
 	accepts(ctx context.Context, user User) (bool, error)
 	// refreshed logs in as one of the users. It returns when memcached read its certificates, in seconds since memcached's start.
@@ -117,19 +117,45 @@ func LogIn(ctx context.Context, conn *memcache.Conn, users []User) error {
 	return memcache.ErrUnauthenticated
 }
 
-// certificate implements server. With mutual TLS, memcached presents its certificate and then refuses the agent, which has none.
-func (n network) certificate(ctx context.Context) (*x509.Certificate, error) {
+// suites are cipher suites of TLS 1.2 for servers whose key has an algorithm.
+var suites = map[x509.PublicKeyAlgorithm][]uint16{
+	x509.RSA: {
+		tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+	},
+	x509.ECDSA: {
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+		tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+	},
+}
+
+// certificate implements server. The first handshake leaves the choice to memcached. In Go, only cipher suites of TLS 1.2 can ask for
+// another certificate.
+func (n network) certificate(ctx context.Context, algorithm x509.PublicKeyAlgorithm) (*x509.Certificate, error) {
+	preferred, err := n.handshake(ctx, &tls.Config{MinVersion: tls.VersionTLS12})
+	if err != nil || preferred.PublicKeyAlgorithm == algorithm || suites[algorithm] == nil {
+		return preferred, err
+	}
+	asked, err := n.handshake(ctx, &tls.Config{ //nolint:gosec // TLS 1.2 at most, to ask
+		MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12, CipherSuites: suites[algorithm],
+	})
+	if err == nil {
+		return asked, nil
+	}
+	return preferred, nil // memcached has no other one, or refuses TLS 1.2
+}
+
+// handshake returns the certificate that memcached presents. With mutual TLS, memcached presents it and then refuses the agent, which
+// has none.
+func (n network) handshake(ctx context.Context, config *tls.Config) (*x509.Certificate, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var shown *x509.Certificate
-	dialer := tls.Dialer{Config: &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		InsecureSkipVerify: true, //nolint:gosec // it is compared with the one that memcached should show, byte by byte
-		VerifyConnection: func(handshake tls.ConnectionState) error {
-			shown = handshake.PeerCertificates[0]
-			return nil
-		},
-	}}
+	config.InsecureSkipVerify = true // the certificate is compared with the one that memcached should show, byte by byte
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		shown = state.PeerCertificates[0]
+		return nil
+	}
+	dialer := tls.Dialer{Config: config}
 	conn, err := dialer.DialContext(ctx, "tcp", n.tls)
 	if err == nil {
 		_ = conn.Close() // only the certificate is needed

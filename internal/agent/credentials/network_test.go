@@ -5,7 +5,9 @@ package credentials
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -120,37 +122,67 @@ func TestMemcachedAtItsConnectionLimitAnswers(t *testing.T) {
 	if _, err := n.accepts(t.Context(), User{"bob", "1"}); !errors.Is(err, memcache.ErrConnectionLimit) {
 		t.Errorf("accepts: %v", err)
 	}
-	if _, err := n.certificate(t.Context()); !errors.Is(err, memcache.ErrConnectionLimit) {
+	if _, err := n.certificate(t.Context(), x509.ECDSA); !errors.Is(err, memcache.ErrConnectionLimit) {
 		t.Errorf("certificate: %v", err)
 	}
+}
+
+func shakeHands(conn net.Conn) {
+	if conn, isTLS := conn.(*tls.Conn); isTLS {
+		_ = conn.HandshakeContext(context.Background())
+	}
+}
+
+// mustPair returns the certificate with its key, as a server has it.
+func (i *issued) mustPair(t *testing.T) tls.Certificate {
+	t.Helper()
+	pair, err := tls.X509KeyPair(i.certificatePEM(), i.keyPEM(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair
 }
 
 func TestTheServedCertificate(t *testing.T) {
 	ca := issue(t, 1, nil, authority)
 	served := issue(t, 0xa1, ca)
-	pair, err := tls.X509KeyPair(served.certificatePEM(), served.keyPEM(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	shakeHands := func(conn net.Conn) {
-		if conn, isTLS := conn.(*tls.Conn); isTLS {
-			_ = conn.HandshakeContext(t.Context())
-		}
-	}
 	for name, config := range map[string]*tls.Config{
 		"TLS 1.3":            {MinVersion: tls.VersionTLS13},
 		"TLS 1.2":            {MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12},
 		"mutual TLS":         {MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAnyClientCert},
 		"mutual TLS, by 1.2": {MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12, ClientAuth: tls.RequireAnyClientCert},
 	} {
-		config.Certificates = []tls.Certificate{pair}
-		shown, err := network{tls: serving(t, config, shakeHands)}.certificate(t.Context())
+		config.Certificates = []tls.Certificate{served.mustPair(t)}
+		shown, err := network{tls: serving(t, config, shakeHands)}.certificate(t.Context(), x509.ECDSA)
 		if err != nil || !shown.Equal(served.certificate) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := (network{tls: serving(t, nil, speaking(nil))}).certificate(t.Context()); err == nil {
+	if _, err := (network{tls: serving(t, nil, speaking(nil))}).certificate(t.Context(), x509.ECDSA); err == nil {
 		t.Error("plaintext shows a certificate")
+	}
+}
+
+// Go's TLS 1.3 cannot ask for an algorithm: the server then shows the certificate that it prefers.
+func TestACertificateForAnAlgorithm(t *testing.T) {
+	ofEC, ofRSA := issue(t, 0xec, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
+	for name, test := range map[string]struct {
+		preferred, other *issued
+		algorithm        x509.PublicKeyAlgorithm
+		minVersion       uint16
+		want             *issued
+	}{
+		"the preferred one":               {ofRSA, ofEC, x509.RSA, tls.VersionTLS12, ofRSA},
+		"ECDSA":                           {ofRSA, ofEC, x509.ECDSA, tls.VersionTLS12, ofEC},
+		"RSA":                             {ofEC, ofRSA, x509.RSA, tls.VersionTLS12, ofRSA},
+		"ECDSA, without TLS 1.2":          {ofRSA, ofEC, x509.ECDSA, tls.VersionTLS13, ofRSA},
+		"Ed25519, which the server lacks": {ofRSA, ofRSA, x509.Ed25519, tls.VersionTLS12, ofRSA},
+	} {
+		config := &tls.Config{MinVersion: test.minVersion, Certificates: []tls.Certificate{test.preferred.mustPair(t), test.other.mustPair(t)}}
+		shown, err := network{tls: serving(t, config, shakeHands)}.certificate(t.Context(), test.algorithm)
+		if err != nil || !shown.Equal(test.want.certificate) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -29,9 +29,7 @@ func (r *record) add(read *content) {
 	}
 	r.Trusted = addLimited(r.Trusted, read.authorities)
 	r.Logins = addLimited(r.Logins, read.logins())
-	if read.certificate != nil {
-		r.Algorithms = union(r.Algorithms, []string{read.algorithm()})
-	}
+	r.Algorithms = union(r.Algorithms, read.algorithms())
 }
 
 // restartRequired reports for each reason whether memcached must restart. Current is the content that it should use.
@@ -40,11 +38,12 @@ func (r *record) restartRequired(current *content) map[string]bool {
 		return slices.ContainsFunc(read, func(one string) bool { return !slices.Contains(current, one) })
 	}
 	if current == nil {
-		return map[string]bool{ReasonCARemoved: false, ReasonUserRemoved: false}
+		return map[string]bool{ReasonCARemoved: false, ReasonCertificateRemoved: false, ReasonUserRemoved: false}
 	}
 	return map[string]bool{
-		ReasonCARemoved:   lacks(r.Trusted, current.authorities),
-		ReasonUserRemoved: lacks(r.Logins, current.logins()),
+		ReasonCARemoved:          lacks(r.Trusted, current.authorities),
+		ReasonCertificateRemoved: lacks(r.Algorithms, current.algorithms()),
+		ReasonUserRemoved:        lacks(r.Logins, current.logins()),
 	}
 }
 

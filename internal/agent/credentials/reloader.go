@@ -122,7 +122,7 @@ func (r *Reloader) refresh() error {
 	if err := r.state.observe(); err != nil {
 		return err
 	}
-	next, err := r.source.next(r.state.current, r.state.algorithms())
+	next, err := r.source.next(r.state.current)
 	if next != nil {
 		if err := r.state.install(next); err != nil {
 			return err

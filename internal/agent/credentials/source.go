@@ -5,7 +5,6 @@ package credentials
 
 import (
 	"cmp"
-	"slices"
 	"time"
 )
 
@@ -23,8 +22,8 @@ type source struct {
 }
 
 // next returns content that memcached has to read, or nil if nothing has changed. The error is why a Secret cannot be used; its
-// part of the current content stays. Algorithms are the key algorithms that memcached has read.
-func (s *source) next(current *content, algorithms []string) (*content, error) {
+// part of the current content stays.
+func (s *source) next(current *content) (*content, error) {
 	found, err := readSecrets(s.config)
 	if err != nil {
 		return nil, s.refuse(err)
@@ -35,7 +34,7 @@ func (s *source) next(current *content, algorithms []string) (*content, error) {
 	if s.last == s.installed {
 		return nil, s.refuse(nil)
 	}
-	next, err := s.parse(found, current, algorithms)
+	next, err := s.parse(found, current)
 	if next != nil && next.equal(current) {
 		next = nil
 	}
@@ -59,11 +58,11 @@ func (s *source) refuse(err error) error {
 }
 
 // parse builds content from the Secrets. It returns nil if one cannot be used and there is no current content.
-func (s *source) parse(found secrets, current *content, algorithms []string) (*content, error) {
+func (s *source) parse(found secrets, current *content) (*content, error) {
 	pair, ofPair := certificateContent(s.config, found.certificate)
 	// Check only a new certificate: the one that memcached already serves must not keep new users out.
 	if ofPair == nil && pair.certificate != nil && (current == nil || !pair.certificate.Equal(current.certificate)) {
-		ofPair = cmp.Or(checkValidity(pair.certificate, s.now()), checkAlgorithm(pair, algorithms))
+		ofPair = checkValidity(pair.certificate, s.now())
 	}
 	users, ofUsers := usersContent(s.config, found.users)
 	err := cmp.Or(ofPair, ofUsers)
@@ -77,16 +76,4 @@ func (s *source) parse(found secrets, current *content, algorithms []string) (*c
 		users = current
 	}
 	return pair.with(users), err
-}
-
-// checkAlgorithm refuses a certificate with another key algorithm than memcached has read before. OpenSSL keeps one certificate for
-// each algorithm, so clients could still choose the old one.
-func checkAlgorithm(pair *content, algorithms []string) error {
-	other := slices.IndexFunc(algorithms, func(algorithm string) bool { return algorithm != pair.algorithm() })
-	if other < 0 {
-		return nil
-	}
-	return invalidCertificate("the algorithm of the key of the certificate in tls.crt is " + pair.algorithm() + ", and until it restarts, " +
-		"memcached would also serve the one before, whose algorithm is " + algorithms[other] + ": restart the nodes with kubectl memcached " +
-		"restart or spec.restartedAt, or issue the certificate with a key of the algorithm " + algorithms[other])
 }

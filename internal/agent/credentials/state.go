@@ -134,14 +134,6 @@ func (s *state) save(next record) error {
 	return s.store.prune(s.version, next.Previous)
 }
 
-// algorithms returns the key algorithms that the running memcached has read, or none if it does not run.
-func (s *state) algorithms() []string {
-	if s.running == (Process{}) {
-		return nil
-	}
-	return s.record.Algorithms
-}
-
 // logins returns the first user of each version that memcached may have read.
 func (s *state) logins() []User {
 	var users []User

@@ -16,6 +16,9 @@ import (
 const (
 	// ReasonCARemoved means that memcached still trusts a removed CA.
 	ReasonCARemoved = "ca_removed"
+	// ReasonCertificateRemoved means that memcached still serves a former certificate, whose key has another algorithm than the current
+	// one, to some clients.
+	ReasonCertificateRemoved = "certificate_removed"
 	// ReasonUserRemoved means that connections with a removed user or an earlier password may still be open.
 	ReasonUserRemoved = "user_removed"
 )

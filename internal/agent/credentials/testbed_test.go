@@ -106,7 +106,7 @@ func (b *testbed) mustHave(succeeded bool, serial string, restart ...string) {
 	if status.Served != nil {
 		got = status.Served.Serial
 	}
-	want := map[string]bool{ReasonCARemoved: false, ReasonUserRemoved: false}
+	want := map[string]bool{ReasonCARemoved: false, ReasonCertificateRemoved: false, ReasonUserRemoved: false}
 	for _, reason := range restart {
 		want[reason] = true
 	}
