@@ -39,7 +39,7 @@ waiting &
 waits=$!
 computing &
 set +o monitor
-trap 'kill -TERM -- "-$!" "-${waits}"' INT TERM
+trap 'kill -TERM -- "-$!" "-${waits}" 2>/dev/null || true' INT TERM
 status=0
 wait $! || status=$?
 wait "${waits}" || status=$?
