@@ -104,9 +104,25 @@ check_others() {
 	[[ -z ${others} ]] || echo "Another operator runs: ${others}. Two that watch the same namespace report each event twice: see WATCH_NAMESPACE." >&2
 }
 
+# Fails before any write if a binding with the name of one of these manifests belongs to an operator in another namespace.
+check_bindings() {
+	local bindings found other
+	bindings=$(of_kind ClusterRoleBinding ValidatingAdmissionPolicyBinding)
+	[[ -n ${bindings} ]] || return 0
+	found=$(kubectl get --filename - --ignore-not-found --no-headers \
+		--output 'custom-columns=:.subjects[*].namespace,:.spec.paramRef.namespace' <<<"${bindings}")
+	other=$(tr -s ' ,' '\n' <<<"${found}" | grep -vxE "|<none>|${namespace}" | head -n 1 || true)
+	[[ -n ${other} ]] || return 0
+	echo "The operator in the namespace ${other} would lose its permissions or policies: it has bindings of the same names." >&2
+	echo "Remove it first, which keeps the CRD and every cache: make undeploy DEPLOY_NAMESPACE=${other}" >&2
+	echo "Nothing is written." >&2
+	exit 2
+}
+
 deploy() {
 	check_cluster
 	check_others
+	check_bindings
 	kubectl apply --filename - <<<"${manifests}"
 	wait_for_rollout
 	list_memcacheds
@@ -137,6 +153,7 @@ delete() { kubectl delete --ignore-not-found="${IGNORE_NOT_FOUND}" --filename - 
 
 undeploy() {
 	local kept=(CustomResourceDefinition)
+	check_bindings
 	list_memcacheds
 	# Deleting a namespace deletes everything in it.
 	if grep -q "^${namespace}/" <<<"${memcacheds}"; then
@@ -170,6 +187,7 @@ confirm() {
 print_kinds() { awk '/^kind: / { n[$2]++ } END { for (kind in n) print "  " kind " (" n[kind] ")" }' <<<"${manifests}" | sort; }
 
 delete_all() {
+	check_bindings
 	list_memcacheds
 	echo "In the cluster of the context $(kubectl config current-context 2>/dev/null || echo "(none)"), this deletes:"
 	print_kinds

@@ -33,6 +33,7 @@ api-resources*)
 "get memcacheds"*) printf "$MEMCACHEDS" ;;
 version*) [ -z "$NO_CLUSTER" ] || { echo "The connection to the server localhost:8080 was refused" >&2; exit 1; } ;;
 "get deployments"*) printf "$OPERATORS" ;;
+"get --filename"*) cat >>"$RECORD/looked-up"; printf "$BINDINGS" ;;
 "get pods"*) echo "operator-1: Pending, ErrImagePull not found" ;;
 "config current-context") echo shop-cluster ;;
 apply*) cat >"$RECORD/applied" ;;
@@ -97,11 +98,14 @@ func (r makeRun) kinds(t *testing.T, file string) []string {
 }
 
 const (
-	image      = "IMG=registry.example.com/memcached-operator:v1"
-	twoCaches  = `MEMCACHEDS=shop/sessions 3\nshop/carts 1\n`
-	ownCache   = `MEMCACHEDS=memcached-operator-system/cache 2\n`
-	crdKind    = "CustomResourceDefinition"
-	everything = "everything"
+	image     = "IMG=registry.example.com/memcached-operator:v1"
+	twoCaches = `MEMCACHEDS=shop/sessions 3\nshop/carts 1\n`
+	ownCache  = `MEMCACHEDS=memcached-operator-system/cache 2\n`
+	// What kubectl prints of a ClusterRoleBinding and of the binding of a policy.
+	ownBindings   = `BINDINGS=memcached-operator-system   <none>\n<none>   memcached-operator-system\n`
+	bindingsOfOps = `BINDINGS=ops   <none>\n<none>   ops\n`
+	crdKind       = "CustomResourceDefinition"
+	everything    = "everything"
 )
 
 // TestDeployAndUndeploy checks what make deploys, deletes and prints.
@@ -136,7 +140,15 @@ func TestDeployAndUndeploy(t *testing.T) {
 				"helm upgrade cache-operator --namespace ops", "helm uninstall cache-operator --namespace ops", "Nothing is written.",
 			},
 		},
-		"deploy beside another operator": {
+		"deploy over its own bindings": {arguments: []string{"deploy", image, ownBindings}, applies: everything},
+		"deploy over the bindings of another namespace": {
+			arguments: []string{"deploy", image, bindingsOfOps}, fails: true,
+			says: []string{
+				"The operator in the namespace ops would lose its permissions or policies: it has bindings of the same names.",
+				"Remove it first, which keeps the CRD and every cache: make undeploy DEPLOY_NAMESPACE=ops\n", "Nothing is written.",
+			},
+		},
+		"deploy beside an operator with bindings of other names": {
 			arguments: []string{"deploy", image, `OPERATORS=ops/memcached-operator kustomize \nmemcached-operator-system/memcached-operator kustomize \n`},
 			applies:   everything,
 			says:      []string{"Another operator runs: ops/memcached-operator. Two that watch the same namespace report each event twice"},
@@ -188,6 +200,17 @@ func TestDeployAndUndeploy(t *testing.T) {
 				"The CRD and 1 Memcached with 2 nodes stay.",
 				"The namespace memcached-operator-system stays because it contains Memcacheds.",
 			},
+		},
+		"undeploy with its own bindings": {arguments: []string{"undeploy", ownBindings}, deletes: crdKind},
+		"undeploy in another namespace": {
+			arguments: []string{"undeploy", bindingsOfOps}, fails: true,
+			says: []string{
+				"The operator in the namespace ops would lose its permissions or policies: it has bindings of the same names.",
+				"make undeploy DEPLOY_NAMESPACE=ops\n", "Nothing is written.",
+			},
+		},
+		"undeploy-all in another namespace": {
+			arguments: []string{"undeploy-all", "CONFIRM=yes", bindingsOfOps}, fails: true, says: []string{"make undeploy DEPLOY_NAMESPACE=ops\n"},
 		},
 		"undeploy without a CRD": {
 			arguments: []string{"undeploy", "NO_CRD=yes"}, deletes: crdKind, says: []string{"0 Memcacheds with 0 nodes"},
@@ -290,6 +313,13 @@ func TestUndeployAllInOneNamespaceDeletesItsMemcacheds(t *testing.T) {
 // make waits for the Deployment and for nothing else.
 func TestDeployWaitsForTheOperator(t *testing.T) {
 	equal(t, "awaited", runMake(t, "default", "deploy", image).kinds(t, "awaited"), []string{"Deployment"})
+}
+
+// Two operators must not share a binding that has one namespace in it. Those of a policy without a parameter have none.
+func TestDeployLooksUpBindings(t *testing.T) {
+	run := runMake(t, "default", "deploy", image)
+	lookedUp := slices.Compact(run.kinds(t, "looked-up"))
+	equal(t, "looked up", lookedUp, []string{"ClusterRoleBinding", "ValidatingAdmissionPolicyBinding"})
 }
 
 func TestHelpHasNoColorsInAPipe(t *testing.T) {
