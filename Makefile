@@ -228,12 +228,12 @@ endef
 install: check-kubectl $(KUSTOMIZE) ## Install the CRD.
 	@$(KUSTOMIZE) build config/crd | $(KUBECTL) apply -f -
 
-# CONFIRM=yes lets uninstall and undeploy-all delete Memcacheds without asking.
+# CONFIRM=yes lets uninstall and undeploy-all delete caches without asking.
 CONFIRM ?=
 deploy-script = IGNORE_NOT_FOUND="$(ignore-not-found)" CONFIRM="$(CONFIRM)" KUBECTL="$(KUBECTL)" hack/deploy.sh $@
 
 .PHONY: uninstall
-uninstall: check-kubectl $(KUSTOMIZE) ## Delete the CRD, and with it every Memcached. Asks if there are any.
+uninstall: check-kubectl $(KUSTOMIZE) ## Delete the CRDs, and with them every cache. Asks if there are any.
 	@$(KUSTOMIZE) build config/crd | $(deploy-script)
 
 .PHONY: deploy
@@ -241,11 +241,11 @@ deploy: check-kubectl check-img check-namespace check-placeholder $(KUSTOMIZE) #
 	@$(render) | $(deploy-script)
 
 .PHONY: undeploy
-undeploy: check-kubectl check-img check-namespace $(KUSTOMIZE) ## Delete the operator. The CRD and the Memcacheds stay.
+undeploy: check-kubectl check-img check-namespace $(KUSTOMIZE) ## Delete the operator. The CRDs and the caches stay.
 	@$(render) | $(deploy-script)
 
 .PHONY: undeploy-all
-undeploy-all: check-kubectl check-img check-namespace $(KUSTOMIZE) ## Delete the operator, the CRD and every Memcached. Asks first.
+undeploy-all: check-kubectl check-img check-namespace $(KUSTOMIZE) ## Delete the operator, the CRDs and every cache. Asks first.
 	@$(render) | $(deploy-script)
 
 include hack/cluster/cluster.mk

@@ -114,7 +114,7 @@ func usage(flags *flag.FlagSet) {
 	flags.SetOutput(os.Stdout)
 	fmt.Fprintf(flags.Output(), "Usage: manager [flags]\n\nEnvironment:\n"+
 		"  %s\n    \tImage of a Memcached without spec.image. Required.\n"+
-		"  %s\n    \tImage of the agents of spec.monitoring, spec.tls and spec.auth.\n"+
+		"  %s\n    \tImage of the agents of spec.monitoring, spec.tls and spec.auth, and the launchers of StatefulSets and MemcachedProxies.\n"+
 		"  %s\n    \tNamespaces to watch, separated by commas. Default: all.\n"+
 		"  %s\n    \tThe same as --%s.\n"+
 		"  %s\n    \tDefault of --allow-system-priority-classes: true or false.\n"+

@@ -118,7 +118,7 @@ func TestHelpDocumentsFlagsAndEnvironment(t *testing.T) {
 	for _, word := range []string{
 		imageVariable, "RELATED_IMAGE_MEMCACHED_AGENT", namespaceVariable, "OMIT_RUN_AS_USER", priorityVariable, "OPERATOR_CONDITION_NAME", "KUBECONFIG",
 		"-metrics-bind-address", "-health-probe-bind-address", "-leader-elect", "-leader-election-namespace",
-		"-max-concurrent-reconciles", "-ask-agents", "-omit-run-as-user", "-allow-system-priority-classes", "-zap-log-level",
+		"-max-concurrent-reconciles", "-ask-agents", "-omit-run-as-user", "-allow-system-priority-classes", "-zap-log-level", "launchers of StatefulSets and MemcachedProxies",
 	} {
 		if !strings.Contains(m.output(), word) {
 			t.Errorf("--help does not mention %s", word)

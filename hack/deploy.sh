@@ -6,7 +6,7 @@
 #   hack/deploy.sh deploy         applies them, waits until the operator is ready, and says what to do next
 #   hack/deploy.sh undeploy       deletes them except for the CRD, so that the caches stay
 #   hack/deploy.sh undeploy-all   deletes them and every cache, after a confirmation
-#   hack/deploy.sh uninstall      does the same, but asks only if there are Memcacheds
+#   hack/deploy.sh uninstall      does the same, but asks only if there are caches: Memcacheds or MemcachedProxies
 # The Makefile renders the manifests and sets KUBECTL, IMG, IGNORE_NOT_FOUND and CONFIRM.
 set -o errexit -o nounset -o pipefail
 
@@ -14,7 +14,7 @@ pods=app.kubernetes.io/name=memcached-operator,control-plane=controller-manager
 # How long the operator may take to become ready, and how often its progress is reported, in seconds.
 deadline=${DEPLOY_TIMEOUT:-120}
 interval=5
-# How many Memcacheds are listed by name.
+# How many caches are listed by name.
 most_names=20
 
 kubectl() { command "${KUBECTL}" "$@"; }
@@ -31,30 +31,42 @@ select_manifests() {
 		END { finish() }' <<<"${manifests}"
 }
 
-# counted NUMBER NOUN prints the number and the noun, in the plural if needed.
-counted() { if (($1 == 1)); then echo "1 $2"; else echo "$1 ${2}s"; fi; }
+# counted NUMBER NOUN [PLURAL] prints the number and the noun, in the plural if needed.
+counted() { if (($1 == 1)); then echo "1 $2"; else echo "$1 ${3:-$2s}"; fi; }
+count_lines() { awk '/./ { n++ } END { print n + 0 }' <<<"$1"; }
 
-# Lists the Memcacheds that the operator serves as lines "NAMESPACE/NAME NODES", and counts them.
-list_memcacheds() {
+# Lists the Memcacheds that the operator serves as lines "NAMESPACE/NAME NODES", and the MemcachedProxies as lines
+# "NAMESPACE/NAME MemcachedProxy", and counts both.
+list_caches() {
 	local resources
-	# The resource is looked up first: kubectl get fails if the CRD does not exist.
+	# The resources are looked up first: kubectl get fails if there is no CRD. Earlier versions have none for MemcachedProxies.
 	if ! resources=$(kubectl api-resources --api-group=cache.example.com --output=name) && [[ -z "${resources}" ]]; then
 		return 1
 	fi
-	memcacheds=""
-	if [[ -n "${resources}" ]]; then
-		memcacheds=$(kubectl get memcacheds.cache.example.com "${scope[@]}" --output \
-			'jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {.status.replicas}{"\n"}{end}')
+	memcacheds="" proxies=""
+	if grep -qx memcacheds.cache.example.com <<<"${resources}"; then
+		memcacheds=$(list memcacheds '{.status.replicas}')
 	fi
-	caches=$(counted "$(awk '/./ { n++ } END { print n + 0 }' <<<"${memcacheds}")" Memcached)
+	if grep -qx memcachedproxies.cache.example.com <<<"${resources}"; then
+		proxies=$(list memcachedproxies MemcachedProxy)
+	fi
+	listed=$(printf '%s\n' "${memcacheds}" "${proxies}" | grep . || true)
+	caches=$(counted "$(count_lines "${memcacheds}")" Memcached)
 	caches+=" with $(counted "$(awk '{ n += $2 } END { print n + 0 }' <<<"${memcacheds}")" node)"
+	[[ -z "${proxies}" ]] || caches+=", and $(counted "$(count_lines "${proxies}")" MemcachedProxy MemcachedProxies)"
+}
+list() {
+	kubectl get "$1.cache.example.com" "${scope[@]}" --output \
+		"jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} $2{\"\\n\"}{end}"
 }
 
-print_memcacheds() {
-	[[ -n "${memcacheds}" ]] || return 0
+print_caches() {
+	[[ -n "${listed}" ]] || return 0
 	awk -v most="${most_names}" '
-		NR <= most { printf "  %-40s %d node%s\n", $1, $2, $2 == 1 ? "" : "s" }
-		END { if (NR > most) print "  and " NR - most " more" }' <<<"${memcacheds}"
+		NR > most { next }
+		$2 == "MemcachedProxy" { printf "  %-40s %s\n", $1, $2; next }
+		{ printf "  %-40s %d node%s\n", $1, $2, $2 == 1 ? "" : "s" }
+		END { if (NR > most) print "  and " NR - most " more" }' <<<"${listed}"
 }
 
 # Prints the phase of each pod of the operator, and why a container does not run.
@@ -104,15 +116,31 @@ check_others() {
 	[[ -z ${others} ]] || echo "Another operator runs: ${others}. Two that watch the same namespace report each event twice: see WATCH_NAMESPACE." >&2
 }
 
+# Fails before any write if a binding with the name of one of these manifests belongs to an operator in another namespace.
+check_bindings() {
+	local bindings found other
+	bindings=$(of_kind ClusterRoleBinding ValidatingAdmissionPolicyBinding)
+	[[ -n ${bindings} ]] || return 0
+	found=$(kubectl get --filename - --ignore-not-found --no-headers \
+		--output 'custom-columns=:.subjects[*].namespace,:.spec.paramRef.namespace' <<<"${bindings}")
+	other=$(tr -s ' ,' '\n' <<<"${found}" | grep -vxE "|<none>|${namespace}" | head -n 1 || true)
+	[[ -n ${other} ]] || return 0
+	echo "The operator in the namespace ${other} would lose its permissions or policies: it has bindings of the same names." >&2
+	echo "Remove it first, which keeps the CRD and every cache: make undeploy DEPLOY_NAMESPACE=${other}" >&2
+	echo "Nothing is written." >&2
+	exit 2
+}
+
 deploy() {
 	check_cluster
 	check_others
+	check_bindings
 	kubectl apply --filename - <<<"${manifests}"
 	wait_for_rollout
-	list_memcacheds
+	list_caches
 	echo
 	echo "The operator runs in the namespace ${namespace} with the image ${IMG}. It manages ${caches}."
-	print_memcacheds
+	print_caches
 	echo "Next:"
 	[[ -n "${memcacheds}" ]] || echo "  kubectl apply --filename config/samples/cache_v1alpha1_memcached.yaml${option}"
 	echo "  kubectl get memcacheds --watch ${scope[*]}"
@@ -137,16 +165,17 @@ delete() { kubectl delete --ignore-not-found="${IGNORE_NOT_FOUND}" --filename - 
 
 undeploy() {
 	local kept=(CustomResourceDefinition)
-	list_memcacheds
+	check_bindings
+	list_caches
 	# Deleting a namespace deletes everything in it.
-	if grep -q "^${namespace}/" <<<"${memcacheds}"; then
+	if grep -q "^${namespace}/" <<<"${listed}"; then
 		kept+=(Namespace)
 	fi
 	remove_except "${kept[@]}"
 	echo
 	echo "The operator is removed. The CRD and ${caches} stay."
-	print_memcacheds
-	[[ ${#kept[@]} -eq 1 ]] || echo "The namespace ${namespace} stays because it contains Memcacheds."
+	print_caches
+	[[ ${#kept[@]} -eq 1 ]] || echo "The namespace ${namespace} stays because some of them are in it."
 	[[ -z "${memcacheds}" ]] || echo "The nodes keep serving. Without the operator, a change of a Memcached has no effect."
 	echo "Next:"
 	echo "  make deploy          installs the operator again. It replaces no node."
@@ -170,14 +199,16 @@ confirm() {
 print_kinds() { awk '/^kind: / { n[$2]++ } END { for (kind in n) print "  " kind " (" n[kind] ")" }' <<<"${manifests}" | sort; }
 
 delete_all() {
-	list_memcacheds
+	check_bindings
+	list_caches
 	echo "In the cluster of the context $(kubectl config current-context 2>/dev/null || echo "(none)"), this deletes:"
 	print_kinds
 	echo "  ${caches}, with everything that they cache"
-	print_memcacheds
-	[[ $1 == uninstall && -z "${memcacheds}" ]] || confirm
-	if [[ ${scope[0]} == --namespace && -n "${memcacheds}" ]]; then
-		kubectl delete memcacheds.cache.example.com --all "${scope[@]}"
+	print_caches
+	[[ $1 == uninstall && -z "${listed}" ]] || confirm
+	if [[ ${scope[0]} == --namespace ]]; then
+		[[ -z "${proxies}" ]] || kubectl delete memcachedproxies.cache.example.com --all "${scope[@]}"
+		[[ -z "${memcacheds}" ]] || kubectl delete memcacheds.cache.example.com --all "${scope[@]}"
 	fi
 	remove_except
 	echo

@@ -2,18 +2,33 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# A function for scripts that need packages of a later Debian release than the machine may have.
+# Functions for scripts that need packages of a later Debian release than the machine may have. The machine may also run another system
+# with apt-get, such as Ubuntu.
 
-# download_from_forky FOLDER PACKAGE... downloads packages to FOLDER/debs without installing them. It uses the machine's own archive.
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# Prints the archive of Debian that the machine uses. Other systems use one of their own, so there it is Debian's.
+debian_archive() {
+	local archive=""
+	if grep -qx 'ID=debian' /etc/os-release; then
+		archive=$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/*.sources 2>/dev/null | grep -v security | head -1 || true)
+		if [[ -z ${archive} && -e /etc/apt/sources.list ]]; then
+			archive=$(awk '$1 == "deb" && $0 !~ /security/ { for (i = 2; i <= NF; i++) if ($i ~ "://") { print $i; exit } }' /etc/apt/sources.list)
+		fi
+	fi
+	echo "${archive:-http://deb.debian.org/debian}"
+}
+
+# download_from_forky FOLDER PACKAGE... downloads packages to FOLDER/debs without installing them.
 download_from_forky() {
-	local folder=$1 archive
+	local folder=$1
 	shift
-	archive=$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/*.sources 2>/dev/null | grep -v security | head -1 || true)
-	if [[ -z ${archive} ]]; then
-		archive=$(awk '$1 == "deb" && $0 !~ /security/ { for (i = 2; i <= NF; i++) if ($i ~ "://") { print $i; exit } }' /etc/apt/sources.list)
+	if [[ ! -e ${keyring} ]]; then
+		echo "Debian's packages cannot be verified without ${keyring}: install the package debian-archive-keyring." >&2
+		return 1
 	fi
 	mkdir -p "${folder}"/{lists/partial,cache/archives/partial,debs}
-	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${archive} forky main" >"${folder}/sources.list"
+	echo "deb [signed-by=${keyring}] $(debian_archive) forky main" >"${folder}/sources.list"
 	local apt=(apt-get -qq -o "Dir::Etc::SourceList=${folder}/sources.list" -o Dir::Etc::SourceParts=/dev/null
 		-o "Dir::State::Lists=${folder}/lists" -o "Dir::Cache=${folder}/cache" -o Dir::State::status=/dev/null
 		-o APT::Sandbox::User=root)

@@ -61,11 +61,11 @@ build_coredns() {
 # Like the official image, this one has a shell and the usual commands, a numeric user, and memcached in its PATH.
 build_memcached() {
 	local context=${images}/memcached applet
-	hack/memcached.sh
+	hack/memcached.sh unpack
 	mkdir -p "${context}/rootfs/bin"
 	cp /bin/busybox "${context}/rootfs/bin"
 	for applet in sh cat id touch ls kill ps; do ln -sf busybox "${context}/rootfs/bin/${applet}"; done
-	build_image "${memcached_image}" "$(fingerprint_of "$0" hack/memcached.sh)" "${context}" --file - <<-'END'
+	build_image "${memcached_image}" "$(fingerprint_of "$0" hack/memcached.sh hack/cluster/debian.sh)" "${context}" --file - <<-'END'
 		FROM scratch
 		COPY rootfs/ /
 		ENV PATH=/usr/local/bin:/usr/bin:/bin

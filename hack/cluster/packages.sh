@@ -7,6 +7,8 @@
 #   hack/cluster/packages.sh install   installs it, on Debian and its derivatives
 set -o errexit -o nounset -o pipefail
 
+source "$(dirname "${BASH_SOURCE[0]}")/debian.sh"
+
 # Each entry is a command and the package that contains it.
 needed=(
 	ip:iproute2 nft:nftables conntrack:conntrack nsenter:util-linux runc:runc buildah:buildah busybox:busybox-static
@@ -28,6 +30,8 @@ missing=()
 for entry in "${needed[@]}"; do
 	command -v "${entry%%:*}" >/dev/null || missing+=("${entry#*:}")
 done
+# The memcached of its nodes is a package of Debian, also on derivatives.
+[[ -e ${keyring} ]] || missing+=(debian-archive-keyring)
 if [[ $1 == install ]] && command -v dpkg-query >/dev/null; then
 	for package in "${others[@]}"; do
 		[[ "$(dpkg-query --show --showformat='${db:Status-Status}' "${package}" 2>/dev/null)" == installed ]] || missing+=("${package}")
@@ -37,7 +41,7 @@ if [[ ${#missing[@]} -eq 0 ]]; then
 	exit
 fi
 if ! command -v apt-get >/dev/null; then
-	echo "The local cluster supports Debian and its derivatives only: it needs memcached and these packages: ${missing[*]}. ${elsewhere}" >&2
+	echo "The local cluster supports Debian and its derivatives only: it needs these packages: ${missing[*]}. ${elsewhere}" >&2
 	exit 1
 fi
 if [[ $1 == install ]]; then

@@ -132,6 +132,10 @@ func TestNotesLeadToACache(t *testing.T) {
 		"namespaced: true": {
 			says: []string{"serves this namespace only.", unknown, "kubectl apply --namespace caches", "--watch --namespace caches"},
 		},
+		"watchNamespaces: [shop, blog]": {
+			says: []string{"serves these namespaces only: shop, blog.", "kubectl apply --namespace shop", "--watch --namespace shop"},
+			not:  []string{unknown},
+		},
 		"crds: {enabled: false}": {says: []string{unknown}},
 	} {
 		files, err := installed(t, chart, "memcached-operator", "caches", values)

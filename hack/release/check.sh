@@ -76,7 +76,7 @@ check_placeholders() {
 # Sentences that are true only until the first release.
 check_pages() {
 	local files
-	files=$(git grep -lE '\b(No|none)( [A-Za-z]+){0,6} been published' -- '*.md' || true)
+	files=$(git grep -liE '\b(no|none)( [A-Za-z]+){0,6} been published' -- '*.md' || true)
 	[[ -z "${files}" ]] || refuse "These pages say that nothing has been published: ${files//$'\n'/, }. Write where it is."
 }
 

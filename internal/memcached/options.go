@@ -7,7 +7,7 @@ package memcached
 type Options struct {
 	// DefaultImage is the image of a Memcached without spec.image.
 	DefaultImage string
-	// AgentImage is the image of the agents.
+	// AgentImage is the image of the agents and launchers.
 	AgentImage string
 	// OmitRunAsUser lets the cluster choose the user of the pods. OpenShift's restricted-v2 gives each namespace a range of users
 	// and refuses any other.

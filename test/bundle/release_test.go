@@ -154,6 +154,10 @@ func TestReleaseIsRefused(t *testing.T) {
 			mutate: replace("CHANGELOG.md", "Something.", "No image and no Helm chart have been published."),
 			want:   "These pages say that nothing has been published: CHANGELOG.md. Write where it is.",
 		},
+		"a sentence that is out of date": {
+			mutate: replace("CHANGELOG.md", "Something.", "Something, but **no image and no Helm chart have been published**."),
+			want:   "These pages say that nothing has been published: CHANGELOG.md. Write where it is.",
+		},
 		"an image of other sources": {
 			variables: []string{"OPERATOR_DIGEST=sha256:1", "SOURCES=2"}, want: "The images were pushed before their sources changed",
 		},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +53,24 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				t.Errorf("%s links to %s: %v", page.Path, link, err)
 			} else if hasAnchor && !slices.Contains(all[target].Anchors, anchor) {
 				t.Errorf("%s links to %s, but the headings of %s are %q", page.Path, link, target, all[target].Anchors)
+			}
+		}
+	}
+}
+
+// codePaths matches a path of this repository in backticks, alone or before arguments.
+var codePaths = regexp.MustCompile("`((?:api|cmd|config|controllers|hack|internal|test)/[^`\\s]*)")
+
+// Files and folders that pages name exist. The pages about clients name files of applications.
+func TestPathsExist(t *testing.T) {
+	for name := range pages(t) {
+		if strings.HasPrefix(name, "docs/clients") {
+			continue
+		}
+		for _, match := range codePaths.FindAllStringSubmatch(repository.Read(t, name), -1) {
+			pattern := filepath.Join(root, strings.TrimSuffix(match[1], "..."))
+			if found, err := filepath.Glob(pattern); err != nil || len(found) == 0 {
+				t.Errorf("%s names %s, which does not exist", name, match[1])
 			}
 		}
 	}

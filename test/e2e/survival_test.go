@@ -73,7 +73,7 @@ var _ = Describe("A filled cache", Ordered, func() {
 		}
 		f.keepAll(ctx, "make undeploy, then make deploy", func() {
 			children := f.children(ctx)
-			Expect(k8s.Make(ctx, "undeploy")).To(listed("The CRD and [0-9]+ Memcacheds? with [0-9]+ nodes stay"))
+			Expect(k8s.Make(ctx, "undeploy")).To(listed("The CRD and [0-9]+ Memcacheds? with [0-9]+ nodes(, and [0-9]+ MemcachedProx[a-z]+)? stay"))
 			err := k8s.Get(ctx, client.ObjectKey{Name: operatorNamespace}, &corev1.Namespace{})
 			Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 			Expect(f.children(ctx)).To(Equal(children))

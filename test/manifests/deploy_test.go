@@ -4,104 +4,24 @@
 package manifests_test
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"sigs.k8s.io/yaml"
-
-	"github.com/example/memcached-operator/test/kustomize"
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// Stand-ins for kustomize and kubectl, which need no cluster. The stand-in for kubectl records its arguments and manifests.
-// The end-to-end tests use the real tools.
 const (
-	kustomizeStandIn = `#!/bin/sh
-[ "$1" != build ] || cat "$MANIFESTS"
-`
-	kubectlStandIn = `#!/bin/sh
-echo "$*" >>"$RECORD/arguments"
-case "$*" in
-api-resources*)
-	[ -z "$NO_API" ] || { echo "Unable to connect to the server" >&2; exit 1; }
-	[ -n "$NO_CRD" ] || echo memcacheds.cache.example.com
-	;;
-"get memcacheds"*) printf "$MEMCACHEDS" ;;
-version*) [ -z "$NO_CLUSTER" ] || { echo "The connection to the server localhost:8080 was refused" >&2; exit 1; } ;;
-"get deployments"*) printf "$OPERATORS" ;;
-"get pods"*) echo "operator-1: Pending, ErrImagePull not found" ;;
-"config current-context") echo shop-cluster ;;
-apply*) cat >"$RECORD/applied" ;;
-delete*--filename*) cat >>"$RECORD/deleted" ;;
-"rollout status"*) cat >"$RECORD/awaited"; [ -z "$ROLLOUT" ] || { echo "error: $ROLLOUT" >&2; exit 1; } ;;
-esac
-`
-)
-
-// makeRun is what a run of make has printed and done.
-type makeRun struct {
-	output string
-	failed bool
-	dir    string
-}
-
-// runMake runs make with the stand-ins, over the manifests of a folder in config.
-func runMake(t *testing.T, folder string, arguments ...string) makeRun {
-	t.Helper()
-	var manifests strings.Builder
-	for _, object := range kustomize.Render(t, config(folder)) {
-		manifest, err := yaml.Marshal(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		manifests.WriteString("---\n" + string(manifest))
-	}
-	dir := t.TempDir()
-	for name, content := range map[string]string{
-		"kustomize": kustomizeStandIn, "kubectl": kubectlStandIn, "manifests": manifests.String(),
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	arguments = append(arguments, "--no-print-directory", "KUSTOMIZE="+filepath.Join(dir, "kustomize"))
-	command := exec.Command("make", arguments...)
-	command.Dir = repository.Path()
-	command.Env = append(os.Environ(), "MAKEFLAGS=", "PATH="+dir+":"+os.Getenv("PATH"),
-		"RECORD="+dir, "MANIFESTS="+filepath.Join(dir, "manifests"))
-	output, err := command.CombinedOutput()
-	return makeRun{output: string(output), failed: err != nil, dir: dir}
-}
-
-// kinds returns the kinds of the manifests in a file of the run, one for each manifest.
-func (r makeRun) kinds(t *testing.T, file string) []string {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(r.dir, file))
-	if os.IsNotExist(err) {
-		return nil
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var kinds []string
-	for line := range strings.Lines(string(content)) {
-		if kind, found := strings.CutPrefix(line, "kind: "); found {
-			kinds = append(kinds, strings.TrimSpace(kind))
-		}
-	}
-	return kinds
-}
-
-const (
-	image      = "IMG=registry.example.com/memcached-operator:v1"
-	twoCaches  = `MEMCACHEDS=shop/sessions 3\nshop/carts 1\n`
-	ownCache   = `MEMCACHEDS=memcached-operator-system/cache 2\n`
-	crdKind    = "CustomResourceDefinition"
-	everything = "everything"
+	image     = "IMG=registry.example.com/memcached-operator:v1"
+	twoCaches = `MEMCACHEDS=shop/sessions 3\nshop/carts 1\n`
+	oneProxy  = `PROXIES=shop/front MemcachedProxy\n`
+	ownCache  = `MEMCACHEDS=memcached-operator-system/cache 2\n`
+	// What kubectl prints of a ClusterRoleBinding and of the binding of a policy.
+	ownBindings   = `BINDINGS=memcached-operator-system   <none>\n<none>   memcached-operator-system\n`
+	bindingsOfOps = `BINDINGS=ops   <none>\n<none>   ops\n`
+	crdKind       = "CustomResourceDefinition"
+	everything    = "everything"
 )
 
 // TestDeployAndUndeploy checks what make deploys, deletes and prints.
@@ -136,7 +56,15 @@ func TestDeployAndUndeploy(t *testing.T) {
 				"helm upgrade cache-operator --namespace ops", "helm uninstall cache-operator --namespace ops", "Nothing is written.",
 			},
 		},
-		"deploy beside another operator": {
+		"deploy over its own bindings": {arguments: []string{"deploy", image, ownBindings}, applies: everything},
+		"deploy over the bindings of another namespace": {
+			arguments: []string{"deploy", image, bindingsOfOps}, fails: true,
+			says: []string{
+				"The operator in the namespace ops would lose its permissions or policies: it has bindings of the same names.",
+				"Remove it first, which keeps the CRD and every cache: make undeploy DEPLOY_NAMESPACE=ops\n", "Nothing is written.",
+			},
+		},
+		"deploy beside an operator with bindings of other names": {
 			arguments: []string{"deploy", image, `OPERATORS=ops/memcached-operator kustomize \nmemcached-operator-system/memcached-operator kustomize \n`},
 			applies:   everything,
 			says:      []string{"Another operator runs: ops/memcached-operator. Two that watch the same namespace report each event twice"},
@@ -182,12 +110,31 @@ func TestDeployAndUndeploy(t *testing.T) {
 				"make undeploy-all    deletes the caches as well.", "kubectl delete crd would delete every cache of all namespaces",
 			},
 		},
+		"undeploy keeps the proxies": {
+			arguments: []string{"undeploy", twoCaches, oneProxy}, deletes: crdKind,
+			says: []string{"The CRD and 2 Memcacheds with 4 nodes, and 1 MemcachedProxy stay.", "shop/front", " MemcachedProxy\n"},
+		},
+		"undeploy keeps a namespace with proxies": {
+			arguments: []string{"undeploy", `PROXIES=memcached-operator-system/front MemcachedProxy\n`}, deletes: crdKind + " Namespace",
+			says: []string{"The namespace memcached-operator-system stays because some of them are in it."},
+		},
 		"undeploy keeps a namespace with caches": {
 			arguments: []string{"undeploy", ownCache}, deletes: crdKind + " Namespace",
 			says: []string{
 				"The CRD and 1 Memcached with 2 nodes stay.",
-				"The namespace memcached-operator-system stays because it contains Memcacheds.",
+				"The namespace memcached-operator-system stays because some of them are in it.",
 			},
+		},
+		"undeploy with its own bindings": {arguments: []string{"undeploy", ownBindings}, deletes: crdKind},
+		"undeploy in another namespace": {
+			arguments: []string{"undeploy", bindingsOfOps}, fails: true,
+			says: []string{
+				"The operator in the namespace ops would lose its permissions or policies: it has bindings of the same names.",
+				"make undeploy DEPLOY_NAMESPACE=ops\n", "Nothing is written.",
+			},
+		},
+		"undeploy-all in another namespace": {
+			arguments: []string{"undeploy-all", "CONFIRM=yes", bindingsOfOps}, fails: true, says: []string{"make undeploy DEPLOY_NAMESPACE=ops\n"},
 		},
 		"undeploy without a CRD": {
 			arguments: []string{"undeploy", "NO_CRD=yes"}, deletes: crdKind, says: []string{"0 Memcacheds with 0 nodes"},
@@ -216,6 +163,10 @@ func TestDeployAndUndeploy(t *testing.T) {
 		"uninstall asks if there are caches": {
 			folder: "crd", arguments: []string{"uninstall", twoCaches}, fails: true,
 			says: []string{"  CustomResourceDefinition (2)\n", "Nothing is deleted."},
+		},
+		"uninstall asks if there are proxies": {
+			folder: "crd", arguments: []string{"uninstall", oneProxy}, fails: true,
+			says: []string{"  0 Memcacheds with 0 nodes, and 1 MemcachedProxy, with everything", "shop/front", "Nothing is deleted."},
 		},
 		"uninstall": {folder: "crd", arguments: []string{"uninstall"}, deletes: everything},
 	} {
@@ -277,19 +228,47 @@ func equal(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// An operator that serves one namespace may not delete the CRD, so make undeploy-all deletes the Memcacheds of the namespace instead.
-func TestUndeployAllInOneNamespaceDeletesItsMemcacheds(t *testing.T) {
-	run := runMake(t, "namespaced", "undeploy-all", "CONFIRM=yes", ownCache)
-	arguments := repository.ReadFile(t, filepath.Join(run.dir, "arguments"))
-	const want = "delete memcacheds.cache.example.com --all --namespace memcached-operator-system\n"
-	if run.failed || !strings.Contains(arguments, want) {
-		t.Errorf("kubectl got %s, want %q", arguments, want)
+// An operator that serves one namespace may not delete the CRDs, so make undeploy-all deletes what is in the namespace instead: first the
+// proxies, whose routes lead to the nodes.
+func TestUndeployAllInOneNamespaceDeletesItsCaches(t *testing.T) {
+	const (
+		proxies    = "delete memcachedproxies.cache.example.com --all --namespace memcached-operator-system\n"
+		memcacheds = "delete memcacheds.cache.example.com --all --namespace memcached-operator-system\n"
+	)
+	for name, test := range map[string]struct {
+		arguments []string
+		want      string
+	}{
+		"both":                        {[]string{ownCache, oneProxy}, proxies + memcacheds},
+		"proxies":                     {[]string{oneProxy}, proxies},
+		"a CRD of an earlier version": {[]string{ownCache, oneProxy, "OLD_CRD=yes"}, memcacheds},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run := runMake(t, "namespaced", append(test.arguments, "undeploy-all", "CONFIRM=yes")...)
+			var got strings.Builder
+			for line := range strings.Lines(repository.ReadFile(t, filepath.Join(run.dir, "arguments"))) {
+				if strings.Contains(line, " --all ") {
+					got.WriteString(line)
+				}
+			}
+			if run.failed || got.String() != test.want {
+				t.Errorf("kubectl got %s, want %s\n%s", got.String(), test.want, run.output)
+			}
+		})
 	}
 }
 
 // make waits for the Deployment and for nothing else.
 func TestDeployWaitsForTheOperator(t *testing.T) {
 	equal(t, "awaited", runMake(t, "default", "deploy", image).kinds(t, "awaited"), []string{"Deployment"})
+}
+
+// Two operators must not share a binding that has one namespace in it. Those of a policy without a parameter have none.
+func TestDeployLooksUpBindings(t *testing.T) {
+	run := runMake(t, "default", "deploy", image)
+	lookedUp := slices.Compact(run.kinds(t, "looked-up"))
+	equal(t, "looked up", lookedUp, []string{"ClusterRoleBinding", "ValidatingAdmissionPolicyBinding"})
 }
 
 func TestHelpHasNoColorsInAPipe(t *testing.T) {

@@ -33,6 +33,14 @@ func TestTenantsAreHeldByQuotas(t *testing.T) {
 		g.Expect(i.admin.Create(t.Context(), &cachev1alpha1.Memcached{ObjectMeta: named("more")})).
 			To(MatchError(ContainSubstring("exceeded quota: memcacheds, requested: count/memcacheds.cache.example.com=1, used: count/memcacheds.cache.example.com=20")))
 	})
+	t.Run("a MemcachedProxy more than the quota", func(t *testing.T) {
+		g := NewWithT(t)
+		for n := range 20 {
+			g.Expect(i.admin.Create(t.Context(), newProxy(fmt.Sprintf("proxy-%d", n)))).To(Succeed())
+		}
+		g.Expect(i.admin.Create(t.Context(), newProxy("more"))).
+			To(MatchError(ContainSubstring("exceeded quota: memcacheds, requested: count/memcachedproxies.cache.example.com=1, used: count/memcachedproxies.cache.example.com=20")))
+	})
 	for quota, changes := range excessivePods() {
 		for n, change := range changes {
 			t.Run(fmt.Sprintf("%s %d", quota, n), func(t *testing.T) {
@@ -49,20 +57,31 @@ func TestTenantsAreHeldByQuotas(t *testing.T) {
 
 // Quotas cannot limit tolerations, so the manifest has a policy for them.
 func (i *installation) tenantsStayOffTheControlPlane(t *testing.T) {
-	with := func(toleration cachev1alpha1.Toleration) attempt {
-		mc := &cachev1alpha1.Memcached{ObjectMeta: named("tolerant")}
+	with := func(toleration cachev1alpha1.Toleration) []attempt {
+		mc, proxy := &cachev1alpha1.Memcached{ObjectMeta: named("tolerant")}, newProxy("tolerant")
 		mc.Spec.Scheduling.Tolerations = []cachev1alpha1.Toleration{toleration}
-		return create(mc)
+		proxy.Spec.Scheduling.Tolerations = mc.Spec.Scheduling.Tolerations
+		return []attempt{create(mc), create(proxy)}
 	}
 	g := NewWithT(t)
 	for _, toleration := range []cachev1alpha1.Toleration{
 		{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists},
 		{Operator: corev1.TolerationOpExists},
 	} {
-		g.Eventually(t.Context(), func() error { return with(toleration)(t, i.admin) }, timeout).
-			Should(MatchError(ContainSubstring("spec.scheduling.tolerations: must have keys, and none that starts with node-role.kubernetes.io/")))
+		for _, create := range with(toleration) {
+			g.Eventually(t.Context(), func() error { return create(t, i.admin) }, timeout).
+				Should(MatchError(ContainSubstring("spec.scheduling.tolerations: must have keys, and none that starts with node-role.kubernetes.io/")))
+		}
 	}
-	g.Expect(with(cachev1alpha1.Toleration{Key: "dedicated", Value: "cache"})(t, i.admin)).To(Succeed())
+	for _, create := range with(cachev1alpha1.Toleration{Key: "dedicated", Value: "cache"}) {
+		g.Expect(create(t, i.admin)).To(Succeed())
+	}
+}
+
+func newProxy(name string) *cachev1alpha1.MemcachedProxy {
+	proxy := &cachev1alpha1.MemcachedProxy{ObjectMeta: named(name)}
+	proxy.Spec.Pools = []cachev1alpha1.MemcachedProxyPool{{Name: stable}}
+	return proxy
 }
 
 // excessivePods returns, by quota, changes with which a pod exceeds the quota.

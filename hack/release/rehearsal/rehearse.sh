@@ -129,7 +129,7 @@ if grep -q '^domain: example.com$' PROJECT; then
 	step "a name"
 	hack/rename.sh shop.io registry.shop.io/team/memcached-operator github.com/shop/memcached-operator
 	# The pages say that nothing has been published. A publisher edits them to say where the project is.
-	git grep -lE '(No|none)( [A-Za-z]+){0,6} been published' -- '*.md' | xargs sed -i 's/ been published/ been announced/'
+	git grep -liE '\b(no|none)( [A-Za-z]+){0,6} been published' -- '*.md' | xargs sed -i 's/ been published/ been announced/'
 	make --silent manifests bundle catalog
 	git add --all
 	git commit --quiet --message "A name"
