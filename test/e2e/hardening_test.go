@@ -126,7 +126,9 @@ var _ = Describe("The spec opens or closes a node further", func() {
 		Expect(node.Command(ctx, "flush_all")).To(Equal("CLIENT_ERROR flush_all not allowed"))
 		Expect(k8s.ConnectTo(ctx, address).Ask([]byte("lru_crawler metadump all\r\n"))).To(Equal("OK")) // the list follows
 		// An item appears once memcached's maintenance has moved it to the list of items that were not used recently.
-		Eventually(ctx, func() (string, error) { return node.Command(ctx, "stats cachedump 1 100") }).Should(HavePrefix("ITEM color "))
+		Eventually(ctx, func() (string, error) {
+			return k8s.ConnectTo(ctx, address).Ask([]byte("stats cachedump 1 100\r\n")) // END follows
+		}).Should(HavePrefix("ITEM color "))
 	})
 })
 
