@@ -150,21 +150,32 @@ func TestDumpRefused(t *testing.T) {
 }
 
 // TestBusySource has another client that lists keys and does not read them. The list of 12 MB is too long for the buffers of its
-// connection, so the source cannot finish it.
+// connection, so memcached's crawler waits for this client. A request for a list would hang the only thread.
 func TestBusySource(t *testing.T) {
 	t.Parallel()
 	const count = 50000
-	from, to := start(t), start(t)
+	from, to := start(t, "-t", "1"), start(t)
 	from.storeAs(strings.Repeat("k", 230), count, 1)
 	other := from.connect()
 	reply, err := other.Ask([]byte("lru_crawler mgdump hash\r\n"))
 	if err != nil || reply != "OK" {
 		t.Fatal(reply, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	time.Sleep(time.Second) // until the buffers are full
+	c := Copy{Source: from.address, Destination: to.address, stall: 5 * time.Second, retry: 10 * time.Millisecond}
+	answering, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	c := Copy{Source: from.address, Destination: to.address, stall: time.Minute, retry: 10 * time.Millisecond}
-	if _, err := c.Run(ctx); !errors.Is(err, errBusy) || !errors.Is(err, context.DeadlineExceeded) {
+	for range 3 {
+		if err := c.once(t.Context(), &Result{}); !errors.Is(err, errBusy) {
+			t.Fatal(err)
+		}
+		if reply, err := from.connect().Command(answering, "mn"); err != nil || reply != "MN" {
+			t.Fatal(reply, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Second, cancel)
+	if _, err := c.Run(ctx); !errors.Is(err, errBusy) || !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	must(t, other.Close())

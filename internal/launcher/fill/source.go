@@ -40,15 +40,16 @@ func (s *source) close() {
 	s.values.close()
 }
 
-// begin requests the list of keys.
+// begin requests the list of keys, unless memcached's crawler runs. If the crawler waits for a client that does not read, this request
+// would not be answered as busy: it would hang one of memcached's threads. A crawl that begins between the two requests can still do so.
 func (s *source) begin() error {
 	if err := s.keys.patient(0); err != nil {
 		return err
 	}
-	if _, err := s.keys.conn.Write([]byte("lru_crawler mgdump hash" + crlf)); err != nil {
+	if err := s.idle(); err != nil {
 		return err
 	}
-	line, err := s.keys.line()
+	line, err := s.keys.ask("lru_crawler mgdump hash")
 	switch {
 	case err != nil:
 		return err
@@ -61,6 +62,22 @@ func (s *source) begin() error {
 	default:
 		return unexpected(line)
 	}
+}
+
+// idle returns errBusy if memcached's crawler runs. memcached answers this even while the crawler waits for a client.
+func (s *source) idle() error {
+	busy := false
+	line, err := s.keys.ask("stats")
+	for ; err == nil && line != "END"; line, err = s.keys.line() {
+		if !strings.HasPrefix(line, "STAT ") {
+			return unexpected(line)
+		}
+		busy = busy || line == "STAT lru_crawler_running 1"
+	}
+	if err == nil && busy {
+		err = errBusy
+	}
+	return err
 }
 
 // ask requests the items of the next keys. It returns how many, and whether there are more keys. The flag u keeps the source's order
