@@ -14,6 +14,8 @@ type source struct {
 	keys, values *peer
 	// ended reports that all keys were listed.
 	ended bool
+	// releases are requests that give tokens back.
+	releases strings.Builder
 }
 
 // openSource connects and starts a dump.
@@ -95,7 +97,7 @@ func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, er
 			continue
 		}
 		asked++
-		if _, err := s.values.out.WriteString(line + " k f t v u q" + crlf); err != nil {
+		if _, err := s.values.out.WriteString(line + " k f t c v u q" + crlf); err != nil {
 			return 0, false, err
 		}
 	}
@@ -136,8 +138,11 @@ func (s *source) key() (line string, key []byte, err error) {
 func (s *source) answer() (_ item, found bool, _ error) {
 	for {
 		line, err := s.values.line()
-		if err != nil || line == "MN" {
+		if err != nil {
 			return item{}, false, err
+		}
+		if line == "MN" {
+			return item{}, false, s.release()
 		}
 		if strings.HasPrefix(line, "SERVER_ERROR") {
 			continue // memcached has no memory for this answer
@@ -146,8 +151,27 @@ func (s *source) answer() (_ item, found bool, _ error) {
 		if err == nil {
 			err = s.values.patient(next.size)
 		}
+		if next.won {
+			s.releases.WriteString(next.release())
+		}
 		return next, err == nil, err
 	}
+}
+
+// release gives back the tokens of the batch, so that a client gets them and stores the items again.
+func (s *source) release() error {
+	if s.releases.Len() == 0 {
+		return nil
+	}
+	if err := s.values.patient(0); err != nil {
+		return err
+	}
+	line, err := s.values.ask(s.releases.String() + "mn")
+	s.releases.Reset()
+	for err == nil && line != "MN" { // an item has changed
+		line, err = s.values.line()
+	}
+	return err
 }
 
 // skip reads a value and drops it.
