@@ -6,8 +6,10 @@
 package launcher
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -165,5 +167,30 @@ func TestMemcachedEndsSoonAfterAStartWithOtherArguments(t *testing.T) {
 	p.start()
 	if status := p.runs(next); status.Refused != nil {
 		t.Errorf("refused: %+v", status.Refused)
+	}
+}
+
+// A memcached that hangs before its list is accepted must not hold the end of the container up.
+func TestEndWhileMemcachedHangsAfterItsStart(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.options.settled = time.Hour
+	p.assign(inMemory(t))
+	p.start()
+	p.client()
+	pid := p.pid()
+	must(t, syscall.Kill(pid, syscall.SIGSTOP))
+	time.Sleep(100 * time.Millisecond) // for a question to memcached
+	p.signals <- syscall.SIGTERM
+	p.await("memcached is to end", func() error {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if pending := fmt.Sprintf("ShdPnd:\t%016x\n", 1<<(syscall.SIGTERM-1)); err == nil && !strings.Contains(string(status), pending) {
+			err = errors.New("it has not got SIGTERM")
+		}
+		return err
+	})
+	must(t, syscall.Kill(pid, syscall.SIGCONT))
+	if code := p.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
 	}
 }

@@ -172,7 +172,9 @@ func (l *launcher) settling() <-chan time.Time {
 
 // settle records when memcached serves. It accepts the list when memcached has run long enough.
 func (l *launcher) settle(ctx context.Context) {
-	if answers(ctx, l.options.Memcached) != nil {
+	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if answers(asking, l.options.Memcached) != nil {
 		return
 	}
 	l.served(ctx)

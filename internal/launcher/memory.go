@@ -71,6 +71,19 @@ func count(ctx context.Context, address string, list protocol.List) int64 {
 	return items
 }
 
+var errCrawling = errors.New("memcached's crawler runs, perhaps for a client that lists keys")
+
+// crawlerRests returns nil if memcached says that its crawler does not run.
+func crawlerRests(ctx context.Context, address string, list protocol.List) error {
+	return ask(ctx, address, list, func(ctx context.Context, conn *memcache.Conn) error {
+		stats, err := conn.Stats(ctx)
+		if err == nil && stats["lru_crawler_running"] == "1" {
+			err = errCrawling
+		}
+		return err
+	})
+}
+
 // errAnswer means that memcached refused a request.
 var errAnswer = errors.New("memcached refuses")
 

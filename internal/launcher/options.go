@@ -44,6 +44,8 @@ type Options struct {
 	// settleClients is how long clients may take to find a memcached that has started. refill is the pause before a failed copy is
 	// tried again.
 	settleClients, refill time.Duration
+	// crawler is how long a restart waits for memcached's crawler.
+	crawler time.Duration
 	// twin returns the address of the twin's node with the same number.
 	twin func(protocol.Twin) string
 }
@@ -55,7 +57,7 @@ var ErrUsage = errors.New("usage")
 func Parse(args []string, hostname string, output io.Writer) (Options, error) {
 	o := Options{
 		Items: "/run/memcached-items/items", wait: time.Minute, settled: 2 * time.Second, poll: time.Second, reclaim: 10 * time.Second,
-		settleClients: settleClients, refill: refill,
+		settleClients: settleClients, refill: refill, crawler: crawlerWait,
 	}
 	flags := flag.NewFlagSet("launcher", flag.ContinueOnError)
 	flags.SetOutput(output)

@@ -7,7 +7,6 @@ package launcher
 
 import (
 	_ "embed"
-	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -79,8 +78,3 @@ func (o ProxyOptions) lastKnown() addresses {
 
 // buffersPerThread is how many KiB of responses the clients of a thread may leave unread. These take up to twice as much memory.
 const buffersPerThread = 16 << 10
-
-// replaceFile replaces a file atomically.
-func replaceFile(file, text string) error {
-	return errors.Join(os.WriteFile(file+".new", []byte(text), 0o600), os.Rename(file+".new", file))
-}

@@ -18,7 +18,13 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
+// crawlerWait is how long a restart waits for memcached's crawler.
+const crawlerWait = 10 * time.Second
+
 func (l *launcher) restart(ctx context.Context, list protocol.List) error {
+	if l.list.Keeps(list) {
+		l.awaitCrawler(ctx)
+	}
 	l.before = count(ctx, l.options.Memcached, l.list)
 	l.log.Printf("restarting memcached with the arguments %s", strings.Join(list.Arguments, " "))
 	l.stopped = time.Now()
@@ -28,6 +34,32 @@ func (l *launcher) restart(ctx context.Context, list protocol.List) error {
 		return errEnded
 	}
 	return l.start(list, false)
+}
+
+// awaitCrawler waits until memcached says that its crawler rests. After SIGUSR1, memcached waits for its crawler, and serves nobody.
+// The crawler waits for a client that lists keys but does not read them. If that takes too long, memcached is killed without its items.
+func (l *launcher) awaitCrawler(ctx context.Context) {
+	deadline := time.After(l.options.crawler)
+	for told := false; !l.ending; told = true {
+		err := crawlerRests(ctx, l.options.Memcached, l.list)
+		if err == nil {
+			return
+		}
+		if !told {
+			l.log.Printf("the restart waits, at most %s: %v", l.options.crawler, err)
+		}
+		select {
+		case <-deadline:
+			l.log.Printf("restarting memcached nevertheless: without its items if it does not end within %s", patience(l.list))
+			return
+		case status := <-l.process.ended:
+			l.process.ended <- status // for stop
+			return
+		case signal := <-l.signals:
+			l.ending = signal != syscall.SIGHUP // memcached reads its files when it starts
+		case <-time.After(l.options.poll):
+		}
+	}
 }
 
 // errEnded means that the container has to end, so that no process may be started.

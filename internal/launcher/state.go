@@ -54,14 +54,17 @@ func (s state) accepted() (list protocol.List, found bool) {
 
 func (s state) refuses(hash string) bool { return s.Refused != nil && s.Refused.Hash == hash }
 
-// save replaces the file atomically.
 func (s state) save(folder string) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(folder, stateFile)
-	if err := os.WriteFile(file+".new", text, 0o600); err != nil {
+	return replaceFile(filepath.Join(folder, stateFile), string(text))
+}
+
+// replaceFile replaces a file atomically. If the new text cannot be written, the file stays as it was.
+func replaceFile(file, text string) error {
+	if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
 		return err
 	}
 	return os.Rename(file+".new", file)

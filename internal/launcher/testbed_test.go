@@ -50,7 +50,7 @@ func newPod(t *testing.T) *pod {
 		Arguments: filepath.Join(dir, "arguments"), Template: template, Ordinal: 1, State: filepath.Join(dir, "state"),
 		Items: filepath.Join(dir, "items"), Listen: freeAddress(t), Memcached: freeAddress(t), Program: filepath.Join(dir, "memcached"),
 		wait: patienceOfTests, settled: time.Second, poll: 20 * time.Millisecond, reclaim: 100 * time.Millisecond,
-		settleClients: 300 * time.Millisecond, refill: 300 * time.Millisecond,
+		settleClients: 300 * time.Millisecond, refill: 300 * time.Millisecond, crawler: patienceOfTests,
 	}}
 	must(t, os.Mkdir(p.options.Arguments, 0o700))
 	must(t, os.Mkdir(p.options.State, 0o700))

@@ -19,9 +19,12 @@ type item struct {
 	flags  uint32
 	// seconds is the remaining time, -1 for ever.
 	seconds int64
-	// stale reports that a client has marked the item as stale.
-	stale bool
-	size  int64
+	// cas is the version of the item. It changes with the value.
+	cas string
+	// stale reports that a client has marked the item as stale. won reports that the answer carries the token for a stale item: memcached
+	// gives it to one reader, which stores the item again. claimed reports that a client has the token.
+	stale, won, claimed bool
+	size                int64
 }
 
 // parseItem parses a line such as "VA 5 kname f0 t-1". The number of words at its end varies.
@@ -59,14 +62,34 @@ func readWord(word string, found *item) (err error) {
 		found.seconds, err = strconv.ParseInt(word[1:], 10, 64)
 	case "b":
 		found.binary = true
+	case "c":
+		found.cas = word[1:]
 	case "X":
 		found.stale = true
+	case "W":
+		found.won = true
+	case "Z":
+		found.claimed = true
 	}
 	return err
 }
 
-// lasting reports whether to copy an item. An item with 0 seconds left must not be copied, because a copy with 0 would never expire.
-func (i item) lasting() bool { return i.seconds != 0 && !i.stale }
+// lasting reports whether to copy an item. An item with 0 seconds left must not be copied, because a copy with 0 would never expire. An
+// empty item that is claimed has no value yet (mg with N).
+func (i item) lasting() bool { return i.seconds != 0 && !i.stale && (i.size > 0 || !i.claimed) }
+
+// release returns the request that gives the token back. It does not change the version, or anything if that has changed since.
+func (i item) release() string {
+	return fmt.Sprintf("md %s%s I q C%s E%s%s", i.key, i.base64(), i.cas, i.cas, crlf)
+}
+
+// base64 returns the flag of a binary key.
+func (i item) base64() string {
+	if i.binary {
+		return " b"
+	}
+	return ""
+}
 
 // longestRelative is the longest time that memcached reads as seconds from now. It reads a larger number as a point in time.
 const longestRelative = 30 * 24 * 60 * 60
@@ -80,11 +103,7 @@ func (i item) request(now time.Time) string {
 	case i.seconds > 0:
 		expiry = i.seconds
 	}
-	binary := ""
-	if i.binary {
-		binary = " b"
-	}
-	return fmt.Sprintf("ms %s %d%s F%d T%d ME q%s", i.key, i.size, binary, i.flags, expiry, crlf)
+	return fmt.Sprintf("ms %s %d%s F%d T%d ME q%s", i.key, i.size, i.base64(), i.flags, expiry, crlf)
 }
 
 // keyOf returns the key in a line of a dump, such as "mg name", or "mg bmFtZQ== b" for a binary key.

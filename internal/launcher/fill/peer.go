@@ -66,6 +66,14 @@ func (p *peer) line() (string, error) {
 	return strings.TrimRight(string(line), crlf), nil
 }
 
+// ask sends a command, and returns the first line of the answer.
+func (p *peer) ask(command string) (string, error) {
+	if _, err := p.conn.Write([]byte(command + crlf)); err != nil {
+		return "", err
+	}
+	return p.line()
+}
+
 // errAnswer means that an answer does not follow the protocol.
 var errAnswer = errors.New("unexpected answer")
 

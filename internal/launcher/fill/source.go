@@ -14,6 +14,8 @@ type source struct {
 	keys, values *peer
 	// ended reports that all keys were listed.
 	ended bool
+	// releases are requests that give tokens back.
+	releases strings.Builder
 }
 
 // openSource connects and starts a dump.
@@ -40,15 +42,16 @@ func (s *source) close() {
 	s.values.close()
 }
 
-// begin requests the list of keys.
+// begin requests the list of keys, unless memcached's crawler runs. If the crawler waits for a client that does not read, this request
+// would not be answered as busy: it would hang one of memcached's threads. A crawl that begins between the two requests can still do so.
 func (s *source) begin() error {
 	if err := s.keys.patient(0); err != nil {
 		return err
 	}
-	if _, err := s.keys.conn.Write([]byte("lru_crawler mgdump hash" + crlf)); err != nil {
+	if err := s.idle(); err != nil {
 		return err
 	}
-	line, err := s.keys.line()
+	line, err := s.keys.ask("lru_crawler mgdump hash")
 	switch {
 	case err != nil:
 		return err
@@ -61,6 +64,22 @@ func (s *source) begin() error {
 	default:
 		return unexpected(line)
 	}
+}
+
+// idle returns errBusy if memcached's crawler runs. memcached answers this even while the crawler waits for a client.
+func (s *source) idle() error {
+	busy := false
+	line, err := s.keys.ask("stats")
+	for ; err == nil && line != "END"; line, err = s.keys.line() {
+		if !strings.HasPrefix(line, "STAT ") {
+			return unexpected(line)
+		}
+		busy = busy || line == "STAT lru_crawler_running 1"
+	}
+	if err == nil && busy {
+		err = errBusy
+	}
+	return err
 }
 
 // ask requests the items of the next keys. It returns how many, and whether there are more keys. The flag u keeps the source's order
@@ -78,7 +97,7 @@ func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, er
 			continue
 		}
 		asked++
-		if _, err := s.values.out.WriteString(line + " k f t v u q" + crlf); err != nil {
+		if _, err := s.values.out.WriteString(line + " k f t c v u q" + crlf); err != nil {
 			return 0, false, err
 		}
 	}
@@ -119,8 +138,11 @@ func (s *source) key() (line string, key []byte, err error) {
 func (s *source) answer() (_ item, found bool, _ error) {
 	for {
 		line, err := s.values.line()
-		if err != nil || line == "MN" {
+		if err != nil {
 			return item{}, false, err
+		}
+		if line == "MN" {
+			return item{}, false, s.release()
 		}
 		if strings.HasPrefix(line, "SERVER_ERROR") {
 			continue // memcached has no memory for this answer
@@ -129,8 +151,27 @@ func (s *source) answer() (_ item, found bool, _ error) {
 		if err == nil {
 			err = s.values.patient(next.size)
 		}
+		if next.won {
+			s.releases.WriteString(next.release())
+		}
 		return next, err == nil, err
 	}
+}
+
+// release gives back the tokens of the batch, so that a client gets them and stores the items again.
+func (s *source) release() error {
+	if s.releases.Len() == 0 {
+		return nil
+	}
+	if err := s.values.patient(0); err != nil {
+		return err
+	}
+	line, err := s.values.ask(s.releases.String() + "mn")
+	s.releases.Reset()
+	for err == nil && line != "MN" { // an item has changed
+		line, err = s.values.line()
+	}
+	return err
 }
 
 // skip reads a value and drops it.

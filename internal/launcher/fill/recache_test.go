@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fill
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestItemsThatAClientStoresAgain checks that a copy leaves them out, and that a client still learns that it is the one (W) to do so.
+func TestItemsThatAClientStoresAgain(t *testing.T) {
+	t.Parallel()
+	from, to := start(t), start(t)
+	items := []struct {
+		key, stored string
+		marked      []string
+		source, got string
+	}{
+		{"stale", "ms stale 1\r\nx", []string{"md stale I"}, "HD X W", "EN"},
+		{"AAEC/w== b", "ms AAEC/w== 1 b\r\nx", []string{"md AAEC/w== b I"}, "HD X W", "EN"},
+		{"large", "ms large 1000000\r\n" + strings.Repeat("l", 1000000), []string{"md large I"}, "HD X W", "EN"},
+		{"claimed", "ms claimed 1\r\nx", []string{"md claimed I", "mg claimed"}, "HD Z X", "EN"},
+		{"placeholder", "", []string{"mg placeholder N300"}, "HD Z", "EN"},
+		{"early", "ms early 1 T300\r\nx", []string{"mg early R600"}, "HD Z", "HD"}, // a good value, which expires soon
+		{"empty", "ms empty 0\r\n", nil, "HD", "HD"},
+	}
+	version := func(key string) string {
+		_, version, _ := strings.Cut(from.ask("me "+key), " cas=")
+		return version
+	}
+	before := map[string]string{}
+	for _, item := range items {
+		if item.stored != "" {
+			from.ask(item.stored)
+		}
+		for _, command := range item.marked {
+			from.ask(command)
+		}
+		before[item.key] = version(item.key)
+	}
+	result, err := Copy{Source: from.address, Destination: to.address}.Run(t.Context())
+	must(t, err)
+	if result.Items != 2 {
+		t.Errorf("%+v", result)
+	}
+	for _, item := range items {
+		if after := version(item.key); after != before[item.key] {
+			t.Errorf("%s was %s and is %s", item.key, before[item.key], after)
+		}
+		if reply := from.ask("mg " + item.key); reply != item.source {
+			t.Errorf("source: %s: %s, want %s", item.key, reply, item.source)
+		}
+		if reply := to.ask("mg " + item.key); reply != item.got {
+			t.Errorf("destination: %s: %s, want %s", item.key, reply, item.got)
+		}
+	}
+}
+
+// TestItemsChangeBeforeTokensAreGivenBack has an item that is gone, and one that was stored again.
+func TestItemsChangeBeforeTokensAreGivenBack(t *testing.T) {
+	t.Parallel()
+	from := start(t)
+	from.store(1, 10)
+	s, err := openSource(t.Context(), from.address, time.Minute)
+	must(t, err)
+	defer s.close()
+	s.releases.WriteString(item{key: "gone", cas: "1"}.release() + item{key: "key-0", cas: "1000"}.release())
+	must(t, s.release())
+	if reply, err := s.values.ask("mg key-0"); err != nil || reply != "HD" {
+		t.Error(reply, err)
+	}
+}

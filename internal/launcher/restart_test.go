@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
+)
+
+// longKeys is the number of keys whose list is too long for the buffers of a connection.
+const longKeys = 50000
+
+// listed starts a node with such keys, and returns a client that lists them and does not read the list.
+func (p *pod) listed() *memcache.Conn {
+	p.t.Helper()
+	p.begin(inFile(p.t, "-W -X", "-W"))
+	conn, prefix := p.client(), strings.Repeat("k", 230)
+	for first := 0; first < longKeys; first += 1000 {
+		var request strings.Builder
+		for i := first; i < first+1000; i++ {
+			fmt.Fprintf(&request, "ms %s-%d 1 q\r\nv\r\n", prefix, i)
+		}
+		reply, err := conn.Command(p.t.Context(), request.String()+"mn")
+		must(p.t, err)
+		if reply != "MN" {
+			p.t.Fatal(reply)
+		}
+	}
+	lister := p.client()
+	reply, err := lister.Ask([]byte("lru_crawler mgdump hash\r\n"))
+	if err != nil || reply != "OK" {
+		p.t.Fatal(reply, err)
+	}
+	time.Sleep(time.Second) // until the buffers are full
+	return lister
+}
+
+func (p *pod) logs(text string) {
+	p.t.Helper()
+	p.await("the launcher logs "+text, func() error {
+		if !strings.Contains(p.logged(), text) {
+			return errors.New("it has not")
+		}
+		return nil
+	})
+}
+
+const (
+	waiting = "the restart waits, at most"
+	anyway  = "restarting memcached nevertheless"
+)
+
+// memcached ends only when it has listed its keys, and serves nobody until then.
+func TestRestartWaitsForAListOfKeys(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	lister := p.listed()
+	next := p.assign(inFile(t, "-W -X", "-W", "-t 4", "-t 5"))
+	p.logs(waiting)
+	if _, err := p.client().Stats(t.Context()); err != nil {
+		t.Errorf("memcached does not serve meanwhile: %v", err)
+	}
+	must(t, lister.Close())
+	if status := p.runs(next); status.Restart == nil || status.Restart.ItemsAfter != longKeys || strings.Contains(p.logged(), anyway) {
+		t.Errorf("the restart was %+v; the launcher logged:\n%s", status.Restart, p.logged())
+	}
+}
+
+func TestRestartDuringAListOfKeys(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.options.crawler = 100 * time.Millisecond
+	lister := p.listed()
+	next := p.assign(inFile(t, "-W -X", "-W", "-t 4", "-t 5"))
+	p.status("memcached is to end", func(s protocol.Status) bool { return s.Restarting == next })
+	p.logs(anyway)
+	must(t, lister.Close())
+	if status := p.runs(next); status.Restart == nil || status.Restart.ItemsAfter != longKeys {
+		t.Errorf("the restart was %+v; the launcher logged:\n%s", status.Restart, p.logged())
+	}
+}
+
+// A restart that empties the node does not wait.
+func TestRestartWithoutItemsDuringAListOfKeys(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	lister := p.listed()
+	next := p.assign(inFile(t, "-W -X", "-W", "-m 128", "-m 192"))
+	p.status("memcached is to end", func(s protocol.Status) bool { return s.Restarting == next })
+	must(t, lister.Close())
+	p.runs(next)
+	if strings.Contains(p.logged(), waiting) {
+		t.Errorf("the launcher logged:\n%s", p.logged())
+	}
+}
+
+func TestEndWhileARestartWaitsForAListOfKeys(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	lister := p.listed()
+	next := p.assign(inFile(t, "-W -X", "-W", "-t 4", "-t 5"))
+	p.logs(waiting)
+	p.signals <- syscall.SIGHUP
+	p.signals <- syscall.SIGTERM
+	p.status("memcached is to end", func(s protocol.Status) bool { return s.Restarting == next })
+	must(t, lister.Close())
+	if code := p.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// If memcached crashes meanwhile, the restart goes on at once.
+func TestCrashWhileARestartWaits(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.begin(inFile(t))
+	must(t, syscall.Kill(p.pid(), syscall.SIGSTOP))
+	next := p.assign(inFile(t, "-t 4", "-t 5"))
+	p.logs("the restart waits, at most 1m0s: version: context deadline exceeded")
+	must(t, syscall.Kill(p.pid(), syscall.SIGKILL))
+	if status := p.runs(next); status.Restart.ItemsAfter != 0 || strings.Contains(p.logged(), anyway) {
+		t.Errorf("the restart was %+v; the launcher logged:\n%s", status.Restart, p.logged())
+	}
+}
