@@ -28,7 +28,7 @@ type inPlace struct {
 // newInPlace decides whether the pods can change in place to match a template.
 func newInPlace(v memcached.View, template *corev1.PodTemplateSpec) *inPlace {
 	p := &inPlace{v: v, template: template, nodes: v.Workload.Nodes(v.Pods)}
-	p.Open = p.possible() && slices.ContainsFunc(p.nodes, p.outdated)
+	p.Open = p.possible() && !p.replacesPods() && slices.ContainsFunc(p.nodes, p.outdated)
 	if !p.Open {
 		return p
 	}
@@ -52,7 +52,7 @@ func (p *inPlace) possible() bool {
 		return false
 	}
 	changes := live.Template.Annotations[memcached.TemplateAnnotation] != p.hash()
-	if !changes && live.Partition == 0 || changes && !resizable(&live.Template.Spec, &p.template.Spec) || p.replacesPods() {
+	if !changes && live.Partition == 0 || changes && !resizable(&live.Template.Spec, &p.template.Spec) {
 		return false
 	}
 	return p.sameBase(live.Template.Annotations) && !slices.ContainsFunc(p.nodes, func(pod *corev1.Pod) bool {
