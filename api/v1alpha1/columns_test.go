@@ -71,7 +71,7 @@ func report(ctx context.Context, mc *cachev1alpha1.Memcached, ready int32, reaso
 	Expect(k8s.Status().Update(ctx, mc)).To(Succeed())
 }
 
-// row returns the columns of kubectl get, without name and age; wideRow returns those of -o wide.
+// row returns the columns of kubectl get, and wideRow those of kubectl get -o wide. Both leave out name and age.
 func row(ctx context.Context, mc *cachev1alpha1.Memcached) string     { return cells(ctx, mc, 0) }
 func wideRow(ctx context.Context, mc *cachev1alpha1.Memcached) string { return cells(ctx, mc, 1) }
 

@@ -85,7 +85,7 @@ func (r *Requests) Refused() []string {
 	return r.all(func(request Request) bool { return request.Code == http.StatusForbidden })
 }
 
-// list returns the wanted requests, without those for events, for leases and for paths that are no resources.
+// list returns the wanted requests for resources. It leaves out events and leases.
 func (r *Requests) list(wanted func(Request) bool) []string {
 	return r.all(func(request Request) bool {
 		object := !strings.HasPrefix(request.Resource, "/") && request.Resource != "events" && request.Resource != "leases"
