@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package await waits for a condition in a cluster. Changes that a watch delivers trigger the next check, and the check itself reads the
-// cluster. So the package neither polls nor depends on the order of events.
+// Package await waits for a condition in a cluster. A watch triggers each check, and the check itself reads the cluster. So a wait
+// needs no polling and does not depend on the order of events.
 package await
 
 import (
@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// watchRetry is the pause before a failed or ended watch is restarted.
+// watchRetry is the pause before a watch that has failed or ended is started again.
 const watchRetry = 200 * time.Millisecond
 
-// Check reads the cluster and describes what is still missing, or returns nothing when the condition is true. An error counts as missing,
-// because the next check may succeed.
+// Check reads the cluster, and returns what is still missing, or an empty string if the condition is true. An error counts as
+// missing, because the next check may succeed.
 type Check func(ctx context.Context) (missing string, err error)
 
-// Until returns nil as soon as the check finds nothing missing. It checks at once and after each change of the watched kinds; the
-// options limit which objects are watched. If the context ends first, the error contains the context's cause and what was missing.
+// Until returns nil as soon as the check finds nothing missing. It checks at once, and after each change of the watched kinds. The
+// options restrict the watched objects. If the context ends first, the error contains the context's cause and what was missing.
 func Until(
 	ctx context.Context, c client.WithWatch, check Check, kinds []client.ObjectList, opts ...client.ListOption,
 ) error {
@@ -36,7 +36,7 @@ func Until(
 		now, err := check(ctx)
 		switch {
 		case ctx.Err() != nil:
-			// A canceled check is less informative than the previous one.
+			// The result of the previous check tells more than the error of a canceled one.
 		case err != nil:
 			missing = err.Error()
 		case now == "":
@@ -55,8 +55,8 @@ func Until(
 	}
 }
 
-// follow reports each change of one kind until the context ends. It also reports the start of a watch, because changes may
-// have happened between watches.
+// follow reports each change of one kind until the context ends. It also reports the start of a watch, because something may have
+// changed while there was no watch.
 func follow(
 	ctx context.Context, c client.WithWatch, kind client.ObjectList, changed chan<- struct{}, opts []client.ListOption,
 ) {
@@ -75,7 +75,7 @@ func follow(
 	}
 }
 
-// report signals a change. One pending signal is enough.
+// report signals a change. If a signal is already pending, it does nothing.
 func report(changed chan<- struct{}) {
 	select {
 	case changed <- struct{}{}:

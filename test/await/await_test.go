@@ -21,7 +21,7 @@ func pod(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 }
 
-// exists checks for a pod and signals each check.
+// exists returns a check for a pod. Each call of the check sends a signal to checks, unless one is pending.
 func exists(c client.Client, name string, checks chan<- struct{}) await.Check {
 	return func(ctx context.Context) (string, error) {
 		select {
@@ -48,7 +48,7 @@ func TestUntilChecksAfterChanges(t *testing.T) {
 	checks := make(chan struct{}, 1)
 	go func() {
 		<-checks
-		_ = c.Create(ctx, pod("a")) // on failure the wait times out
+		_ = c.Create(ctx, pod("a")) // if this fails, Until times out
 	}()
 	if err := await.Until(ctx, c, exists(c, "a", checks), kinds); err != nil {
 		t.Error(err)

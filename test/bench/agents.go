@@ -17,12 +17,13 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Limits of an agent.
+// The limits of an agent (M11).
 const (
-	// mostAgentMemory is in MiB.
+	// mostAgentMemory is the limit of the peak memory, in MiB.
 	mostAgentMemory = 15
-	// mostAgentCPU is the limit for an agent at rest, in CPUs.
-	mostAgentCPU  = 0.01
+	// mostAgentCPU is the limit of the CPU usage at rest, in CPUs.
+	mostAgentCPU = 0.01
+	// slowestScrape is the limit of the 99th percentile of the scrapes.
 	slowestScrape = 50 * time.Millisecond
 )
 
@@ -32,7 +33,8 @@ const (
 	longestRest    = time.Minute
 )
 
-// besideMemcached measures agents beside a full memcached with 1, 100 and -clients connections.
+// besideMemcached measures an agent (M11) beside a full memcached with 1, 100 and -clients connections. It starts a new agent for
+// each.
 func (b *bench) besideMemcached(ctx context.Context) error {
 	o := b.options
 	pod, err := podOf(monitored, sizedFor(o.cache, o.clients))
@@ -52,7 +54,7 @@ func (b *bench) besideMemcached(ctx context.Context) error {
 	})
 }
 
-// sizedFor gives a Memcached this much item memory in MiB, and this many clients.
+// sizedFor returns a change of the spec. It sets the item memory to cache MiB, and allows this many client connections.
 func sizedFor(cache, clients int) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		mc.Spec.Config.Memory = resource.NewQuantity(int64(cache)*mebibyte, resource.BinarySI)
@@ -60,18 +62,18 @@ func sizedFor(cache, clients int) func(*cachev1alpha1.Memcached) {
 	}
 }
 
-// agentSample is what a new agent needs for scrapes in quick succession, and then at rest.
+// agentSample is what a new agent needs: first for scrapes in quick succession, then at rest.
 type agentSample struct {
-	// scraped is how long each scrape took. failed is the number of scrapes without statistics of memcached.
+	// scraped is how long each scrape took. failed is the number of scrapes that lacked the statistics of memcached.
 	scraped []time.Duration
 	failed  int
-	// scraping is the CPU time for the scrapes. resting is the CPU time at rest. rested is how long the rest took.
+	// scraping is the CPU time of all scrapes together. resting is the CPU time of the rest, and rested is how long the rest took.
 	scraping, resting, rested time.Duration
 	// peak is the largest memory in use, in MiB.
 	peak float64
 }
 
-// addAgent reports a sample of an agent whose memcached has this many connections of clients.
+// addAgent reports the sample of an agent whose memcached has this many client connections.
 func (b *bench) addAgent(clients int, s agentSample) {
 	connections := fmt.Sprintf(", connections: %d", clients)
 	b.report.hold(agents, "peak memory of an agent"+connections, "MiB", s.peak, threshold{mostAgentMemory, false})
@@ -85,7 +87,7 @@ func (b *bench) addAgent(clients int, s agentSample) {
 	b.report.holdCount(agents, "scrapes without statistics"+connections, "scrapes", s.failed, 0)
 }
 
-// sampleAgent starts an agent, scrapes it in quick succession, and then lets it rest.
+// sampleAgent starts an agent, scrapes it in quick succession, lets it rest, and stops it.
 func (n *node) sampleAgent(ctx context.Context, scrapes int, rest time.Duration) agentSample {
 	a := must(n.startAgent(ctx))
 	var s agentSample
@@ -107,7 +109,7 @@ func (n *node) sampleAgent(ctx context.Context, scrapes int, rest time.Duration)
 	return s
 }
 
-// rest sends the agent only the probes of the kubelet and the scrapes of Prometheus, for some time.
+// rest sends the agent only the probes of the kubelet and the scrapes of Prometheus, for this duration.
 func (a *agent) rest(ctx context.Context, duration time.Duration) {
 	var group errgroup.Group
 	ask := func(client *metricsClient, period time.Duration) {

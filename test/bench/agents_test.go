@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sample is what an agent needed for 100 scrapes, some of them slow, and for half a minute at rest.
+// sample returns a sample of 100 scrapes and of half a minute at rest. slow of the scrapes took 51 ms, the others 2 ms.
 func sample(slow, failed int, resting time.Duration, peak float64) agentSample {
 	return agentSample{
 		scraped: slices.Concat(slices.Repeat([]time.Duration{51 * time.Millisecond}, slow),
@@ -21,7 +21,7 @@ func sample(slow, failed int, resting time.Duration, peak float64) agentSample {
 	}
 }
 
-// TestAgentLimits checks the verdicts on samples at the limits and beyond the limits.
+// TestAgentLimits checks the verdicts on a sample at the limits, and on a sample beyond them.
 func TestAgentLimits(t *testing.T) {
 	for name, test := range map[string]struct {
 		sample agentSample
@@ -52,7 +52,7 @@ func TestAgentLimits(t *testing.T) {
 	}
 }
 
-// TestNodeIsThatOfAPod checks that memcached has room for all clients and the agent, and that the agent is probed.
+// TestNodeIsThatOfAPod checks that memcached allows the connections of all clients and of the agent, and that the agent has probes.
 func TestNodeIsThatOfAPod(t *testing.T) {
 	pod, err := podOf(monitored, sizedFor(1024, 10000))
 	if err != nil {
@@ -69,7 +69,7 @@ func TestNodeIsThatOfAPod(t *testing.T) {
 	}
 }
 
-// TestMissingProgramsAreNoticedFirst runs the benchmark in a directory without the programs.
+// TestMissingProgramsAreNoticedFirst runs the benchmark in a directory without the required programs.
 func TestMissingProgramsAreNoticedFirst(t *testing.T) {
 	for _, m := range []metric{agents, security, proxying} {
 		b := &bench{options: options{only: []metric{m}}}

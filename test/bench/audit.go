@@ -20,22 +20,22 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// request is an entry of the audit log.
+// request is a request in the audit log.
 type request struct {
 	user, verb string
-	// resource includes the subresource after a slash. It is empty for URLs such as those of the discovery API.
+	// resource includes the subresource after a slash. It is empty for requests that are not about objects, such as discovery.
 	resource string
-	// object is the name of the object. A child of a Memcached has the name of the Memcached, and a ConfigMap also has a suffix.
+	// object is the name of the object. A child has the name of its Memcached, with a suffix if it is a ConfigMap.
 	object types.NamespacedName
 	// code is the HTTP status of the response.
 	code int
-	// bytes is the size of the body, if the audit policy logs it.
+	// bytes is the size of the request's body, or 0 if the audit policy does not log the body.
 	bytes int
-	// received and answered are when the API server received the request and when its response was ready.
+	// received is when the API server received the request. answered is when the response was ready.
 	received, answered time.Time
 }
 
-// parseRequest parses a line of the audit log. It returns false for the end of a watch, because watches are counted when they start.
+// parseRequest parses a line of the audit log. It returns false for the end of a watch, because a watch is counted when it starts.
 func parseRequest(line []byte) (request, bool, error) {
 	var event auditv1.Event
 	if err := json.Unmarshal(line, &event); err != nil {
@@ -73,12 +73,11 @@ const (
 	watch    column = "watch"
 	leases   column = "leases"
 	events   column = "events"
-	// others are discovery requests, the token and access reviews that reading metrics causes, and requests to nodes through the API
-	// server. In a cluster, the operator sends the latter to the nodes directly.
+	// others are discovery, the token and access reviews that reading metrics causes, and requests to pods through the API server. In
+	// a real cluster, the operator connects to the pods directly.
 	others column = "others"
 )
 
-// columnOf returns the category of the request.
 func (r request) columnOf() column {
 	switch {
 	case r.resource == "leases":
@@ -96,12 +95,11 @@ func (r request) columnOf() column {
 	}
 }
 
-// isWrite reports whether the request tries to change a Memcached, its status or its children.
+// isWrite reports whether the request tries to change an object. Leases, events and reviews do not count.
 func (r request) isWrite() bool { return r.columnOf() == accepted || r.columnOf() == rejected }
 
 func (r request) toStatus() bool { return r.resource == "memcacheds/status" }
 
-// counts are the numbers of requests by category.
 type counts map[column]int
 
 func count(requests []request) counts {
@@ -112,7 +110,7 @@ func count(requests []request) counts {
 	return c
 }
 
-// writesPerObject returns the number of writes to the children and to the status of each Memcached that had any.
+// writesPerObject returns how many writes changed or tried to change the children of each Memcached, and how many its status.
 func writesPerObject(requests []request) (children, statuses map[types.NamespacedName]int) {
 	children, statuses = map[types.NamespacedName]int{}, map[types.NamespacedName]int{}
 	for _, r := range requests {
@@ -131,8 +129,8 @@ func writesPerObject(requests []request) (children, statuses map[types.Namespace
 	return children, statuses
 }
 
-// progressWrites returns how many writes to each Memcached's status only reported progress. Such a write comes progressStatusInterval or
-// more after the previous one, and another status write follows.
+// progressWrites returns how many writes to each Memcached's status only reported progress. A status write counts if it comes at
+// least progressStatusInterval after the previous one and is not the last one.
 func progressWrites(requests []request) map[types.NamespacedName]int {
 	progress, last, due := map[types.NamespacedName]int{}, map[types.NamespacedName]time.Time{}, map[types.NamespacedName]bool{}
 	for _, r := range requests {
@@ -156,7 +154,7 @@ type auditLog struct {
 	requests []request
 }
 
-// mark is a position in the audit log, after all responses so far.
+// mark is a position in the audit log: the number of requests before it.
 type mark int
 
 func (l *auditLog) mark() (mark, error) {
@@ -164,7 +162,7 @@ func (l *auditLog) mark() (mark, error) {
 	return mark(len(l.requests)), err
 }
 
-// since returns the requests of these users that were answered after the mark. Without users, it returns the requests of everybody.
+// since returns the requests of these users after the mark. Without users, it returns the requests of all users.
 func (l *auditLog) since(m mark, users ...string) ([]request, error) {
 	if err := l.read(); err != nil {
 		return nil, err
@@ -184,7 +182,7 @@ func (l *auditLog) read() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // closing a file that was only read loses nothing
 	if _, err := file.Seek(l.offset, io.SeekStart); err != nil {
 		return err
 	}

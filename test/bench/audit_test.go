@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// recorded is an audit log with one request of each category and an incomplete last line.
+// recorded is an audit log with requests of each category. Its last line is incomplete.
 const recorded = "testdata/audit.log"
 
 func TestAuditLog(t *testing.T) {
@@ -50,7 +50,7 @@ func TestAuditLog(t *testing.T) {
 	}
 }
 
-// TestWritesPerObject checks that the list of servers counts as a child of its Memcached, although its name has a suffix.
+// TestWritesPerObject checks that the ConfigMap with the servers counts as a child of its Memcached, although its name has a suffix.
 func TestWritesPerObject(t *testing.T) {
 	write := func(resource, name string) request {
 		return request{verb: "patch", resource: resource, code: http.StatusOK, object: types.NamespacedName{Name: name}}
@@ -62,7 +62,7 @@ func TestWritesPerObject(t *testing.T) {
 	}
 }
 
-// TestProgressWrites checks that a write five seconds after the previous one counts, unless it is the last.
+// TestProgressWrites checks that a write counts if it comes five seconds after the previous one and is not the last one.
 func TestProgressWrites(t *testing.T) {
 	began := time.Now()
 	at := func(name string, after time.Duration) request {
@@ -84,7 +84,7 @@ func TestProgressWrites(t *testing.T) {
 	}
 }
 
-// TestAuditLogGrows writes the log in two parts. The first ends within a line.
+// TestAuditLogGrows writes the log in two parts. The first part ends within a line.
 func TestAuditLogGrows(t *testing.T) {
 	content, err := os.ReadFile(recorded)
 	if err != nil {

@@ -23,10 +23,10 @@ import (
 	"github.com/example/memcached-operator/test/operator"
 )
 
-// rawWorkers is the number of workers of the raw writer. The operator has as many.
+// rawWorkers is the number of workers of the raw writer. It equals that of the operator.
 const rawWorkers = controllers.DefaultConcurrentReconciles
 
-// childrenOf returns the children that the operator would create for n Memcacheds, without owner references.
+// childrenOf returns, for each of n Memcacheds, the children that the operator would create, without owner references.
 func childrenOf(n int) ([][]client.Object, error) {
 	image, err := operator.DefaultImage()
 	if err != nil {
@@ -81,8 +81,8 @@ func apply(ctx context.Context, c client.Client, object client.Object) error {
 	return c.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, text), client.ForceOwnership, client.FieldOwner(rawUser))
 }
 
-// rawWriter does only what an operator must do. It creates the children of each new Memcached, writes its status once, and scales
-// the Deployment for each new size. It reads, compares and repairs nothing.
+// rawWriter does only what an operator must do. It creates the children of each new Memcached, writes the status once, and scales the
+// Deployment when the size changes. It does not read, compare or repair anything.
 type rawWriter struct {
 	client client.WithWatch
 	create create
@@ -94,7 +94,7 @@ type rawWriter struct {
 	err   error
 }
 
-// startRawWriter starts a raw writer that runs until the context ends.
+// startRawWriter starts a raw writer that runs until the context ends. capacity is the length of its queue.
 func (t *testbed) startRawWriter(ctx context.Context, capacity int, how create) *rawWriter {
 	config := must(t.clientConfig(rawUser))
 	config.QPS = -1
@@ -109,7 +109,7 @@ func (t *testbed) startRawWriter(ctx context.Context, capacity int, how create) 
 	return w
 }
 
-// handle queues Memcacheds that are new or have a new size.
+// handle queues a Memcached that is new or has a new size.
 func (w *rawWriter) handle(event watchapi.EventType, object client.Object) {
 	mc, ok := object.(*cachev1alpha1.Memcached)
 	if !ok || event == watchapi.Deleted {

@@ -25,9 +25,9 @@ type bench struct {
 	out     io.Writer
 	began   time.Time
 	report  report
-	// burst is the result of M5 in the current round.
+	// burst contains the durations of M5 in the current round.
 	burst burst
-	// plain are the costs of Memcacheds with the smallest spec.
+	// plain are the costs of Memcacheds with the smallest spec, for comparison with those of Memcacheds with monitoring.
 	plain costs
 }
 
@@ -35,12 +35,12 @@ func (b *bench) logf(format string, args ...any) {
 	fmt.Fprintf(b.out, "[%6.1f s] %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// selected reports whether any of the metrics is to be measured.
+// selected reports whether at least one of these metrics is to be measured.
 func (b *bench) selected(wanted ...metric) bool {
 	return slices.ContainsFunc(wanted, func(m metric) bool { return slices.Contains(b.options.only, m) })
 }
 
-// run measures everything that is selected: first what is measured in each round, then what is measured once.
+// run measures all selected metrics, some in each round and the others once.
 func (b *bench) run(ctx context.Context) error {
 	if b.options.updated != "" && revision() == "" {
 		return fmt.Errorf("%s does not contain the commit that it was built from, and -update publishes it: "+
@@ -60,7 +60,7 @@ func (b *bench) run(ctx context.Context) error {
 	return b.once(ctx)
 }
 
-// once measures everything that is measured only once per run.
+// once measures the metrics that are measured once per run.
 func (b *bench) once(ctx context.Context) error {
 	o := b.options
 	for _, part := range []struct {
@@ -91,7 +91,7 @@ func (b *bench) once(ctx context.Context) error {
 	return b.onNodes(ctx)
 }
 
-// onNodes measures what needs no cluster.
+// onNodes measures the metrics that need no cluster, only processes of memcached, agents and proxies.
 func (b *bench) onNodes(ctx context.Context) error {
 	for _, part := range []struct {
 		metric  metric
@@ -139,7 +139,7 @@ func (b *bench) round(ctx context.Context) error {
 	return nil
 }
 
-// lifecycle measures n Memcacheds from their creation on.
+// lifecycle creates n Memcacheds and measures M1, M2, M8 and a part of M5 with them.
 func (b *bench) lifecycle(ctx context.Context, t *testbed, n int) {
 	o := b.converge(ctx, t, n)
 	deleted := 0
@@ -151,7 +151,7 @@ func (b *bench) lifecycle(ctx context.Context, t *testbed, n int) {
 	}
 }
 
-// onTestbed runs a measurement on a new testbed. It fails when a component or an operator exits unexpectedly.
+// onTestbed runs a measurement on a new testbed. It fails when a component of the cluster or an operator exits unexpectedly.
 func (b *bench) onTestbed(ctx context.Context, apiServerOnly bool, measure func(context.Context, *testbed)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.options.deadline(), errors.New("the measurement takes too long"))
 	defer cancel()
@@ -178,7 +178,7 @@ func (b *bench) describe() {
 	}
 }
 
-// nameVersion records the version of Kubernetes when the first testbed has started.
+// nameVersion records the version of Kubernetes, unless an earlier testbed has done so.
 func (b *bench) nameVersion(t *testbed) {
 	c := &b.report.Conditions
 	if c.Kubernetes != "" {
@@ -191,7 +191,7 @@ func (b *bench) nameVersion(t *testbed) {
 	}
 }
 
-// revision is the commit that the operator's binary was built from; empty if the binary does not contain it.
+// revision returns the commit from which the operator's binary was built, or an empty string if the binary does not contain it.
 func revision() string {
 	info, err := buildinfo.ReadFile(operator.Binary)
 	if err != nil {

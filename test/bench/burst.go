@@ -11,19 +11,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// bareRatio limits the time until all Memcacheds are Ready, as a multiple of the time until their bare children are available. Bare
-// children are created without an operator, at the times at which the operator created the children.
+// bareRatio limits the time until all Memcacheds are Ready, as a multiple of the time until their bare children are available. These
+// children are created at the times at which the operator created the same children.
 const bareRatio = 1.15
 
-// burst is one round of M5: how long n Memcacheds that are created together take to become Ready, and how long their children take
-// without an operator.
+// burst is one round of M5. operator is how long n Memcacheds that are created together take to become Ready. atOnce and replayed are
+// how long their bare children take to become available: created together, or at the times at which the operator created them.
 type burst struct {
 	operator, atOnce, replayed time.Duration
-	// creations are the children that the operator created.
+	// creations are the creations of children by the operator, in order of time.
 	creations []creation
 }
 
-// endToEnd measures M5 with n Memcacheds. It measures M1, M2 and M8 with the same Memcacheds, even if M5 is not selected.
+// endToEnd measures M5 with n Memcacheds. If M1, M2 or M8 is selected, it measures them with the same Memcacheds.
 func (b *bench) endToEnd(ctx context.Context, n int) error {
 	if b.selected(endToEnd) {
 		b.logf("M5 with %d bare sets of children", n)
@@ -65,7 +65,8 @@ func (b *bench) addEndToEnd(n int) {
 	b.report.add(endToEnd, name+", ratio to those created at once (aim 1.4)", "times", ours/atOnce)
 }
 
-// addMedians reports when half of n Memcacheds that were created at once were Ready, and when half of their Deployments were available.
+// addMedians reports when half of n Memcacheds that were created together were Ready, and when half of their Deployments were
+// available.
 func (b *bench) addMedians(n int, began time.Time, ready, available *counter) {
 	name := fmt.Sprintf("%d resources until half of them are ", n)
 	half := func(c *counter) float64 { return percentile(elapsed(began, c.firstMatches()), 50).Seconds() }

@@ -11,16 +11,17 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// quietPeriod is how long the operator must write nothing before it counts as idle. It usually reacts within half a second of an event.
+// quietPeriod is how long the operator must write nothing before it counts as idle. The operator usually reacts within half a second
+// of an event.
 const quietPeriod = 3 * time.Second
 
-// Limits of the status writes until a Memcached is Ready. In addition, each child may be written once.
+// The limits of the status writes to one Memcached until it is Ready. In addition, each child may be written once.
 const (
 	meanStatuses = 2.2
 	mostStatuses = 4
 )
 
-// converge measures the writes and the time until n Memcacheds are Ready.
+// converge creates n Memcacheds, measures the writes and the time until they are Ready, and returns the operator.
 func (b *bench) converge(ctx context.Context, t *testbed, n int) *replica {
 	o, ready := t.startOperatorFor(ctx, n)
 	defer ready.stop()
@@ -43,7 +44,8 @@ func (b *bench) converge(ctx context.Context, t *testbed, n int) *replica {
 	return o
 }
 
-// holdWrites compares the writes to n resources, each of which has k children, with their limits.
+// holdWrites compares the writes to n Memcacheds with their limits. Each Memcached has k children. resource is what the report calls
+// one of them.
 func (b *bench) holdWrites(requests []request, n, k int, resource string) {
 	children, statuses := writesPerObject(requests)
 	progress := progressWrites(requests)

@@ -12,22 +12,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// stage is a part of the benchmark whose cost is compared with and without monitoring.
+// stage is a part of the benchmark whose cost is compared between Memcacheds with and without monitoring.
 type stage struct {
 	metric metric
 	name   string
 }
 
-// All other stages are operations.
+// The stages that are not operations.
 var created, restarted = stage{converge, "creation to Ready"}, stage{restart, "restart"}
 
 type costs map[stage]cost
 
-// cost is the number of requests per Memcached, by sort. It has only sorts whose number is the same in every run.
+// cost is the number of requests per Memcached, by type of request. It contains only types whose number is the same in every run.
 type cost map[string]float64
 
-// costOf returns the requests for each of n Memcacheds. It leaves out status writes that report progress every five seconds, since
-// their number depends on the time. Rejected writes and writes without a change are errors anyway.
+// costOf returns the cost of requests for n Memcacheds. It leaves out status writes that only report progress, because their number
+// depends on the time.
 func costOf(requests []request, n int) cost {
 	children, statuses := writesPerObject(requests)
 	c, each := count(requests), float64(n)
@@ -39,8 +39,8 @@ func costOf(requests []request, n int) cost {
 	}
 }
 
-// costOfStart returns the cost of a starting operator. It counts watched Kinds instead of watches, because the API server ends a
-// varying number of watches. It also counts lists, without the first list of each Kind.
+// costOfStart returns the cost of a starting operator for n Memcacheds. It counts watched Kinds instead of watches, because the API
+// server ends a varying number of watches. The first list of each Kind counts only among the listed Kinds.
 func costOfStart(requests []request, n int) cost {
 	watched, listed := sets.Set[string]{}, sets.Set[string]{}
 	for _, r := range requests {
@@ -64,7 +64,7 @@ func total(numbers map[types.NamespacedName]int) int {
 	return sum
 }
 
-// beyond returns by how many requests this cost exceeds another. Fewer requests of one sort do not make up for more of another.
+// beyond returns by how many requests this cost exceeds the other one. Fewer requests of one type do not make up for more of another.
 func (c cost) beyond(other cost) float64 {
 	more := 0.0
 	for sort, requests := range c {
@@ -73,7 +73,7 @@ func (c cost) beyond(other cost) float64 {
 	return more
 }
 
-// holdNoMore requires that Memcacheds with monitoring cost no more requests than those without, in each stage that was measured for both.
+// holdNoMore requires that Memcacheds with monitoring cost no more than those without, in each stage that was measured for both.
 func (b *bench) holdNoMore(with costs) {
 	inOrder := slices.SortedFunc(maps.Keys(with), func(a, b stage) int {
 		return cmp.Or(cmp.Compare(a.metric, b.metric), cmp.Compare(a.name, b.name))

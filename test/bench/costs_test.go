@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// requestsOf are the requests of an operator that does the same for each of n Memcacheds.
+// requestsOf returns the requests of an operator that sends the same requests for each of n Memcacheds.
 func requestsOf(n int, each ...request) []request {
 	var requests []request
 	for i := range n {
@@ -24,7 +24,8 @@ func requestsOf(n int, each ...request) []request {
 	return requests
 }
 
-// TestMonitoringCostsNoMore compares the requests for 10 Memcacheds with those for 40 others: two writes for each, one list and one watch.
+// TestMonitoringCostsNoMore compares the requests for 10 Memcacheds with monitoring with those for 40 without. The latter are two
+// writes per Memcached, and one list and one watch in total.
 func TestMonitoringCostsNoMore(t *testing.T) {
 	child, status := request{verb: "patch", resource: "deployments"}, request{verb: "patch", resource: "memcacheds/status"}
 	event, lease := request{verb: "create", resource: "events"}, request{verb: "update", resource: "leases"}

@@ -25,7 +25,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// counter watches the objects of a kind and counts those that match.
+// counter watches all objects of a kind, and counts those that match.
 type counter struct {
 	matches func(client.Object) bool
 	// stop ends the watch.
@@ -33,9 +33,9 @@ type counter struct {
 
 	mutex    sync.Mutex
 	matching map[types.UID]bool
-	// first is when each object matched for the first time.
+	// first maps each object to the time when it matched for the first time.
 	first map[types.NamespacedName]time.Time
-	// changed is when the count changed last.
+	// changed is when the count last changed.
 	changed time.Time
 	// updated is closed and replaced when the count changes.
 	updated chan struct{}
@@ -48,7 +48,7 @@ func newCounter(matches func(client.Object) bool) *counter {
 	}
 }
 
-// countObjects starts a counter, which runs until it is stopped or the context ends.
+// countObjects starts a counter. It runs until it is stopped or the context ends.
 func (t *testbed) countObjects(ctx context.Context, kind client.ObjectList, matches func(client.Object) bool) *counter {
 	c := newCounter(matches)
 	ctx, c.stop = context.WithCancel(ctx)
@@ -56,8 +56,8 @@ func (t *testbed) countObjects(ctx context.Context, kind client.ObjectList, matc
 	return c
 }
 
-// listAndWatch calls handle for each existing object of a kind and for each change, until the context ends. When the API server ends the
-// watch because the client is too slow, another watch continues.
+// listAndWatch calls handle for each existing object of a kind and for each change, until the context ends. If the API server ends
+// the watch because the client is too slow, another watch continues from the latest change.
 func listAndWatch(
 	ctx context.Context, k8s client.WithWatch, kind client.ObjectList,
 	handle func(watchapi.EventType, client.Object), fail func(error),
@@ -126,7 +126,7 @@ func (c *counter) notify() {
 	c.updated = make(chan struct{})
 }
 
-// waitFor waits until n objects match, and returns the time at which their number last changed.
+// waitFor waits until exactly n objects match, and returns when the count last changed.
 func (c *counter) waitFor(ctx context.Context, n int) time.Time {
 	for {
 		c.mutex.Lock()
@@ -144,14 +144,14 @@ func (c *counter) waitFor(ctx context.Context, n int) time.Time {
 	}
 }
 
-// firstMatches returns the time at which each object matched for the first time.
+// firstMatches returns when each object matched for the first time.
 func (c *counter) firstMatches() map[types.NamespacedName]time.Time {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return maps.Clone(c.first)
 }
 
-// versions tracks every version of the objects that the operator writes.
+// versions contains every version that an object of the operator has had.
 type versions struct {
 	stop  context.CancelFunc
 	mutex sync.Mutex
@@ -164,7 +164,7 @@ type version struct {
 	resourceVersion string
 }
 
-// trackVersions watches the kinds that the operator writes. The caller must stop the result.
+// trackVersions starts to watch the kinds that the operator writes. The caller must call stop of the result.
 func (t *testbed) trackVersions(ctx context.Context) *versions {
 	v := &versions{seen: map[version]bool{}}
 	ctx, v.stop = context.WithCancel(ctx)

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestMedians makes two of three Memcacheds ready, and one of them again later.
+// TestMedians makes two of three Memcacheds ready. One of them becomes unready and ready again, which must not count.
 func TestMedians(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

@@ -9,18 +9,19 @@ import (
 	"time"
 )
 
-// Limits of the time until a standby writes.
+// The limits of the time from the end of the leader until a standby writes.
 const (
 	afterTermination = 3 * time.Second
-	// afterKill is the lease duration plus 4.4 retry periods, rounded up.
+	// afterKill is 15 s, the duration of the lease, plus 4.4 s, the longest pause between two attempts to acquire it, rounded up.
 	afterKill = 20 * time.Second
 )
 
-// editInterval is the time between two changes by a user who waits for the new leader.
+// editInterval is the time between two changes while the standby takes over.
 const editInterval = 50 * time.Millisecond
 
-// failOver ends the leader in two ways while a user changes Memcacheds. It measures the time until a standby with warm caches writes. At
-// first, only the leader runs, and the Memcacheds from first to n are Ready.
+// failOver ends the leader by SIGTERM, and the next leader by SIGKILL. It measures the time until a standby with synced caches
+// writes. Meanwhile, a user changes the Memcacheds with the numbers from first to n-1. At first, all of them are Ready and only the
+// leader runs.
 func (b *bench) failOver(ctx context.Context, t *testbed, leader *replica, first, n int) {
 	for _, end := range []struct {
 		name   string
@@ -40,13 +41,13 @@ func (b *bench) failOver(ctx context.Context, t *testbed, leader *replica, first
 	}
 }
 
-// succeed ends the leader and returns the time until the standby's first write reaches the API server.
+// succeed ends the leader, and returns the time until the API server receives the first write of the standby.
 func (t *testbed) succeed(ctx context.Context, leader, standby *replica, signal syscall.Signal, first, n int) time.Duration {
 	t.waitUntilQuiet(ctx, 0, leader.user, standby.user)
 	since := must(t.log.mark())
 	began := time.Now()
 	check(leader.signal(signal))
-	// Each change has a size that no Memcached has yet.
+	// Each change sets a size that the Memcached has not had, so that the operator must write.
 	for i := 0; ; i++ {
 		check(t.resize(ctx, first+i%(n-first), int32(4+len(t.operators)+i/(n-first)))) //nolint:gosec // small
 		for _, one := range must(t.log.since(since, standby.user)) {

@@ -5,23 +5,23 @@ package main
 
 import "fmt"
 
-// stepError is the panic of a measurement in which a step has failed. Measurements have too many steps to return each error.
+// stepError is the panic that ends a measurement after an error. Measurements have too many steps to return each error.
 type stepError struct{ error }
 
-// check ends the measurement if there is an error.
+// check ends the measurement if err is not nil.
 func check(err error) {
 	if err != nil {
 		panic(stepError{err})
 	}
 }
 
-// must returns the value, unless an error ends the measurement.
+// must returns the value if err is nil, and otherwise ends the measurement.
 func must[T any](value T, err error) T {
 	check(err)
 	return value
 }
 
-// attempt runs a measurement or a part of it, and returns the error with which check has ended it.
+// attempt runs a measurement or a part of it. If check ends it, attempt returns the error.
 func attempt(measure func()) (err error) {
 	defer func() {
 		switch reason := recover().(type) {
@@ -36,7 +36,7 @@ func attempt(measure func()) (err error) {
 	return nil
 }
 
-// during runs a part of a measurement, and adds the name of the part to its error.
+// during runs a part of a measurement. If the part fails, its name becomes part of the error.
 func during(part string, measure func()) {
 	if err := attempt(measure); err != nil {
 		check(fmt.Errorf("%s: %w", part, err))

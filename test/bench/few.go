@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// few measures the memory of an operator without Memcacheds, and then with n.
+// few measures the memory of an operator: first without Memcacheds, and then with n.
 func (b *bench) few(ctx context.Context, t *testbed, n int) {
 	o, ready := t.startOperatorFor(ctx, n)
 	defer ready.stop()

@@ -16,13 +16,14 @@ import (
 
 const (
 	foreignNamespace = "others"
-	// foreignGrowth limits the memory that 20,000 pods and as many Deployments of others may add, in MiB.
+	// foreignGrowth limits, in MiB, how much the operator's memory grows with 20,000 pods and 20,000 Deployments of others.
 	foreignGrowth = 2
-	// starts is how often the operator is started to measure its memory, which varies even with little garbage.
+	// starts is how often the operator is started to measure its memory, because the memory varies from start to start.
 	starts = 5
 )
 
-// foreign measures how much the memory of the operator grows with n pods and n Deployments of others. No controllers change these objects.
+// foreign measures how much the operator's memory grows with n pods and n Deployments of others. The cluster has no controllers that
+// would change these objects.
 func (b *bench) foreign(ctx context.Context, t *testbed, n int) {
 	without := t.residentAfterStart(ctx)
 	check(t.k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: foreignNamespace}}))
@@ -37,8 +38,8 @@ func (b *bench) foreign(ctx context.Context, t *testbed, n int) {
 		threshold{foreignGrowth, false})
 }
 
-// residentAfterStart returns the memory of an operator that has just become ready and keeps little garbage: the median of
-// several starts.
+// residentAfterStart returns the memory of an operator that has just started, in MiB. GOGC=10 keeps garbage small. The result is the
+// median of several starts.
 func (t *testbed) residentAfterStart(ctx context.Context) float64 {
 	var samples []float64
 	for range starts {

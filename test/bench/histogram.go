@@ -12,11 +12,12 @@ import (
 type histogram struct {
 	count uint64
 	sum   float64
-	// atMost is the number of durations up to each bound.
+	// atMost maps each bound to the number of durations up to it.
 	atMost map[float64]uint64
 }
 
-// histogram adds up the metrics of a family that have all of the labels, given as alternating names and values.
+// histogram returns the sum of the histograms in a metric family that have all of these labels. labels are alternating names and
+// values.
 func (f families) histogram(name string, labels ...string) histogram {
 	h := histogram{atMost: map[float64]uint64{}}
 	for _, one := range f[name].GetMetric() {
@@ -32,7 +33,7 @@ func (f families) histogram(name string, labels ...string) histogram {
 	return h
 }
 
-// since subtracts an earlier state of the histogram.
+// since returns the durations that were added since an earlier state of the histogram.
 func (h histogram) since(before histogram) histogram {
 	later := histogram{count: h.count - before.count, sum: h.sum - before.sum, atMost: map[float64]uint64{}}
 	for bound, n := range h.atMost {
@@ -41,7 +42,7 @@ func (h histogram) since(before histogram) histogram {
 	return later
 }
 
-// mean is zero for an empty histogram.
+// mean returns the mean duration, or 0 for an empty histogram.
 func (h histogram) mean() float64 {
 	if h.count == 0 {
 		return 0
@@ -49,7 +50,7 @@ func (h histogram) mean() float64 {
 	return h.sum / float64(h.count)
 }
 
-// percentile returns the smallest bound that at least p percent of the durations do not exceed, or zero for an empty histogram.
+// percentile returns the smallest bound that covers at least p percent of the durations, or 0 for an empty histogram.
 func (h histogram) percentile(p float64) float64 {
 	for _, bound := range slices.Sorted(maps.Keys(h.atMost)) {
 		if h.count > 0 && float64(h.atMost[bound]) >= p/100*float64(h.count) {

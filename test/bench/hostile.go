@@ -11,8 +11,8 @@ import (
 	"github.com/example/memcached-operator/test/largest"
 )
 
-// hostile measures what n Memcacheds of the largest accepted size cost the operator. One tenant could create them in one namespace.
-// The operator must stay below its memory limit.
+// hostile measures the requests and the memory of an operator with n Memcacheds of the largest spec that the API server accepts. A
+// single tenant could create them in one namespace. The operator must stay below its memory limit.
 func (b *bench) hostile(ctx context.Context, t *testbed, n int) {
 	limit := must(memoryLimit())
 	t.createNamespaces(ctx, 1, true)
@@ -28,8 +28,8 @@ func (b *bench) hostile(ctx context.Context, t *testbed, n int) {
 	b.addPeak(o, "the operator restarts with "+name, limit)
 }
 
-// createHostile creates the Memcacheds and waits until the operator has written the status of each. It reads the audit log,
-// because watches of such large objects would take CPU time from the operator.
+// createHostile creates the Memcacheds, and waits until the operator has written the status of each. It reads the audit log instead
+// of watching, because watches of such large objects would slow down the operator.
 func (b *bench) createHostile(ctx context.Context, t *testbed, o *replica, n int, name string) {
 	since := must(t.log.mark())
 	check(inParallel(n, func(i int) error {
@@ -45,8 +45,8 @@ func (b *bench) createHostile(ctx context.Context, t *testbed, o *replica, n int
 	b.addHostile(t.waitUntilQuiet(ctx, since, o.user), name)
 }
 
-// addHostile reports the requests of a phase in which no write may be rejected. Status writes have no limit, because their number depends
-// on the duration: the pods of such a Memcached may stay pending forever, and its status reports for how long.
+// addHostile reports the requests of a phase in which no write may be rejected. The number of status writes has no limit, because
+// pods of such a Memcached may stay pending forever, and the status keeps reporting for how long.
 func (b *bench) addHostile(requests []request, name string) {
 	c := count(requests)
 	b.logf("%s: %d writes", name, c[accepted])

@@ -5,7 +5,7 @@ package main
 
 import "testing"
 
-// TestMemoryLimit checks that the memory limit in the manifest exceeds mostResident.
+// TestMemoryLimit checks that the operator's memory limit in the manifest exceeds mostResident.
 func TestMemoryLimit(t *testing.T) {
 	t.Chdir("../..")
 	limit, err := memoryLimit()

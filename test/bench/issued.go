@@ -21,10 +21,10 @@ import (
 // loopbackHost is the host to which clients connect.
 const loopbackHost = "127.0.0.1"
 
-// userName is the name of the only user.
+// userName is the only user name of memcached.
 const userName = "bench"
 
-// issued are credentials of a node and of its clients.
+// issued contains the credentials of a node and of its clients.
 type issued struct {
 	authority    *credentials.Authority
 	node, client credentials.Identity
@@ -32,7 +32,7 @@ type issued struct {
 }
 
 func issue() (issued, error) {
-	// The authority has another name than the user: if subject and issuer are equal, a certificate looks self-signed.
+	// If subject and issuer were equal, the certificate would look self-signed. So the authority does not have the name of the user.
 	authority, err := credentials.NewAuthority("authority of the benchmark")
 	if err != nil {
 		return issued{}, err
@@ -42,27 +42,27 @@ func issue() (issued, error) {
 	return issued{authority: authority, node: node, client: client, password: rand.Text()}, errors.Join(err, failure)
 }
 
-// certificate is the content of a Secret of spec.tls.
+// certificate returns the data of the Secret in spec.tls.
 func (i issued) certificate() map[string][]byte {
 	return map[string][]byte{
 		corev1.TLSCertKey: i.node.Certificate, corev1.TLSPrivateKeyKey: i.node.Key, "ca.crt": i.authority.PEM(),
 	}
 }
 
-// files are the files that the agent would write for memcached.
+// files returns the files that the agent would write for memcached.
 func (i issued) files() map[string][]byte {
 	files := i.certificate()
 	files["users"] = fmt.Appendf(nil, "%s:%s\n", userName, i.password)
 	return files
 }
 
-// nodeClient connects to a node. If config is nil, it does not use TLS. If login is empty, it does not log in.
+// nodeClient connects to a node. A nil config means without TLS, and an empty login without authentication.
 type nodeClient struct {
 	config *tls.Config
 	login  string
 }
 
-// clientOf returns a client that has the certificate and the login that the spec demands.
+// clientOf returns a client with the certificate and the login that the spec demands.
 func (i issued) clientOf(mc *cachev1alpha1.Memcached) (nodeClient, error) {
 	var c nodeClient
 	if mc.Spec.Auth != nil {
@@ -85,7 +85,7 @@ func (i issued) clientOf(mc *cachev1alpha1.Memcached) (nodeClient, error) {
 	return c, nil
 }
 
-// connect opens a connection and uses it once, because with TLS 1.3 a client learns only then that its certificate is refused.
+// connect opens a connection and sends one command. With TLS 1.3, a client learns only then that its certificate was refused.
 func (c nodeClient) connect(ctx context.Context, address string) (*traffic.Conn, error) {
 	var dial traffic.DialFunc
 	if c.config != nil {

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// mostResident limits the memory of the operator after a restart with -large Memcacheds, in MiB.
+// mostResident limits the operator's memory after a restart with -large Memcacheds, in MiB.
 const mostResident = 480
 
-// restarts is the number of restarts in which reactions are measured. The result is the median, because reactions vary.
+// restarts is how many restarts are measured for M6. The result is the median, because reactions vary.
 const restarts = 3
 
-// large measures what depends on the number of existing Memcacheds: the requests of a restart and of a resync, how fast the
-// operator reacts to a change, and how much memory it needs.
+// large measures what depends on the number of existing Memcacheds: the requests of a restart and of a resync, the reaction to a
+// change, and the memory.
 func (b *bench) large(ctx context.Context, t *testbed, n int) {
 	b.loadLarge(ctx, t, n)
 	o := b.restartLarge(ctx, t, n)
@@ -49,7 +49,7 @@ func (b *bench) loadLarge(ctx context.Context, t *testbed, n int) {
 	check(o.stop())
 }
 
-// restartLarge starts the operator with n Memcacheds that are Ready, and counts its requests.
+// restartLarge starts the operator with n Memcacheds that are Ready, and measures its requests, its memory and its CPU time.
 func (b *bench) restartLarge(ctx context.Context, t *testbed, n int) *replica {
 	o, requests := t.restartOperator(ctx, n, b.options.idle)
 	if inLog, sent := patches(requests), must(o.metrics.read(ctx)).sentWrites(); float64(inLog) != sent {
@@ -69,8 +69,8 @@ func (b *bench) restartLarge(ctx context.Context, t *testbed, n int) *replica {
 	return o
 }
 
-// restartOperator starts the operator with n existing Memcacheds. It returns the operator's requests until all of them were reconciled and
-// the operator was then idle for some time.
+// restartOperator starts the operator with n existing Memcacheds. It waits until the operator has reconciled all of them, and then
+// for the time idle. It returns the operator's requests since the start.
 func (t *testbed) restartOperator(ctx context.Context, n int, idle time.Duration) (*replica, []request) {
 	since := must(t.log.mark())
 	o := t.startOperator(ctx)
@@ -79,7 +79,7 @@ func (t *testbed) restartOperator(ctx context.Context, n int, idle time.Duration
 	return o, t.waitUntilQuiet(ctx, since, o.user)
 }
 
-// holdNothing reports the requests of a phase in which no write and no GET is allowed.
+// holdNothing reports the requests of a phase in which the operator must send no write and no GET.
 func (b *bench) holdNothing(requests []request, name string) {
 	c := count(requests)
 	b.report.Phases = append(b.report.Phases, phase{Metric: restart, Name: name, Counts: c})

@@ -21,15 +21,16 @@ import (
 const (
 	// size is the number of nodes of each Memcached.
 	size = 3
-	// perNamespace is the number of Memcacheds in a namespace. With thousands in one namespace, the controllers of Kubernetes are slow.
+	// perNamespace is the number of Memcacheds in a namespace. With thousands in one namespace, the controllers of Kubernetes would
+	// be slow.
 	perNamespace = 50
-	// writers is how many requests the benchmark itself sends at the same time when it creates many objects.
+	// writers is how many requests the benchmark sends at the same time to create objects.
 	writers = 16
 )
 
 func namespaceOf(i int) string { return fmt.Sprintf("caches-%03d", i/perNamespace) }
 
-// memcachedNumber returns the i-th Memcached. It has the smallest possible spec, with these changes.
+// memcachedNumber returns the Memcached with the number i. It has the smallest possible spec, after these changes.
 func memcachedNumber(i int, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	mc := &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(i), Name: fmt.Sprintf("cache-%05d", i)},
@@ -41,7 +42,8 @@ func memcachedNumber(i int, changes ...func(*cachev1alpha1.Memcached)) *cachev1a
 	return mc
 }
 
-// createNamespaces creates the namespaces of n Memcacheds. If accounts is true, it waits for the service accounts of the pods.
+// createNamespaces creates the namespaces of n Memcacheds. If accounts is true, it waits for the default service accounts, which pods
+// need.
 func (t *testbed) createNamespaces(ctx context.Context, n int, accounts bool) {
 	count := (n + perNamespace - 1) / perNamespace
 	isDefault := func(object client.Object) bool { return object.GetName() == "default" }
@@ -57,14 +59,14 @@ func (t *testbed) createNamespaces(ctx context.Context, n int, accounts bool) {
 	}
 }
 
-// createMemcacheds creates n Memcacheds at once, with changes, and returns the time at which it sent the first request.
+// createMemcacheds creates n Memcacheds as fast as possible, and returns when it began.
 func (t *testbed) createMemcacheds(ctx context.Context, n int, changes ...func(*cachev1alpha1.Memcached)) time.Time {
 	began := time.Now()
 	check(inParallel(n, func(i int) error { return t.k8s.Create(ctx, memcachedNumber(i, changes...)) }))
 	return began
 }
 
-// createReady creates n Memcacheds at once and returns how long it took until the last of them was Ready.
+// createReady creates n Memcacheds as fast as possible. It returns when it began, and how long it took until all were Ready.
 func (t *testbed) createReady(
 	ctx context.Context, ready *counter, n int, changes ...func(*cachev1alpha1.Memcached),
 ) (began time.Time, took time.Duration) {
@@ -73,7 +75,7 @@ func (t *testbed) createReady(
 	return began, took
 }
 
-// inParallel calls do with 0 to n-1, some of them concurrently, and returns the first error.
+// inParallel calls do with 0 to n-1, up to writers calls at the same time, and returns the first error.
 func inParallel(n int, do func(i int) error) error {
 	var group errgroup.Group
 	group.SetLimit(writers)
@@ -83,7 +85,7 @@ func inParallel(n int, do func(i int) error) error {
 	return group.Wait()
 }
 
-// isReady reports whether the operator considers the current generation of the Memcached ready.
+// isReady reports whether the Memcached is Ready for its current generation.
 func isReady(object client.Object) bool {
 	mc, ok := object.(*cachev1alpha1.Memcached)
 	return ok && mc.Status.ObservedGeneration == mc.Generation &&
@@ -94,7 +96,7 @@ func (t *testbed) resize(ctx context.Context, i int, size int32) error {
 	return t.patch(ctx, memcachedNumber(i), func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size })
 }
 
-// patch applies a change to a Memcached without reading it.
+// patch changes a Memcached without reading it first.
 func (t *testbed) patch(ctx context.Context, mc *cachev1alpha1.Memcached, change func(*cachev1alpha1.Memcached)) error {
 	before := &cachev1alpha1.Memcached{ObjectMeta: *mc.ObjectMeta.DeepCopy()}
 	after := before.DeepCopy()

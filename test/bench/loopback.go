@@ -24,7 +24,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// loopback runs nodes and proxies, each at an address of its own, because proxies expect all nodes at the same port.
+// loopback runs nodes and proxies on this machine. Each has its own loopback address, because proxies expect the same port on all
+// nodes. network and a host number together are an address, such as 127.15.7.10.
 type loopback struct {
 	dir, network string
 	started      []*node
@@ -43,7 +44,7 @@ func (l *loopback) stop() error {
 	return errors.Join(errs...)
 }
 
-// node starts the memcached of a pod.
+// node starts the memcached of a pod at a host number.
 func (l *loopback) node(ctx context.Context, number int, pod corev1.PodSpec) *node {
 	dir := filepath.Join(l.dir, l.host(number))
 	check(os.MkdirAll(dir, 0o700))
@@ -53,7 +54,7 @@ func (l *loopback) node(ctx context.Context, number int, pod corev1.PodSpec) *no
 	return n
 }
 
-// program starts a program to which clients connect as if it were a node.
+// program starts a program that takes the place of a node: clients connect to it at the address of a host number.
 func (l *loopback) program(number int, program string, files map[string][]byte, args ...string) *node {
 	n := &node{dir: filepath.Join(l.dir, l.host(number)), address: addressOf(l.host(number))}
 	check(writeFiles(n.dir, files))
@@ -62,10 +63,11 @@ func (l *loopback) program(number int, program string, files map[string][]byte, 
 	return n
 }
 
-// pattern returns the pattern for the addresses of the nodes of a pool. The nodes of pool 1 have the numbers from 10 on.
+// pattern returns the address pattern of a pool: the nodes of pool 1 have the host numbers 10, 11 and so on.
 func (l *loopback) pattern(pool int) string { return l.network + strconv.Itoa(pool) + "%d" }
 
-// proxy starts the launcher of a MemcachedProxy for pool 1 and its copies. If threads is 0, the proxy has the default number of threads.
+// proxy starts the launcher of a MemcachedProxy for pool 1. copies are the address patterns of pools with the same items. If threads
+// is 0, the proxy has the default number of threads.
 func (l *loopback) proxy(ctx context.Context, name string, number int, threads int32, copies ...string) path {
 	host, dir := l.host(number), filepath.Join(l.dir, l.host(number))
 	routes := protocol.Routes{Pool: protocol.Pool{Pattern: l.pattern(1), Count: size}, Copies: copies}
@@ -84,8 +86,8 @@ func (l *loopback) proxy(ctx context.Context, name string, number int, threads i
 	return path{name: name, hosts: []string{host}, between: pid}
 }
 
-// proxyArguments returns the launcher's arguments in the pods of a MemcachedProxy with the smallest spec and this number of
-// threads.
+// proxyArguments returns the launcher's arguments in the pods of a MemcachedProxy with this number of threads and otherwise the
+// smallest spec.
 func proxyArguments(threads int32) ([]string, error) {
 	pool := memcachedNumber(0, statefulSetNodes)
 	pool.Status.ObservedGeneration, pool.Status.Servers = 1, make([]string, size)
@@ -101,10 +103,10 @@ func proxyArguments(threads int32) ([]string, error) {
 	return nil, errors.New("there is no Deployment")
 }
 
-// nutcracker starts Twitter's proxy in front of pool 1 with its default settings, if it is installed.
+// nutcracker starts Twitter's proxy in front of pool 1, with its default settings. If it is not installed, the path says so.
 func (l *loopback) nutcracker(ctx context.Context, number int) path {
 	program, err := exec.LookPath("nutcracker")
-	if err != nil { // the PATH of a user may lack this folder
+	if err != nil { // /usr/sbin may be missing in the PATH of a user
 		program, err = exec.LookPath("/usr/sbin/nutcracker")
 	}
 	if err != nil {

@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Bench measures the operator: how many requests it sends, how fast it is in comparison with a client that does only the necessary
-// work, and which resources it needs. make bench builds its dependencies and runs it on simulated clusters, which it starts itself.
-// The operator runs as a process with the permissions of config/rbac and the flags of config/manager. docs/benchmarks.md defines
-// the metrics.
+// Bench measures the operator: how many requests it sends, how fast it is, and which resources it needs. "make bench" builds what it
+// needs, and runs it on simulated clusters, which Bench starts itself. The operator runs as a process with the permissions of
+// config/rbac and the flags of config/manager. docs/benchmarks.md defines the metrics (M1, M2 and so on).
+//
+// Two comparisons show the speed without the operator. Bare children are the children of a Memcached that Bench creates itself. The
+// raw writer is a client that does only the writes that an operator must do.
 //
 // After all measurements, Bench exits with 1 if a value exceeds its threshold. It exits with 2 when a measurement fails.
 package main
@@ -35,7 +37,7 @@ func main() { os.Exit(status()) }
 func status() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	ctrl.SetLogger(logr.Discard()) // the log of the benchmark's own clients
+	ctrl.SetLogger(logr.Discard()) // otherwise the benchmark's own clients would log
 	o, err := parseOptions(os.Args[1:])
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
@@ -57,20 +59,19 @@ func status() int {
 	return 0
 }
 
-// Values of -gate: which missed thresholds make the exit status non-zero.
+// Values of the flag -gate: whether all missed thresholds make the exit status 1, or only those of counts.
 const (
 	gateAll    = "all"
 	gateCounts = "counts"
 )
 
-// numbers says how many objects the measurements use: Memcacheds, pods and Deployments of others, nodes of one Memcached, and the
-// connections, MiB, scrapes and requests of one node.
+// numbers are the sizes of the measurements, such as the number of Memcacheds. parseOptions describes each.
 type numbers struct {
 	resources, statefulSets, monitored, secured, more, large, few, foreign, paced, nodes, hostile int
 	clients, cache, scrapes, requests                                                             int
 }
 
-// usual are the numbers of published results. The thresholds are meant for them.
+// usual are the numbers with which published results are measured. The thresholds are meant for these numbers.
 var usual = numbers{
 	resources: 1000, statefulSets: 100, monitored: 1000, secured: 500, more: 5000, large: 10000, few: 200, foreign: 20000, paced: 120,
 	nodes: 1000, hostile: 1000, clients: 10000, cache: 1024, scrapes: 1000, requests: 200000,
@@ -84,7 +85,8 @@ type options struct {
 	gate, jsonFile, updated, command string
 }
 
-// deadline limits the time on one testbed to three times what a machine with 2 CPUs needs for the largest number.
+// deadline limits the time of one measurement. It grows with the largest number of Memcacheds, and leaves a machine with 2 CPUs about
+// three times what it needs.
 func (o *options) deadline() time.Duration {
 	most := max(time.Duration(max(o.resources, o.more, o.large))*300*time.Millisecond, time.Duration(o.hostile)*3*time.Second)
 	return 10*time.Minute + most + o.idle

@@ -19,15 +19,15 @@ import (
 // progressStatusInterval is how often the operator reports the progress of a change.
 const progressStatusInterval = 5 * time.Second
 
-// change is what happens to a Memcached with many nodes.
+// change is a change of a Memcached with many nodes.
 type change struct {
 	name string
 	do   func(context.Context) error
-	// children and statuses limit the writes that follow. In addition, the status may be written once every five seconds.
+	// children and statuses limit the writes after the change. In addition, the status may be written once every five seconds.
 	children, statuses int
 }
 
-// manyNodes measures one Memcached with n nodes.
+// manyNodes measures M10: the creation and a rollout of one Memcached with n nodes.
 func (b *bench) manyNodes(ctx context.Context, t *testbed, n int) {
 	o, ready := t.startOperatorFor(ctx, 1)
 	defer ready.stop()
@@ -67,7 +67,7 @@ func (b *bench) changeMany(ctx context.Context, t *testbed, o *replica, ready *c
 	before := t.observe(ctx, o)
 	began := time.Now()
 	check(c.do(ctx))
-	// The first quiet period may end before the operator has noticed the change.
+	// The quiet period may have ended before the operator noticed the change.
 	t.waitUntilQuiet(ctx, p.mark, o.user)
 	took := ready.waitFor(ctx, 1).Sub(began)
 	b.holdMany(b.endPhase(ctx, p, manyNodes, c.name), c, took)
@@ -94,7 +94,7 @@ func (b *bench) holdMany(requests []request, c change, took time.Duration) {
 	b.report.addDetail(manyNodes, "watches of pods that the operator took up again: "+c.name, "watches", float64(podWatches))
 }
 
-// addObservation reports the difference between two observations.
+// addObservation reports the differences between the observations before and now.
 func (b *bench) addObservation(c change, now, before observation) {
 	const toMilliseconds = 1000
 	reconciles := now.reconciles.since(before.reconciles)
@@ -108,7 +108,7 @@ func (b *bench) addObservation(c change, now, before observation) {
 	b.report.addDetail(manyNodes, "peak memory: "+c.name, "MiB", now.usage.peak)
 }
 
-// closedPodWatches returns how many watches of pods the API server has closed since its start, because their clients were too slow.
+// closedPodWatches returns how many watches of pods the API server has ended since its start because the client was too slow.
 func (t *testbed) closedPodWatches(ctx context.Context) float64 {
 	k8s := must(discovery.NewDiscoveryClientForConfig(t.cluster.Config))
 	text := must(k8s.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx))

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestProgressWritesAreAllowed checks that one status write is allowed for every five seconds that a change takes.
+// TestProgressWritesAreAllowed checks that a change may take one additional status write for every five seconds.
 func TestProgressWritesAreAllowed(t *testing.T) {
 	status := request{verb: "patch", resource: "memcacheds/status", code: http.StatusOK, bytes: 2048}
 	requests := []request{

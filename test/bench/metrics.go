@@ -25,7 +25,7 @@ import (
 	"github.com/example/memcached-operator/test/operator"
 )
 
-// metricsClient reads metrics as Prometheus does. For the metrics of an operator, it sends the token of a service account.
+// metricsClient reads metrics as Prometheus does. token is that of a service account, or empty for an agent.
 type metricsClient struct {
 	url, token string
 	http       *http.Client
@@ -78,7 +78,7 @@ func parseFamilies(text io.Reader) (families, error) {
 	return parser.TextToMetricFamilies(text)
 }
 
-// sum adds up the counters of a family that have all of the labels, given as alternating names and values.
+// sum returns the sum of the counters in a metric family that have all of these labels. labels are alternating names and values.
 func (f families) sum(name string, labels ...string) float64 {
 	total := 0.0
 	for _, one := range f[name].GetMetric() {
@@ -100,7 +100,7 @@ func hasLabels(one *dto.Metric, labels []string) bool {
 	return true
 }
 
-// sentWrites returns the number of patches and deletions that the client of the operator has counted.
+// sentWrites returns how many patches and deletions the operator has sent, by its own metrics.
 func (f families) sentWrites() float64 {
 	const requests = "rest_client_requests_total"
 	return f.sum(requests, "method", http.MethodPatch) + f.sum(requests, "method", http.MethodDelete)
@@ -110,7 +110,7 @@ func (f families) reconciles() float64 {
 	return f.sum("controller_runtime_reconcile_total", "controller", "memcached")
 }
 
-// awaitReconciles waits until the operator has finished n reconciliations since its start.
+// awaitReconciles waits until the operator has finished at least n reconciliations since its start.
 func (o *replica) awaitReconciles(ctx context.Context, n int) {
 	done := func(ctx context.Context) (bool, error) {
 		f, err := o.metrics.read(ctx)

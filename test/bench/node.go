@@ -27,7 +27,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Programs that make bench-build provides.
+// The programs that "make bench-build" builds.
 const (
 	memcachedBinary = "bin/memcached"
 	agentBinary     = "bin/agent"
@@ -35,26 +35,26 @@ const (
 )
 
 const (
-	// stopGrace is how long memcached and an agent may take to start, and to end.
+	// stopGrace is how long memcached or an agent may take to start, and how long to stop.
 	stopGrace = 10 * time.Second
 	startPoll = 20 * time.Millisecond
 )
 
-// How a node is filled.
+// A node is filled by this many connections, with this multiple of its item memory.
 const (
 	fillers    = 4
 	fillFactor = 1.2
 )
 
-// node is a pod of a Memcached as processes of this machine: memcached and, if the pod has an agent, one agent at a time.
+// node is the pod of a Memcached as processes on this machine: memcached and, if the pod has an agent, one agent at a time.
 type node struct {
 	*process.Process
 
 	pod corev1.PodSpec
 	dir string
-	// address is where clients connect.
+	// address is the host and port to which clients connect.
 	address string
-	// clients are connections that do nothing.
+	// clients are idle connections.
 	clients []*traffic.Conn
 }
 
@@ -75,7 +75,7 @@ func findPrograms() error {
 	return nil
 }
 
-// podOf returns the pod of a Memcached with the smallest spec and these changes.
+// podOf returns the pod template's spec of a Memcached with the smallest spec and these changes.
 func podOf(changes ...func(*cachev1alpha1.Memcached)) (corev1.PodSpec, error) {
 	wanted, err := decide(memcachedNumber(0, changes...), "memcached")
 	for _, child := range wanted.Objects {
@@ -86,8 +86,8 @@ func podOf(changes ...func(*cachev1alpha1.Memcached)) (corev1.PodSpec, error) {
 	return corev1.PodSpec{}, errors.Join(err, errors.New("there is no Deployment"))
 }
 
-// onNode starts the memcached of a pod, measures, and stops memcached. It fails if memcached ends meanwhile. files are those that memcached
-// gets from the agent.
+// onNode starts the memcached of a pod, runs the measurement, and stops memcached. It fails if memcached ends early. files are the
+// files that memcached would get from the agent.
 func onNode(
 	ctx context.Context, limit time.Duration, pod corev1.PodSpec, files map[string][]byte, measure func(context.Context, *node),
 ) error {
@@ -97,7 +97,7 @@ func onNode(
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // logs, and credentials that nothing else uses
+	defer func() { _ = os.RemoveAll(dir) }() // the directory contains only logs and credentials of this measurement
 	n, err := startNode(dir, pod, files)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func onNode(
 	return errors.Join(err, n.Stop(stopGrace))
 }
 
-// startNode starts memcached as in a pod, except for its addresses, its folder and its user.
+// startNode starts memcached with the arguments of the pod, except for its addresses, its directory and its user.
 func startNode(dir string, pod corev1.PodSpec, files map[string][]byte) (*node, error) {
 	plain, err := operator.FreeAddress()
 	if err != nil {
@@ -128,7 +128,7 @@ func startNode(dir string, pod corev1.PodSpec, files map[string][]byte) (*node, 
 	return startNodeAt(dir, pod, plain, secure)
 }
 
-// startNodeAt starts memcached like startNode, but at given addresses and without writing files.
+// startNodeAt starts memcached like startNode, but at these addresses, and does not write files.
 func startNodeAt(dir string, pod corev1.PodSpec, plain, secure string) (*node, error) {
 	self, err := user.Current()
 	if err != nil {
@@ -142,7 +142,7 @@ func startNodeAt(dir string, pod corev1.PodSpec, plain, secure string) (*node, e
 	return n, err
 }
 
-// currentFolder is the subfolder in which an agent keeps the files that memcached reads.
+// currentFolder is the subdirectory in which an agent keeps the files that memcached reads.
 const currentFolder = "current"
 
 func writeFiles(dir string, files map[string][]byte) error {
@@ -153,7 +153,7 @@ func writeFiles(dir string, files map[string][]byte) error {
 	return err
 }
 
-// onLoopback returns memcached's arguments in a pod, with other addresses and another folder.
+// onLoopback returns memcached's arguments in a pod, with these addresses and this directory instead of the pod's.
 func onLoopback(container corev1.Container, plain, secure, dir string) []string {
 	replaced := []string{
 		fmt.Sprintf("127.0.0.1:%d", memcached.Port), plain, fmt.Sprintf("*:%d", memcached.TLSPort), secure,
@@ -172,7 +172,6 @@ func onLoopback(container corev1.Container, plain, secure, dir string) []string 
 	return args
 }
 
-// run starts a program.
 func (n *node) run(program string, args []string) (*process.Process, error) {
 	path, err := filepath.Abs(program)
 	if err != nil {
@@ -185,7 +184,7 @@ func (n *node) run(program string, args []string) (*process.Process, error) {
 	})
 }
 
-// untilListening waits until memcached accepts connections.
+// untilListening waits until the node accepts connections.
 func (n *node) untilListening(ctx context.Context) {
 	check(wait.PollUntilContextTimeout(ctx, startPoll, stopGrace, true, func(ctx context.Context) (bool, error) {
 		conn, err := traffic.Connect(ctx, nil, n.address)
@@ -196,7 +195,7 @@ func (n *node) untilListening(ctx context.Context) {
 	}))
 }
 
-// fill waits until memcached listens, stores more items than it can hold, and returns its version and the number of items that remain.
+// fill stores more items in memcached than it can hold. It returns memcached's version, and the number of items that it still holds.
 func (n *node) fill(ctx context.Context) (version string, items float64) {
 	n.untilListening(ctx)
 	conn := must(traffic.Connect(ctx, nil, n.address))
@@ -210,7 +209,8 @@ func (n *node) fill(ctx context.Context) (version string, items float64) {
 	return stats["version"], items
 }
 
-// connect opens connections until there are this many. It uses each one once, because memcached refuses a surplus connection only then.
+// connect opens client connections until there are this many. It sends a command on each one, because memcached refuses a surplus
+// connection only then.
 func (n *node) connect(ctx context.Context, clients int) {
 	for len(n.clients) < clients {
 		conn := must(traffic.Connect(ctx, nil, n.address))
@@ -221,7 +221,7 @@ func (n *node) connect(ctx context.Context, clients int) {
 	}
 }
 
-// startAgent starts an agent as in a pod, except for its addresses, and waits until it is ready.
+// startAgent starts an agent with the arguments of the pod, except for its addresses, and waits until it is ready.
 func (n *node) startAgent(ctx context.Context) (*agent, error) {
 	address, err := operator.FreeAddress()
 	if err != nil {
@@ -236,7 +236,7 @@ func (n *node) startAgent(ctx context.Context) (*agent, error) {
 	return a, err
 }
 
-// probe returns a client that opens a connection for each request, like the kubelet.
+// probe returns a client for this path. Like the kubelet, it opens a new connection for each request.
 func (a *agent) probe(path string) *metricsClient {
 	return &metricsClient{url: a.base + path, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 }

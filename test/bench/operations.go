@@ -16,22 +16,22 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// otherImage differs from the default image in its tag only. Simulated nodes pull nothing.
+// otherImage differs from the default image only in its tag. It is never pulled, because the nodes are simulated.
 const otherImage = "docker.io/library/memcached:1.6.46"
 
 type operation struct {
 	name string
 	do   func(ctx context.Context, t *testbed, i int) error
-	// children and statuses limit the writes that follow.
+	// children and statuses limit the writes to the children and to the status of each Memcached after the operation.
 	children, statuses int
-	// removes means that the Memcached is gone afterwards.
+	// removes means that the operation deletes the Memcached.
 	removes bool
 }
 
-// changeStatuses limits the status writes after a change that takes only a short time.
+// changeStatuses limits the status writes to a Memcached after a change that completes within a short time.
 const changeStatuses = 3
 
-// after are the operations in the order in which they happen to the same Memcacheds.
+// after are the operations on the same Memcacheds, in this order.
 var after = []operation{
 	{name: "image changed", children: 1, statuses: changeStatuses, do: func(ctx context.Context, t *testbed, i int) error {
 		return t.patch(ctx, memcachedNumber(i), func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = otherImage })
@@ -57,7 +57,7 @@ var after = []operation{
 	}},
 }
 
-// scaleDeployment scales the Deployment of a Memcached without reading it.
+// scaleDeployment scales the Deployment of a Memcached, without reading it first.
 func scaleDeployment(ctx context.Context, k8s client.Client, mc *cachev1alpha1.Memcached, replicas int32) error {
 	deployment := &appsv1.Deployment{}
 	deployment.Namespace, deployment.Name = mc.Namespace, mc.Name
@@ -65,8 +65,8 @@ func scaleDeployment(ctx context.Context, k8s client.Client, mc *cachev1alpha1.M
 	return k8s.Patch(ctx, deployment, client.RawPatch(types.MergePatchType, patch))
 }
 
-// operate measures the writes after each operation on some of n Memcacheds that are Ready. It deletes the first Memcacheds, and returns
-// their number.
+// operate measures M2 with some of n Memcacheds that are Ready. The last operation deletes these Memcacheds. operate returns their
+// number.
 func (b *bench) operate(ctx context.Context, t *testbed, o *replica, n int) int {
 	ready := t.countObjects(ctx, memcachedList(), isReady)
 	defer ready.stop()
@@ -83,14 +83,14 @@ func (b *bench) operate(ctx context.Context, t *testbed, o *replica, n int) int 
 	return affected
 }
 
-// operateOnce measures the writes after an operation on the first n Memcacheds, and returns the cost of the operation.
+// operateOnce applies the operation to the first n Memcacheds, measures the writes that follow, and returns the cost.
 func (b *bench) operateOnce(ctx context.Context, t *testbed, o *replica, op operation, n int, untilReady func()) cost {
 	p := t.beginPhase(ctx, o)
 	defer p.versions.stop()
 	for i := range n {
 		check(errors.Join(op.do(ctx, t, i), pause(ctx, pace)))
 	}
-	// The first quiet period may end before the operator has noticed all the changes.
+	// The quiet period may have ended before the operator noticed all changes.
 	t.waitUntilQuiet(ctx, p.mark, o.user)
 	untilReady()
 	requests := b.endPhase(ctx, p, operations, fmt.Sprintf("%d resources: %s", n, op.name))
@@ -111,5 +111,5 @@ func most(numbers map[types.NamespacedName]int) int {
 	return found
 }
 
-// pace is the time between two operations. It keeps the cluster from being under load, which other metrics measure.
+// pace is the pause between two operations. It keeps the load on the cluster low, because other metrics measure high load.
 const pace = 500 * time.Millisecond

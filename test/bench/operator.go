@@ -13,21 +13,21 @@ import (
 	"github.com/example/memcached-operator/test/operator"
 )
 
-// startDeadline limits the start of the operator, including its caches.
+// startDeadline limits the time until the operator has started and its caches are synced.
 const startDeadline = 5 * time.Minute
 
-// replica is a replica of the operator that has its own user.
+// replica is a process of the operator that has its own user name.
 type replica struct {
 	*operator.Operator
 
 	user    string
 	metrics *metricsClient
-	// stopping is set when the benchmark ends the operator.
+	// stopping means that the benchmark has ended the operator.
 	stopping atomic.Bool
 }
 
-// newOperator starts the operator as config/manager runs it, except for its addresses and additional environment variables. It does not
-// wait until the operator is ready. The operator ends with the testbed.
+// newOperator starts the operator with the flags of config/manager, except for its addresses, and with an additional environment. It
+// does not wait until the operator is ready. The operator ends with the testbed.
 func (t *testbed) newOperator(ctx context.Context, environment ...string) *replica {
 	o := &replica{user: fmt.Sprintf("operator-%d", len(t.operators)+1)}
 	kubeconfig := must(t.cluster.KubeconfigFile(o.user, measured, serviceAccounts))
@@ -47,21 +47,21 @@ func (t *testbed) newOperator(ctx context.Context, environment ...string) *repli
 	return o
 }
 
-// startOperator starts the operator and waits until it is ready: its caches are synced.
+// startOperator starts the operator, and waits until it is ready and its caches are synced.
 func (t *testbed) startOperator(ctx context.Context, environment ...string) *replica {
 	o := t.newOperator(ctx, environment...)
 	check(o.UntilReady(ctx, startDeadline))
 	return o
 }
 
-// startOperatorFor creates the namespaces of n Memcacheds, counts the Memcacheds that are Ready, and starts the operator.
+// startOperatorFor creates the namespaces of n Memcacheds, starts a counter of Ready Memcacheds, and starts the operator.
 func (t *testbed) startOperatorFor(ctx context.Context, n int) (*replica, *counter) {
 	t.createNamespaces(ctx, n, true)
 	ready := t.countObjects(ctx, memcachedList(), isReady)
 	return t.startOperator(ctx), ready
 }
 
-// stop ends the operator as the kubelet ends a container.
+// stop ends the operator like the kubelet ends a container.
 func (o *replica) stop() error {
 	o.stopping.Store(true)
 	return o.Stop()
@@ -72,7 +72,7 @@ func (o *replica) signal(signal syscall.Signal) error {
 	return syscall.Kill(o.Pid(), signal)
 }
 
-// memoryLimit is the memory limit of the operator in MiB.
+// memoryLimit returns the operator's memory limit in the manifest, in MiB.
 func memoryLimit() (float64, error) {
 	manager, err := operator.Container()
 	if err != nil {

@@ -52,7 +52,7 @@ func TestOptions(t *testing.T) {
 }
 
 func TestOnlyABinaryThatNamesItsCommitIsPublished(t *testing.T) {
-	// The directory of this test contains no binary.
+	// The directory of this test contains no binary of the operator.
 	b := &bench{options: options{updated: "benchmarks.md"}}
 	if err := b.run(t.Context()); err == nil || !strings.Contains(err.Error(), "commit") {
 		t.Errorf("got the error %v", err)

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// openPhase is a part of the benchmark in which requests are counted.
+// openPhase is a phase that has begun: a part of the benchmark in which requests are counted.
 type openPhase struct {
 	testbed  *testbed
 	operator *replica
 	mark     mark
-	// sent is the operator's own count of its writes at the beginning.
+	// sent is how many writes the operator had sent at the beginning, by its own metrics.
 	sent     float64
 	usage    usage
 	versions *versions
-	// existing is the number of versions at the beginning.
+	// existing is the number of object versions that the latest call of a wait method has seen.
 	existing int
 }
 
-// beginPhase waits until nothing changes any more, and then starts to count. The caller must stop the versions.
+// beginPhase waits until nothing changes any more, and then starts to count. The caller must stop p.versions.
 func (t *testbed) beginPhase(ctx context.Context, o *replica) *openPhase {
 	p := &openPhase{testbed: t, operator: o, versions: t.trackVersions(ctx)}
 	p.waitForVersions(ctx)
@@ -32,7 +32,7 @@ func (t *testbed) beginPhase(ctx context.Context, o *replica) *openPhase {
 	return p
 }
 
-// waitForVersions waits until nothing changes any more and the watches have delivered everything that exists.
+// waitForVersions waits until nothing changes any more, and all existing objects have been seen.
 func (p *openPhase) waitForVersions(ctx context.Context) {
 	waitUntilStable(ctx, func() int {
 		p.existing = must(p.versions.count())
@@ -40,7 +40,7 @@ func (p *openPhase) waitForVersions(ctx context.Context) {
 	})
 }
 
-// waitUntilQuiet waits for a quiet period without writes of the operator and without new versions. It returns the operator's requests.
+// waitUntilQuiet waits for a quiet period: no write by the operator and no new object version. It returns the operator's requests.
 func (p *openPhase) waitUntilQuiet(ctx context.Context) []request {
 	var requests []request
 	waitUntilStable(ctx, func() int {
@@ -51,7 +51,7 @@ func (p *openPhase) waitUntilQuiet(ctx context.Context) []request {
 	return requests
 }
 
-// waitUntilStable waits until a number has stayed the same for the quiet period.
+// waitUntilStable waits until a number has not changed for quietPeriod.
 func waitUntilStable(ctx context.Context, number func() int) {
 	const poll = 200 * time.Millisecond
 	last, since := -1, time.Now()
@@ -66,7 +66,7 @@ func waitUntilStable(ctx context.Context, number func() int) {
 	}
 }
 
-// waitUntilQuiet waits until the users have written nothing for the quiet period, and returns their requests.
+// waitUntilQuiet waits until these users have written nothing for quietPeriod, and returns their requests since the mark.
 func (t *testbed) waitUntilQuiet(ctx context.Context, since mark, users ...string) []request {
 	var requests []request
 	waitUntilStable(ctx, func() int {
@@ -76,7 +76,7 @@ func (t *testbed) waitUntilQuiet(ctx context.Context, since mark, users ...strin
 	return requests
 }
 
-// endPhase waits until the operator is idle, adds its requests to the report and returns them.
+// endPhase waits until the operator is idle, reports its requests and returns them. No write may be rejected or change nothing.
 func (b *bench) endPhase(ctx context.Context, p *openPhase, m metric, name string) []request {
 	existing := p.existing
 	requests := p.waitUntilQuiet(ctx)
@@ -95,17 +95,17 @@ func (b *bench) endPhase(ctx context.Context, p *openPhase, m metric, name strin
 	return requests
 }
 
-// updates returns the number of accepted writes except deletions. Each should create a new version of an object.
+// updates returns the number of accepted writes that are not deletions. Each of them should create a new version of an object.
 func updates(requests []request) int {
 	return countIf(requests, func(r request) bool {
 		return r.columnOf() == accepted && r.verb != "delete" && r.verb != "deletecollection"
 	})
 }
 
-// writes is the number of writes, accepted or rejected.
+// writes returns the number of writes, accepted or rejected.
 func writes(requests []request) int { return countIf(requests, request.isWrite) }
 
-// patches is the number of patches and deletions of any resource.
+// patches returns the number of patches and deletions, including those of leases and events.
 func patches(requests []request) int {
 	return countIf(requests, func(r request) bool { return r.verb == "patch" || r.verb == "delete" })
 }

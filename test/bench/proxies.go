@@ -18,29 +18,32 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// The rounds, and the requests in each of them.
+// M15 measures each path in proxyRounds rounds. In a round, proxyClients clients send requests for proxyRound, with proxyKeys keys
+// and values of proxyValue bytes.
 const (
 	proxyRounds  = 5
 	proxyRound   = 5 * time.Second
 	proxyClients = 16
 	proxyKeys    = 10000
 	proxyValue   = 100
-	// fastestProxy is a number of requests that no path serves in a second.
+	// fastestProxy is more requests than any path serves in a second.
 	fastestProxy = 500000
-	// twinValue is the size of the values that an empty node gets from its twin.
+	// twinValue is the size, in bytes, of the values with which an empty node is filled from its twin.
 	twinValue = 1024
 )
 
-// path is a way from clients to the hosts that share the keys. between is the process ID of the proxy, or 0 for none.
+// path is a way in which clients reach the nodes: directly or through a proxy. hosts are the hosts that share the keys from a
+// client's point of view. between is the process ID of the proxy, or 0 for none.
 type path struct {
 	name    string
 	hosts   []string
 	between int
-	// missing is why the path cannot be measured; empty if it can.
+	// missing is why the path cannot be measured, or empty if it can.
 	missing string
 }
 
-// compareProxies measures the same requests on each path, and how long an empty node needs for the items of its twin.
+// compareProxies sends the same requests on each path. It also measures how long an empty node takes to copy all items from another
+// node, its twin.
 func (b *bench) compareProxies(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.options.deadline(), errors.New("the measurement takes too long"))
 	defer cancel()
@@ -48,7 +51,7 @@ func (b *bench) compareProxies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // logs and configuration
+	defer func() { _ = os.RemoveAll(dir) }() // the directory contains only logs and configuration
 	l := &loopback{dir: dir, network: fmt.Sprintf("127.15.%d.", os.Getpid()%256)}
 	err = attempt(func() { b.comparePaths(ctx, l.paths(ctx)) })
 	for _, mebibytes := range []int{64, 1024} {
@@ -60,14 +63,14 @@ func (b *bench) compareProxies(ctx context.Context) error {
 	return errors.Join(err, l.stop())
 }
 
-// The paths and the quantities that are compared.
+// The paths that are compared with each other, and the quantities.
 const (
 	usualProxy, nutcracker = "proxy", "nutcracker"
 
 	proxyCPU, proxyTail = "CPU for 100,000 requests", "99th percentile of a request"
 )
 
-// paths starts two pools and the proxies in front of them. The usual proxy has one thread, like nutcracker.
+// paths starts two pools, and the proxies in front of them. The proxy usualProxy has one thread, like nutcracker.
 func (l *loopback) paths(ctx context.Context) []path {
 	pod := must(podOf())
 	direct := path{name: "direct"}
@@ -94,7 +97,7 @@ func (b *bench) comparePaths(ctx context.Context, paths []path) {
 	}
 }
 
-// pathSample is what a path served, with the CPU time and the memory of its proxy.
+// pathSample is the result of one round on one path: what was served, and the CPU time and the memory (in MiB) of the proxy.
 type pathSample struct {
 	served   traffic.Served
 	cpu      time.Duration
@@ -133,7 +136,7 @@ func (p path) usage() usage {
 	return must(usageOf(p.between))
 }
 
-// addPath reports a round of a path.
+// addPath reports the sample of one round on a path.
 func (b *bench) addPath(p path, s pathSample) {
 	add := func(what, unit string, value float64) *result {
 		if p.missing != "" {
@@ -151,14 +154,16 @@ func (b *bench) addPath(p path, s pathSample) {
 		add(proxyCPU, "s", s.cpu.Seconds()/requests*100000)
 		add("memory of the proxy", "MiB", s.resident)
 	}
-	// The median must be 0. Single rounds may have failures, because the machine may stop a process for longer than a proxy waits.
+	// The median of all rounds must be 0. A single round may have failures, because the machine may pause a process for longer than a
+	// proxy waits.
 	add("requests that fail or find nothing", "requests", float64(s.served.Failed)).AtMost = new(float64)
 }
 
-// fillFromTwin measures how long an empty node takes to copy the items of its twin, as the launcher does, and then reads each item.
+// fillFromTwin measures how long an empty node takes to copy all items of its twin, as the launcher does. Then it checks that each
+// item is there.
 func (b *bench) fillFromTwin(ctx context.Context, l *loopback, mebibytes int) {
 	dumped := func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Dump = ptr.To(true) }
-	pod := must(podOf(dumped, sizedFor(2*mebibytes, proxyKeys))) // nothing is evicted
+	pod := must(podOf(dumped, sizedFor(2*mebibytes, proxyKeys))) // twice the size of the items, so that none is evicted
 	clients := map[*node]*traffic.Client{}
 	twin, empty := l.node(ctx, 1, pod), l.node(ctx, 2, pod)
 	for _, n := range []*node{twin, empty} {

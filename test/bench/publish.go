@@ -21,8 +21,8 @@ const (
 	endMarker   = "<!-- end of the results -->"
 )
 
-// publish prints the report and writes the files that the options name. It updates the documentation only with a complete
-// report.
+// publish prints the report, and writes the files that the options name. It updates the documentation only if all measurements
+// succeeded.
 func (b *bench) publish(complete bool) error {
 	b.report.Conditions.Duration = time.Since(b.began).Round(time.Second)
 	failures := []error{b.report.write(b.out)}
@@ -36,7 +36,7 @@ func (b *bench) publish(complete bool) error {
 	return errors.Join(failures...)
 }
 
-// rows are the results as text, with a heading.
+// rows returns a table of all results. The first row is the heading.
 func (r *report) rows() [][]string {
 	rows := [][]string{{"metric", "what", "value", "must hold", "verdict"}}
 	for _, m := range allMetrics {
@@ -54,7 +54,7 @@ func (r *report) rows() [][]string {
 	return rows
 }
 
-// phaseRows are the requests as text, with a heading.
+// phaseRows returns a table of the requests in each phase. The first row is the heading.
 func (r *report) phaseRows() [][]string {
 	columns := []column{accepted, rejected, get, list, watch, leases, events, others}
 	heading := []string{"metric", "phase", "writes", "rejected", "no-op", "get", "list", "watch", "leases", "events", "others"}
@@ -79,7 +79,7 @@ func (p phase) noOps() string {
 	return fmt.Sprint(p.NoOps)
 }
 
-// number prints three significant digits, or all digits before the decimal point.
+// number formats a value without decimals if it is whole or at least 100, with one decimal from 10 on, and else with two.
 func number(value float64) string {
 	switch {
 	case value == float64(int64(value)):
@@ -93,7 +93,7 @@ func number(value float64) string {
 	}
 }
 
-// write prints the tables for a terminal.
+// write prints both tables for a terminal.
 func (r *report) write(out io.Writer) error {
 	for _, rows := range [][][]string{r.phaseRows(), r.rows()} {
 		fmt.Fprintln(out)
@@ -108,7 +108,7 @@ func (r *report) write(out io.Writer) error {
 	return nil
 }
 
-// markdown returns the conditions and the results for the documentation.
+// markdown returns the conditions and the results in Markdown, for the documentation.
 func (r *report) markdown() string {
 	c := r.Conditions
 	var text strings.Builder
@@ -127,8 +127,8 @@ func (r *report) markdown() string {
 	return text.String()
 }
 
-// published returns the rows of a metric for the documentation. It omits details, and joins the cases of a quantity with the same limit
-// in one row. Counts that must be 0 and are 0 get no row; zeros is their number.
+// published returns the rows of a metric for the documentation, without details. The results in a group share a row. Counts that must
+// be 0 and are 0 get no row; zeros is how many there are.
 func (r *report) published(m metric) (rows [][]string, zeros int) {
 	var cases []*result
 	for _, one := range r.Results {
@@ -172,7 +172,7 @@ func publishedRow(same []*result) []string {
 	return []string{string(one.Metric), what, value + " " + one.Unit, one.group().limit}
 }
 
-// group is what the cases in a row have in common.
+// group is what the results in one row of the documentation have in common.
 type group struct{ what, unit, limit string }
 
 func (r *result) group() group {
@@ -187,7 +187,8 @@ func (r *result) group() group {
 	return group{what, r.Unit, limit}
 }
 
-// splitName returns the quantity and the case: what follows the last colon or, without one, the last comma.
+// splitName splits the name of a result at the last colon or, without a colon, at the last comma: "child writes: deleted" becomes
+// "child writes" and "deleted".
 func (r *result) splitName() (quantity, name string) {
 	for _, separator := range []string{": ", ", "} {
 		if i := strings.LastIndex(r.Name, separator); i >= 0 {
@@ -197,7 +198,7 @@ func (r *result) splitName() (quantity, name string) {
 	return r.Name, ""
 }
 
-// updateFile replaces the text between the markers of a file.
+// updateFile replaces the text between the markers in a file.
 func updateFile(name, content string) error {
 	before, err := os.ReadFile(name)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// example is a report with results that hold, miss or have no threshold, not in order.
+// example returns a report. Its results hold, miss their thresholds or have none, and are not ordered by metric.
 func example() report {
 	r := report{Conditions: conditions{
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Duration: 90 * time.Second, CPUs: 2, Memory: "8 GiB",
@@ -45,7 +45,7 @@ func example() report {
 	return r
 }
 
-// verdicts are the verdicts by name and value.
+// verdicts returns the verdict on each result. The keys consist of the name and the value.
 func verdicts(results []*result) map[string]verdict {
 	found := map[string]verdict{}
 	for _, one := range results {

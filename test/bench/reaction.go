@@ -14,23 +14,24 @@ import (
 )
 
 const (
-	// edits is how many Memcacheds a user resizes one after the other. The pauses in between leave the machine to the pods.
+	// edits is how many Memcacheds a user resizes, one after the other. Between them, the machine has time for the pods.
 	edits = 100
 	// editedSize differs from size.
 	editedSize = size + 1
-	// slowestReaction limits the 99th percentile of the reactions while the operator restarts.
+	// slowestReaction limits the 99th percentile of the reactions during a restart of the operator.
 	slowestReaction = 2 * time.Second
 )
 
-// edit changes the sizes of some Memcacheds one after the other, and returns the reaction times of user, the operator or the raw writer. A
-// reaction begins when the new size reaches the API server, but not before notBefore. It ends when the patch of the Deployment is answered.
+// edit resizes Memcacheds one after the other, and returns how long user, the operator or the raw writer, took to react to each. A
+// reaction begins when the API server receives the new size, or at notBefore if that is later. It ends with the response to the patch
+// of the Deployment. unanswered is the number of changes without a reaction.
 func (t *testbed) edit(ctx context.Context, newSize int32, user string, large int, notBefore func() time.Time) (
 	reactions []time.Duration, unanswered int,
 ) {
 	since := must(t.log.mark())
 	count := min(edits, large)
 	for i := range count {
-		// The edited Memcacheds are spread over the order of creation.
+		// The resized Memcacheds are spread evenly over all Memcacheds.
 		check(t.resize(ctx, i*(large/count), newSize))
 		check(pause(ctx, pace))
 	}
@@ -39,10 +40,10 @@ func (t *testbed) edit(ctx context.Context, newSize int32, user string, large in
 	return reactionsIn(t.log.requests[since:], user, began)
 }
 
-// reactionsIn finds, for each change of a Memcached, the user's next patch of the Deployment.
+// reactionsIn finds the reaction to each change of a Memcached: the next patch of the Deployment by this user.
 func reactionsIn(requests []request, user string, notBefore time.Time) (reactions []time.Duration, unanswered int) {
 	waiting := map[types.NamespacedName]time.Time{}
-	// The log may contain the reaction before the change.
+	// In the log, the reaction may come before the change.
 	requests = slices.SortedStableFunc(slices.Values(requests), func(a, b request) int { return a.received.Compare(b.received) })
 	for _, r := range requests {
 		if r.verb != "patch" || r.columnOf() != accepted {
@@ -64,16 +65,16 @@ func reactionsIn(requests []request, user string, notBefore time.Time) (reaction
 	return reactions, len(waiting)
 }
 
-// reactIdle measures the reactions of an operator that has nothing else to do.
+// reactIdle measures the reactions of an operator that is otherwise idle.
 func (b *bench) reactIdle(ctx context.Context, t *testbed, o *replica) {
 	reactions, unanswered := t.edit(ctx, editedSize, o.user, b.options.large, anyTime)
 	b.addReactions("a new size, idle", reactions, unanswered)
 }
 
-// anyTime is a notBefore that lets each reaction begin with the change of the size.
+// anyTime is a notBefore that is earlier than every change. With it, each reaction begins at the change of the size.
 func anyTime() time.Time { return time.Time{} }
 
-// reactRestarting measures the reactions of an operator that starts, from the time when it is ready.
+// reactRestarting measures the reactions of an operator that is starting. A reaction does not begin before the operator is ready.
 func (b *bench) reactRestarting(ctx context.Context, t *testbed, newSize int32) {
 	o := t.newOperator(ctx)
 	type start struct {
@@ -114,7 +115,7 @@ func (b *bench) reactRaw(ctx context.Context, t *testbed) {
 	check(errors.Join(err, w.failure()))
 }
 
-// addReactions reports percentiles of the reactions. Every change must have a reaction.
+// addReactions reports percentiles of the reactions. Each change must have had a reaction.
 func (b *bench) addReactions(name string, reactions []time.Duration, unanswered int) {
 	b.report.addDetail(reaction, name+", p50", "ms", milliseconds(percentile(reactions, 50)))
 	if name != "a new size, during a restart" {

@@ -24,7 +24,7 @@ func TestReactions(t *testing.T) {
 	refused := patch("operator", "deployments", "c", 60)
 	refused.code = http.StatusConflict
 	requests := []request{
-		patch("admin", "memcacheds", "a", -50), // before the operator was ready
+		patch("admin", "memcacheds", "a", -50), // changed before notBefore
 		patch("admin", "memcacheds", "b", 10),
 		patch("other", "deployments", "b", 15),
 		patch("operator", "memcacheds/status", "b", 16),

@@ -15,15 +15,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Limits of how much later Memcacheds are Ready than bare children are available, at the median and at the 99th percentile.
+// The limits of how much later Memcacheds become Ready than bare children become available: for the median and for the 99th
+// percentile.
 const (
 	laterMostly = 150 * time.Millisecond
 	laterAtMost = 500 * time.Millisecond
 )
 
-// becomeReady measures how long Memcacheds take to become Ready, and how long bare children take to become available without an operator.
-// Every half second it creates one Memcached, or the bare children of one, so that the cluster is not saturated. Half of the bare children
-// are created before the Memcacheds and half after, because a cluster becomes slower as it fills.
+// becomeReady measures M9: how long Memcacheds take to become Ready, compared with bare children that become available. It creates
+// one Memcached, or its bare children, every half second, so the cluster is not saturated. It creates half of the bare children
+// before the Memcacheds and half after them, because a cluster becomes slower as it fills.
 func (b *bench) becomeReady(ctx context.Context, t *testbed) {
 	n := b.options.paced
 	t.createNamespaces(ctx, 2*n, true)
@@ -43,8 +44,8 @@ func (b *bench) becomeReady(ctx context.Context, t *testbed) {
 	b.addReadiness(between(ours.began, ready.firstMatches()), between(ours.began, deployments), between(bare.began, deployments))
 }
 
-// createBare creates the children of the Memcacheds with the numbers from first to end-1, one set every half second. It waits until all
-// Deployments are available, including those of earlier calls.
+// createBare creates the children of the Memcacheds with the numbers from first to end-1, one set every half second. It waits until
+// all Deployments are available, including those that existed before.
 func (t *testbed) createBare(ctx context.Context, began *stopwatch, available *counter, first, end, all int) {
 	children := must(childrenOf(end))
 	check(onSchedule(ctx, evenly(end-first, pace), func(i int) error {
@@ -53,7 +54,7 @@ func (t *testbed) createBare(ctx context.Context, began *stopwatch, available *c
 	during("waiting for Deployments to be available", func() { available.waitFor(ctx, all) })
 }
 
-// addReadiness reports how long Memcacheds took to become Ready, and how long their Deployments and the bare Deployments took to become
+// addReadiness reports how long Memcacheds took to become Ready, and how long their Deployments and bare Deployments took to become
 // available.
 func (b *bench) addReadiness(ready, available, bare []time.Duration) {
 	for _, p := range []struct {
@@ -73,7 +74,7 @@ func (b *bench) addReadiness(ready, available, bare []time.Duration) {
 	}
 }
 
-// stopwatch records when each measurement began.
+// stopwatch records when the creation of each object began.
 type stopwatch struct {
 	mutex sync.Mutex
 	began map[types.NamespacedName]time.Time
@@ -81,7 +82,7 @@ type stopwatch struct {
 
 func newStopwatch() *stopwatch { return &stopwatch{began: map[types.NamespacedName]time.Time{}} }
 
-// create creates objects of the same name concurrently. The measurement begins before the requests are sent.
+// create creates objects with the same name concurrently, and records when it began.
 func (s *stopwatch) create(ctx context.Context, k8s client.Client, objects ...client.Object) error {
 	s.mutex.Lock()
 	s.began[client.ObjectKeyFromObject(objects[0])] = time.Now()

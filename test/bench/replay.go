@@ -23,14 +23,15 @@ type child struct {
 	name     types.NamespacedName
 }
 
-// creation is the creation of a child by an operator.
+// creation is the creation of a child by the operator.
 type creation struct {
 	child
-	// at is how long after the creation of the first Memcached the request reached the API server.
+	// at is the time from the creation of the first Memcached until the API server received the request.
 	at time.Duration
 }
 
-// creationsIn finds in the audit log when a user created the children of n Memcacheds, in order of time.
+// creationsIn returns when a user created the children of n Memcacheds, according to the audit log, in order of time. began is when
+// the first Memcached was created.
 func creationsIn(requests []request, user string, began time.Time, n int) ([]creation, error) {
 	var creations []creation
 	for _, r := range requests {
@@ -56,7 +57,7 @@ func (t *testbed) createAtOnce(ctx context.Context, sets [][]client.Object) erro
 	})
 }
 
-// replay creates each child at the time at which the operator created it.
+// replay creates each child at the time at which the operator created the same child.
 func (t *testbed) replay(ctx context.Context, sets [][]client.Object, creations []creation) error {
 	objects := map[child]client.Object{}
 	for _, object := range slices.Concat(sets...) {
@@ -77,7 +78,7 @@ func (t *testbed) replay(ctx context.Context, sets [][]client.Object, creations 
 	return onSchedule(ctx, times, func(i int) error { return t.k8s.Create(ctx, objects[creations[i].child]) })
 }
 
-// bareChildren measures how long the children of n Memcacheds take to become available when no operator creates them.
+// bareChildren measures how long the bare children of n Memcacheds take to become available. create creates them.
 func (b *bench) bareChildren(
 	ctx context.Context, t *testbed, n int, create func(context.Context, [][]client.Object) error,
 ) (took time.Duration) {

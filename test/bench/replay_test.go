@@ -59,7 +59,7 @@ func TestCreations(t *testing.T) {
 	}
 }
 
-// TestReplay creates the children of two Memcacheds at the recorded times, in another order than they are rendered in.
+// TestReplay creates the children of two Memcacheds at recorded times. Their recorded order differs from that of childrenOf.
 func TestReplay(t *testing.T) {
 	t.Chdir("../..")
 	sets, err := childrenOf(2)

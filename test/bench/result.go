@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// metric is the name of a group of results.
+// metric is the name of a group of results. docs/benchmarks.md defines each metric.
 type metric string
 
-// docs/benchmarks.md defines the metrics.
 const (
 	converge   metric = "M1"
 	operations metric = "M2"
@@ -45,15 +44,15 @@ type threshold struct {
 type result struct {
 	Metric metric `json:"metric"`
 	Name   string `json:"name"`
-	// Value is the median of the samples, one from each round; for an exact result it is the maximum.
+	// Value is the median of Samples, or the maximum if Exact is true. Each measurement of the value adds a sample.
 	Value   float64   `json:"value"`
 	Unit    string    `json:"unit"`
 	Samples []float64 `json:"samples"`
-	// AtMost is the threshold. A value without one is informative.
+	// AtMost is the threshold, or nil if the value is only informative.
 	AtMost *float64 `json:"atMost,omitempty"`
 	// Exact means that the value is a count, which does not depend on the speed of the machine.
 	Exact bool `json:"exact,omitempty"`
-	// NotMeasured is why there is no value; empty if there is one.
+	// NotMeasured is why there is no value, or empty if there is one.
 	NotMeasured string `json:"notMeasured,omitempty"`
 	// Detail means that the documentation omits the value.
 	Detail bool `json:"detail,omitempty"`
@@ -78,11 +77,11 @@ const (
 	informative verdict = ""
 	holds       verdict = "holds"
 	missed      verdict = "missed"
-	// unmeasured counts as missed.
+	// unmeasured has the same consequences as missed.
 	unmeasured verdict = "NOT MEASURED"
 )
 
-// text is the value, or why there is none.
+// text returns the value as text, or why there is none.
 func (r *result) text() string {
 	if r.NotMeasured != "" {
 		return string(unmeasured) + ": " + r.NotMeasured
@@ -90,12 +89,12 @@ func (r *result) text() string {
 	return number(r.Value)
 }
 
-// phase holds the numbers of requests of one client in one part of the benchmark.
+// phase contains the numbers of requests of one client in one part of the benchmark.
 type phase struct {
 	Metric metric `json:"metric"`
 	Name   string `json:"name"`
 	Counts counts `json:"counts"`
-	// NoOps is how many accepted writes changed nothing; negative if they were not counted.
+	// NoOps is how many accepted writes changed nothing, or -1 if this was not measured.
 	NoOps int `json:"noOps"`
 }
 
@@ -118,7 +117,7 @@ type conditions struct {
 	Duration   time.Duration `json:"duration"`
 }
 
-// add records a sample of an informative value.
+// add adds a sample to an informative value.
 func (r *report) add(m metric, name, unit string, value float64) *result {
 	one := r.find(m, name)
 	if one == nil {
@@ -140,12 +139,12 @@ func (r *report) find(m metric, name string) *result {
 	return nil
 }
 
-// addDetail records a sample of an informative value that explains others.
+// addDetail adds a sample to an informative value that the documentation omits.
 func (r *report) addDetail(m metric, name, unit string, value float64) {
 	r.add(m, name, unit, value).Detail = true
 }
 
-// hold records a sample of a value that has a threshold.
+// hold adds a sample to a value that has a threshold.
 func (r *report) hold(m metric, name, unit string, value float64, limit threshold) {
 	one := r.add(m, name, unit, value)
 	one.AtMost, one.Exact = &limit.most, limit.exact
@@ -154,7 +153,7 @@ func (r *report) hold(m metric, name, unit string, value float64, limit threshol
 	}
 }
 
-// holdLess requires that the value of one case is at most that of another.
+// holdLess requires that a quantity is at most as large in the case one as in the case other.
 func (r *report) holdLess(m metric, quantity, one, other string) {
 	less, more := r.find(m, quantity+", "+one), r.find(m, quantity+", "+other)
 	ratio, reason := 0.0, cmp.Or(less.NotMeasured, more.NotMeasured)
@@ -166,12 +165,12 @@ func (r *report) holdLess(m metric, quantity, one, other string) {
 	r.find(m, name).NotMeasured = reason
 }
 
-// holdCount records a sample of a count that has a threshold.
+// holdCount adds a sample to a count that has a threshold.
 func (r *report) holdCount(m metric, name, unit string, value, most int) {
 	r.hold(m, name, unit, float64(value), threshold{float64(most), true})
 }
 
-// missed returns the results that exceed their thresholds or were not measured. If exact is true, it leaves out all but the counts.
+// missed returns the results that exceed their thresholds or were not measured. If exact is true, it returns only counts.
 func (r *report) missed(exact bool) []*result {
 	var found []*result
 	for _, one := range r.Results {

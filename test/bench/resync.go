@@ -24,13 +24,13 @@ import (
 
 const (
 	resyncUser = "operator-resync"
-	// resyncs is the number of resyncs that are measured.
+	// resyncs is how many resyncs are measured.
 	resyncs = 2
 )
 
-// resync counts the operator's requests when its caches deliver all n Memcacheds and their children again, which usually happens every ten
-// hours. The controller runs in the benchmark's own process, because the operator has no flag for this period. Before the first resync, the
-// controller reconciles everything once.
+// resync counts the operator's requests while its caches deliver all n Memcacheds and their children again. Usually this happens
+// every ten hours, and the operator has no flag to change it, so the controller runs in the benchmark's process. Before the first
+// resync, the controller reconciles every Memcached once.
 func (b *bench) resync(ctx context.Context, t *testbed, n int) {
 	options := controllers.CacheOptions("")
 	options.SyncPeriod = ptr.To(b.options.resync)
@@ -51,7 +51,7 @@ func (b *bench) resync(ctx context.Context, t *testbed, n int) {
 	b.holdNothing(must(t.log.since(since, resyncUser)), fmt.Sprintf("%d resyncs of %d resources", resyncs, n))
 }
 
-// awaitResyncs waits until each of n Memcacheds has been reconciled at the start and in each resync.
+// awaitResyncs waits until each of n Memcacheds has been reconciled once at the start, and once in each resync.
 func awaitResyncs(ctx context.Context, n int, period time.Duration) error {
 	done := func(context.Context) (bool, error) {
 		gathered, err := ctrlmetrics.Registry.Gather()

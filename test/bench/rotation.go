@@ -15,26 +15,26 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// rotate checks that the operator sends no request when the certificates and users of n Memcacheds are replaced at once. Agents
-// read Secrets; the operator does not.
+// rotate checks that the operator sends no request when the TLS certificates and the users of n Memcacheds are replaced at once. Only
+// agents read the Secrets.
 func (b *bench) rotate(ctx context.Context, t *testbed, n int) {
 	o, ready := t.startOperatorFor(ctx, n)
 	defer ready.stop()
 	check(eachSecret(n, must(issue()), func(secret client.Object) error { return t.k8s.Create(ctx, secret) }))
 	_, took := t.createReady(ctx, ready, n, withMutualTLS, withUsers)
 	b.logf("%d Memcacheds with TLS and users are ready after %.1f s", n, took.Seconds())
-	check(pause(ctx, progressStatusInterval)) // the status may report an earlier change as late as this
+	check(pause(ctx, progressStatusInterval)) // a status write about the creation may be this late
 	p := t.beginPhase(ctx, o)
 	defer p.versions.stop()
 	check(eachSecret(n, must(issue()), func(secret client.Object) error { return t.k8s.Update(ctx, secret) }))
-	check(pause(ctx, progressStatusInterval)) // the status may report the rotation as late as this
+	check(pause(ctx, progressStatusInterval)) // a status write about the rotation may be this late
 	name := fmt.Sprintf("certificates and users of %d resources replaced at once", n)
 	b.holdNoRequest(b.endPhase(ctx, p, operations, name), name)
 	name = fmt.Sprintf("%d resources with TLS and users, from creation on", n)
 	b.holdNoSecret(must(t.log.since(0, o.user)), name)
 }
 
-// eachSecret calls do for each Secret of n Memcacheds. The Secrets contain the issued credentials.
+// eachSecret calls do with each Secret of n Memcacheds. The Secrets contain these credentials.
 func eachSecret(n int, with issued, do func(client.Object) error) error {
 	return inParallel(n, func(i int) error {
 		var failures []error
@@ -45,7 +45,7 @@ func eachSecret(n int, with issued, do func(client.Object) error) error {
 	})
 }
 
-// secretsOf returns the Secrets of a Memcached.
+// secretsOf returns the two Secrets of a Memcached, with these credentials.
 func secretsOf(mc *cachev1alpha1.Memcached, with issued) []client.Object {
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: mc.Namespace, Name: name} }
 	return []client.Object{
@@ -54,13 +54,13 @@ func secretsOf(mc *cachev1alpha1.Memcached, with issued) []client.Object {
 	}
 }
 
-// holdNoRequest requires that the operator sends no request. Renewals of its lease and resumed watches do not count.
+// holdNoRequest requires that the operator sends no request, except for its lease and for watches.
 func (b *bench) holdNoRequest(requests []request, name string) {
 	sent := countIf(requests, func(r request) bool { return r.columnOf() != leases && r.columnOf() != watch })
 	b.report.holdCount(operations, "requests: "+name, "requests", sent, 0)
 }
 
-// holdNoSecret requires that the operator sends no request for Secrets, not even a watch.
+// holdNoSecret requires that no request is about Secrets, not even a watch.
 func (b *bench) holdNoSecret(requests []request, name string) {
 	read := countIf(requests, func(r request) bool { return r.resource == "secrets" })
 	b.report.holdCount(operations, "requests for Secrets: "+name, "requests", read, 0)

@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestRotationCostsNothing checks the verdicts on requests that an operator sends anyway, together with those that a rotation could cause.
+// TestRotationCostsNothing checks the verdicts on requests that a rotation could cause, together with those that an operator always
+// sends.
 func TestRotationCostsNothing(t *testing.T) {
 	verdictOf := map[int]verdict{0: holds, 1: missed}
 	for name, test := range map[string]struct {
@@ -45,7 +46,7 @@ func TestRotationCostsNothing(t *testing.T) {
 	}
 }
 
-// TestEveryIssueDiffers checks that a rotation changes each key of each Secret, and that the Secrets are those that the specs name.
+// TestEveryIssueDiffers checks that a rotation changes each key of each Secret, and that the specs name these Secrets.
 func TestEveryIssueDiffers(t *testing.T) {
 	const n = 3
 	secrets := func() map[client.ObjectKey]*corev1.Secret {

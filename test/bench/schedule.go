@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// onSchedule calls do with each index at its time from now on, whether or not earlier calls have returned, and returns the
-// first error. The times must be sorted.
+// onSchedule calls do with each index i when times[i] has passed, even if earlier calls have not returned. It returns the first
+// error. The times must be sorted.
 func onSchedule(ctx context.Context, times []time.Duration, do func(i int) error) error {
 	began := time.Now()
 	group, working := errgroup.WithContext(ctx)
@@ -36,7 +36,7 @@ func evenly(n int, interval time.Duration) []time.Duration {
 	return times
 }
 
-// between returns the durations of everything that has both begun and ended.
+// between returns the durations for all names that have both begun and ended.
 func between(began, ended map[types.NamespacedName]time.Time) []time.Duration {
 	var took []time.Duration
 	for name, end := range ended {
@@ -47,7 +47,7 @@ func between(began, ended map[types.NamespacedName]time.Time) []time.Duration {
 	return took
 }
 
-// elapsed returns how long after the beginning each time is.
+// elapsed returns the durations from began to each of the times.
 func elapsed(began time.Time, times map[types.NamespacedName]time.Time) []time.Duration {
 	var after []time.Duration
 	for _, at := range times {

@@ -12,16 +12,16 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// What clients request from a node. All values fit into its item memory.
+// The requests of M13, with values of securedValue bytes. All values fit into the item memory.
 const (
 	securedConnections = 32
 	securedKeys        = 10000
 	securedValue       = 1000
-	// requestsPerConnection is the number of requests for each new connection. New connections are measured after the requests.
+	// requestsPerConnection is the ratio of requests to new connections. The connections are opened and measured after the requests.
 	requestsPerConnection = 100
 )
 
-// access is a way in which clients connect to a node.
+// access is a way in which clients connect to a node, and the change of the spec that enables it.
 type access struct {
 	name   string
 	change func(*cachev1alpha1.Memcached)
@@ -50,11 +50,11 @@ func withUsers(mc *cachev1alpha1.Memcached) {
 	mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: usersOf(mc)}
 }
 
-// certificateOf and usersOf are the names of the Secrets of a Memcached.
+// certificateOf and usersOf return the names of the Secrets of a Memcached.
 func certificateOf(mc *cachev1alpha1.Memcached) string { return mc.Name + "-tls" }
 func usersOf(mc *cachev1alpha1.Memcached) string       { return mc.Name + "-users" }
 
-// compareAccesses sends the same requests with one access after the other, and measures what TLS and users cost a node and its clients.
+// compareAccesses measures M13: it sends the same requests with each access, to find what TLS and users cost a node and its clients.
 func (b *bench) compareAccesses(ctx context.Context) error {
 	issued, err := issue()
 	if err != nil {
@@ -81,17 +81,17 @@ func (b *bench) compareAccesses(ctx context.Context) error {
 	return nil
 }
 
-// accessSample is what memcached served with one access.
+// accessSample is the result of the requests and new connections with one access.
 type accessSample struct {
 	served traffic.Served
-	// serving is memcached's CPU time for these requests.
+	// serving is memcached's CPU time for the requests.
 	serving time.Duration
-	// opened is how many connections were opened. opening is the time that this took. accepting is memcached's CPU time for them.
+	// opened is how many new connections were opened, and opening is how long that took. accepting is memcached's CPU time for them.
 	opened             int
 	opening, accepting time.Duration
 }
 
-// sampleAccess sends requests to a new memcached, and then opens connections.
+// sampleAccess sends requests to a new memcached, and then opens new connections.
 func (n *node) sampleAccess(ctx context.Context, c nodeClient, requests int) accessSample {
 	n.untilListening(ctx)
 	load := traffic.Load{Requests: requests, Keys: securedKeys, ValueSize: securedValue, Seed: 1}

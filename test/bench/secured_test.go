@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// TestAccess checks the verdicts on a hundred requests, none or one of which has failed, and on ten connections.
+// TestAccess checks the verdicts on a hundred requests, without and with a failed one, and on ten new connections.
 func TestAccess(t *testing.T) {
 	for failed, want := range map[int]verdict{0: holds, 1: missed} {
 		b := &bench{}
@@ -43,7 +43,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestOnLoopback checks where a memcached of each access listens, and that each file that it reads exists.
+// TestOnLoopback checks, for each access, where memcached listens, and that each file that it reads exists.
 func TestOnLoopback(t *testing.T) {
 	credentials, err := issue()
 	if err != nil {
@@ -83,7 +83,7 @@ func TestOnLoopback(t *testing.T) {
 	}
 }
 
-// TestClientOf connects to servers that demand the same certificates and logins as memcached.
+// TestClientOf connects to servers that demand the same certificates and logins as memcached would.
 func TestClientOf(t *testing.T) {
 	credentials, err := issue()
 	if err != nil {
@@ -115,7 +115,7 @@ func TestClientOf(t *testing.T) {
 	}
 }
 
-// serverConfig returns the TLS configuration for the spec, nil without TLS.
+// serverConfig returns the TLS configuration that the spec demands, or nil for none.
 func serverConfig(t *testing.T, with issued, mc *cachev1alpha1.Memcached) *tls.Config {
 	t.Helper()
 	if mc.Spec.TLS == nil {
@@ -133,7 +133,7 @@ func serverConfig(t *testing.T, with issued, mc *cachev1alpha1.Memcached) *tls.C
 	return config
 }
 
-// answering returns the address of a server that replies to one request of one connection.
+// answering returns the address of a server that answers one request on one connection.
 func answering(t *testing.T, config *tls.Config, request, reply string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(loopbackHost, "0"))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// percentile returns the smallest value that at least p percent of the values do not exceed; zero if there are none.
+// percentile returns the smallest of the values that is at least as large as p percent of them. Without values, it returns 0.
 func percentile(values []time.Duration, p float64) time.Duration {
 	if len(values) == 0 {
 		return 0
@@ -19,7 +19,7 @@ func percentile(values []time.Duration, p float64) time.Duration {
 	return sorted[max(rank, 1)-1]
 }
 
-// median is the middle value, or the mean of the two middle values; zero if there are none.
+// median returns the middle value, or the mean of the two middle values. Without values, it returns 0.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

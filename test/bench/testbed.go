@@ -23,7 +23,7 @@ import (
 	"github.com/example/memcached-operator/test/simulated"
 )
 
-// The benchmark runs in the root of the repository.
+// Paths relative to the root of the repository, where the benchmark runs.
 const (
 	controlPlaneDir = "bin/kubernetes"
 	leaseRoleFile   = "config/rbac/leader_election_role.yaml"
@@ -32,10 +32,10 @@ const (
 )
 
 const (
-	// measured is the group of the users all of whose requests are in the audit log.
+	// measured is a group of users. The audit log contains all of their requests.
 	measured = "measured"
-	// serviceAccounts is the group that makes the API server treat its users like an operator in a pod, by the rules of API
-	// priority and fairness. Its permissions do not matter here.
+	// serviceAccounts is a group of the measured users. With it, API priority and fairness treats their requests like those of an
+	// operator in a pod.
 	serviceAccounts = "system:serviceaccounts"
 	scraper         = "scraper"
 	rawUser         = "raw-writer"
@@ -43,7 +43,8 @@ const (
 
 const nodes = 20
 
-// childKinds are the kinds of a Memcached's children. statefulSetKinds are the kinds if it has a StatefulSet.
+// childKinds are the kinds of the children of a Memcached with a Deployment. statefulSetKinds are those of a Memcached with a
+// StatefulSet.
 var childKinds, statefulSetKinds = kindsOf(memcachedNumber(0)), kindsOf(memcachedNumber(0, statefulSetNodes))
 
 func kindsOf(mc *cachev1alpha1.Memcached) []schema.GroupVersionKind {
@@ -61,18 +62,18 @@ func kindsOf(mc *cachev1alpha1.Memcached) []schema.GroupVersionKind {
 //go:embed audit-policy.yaml
 var auditPolicy []byte
 
-// testbed is a cluster with everything that the operator needs, except for the operator itself.
+// testbed is a cluster with everything that the operator needs, but without the operator.
 type testbed struct {
 	cluster *simulated.Cluster
 	k8s     client.WithWatch
 	log     *auditLog
-	// operators are all operators that have been started. Each has its own user.
+	// operators are all operators that were started, including those that have ended.
 	operators []*replica
-	// exited receives the error of an operator that exits unexpectedly.
+	// exited receives the error of an operator that has exited unexpectedly.
 	exited chan error
 }
 
-// newTestbed starts a cluster: with controllers, a scheduler and nodes, or with an API server only.
+// newTestbed starts a cluster, either with controllers, a scheduler and nodes, or with only an API server.
 func newTestbed(ctx context.Context, apiServerOnly bool) (*testbed, error) {
 	t := &testbed{exited: make(chan error, 1)}
 	options := simulated.Options{
@@ -89,7 +90,7 @@ func newTestbed(ctx context.Context, apiServerOnly bool) (*testbed, error) {
 	return t, nil
 }
 
-// stop ends the operators that still run and then the cluster.
+// stop ends the operators that still run, and then the cluster.
 func (t *testbed) stop() error {
 	var failures []error
 	for _, o := range t.operators {
@@ -98,7 +99,8 @@ func (t *testbed) stop() error {
 	return errors.Join(append(failures, t.cluster.Stop())...)
 }
 
-// prepare installs everything that an installation of the operator has, as soon as the API server is ready.
+// prepare creates everything that an installation of the operator includes, except for the operator. It runs as soon as the API
+// server is ready.
 func (t *testbed) prepare(ctx context.Context, cluster *simulated.Cluster) error {
 	var err error
 	if t.k8s, err = apiclient.New(cluster.Config); err != nil {
@@ -120,7 +122,7 @@ func (t *testbed) prepare(ctx context.Context, cluster *simulated.Cluster) error
 	)
 }
 
-// clientConfig returns the configuration of a client all of whose requests are in the audit log.
+// clientConfig returns the configuration of a client whose requests are all in the audit log.
 func (t *testbed) clientConfig(user string) (*rest.Config, error) {
 	file, err := t.cluster.KubeconfigFile(user, measured, serviceAccounts)
 	if err != nil {

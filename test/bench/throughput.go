@@ -15,12 +15,12 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// rawRatio limits how much longer than the raw writer the operator may take.
+// rawRatio limits the time that the operator takes, as a multiple of the raw writer's time.
 const rawRatio = 1.25
 
-// compareThroughput measures how long the operator and two raw writers take to create the children of n Memcacheds, on an API server
-// without controllers. The threshold compares the operator with the raw writer that also uses server-side apply. The other raw writer shows
-// the cost of server-side apply.
+// compareThroughput measures M4: how long the operator and two raw writers take to create the children of n Memcacheds, without other
+// controllers. The threshold applies to the raw writer that uses server-side apply, like the operator. The other raw writer shows the
+// cost of server-side apply.
 func (b *bench) compareThroughput(ctx context.Context, n int) error {
 	var ours time.Duration
 	var raw [2]time.Duration
@@ -61,7 +61,7 @@ func (t *testbed) rawThroughput(ctx context.Context, n int, how create) (took ti
 	return took
 }
 
-// fill creates n Memcacheds and returns how long it took until all had their children and a status.
+// fill creates n Memcacheds, and returns how long it took until all had their children and a status.
 func (t *testbed) fill(ctx context.Context, n int) (took time.Duration) {
 	t.createNamespaces(ctx, n, false)
 	watching, cancel := context.WithCancel(ctx)
@@ -77,7 +77,7 @@ func (t *testbed) fill(ctx context.Context, n int) (took time.Duration) {
 	return took
 }
 
-// isBenchmarks reports whether an object is in one of the namespaces of the Memcacheds.
+// isBenchmarks reports whether an object is in a namespace of the benchmark's Memcacheds.
 func isBenchmarks(object client.Object) bool {
 	return strings.HasPrefix(object.GetNamespace(), "caches-")
 }

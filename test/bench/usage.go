@@ -12,13 +12,13 @@ import (
 
 const mebibyte = 1 << 20
 
-// usage is what Linux reports about a process.
+// usage is the CPU time and the memory of a process, according to Linux.
 type usage struct {
-	// cpu is the processor time of all threads.
+	// cpu is the CPU time of all threads.
 	cpu time.Duration
-	// resident and peak are the current and the largest memory in use, in MiB.
+	// resident is the memory in use, and peak the largest memory in use so far, in MiB.
 	resident, peak float64
-	// program is the part of the resident memory that consists of pages of files, such as the program itself.
+	// program is the part of resident that consists of file pages, such as the program itself.
 	program float64
 }
 
@@ -43,7 +43,7 @@ func usageOf(pid int) (usage, error) {
 	}, nil
 }
 
-// memoryOfMachine returns the memory of the machine as text; empty where it is unknown.
+// memoryOfMachine returns the memory of this machine, such as "8 GiB", or an empty string if it is unknown.
 func memoryOfMachine() string {
 	machine, err := procfs.NewDefaultFS()
 	if err != nil {

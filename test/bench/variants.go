@@ -15,30 +15,30 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// variantIdle is how long the operator is observed after a restart with a variant. With the smallest spec, M3 observes the operator for
-// longer.
+// variantIdle is how long the operator is observed after a restart with a variant. With the smallest spec, it is observed for longer.
 const variantIdle = 5 * time.Second
 
-// variant is a spec of Memcacheds for which M1 to M3 are measured, besides the smallest spec.
+// variant is a kind of Memcacheds, other than those with the smallest spec, for which M1 to M3 are measured.
 type variant struct {
-	// plural follows "resources" in the names of results, singular follows "resource".
+	// plural follows "resources" in the names of results, and singular follows "resource".
 	plural, singular string
 	change           func(*cachev1alpha1.Memcached)
-	// operations happen to some of the Memcacheds.
+	// operations are measured with some of the Memcacheds.
 	operations []operation
 }
 
 var (
 	withStatefulSets = variant{"with StatefulSets", "with a StatefulSet", statefulSetNodes, []operation{{
-		// The children are the StatefulSet, the list of its servers and the arguments of its nodes.
+		// The three children that change are the StatefulSet and two ConfigMaps, with its servers and with the arguments of its
+		// nodes.
 		name: "size changed from 3 to 5", children: 3, statuses: changeStatuses,
 		do: func(ctx context.Context, t *testbed, i int) error { return t.resize(ctx, i, 5) },
 	}}}
-	// The other operations are left out, because the number of status writes after them differs from run to run.
+	// The other operations are left out, because the number of status writes after them varies from run to run.
 	withMonitoring = variant{"with monitoring", "with monitoring", monitored, after[:2]}
 )
 
-// statefulSetNodes makes a StatefulSet run the nodes of a Memcached.
+// statefulSetNodes makes a Memcached use a StatefulSet.
 func statefulSetNodes(mc *cachev1alpha1.Memcached) {
 	mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet
 }
@@ -46,13 +46,14 @@ func statefulSetNodes(mc *cachev1alpha1.Memcached) {
 // monitored adds an agent to each node of a Memcached.
 func monitored(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
 
-// statefulSets measures M1 to M3 for n Memcacheds with StatefulSets, and M3 for a MemcachedProxy in front of each.
+// statefulSets measures M1 to M3 for n Memcacheds with StatefulSets, and M3 for n MemcachedProxies in front of them.
 func (b *bench) statefulSets(ctx context.Context, t *testbed, n int) {
 	b.measureVariant(ctx, t, n, withStatefulSets)
 	b.proxies(ctx, t, n)
 }
 
-// proxies creates n MemcachedProxies. Their pods are simulated and answer nothing, so the operator asks them again and again.
+// proxies creates n MemcachedProxies, and checks that the operator then sends no write, and no GET except to their pods. The
+// simulated pods answer nothing, so the operator keeps asking them.
 func (b *bench) proxies(ctx context.Context, t *testbed, n int) {
 	since, user := must(t.log.mark()), t.operators[len(t.operators)-1].user
 	reported := t.countObjects(ctx, &cachev1alpha1.MemcachedProxyList{}, func(object client.Object) bool {
@@ -73,13 +74,14 @@ func (b *bench) proxies(ctx context.Context, t *testbed, n int) {
 	b.holdNothing(must(t.log.since(since, user)), fmt.Sprintf("%d MemcachedProxies, %s idle", n, b.options.idle))
 }
 
-// monitoring measures M1 to M3 for n Memcacheds with monitoring, and compares their requests with those of Memcacheds without monitoring.
+// monitoring measures M1 to M3 for n Memcacheds with monitoring, and compares the requests with those for Memcacheds without
+// monitoring.
 func (b *bench) monitoring(ctx context.Context, t *testbed, n int) {
 	b.holdNoMore(b.measureVariant(ctx, t, n, withMonitoring))
 }
 
-// measureVariant measures M1 to M3 for n Memcacheds of a variant: the writes until they are Ready, those after each operation,
-// and those of a restart. It returns what each stage costs.
+// measureVariant measures M1 to M3 for n Memcacheds of a variant: the writes until they are Ready, after each operation, and in a
+// restart. It returns the cost of each stage.
 func (b *bench) measureVariant(ctx context.Context, t *testbed, n int, v variant) costs {
 	spent := costs{}
 	o, ready := t.startOperatorFor(ctx, n)

@@ -32,14 +32,14 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// cluster simulates the controllers around the operator in all namespaces: the garbage collector, the workload controllers and the
-// kubelet. Rollouts run in steps (deployment_test.go, statefulset_test.go). Names and steps are deterministic.
+// cluster simulates the garbage collector, the workload controllers and the kubelet in all namespaces. Rollouts run in steps
+// (deployment_test.go, statefulset_test.go). Names and steps are deterministic.
 type cluster struct {
 	client client.Client
 	live   client.Reader
 }
 
-// startCluster runs the cluster until the context ends.
+// startCluster starts the cluster. It runs until the context ends, and then sends its error, or nil, to the returned channel.
 func startCluster(ctx context.Context) (<-chan error, error) {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: testenv.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"},
@@ -53,7 +53,7 @@ func startCluster(ctx context.Context) (<-chan error, error) {
 		if ownedByMemcached(object) {
 			name.Name = metav1.GetControllerOfNoCopy(object).Name
 		}
-		if name.Name == "" { // not a workload of the operator
+		if name.Name == "" { // the object belongs to no Memcached or MemcachedProxy
 			return nil
 		}
 		return []reconcile.Request{{NamespacedName: name}}
@@ -71,7 +71,7 @@ func startCluster(ctx context.Context) (<-chan error, error) {
 	return stopped, nil
 }
 
-// Reconcile takes the next steps for the objects of one Memcached.
+// Reconcile takes the next steps for the objects of the Memcached or MemcachedProxy with this name.
 func (c *cluster) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	for _, step := range []func(context.Context, client.ObjectKey) error{c.orphan, c.collectGarbage, c.runWorkloads} {
 		err := step(ctx, request.NamespacedName)
@@ -88,7 +88,7 @@ func (c *cluster) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	return reconcile.Result{}, nil
 }
 
-// runWorkloads takes the next steps for the workloads with this name, and for the pods of deleted workloads.
+// runWorkloads takes the next steps for the Deployment and the StatefulSet with this name, and deletes the pods of deleted workloads.
 func (c *cluster) runWorkloads(ctx context.Context, name client.ObjectKey) error {
 	mc, deployment, set := &cachev1alpha1.Memcached{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}
 	for _, object := range []client.Object{mc, deployment, set} {
@@ -109,7 +109,8 @@ func (c *cluster) runWorkloads(ctx context.Context, name client.ObjectKey) error
 	return errors.Join(c.runDeployment(ctx, deployment, pods), c.runStatefulSet(ctx, set, startable(mc), pods))
 }
 
-// ofOperator reports whether the operator has written a workload that is not being deleted. Such a workload runs even without an owner.
+// ofOperator reports whether a workload belongs to the operator and is not being deleted. The label is enough, because a workload
+// without an owner keeps running.
 func ofOperator(w client.Object) bool {
 	return w.GetDeletionTimestamp() == nil && (ownedByMemcached(w) || w.GetLabels()[memcached.ManagedByLabel] == memcached.ManagedBy)
 }
@@ -120,7 +121,7 @@ func ownedByMemcached(object client.Object) bool {
 	return owner != nil && (owner.Kind == "Memcached" || owner.Kind == "MemcachedProxy")
 }
 
-// collectGarbage deletes the objects whose Memcached or MemcachedProxy is gone.
+// collectGarbage deletes the objects with this name whose Memcached or MemcachedProxy no longer exists.
 func (c *cluster) collectGarbage(ctx context.Context, name client.ObjectKey) error {
 	var objects []client.Object
 	if name.Name == frontName {
@@ -135,7 +136,7 @@ func (c *cluster) collectGarbage(ctx context.Context, name client.ObjectKey) err
 	return c.collect(ctx, name, &cachev1alpha1.Memcached{}, objects)
 }
 
-// collect deletes the objects whose owner no longer exists, even if a new owner has the same name.
+// collect deletes the objects whose owner no longer exists. It compares UIDs, because a new owner may have the same name.
 func (c *cluster) collect(ctx context.Context, name client.ObjectKey, owner client.Object, objects []client.Object) error {
 	fetched := false
 	for _, object := range objects {
@@ -163,7 +164,7 @@ func (c *cluster) collect(ctx context.Context, name client.ObjectKey, owner clie
 	return nil
 }
 
-// podsOf returns the pods of a Memcached's workloads, even if the workloads are deleted.
+// podsOf returns the pods whose labels name this Memcached or MemcachedProxy, even if their workload no longer exists.
 func (c *cluster) podsOf(ctx context.Context, name client.ObjectKey) ([]corev1.Pod, error) {
 	var pods corev1.PodList
 	err := c.client.List(ctx, &pods, client.InNamespace(name.Namespace), client.MatchingLabels{
@@ -172,8 +173,8 @@ func (c *cluster) podsOf(ctx context.Context, name client.ObjectKey) ([]corev1.P
 	return pods.Items, err
 }
 
-// adopted returns the pods of a workload. It adopts orphaned pods, and removes the pods of an earlier workload of the same Kind, because
-// the new pods may need their names. kind is the Kind of the pods' owner.
+// adopted returns the pods of a workload. It first adopts orphaned pods, and deletes the pods of an earlier workload, whose names the
+// new pods may need. kind is the Kind of the pods' owner: "StatefulSet", or "ReplicaSet" for a Deployment.
 func (c *cluster) adopted(ctx context.Context, w client.Object, kind string, pods []corev1.Pod) ([]corev1.Pod, error) {
 	var own, garbage []corev1.Pod
 	for _, pod := range pods {
@@ -194,7 +195,7 @@ func (c *cluster) adopted(ctx context.Context, w client.Object, kind string, pod
 	return own, c.remove(ctx, garbage)
 }
 
-// remove deletes these pods, but not new pods with the same names.
+// remove deletes the pods at once. It does not delete new pods with the same names.
 func (c *cluster) remove(ctx context.Context, pods []corev1.Pod) error {
 	for i := range pods {
 		err := c.client.Delete(ctx, &pods[i], client.GracePeriodSeconds(0), client.Preconditions{UID: &pods[i].UID})
@@ -205,8 +206,8 @@ func (c *cluster) remove(ctx context.Context, pods []corev1.Pod) error {
 	return nil
 }
 
-// start creates a pod unless it exists, and makes it ready with these containers. It leaves a pod alone if a test has set the status of
-// its containers.
+// start creates the pod if it does not exist, and then makes it ready with these container statuses. A pod that already has container
+// statuses keeps them, because a test may have set them.
 func (c *cluster) start(ctx context.Context, pod *corev1.Pod, containers ...corev1.ContainerStatus) error {
 	if pod.UID == "" {
 		if err := c.client.Create(ctx, pod); err != nil {
@@ -221,7 +222,8 @@ func (c *cluster) start(ctx context.Context, pod *corev1.Pod, containers ...core
 	return c.client.Status().Update(ctx, pod)
 }
 
-// newPod returns a pod of a workload. Its owner has the workload's UID, and is the workload or a simulated ReplicaSet.
+// newPod returns a pod that is not yet created. owner has the Kind and the name of the pod's owner: the StatefulSet w, or a
+// ReplicaSet that does not exist. newPod gives it the UID of w.
 func newPod(w client.Object, owner metav1.OwnerReference, name string, labels map[string]string) *corev1.Pod {
 	owner.APIVersion, owner.UID, owner.Controller = "apps/v1", w.GetUID(), ptr.To(true)
 	return &corev1.Pod{
@@ -232,7 +234,7 @@ func newPod(w client.Object, owner metav1.OwnerReference, name string, labels ma
 	}
 }
 
-// report writes the status of a workload unless it is up to date.
+// report writes the status of w if present, the new status, differs from it. status points to the status in w.
 func report[S any](ctx context.Context, c *cluster, w client.Object, status *S, present S) error {
 	if equality.Semantic.DeepEqual(*status, present) {
 		return nil
@@ -257,7 +259,6 @@ func readyPods(pods []corev1.Pod) int {
 	return ready
 }
 
-// templateHash returns a hash that identifies a pod template.
 func templateHash(template *corev1.PodTemplateSpec) string {
 	hash := fnv.New32a()
 	hash.Write(mustMarshal(template))

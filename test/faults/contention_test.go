@@ -53,7 +53,7 @@ func TestConflictStorm(t *testing.T) {
 	}
 }
 
-// storm annotates the Memcached and its Deployment fifty times a second until it is stopped.
+// storm annotates the Memcached and its Deployment fifty times a second until the returned function is called.
 func (s *sandbox) storm() (stop func()) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	done := make(chan struct{})
@@ -78,8 +78,8 @@ func (s *sandbox) storm() (stop func()) {
 	}
 }
 
-// TestNoisyNeighbors creates a Memcached next to as many others as the operator has workers. The operator refuses the specs of the others,
-// while users constantly change these specs.
+// TestNoisyNeighbors creates a Memcached next to eight others, as many as the operator has workers. The operator refuses the specs of
+// the others, while users constantly change these specs.
 func TestNoisyNeighbors(t *testing.T) {
 	var sandboxes []*sandbox
 	var names []string

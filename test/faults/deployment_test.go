@@ -23,8 +23,8 @@ import (
 
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// replicaSets are the pods of a Deployment. Pods in current and surplus have its current template, and those in surplus exceed its size.
-// Pods in old have earlier templates.
+// replicaSets contains the pods of a Deployment. current are as many pods of the current template as spec.replicas, surplus are the
+// other pods of that template. old are the pods of earlier templates.
 type replicaSets struct{ current, surplus, old []corev1.Pod }
 
 func replicaSetsOf(d *appsv1.Deployment, hash string, pods []corev1.Pod) replicaSets {
@@ -46,8 +46,8 @@ func replicaSetsOf(d *appsv1.Deployment, hash string, pods []corev1.Pod) replica
 
 func (s replicaSets) leaving() []corev1.Pod { return slices.Concat(s.surplus, s.old) }
 
-// status returns the status that the Deployment controller reports. Each existing pod of the current template counts as updated, even a
-// terminating one.
+// status returns the status that the Deployment controller would report. All existing pods of the current template count as updated,
+// even terminating ones.
 func (s replicaSets) status(d *appsv1.Deployment, reason string) appsv1.DeploymentStatus {
 	all := slices.Concat(s.current, s.surplus, s.old)
 	return deploymentStatus(d, len(all), len(s.current)+len(s.surplus), readyPods(all), reason)
@@ -66,8 +66,8 @@ func deploymentStatus(d *appsv1.Deployment, replicas, updated, ready int, reason
 	}
 }
 
-// runDeployment takes the steps of a rollout. It observes the Deployment, creates its pods, makes them ready, and deletes its other pods.
-// If there is no Deployment, d is empty.
+// runDeployment takes the steps of a rollout: it creates the pods of the current template, makes them ready, deletes all other pods,
+// and reports the status. If there is no Deployment, d is empty.
 func (c *cluster) runDeployment(ctx context.Context, d *appsv1.Deployment, pods []corev1.Pod) error {
 	own, err := c.adopted(ctx, d, "ReplicaSet", pods)
 	if err != nil || d.UID == "" {
@@ -97,7 +97,7 @@ func (c *cluster) runDeployment(ctx context.Context, d *appsv1.Deployment, pods 
 	return report(ctx, c, d, &d.Status, deploymentStatus(d, size, size, ready, "NewReplicaSetAvailable"))
 }
 
-// observe gives a new template its revision and reports the progress of the rollout.
+// observe counts a new template in the revision annotation, and reports the progress of the rollout.
 func (c *cluster) observe(ctx context.Context, d *appsv1.Deployment, hash string, sets replicaSets) error {
 	if d.Annotations["test.example.com/template"] != hash {
 		revision, _ := strconv.Atoi(d.Annotations[revisionAnnotation])
@@ -135,8 +135,8 @@ func progressOf(d *appsv1.Deployment) string {
 	return ""
 }
 
-// TestDeploymentStatus checks the status that the simulated Deployment controller reports during a scale-down and during a rollout. The
-// operator distinguishes them by the number of updated nodes.
+// TestDeploymentStatus checks the status that the simulated Deployment controller reports during a scale-down and during a rollout.
+// The operator tells them apart by the number of updated pods.
 func TestDeploymentStatus(t *testing.T) {
 	t.Parallel()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: cacheName}}

@@ -19,14 +19,14 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// usage is the memory, goroutines and series of an idle process.
+// usage is the memory, the goroutines and the metric series of the test process while the operator is idle.
 type usage struct {
 	heap               uint64 // bytes
 	goroutines, series int
 }
 
-// TestEndurance creates, scales and deletes Memcacheds for the duration in ENDURANCE (such as 1h, by default 30 seconds). At the end,
-// memory, goroutines and metric series must be close to their values after the first rounds.
+// TestEndurance creates, scales and deletes Memcacheds for the duration in the environment variable ENDURANCE, such as 1h (default:
+// 30s). At the end, memory, goroutines and metric series must be close to their values after the first two rounds.
 func TestEndurance(t *testing.T) {
 	duration := 30 * time.Second
 	if text := os.Getenv("ENDURANCE"); text != "" {
@@ -61,7 +61,7 @@ func TestEndurance(t *testing.T) {
 	if after.series > before.series+10 {
 		t.Errorf("%d series exist, %d did before", after.series, before.series)
 	}
-	if after.goroutines > before.goroutines+20 { // connections come and go
+	if after.goroutines > before.goroutines+20 { // the number of connections varies
 		t.Errorf("%d goroutines run, %d did before", after.goroutines, before.goroutines)
 	}
 	if after.heap > before.heap*5/4+8<<20 {
@@ -69,7 +69,7 @@ func TestEndurance(t *testing.T) {
 	}
 }
 
-// churn takes one Memcached through its lifecycle.
+// churn creates, scales and deletes one Memcached.
 func churn(t *testing.T, shared *sandbox) {
 	t.Helper()
 	ctx, cancel := limited(t)
@@ -83,7 +83,7 @@ func churn(t *testing.T, shared *sandbox) {
 	s.removeAll()
 }
 
-// measure waits until the operator has forgotten all Memcacheds and measures what is left.
+// measure waits until no Memcached is left in the operator's cache and metrics, and then returns the usage.
 func measure(t *testing.T, o *operator) usage {
 	t.Helper()
 	ctx, cancel := limited(t)
@@ -98,13 +98,13 @@ func measure(t *testing.T, o *operator) usage {
 		t.Fatal(err)
 	}
 	runtime.GC()
-	runtime.GC() // frees objects with finalizers
+	runtime.GC() // the second run frees objects that had finalizers
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	return usage{heap: memory.HeapAlloc, goroutines: runtime.NumGoroutine(), series: series}
 }
 
-// countSeries counts all series of the operator, and those about individual Memcacheds.
+// countSeries returns the number of all metric series, and of those about individual Memcacheds.
 func countSeries(t *testing.T, o *operator) (series, instances int) {
 	t.Helper()
 	for _, gatherer := range []prometheus.Gatherer{o.registry, ctrlmetrics.Registry} {

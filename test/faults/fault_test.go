@@ -15,14 +15,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// refuse responds in place of the API server.
+// refuse sends an error response like the API server's.
 func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	w.Write(failure(code, reason, message))
 }
 
-// failure is the body of an error response.
+// failure returns the body of an error response.
 func failure(code int, reason metav1.StatusReason, message string) []byte {
 	return mustMarshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
@@ -38,22 +38,23 @@ func mustMarshal(value any) []byte {
 	return text
 }
 
-// fault is a failure that is injected once.
+// fault is a failure of one write or one watch. It is injected once.
 type fault struct {
-	// what names the failure.
+	// what is the name of the fault: crashBefore, closed or another constant.
 	what string
-	// write, nth and step identify a failing write. If a watch fails instead, watch is its resource, or "workloads" or "all".
+	// write is the verb and the resource of the failing write, such as "patch deployments". The fault applies to the nth such write
+	// in a step of the scenario. If a watch fails instead, write is empty and watch is its resource. With stale, watch can also be
+	// "workloads" or "all".
 	write     string
 	nth, step int
 	watch     string
 }
 
-// matches reports whether the fault applies to a write.
 func (f *fault) matches(w write) bool {
 	return f.write == w.kind() && f.nth == w.nth && f.step == w.step
 }
 
-// String returns the part of a plan's name after the scenario.
+// String returns the name of the plan without its scenario, such as "patch_deployments_0.1/500" or "pods/410".
 func (f *fault) String() string {
 	if f.watch != "" {
 		return f.watch + "/" + f.what
@@ -61,7 +62,7 @@ func (f *fault) String() string {
 	return fmt.Sprintf("%s_%d.%d/%s", strings.NewReplacer(" ", "_", "/", ".").Replace(f.write), f.step, f.nth, f.what)
 }
 
-// Faults of writes.
+// The faults of writes. A crash ends the operator before or after the API server executes the write. The numbers are HTTP statuses.
 const (
 	crashBefore  = "crash-before"
 	crashAfter   = "crash-after"
@@ -75,10 +76,10 @@ const (
 
 var writeFaults = []string{crashBefore, crashAfter, lostResponse, forbidden403, conflict409, retry429, internal500, timeout}
 
-// commits reports whether the API server receives the write in spite of the fault.
+// commits reports whether the API server executes the write despite the fault.
 func (f *fault) commits() bool { return f.what == crashAfter || f.what == lostResponse }
 
-// respond sends the response to the write, or none, as the fault demands.
+// respond answers the write as the fault demands: with an error, or by closing the connection.
 func (f *fault) respond(l *listener, w http.ResponseWriter, r *http.Request) {
 	switch f.what {
 	case crashBefore, crashAfter:

@@ -25,7 +25,7 @@ func specFields() ([]crd.Field, error) {
 	return crd.SpecFields(definition), nil
 }
 
-// Values for several fields.
+// Values that several fields share.
 var (
 	booleans    = []string{`true`, `false`, `null`, `"yes"`}
 	texts       = []string{`""`, `"a"`, `"🚀"`, `"` + strings.Repeat("a", 253) + `"`, `"` + strings.Repeat("a", 300) + `"`, `null`, `1`}
@@ -41,7 +41,8 @@ var (
 	weights   = []string{`0`, `1`, `100`, `101`, `-1`, `"1"`}
 )
 
-// boundaryValues are the values that each field takes. A field that matches no pattern fails the test.
+// boundaryValues are the values with which TestEveryField tests the fields that match a pattern. The first pattern that matches
+// counts.
 var boundaryValues = []struct {
 	pattern string
 	values  []string
@@ -98,8 +99,8 @@ var boundaryValues = []struct {
 	{`^spec\.networkPolicy\..*\.key$|^spec\.networkPolicy\..*\.values\[\]$`, texts},
 }
 
-// valuesFor returns the boundary values for a field, or none if no pattern matches. For a StatefulSet, it returns only the first value, or
-// the first four values of a field in spec.updateStrategy.
+// valuesFor returns the boundary values for a field, or none if no pattern matches. For a StatefulSet, it returns only the first
+// value, or the first four for a field in spec.updateStrategy.
 func valuesFor(f crd.Field, workload cachev1alpha1.WorkloadKind) []string {
 	for _, boundary := range boundaryValues {
 		if !regexp.MustCompile(boundary.pattern).MatchString(f.Path) {
@@ -117,7 +118,7 @@ func valuesFor(f crd.Field, workload cachev1alpha1.WorkloadKind) []string {
 	return nil
 }
 
-// names reports whether a message names the field or its parent.
+// names reports whether a message names the field or its parent, unless the parent is the spec itself.
 func names(f crd.Field, message string) bool {
 	steps := strings.FieldsFunc(f.Path, func(r rune) bool { return strings.ContainsRune(".[]{}", r) })
 	last, parent := steps[len(steps)-1], steps[len(steps)-2]

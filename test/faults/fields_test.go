@@ -21,16 +21,17 @@ import (
 	"github.com/example/memcached-operator/test/crd"
 )
 
-// parallelism is how many values are tested concurrently.
+// parallelism is how many values TestEveryField tests, and how many Memcacheds TestEndurance changes, at the same time.
 const parallelism = 12
 
-// slot tests one value at a time: in changed, a Memcached changes to the value, and in fresh, a Memcached is created with the value.
+// slot is a pair of namespaces that test one value at a time. In changed, an existing Memcached gets the value. In fresh, a Memcached
+// is created with the value.
 type slot struct{ changed, fresh *sandbox }
 
-// TestEveryField changes a Memcached to the boundary values of every spec field. Either the API server or the operator refuses the value
-// with a message that names the field, or the Memcached converges. After convergence, its objects must equal those of a Memcached that was
-// created with the value. The Memcached must also converge when the spec is changed back. A StatefulSet gets fewer values, since most
-// refusals do not depend on the workload.
+// TestEveryField changes a Memcached to the boundary values of every spec field. If the API server or the operator refuses a value,
+// the message must name the field. Otherwise the Memcached must converge to the same objects as one that was created with the value.
+// Afterwards, it must converge back to the original spec. With a StatefulSet, the test uses fewer values, because most refusals do
+// not depend on the workload.
 func TestEveryField(t *testing.T) {
 	fields, err := specFields()
 	if err != nil {
@@ -66,7 +67,7 @@ func TestEveryField(t *testing.T) {
 	}
 }
 
-// try tests one value of a field in a Memcached with this workload.
+// try tests one value of a field in Memcacheds with this workload.
 func (s slot) try(field crd.Field, value string, workload cachev1alpha1.WorkloadKind) {
 	s.changed.createCache(1, func(spec *cachev1alpha1.MemcachedSpec) { spec.Workload = workload })
 	defer s.changed.removeAll()
@@ -98,14 +99,14 @@ func (s slot) try(field crd.Field, value string, workload cachev1alpha1.Workload
 		s.changed.Errorf("the Degraded condition for %s does not name the field: %s", patch, problem)
 	}
 	switch {
-	case patched.Spec.Paused: // a new Memcached that is paused has no objects to compare with
+	case patched.Spec.Paused: // a Memcached that is created paused has no objects to compare with
 		if difference := cmp.Diff(before, children(latest(history.of(s.changed.namespace)))); difference != "" {
 			s.changed.Errorf("the pause held nothing back (-before +after):\n%s", difference)
 		}
 	case problem == "":
 		s.sameAsFresh(patched.Spec)
 	}
-	if !patched.Spec.RestartedAt.IsZero() { // changing restartedAt back keeps the state of the restarted nodes
+	if !patched.Spec.RestartedAt.IsZero() { // the objects keep restartedAt when it is removed from the spec
 		before = children(latest(history.of(s.changed.namespace)))
 	}
 	spec, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": base.Spec}})
@@ -116,11 +117,11 @@ func (s slot) try(field crd.Field, value string, workload cachev1alpha1.Workload
 		if missing := settled(now); missing != "" {
 			return missing
 		}
-		return cmp.Diff(before, children(now)) // the events of some kinds may arrive late
+		return cmp.Diff(before, children(now)) // the watch of one kind may lag behind that of another
 	})
 }
 
-// sameAsFresh compares the objects of the changed Memcached with those of a new one.
+// sameAsFresh creates a Memcached with this spec, and compares its objects with those of the changed Memcached.
 func (s slot) sameAsFresh(spec cachev1alpha1.MemcachedSpec) {
 	s.fresh.create(&cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: cacheName}, Spec: spec})
 	defer s.fresh.removeAll()
@@ -131,7 +132,7 @@ func (s slot) sameAsFresh(spec cachev1alpha1.MemcachedSpec) {
 	}
 }
 
-// children returns the state of the Memcached's objects, except for fields that depend on their history.
+// children returns the state of all objects except the Memcached, without a Deployment's revision, which depends on earlier changes.
 func children(now objects) map[string]string {
 	found := objects{}
 	for key, object := range now {
@@ -142,7 +143,7 @@ func children(now objects) map[string]string {
 	return state(found)
 }
 
-// degraded returns the problem that the Memcached reports for its current generation, or nothing if there is none.
+// degraded returns the message of the Degraded condition if it says that the current spec is refused, or else an empty string.
 func degraded(now objects) string {
 	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
 	if mc == nil || mc.Status.ObservedGeneration != mc.Generation {

@@ -19,10 +19,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
-// frontSize is how many proxies the MemcachedProxy has.
+// frontSize is how many pods the MemcachedProxy has: the default size.
 const frontSize = 2
 
-// frontWrites are the writes that the operator may send for the MemcachedProxy, with the names of the objects.
+// frontWrites are the writes that the operator may send for the MemcachedProxy, each with the name of the object.
 var frontWrites = map[string]string{
 	"patch services": frontName, "patch poddisruptionbudgets": frontName, "patch deployments": frontName,
 	"patch configmaps": frontName + memcachedproxy.RoutesSuffix, "patch memcachedproxies/status": frontName,
@@ -33,7 +33,7 @@ func frontOf(now objects) *cachev1alpha1.MemcachedProxy {
 	return proxy
 }
 
-// hasFront reports which objects of the MemcachedProxy are missing.
+// hasFront checks that all objects of the MemcachedProxy exist and belong to it.
 func hasFront(now objects) string {
 	proxy := frontOf(now)
 	if proxy == nil {
@@ -50,8 +50,8 @@ func hasFront(now objects) string {
 	return ""
 }
 
-// frontSettled reports what is missing until the MemcachedProxy is Ready with routes to all nodes of its pool, and nothing changes any
-// more. Without a MemcachedProxy, nothing is missing.
+// frontSettled checks that the MemcachedProxy is Ready with routes to all nodes of its pool, and that nothing changes any more. If
+// there is no MemcachedProxy, nothing is missing.
 func frontSettled(now objects) string {
 	proxy := frontOf(now)
 	if proxy == nil {
@@ -89,7 +89,6 @@ func frontSettled(now objects) string {
 	return ""
 }
 
-// frontPods returns the pods of the MemcachedProxy.
 func (o objects) frontPods() []*corev1.Pod {
 	var pods []*corev1.Pod
 	for key, object := range o {
@@ -100,7 +99,7 @@ func (o objects) frontPods() []*corev1.Pod {
 	return pods
 }
 
-// routesOf returns the routes in the ConfigMap of the proxies.
+// routesOf returns the routes in the ConfigMap of the MemcachedProxy.
 func routesOf(now objects) (protocol.Routes, error) {
 	config, _ := now["configmaps/"+frontName+memcachedproxy.RoutesSuffix].(*corev1.ConfigMap)
 	if config == nil {
@@ -109,8 +108,9 @@ func routesOf(now objects) (protocol.Routes, error) {
 	return protocol.ParseRoutes(config.Data[protocol.RoutesKey])
 }
 
-// frontViolations returns the violations of two invariants. The status of a MemcachedProxy must be correct for the generation that it
-// names. Once a number of nodes is announced, the time of the change must not move, because some proxies have already read that time.
+// frontViolations returns the violations of two rules. The status of a MemcachedProxy must be correct for the generation that it
+// names. Once the routes announce a number of nodes, the time at which it takes effect must not change, because some pods have read
+// that time.
 func frontViolations(entries []entry) []string {
 	var found []string
 	report := func(e entry, format string, args ...any) {
@@ -119,7 +119,8 @@ func frontViolations(entries []entry) []string {
 	now := objects{}
 	var before *cachev1alpha1.MemcachedProxy
 	var routes protocol.Routes
-	// completed means that all proxies have been ready with routes at some moment since the current generations exist.
+	// completed means that frontComplete has been true at least once for the current generations of the MemcachedProxy and its
+	// Deployment.
 	completed := false
 	for _, e := range entries {
 		if last := frontDeployment(now); e.key() == "deployments/"+frontName && (last == nil || last.GetGeneration() != e.object.GetGeneration()) {

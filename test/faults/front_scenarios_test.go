@@ -21,10 +21,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
-// frontName is the name of the MemcachedProxy. It is not "proxy", since proxy_test.go uses that word for the injector of faults.
+// frontName is the name of the MemcachedProxy in the tests.
 const frontName = "front"
 
-// frontScenarios are the scenarios of a MemcachedProxy whose pool is the Memcached.
+// frontScenarios are the scenarios of a MemcachedProxy whose only pool is the Memcached "cache".
 var frontScenarios = []scenario{
 	{name: "proxy-create", faults: distinctFaults, setup: func(r *scenarioRun) {
 		r.addForeignOfFront()
@@ -55,7 +55,7 @@ func (r *scenarioRun) createFront() {
 	r.create(proxy)
 }
 
-// runFront sets up a MemcachedProxy whose pool has this size.
+// runFront sets up a MemcachedProxy whose pool has this many nodes.
 func (r *scenarioRun) runFront(size int32) {
 	r.Helper()
 	r.addForeignOfFront()
@@ -64,7 +64,7 @@ func (r *scenarioRun) runFront(size int32) {
 	r.await("set up", bothSettled)
 }
 
-// bothSettled reports what is missing until the MemcachedProxy and its pool are settled.
+// bothSettled checks that the MemcachedProxy and its pool are settled. Like all checks, it returns what is missing.
 func bothSettled(now objects) string {
 	for _, check := range []func(objects) string{hasFront, frontSettled, settled} {
 		if missing := check(now); missing != "" {
@@ -74,7 +74,7 @@ func bothSettled(now objects) string {
 	return ""
 }
 
-// addForeignOfFront adds foreign objects that look like those of the MemcachedProxy.
+// addForeignOfFront adds objects of somebody else whose labels are those of the MemcachedProxy's objects.
 func (r *scenarioRun) addForeignOfFront() {
 	r.Helper()
 	for _, object := range foreignObjects(r.namespace) {
@@ -85,7 +85,8 @@ func (r *scenarioRun) addForeignOfFront() {
 	}
 }
 
-// triggerFront triggers two reconciliations of the MemcachedProxy, if it exists. When the second one begins, the first one has ended.
+// triggerFront waits until two more reconciliations of the MemcachedProxy have begun, if it exists. When the second one begins, the
+// first one has ended.
 func (r *scenarioRun) triggerFront(o *operator) {
 	r.Helper()
 	if latest(history.of(r.namespace))["memcachedproxies/"+frontName] == nil {
@@ -99,17 +100,17 @@ func (r *scenarioRun) triggerFront(o *operator) {
 	}
 }
 
-// note annotates a Service, which triggers a reconciliation.
+// note annotates the Service with this name. This triggers a reconciliation of the Memcached or MemcachedProxy that owns the Service.
 func (r *scenarioRun) note(name string) {
 	r.Helper()
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	change(r.sandbox, service, func(service *corev1.Service) { service.Annotations[noteAnnotation] = service.ResourceVersion })
 }
 
-// passed says how far the clock of a namespace is ahead of the real time. The operator and the proxies use this clock.
+// passed is how far the clock of each namespace is ahead of the real time. The simulated MemcachedProxies use this clock, and the
+// operator uses it as the API server's time.
 var passed sync.Map
 
-// clockOf returns the clock of a namespace.
 func clockOf(namespace string) clock.PassiveClock { return namespaceClock(namespace) }
 
 type namespaceClock string
@@ -121,7 +122,8 @@ func (c namespaceClock) Now() time.Time {
 
 func (c namespaceClock) Since(earlier time.Time) time.Duration { return c.Now().Sub(earlier) }
 
-// passTime moves the clock past the time of the announced routes. It also triggers the operator, whose timers use the real clock.
+// passTime moves the clock beyond the time at which the announced routes take effect. It also triggers the operator, whose timers use
+// the real clock.
 func (r *scenarioRun) passTime() {
 	r.Helper()
 	later, _ := passed.LoadOrStore(r.namespace, time.Duration(0))
@@ -129,7 +131,7 @@ func (r *scenarioRun) passTime() {
 	r.note(frontName)
 }
 
-// announced reports what is missing until the routes announce this number of nodes.
+// announced checks that the routes announce this number of nodes.
 func announced(count int32) func(objects) string {
 	return func(now objects) string {
 		config, _ := now["configmaps/"+frontName+memcachedproxy.RoutesSuffix].(*corev1.ConfigMap)
@@ -140,7 +142,7 @@ func announced(count int32) func(objects) string {
 	}
 }
 
-// hasNoFront reports which objects of the MemcachedProxy still exist.
+// hasNoFront checks that no object of the MemcachedProxy exists.
 func hasNoFront(now objects) string {
 	for key, object := range now {
 		if name := object.GetName(); name == frontName || strings.HasPrefix(name, frontName+"-") {
@@ -150,7 +152,7 @@ func hasNoFront(now objects) string {
 	return ""
 }
 
-// frontDeployment returns the Deployment of the MemcachedProxy, or nil if there is none.
+// frontDeployment returns the Deployment of the MemcachedProxy, or nil.
 func frontDeployment(now objects) *workload {
 	d, _ := now["deployments/"+frontName].(*appsv1.Deployment)
 	if d == nil {

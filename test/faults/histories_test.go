@@ -22,14 +22,13 @@ import (
 
 const (
 	histories = 300
-	// allNamespaces makes the operator watch the namespaces of all histories.
-	allNamespaces = ""
-	// operationsPerHistory is the number of operations in a history.
+	// allNamespaces makes the operator watch all namespaces.
+	allNamespaces        = ""
 	operationsPerHistory = 8
 )
 
-// TestHistories changes Memcacheds as users would, in random order, and kills the operator again and again. Each Memcached must end with
-// exactly the objects and nodes of its last spec. HISTORY selects a single history by its number.
+// TestHistories changes Memcacheds as users would, in random order, and kills the operator again and again. Each Memcached must end
+// with exactly the objects and nodes of its last spec. The environment variable HISTORY selects one history by its number.
 func TestHistories(t *testing.T) {
 	only, _ := strconv.Atoi(os.Getenv("HISTORY"))
 	kills := killOperator(t)
@@ -50,8 +49,8 @@ func TestHistories(t *testing.T) {
 	t.Logf("the operator was killed %d times", kills())
 }
 
-// killOperator runs an operator until the test ends. After every 20 to 219 changes in the cluster, it kills the process and starts another
-// one. The returned function stops the operator, and returns the number of kills.
+// killOperator runs an operator until the test ends. After every 20 to 219 changes in the cluster, it kills the operator and starts
+// another one. The returned function stops the operator, and returns how often it was killed.
 func killOperator(t *testing.T) func() int {
 	t.Helper()
 	p, o := startProxiedOperator(t.Context(), t, allNamespaces)
@@ -85,7 +84,7 @@ type randomHistory struct {
 	*sandbox
 
 	random *rand.Rand
-	// done are the operations so far. A failed test prints them.
+	// done are the names of the operations so far, for the log of a failed test.
 	done []string
 }
 
@@ -121,7 +120,7 @@ func (h *randomHistory) run() {
 	h.removeAll()
 }
 
-// seen reports what is missing until the status is about the current spec.
+// seen checks that the status is about the current spec.
 func seen(now objects) string {
 	if mc := get[*cachev1alpha1.Memcached](now, "memcacheds"); mc == nil || mc.Status.ObservedGeneration != mc.Generation {
 		return "the status is about another spec"
@@ -129,7 +128,7 @@ func seen(now objects) string {
 	return ""
 }
 
-// ended reports what is missing until a Memcached is settled and exactly the objects for its spec exist.
+// ended checks that the Memcached is settled, and that exactly the objects for its spec exist.
 func ended(now objects) string {
 	if missing := settled(now); missing != "" {
 		return missing

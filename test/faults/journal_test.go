@@ -26,7 +26,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// kinds are the Kinds that the operator watches, by resource.
+// kinds maps the resources that the operator watches to their Kinds.
 var kinds = func() map[string]schema.GroupVersionKind {
 	kinds := map[string]schema.GroupVersionKind{
 		"memcacheds": cachev1alpha1.GroupVersion.WithKind("Memcached"),
@@ -41,7 +41,6 @@ var kinds = func() map[string]schema.GroupVersionKind {
 	return kinds
 }()
 
-// listOf returns an empty list of a Kind.
 func listOf(kind schema.GroupVersionKind) client.ObjectList {
 	kind.Kind += "List"
 	list, err := testenv.Scheme().New(kind)
@@ -55,16 +54,16 @@ var resources = slices.Sorted(maps.Keys(kinds))
 
 type entry struct {
 	resource string
-	// event is Added, Modified or Deleted.
+	// event is watch.Added, watch.Modified or watch.Deleted.
 	event watch.EventType
-	// version is the resource version. It orders the changes of all kinds.
+	// version is the resource version of the change. Changes of all kinds are ordered by it.
 	version uint64
 	object  client.Object
 }
 
 func (e entry) key() string { return e.resource + "/" + e.object.GetName() }
 
-// journal contains every change of every object of the watched kinds, in the API server's order.
+// journal records every change of every object whose Kind is in kinds.
 type journal struct {
 	mutex   sync.Mutex
 	changed chan struct{}      // closed and replaced at each change
@@ -76,10 +75,10 @@ func newJournal() *journal {
 	return &journal{changed: make(chan struct{}), entries: map[string][]entry{}}
 }
 
-// follow records changes until the context ends.
+// follow starts to record changes. The recording ends with the context.
 func (j *journal) follow(ctx context.Context, c client.WithWatch) error {
 	for resource, kind := range kinds {
-		// Each watch starts after its list, so it does not deliver the existing objects.
+		// Each watch starts at the version of its list, so it does not deliver the existing objects.
 		list := listOf(kind)
 		if err := c.List(ctx, list); err != nil {
 			return fmt.Errorf("list %s: %w", resource, err)
@@ -93,7 +92,8 @@ func (j *journal) follow(ctx context.Context, c client.WithWatch) error {
 	return nil
 }
 
-// record reads one watch to its end. The resource version in the list is where the next watch starts.
+// record reads one watch to its end. The watch starts at the resource version of list. record stores the version of each event there,
+// for the next watch.
 func (j *journal) record(ctx context.Context, c client.WithWatch, resource string, list client.ObjectList) {
 	version := list.GetResourceVersion()
 	options := &client.ListOptions{}
@@ -132,7 +132,7 @@ func (j *journal) add(e entry) {
 	j.changed = make(chan struct{})
 }
 
-// of returns the changes in a namespace so far. It sorts them, because the events of different watches may be out of order.
+// of returns the changes in a namespace so far, sorted by version: the events of different watches may arrive out of order.
 func (j *journal) of(namespace string) []entry {
 	j.mutex.Lock()
 	entries := slices.Clone(j.entries[namespace])
@@ -147,7 +147,7 @@ func (j *journal) forget(namespace string) {
 	delete(j.entries, namespace)
 }
 
-// await waits until the check reports nothing missing. It calls the check after every change in the namespace.
+// await waits until the check finds nothing missing. It repeats the check when the namespace has changed.
 func (j *journal) await(ctx context.Context, namespace string, check func(objects) string) error {
 	checked, missing := -1, ""
 	for {
@@ -168,7 +168,7 @@ func (j *journal) await(ctx context.Context, namespace string, check func(object
 	}
 }
 
-// awaitChanges waits for this many further changes in any namespaces. It returns false if the context ends first.
+// awaitChanges waits for this many further changes in all namespaces together. It returns false if the context ends first.
 func (j *journal) awaitChanges(ctx context.Context, count int) bool {
 	first := -1
 	for {
@@ -189,10 +189,10 @@ func (j *journal) awaitChanges(ctx context.Context, count int) bool {
 	}
 }
 
-// objects are the existing objects of a namespace, by resource and name.
+// objects are the existing objects of a namespace, with keys such as "pods/cache-0".
 type objects map[string]client.Object
 
-// latest returns the objects that exist after the changes.
+// latest returns the objects that exist after all these changes.
 func latest(entries []entry) objects {
 	found := objects{}
 	for _, e := range entries {
@@ -201,7 +201,6 @@ func latest(entries []entry) objects {
 	return found
 }
 
-// add applies a change.
 func (o objects) add(e entry) {
 	if e.event == watch.Deleted {
 		delete(o, e.key())
@@ -210,13 +209,13 @@ func (o objects) add(e entry) {
 	}
 }
 
-// get returns the object with the name of the Memcached, or nil if there is none.
+// get returns the object of this resource that has the name cacheName, or nil.
 func get[T client.Object](o objects, resource string) T {
 	object, _ := o[resource+"/"+cacheName].(T)
 	return object
 }
 
-// pods returns the pods of the Memcached, sorted by name.
+// pods returns the pods of the Memcached "cache", sorted by name.
 func (o objects) pods() []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, key := range slices.Sorted(maps.Keys(o)) {
@@ -227,7 +226,7 @@ func (o objects) pods() []*corev1.Pod {
 	return pods
 }
 
-// nodes returns the names of the ready pods that are not terminating.
+// nodes returns the names of the pods of "cache" that are ready and not terminating.
 func (o objects) nodes() []string {
 	nodes := []string{}
 	for _, pod := range o.pods() {

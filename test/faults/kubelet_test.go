@@ -20,20 +20,20 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// missingImage is an image that cannot be pulled.
+// missingImage is an image that the simulated kubelet cannot pull.
 const missingImage = "memcached:missing"
 
-// kubeletDelay is how long a kubelet waits before it restarts a container with another image. Until then, the pod looks unchanged. The delay
-// is longer than the operator needs to react to the patch.
+// kubeletDelay is how long the kubelet takes to restart a container after its image has changed. Until then, the pod's status is
+// unchanged. The delay is longer than the operator needs to react to its own patch of the pod.
 const kubeletDelay = 1500 * time.Millisecond
 
-// errLate means that a kubelet still waits for kubeletDelay.
+// errLate means that a pod has a new image, but kubeletDelay has not passed yet.
 var errLate = errors.New("a kubelet is late")
 
-// noticed maps the UID and generation of a pod to the time when its kubelet first saw another image.
+// noticed maps the UID and generation of a pod to the time when the kubelet first saw that this generation has another image.
 var noticed sync.Map
 
-// justStarted returns the status of memcached in a pod that has just started.
+// justStarted returns the status of the memcached container in a pod that has just started.
 func justStarted(pod *corev1.Pod) corev1.ContainerStatus {
 	container := pod.Spec.Containers[0]
 	return corev1.ContainerStatus{
@@ -42,8 +42,8 @@ func justStarted(pod *corev1.Pod) corev1.ContainerStatus {
 	}
 }
 
-// sync does what the kubelet does for a running pod: it restarts memcached if the image has changed, and applies changed resources. It
-// leaves a pod alone if a test has set the status of its containers.
+// sync does what the kubelet does for a running pod: it restarts memcached if the image has changed, and applies changed resources.
+// It skips a pod without an image in its container status, because a test has set that status.
 func (s *statefulSet) sync(ctx context.Context, pod *corev1.Pod) error {
 	found := memcached.StatusOf(pod, memcached.ContainerName)
 	if found == nil || found.Image == "" || pod.DeletionTimestamp != nil {
@@ -72,7 +72,6 @@ func (s *statefulSet) sync(ctx context.Context, pod *corev1.Pod) error {
 	return s.client.Status().Update(ctx, pod)
 }
 
-// podUIDs returns the UIDs of the pods by name.
 func podUIDs(now objects) map[string]types.UID {
 	uids := map[string]types.UID{}
 	for _, pod := range now.pods() {
@@ -81,8 +80,9 @@ func podUIDs(now objects) map[string]types.UID {
 	return uids
 }
 
-// inPlaceViolations returns the first violation of two rules for in-place changes of the image or the resources. A change of a ready pod
-// must not begin while another pod is being changed or not ready. A change must not end before the pod has restarted.
+// inPlaceViolations returns the first violation of either of two rules for changes of a pod's image or resources in place. The change
+// of a ready pod must not begin while another pod is unready or being changed. A change must not end before the kubelet has applied
+// it.
 func inPlaceViolations(entries []entry) []string {
 	now := objects{}
 	for _, e := range entries {
@@ -107,7 +107,7 @@ func inPlaceViolations(entries []entry) []string {
 	return nil
 }
 
-// beingChanged reports whether the kubelet still has to apply another image or other resources to a pod.
+// beingChanged reports whether a change of a pod's image or resources has begun, but the kubelet has not applied it yet.
 func beingChanged(pod *corev1.Pod) bool {
 	state, _ := memcached.InPlaceStateOf(pod)
 	status, container := memcached.StatusOf(pod, memcached.ContainerName), pod.Spec.Containers[0]
@@ -115,7 +115,7 @@ func beingChanged(pod *corev1.Pod) bool {
 		(status.Image != container.Image || !equality.Semantic.DeepEqual(*status.Resources, container.Resources))
 }
 
-// TestInPlaceInvariants checks histories with and without simultaneous changes of pods.
+// TestInPlaceInvariants checks inPlaceViolations with histories that violate the rules and others that do not.
 func TestInPlaceInvariants(t *testing.T) {
 	t.Parallel()
 	pod := func(name, image, runs string) entry {

@@ -28,13 +28,13 @@ import (
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
-// launchers simulates the launchers of all pods. Their state outlives the operator. A launcher adopts the argument list in the ConfigMap
-// when the operator asks the launcher for its status.
+// launchers simulates the launcher in each pod of a StatefulSet, the program that starts memcached and restarts it with other
+// arguments. In these tests, a launcher reads its argument list from the ConfigMap when the operator asks for the launcher's status.
 type launchers struct {
 	mutex sync.Mutex
-	// ran are the argument lists with which each pod has run, in order.
+	// ran are the argument lists with which each pod has run, oldest first.
 	ran map[types.UID][]protocol.List
-	// together describes, by namespace, each restart of a pod while another serving pod still had to restart.
+	// together describes, by namespace, each restart of a pod while another ready pod still had to restart.
 	together map[string][]string
 }
 
@@ -57,7 +57,7 @@ func (l *launchers) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Sta
 	return protocol.Status{Hash: list.Hash(), List: list.String(), SecondsInEffect: 3600}, nil
 }
 
-// start makes the launcher of a new pod run with the argument list in the ConfigMap.
+// start makes a new pod run with its argument list in the ConfigMap.
 func (l *launchers) start(ctx context.Context, pod *corev1.Pod) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -66,13 +66,13 @@ func (l *launchers) start(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// runs reports whether a pod now runs with the argument list of this hash.
+// runs reports whether the latest argument list of the pod has this hash.
 func (l *launchers) runs(pod *corev1.Pod, hash string) bool {
 	ran := l.ran[pod.UID]
 	return len(ran) > 0 && ran[len(ran)-1].Hash() == hash
 }
 
-// checkAlone records that a pod restarts while another serving pod still has to restart.
+// checkAlone records a violation if another ready pod still has to restart. It is called when the pod restarts.
 func (l *launchers) checkAlone(ctx context.Context, pod *corev1.Pod) error {
 	var pods corev1.PodList
 	instance := client.MatchingLabels{memcached.InstanceLabel: pod.Labels[memcached.InstanceLabel], memcached.ManagedByLabel: memcached.ManagedBy}
@@ -91,14 +91,14 @@ func (l *launchers) checkAlone(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// restartsTogether returns the recorded simultaneous restarts in a namespace.
+// restartsTogether returns the violations in a namespace.
 func (l *launchers) restartsTogether(namespace string) []string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.together[namespace]
 }
 
-// Proxy implements controllers.Nodes.
+// Proxy implements controllers.Nodes. It answers as if each pod of a MemcachedProxy had read the latest routes.
 func (*launchers) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
 	var config corev1.ConfigMap
 	name := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[memcached.InstanceLabel] + memcachedproxy.RoutesSuffix}
@@ -110,12 +110,12 @@ func (*launchers) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxySta
 	return protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(clockOf(pod.Namespace).Now())}, err
 }
 
-// Agent implements controllers.Nodes. In these tests the operator asks no agents, because it does so outside of reconciliations.
+// Agent implements controllers.Nodes. It is not called, because the operator asks agents only outside of reconciliations.
 func (*launchers) Agent(context.Context, *corev1.Pod, []string) (agentprotocol.Status, error) {
 	return agentprotocol.Status{}, errors.New("no operator of these tests asks agents")
 }
 
-// listOf returns the argument list for a pod from the ConfigMap. If the ConfigMap has none, it returns the list with which the pod runs.
+// listOf returns the argument list for a pod from the ConfigMap or, if the ConfigMap has none, the list with which the pod runs.
 func (l *launchers) listOf(ctx context.Context, pod *corev1.Pod) (protocol.List, error) {
 	var config corev1.ConfigMap
 	name := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[memcached.InstanceLabel] + memcached.ArgumentsSuffix}
@@ -138,7 +138,7 @@ func (l *launchers) listOf(ctx context.Context, pod *corev1.Pod) (protocol.List,
 	return list, err
 }
 
-// wentBack reports a pod that has returned to an earlier argument list.
+// wentBack checks that no pod has returned to an earlier argument list.
 func (l *launchers) wentBack(pods []*corev1.Pod) string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -153,8 +153,7 @@ func (l *launchers) wentBack(pods []*corev1.Pod) string {
 	return ""
 }
 
-// threadsOf reports what is missing until every node of the cache runs with this number of threads. A node that has returned to an earlier
-// argument list is also reported.
+// threadsOf checks that every node runs with this number of threads, and that no node has returned to an earlier argument list.
 func threadsOf(r *scenarioRun, threads string) func(objects) string {
 	return func(now objects) string {
 		for _, object := range now {
@@ -172,7 +171,8 @@ func threadsOf(r *scenarioRun, threads string) func(objects) string {
 	}
 }
 
-// sameArguments reports what is missing until every pod runs with the arguments of a new pod, and the ConfigMap has no other lists.
+// sameArguments checks that every pod equals a new pod in template, image, resources and arguments, and that the ConfigMap has no
+// other argument lists.
 func sameArguments(now objects) string {
 	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
 	config, _ := now["configmaps/"+cacheName+memcached.ArgumentsSuffix].(*corev1.ConfigMap)
@@ -204,7 +204,7 @@ func sameArguments(now objects) string {
 		if _, err := fmt.Sscanf(pod.Name, cacheName+"-%d", &ordinal); err != nil {
 			return err.Error()
 		}
-		if _, found := want[section]; !found { // the pod has changed in place
+		if _, found := want[section]; !found { // a pod that was changed in place keeps the section of its first template
 			want[section] = protocol.Section{Default: hash, Nodes: map[int]string{}}
 		}
 		want[section].Nodes[ordinal] = hash
@@ -221,7 +221,7 @@ func sameArguments(now objects) string {
 	return ""
 }
 
-// differs reports how a pod differs from a new pod. hash identifies the argument list with which a new pod would run.
+// differs describes how a pod differs from a new pod of the template. hash identifies the argument list of a new pod.
 func differs(pod *corev1.Pod, template *corev1.PodTemplateSpec, hash string) string {
 	allLaunchers.mutex.Lock()
 	defer allLaunchers.mutex.Unlock()

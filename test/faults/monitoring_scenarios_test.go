@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// monitoringScenarios are the scenarios of nodes with agents.
+// monitoringScenarios are the scenarios of spec.monitoring, which adds an agent to each node.
 var monitoringScenarios = []scenario{
 	{name: "monitoring", faults: unknownFaults, act: func(r *scenarioRun) {
 		r.createCache(2, monitored(true))
@@ -39,7 +39,7 @@ func monitored(enabled bool) func(*cachev1alpha1.MemcachedSpec) {
 	return func(spec *cachev1alpha1.MemcachedSpec) { spec.Monitoring.Enabled = enabled }
 }
 
-// rolledOut reports what is missing until the Deployment has had this many templates. The last template must have this many agents.
+// rolledOut checks that the Deployment has had this many templates, and that its current template has this many agents.
 func rolledOut(templates, agents int) func(objects) string {
 	return func(now objects) string {
 		d := get[*appsv1.Deployment](now, "deployments")
@@ -55,8 +55,8 @@ func rolledOut(templates, agents int) func(objects) string {
 	}
 }
 
-// notAnswering is the status of a pod whose containers run, but which has not been ready for half a minute because memcached does not
-// answer. Its times lie in the past, so that the operator reports the problem at once.
+// notAnswering returns the status of a pod whose containers run, but which has been unready for half a minute because memcached does
+// not answer. So the operator reports the problem at once.
 func notAnswering() corev1.PodStatus {
 	ago := func(d time.Duration) metav1.Time { return metav1.NewTime(time.Now().Add(-d)) }
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: ago(time.Hour)}}
@@ -70,7 +70,7 @@ func notAnswering() corev1.PodStatus {
 	}
 }
 
-// report sets the status of a pod, as the kubelet does.
+// report sets the status of a pod, as the kubelet would.
 func (r *scenarioRun) report(reported *corev1.Pod, status corev1.PodStatus) {
 	r.Helper()
 	pod := &corev1.Pod{}

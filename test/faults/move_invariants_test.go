@@ -23,9 +23,9 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// moveViolations checks two limits of a move to the other workload, and returns each violated limit once. There must be at most one member
-// more than the size. At most one node may be away, and the node of a single-node Memcached must not be away. The limits hold from the
-// moment at which both workloads exist until the Memcached is Ready again.
+// moveViolations checks two limits during a move between workloads, and returns each violated limit once. At most one pod more than
+// the size may exist, not counting terminating pods. At most one node may be unready, and none in a Memcached of size 1. A move lasts
+// from the moment at which both workloads exist until the Memcached is Ready again.
 func moveViolations(entries []entry) []string {
 	var tooMany, tooFew string
 	now, moving := objects{}, false
@@ -60,10 +60,11 @@ func moveViolations(entries []entry) []string {
 	return slices.DeleteFunc([]string{tooMany, tooFew}, func(text string) bool { return text == "" })
 }
 
-// requiredReady is the number of ready nodes when one node at a time is replaced. A single node must stay ready until its replacement is.
+// requiredReady is how many nodes of a Memcached of this size must be ready while nodes are replaced one at a time. A single node
+// must stay ready until its replacement is ready.
 func requiredReady(size int) int { return max(size-1, min(size, 1)) }
 
-// members counts the pods that are not terminating, and how many of them are ready.
+// members returns the number of pods that are not terminating, and how many of them are ready.
 func (o objects) members() (members, ready int) {
 	for _, pod := range o.pods() {
 		if pod.DeletionTimestamp == nil {
@@ -76,8 +77,9 @@ func (o objects) members() (members, ready int) {
 	return members, ready
 }
 
-// serverViolations returns the statuses with a wrong list of servers. The list must be in order. Except during a pause, it must not have
-// more servers than the size. It must not get shorter unless the size decreases, or the history contains a Deployment.
+// serverViolations returns the violations of the rules for status.servers. The list must be in order. Except during a pause, it must
+// not be longer than the size, or than 0 with a Deployment. It must not get shorter, unless the size decreases or the history
+// contains a Deployment.
 func serverViolations(entries []entry) []string {
 	var found []string
 	deployed, before := false, 0
@@ -102,7 +104,7 @@ func serverViolations(entries []entry) []string {
 	return found
 }
 
-// TestMoveInvariants checks histories with and without violations. In each, a Memcached of the size 2 moves to a StatefulSet.
+// TestMoveInvariants checks moveViolations with a Memcached of size 2 that moves to a StatefulSet.
 func TestMoveInvariants(t *testing.T) {
 	t.Parallel()
 	mc := statusEntry(1, 1, 0)
@@ -148,7 +150,7 @@ func TestMoveInvariants(t *testing.T) {
 	}
 }
 
-// TestServerInvariants checks lists of servers with and without violations.
+// TestServerInvariants checks serverViolations with lists that violate the rules and others that do not.
 func TestServerInvariants(t *testing.T) {
 	t.Parallel()
 	of := func(size int32, workload cachev1alpha1.WorkloadKind, servers ...string) entry {
@@ -183,7 +185,7 @@ func TestServerInvariants(t *testing.T) {
 	}
 }
 
-// numbered returns the entries with resource versions from 1 on.
+// numbered returns a copy of the history with the resource versions 1, 2, 3 and so on.
 func numbered(history []entry) []entry {
 	history = slices.Clone(history)
 	for i, e := range history {
@@ -194,7 +196,7 @@ func numbered(history []entry) []entry {
 	return history
 }
 
-// setEntry is the StatefulSet of a Memcached.
+// setEntry returns the creation of a StatefulSet with one replica.
 func setEntry() entry {
 	return entry{resource: "statefulsets", event: watch.Added, object: &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: cacheName, UID: "set", Generation: 1},

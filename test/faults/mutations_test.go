@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// TestMutations runs the test of each pattern twice. The test must pass with the original code, and fail with the mutation. The mutation
-// exists only in the compiler's overlay. make test-mutations runs TestMutations.
+// TestMutations runs the test of each pattern twice: it must pass with the original code, and fail with the mutation. The option
+// -overlay of "go test" applies the mutation, so no file in the repository changes.
 func TestMutations(t *testing.T) {
 	for _, p := range patterns {
 		t.Run(p.name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// mutate applies the mutation to the text of the pattern's file.
+// mutate applies the mutation to the text of the pattern's file, and imports fmt if the mutation needs it.
 func (p pattern) mutate(text string) string {
 	text = strings.Replace(text, p.from, p.to, 1)
 	if strings.Contains(p.to, "fmt.") {
@@ -48,7 +48,7 @@ func (p pattern) mutate(text string) string {
 	return text
 }
 
-// testWith runs the test of a pattern, with this text in place of the pattern's file.
+// testWith runs the test of a pattern. The text replaces the content of the pattern's file.
 func (p pattern) testWith(t *testing.T, text string) (output string, err error) {
 	t.Helper()
 	dir := t.TempDir()

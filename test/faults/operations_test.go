@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// operations are random changes by users. An operation that is listed more often is more likely.
+// operations are the changes from which TestHistories chooses at random. An operation that is listed twice is twice as likely.
 var operations = []struct {
 	name string
 	do   func(h *randomHistory)
@@ -75,14 +75,14 @@ func (h *randomHistory) changeImage() {
 	})
 }
 
-// changeMemory sets at least 128 MiB, the least with which items can be stored in files.
+// changeMemory sets at least 128 MiB, because spec.storage.type MemoryFile requires it.
 func (h *randomHistory) changeMemory() {
 	h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
 		spec.Config.Memory = resource.NewQuantity(int64(128+64*h.random.IntN(3))<<20, resource.BinarySI)
 	})
 }
 
-// changePolicy decides at random whether pods of a StatefulSet are changed in place.
+// changePolicy decides at random whether pods are changed in place. Pods of a Deployment never are.
 func (h *randomHistory) changePolicy(spec *cachev1alpha1.MemcachedSpec) {
 	spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateReCreate
 	if h.random.IntN(2) == 0 && spec.Workload == cachev1alpha1.WorkloadStatefulSet {
@@ -98,7 +98,7 @@ func (h *randomHistory) changeThreads() {
 	h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.Threads = int32(4 + h.random.IntN(3)) })
 }
 
-// spoilArguments deletes or edits the ConfigMap of a StatefulSet's launchers.
+// spoilArguments deletes or edits the ConfigMap with the memcached arguments for the pods of a StatefulSet, if it exists.
 func (h *randomHistory) spoilArguments() {
 	config := &corev1.ConfigMap{}
 	err := user.Get(h.ctx, client.ObjectKey{Namespace: h.namespace, Name: cacheName + memcached.ArgumentsSuffix}, config)
@@ -130,7 +130,7 @@ func (h *randomHistory) optionalObjects(spec *cachev1alpha1.MemcachedSpec) {
 	spec.NetworkPolicy.Enabled = ptr.To(h.random.IntN(2) == 0)
 }
 
-// existing returns the existing children in a fixed order.
+// existing returns the children that exist and are not being deleted, in a fixed order.
 func (h *randomHistory) existing() []client.Object {
 	var found []client.Object
 	for _, child := range memcached.Children {
@@ -150,8 +150,8 @@ func (h *randomHistory) deleteChild(propagation metav1.DeletionPropagation) {
 	}
 }
 
-// takeLabel removes the label by which the operator finds a child. It takes only children that the spec needs, because the operator does
-// not find others without the label.
+// takeLabel removes the label by which the operator finds a child, and waits until the operator has restored it. It chooses only the
+// Service or the workload of the spec, because the operator finds other children only by this label.
 func (h *randomHistory) takeLabel() {
 	h.resume()
 	mc := &cachev1alpha1.Memcached{}
@@ -204,7 +204,7 @@ func (h *randomHistory) createAgain(propagation metav1.DeletionPropagation) {
 	h.createRandom()
 }
 
-// removeOrphans deletes the pods that no workload has adopted. The status tells users to do so.
+// removeOrphans deletes the orphaned pods that no workload has adopted. The status tells users to do so.
 func (h *randomHistory) removeOrphans() {
 	var pods corev1.PodList
 	h.must(user.List(h.ctx, &pods, client.InNamespace(h.namespace)))

@@ -31,12 +31,12 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// requestTimeout is how long the operator waits for a response.
+// requestTimeout is how long the operator's client waits for a response. Watches have no timeout.
 const requestTimeout = 2 * time.Second
 
 var defaults = memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"}
 
-// operator is one process of the operator. It has real caches and connects through the proxy.
+// operator simulates one process of the operator. It has real caches, and connects to the API server through the proxy.
 type operator struct {
 	listener *listener
 	registry *prometheus.Registry
@@ -47,7 +47,7 @@ type operator struct {
 	fronts atomic.Int32
 }
 
-// startOperator starts a process and waits until its caches are synced.
+// startOperator starts an operator, and waits until its caches are synced. namespaces are separated by commas; empty means all.
 func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...func(*ctrl.Options)) (*operator, error) {
 	o := &operator{listener: p.listen(), registry: prometheus.NewRegistry(), stopped: make(chan error, 1)}
 	running, cancel := context.WithCancel(context.Background())
@@ -91,7 +91,7 @@ func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...f
 	return o, nil
 }
 
-// startProxiedOperator starts an operator with a proxy of its own.
+// startProxiedOperator starts a new proxy and an operator that connects through it.
 func startProxiedOperator(ctx context.Context, t *testing.T, namespaces string) (*proxy, *operator) {
 	t.Helper()
 	p, err := newProxy()
@@ -105,7 +105,7 @@ func startProxiedOperator(ctx context.Context, t *testing.T, namespaces string) 
 	return p, o
 }
 
-// startSharedOperator starts an operator for these namespaces, or for all if there are none. It runs until the test ends.
+// startSharedOperator starts an operator for these namespaces, or for all if none is given. The operator runs until the test ends.
 func startSharedOperator(t *testing.T, namespaces ...string) *operator {
 	t.Helper()
 	_, o := startProxiedOperator(t.Context(), t, strings.Join(namespaces, ","))
@@ -120,7 +120,6 @@ func startSharedOperator(t *testing.T, namespaces ...string) *operator {
 	return o
 }
 
-// newClientWithTimeout returns a client whose requests time out.
 func newClientWithTimeout(config *rest.Config, options client.Options) (client.WithWatch, error) {
 	httpClient := *options.HTTPClient
 	httpClient.Timeout = requestTimeout
@@ -128,7 +127,7 @@ func newClientWithTimeout(config *rest.Config, options client.Options) (client.W
 	return client.NewWithWatch(config, options)
 }
 
-// crash ends the process. None of its requests reaches the API server afterwards.
+// crash stops the operator. None of its requests reaches the API server afterwards.
 func (o *operator) crash() error {
 	o.listener.close()
 	o.cancel()
@@ -140,7 +139,7 @@ func (o *operator) crash() error {
 	}
 }
 
-// countFronts counts the reads of the MemcachedProxy, because each of its reconciliations begins with one.
+// countFronts gets an object, and counts the gets of the MemcachedProxy. Each of its reconciliations begins with one.
 func (o *operator) countFronts(
 	ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption,
 ) error {

@@ -24,7 +24,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// settled reports what is missing until the Memcached is Ready for its current spec and nothing changes any more.
+// settled checks that the Memcached is Ready for its current spec and that nothing changes any more.
 func settled(now objects) string {
 	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
 	if mc == nil {
@@ -51,7 +51,7 @@ func settled(now objects) string {
 	return listed(mc, now)
 }
 
-// listed reports what is missing until the ConfigMap lists the servers of a StatefulSet. With a Deployment, there must be no ConfigMap.
+// listed checks that the ConfigMap lists the servers of a StatefulSet. With a Deployment, the ConfigMap must not exist.
 func listed(mc *cachev1alpha1.Memcached, now objects) string {
 	list, _ := now["configmaps/"+cacheName+"-servers"].(*corev1.ConfigMap)
 	switch wanted := wantedKind(mc) == cachev1alpha1.WorkloadStatefulSet; {
@@ -63,7 +63,7 @@ func listed(mc *cachev1alpha1.Memcached, now objects) string {
 	return ""
 }
 
-// dataOf returns the expected data of the ConfigMap for a Memcached with stable names.
+// dataOf returns the expected data of the ConfigMap that lists the servers of a StatefulSet.
 func dataOf(mc *cachev1alpha1.Memcached) map[string]string {
 	host, list := mc.Name+"."+mc.Namespace+".svc", strings.Join(servers(mc), ",")
 	data := map[string]string{"host": host, "port": "11211", "servers": list}
@@ -121,11 +121,11 @@ func withoutDrift(now objects) string {
 
 const (
 	hashAnnotation = "cache.example.com/applied-hash"
-	// noteAnnotation is an annotation that users set on a Service. The change triggers a reconciliation.
+	// noteAnnotation is an annotation that the tests set on a Service to trigger a reconciliation.
 	noteAnnotation = "note-of-the-user"
 )
 
-// state returns the existing objects without the fields that differ between runs.
+// state returns the existing objects as JSON, by resource and name, without the fields that differ between runs.
 func state(now objects) map[string]string {
 	texts := map[string]string{}
 	for key, object := range now {
@@ -137,7 +137,7 @@ func state(now objects) map[string]string {
 		object.SetGeneration(0)
 		object.SetManagedFields(nil)
 		object.SetCreationTimestamp(metav1.Time{})
-		delete(object.GetAnnotations(), memcached.WakeAnnotation) // the annotation only makes the kubelet react sooner
+		delete(object.GetAnnotations(), memcached.WakeAnnotation) // it only makes the kubelet update its copy of a ConfigMap sooner
 		if annotations := object.GetAnnotations(); annotations[hashAnnotation] != "" {
 			delete(annotations, noteAnnotation)
 			annotations[hashAnnotation] = "of what was applied, including the UID of the owner"
@@ -173,7 +173,7 @@ func withoutTimes(conditions []metav1.Condition) {
 	}
 }
 
-// withoutNamespace removes the namespace from addresses in a text, and the time from announced routes.
+// withoutNamespace removes the namespace from the addresses in a text, and the times from announced routes.
 func withoutNamespace(text, namespace string) string {
 	text = strings.NewReplacer("."+namespace+".", ".", " "+namespace+" ", " ").Replace(text)
 	return announcedTime.ReplaceAllString(text, "$1 then")
@@ -181,7 +181,8 @@ func withoutNamespace(text, namespace string) string {
 
 var announcedTime = regexp.MustCompile(`( next \d+) [0-9TZ:-]{20}`)
 
-// changes returns the history of each child and pod: its creation, its deletion, and every spec in between.
+// changes returns, by resource and name, the history of each object except Memcacheds and MemcachedProxies: its creation, its
+// deletion and, for a child, each spec in between. It ignores differences that depend on the operator's timing.
 func changes(entries []entry) map[string][]string {
 	found, brakes := map[string][]string{}, slices.ContainsFunc(entries, entry.brakes)
 	before, specs := map[string]string{}, map[string]string{}
@@ -190,7 +191,7 @@ func changes(entries []entry) map[string][]string {
 			continue
 		}
 		spec := e.spec()
-		if brakes { // twins update in any order, and a process with a stale cache raises the partition again
+		if brakes { // two Memcacheds update in any order, and a process with a stale cache raises the partition again
 			spec = e.withoutPartition()
 		}
 		switch {
@@ -213,8 +214,8 @@ func changes(entries []entry) map[string][]string {
 	return found
 }
 
-// sizeFirst reports whether a workload has changed only its size at first, and has kept this size in the next change. The operator writes
-// the size alone when the API server refuses the whole change.
+// sizeFirst reports whether the change from before to between sets only the size of a workload, and the next change keeps this size.
+// The operator writes the size alone if the API server refuses the whole change.
 func sizeFirst(before, between, after string) bool {
 	return before != "" && before != between && replicas.ReplaceAllString(before, "") == replicas.ReplaceAllString(between, "") &&
 		replicas.FindString(between) == replicas.FindString(after)
@@ -222,8 +223,8 @@ func sizeFirst(before, between, after string) bool {
 
 var replicas = regexp.MustCompile(`^{"replicas":\d+`)
 
-// withoutNodes returns the spec of a workload as if it had no nodes. In a move, the operator creates the new workload with its first nodes,
-// or with none as long as the nodes of the former workload are not counted. The oracles treat both as the same step.
+// withoutNodes returns the spec of a workload with 0 replicas. In a move, the operator creates the new workload with its first nodes,
+// or with none until the nodes of the old workload are counted. The oracles treat both as the same step.
 func withoutNodes(spec string) string { return replicas.ReplaceAllString(spec, `{"replicas":0`) }
 
 func (e entry) spec() string {

@@ -20,11 +20,12 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// orphanedAnnotation marks a pod whose workload was deleted with --cascade=orphan. Its value is the Kind of the pod's former owner. A pod
-// of a StatefulSet then has no owner. A pod of a Deployment keeps its ReplicaSet as owner, but the simulated cluster has no ReplicaSets.
+// orphanedAnnotation marks a pod whose workload was deleted with --cascade=orphan. Its value is the Kind of the pod's previous owner.
+// The pod of a StatefulSet then has no owner. The pod of a Deployment keeps its ReplicaSet as owner, although the simulated cluster
+// has no ReplicaSets.
 const orphanedAnnotation = "test.example.com/orphaned-from"
 
-// orphan does what the garbage collector does after a deletion with --cascade=orphan: the dependents of the object lose their owner.
+// orphan completes deletions with --cascade=orphan like the garbage collector: the dependents of a deleted object lose their owner.
 func (c *cluster) orphan(ctx context.Context, name client.ObjectKey) error {
 	objects := []client.Object{&cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}}
 	for _, child := range memcached.Children {
@@ -50,7 +51,7 @@ func (c *cluster) orphan(ctx context.Context, name client.ObjectKey) error {
 	return nil
 }
 
-// release removes the owner with this UID from the children and pods of a Memcached.
+// release removes the owner with this UID from the children and pods of the Memcached with this name.
 func (c *cluster) release(ctx context.Context, name client.ObjectKey, owner types.UID) error {
 	for _, child := range memcached.Children {
 		object := child.Named(name)
@@ -90,7 +91,7 @@ func (c *cluster) release(ctx context.Context, name client.ObjectKey, owner type
 	return nil
 }
 
-// adopt makes a workload the owner of a pod.
+// adopt makes a workload the owner of an orphaned pod.
 func (c *cluster) adopt(ctx context.Context, w client.Object, pod *corev1.Pod) error {
 	before := pod.DeepCopy()
 	if len(pod.OwnerReferences) == 0 {
@@ -101,7 +102,7 @@ func (c *cluster) adopt(ctx context.Context, w client.Object, pod *corev1.Pod) e
 	return c.client.Patch(ctx, pod, client.MergeFrom(before))
 }
 
-// orphans returns the names of the orphaned pods that no workload has adopted.
+// orphans returns the names of the orphaned pods that no workload has adopted and that are not terminating.
 func (o objects) orphans() []string {
 	var names []string
 	for _, pod := range o.pods() {
@@ -112,7 +113,7 @@ func (o objects) orphans() []string {
 	return names
 }
 
-// orphansReported reports what is missing until the Memcached is settled except for orphaned pods, and its status names all of them.
+// orphansReported checks that the status of the Memcached is Degraded because of orphaned pods, and that it lists all of them.
 func orphansReported(now objects) string {
 	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
 	if mc == nil || len(now.orphans()) == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// TestPatterns checks that each pattern names an existing test and that its mutation fits the code.
+// TestPatterns checks that each pattern names an existing test, and that the text that its mutation replaces occurs exactly once.
 func TestPatterns(t *testing.T) {
 	if len(patterns) != 41 {
 		t.Errorf("%d patterns, want 41", len(patterns))

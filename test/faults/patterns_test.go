@@ -3,14 +3,15 @@
 
 package faults
 
-// pattern is a known way in which operators fail. test shows that this operator does not fail that way, and the mutation makes test fail.
-// The first thirty patterns are from the literature (Sieve, OSDI 2022; Acto, SOSP 2023; Mutiny, DSN 2024) and from issues of other
-// operators. The others cover moves from one workload to another, lost hosts, twins, proxies and changes in place.
+// pattern is a known way in which operators fail. Its test shows that this operator does not fail that way. The mutation removes the
+// defense, so the test must fail with it. The first thirty patterns are from the literature (Sieve, OSDI 2022; Acto, SOSP 2023;
+// Mutiny, DSN 2024) and from issues of other operators. The others cover moves between workloads, lost hosts, Memcacheds that fill
+// each other, MemcachedProxies and changes in place.
 type pattern struct {
 	name string
 	// pkg and test identify a Go test of this repository. spec selects a Ginkgo spec in the test, and plan selects a plan of TestSweep.
 	pkg, test, spec, plan string
-	// file, from and to are the mutation. It removes the defense by replacing from in the file with to.
+	// file, from and to are the mutation: in file, to replaces from.
 	file, from, to string
 }
 
@@ -22,8 +23,7 @@ const (
 	inFaults      = "./test/faults"
 )
 
-// patterns are the known ways to fail. TestPatterns checks this table. make test-mutations applies each mutation and expects the test to
-// fail.
+// patterns are the known ways in which operators fail. TestPatterns checks the entries.
 var patterns = []pattern{
 	{
 		name: "1 crash between two writes", pkg: inFaults, test: "TestSweep", plan: "create/patch_deployments_0.1/500",

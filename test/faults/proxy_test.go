@@ -28,40 +28,41 @@ import (
 // write is a request by which the operator tries to change an object other than a lease or an event.
 type write struct {
 	testenv.Request
-	// nth numbers the writes of this kind within a step of the scenario, from 1.
+	// nth counts the writes of the same kind in the same step of the scenario, from 1.
 	nth  int
 	step int
 }
 
-// kind returns the verb and the resource, such as patch memcacheds/status.
+// kind returns the verb and the resource, such as "patch memcacheds/status".
 func (w write) kind() string {
 	request := w.Request
 	request.Code = 0
 	return request.String()
 }
 
-// proxy stands between one operator and the API server. It outlives the processes of this operator.
+// proxy is an HTTP proxy between one operator and the API server. It injects at most one fault. It outlives the operator's processes.
 type proxy struct {
 	target    *url.URL
 	transport http.RoundTripper
 
 	mutex sync.Mutex
-	// fault is the fault to inject, or nil. arm sets it and starts the counts.
+	// fault is the fault that is still to be injected, or nil. armed reports that arm was called: only then do writes and events
+	// count.
 	fault *fault
 	armed bool
 	// injected is closed when the fault has been injected.
 	injected chan struct{}
 	writes   []write
-	// step is the current step of the scenario.
+	// step is the number of the current step of the scenario.
 	step int
-	// delivered counts the events of each resource since arm was called.
+	// delivered counts the watch events of each resource since arm was called.
 	delivered map[string]int
 	// crash ends the current process of the operator, and starts another one.
 	crash func()
-	// snapshots are the lists from before arm was called, by resource. A lagging API server would still return them.
+	// snapshots are the lists from before the user actions, by resource. A lagging API server would still return them.
 	snapshots map[string][]byte
-	// stale are the resources whose lists the proxy serves from the snapshots, until the operator has received them. listed are the
-	// resources whose snapshots the proxy has already sent.
+	// stale are the resources whose lists the proxy still serves from the snapshots. listed are those whose snapshots it has sent at
+	// least once.
 	stale, listed sets.Set[string]
 }
 
@@ -77,12 +78,12 @@ func newProxy() (*proxy, error) {
 	}, err
 }
 
-// sharedTransport authenticates to the API server.
+// sharedTransport returns the transport of all proxies. It authenticates to the API server.
 var sharedTransport = sync.OnceValues(func() (http.RoundTripper, error) {
 	return rest.TransportFor(rest.CopyConfig(config))
 })
 
-// arm sets the fault. Earlier requests do not count as part of the scenario.
+// arm sets the fault, which may be nil, and starts the counts. It is called after the setup of the scenario.
 func (p *proxy) arm(f *fault) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -91,7 +92,8 @@ func (p *proxy) arm(f *fault) {
 	clear(p.delivered)
 }
 
-// nextStep begins the next step of the scenario, in which nth starts at 1 again. Retries in one step do not affect the next.
+// nextStep begins the next step of the scenario, in which nth starts at 1 again. So retries in one step do not change the numbers in
+// the next.
 func (p *proxy) nextStep() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -105,7 +107,7 @@ func (p *proxy) written() []write {
 	return slices.Clone(p.writes)
 }
 
-// reachedWithoutFault reports whether the fault applied to a request but was not injected.
+// reachedWithoutFault reports whether a write or an event matched the fault, but the fault was not injected.
 func (p *proxy) reachedWithoutFault(f *fault) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -115,14 +117,14 @@ func (p *proxy) reachedWithoutFault(f *fault) bool {
 	return p.fault != nil && slices.ContainsFunc(p.writes, f.matches)
 }
 
-// counts returns the number of delivered events of each resource since arm was called.
+// counts returns how many watch events of each resource were delivered since arm was called.
 func (p *proxy) counts() map[string]int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return maps.Clone(p.delivered)
 }
 
-// listener serves one process of the operator.
+// listener is the proxy's HTTP server for one process of the operator.
 type listener struct {
 	*proxy
 	server *httptest.Server
@@ -132,7 +134,6 @@ type listener struct {
 	down chan struct{}
 }
 
-// listen starts a listener for a process.
 func (p *proxy) listen() *listener {
 	l := &listener{proxy: p, down: make(chan struct{})}
 	forward := &httputil.ReverseProxy{
@@ -152,7 +153,7 @@ func (p *proxy) listen() *listener {
 	return l
 }
 
-// close stops all requests and responses.
+// close aborts all requests, and refuses new ones.
 func (l *listener) close() {
 	l.closed.Store(true)
 	l.end.Do(func() {
@@ -187,7 +188,7 @@ func (l *listener) serve(w http.ResponseWriter, r *http.Request, forward http.Ha
 	}
 }
 
-// write forwards a write unless the fault applies to it.
+// write forwards a write to the API server, and injects the fault if the write matches it.
 func (l *listener) write(w http.ResponseWriter, r *http.Request, request testenv.Request, forward http.Handler) {
 	index, f := l.record(request)
 	response := httptest.NewRecorder()
@@ -208,7 +209,7 @@ func (l *listener) write(w http.ResponseWriter, r *http.Request, request testenv
 	w.Write(response.Body.Bytes())
 }
 
-// record records a write and returns the fault to inject, or nil.
+// record appends a write to l.writes if the proxy is armed. It returns the index of the last write, and the fault to inject, or nil.
 func (l *listener) record(request testenv.Request) (index int, injected *fault) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

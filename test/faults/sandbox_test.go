@@ -25,10 +25,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// cacheName is the name of the Memcached in each test. Only the twin has another name.
+// cacheName is the name of the Memcached in each test. A second Memcached is called twinName.
 const cacheName = "cache"
 
-// convergenceTimeout exceeds the longest backoff. FAULTS_LIMIT overrides it.
+// convergenceTimeout exceeds the operator's longest backoff. The environment variable FAULTS_LIMIT overrides it.
 const convergenceTimeout = 120 * time.Second
 
 var namespaces atomic.Int32
@@ -48,7 +48,7 @@ func newSandbox(ctx context.Context, t *testing.T) *sandbox {
 	return s
 }
 
-// forTest returns a sandbox with the same namespace for another test.
+// forTest returns a sandbox of the same namespace for another test.
 func (s *sandbox) forTest(t *testing.T) *sandbox {
 	t.Helper()
 	ctx, cancel := limited(t)
@@ -56,7 +56,7 @@ func (s *sandbox) forTest(t *testing.T) *sandbox {
 	return &sandbox{T: t, ctx: ctx, namespace: s.namespace}
 }
 
-// limited returns a context that ends a test that does not converge.
+// limited returns a context that ends after convergenceTimeout.
 func limited(t *testing.T) (context.Context, context.CancelFunc) {
 	t.Helper()
 	timeout := convergenceTimeout
@@ -73,7 +73,8 @@ func (s *sandbox) must(err error) {
 	}
 }
 
-// await waits until the check reports nothing missing.
+// await waits until the check finds nothing missing. A check returns what is missing, or an empty string. The argument what describes
+// the wait in the error.
 func (s *sandbox) await(what string, check func(objects) string) {
 	s.Helper()
 	if err := history.await(s.ctx, s.namespace, check); err != nil {
@@ -81,7 +82,8 @@ func (s *sandbox) await(what string, check func(objects) string) {
 	}
 }
 
-// awaitWrite waits until the history contains the user's write. It compares types, because objects of several kinds have the same name.
+// awaitWrite waits until the history contains this version of the object, or a later one. It compares types, because objects of
+// several kinds have the same name.
 func (s *sandbox) awaitWrite(object client.Object) {
 	s.Helper()
 	s.await("the write of the user", func(objects) string {
@@ -95,7 +97,6 @@ func (s *sandbox) awaitWrite(object client.Object) {
 	})
 }
 
-// create creates an object as a user would.
 func (s *sandbox) create(object client.Object) {
 	s.Helper()
 	object.SetNamespace(s.namespace)
@@ -103,7 +104,7 @@ func (s *sandbox) create(object client.Object) {
 	s.awaitWrite(object)
 }
 
-// createCache creates the Memcached, after applying these changes to its spec in order.
+// createCache creates the Memcached "cache" with this size, after applying the changes to its spec in order.
 func (s *sandbox) createCache(size int32, changes ...func(*cachev1alpha1.MemcachedSpec)) {
 	s.Helper()
 	mc := &cachev1alpha1.Memcached{
@@ -115,7 +116,7 @@ func (s *sandbox) createCache(size int32, changes ...func(*cachev1alpha1.Memcach
 	s.create(mc)
 }
 
-// remove deletes an object. If the object has no name, remove deletes the one with the Memcached's name.
+// remove deletes an object. An object without a name stands for the Memcached "cache", or for its child of this Kind.
 func (s *sandbox) remove(object client.Object) {
 	s.Helper()
 	s.read(object)
@@ -131,7 +132,8 @@ func (s *sandbox) remove(object client.Object) {
 	})
 }
 
-// removeAll deletes the Memcached and waits until the cluster has deleted its children and pods.
+// removeAll deletes the Memcached "cache", and waits until its children and pods are gone. It does nothing after the context has
+// ended.
 func (s *sandbox) removeAll() {
 	if s.ctx.Err() == nil {
 		s.remove(&cachev1alpha1.Memcached{})
@@ -148,7 +150,7 @@ func (s *sandbox) read(object client.Object) {
 	s.must(user.Get(s.ctx, name, object))
 }
 
-// change changes an object as a user would. If the object has no name, change takes the one with the Memcached's name.
+// change edits an object as a user would. An object without a name stands for the Memcached "cache", or for its child of this Kind.
 func change[T client.Object](s *sandbox, object T, edit func(T)) {
 	s.Helper()
 	s.read(object)

@@ -17,22 +17,23 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// scenarioRun is one run of a scenario, in a namespace of its own and with an operator of its own.
+// scenarioRun is one run of a scenario. It has its own namespace and its own operator.
 type scenarioRun struct {
 	*sandbox
 
 	cancel context.CancelFunc
 	proxy  *proxy
-	// foreign are the objects of others, in the versions that were created.
+	// foreign are the objects of others, as the API server returned them when they were created.
 	foreign []client.Object
 
 	mutex    sync.Mutex
 	operator *operator
-	// restarted receives the result of each restart of the operator. Its buffer takes the one result that nobody waits for.
+	// restarted receives the result of each restart of the operator. It has a buffer, because a test may end without reading the
+	// result.
 	restarted chan error
 }
 
-// newScenarioRun creates a namespace with foreign objects and starts an operator for it.
+// newScenarioRun creates a namespace with objects of others, and starts an operator for it.
 func newScenarioRun(t *testing.T) *scenarioRun {
 	t.Helper()
 	ctx, cancel := limited(t)
@@ -46,7 +47,7 @@ func newScenarioRun(t *testing.T) *scenarioRun {
 	return r
 }
 
-// end stops the operator and deletes the objects of the scenario, since every existing object slows later plans down.
+// end stops the operator, and deletes the objects of the scenario, because existing objects slow down later plans.
 func (r *scenarioRun) end() {
 	defer r.cancel()
 	r.mutex.Lock()

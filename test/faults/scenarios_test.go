@@ -30,9 +30,9 @@ type scenario struct {
 	setup func(r *scenarioRun)
 	// act is what users do.
 	act func(r *scenarioRun)
-	// done reports what is missing at the end, in addition to a Ready Memcached.
+	// done checks the final state, in addition to what all scenarios check.
 	done func(now objects) string
-	// faults selects faults of writes and watches. nil selects all.
+	// faults are the faults with which the sweep runs the scenario. nil selects all.
 	faults *faultSet
 }
 
@@ -141,7 +141,7 @@ func running(size int32, changes ...func(*cachev1alpha1.MemcachedSpec)) func(r *
 	}
 }
 
-// forbidServices creates a quota and waits until the API server enforces it.
+// forbidServices creates a quota that allows no further Service, and waits until the API server enforces it.
 func (r *scenarioRun) forbidServices() *corev1.ResourceQuota {
 	r.Helper()
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: "no-services"}}
@@ -162,7 +162,7 @@ func (r *scenarioRun) forbidServices() *corev1.ResourceQuota {
 	}
 }
 
-// foreignObjects returns objects of others that look like the operator's own.
+// foreignObjects returns objects of somebody else that have the labels of the operator's objects.
 func foreignObjects(namespace string) []client.Object {
 	metadata := metav1.ObjectMeta{
 		Namespace: namespace, Name: "theirs",

@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// securedScenarios are the scenarios of nodes with certificates and users. The operator reads no Secrets. It learns from the agents that
-// the content of a Secret is not usable.
+// securedScenarios are the scenarios of nodes with TLS certificates and user names. The operator does not read Secrets: an agent in
+// each pod reports that the content of a Secret is not usable.
 var securedScenarios = []scenario{
 	{name: "secured", faults: unknownFaults, act: func(r *scenarioRun) {
 		r.createCache(2, secured("first"))
@@ -54,7 +54,7 @@ var securedScenarios = []scenario{
 	}, done: mounting()},
 }
 
-// secured sets certificates and users from two Secrets in the spec.
+// secured sets the Secrets of spec.tls and spec.auth. Their names begin with this prefix.
 func secured(secrets string) func(*cachev1alpha1.MemcachedSpec) {
 	return func(spec *cachev1alpha1.MemcachedSpec) {
 		spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: secrets + "-tls"}
@@ -62,7 +62,7 @@ func secured(secrets string) func(*cachev1alpha1.MemcachedSpec) {
 	}
 }
 
-// mounting reports what is missing until all nodes are ready and mount exactly these Secrets. The names are given in alphabetical order.
+// mounting checks that all nodes are ready and mount exactly these Secrets. The names must be in alphabetical order.
 func mounting(secrets ...string) func(objects) string {
 	return func(now objects) string {
 		if missing := settled(now); missing != "" {
@@ -83,7 +83,7 @@ func mounting(secrets ...string) func(objects) string {
 	}
 }
 
-// awaitStarting waits for a pod with this name that is not ready yet. uid is the UID of a former pod, which does not count.
+// awaitStarting waits for a pod with this name that is not ready yet. A pod with this UID does not count.
 func (r *scenarioRun) awaitStarting(name, uid string) *corev1.Pod {
 	r.Helper()
 	var pod *corev1.Pod
@@ -98,7 +98,7 @@ func (r *scenarioRun) awaitStarting(name, uid string) *corev1.Pod {
 	return pod
 }
 
-// awaitRefusal waits until the status repeats what an agent said about a Secret.
+// awaitRefusal waits until the Degraded condition has this reason, and as its message what an agent said about a Secret.
 func (r *scenarioRun) awaitRefusal(reason, message string) {
 	r.Helper()
 	r.awaitReason(cachev1alpha1.ConditionDegraded, reason)
@@ -111,8 +111,8 @@ func (r *scenarioRun) awaitRefusal(reason, message string) {
 	})
 }
 
-// refusing returns the status of a pod whose agent has exited with a message about a Secret. The kubelet will restart the agent, and
-// memcached waits for the agent.
+// refusing returns the status of a pod whose agent has exited with a message about a Secret. The kubelet restarts the agent, and
+// memcached waits for it.
 func refusing(message string) corev1.PodStatus {
 	waiting := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 	return corev1.PodStatus{
@@ -127,7 +127,7 @@ func refusing(message string) corev1.PodStatus {
 	}
 }
 
-// repaired returns the status of such a pod after the Secret was corrected and the agent has accepted it.
+// repaired returns the status of a pod whose agent has first exited with this message, and then accepted the corrected Secret.
 func repaired(message string) corev1.PodStatus {
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Unix(2, 0)}}
 	return corev1.PodStatus{

@@ -18,20 +18,20 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The scenarios of StatefulSets leave out faults that differ from others only in the API server's message, and faults that the scenarios
-// of Deployments cover.
+// The scenarios of StatefulSets leave out faults that differ from others only in the error message, and faults that the scenarios of
+// Deployments cover.
 var (
-	// distinctFaults differ in their effects: the write was made or not, and the process continues or restarts.
+	// distinctFaults have different effects: the write is made or not, and the process continues or restarts.
 	distinctFaults = &faultSet{
 		writes: []string{crashBefore, crashAfter, lostResponse, internal500}, watches: []string{expired, dropped},
 	}
-	// unknownFaults leave the operator unaware of one of its writes.
+	// unknownFaults leave the operator unaware of a write that it has made.
 	unknownFaults = &faultSet{writes: []string{crashAfter, lostResponse}, watches: []string{expired, dropped}}
-	// staleOnly is for a scenario whose other faults another scenario covers.
+	// staleOnly contains no fault: only the restarts with a stale cache remain, which every scenario has.
 	staleOnly = &faultSet{}
 )
 
-// statefulSetScenarios are the scenarios of nodes with stable names and of moves between workloads.
+// statefulSetScenarios are the scenarios of StatefulSets and of moves between workloads.
 var statefulSetScenarios = []scenario{
 	{name: "statefulset-create", faults: distinctFaults, act: func(r *scenarioRun) { r.createCache(2, statefulSetNodes) }},
 	{name: "statefulset-scale-up", faults: unknownFaults, setup: running(1, statefulSetNodes), act: func(r *scenarioRun) {
@@ -100,7 +100,7 @@ var statefulSetScenarios = []scenario{
 		r.moveHalfWay()
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Workload = cachev1alpha1.WorkloadDeployment })
 	}},
-	// A process of the operator starts after the user has undone the move, and finds both workloads.
+	// The operator restarts after the user has undone the move, and finds both workloads.
 	{name: "move-undone-unseen", faults: staleOnly, setup: func(r *scenarioRun) {
 		running(2)(r)
 		r.moveHalfWay()
@@ -133,13 +133,13 @@ func moreMemory(spec *cachev1alpha1.MemcachedSpec) {
 	spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
 }
 
-// inFiles stores items in files, so that they survive restarts.
+// inFiles makes memcached store items in files, so that they survive its restarts.
 func inFiles(spec *cachev1alpha1.MemcachedSpec) {
 	moreMemory(spec)
 	spec.Storage.Type = cachev1alpha1.StorageMemoryFile
 }
 
-// changeInPlace changes the spec, and waits until every pod matches it. No pod may be replaced.
+// changeInPlace changes the spec, and waits until every pod matches it. No pod may be replaced meanwhile.
 func (r *scenarioRun) changeInPlace(edit func(*cachev1alpha1.MemcachedSpec)) {
 	r.Helper()
 	before := podUIDs(latest(history.of(r.namespace)))
@@ -155,7 +155,7 @@ func (r *scenarioRun) changeInPlace(edit func(*cachev1alpha1.MemcachedSpec)) {
 	})
 }
 
-// moveHalfWay moves a Memcached with two nodes to a StatefulSet whose second node does not become ready.
+// moveHalfWay moves a Memcached with two nodes to a StatefulSet. The second node of the StatefulSet does not become ready.
 func (r *scenarioRun) moveHalfWay() {
 	r.Helper()
 	r.setStartable("1")
@@ -163,7 +163,8 @@ func (r *scenarioRun) moveHalfWay() {
 	r.await("move half way", membersOf(3, 2))
 }
 
-// membersOf reports what is missing until a move has this many members, and this many of them are ready.
+// membersOf checks that this many pods exist during a move, not counting terminating ones, and that this many of them are ready. The
+// pod with ordinal 1 must exist.
 func membersOf(members, ready int) func(objects) string {
 	return func(now objects) string {
 		if m, r := now.members(); m != members || r != ready || now["pods/"+cacheName+"-1"] == nil {
@@ -173,7 +174,7 @@ func membersOf(members, ready int) func(objects) string {
 	}
 }
 
-// setStartable limits how many nodes of the StatefulSet can become ready. An empty count means no limit.
+// setStartable limits how many pods of the StatefulSet can become ready. An empty count removes the limit.
 func (r *scenarioRun) setStartable(count string) {
 	r.Helper()
 	change(r.sandbox, &cachev1alpha1.Memcached{}, func(mc *cachev1alpha1.Memcached) {
@@ -181,8 +182,8 @@ func (r *scenarioRun) setStartable(count string) {
 	})
 }
 
-// loseHostOf evicts a pod as the taint manager does when a cluster node stops reporting. The pod keeps terminating, because no kubelet
-// completes its deletion.
+// loseHostOf evicts a pod like the taint manager does when a cluster node stops reporting. The pod stays terminating, because no
+// kubelet completes its deletion.
 func (r *scenarioRun) loseHostOf(name string) {
 	r.Helper()
 	pod := &corev1.Pod{}

@@ -21,8 +21,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// startableAnnotation on a Memcached limits how many pods of its StatefulSet can become ready, counted from the lowest number. It stops a
-// move in the middle. Without it, all pods can become ready.
+// startableAnnotation is an annotation of a Memcached. Only that many pods of its StatefulSet, from ordinal 0 on, can become ready.
+// It stops a move between workloads in the middle. Without it, all pods can become ready.
 const startableAnnotation = "test.example.com/startable"
 
 func startable(mc *cachev1alpha1.Memcached) int {
@@ -32,22 +32,21 @@ func startable(mc *cachev1alpha1.Memcached) int {
 	return math.MaxInt
 }
 
-// statefulSet is one pass of the StatefulSet controller with podManagementPolicy Parallel.
+// statefulSet is one pass of a simulated StatefulSet controller. It follows podManagementPolicy Parallel.
 type statefulSet struct {
 	*cluster
 	*appsv1.StatefulSet
 
-	// revision is the name of the template's revision. pods are the existing pods by number.
+	// revision is the name of the current template's revision. pods are the existing pods by ordinal.
 	revision  string
 	pods      map[int]corev1.Pod
 	startable int
-	// late reports that a kubelet will act later.
+	// late reports that some pod has a new image, but kubeletDelay has not passed yet.
 	late bool
 }
 
-// runStatefulSet takes the steps of the StatefulSet controller. It observes the StatefulSet, creates missing pods and deletes surplus ones.
-// Then it replaces pods of earlier templates one by one, from the highest number down. A terminating pod keeps its number. If there is no
-// StatefulSet, set is empty.
+// runStatefulSet creates missing pods and deletes surplus ones. Then it replaces pods of earlier templates one by one, from the
+// highest ordinal down. A terminating pod keeps its ordinal. If there is no StatefulSet, set is empty.
 func (c *cluster) runStatefulSet(ctx context.Context, set *appsv1.StatefulSet, startable int, pods []corev1.Pod) error {
 	own, err := c.adopted(ctx, set, "StatefulSet", pods)
 	if err != nil || set.UID == "" {
@@ -79,7 +78,7 @@ func (c *cluster) runStatefulSet(ctx context.Context, set *appsv1.StatefulSet, s
 
 func (s *statefulSet) size() int { return int(ptr.Deref(s.Spec.Replicas, 1)) }
 
-// fill creates missing pods, and makes pods ready.
+// fill creates missing pods, and makes all pods ready that may become ready.
 func (s *statefulSet) fill(ctx context.Context) error {
 	for i := range s.size() {
 		if err := s.run(ctx, i); err != nil {
@@ -89,7 +88,7 @@ func (s *statefulSet) fill(ctx context.Context) error {
 	return nil
 }
 
-// shrink deletes the pods with the highest numbers.
+// shrink deletes the pods whose ordinal is not below spec.replicas.
 func (s *statefulSet) shrink(ctx context.Context) error {
 	for _, i := range slices.Sorted(maps.Keys(s.pods)) {
 		if i < s.size() {
@@ -102,7 +101,7 @@ func (s *statefulSet) shrink(ctx context.Context) error {
 	return nil
 }
 
-// replace replaces the pods of earlier templates. It stops at the first pod that is not ready.
+// replace replaces the pods of earlier templates, except those below the partition. It stops at the first pod that is not ready.
 func (s *statefulSet) replace(ctx context.Context) error {
 	for i := s.size() - 1; i >= 0; i-- {
 		held := i < int(ptr.Deref(s.Spec.UpdateStrategy.RollingUpdate.Partition, 0))
@@ -128,7 +127,7 @@ func (s *statefulSet) replaceOne(ctx context.Context, i int) error {
 	return s.run(ctx, i)
 }
 
-// run creates a pod unless it exists, and makes it ready unless startableAnnotation forbids it.
+// run creates the pod with ordinal i if it does not exist, and makes it ready unless startableAnnotation prevents it.
 func (s *statefulSet) run(ctx context.Context, i int) error {
 	labels := map[string]string{
 		appsv1.StatefulSetRevisionLabel: s.revision, appsv1.StatefulSetPodNameLabel: fmt.Sprintf("%s-%d", s.Name, i),
@@ -141,7 +140,7 @@ func (s *statefulSet) run(ctx context.Context, i int) error {
 	pod.Spec.Containers = []corev1.Container{{
 		Name: container.Name, Image: container.Image, Args: container.Args, Resources: container.Resources,
 	}}
-	pod.Spec.NodeName = "node" // with a node, a deleted pod terminates first instead of vanishing at once
+	pod.Spec.NodeName = "node" // the API server deletes a pod without a node at once, even with a grace period
 	if existing, ok := s.pods[i]; ok {
 		pod = &existing
 	}
@@ -159,7 +158,7 @@ func (s *statefulSet) run(ctx context.Context, i int) error {
 	return err
 }
 
-// stop deletes a pod unless it terminates already.
+// stop deletes the pod with ordinal i at once, unless it is already terminating.
 func (s *statefulSet) stop(ctx context.Context, i int) error {
 	pod := s.pods[i]
 	if pod.DeletionTimestamp != nil {
@@ -169,8 +168,8 @@ func (s *statefulSet) stop(ctx context.Context, i int) error {
 	return s.remove(ctx, []corev1.Pod{pod})
 }
 
-// report writes the status as the StatefulSet controller would. When all pods have the current template and are ready, the update is
-// complete and the update revision becomes the current revision.
+// report writes the status as the StatefulSet controller would. When all pods have the current template and are ready, the update
+// revision becomes the current revision.
 func (s *statefulSet) report(ctx context.Context) error {
 	status := appsv1.StatefulSetStatus{
 		ObservedGeneration: s.Generation, Replicas: int32(len(s.pods)), CollisionCount: ptr.To(int32(0)),

@@ -27,13 +27,13 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// statusViolations returns the violations of three invariants of the status. Ready is never reported too early. A rollout is reported
-// only if there is one. observedGeneration never decreases.
+// statusViolations returns the violations of rules for the status. Among others, Ready must not be reported too early, a rollout must
+// be reported only if there is one, and observedGeneration must not decrease.
 func statusViolations(entries []entry) []string {
 	var found []string
 	now, rolled := objects{}, rollouts{}
 	var before *cachev1alpha1.Memcached
-	// completed means that everything has been complete at some moment since the current generations of all objects exist.
+	// completed means that satisfied has been true at least once for the current generations of the Memcached and its workload.
 	completed := false
 	for _, e := range entries {
 		if e.object.GetName() != cacheName && e.resource != "pods" && e.resource != "configmaps" {
@@ -45,7 +45,7 @@ func statusViolations(entries []entry) []string {
 				(last.GetGeneration() == w.GetGeneration() || e.braked(last.Object))
 			rolled.add(w)
 		}
-		now.add(e) // a deletion does not reset completed, because the operator may learn of it late
+		now.add(e) // a deleted workload does not reset completed, because the operator may learn of it late
 		if mc, ok := e.object.(*cachev1alpha1.Memcached); ok {
 			if before != nil && before.UID != mc.UID {
 				before = nil
@@ -62,20 +62,21 @@ func statusViolations(entries []entry) []string {
 	return found
 }
 
-// rollouts records, for each workload of a Memcached, which templates the cluster has observed.
+// rollouts maps each kind of workload to what is known about its templates.
 type rollouts map[cachev1alpha1.WorkloadKind]*templates
 
-// templates records which templates of a workload the cluster has observed.
+// templates records whether the template of one workload has changed, and whether its controller has observed the current one.
 type templates struct {
-	// uid is the UID of the workload. last is the hash of its latest template. changed means that an earlier template was different.
+	// uid is the UID of the workload. last is the hash of its current template. changed means that it has had another template
+	// before.
 	uid     types.UID
 	last    string
 	changed bool
-	// observed means that the cluster has observed a generation with the current template.
+	// observed means that the workload's controller has observed a generation with the current template.
 	observed bool
 }
 
-// add adds a version of a workload.
+// add records a change of a workload.
 func (r rollouts) add(w *workload) {
 	template := templateHash(w.template)
 	t := r[w.kind]
@@ -88,7 +89,8 @@ func (r rollouts) add(w *workload) {
 	t.last = template
 }
 
-// violations checks what a new status reports about updated nodes and a rollout. A move to the other workload counts as a rollout.
+// violations checks what a new status reports about updated nodes and about a rollout. A move to the other workload counts as a
+// rollout.
 func (r rollouts) violations(before, mc *cachev1alpha1.Memcached) []string {
 	if before == nil || cmp.Equal(before.Status, mc.Status) || mc.Status.ObservedGeneration != mc.Generation {
 		return nil
@@ -108,8 +110,8 @@ func (r rollouts) violations(before, mc *cachev1alpha1.Memcached) []string {
 	return found
 }
 
-// satisfied reports whether the workload is complete and matches the Memcached's spec, and no other workload exists. Ready pods count even
-// if the workload's status, which lags behind, does not count them yet.
+// satisfied reports whether the only workload matches the Memcached's spec and all its pods are ready. Ready pods count even if the
+// workload's status does not count them yet.
 func satisfied(mc *cachev1alpha1.Memcached, now objects) bool {
 	w, other := now.workloads(mc)
 	if w == nil || other != nil || metav1.GetControllerOfNoCopy(w) == nil || metav1.GetControllerOfNoCopy(w).UID != mc.UID {
@@ -120,7 +122,7 @@ func satisfied(mc *cachev1alpha1.Memcached, now objects) bool {
 	return w.updatedTo(mc.Spec.Size) && ready && (mc.Spec.Image == "" || container.Image == mc.Spec.Image) && configured(mc, now, w)
 }
 
-// configured reports whether the arguments of every node have the memory and the threads of the spec.
+// configured reports whether the memcached arguments of every node have the memory and the threads of the spec.
 func configured(mc *cachev1alpha1.Memcached, now objects, w *workload) bool {
 	lists := []string{strings.Join(w.template.Spec.Containers[0].Args, " ")}
 	if config, ok := now["configmaps/"+cacheName+memcached.ArgumentsSuffix].(*corev1.ConfigMap); ok && w.kind == cachev1alpha1.WorkloadStatefulSet {
@@ -185,7 +187,7 @@ func formatHistory(entries []entry) string {
 	return text.String()
 }
 
-// TestStatusInvariants checks histories with and without violations.
+// TestStatusInvariants checks statusViolations with histories that violate the rules and others that do not.
 func TestStatusInvariants(t *testing.T) {
 	t.Parallel()
 	begun, done := deploymentEntry("1", 1, 0), deploymentEntry("1", 1, 1)
@@ -250,7 +252,7 @@ func TestStatusInvariants(t *testing.T) {
 	}
 }
 
-// deploymentEntry returns a Deployment of a Memcached of size 1, with this number of ready nodes.
+// deploymentEntry returns a change of a Deployment with one replica, whose status counts this many ready pods.
 func deploymentEntry(uid types.UID, generation int64, ready int32) entry {
 	return entry{resource: "deployments", event: watch.Modified, object: &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{
@@ -268,7 +270,8 @@ func deploymentEntry(uid types.UID, generation int64, ready int32) entry {
 	}}
 }
 
-// statusEntry returns a Memcached of size 1 whose status has one node. The Memcached is Ready if replicas is not 0.
+// statusEntry returns a change of a Memcached of size 1. Its status names one node. It is Ready if replicas, the count in the status,
+// is not 0.
 func statusEntry(generation, observed int64, replicas int32) entry {
 	ready := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: observed}
 	if replicas > 0 {

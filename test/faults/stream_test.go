@@ -19,26 +19,26 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Faults of watches.
+// The faults of watches.
 const (
 	// closed ends the stream instead of delivering the first event.
 	closed = "closed"
 	// expired responds with 410 Gone instead of the first event.
 	expired = "410"
-	// frozen delivers nothing for a second, then everything.
+	// frozen delivers nothing for a second, and then all events.
 	frozen = "frozen"
-	// dropped discards the events of a second, and then ends the stream with 410 Gone. The operator misses these events.
+	// dropped discards the events of one second, and then ends the stream with 410 Gone. The operator never receives these events.
 	dropped = "dropped"
-	// stale makes a restarted operator receive an earlier state, as if the API server lagged behind.
+	// stale restarts the operator and first gives it an earlier state, as if the API server lagged behind.
 	stale = "stale"
 )
 
 var watchFaults = []string{closed, expired, frozen, dropped}
 
-// freezeDuration is how long a stream is frozen. It exceeds the debounce of the operator, half a second.
+// freezeDuration is how long a frozen stream delivers nothing. It exceeds the half second for which the operator collects events.
 const freezeDuration = time.Second
 
-// watchEvent has the fields of an event that the proxy needs.
+// watchEvent has the fields of an event that the proxy reads.
 type watchEvent struct {
 	Type   string `json:"type"`
 	Object struct {
@@ -46,7 +46,7 @@ type watchEvent struct {
 	} `json:"object"`
 }
 
-// filter replaces the body of a watch by a stream, which expects JSON.
+// filter replaces the response body of a watch by a stream. The events must be JSON.
 func (l *listener) filter(response *http.Response) error {
 	info, err := resolver.NewRequestInfo(response.Request)
 	if err != nil || info.Verb != "watch" || response.StatusCode != http.StatusOK {
@@ -54,7 +54,7 @@ func (l *listener) filter(response *http.Response) error {
 	}
 	reader, writer := io.Pipe()
 	body := response.Body
-	response.Body = reader // the goroutine closes the original body when the request ends
+	response.Body = reader // the goroutine below closes the original body
 	s := &stream{listener: l, resource: info.Resource, synced: response.Request.URL.Query().Get("sendInitialEvents") != "true"}
 	go func() {
 		err := s.copy(response.Request.Context(), writer, json.NewDecoder(body))
@@ -64,18 +64,19 @@ func (l *listener) filter(response *http.Response) error {
 	return nil
 }
 
-// stream is a watch through the proxy.
+// stream forwards the events of one watch.
 type stream struct {
 	*listener
 	resource string
-	// synced means that further events are changes. Earlier events of a watch may be the existing objects.
+	// synced means that the existing objects have been delivered: all further events are changes.
 	synced bool
-	// resume fires when a frozen stream continues.
+	// resume fires when a frozen stream continues. It is nil if the stream is not frozen. dropped means that the stream then ends
+	// instead.
 	resume  <-chan time.Time
 	dropped bool
 }
 
-// copy copies the events until the stream ends.
+// copy forwards events and injects the fault, until the stream ends.
 func (s *stream) copy(ctx context.Context, to io.Writer, from *json.Decoder) error {
 	events := make(chan json.RawMessage)
 	go func() {
@@ -127,7 +128,7 @@ func (s *stream) copy(ctx context.Context, to io.Writer, from *json.Decoder) err
 	}
 }
 
-// pass writes an event or injects the fault. done means that the stream has ended.
+// pass writes an event, or begins the fault. It returns true when the stream has ended.
 func (s *stream) pass(to io.Writer, event []byte) (done bool, err error) {
 	switch s.nextFault(event) {
 	case closed:
@@ -146,7 +147,7 @@ func (s *stream) pass(to io.Writer, event []byte) (done bool, err error) {
 	}
 }
 
-// nextFault counts an event and returns the name of the fault to inject, or nothing.
+// nextFault counts the event if it is a change. It returns the name of the fault to inject, or an empty string.
 func (s *stream) nextFault(text []byte) string {
 	var event watchEvent
 	if err := json.Unmarshal(text, &event); err != nil || event.Type == "BOOKMARK" {
@@ -175,29 +176,30 @@ func writeGone(to io.Writer) error {
 	return io.EOF
 }
 
-// setSnapshots sets the lists that a lagging API server would still return.
+// setSnapshots sets the lists that a lagging API server would still return, by resource.
 func (p *proxy) setSnapshots(snapshots map[string][]byte) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.snapshots = snapshots
 }
 
-// serveStaleFor makes the proxy serve these resources from the snapshots, until the next process of the operator has received them.
+// serveStaleFor makes the proxy serve the lists of these resources from the snapshots, until the next process of the operator has
+// them.
 func (p *proxy) serveStaleFor(resources ...string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.stale = sets.New(resources...)
 }
 
-// staleServed reports whether the operator has received the snapshots.
+// staleServed reports whether the operator has received all snapshots.
 func (p *proxy) staleServed() bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return len(p.stale) == 0
 }
 
-// serveStale responds like a lagging API server, and reports whether it has responded. It refuses a watch that would begin with a list,
-// answers a list request for the resource version 0 from the snapshot, and delays other watches by freezeDuration.
+// serveStale responds like a lagging API server, and reports whether it has responded. It refuses watches that begin with a list, so
+// the operator sends list requests. It answers those for resource version 0 from the snapshot, and delays the watches that follow.
 func (l *listener) serveStale(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) bool {
 	l.mutex.Lock()
 	stale, snapshot := l.stale.Has(info.Resource), l.snapshots[info.Resource]

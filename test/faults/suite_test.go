@@ -3,23 +3,19 @@
 
 //go:build faults
 
-// Package faults tests that the operator reaches the desired state despite any failure, and does nothing else.
+// Package faults tests that the operator reaches the desired state despite failures, and changes nothing else.
 //
-// A proxy (proxy_test.go) stands between the operator and the API server. A scenario (scenarios_test.go and the other *_scenarios_test.go)
-// is a sequence of user actions. A reference run without faults records the writes of the operator, and the resources whose watches deliver
-// events. From these records the sweep (sweep_test.go) derives its plans: one for each way in which a write can fail, and one for each way
-// in which a watch can mislead the operator. Each plan runs the scenario again with its fault. Oracles then verify what the API server
-// recorded (verify_test.go, oracles_test.go, status_invariants_test.go, move_invariants_test.go, front_oracles_test.go,
-// twins_scenarios_test.go).
+// The sweep (sweep_test.go) runs each scenario, a sequence of user actions, first without a fault. Then a plan repeats the scenario
+// for each way in which a write or a watch of the operator can fail. The proxy (proxy_test.go), an HTTP proxy in front of the API
+// server, injects the fault. Oracles check what the API server recorded. cluster_test.go simulates the workload controllers, the
+// garbage collector and the kubelet.
 //
-// The API server runs alone. cluster_test.go simulates the controllers of the workloads, the garbage collector and the kubelet.
+// In this package, "proxy" is that HTTP proxy. "front" is the name of the MemcachedProxy, "cache" of the Memcached, and "twin" of a
+// second Memcached with the same items (spec.fillFrom).
 //
-// The package also tests every field of the spec (fields_test.go, field_paths_test.go), contention with other clients and noisy neighbors
-// (contention_test.go), and endurance over many Memcacheds (endurance_test.go). patterns_test.go lists the known ways in which operators
-// fail, each with a test and with a mutation that makes the test fail.
+// Other tests cover each field of the spec, contention, endurance, and known failures of operators.
 //
-// make test-faults runs everything in a short form, make test-endurance runs the endurance test for an hour, and make test-mutations checks
-// the mutations. FAULTS_LOG=1 shows the operator's log.
+// "make test-faults" runs all tests, except for the mutations of "make test-mutations". FAULTS_LOG=1 shows the operator's log.
 package faults
 
 import (
@@ -43,9 +39,9 @@ import (
 
 var (
 	config *rest.Config
-	// user is the client of everybody except the operator. It bypasses the proxy.
+	// user is the client of the tests. It bypasses the proxy.
 	user client.WithWatch
-	// history records all changes in the API server.
+	// history records all changes of the objects that the operator watches.
 	history *journal
 )
 

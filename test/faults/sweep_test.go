@@ -21,16 +21,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// outcome is the result of a run. The outcome of each run is compared with that of the reference run.
+// outcome is the result of a run. state is the final state, and changes are the changes of each object.
 type outcome struct {
 	state   map[string]string
 	changes map[string][]string
-	// writes are the writes of the operator. watched is the number of events that the operator received of each resource.
+	// writes are the writes of the operator. watched is how many events of each resource the operator received.
 	writes  []write
 	watched map[string]int
 }
 
-// reference runs a scenario twice without a fault, and returns the outcome with fewer writes. States and changes must be equal.
+// reference runs a scenario twice without a fault. Both runs must have the same final state and the same changes. It returns the
+// outcome with fewer writes.
 func reference(t *testing.T, s scenario) *outcome {
 	t.Helper()
 	first, second := s.run(t, nil, nil), s.run(t, nil, nil)
@@ -43,7 +44,7 @@ func reference(t *testing.T, s scenario) *outcome {
 	return first
 }
 
-// TestSweep runs every scenario with every fault, or only the plan that FAULT_PLAN names.
+// TestSweep runs every scenario with each of its faults, or only the plan that the environment variable FAULT_PLAN names.
 func TestSweep(t *testing.T) {
 	only := os.Getenv("FAULT_PLAN")
 	var counts planCounts
@@ -74,8 +75,8 @@ func TestSweep(t *testing.T) {
 	t.Cleanup(func() { counts.verify(t, only) }) // after all plans
 }
 
-// runUntilInjected runs a scenario until its fault was injected, up to three times. A run may lack the write, because the operator writes
-// fewer statuses when the machine is less busy.
+// runUntilInjected runs a scenario up to three times, until its fault is injected. A run may lack the write that should fail, because
+// the operator writes the status less often when the machine is less busy.
 func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome, counts *planCounts) {
 	t.Helper()
 	for range 3 {
@@ -87,11 +88,11 @@ func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome, counts
 	counts.notReached.Add(1)
 }
 
-// faultSet selects the faults of writes and watches for a scenario.
+// faultSet contains the faults of writes and of watches with which a scenario runs.
 type faultSet struct{ writes, watches []string }
 
-// faultsOf returns all faults that apply to a run. It covers each write, except for retries of a refused write, and each watch that
-// delivered events.
+// faultsOf returns the faults for a scenario whose run without a fault had this outcome. It covers each write, except for refused
+// repetitions of a write, and each resource with events. A restart with a stale cache belongs to every scenario.
 func (s scenario) faultsOf(o *outcome) []*fault {
 	var faults []*fault
 	set := faultSet{writes: writeFaults, watches: watchFaults}
@@ -120,8 +121,8 @@ func (s scenario) faultsOf(o *outcome) []*fault {
 	return append(faults, &fault{what: stale, watch: "all"})
 }
 
-// run runs the scenario and verifies the outcome. f is the fault to inject, if any. want is the outcome of the reference run, or nil in the
-// reference run itself. run returns nil if the fault was not reached.
+// run runs the scenario and verifies the outcome. f is the fault to inject, or nil. want is the outcome of the reference run, or nil
+// if this is the reference run. run returns nil if the fault was not reached.
 func (s scenario) run(t *testing.T, f *fault, want *outcome) *outcome {
 	t.Helper()
 	r := newScenarioRun(t)
@@ -161,7 +162,8 @@ func (s scenario) run(t *testing.T, f *fault, want *outcome) *outcome {
 	return got
 }
 
-// awaitInjection reports whether the fault is injected in time. If the fault crashes the operator, it also waits for the restart.
+// awaitInjection reports whether the fault is injected in time. After a fault that crashes the operator, it also waits for the
+// restart.
 func (r *scenarioRun) awaitInjection(f *fault) bool {
 	r.Helper()
 	select {
@@ -180,7 +182,8 @@ func (r *scenarioRun) awaitInjection(f *fault) bool {
 	return true
 }
 
-// restartWithStaleCache restarts the operator, which first receives the state from before the scenario.
+// restartWithStaleCache restarts the operator, gives it the state from before the user actions, and waits until it has the current
+// state.
 func (r *scenarioRun) restartWithStaleCache(f *fault) {
 	r.Helper()
 	late := []string{f.watch}
@@ -197,13 +200,13 @@ func (r *scenarioRun) restartWithStaleCache(f *fault) {
 	r.awaitCacheSync()
 }
 
-// awaitCacheSync waits until the caches of the operator are up to date.
+// awaitCacheSync waits until the operator's caches equal the existing objects.
 func (r *scenarioRun) awaitCacheSync() {
 	r.Helper()
 	r.must(eventually(r.ctx, "the caches of the operator are not current", func() bool { return r.cacheSynced(r.operator) }))
 }
 
-// cacheSynced reports whether the caches of a process equal the existing objects.
+// cacheSynced reports whether the operator's caches contain exactly the existing objects in their latest versions.
 func (r *scenarioRun) cacheSynced(o *operator) bool {
 	now := latest(history.of(r.namespace))
 	for resource, kind := range kinds {
@@ -223,7 +226,7 @@ func (r *scenarioRun) cacheSynced(o *operator) bool {
 	return len(now) == 0
 }
 
-// triggerReconcile causes a reconciliation by a change that requires no action, and waits until the operator has counted it.
+// triggerReconcile triggers reconciliations by changes that require no action, and waits for them.
 func (r *scenarioRun) triggerReconcile(o *operator) {
 	r.Helper()
 	for _, name := range memcachedsIn(history.of(r.namespace)) {
@@ -235,7 +238,7 @@ func (r *scenarioRun) triggerReconcile(o *operator) {
 	r.triggerFront(o)
 }
 
-// converged reports what is missing until the scenario has ended. If there is a reference run, the state must equal its final state.
+// converged checks that the scenario has reached its end. If want is not nil, the state must equal that of the reference run.
 func (s scenario) converged(want *outcome) func(objects) string {
 	return func(now objects) string {
 		if s.done != nil {
@@ -258,7 +261,8 @@ func (s scenario) converged(want *outcome) func(objects) string {
 	}
 }
 
-// verifyQuiescence reconciles again, in the same process and in a new one. Neither reconciliation may write anything.
+// verifyQuiescence reconciles again, in the same process and in a new one, and returns the outcome of the run. Neither reconciliation
+// may write anything.
 func (r *scenarioRun) verifyQuiescence(s scenario) *outcome {
 	r.Helper()
 	got := &outcome{writes: r.proxy.written()}
@@ -280,7 +284,8 @@ func (r *scenarioRun) verifyQuiescence(s scenario) *outcome {
 	return got
 }
 
-// eventually waits for a condition that the history does not show. If the context ends first, it returns an error that begins with failure.
+// eventually waits for a condition that the history does not show. If the context ends first, the error begins with the text in
+// failure.
 func eventually(ctx context.Context, failure string, check func() bool) error {
 	for !check() {
 		if ctx.Err() != nil {

@@ -22,10 +22,10 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// twinName is the name of the second Memcached.
+// twinName is the name of the second Memcached, in scenarios with two.
 const twinName = "twin"
 
-// twinScenarios are the scenarios of two Memcacheds, each of which is the spec.fillFrom of the other.
+// twinScenarios are the scenarios of two Memcacheds that name each other in spec.fillFrom.
 var twinScenarios = []scenario{
 	{name: "twins-image-change", faults: unknownFaults, setup: func(r *scenarioRun) {
 		running(2, statefulSetNodes, func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.Dump = ptr.To(true) })(r)
@@ -51,7 +51,7 @@ func filledFrom(name string) func(*cachev1alpha1.MemcachedSpec) {
 	}
 }
 
-// bothWith reports what is missing until both Memcacheds are settled, and each node runs the image if one is given.
+// bothWith checks that both Memcacheds are settled and that each node has this image. An empty image is not checked.
 func bothWith(image string) func(objects) string {
 	return func(now objects) string {
 		for _, name := range []string{cacheName, twinName} {
@@ -69,12 +69,13 @@ func bothWith(image string) func(objects) string {
 	}
 }
 
-// ofMemcached reports whether an object is the Memcached with this name, or one of its children or pods.
+// ofMemcached reports whether an object has the name of this Memcached, or a name that begins with it and a hyphen. Children and pods
+// have such names.
 func ofMemcached(object client.Object, name string) bool {
 	return object.GetName() == name || strings.HasPrefix(object.GetName(), name+"-")
 }
 
-// renamed returns an object of the twin with the names of the other Memcached, because the oracles check only cacheName.
+// renamed returns a copy of an object in which cacheName replaces twinName everywhere, because the oracles look only for cacheName.
 func renamed(object client.Object) client.Object {
 	text := strings.ReplaceAll(string(mustMarshal(object)), twinName, cacheName)
 	copied := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
@@ -84,7 +85,8 @@ func renamed(object client.Object) client.Object {
 	return copied
 }
 
-// historyOf returns only the history of the named Memcached, renamed to cacheName for the oracles.
+// historyOf returns the history without the objects of the other Memcached. The objects of twinName are renamed to cacheName for the
+// oracles.
 func historyOf(entries []entry, name string) []entry {
 	other := map[string]string{cacheName: twinName, twinName: cacheName}[name]
 	var found []entry
@@ -100,7 +102,7 @@ func historyOf(entries []entry, name string) []entry {
 	return found
 }
 
-// seenAs returns the objects of the named Memcached, renamed like in historyOf.
+// seenAs returns the objects without those of the other Memcached, renamed as in historyOf.
 func (o objects) seenAs(name string) objects {
 	var entries []entry
 	for key, object := range o {
@@ -110,11 +112,11 @@ func (o objects) seenAs(name string) objects {
 	return latest(historyOf(entries, name))
 }
 
-// withoutPartition returns the spec of a workload without its partition. The operator may raise the partition again after all nodes are
-// replaced, which starts no rollout.
+// withoutPartition returns the spec of a workload without its partition. The operator may raise the partition again after a rollout.
+// This starts no rollout.
 func (e entry) withoutPartition() string { return partitions.ReplaceAllString(e.spec(), "") }
 
-// brakes reports whether an entry is a Memcached whose StatefulSet the operator holds back with a partition.
+// brakes reports whether the entry is a Memcached whose rollouts the operator controls with the partition of its StatefulSet.
 func (e entry) brakes() bool {
 	mc, ok := e.object.(*cachev1alpha1.Memcached)
 	return ok && (mc.Name == twinName || mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceIfPossible)
@@ -122,13 +124,13 @@ func (e entry) brakes() bool {
 
 var partitions = regexp.MustCompile(`"partition":\d+`)
 
-// braked reports whether a workload differs from its former version in the partition only.
+// braked reports whether the workload differs from an earlier version of it only in the partition.
 func (e entry) braked(former client.Object) bool {
 	before := entry{object: former}
 	return before.spec() != e.spec() && before.withoutPartition() == e.withoutPartition()
 }
 
-// memcachedsIn returns the names of the Memcacheds in a history.
+// memcachedsIn returns cacheName, and twinName if the history contains the second Memcached.
 func memcachedsIn(entries []entry) []string {
 	for _, e := range entries {
 		if _, ok := e.object.(*cachev1alpha1.Memcached); ok && e.object.GetName() == twinName {
@@ -138,8 +140,8 @@ func memcachedsIn(entries []entry) []string {
 	return []string{cacheName}
 }
 
-// twinViolations returns the first moment at which the two Memcacheds together had more than one node away, after all nodes had been ready.
-// If a node and its twin are away, no node has their items.
+// twinViolations returns the first moment at which more than one node of the two Memcacheds was unavailable, after all of them had
+// been ready. If the two nodes with the same ordinal are unavailable, no node has their items.
 func twinViolations(entries []entry) []string {
 	now, whole := objects{}, false
 	for _, e := range entries {
@@ -153,7 +155,7 @@ func twinViolations(entries []entry) []string {
 	return nil
 }
 
-// away returns how many nodes of a Memcached are not ready or terminate, or -1 if the Memcached does not exist.
+// away returns how many nodes of a Memcached are missing, not ready or terminating, or -1 if the Memcached does not exist.
 func (o objects) away(name string) int {
 	mc, _ := o["memcacheds/"+name].(*cachev1alpha1.Memcached)
 	if mc == nil {
@@ -168,7 +170,7 @@ func (o objects) away(name string) int {
 	return away
 }
 
-// TestTwinInvariants checks histories with and without nodes that are away at the same time.
+// TestTwinInvariants checks twinViolations with histories that violate the rule and others that do not.
 func TestTwinInvariants(t *testing.T) {
 	t.Parallel()
 	twin := statusEntry(1, 1, 0)

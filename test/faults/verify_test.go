@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// verify compares a run with the reference run, and checks the invariants that hold in every run.
+// verify compares a run with the reference run, unless want is nil, and checks the invariants of all runs.
 func (r *scenarioRun) verify(got, want *outcome) {
 	r.Helper()
 	if want != nil {
@@ -54,7 +54,8 @@ func (r *scenarioRun) verify(got, want *outcome) {
 	}
 }
 
-// ourWrites are the writes that the operator may send, with patterns for the names of the objects.
+// ourWrites are the writes that the operator may send for the Memcacheds, with patterns for the names of the objects. frontWrites are
+// those for the MemcachedProxy.
 var ourWrites = func() map[string]*regexp.Regexp {
 	names, either := map[string]*regexp.Regexp{}, "("+cacheName+"|"+twinName+")"
 	for _, kind := range []string{
@@ -71,7 +72,8 @@ var ourWrites = func() map[string]*regexp.Regexp {
 	return names
 }()
 
-// panics returns how many reconciliations panicked unexpectedly. controller-runtime recovers from panics.
+// panics returns how many reconciliations have panicked, without expectedPanics. controller-runtime recovers from a panic, so only
+// this count reveals it.
 func panics() float64 {
 	return sumCounters(ctrlmetrics.Registry, "controller_runtime_reconcile_panics_total") - expectedPanics
 }
@@ -79,7 +81,8 @@ func panics() float64 {
 // expectedPanics is how many panics the tests have caused on purpose.
 var expectedPanics float64
 
-// sumCounters adds up the counters of a family. If values are given, it adds only series whose first label has one of these values.
+// sumCounters returns the sum of the counters in a metric family. With values, it adds only the series whose first label has one of
+// these values.
 func sumCounters(gatherer prometheus.Gatherer, name string, values ...string) float64 {
 	families, err := gatherer.Gather()
 	if err != nil {
@@ -96,7 +99,7 @@ func sumCounters(gatherer prometheus.Gatherer, name string, values ...string) fl
 	return sum
 }
 
-// snapshots returns the lists that the API server would return to the operator now.
+// snapshots returns the lists, in JSON and by resource, that the operator would now receive from the API server.
 func (r *scenarioRun) snapshots() map[string][]byte {
 	r.Helper()
 	k8s, err := discovery.NewDiscoveryClientForConfig(config)

@@ -17,20 +17,20 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// workload contains what the oracles need from a Deployment or StatefulSet.
+// workload contains what the oracles read from a Deployment or StatefulSet.
 type workload struct {
 	client.Object
 	kind     cachev1alpha1.WorkloadKind
 	template *corev1.PodTemplateSpec
 
-	// size is the wanted number of nodes. replicas, updated and ready are the numbers that the workload's controller has counted.
+	// size is the number of nodes in the spec. replicas, updated and ready are the counts in the status.
 	size, replicas, updated, ready int32
-	// observed is the generation that the workload's controller has observed. rolledOut reports whether its last rollout is complete.
+	// observed is status.observedGeneration. rolledOut reports whether the last rollout is complete.
 	observed  int64
 	rolledOut bool
 }
 
-// workloadOf returns an object as a workload, or nil if it is of another Kind.
+// workloadOf converts a Deployment or StatefulSet. It returns nil for an object of another Kind.
 func workloadOf(object client.Object) *workload {
 	switch w := object.(type) {
 	case *appsv1.Deployment:
@@ -50,12 +50,12 @@ func workloadOf(object client.Object) *workload {
 	}
 }
 
-// complete reports whether the workload has finished its rollout with this number of nodes.
+// complete reports whether the workload has exactly this many nodes, all ready and with its current template.
 func (w *workload) complete(size int32) bool {
 	return w.updatedTo(size) && w.ready == size
 }
 
-// updatedTo reports whether the workload has this number of nodes, ready or not, and all have its latest template.
+// updatedTo reports whether the workload has exactly this many nodes, all with its current template. They need not be ready.
 func (w *workload) updatedTo(size int32) bool {
 	return w.size == size && w.observed == w.GetGeneration() && w.rolledOut && w.replicas == size && w.updated == size
 }
@@ -65,12 +65,11 @@ func (w *workload) String() string {
 		w.GetGeneration(), w.observed, w.size, w.replicas, w.updated, w.ready, w.rolledOut)
 }
 
-// wantedKind returns the Kind of workload that a Memcached asks for.
 func wantedKind(mc *cachev1alpha1.Memcached) cachev1alpha1.WorkloadKind {
 	return cmp.Or(mc.Spec.Workload, cachev1alpha1.WorkloadDeployment)
 }
 
-// workloads returns the workload that the Memcached asks for, and the other one if it still exists. Each is nil if it does not exist.
+// workloads returns the workload that the spec asks for, and the other one. Each is nil if it does not exist.
 func (o objects) workloads(mc *cachev1alpha1.Memcached) (wanted, other *workload) {
 	for _, resource := range []string{"deployments", "statefulsets"} {
 		switch w := workloadOf(o[resource+"/"+cacheName]); {
@@ -84,7 +83,7 @@ func (o objects) workloads(mc *cachev1alpha1.Memcached) (wanted, other *workload
 	return wanted, other
 }
 
-// servers returns the addresses of a Memcached's nodes if they have stable names, or else nil.
+// servers returns the addresses of all nodes if the spec asks for a StatefulSet, or else nil.
 func servers(mc *cachev1alpha1.Memcached) []string {
 	if wantedKind(mc) != cachev1alpha1.WorkloadStatefulSet {
 		return nil
@@ -92,7 +91,7 @@ func servers(mc *cachev1alpha1.Memcached) []string {
 	return firstServers(mc, int(mc.Spec.Size))
 }
 
-// firstServers returns the addresses of the first nodes with stable names.
+// firstServers returns the addresses of the first nodes of a StatefulSet.
 func firstServers(mc *cachev1alpha1.Memcached, count int) []string {
 	var addresses []string
 	port := 11211

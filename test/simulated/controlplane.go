@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 )
 
-// loopback is the address of the API server. Nothing else listens on TCP.
+// loopback is the address of the API server. The other components do not listen on TCP.
 const loopback = "127.0.0.1"
 
-// Names of files in the directory of a cluster.
+// The names of files in the directory of a cluster.
 const (
 	caFile                = "ca.crt"
 	serverCertificateFile = "kube-apiserver.crt"
@@ -24,10 +24,10 @@ const (
 	auditLogFile          = "audit.log"
 )
 
-// The rate limits of the components are high, so that a benchmark measures the operator.
+// The client rate limits of the components are so high that they do not affect a benchmark.
 const clientQPS, clientBurst = "--kube-api-qps=1000", "--kube-api-burst=2000"
 
-// FreePort returns an unused TCP port of the loopback interface.
+// FreePort returns a TCP port that is unused on the loopback interface.
 func FreePort() (int, error) {
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.ParseIP(loopback)})
 	if err != nil {
@@ -40,11 +40,12 @@ func FreePort() (int, error) {
 	return address.Port, listener.Close()
 }
 
-// etcdURL is a socket in the cluster's directory, which other users cannot enter: etcd does not authenticate clients.
+// etcdURL returns the URL of a socket in the cluster's directory. etcd does not authenticate clients, but other users cannot enter
+// the directory.
 func etcdURL(dir string) string { return "unix://" + filepath.Join(dir, "etcd.sock") }
 
 func etcdArgs(dir string) []string {
-	// Even a single member listens for peers, here on a socket in its working directory.
+	// Even a single member needs an address for its peers. This one is a socket in its working directory.
 	const peer = "unix://etcd-peer.sock"
 	return []string{
 		"--name=etcd",
@@ -55,18 +56,20 @@ func etcdArgs(dir string) []string {
 		"--initial-advertise-peer-urls=" + peer,
 		"--initial-cluster=etcd=" + peer,
 		"--log-level=warn",
-		// The data is temporary.
+		// The data need not survive a crash.
 		"--unsafe-no-fsync",
 	}
 }
 
-// apiServerArgs keeps the default admission plugins, including ServiceAccount and PodSecurity, as in a real cluster.
+// apiServerArgs returns the arguments of the API server. The default admission plugins remain enabled, including ServiceAccount and
+// PodSecurity, as in a real cluster.
 func apiServerArgs(dir string, port int) []string {
 	return []string{
 		"--etcd-servers=" + etcdURL(dir),
 		"--bind-address=" + loopback,
 		fmt.Sprintf("--secure-port=%d", port),
-		// Without these two arguments, the API server looks for a network interface for the unused Service kubernetes.
+		// Without these two arguments, the API server looks for a network interface for the Service "kubernetes", which nothing uses
+		// here.
 		"--advertise-address=" + loopback,
 		"--endpoint-reconciler-type=none",
 		"--tls-cert-file=" + filepath.Join(dir, serverCertificateFile),
@@ -80,7 +83,7 @@ func apiServerArgs(dir string, port int) []string {
 	}
 }
 
-// auditArgs makes the API server write all audit events to one file, without rotation.
+// auditArgs returns the arguments with which the API server writes the audit log to one file, without rotation.
 func auditArgs(dir string) []string {
 	return []string{
 		"--audit-policy-file=" + filepath.Join(dir, auditPolicyFile),
@@ -97,9 +100,10 @@ func controllerManagerArgs(dir, kubeconfig string) []string {
 		"--service-account-private-key-file=" + filepath.Join(dir, serviceAccountKeyFile),
 		"--leader-elect=false",
 		"--secure-port=0",
-		// There are no volume plugins, but as root the component would create their default directory on the machine.
+		// There are no volume plugins. But with the default, the component would create a directory on the machine if it runs as
+		// root.
 		"--flex-volume-plugin-dir=" + filepath.Join(dir, "volume-plugins"),
-		// With the default of 5 workers, Deployments wait for each other when many start at once.
+		// With the default of 5 workers, Deployments would wait for each other if many start at once.
 		"--concurrent-deployment-syncs=20", "--concurrent-replicaset-syncs=20",
 		"--concurrent-statefulset-syncs=20", "--concurrent-gc-syncs=20",
 		clientQPS, clientBurst,

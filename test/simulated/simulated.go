@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simulated runs a Kubernetes cluster on this machine without root, containers or a network: a real etcd,
-// kube-apiserver, kube-controller-manager and kube-scheduler, with nodes and pods simulated by kwok. Objects behave as in
-// any cluster (admission, garbage collection, Deployments, scheduling, disruption budgets, endpoints), but no container
-// runs: a scheduled pod is simply marked Ready.
+// Package simulated runs a Kubernetes cluster on this machine, without root, containers or a network. etcd, kube-apiserver,
+// kube-controller-manager and kube-scheduler are real, and kwok simulates the nodes and pods. Objects behave as in any cluster:
+// admission, garbage collection, Deployments, scheduling, disruption budgets and endpoints work. But no container runs: kwok marks
+// each scheduled pod as Ready.
 //
-// Only the API server listens on a TCP port, on the loopback interface. A cluster keeps its files in a temporary directory,
-// which Stop removes.
+// Only the API server listens on a TCP port, on the loopback interface. A cluster keeps its files in a temporary directory, which
+// Stop removes.
 package simulated
 
 import (
@@ -26,39 +26,39 @@ import (
 	"github.com/example/memcached-operator/test/process"
 )
 
-// stopGrace is how long each component may take to end before it is killed.
+// stopGrace is how long a component may take to end before it is killed.
 const stopGrace = 10 * time.Second
 
-// tailLines is how many lines of each log a failed wait shows.
+// tailLines is how many lines of each component's log the error after a timeout shows.
 const tailLines = 5
 
-// The group with all permissions in Kubernetes, and the user with the permissions of a scheduler.
+// mastersGroup has all permissions in Kubernetes. schedulerUser has those of a scheduler.
 const (
 	mastersGroup  = "system:masters"
 	schedulerUser = "system:kube-scheduler"
 )
 
-// fileNameOf turns the name of a user into a file name. A colon would separate two files in KUBECONFIG.
+// fileNameOf turns a user name into a file name. A colon is replaced, because it separates the files in the variable KUBECONFIG.
 var fileNameOf = strings.NewReplacer("/", "-", ":", "-")
 
 // Options describe the cluster to start.
 type Options struct {
-	// BinaryDir holds the commands that hack/binaries.sh builds.
+	// BinaryDir is the directory with the programs that hack/binaries.sh builds.
 	BinaryDir string
 	// Nodes is the number of simulated nodes.
 	Nodes int
-	// Prepare, if set, is called when the API server is ready and nothing else has started. CRDs belong here: the garbage
-	// collector discovers kinds when it starts, but takes half a minute or more to discover kinds that are created later.
+	// Prepare, if set, is called when the API server is ready, before other components start. It should create CRDs: the garbage
+	// collector discovers existing kinds when it starts, but later kinds only after half a minute or more.
 	Prepare func(context.Context, *Cluster) error
-	// APIServerOnly starts only etcd and the API server: objects stay as clients write them.
+	// APIServerOnly starts only etcd and the API server. Then only clients change objects.
 	APIServerOnly bool
-	// AuditPolicy, if set, selects the requests that the API server writes to the file AuditLog.
+	// AuditPolicy, if set, selects the requests that the API server writes to the audit log: see Cluster.AuditLog.
 	AuditPolicy []byte
 }
 
 // Cluster is a running simulated cluster.
 type Cluster struct {
-	// Config is the configuration of the cluster's administrator, without a client-side rate limit.
+	// Config is the client configuration of the cluster's administrator. It has no rate limit.
 	Config *rest.Config
 
 	dir        string
@@ -69,8 +69,8 @@ type Cluster struct {
 	stopping   chan struct{}
 }
 
-// Start starts a cluster and returns when it is usable: its nodes, if any, are Ready and pods can be created. If a step fails
-// or the context ends first, everything is removed and the error shows the end of the failed component's log.
+// Start starts a cluster, and returns when its nodes, if any, are Ready and pods can be created. If a step fails or the context ends
+// first, Start removes everything. The error shows the end of the log of a failed component or, after a timeout, of all components.
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	dir, err := os.MkdirTemp("", "simulated-cluster-")
 	if err != nil {
@@ -87,7 +87,7 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// start runs the steps in the order of their dependencies, and fails at once if a component exits meanwhile.
+// start runs the steps in the order of their dependencies. It fails at once if a component exits.
 func (c *Cluster) start(ctx context.Context, opts Options) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -115,23 +115,24 @@ func (c *Cluster) start(ctx context.Context, opts Options) error {
 	return c.startNodes(ctx, opts.Nodes)
 }
 
-// Dir is the temporary directory of the cluster. Files in it are removed with the cluster.
+// Dir returns the temporary directory of the cluster. Stop removes it.
 func (c *Cluster) Dir() string { return c.dir }
 
-// AuditLog is the file to which the API server writes one audit event per line, before it responds to the request.
+// AuditLog returns the path of the audit log. The API server writes one event per line, before it responds to the request.
 func (c *Cluster) AuditLog() string { return filepath.Join(c.dir, auditLogFile) }
 
-// Failed receives an error when a component exits unexpectedly. The error shows the end of the component's log.
+// Failed returns a channel that receives an error when a component exits unexpectedly. The error shows the end of the component's
+// log.
 func (c *Cluster) Failed() <-chan error { return c.failed }
 
-// KubeconfigFile writes a kubeconfig file for a user and returns its path. The user has the permissions that RBAC in the
-// cluster gives to the name and the groups. The file is removed with the cluster.
+// KubeconfigFile writes a kubeconfig file for a user, and returns its path. The user has the permissions that RBAC in the cluster
+// grants to the name and to the groups. Stop removes the file.
 func (c *Cluster) KubeconfigFile(user string, groups ...string) (string, error) {
 	path := filepath.Join(c.dir, fileNameOf.Replace(user)+".kubeconfig")
 	return path, c.ca.WriteKubeconfig(path, c.Config.Host, user, groups...)
 }
 
-// Stop ends all components, the last started first, and removes the cluster's directory. It may be called once.
+// Stop ends all components in the reverse order of their start, and removes the cluster's directory. It must be called only once.
 func (c *Cluster) Stop() error {
 	close(c.stopping)
 	var failures []error
@@ -141,7 +142,7 @@ func (c *Cluster) Stop() error {
 	return errors.Join(append(failures, os.RemoveAll(c.dir))...)
 }
 
-// run starts a component and reports when it exits unexpectedly.
+// run starts a component. When the component exits unexpectedly, c.failed receives the error.
 func (c *Cluster) run(name string, args []string) error {
 	path, err := filepath.Abs(filepath.Join(c.binaries, name))
 	if err != nil {
@@ -151,7 +152,7 @@ func (c *Cluster) run(name string, args []string) error {
 		Name: name,
 		Path: path,
 		Args: args,
-		// Without a separate home, kwok would read the user's configuration.
+		// With the user's home, kwok would read the user's configuration.
 		Env:     []string{"HOME=" + c.dir, "PATH=" + os.Getenv("PATH")},
 		Dir:     c.dir,
 		LogFile: filepath.Join(c.dir, name+".log"),
@@ -170,7 +171,7 @@ func (c *Cluster) run(name string, args []string) error {
 	return nil
 }
 
-// tails returns the last output of each component, for a failure of unknown cause.
+// tails returns the last log lines of every component, for the error after a timeout.
 func (c *Cluster) tails() string {
 	var tails strings.Builder
 	for _, component := range c.components {

@@ -27,13 +27,13 @@ import (
 	"github.com/example/memcached-operator/test/credentials"
 )
 
-// startDeadline limits each of the two waits of a start: for the API server and for the nodes.
+// startDeadline limits each of the two waits during a start: for the API server and for the nodes.
 const startDeadline = 2 * time.Minute
 
 //go:embed kwok.yaml
 var kwokConfiguration []byte
 
-// startAPIServer starts etcd and kube-apiserver and waits until kube-apiserver is ready.
+// startAPIServer starts etcd and kube-apiserver, and waits until kube-apiserver is ready.
 func (c *Cluster) startAPIServer(ctx context.Context, auditPolicy []byte) error {
 	var err error
 	if c.ca, err = credentials.NewAuthority("simulated-cluster"); err != nil {
@@ -73,7 +73,7 @@ func (c *Cluster) startAPIServer(ctx context.Context, auditPolicy []byte) error 
 	return c.waitForAPIServer(ctx)
 }
 
-// writePKI writes the files that the control plane reads. Their names are the file constants of controlplane.go.
+// writePKI writes the certificates and keys that the control plane reads.
 func writePKI(dir string, ca *credentials.Authority) error {
 	server, err := ca.Server("kube-apiserver", "localhost", "kubernetes.default.svc", loopback)
 	if err != nil {
@@ -96,7 +96,7 @@ func writePKI(dir string, ca *credentials.Authority) error {
 	return nil
 }
 
-// waitForAPIServer polls because nothing can be watched yet.
+// waitForAPIServer waits until the API server is ready. It polls, because nothing can be watched yet.
 func (c *Cluster) waitForAPIServer(ctx context.Context) error {
 	clientset, err := kubernetes.NewForConfig(c.Config)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *Cluster) waitForAPIServer(ctx context.Context) error {
 	return nil
 }
 
-// startControllers starts the components that use the API server. It does not wait: startNodes waits for their effects.
+// startControllers starts kube-controller-manager, kube-scheduler and kwok. It does not wait: startNodes waits for their effects.
 func (c *Cluster) startControllers() error {
 	if err := os.WriteFile(filepath.Join(c.dir, kwokFile), kwokConfiguration, 0o600); err != nil {
 		return err
@@ -136,8 +136,8 @@ func (c *Cluster) startControllers() error {
 	return nil
 }
 
-// startNodes creates the nodes and waits until pods can run on them: the nodes are Ready and untainted, and the default
-// service account exists, without which admission refuses pods.
+// startNodes creates the nodes and waits until pods can run on them: the nodes are Ready and have no taints, and the default service
+// account exists. Without that account, admission would refuse pods.
 func (c *Cluster) startNodes(ctx context.Context, count int) error {
 	k8s, err := client.NewWithWatch(c.Config, client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
@@ -158,7 +158,7 @@ func (c *Cluster) startNodes(ctx context.Context, count int) error {
 	return nil
 }
 
-// node returns the node with an index. The nodes are spread over three zones.
+// node returns the node with the number i. The nodes are spread over three zones.
 func node(i int) *corev1.Node {
 	name := fmt.Sprintf("node-%d", i)
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -192,7 +192,7 @@ func isReady(node *corev1.Node) bool {
 	})
 }
 
-// reasonOf returns the cause of the context's end, such as a failed component, or else the error.
+// reasonOf returns the cause with which the context has ended, such as a failed component, or err if the context has not ended.
 func reasonOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
