@@ -15,7 +15,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// flood pauses and resumes a Memcached as fast as the manager follows.
+// flood pauses and resumes a Memcached as fast as the manager follows, and expects few events.
 func (i installation) flood(t *testing.T) {
 	g := NewWithT(t)
 	const times = 40
@@ -41,7 +41,7 @@ func (i installation) flood(t *testing.T) {
 	g.Expect(len(events)).To(BeNumerically("<", times/4), "%v", events)
 }
 
-// pause sets spec.paused and waits until the manager has seen it.
+// pause sets spec.paused and waits until the status shows it.
 func (i installation) pause(t *testing.T, mc *cachev1alpha1.Memcached, paused bool) {
 	t.Helper()
 	g := NewWithT(t)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The Memcached operator.
+// The manager, the program of the Memcached operator.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs of cloud providers, for make run
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // for the kubeconfigs of cloud providers, with make run
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -49,13 +49,14 @@ const (
 	priorityVariable  = "ALLOW_SYSTEM_PRIORITY_CLASSES"
 )
 
-// leaderElectionID is the name of the lease.
+// leaderElectionID is the name of the lease for leader election.
 const leaderElectionID = "memcached-operator.cache.example.com"
 
 // leaseDuration is how long a standby waits for a leader that does not renew its lease.
 const leaseDuration = 15 * time.Second
 
-// shutdownTimeout is how long running reconciles may take to end. It is shorter than the pod's grace period in config/manager.
+// shutdownTimeout is how long running reconciles may take to end. It is shorter than the pod's grace period in
+// config/manager/manager.yaml.
 const shutdownTimeout = 5 * time.Second
 
 // version is set by the build.
@@ -69,7 +70,7 @@ func main() {
 	}
 }
 
-// options are the values of the flags.
+// options are the settings from flags and environment variables.
 type options struct {
 	controller    controllers.Options
 	omitRunAsUser controllers.OmitRunAsUser
@@ -148,7 +149,8 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
-	// The client uses no compression, as Kubernetes' own controllers: for an API server, compressing takes longer than sending.
+	// Like Kubernetes' own controllers, the client asks for no compression: it would take the API server longer to compress
+	// than to send.
 	cluster.DisableCompression = true
 	opts.controller.ServerClock, cluster = controllers.NewServerClock(cluster, clock.RealClock{})
 	if opts.leaderElection {
@@ -160,7 +162,7 @@ func run(ctx context.Context, args []string) error {
 	return serve(ctx, cluster, opts)
 }
 
-// serve runs the manager until the context ends.
+// serve waits for the CRD, and then runs the manager until the context ends.
 func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	direct, err := client.New(cluster, client.Options{Scheme: newScheme()})
 	if err != nil {
@@ -195,7 +197,8 @@ func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	return start(ctx, mgr)
 }
 
-// start runs the manager. A manager that is told to end before its caches are filled never ends, so start returns without it.
+// start runs the manager until the context ends. If the caches are not filled by then, mgr.Start may never return. So start
+// stops waiting for it after a timeout.
 func start(ctx context.Context, mgr ctrl.Manager) error {
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
@@ -250,8 +253,8 @@ func newManager(cluster *rest.Config, opts options, namespaces string) (ctrl.Man
 			CertDir:        opts.metricsCertPath,
 			CertName:       opts.metricsCertName,
 			KeyName:        opts.metricsKeyName,
-			// With HTTP/2, a client can tie up a server with few packets (CVE-2023-44487, CVE-2023-39325), and metrics gain nothing
-			// from it. TLS 1.2 has suites that are open to padding oracles, and Prometheus supports 1.3.
+			// HTTP/2 is off: with few packets, a client could tie up the server (CVE-2023-44487, CVE-2023-39325), and metrics gain
+			// nothing from HTTP/2. TLS 1.2 is off: some of its suites are open to padding oracles, and Prometheus supports TLS 1.3.
 			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos, c.MinVersion = []string{"http/1.1"}, tls.VersionTLS13 }},
 		},
 		HealthProbeBindAddress:        opts.probeAddress,
@@ -261,7 +264,7 @@ func newManager(cluster *rest.Config, opts options, namespaces string) (ctrl.Man
 		LeaseDuration:                 ptr.To(leaseDuration),
 		RenewDeadline:                 ptr.To(10 * time.Second),
 		RetryPeriod:                   ptr.To(time.Second),
-		LeaderElectionReleaseOnCancel: true, // the process exits right after Start returns
+		LeaderElectionReleaseOnCancel: true, // safe, because the process exits right after Start returns
 		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
 	})
 	if err != nil {
@@ -270,7 +273,7 @@ func newManager(cluster *rest.Config, opts options, namespaces string) (ctrl.Man
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("add the health check: %w", err)
 	}
-	// A standby's caches are filled, so it is ready too.
+	// A standby also fills its caches, so it becomes ready, too.
 	synced := func(request *http.Request) error { return controllers.Synced(request.Context(), mgr.GetCache()) }
 	if err := mgr.AddReadyzCheck("caches", synced); err != nil {
 		return nil, fmt.Errorf("add the readiness check: %w", err)

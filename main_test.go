@@ -31,7 +31,8 @@ import (
 	"github.com/example/memcached-operator/test/manifests"
 )
 
-// The tests run this test binary as the manager: a process of its own, with its own environment, signals and exit code.
+// asManager is an environment variable. It makes this test binary run as the manager, in a process with its own environment,
+// signals and exit code.
 const asManager = "RUN_AS_MANAGER"
 
 func TestMain(m *testing.M) {
@@ -42,28 +43,27 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// manager is a running manager.
 type manager struct {
 	*exec.Cmd
 	mutex sync.Mutex
 	log   bytes.Buffer
 }
 
-// Write collects what the manager prints.
+// Write collects the output of the manager.
 func (m *manager) Write(p []byte) (int, error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.log.Write(p)
 }
 
-// output is what the manager has printed.
+// output returns what the manager has printed so far.
 func (m *manager) output() string {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.log.String()
 }
 
-// command prepares a manager with nothing in its environment but what is given.
+// command prepares a manager that inherits nothing from the environment of the test.
 func command(t *testing.T, env []string, args ...string) *manager {
 	t.Helper()
 	self, err := os.Executable()
@@ -136,7 +136,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// insecure speaks HTTP/2 if the server does.
+// insecure accepts every certificate, and uses HTTP/2 if the server offers it.
 var insecure = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 	TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
 	ForceAttemptHTTP2: true,
@@ -163,7 +163,7 @@ func get(t *testing.T, url, token string) (int, string, string) {
 	return response.StatusCode, response.Proto, string(body)
 }
 
-// installation is config/default, installed in an API server.
+// installation is an API server in which config/default or a part of it is installed.
 type installation struct{ *manifests.Installation }
 
 func install(t *testing.T) installation {
@@ -264,7 +264,6 @@ func TestManager(t *testing.T) {
 
 		g.Expect(m.Process.Signal(syscall.SIGTERM)).To(Succeed())
 		g.Expect(m.Wait()).To(Succeed(), m.output)
-		// The standby takes over at once, or after 15 seconds if the lease was not given back.
 		g.Eventually(func() string { return installation.Leader(t, leaderElectionID) }, "60s").ShouldNot(Or(BeEmpty(), Equal(holder)))
 
 		elsewhere := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: manifests.Namespace, Name: "elsewhere"}}

@@ -23,8 +23,8 @@ import (
 	"github.com/example/memcached-operator/test/manifests"
 )
 
-// TestOpenShift runs the manager, with the permissions of config/default, in a cluster without and with the API group by which the
-// manager recognizes OpenShift.
+// TestOpenShift runs the manager with the permissions of config/default, first in a cluster without OpenShift's API group, then
+// with it.
 func TestOpenShift(t *testing.T) {
 	installation := install(t)
 	fixed, omitted := ptr.To(int64(11211)), (*int64)(nil)
@@ -87,7 +87,7 @@ func (i installation) becomeOpenShift(t *testing.T) {
 	}, "60s").Should(Succeed())
 }
 
-// userOfPods runs a manager with these options, and returns the user of the pods of a Memcached in a new namespace.
+// userOfPods runs a manager, and returns the user that it sets for the pods of a new Memcached.
 func (i installation) userOfPods(t *testing.T, env, args []string) *int64 {
 	t.Helper()
 	g := NewWithT(t)

@@ -30,7 +30,7 @@ func (i installation) applyKind(t *testing.T, objects kustomize.Objects, kind st
 	}
 }
 
-// grant gives the manager its role in a namespace.
+// grant binds the rendered ClusterRoles to the manager's account in one namespace.
 func (i installation) grant(t *testing.T, objects kustomize.Objects, namespace string) {
 	t.Helper()
 	for _, object := range objects {

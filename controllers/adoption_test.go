@@ -40,7 +40,7 @@ var _ = Describe("An object of ours that", func() {
 		pods := pods(ctx, earlier.Namespace, earlier.Name)
 		Expect(user.Delete(ctx, earlier)).To(Succeed())
 		for _, child := range []client.Object{&corev1.Service{}, &policyv1.PodDisruptionBudget{}, &appsv1.Deployment{}} {
-			// The garbage collector removes the owners if a deletion orphans the children.
+			// The garbage collector removes the owner references when a deletion orphans the children.
 			change(ctx, live(ctx, earlier, child), func(child client.Object) { child.SetOwnerReferences(nil) })
 		}
 		template := live(ctx, earlier, &appsv1.Deployment{}).Spec.Template

@@ -33,18 +33,18 @@ const (
 	agentsAtOnce = 16
 )
 
-// agents keeps what agents report about their nodes' connections and about Secrets, which the operator itself cannot read. A
+// agents keeps the problems that the agents of nodes report, for example with Secrets, which the operator cannot read. A
 // separate goroutine asks the agents, so that an agent that does not answer delays no reconcile.
 type agents struct {
 	mutex sync.Mutex
 	nodes map[types.NamespacedName]map[types.UID]*agentNode
-	// changed passes the Memcacheds that AskAgents returns to the controller.
+	// changed passes names of Memcacheds to the controller, which then reconciles them.
 	changed chan event.TypedGenericEvent[types.NamespacedName]
 }
 
 // agentNode is a node with the last answer of its agent. While the agent does not answer, the last answer stays.
 type agentNode struct {
-	// pod holds only a name and an address.
+	// pod has only the fields that requests to the agent need.
 	pod   *corev1.Pod
 	hosts []string
 	// serves reports that the node is ready. Agents of other nodes are not asked: the kubelet reports why a node does not start.
@@ -112,7 +112,7 @@ func (a *agents) forget(name types.NamespacedName) {
 	delete(a.nodes, name)
 }
 
-// source returns the event source that wakes the controller.
+// source returns the event source that enqueues the Memcacheds from changed.
 func (a *agents) source() source.Source {
 	return source.TypedChannel(a.changed, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{
 		GenericFunc: func(_ context.Context, e event.TypedGenericEvent[types.NamespacedName], q queue) {
@@ -121,7 +121,7 @@ func (a *agents) source() source.Source {
 	})
 }
 
-// askAgents asks agents until the context ends.
+// askAgents asks the agents, and enqueues the Memcacheds whose status may change, until the context ends.
 func (r *Reconciler) askAgents(ctx context.Context) error {
 	rounds := time.NewTicker(agentRound)
 	defer rounds.Stop()
@@ -165,7 +165,6 @@ func (r *Reconciler) AskAgents(ctx context.Context) []types.NamespacedName {
 	return changed
 }
 
-// dueAgent is an agent that has to be asked.
 type dueAgent struct {
 	name  types.NamespacedName
 	pod   *corev1.Pod

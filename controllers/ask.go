@@ -17,11 +17,11 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/desired"
 )
 
-// askedAtOnce is how many launchers are asked at the same time.
+// askedAtOnce is how many launchers AskAll asks at the same time.
 const askedAtOnce = 64
 
-// plan returns the Plan of a Memcached. If the Plan depends on answers of nodes, plan asks these nodes and plans again, up to three
-// times, because an answer may make others necessary.
+// plan returns the Plan of a Memcached. If the Plan depends on answers of launchers, plan asks them and plans again, up to
+// three times, because an answer may make others necessary.
 func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.Plan {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	state := r.states.get(name)
@@ -42,7 +42,7 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.P
 	return plan
 }
 
-// running returns the answers of nodes that already run with the arguments of the current wave, which need not be asked again.
+// running returns the answers of nodes that already run with the wave's new arguments, so that they are not asked again.
 func running(view memcached.View, plan memcached.Plan) memcached.Answers {
 	if !plan.Wave.Open || plan.InPlace.Open {
 		return nil
@@ -64,7 +64,7 @@ func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) memcached.Answ
 	})
 }
 
-// AskAll asks the launchers of pods, several at a time.
+// AskAll asks the launchers of pods, several at a time, and returns the answers by the UID of the pod.
 func AskAll[T any](pods []*corev1.Pod, ask func(*corev1.Pod) T) map[types.UID]T {
 	var mutex sync.Mutex
 	var asking sync.WaitGroup

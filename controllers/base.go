@@ -19,21 +19,21 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Kind describes the resources that a reconciler handles.
+// Kind describes the kind of resource that a reconciler handles.
 type Kind[T client.Object] struct {
 	Name    string
 	New     func() T
 	NewList func() client.ObjectList
-	// Children are the objects that the operator keeps for each resource.
+	// Children describe the objects that the operator keeps for each resource.
 	Children []memcached.Child[T]
-	// IdentityOf returns the labels that all children of a resource have.
+	// IdentityOf returns the labels that all children of the resource with this name have.
 	IdentityOf func(name string) map[string]string
 }
 
 // Base is the common part of the reconcilers of Memcacheds and MemcachedProxies.
 type Base[T client.Object] struct {
 	kind Kind[T]
-	// Client reads from the cache, Live from the API server.
+	// Client reads from the cache and writes to the API server. Live reads from the API server.
 	Client    client.Client
 	Live      client.Reader
 	Mutations *apply.MutationCache
@@ -63,7 +63,7 @@ func NewBase[T client.Object](
 	}
 }
 
-// Get returns a resource, or nil if the cache does not hold it, which means that the resource was deleted.
+// Get returns the resource, or nil if the cache does not hold it, because it was deleted.
 func (r *Base[T]) Get(ctx context.Context, name types.NamespacedName) (found T, _ error) {
 	cached := r.kind.New()
 	if err := r.Client.Get(ctx, name, cached); apierrors.IsNotFound(err) {
@@ -76,7 +76,8 @@ func (r *Base[T]) Get(ctx context.Context, name types.NamespacedName) (found T, 
 	return found, nil
 }
 
-// ReadChildren returns the existing children of a resource. Pending reports that a created child is not in the cache yet.
+// ReadChildren returns the existing objects that have the names of the owner's children. Pending reports that a created child
+// is not in the cache yet.
 func (r *Base[T]) ReadChildren(ctx context.Context, owner T) (children []client.Object, pending bool, _ error) {
 	var errs []error
 	for _, child := range r.kind.Children {
@@ -90,9 +91,9 @@ func (r *Base[T]) ReadChildren(ctx context.Context, owner T) (children []client.
 	return children, pending, errors.Join(errs...)
 }
 
-// read returns a child as the cache holds it or as this process last wrote it, whichever is newer, or nil if the child does not
-// exist. If an expected child is missing, it may have lost the label by which the cache selects objects, so read asks the API
-// server for the child. Pending reports that this process created the child, but the cache does not hold it yet.
+// read returns the child as the cache holds it or as this process last wrote it, whichever is newer. It returns nil if there is
+// no child. If an expected child is missing, it may have lost the label by which the cache selects objects. So read asks the
+// API server for it. Pending reports that this process created the child, but the cache does not hold it yet.
 func (r *Base[T]) read(ctx context.Context, object client.Object, expected bool) (_ client.Object, pending bool, _ error) {
 	name := client.ObjectKeyFromObject(object)
 	err := r.Client.Get(ctx, name, object)

@@ -29,7 +29,7 @@ func CacheOptions(namespaces string) cache.Options {
 			&cachev1alpha1.Memcached{}: {},
 			&corev1.Pod{}: {
 				Label: ours,
-				// Failed pods stay in the cache. They show that the kubelet rejected or evicted a node.
+				// Failed pods stay in the cache, because they show that the kubelet rejected or evicted a node.
 				Field:     fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 				Transform: transformPod,
 			},
@@ -47,8 +47,8 @@ func CacheOptions(namespaces string) cache.Options {
 	return options
 }
 
-// Synced returns an error that names the first Kind whose cache is not filled yet. It does not wait. The operator starts to reconcile
-// only when all caches are filled.
+// Synced returns an error if a cache of Memcacheds, their children or pods is not filled yet. It does not wait. The operator
+// starts to reconcile only when all caches are filled.
 func Synced(ctx context.Context, c cache.Cache) error {
 	objects := []client.Object{&cachev1alpha1.Memcached{}, &corev1.Pod{}}
 	for _, child := range memcached.Kinds() {

@@ -43,7 +43,8 @@ func TestCacheOptionsNamespaces(t *testing.T) {
 	}
 }
 
-// TestTheCacheKeepsOfAMemcachedWhatIsRead has all metadata that a user can write, with annotations as large as the API server accepts.
+// TestTheCacheKeepsOfAMemcachedWhatIsRead caches a Memcached with all metadata that a user can write. Its annotations are as
+// large as the API server accepts.
 func TestTheCacheKeepsOfAMemcachedWhatIsRead(t *testing.T) {
 	now := metav1.Unix(1, 0)
 	read := largest.Memcached("shop", "cache")

@@ -132,7 +132,8 @@ var _ = Describe("Somebody who keeps writing what follows from a Memcached", fun
 	})
 })
 
-// recovers reconciles after each RequeueAfter until that is 0, expects that all is well, and returns how long it took.
+// recovers reconciles after each RequeueAfter until RequeueAfter is 0. It expects a Ready Memcached without a problem, and
+// returns how long that took.
 func (o *operator) recovers(ctx context.Context, mc *cachev1alpha1.Memcached) (waited time.Duration) {
 	GinkgoHelper()
 	Eventually(func() time.Duration {

@@ -167,7 +167,8 @@ func correctionsOf(ctx context.Context, mc *cachev1alpha1.Memcached) []string {
 	return notes
 }
 
-// corrects expects one write to a child, which undoes somebody's change, and one read before it, which shows who made the change.
+// corrects reconciles once. It expects a write that undoes somebody's change of a child, and a read that shows who made the
+// change. It also expects the writes in more.
 func (o *operator) corrects(ctx context.Context, mc *cachev1alpha1.Memcached, write string, more ...string) {
 	GinkgoHelper()
 	Expect(o.try(ctx, mc, append(more, write)...)).To(Succeed())

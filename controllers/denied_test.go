@@ -15,7 +15,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// probe is a Service that nothing but a quota or a policy can refuse.
+// probe returns a Service that only a quota, a policy or a webhook can refuse.
 func probe(mc *cachev1alpha1.Memcached) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, GenerateName: "probe-"},
@@ -23,7 +23,7 @@ func probe(mc *cachev1alpha1.Memcached) *corev1.Service {
 	}
 }
 
-// denyServices refuses Services in a namespace.
+// denyServices installs a policy that refuses Services in a namespace.
 func denyServices(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: namespace}}

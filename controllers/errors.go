@@ -21,13 +21,13 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// classify turns the result of writing a Memcached's plan into a Written.
+// classify is Classify for Memcacheds.
 func classify(problem *memcached.Problem, err error) memcached.Written {
 	return Classify("Memcached", problem, err)
 }
 
-// Classify combines the problem of a plan, which may be nil, and the error of its writes. The result holds the problem to report
-// and the error to retry. Kind is the kind of the reconciled resource.
+// Classify combines the problem of a plan, which may be nil, with the error of the plan's writes. The result holds the problem
+// to report and the error to retry. Kind is the kind of the reconciled resource.
 func Classify(kind string, problem *memcached.Problem, err error) memcached.Written {
 	written := memcached.Written{Problem: problem}
 	report := func(reason, message string) {
@@ -64,15 +64,15 @@ func Classify(kind string, problem *memcached.Problem, err error) memcached.Writ
 	return written
 }
 
-// reasonFor returns the reason of Degraded for an error of the API server. It uses the text of the error only if the status reason
-// and the causes do not decide.
+// reasonFor returns the reason for the condition Degraded. It reads the text of an error only if the API server's status reason
+// and causes do not decide.
 func reasonFor(err error) string {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) { // an error of the network, or of the operator
 		return cachev1alpha1.ReasonApplyFailed
 	}
 	if apierrors.IsInvalid(err) && causedBy(answer, func(field string) bool { return field != "" }) {
-		return cachev1alpha1.ReasonInvalidSpec // the text does not decide, because it quotes values of the spec
+		return cachev1alpha1.ReasonInvalidSpec // the text could mislead, because it quotes values of the spec
 	}
 	reason := status.RefusalReason(err.Error())
 	if apierrors.IsInvalid(err) && reason == cachev1alpha1.ReasonApplyFailed {
@@ -87,7 +87,7 @@ func causedBy(answer apierrors.APIStatus, field func(string) bool) bool {
 	return details != nil && slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool { return field(cause.Field) })
 }
 
-// remedy describes what to do about another writer of the operator's fields.
+// remedy says what to do against another writer of the operator's fields.
 func remedy(kind string, contested *apply.ContestedError) string {
 	switch {
 	case contested.Manager == memcached.ManagedBy:
@@ -99,7 +99,7 @@ func remedy(kind string, contested *apply.ContestedError) string {
 	}
 }
 
-// recreate describes what to do about a field that cannot change.
+// recreate says what to do about a field that cannot change.
 func recreate(immutable *apply.ImmutableError) string {
 	return fmt.Sprintf("delete the %s but not its nodes, which the next one adopts, or replaces if they were ever restarted with kubectl "+
 		"rollout restart: kubectl delete %s %s -n %s --cascade=orphan",
@@ -117,7 +117,7 @@ func failedToDecide(err error) bool {
 	case !errors.As(err, &answer):
 		return true // an error of the network
 	case apierrors.IsInvalid(err):
-		// An error about metadata.uid means that another object has got the name since the object was read.
+		// A wrong metadata.uid means that another object has taken the name since the object was read.
 		return causedBy(answer, func(field string) bool { return field == "metadata.uid" })
 	case reasonFor(err) != cachev1alpha1.ReasonApplyFailed:
 		return false // also if a webhook cannot be called: a person must repair the webhook
@@ -126,7 +126,7 @@ func failedToDecide(err error) bool {
 		!apierrors.IsMethodNotSupported(err) && !apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// flatten returns the parts of a joined error.
+// flatten returns the errors that were joined, at any depth.
 func flatten(err error) []error {
 	var joined interface{ Unwrap() []error }
 	switch {

@@ -61,7 +61,7 @@ func attentionEnded(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 // recovered is the reason of the event about a problem that is over.
 const recovered = "Recovered"
 
-// progress returns the reason of Progressing.
+// progress returns the reason of the condition Progressing.
 func progress(conditions []metav1.Condition) string {
 	return reasonOf(conditions, cachev1alpha1.ConditionProgressing)
 }
@@ -144,8 +144,8 @@ func progressEvent(before, after metav1.Condition) *eventRecord {
 	}
 }
 
-// corrected returns the event for another writer's change that was undone. A change that is repeated again and again causes no
-// event: Degraded reports it with the reason FieldContested.
+// corrected returns the event for a change by somebody else that was undone. Contested fields cause no event: the condition
+// Degraded reports them with the reason FieldContested.
 func corrected(c apply.Correction) eventRecord {
 	note := fmt.Sprintf("%s %s was changed", c.Kind, c.Name)
 	if len(c.Managers) > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// goldens are the Memcacheds of the golden files and of the samples.
+// goldens returns the Memcacheds of the golden files and of the samples.
 func goldens() []cachev1alpha1.Memcached {
 	all, err := repository.Memcacheds()
 	Expect(err).NotTo(HaveOccurred())

@@ -79,7 +79,7 @@ var _ = Describe("A workload that somebody has recreated with another value in a
 		o.step(ctx, mc)
 		rollOut(ctx, mc)
 		o.wait(5 * time.Second)
-		o.step(ctx, mc, writeArguments, writeStatus) // removes the arguments of the former pods
+		o.step(ctx, mc, writeArguments, writeStatus) // the write removes the old pods' arguments
 		o.step(ctx, mc)
 		newOperator(defaults).step(ctx, mc)
 
@@ -101,7 +101,7 @@ func settled(ctx context.Context, o *operator, changes ...func(*cachev1alpha1.Me
 	return mc
 }
 
-// replaceForce does what kubectl replace --force does with an edited object.
+// replaceForce does what "kubectl replace --force" does with an edited object.
 func replaceForce(ctx context.Context, object client.Object, edit func(client.Object)) {
 	GinkgoHelper()
 	Expect(user.Delete(ctx, object)).To(Succeed())
@@ -123,7 +123,7 @@ func replicas(object client.Object) int32 {
 	}
 }
 
-// kind is the name that kubectl has for the Kind of the workload.
+// kind returns kubectl's name for the Kind of the Memcached's workload.
 func kind(mc *cachev1alpha1.Memcached) string {
 	return strings.ToLower(string(memcached.WorkloadKind(mc)))
 }

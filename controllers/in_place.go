@@ -21,8 +21,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// patchPods sends the next patch of the pods that change in place. It also patches pods so that their kubelets deliver new
-// arguments at once, instead of within a minute.
+// patchPods sends the next patch of a change in place. It also sends patches that make kubelets deliver new arguments at once,
+// instead of within a minute.
 func (r *Reconciler) patchPods(ctx context.Context, view memcached.View, plan memcached.Plan, written *memcached.Written) {
 	if view.Memcached.Spec.Paused || view.Memcached.DeletionTimestamp != nil || written.Err != nil || written.Problem != nil {
 		return
@@ -36,7 +36,7 @@ func (r *Reconciler) patchPods(ctx context.Context, view memcached.View, plan me
 	if patch == nil || written.TemplatePending {
 		return
 	}
-	if err := r.VerifyOnce(ctx, view.Memcached); err != nil { // the Memcached may be paused or have a new spec
+	if err := r.VerifyOnce(ctx, view.Memcached); err != nil { // the latest Memcached may be paused or have another spec
 		join(written, classify(nil, err))
 		return
 	}
@@ -52,11 +52,12 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 	case apierrors.IsConflict(err), missesPod(err):
 		written.RetryAfter = Sooner(written.RetryAfter, stepInterval) // the pod has changed or is gone, and perhaps no event follows
 	case patch.Resources != nil && apierrors.IsInvalid(err) && refused(pod):
-		// The pod goes back, and Kubernetes 1.33 lowers no memory limit of a running pod. The pod runs with its former resources.
+		// Kubernetes 1.33 refuses to take back a resize if that lowers a memory limit. The cluster node had refused the resize, so
+		// the pod still has its old resources, and nothing has to be done.
 	case patch.Resources != nil && cannotResize(err):
 		hash := view.Workload.Template.Annotations[memcached.TemplateAnnotation]
 		r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.unchangeable = hash })
-		written.RetryAfter = Sooner(written.RetryAfter, time.Millisecond) // replace the pods instead
+		written.RetryAfter = Sooner(written.RetryAfter, time.Millisecond) // reconcile at once, to replace the pods instead
 	case lacksPermission(err):
 		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceForbidden, Message: fmt.Sprintf(
 			"The operator may not change pod %s in place, as spec.updateStrategy.podUpdatePolicy wants. Set it to ReCreate to replace pods, or let "+
@@ -64,8 +65,8 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 				"kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --serviceaccount=%[4]s", pod.Name, inPlaceRole, pod.Namespace, accountOf(err))}
 		written.Err = err
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "node didn't have enough"):
-		// Admission plugins of the API server refuse a resize with this text (k8s.io/kubernetes/plugin/pkg/admission). A retry may
-		// succeed when the cluster node has room.
+		// The API server's admission plugins refuse a resize with this text (k8s.io/kubernetes/plugin/pkg/admission). A retry
+		// may succeed once the cluster node has room.
 		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceRefused, Message: fmt.Sprintf(
 			"Pod %s cannot have other resources on its cluster node, and the other pods are left as they are: %v", pod.Name, err)}
 		written.Err = err
@@ -74,23 +75,23 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 	}
 }
 
-// missesPod reports whether the pod is gone.
+// missesPod reports whether a request failed because the pod is gone.
 func missesPod(err error) bool { return apierrors.IsNotFound(err) && !missesResource(err) }
 
-// refused reports whether the change of a pod was refused.
+// refused reports whether the pod's change in place was refused.
 func refused(pod *corev1.Pod) bool {
 	state, _ := memcached.InPlaceStateOf(pod)
 	return state.Refused != ""
 }
 
-// cannotResize reports whether the cluster cannot change these resources in a running pod. Before Kubernetes 1.33, it cannot change
-// any. A ValidatingAdmissionPolicy that refuses the change also answers Invalid, but does not forbid it for ever.
+// cannotResize reports whether the API server can never change these resources in a running pod. Before Kubernetes 1.33, it
+// cannot change any. A ValidatingAdmissionPolicy also answers Invalid, but its refusal may be temporary, so that does not count.
 func cannotResize(err error) bool {
 	return missesResource(err) || apierrors.IsMethodNotSupported(err) ||
 		apierrors.IsInvalid(err) && reasonFor(err) == cachev1alpha1.ReasonInvalidSpec
 }
 
-// missesResource reports whether the API server does not serve the subresource. The client always uses the same message for that.
+// missesResource reports whether the API server does not serve the subresource. client-go uses the same message each time.
 func missesResource(err error) bool {
 	return apierrors.IsNotFound(err) && strings.Contains(err.Error(), "could not find the requested resource")
 }
@@ -100,10 +101,10 @@ func lacksPermission(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`)
 }
 
-// inPlaceRole is the name of the role in config/components/in-place.
+// inPlaceRole is the name under which config/components/in-place installs its ClusterRole.
 const inPlaceRole = "memcached-operator-in-place"
 
-// accountOf returns the operator's service account as NAMESPACE:NAME, taken from the message of a refusal.
+// accountOf returns the operator's service account as NAMESPACE:NAME, from the message of a refusal.
 func accountOf(err error) string {
 	_, user, _ := strings.Cut(err.Error(), `User "system:serviceaccount:`)
 	account, _, found := strings.Cut(user, `"`)

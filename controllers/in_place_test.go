@@ -26,7 +26,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// The writes of pods that change in place.
+// The operator's writes to pods, in the form that testenv.Requests records.
 const (
 	writePod    = "patch pods"
 	writeResize = "patch pods/resize"
@@ -56,7 +56,7 @@ var _ = Describe("Pods that change in place", func() {
 		Expect(user.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: nodeName(ordinal)}, found)).To(Succeed())
 		return found
 	}
-	// begun writes a change, and imitates the StatefulSet controller that sees it.
+	// begun changes the spec, reconciles, and lets the StatefulSet controller observe the change.
 	begun := func(ctx context.Context, edit func(*cachev1alpha1.Memcached)) {
 		GinkgoHelper()
 		change(ctx, mc, edit)
@@ -238,7 +238,7 @@ var _ = Describe("Pods that change in place", func() {
 		Expect(summary(ctx, mc, "Progressing")).To(Equal("True/RollingOut"))
 	})
 
-	// Kubernetes 1.33 lowers no memory limit of a running pod.
+	// Kubernetes 1.33 refuses to lower a memory limit of a running pod.
 	It("keep their place if they cannot go back to their former resources", func(ctx SpecContext) {
 		needsResize()
 		begun(ctx, memory("256Mi"))
@@ -254,7 +254,7 @@ var _ = Describe("Pods that change in place", func() {
 		Expect(o.try(ctx, mc, writePod)).To(Succeed())
 		var resized bool
 		o.refuse = func(subresource bool) error {
-			if !subresource || resized { // the status is one, too
+			if !subresource || resized { // the Memcached's status is a subresource, too
 				return nil
 			}
 			resized = true

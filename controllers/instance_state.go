@@ -13,16 +13,17 @@ import (
 
 // instanceState is what this process remembers of a Memcached.
 type instanceState struct {
-	// verifiedMove is the UID of the workload that nodes leave in a move, set after the API server has confirmed that both cached
+	// verifiedMove is the UID of the old workload in a move. It is set when the API server has confirmed that both cached
 	// workloads are current.
 	verifiedMove types.UID
-	// verifiedArguments is the UID of the ConfigMap with arguments, set after the API server has confirmed that it is current.
+	// verifiedArguments is the UID of the ConfigMap with memcached's arguments. It is set when this process has written the
+	// ConfigMap, or the API server has confirmed that the cached one is current.
 	verifiedArguments types.UID
-	// running are the answers of nodes that run with the arguments of the current wave.
+	// running has the answers of nodes that already run with the new arguments of the current wave.
 	running memcached.Answers
-	// filled are the nodes that are known to have all items of their twin's node.
+	// filled has the nodes, by the UID of their pod, that are known to have all items of the twin's node with the same number.
 	filled map[types.UID]bool
-	// unchangeable is the hash of a template for which the API server refused to change pods in place.
+	// unchangeable is the hash of the pod template for which the API server refused to change pods in place.
 	unchangeable string
 	// statusWrittenAt is when this process last wrote the status.
 	statusWrittenAt time.Time

@@ -31,11 +31,12 @@ type reporter struct {
 	log      logged
 	// all are the Memcached resources in the cache.
 	all memcacheds
-	// update, if it is set, is called instead of the API server.
+	// update, unless it is nil, handles each update of the OperatorCondition. It may pass the update on to the API server by
+	// calling its argument.
 	update func(update func() error) error
 }
 
-// memcacheds are a cache.
+// memcacheds imitates the cache of Memcacheds.
 type memcacheds struct {
 	client.Reader
 	items []cachev1alpha1.Memcached
@@ -78,7 +79,7 @@ func (r *reporter) put(ctx context.Context, c client.WithWatch, object client.Ob
 	return update()
 }
 
-// look reports, and expects exactly these requests.
+// look reports once, and expects exactly these requests.
 func (r *reporter) look(ctx context.Context, requests ...string) {
 	GinkgoHelper()
 	r.requests.Reset()
@@ -86,12 +87,12 @@ func (r *reporter) look(ctx context.Context, requests ...string) {
 	Expect(conditionRequests(r.requests)).To(ConsistOf(requests))
 }
 
-// after lets time pass.
+// after advances the reporter's clock.
 func (r *reporter) after(d time.Duration) {
 	r.clock.SetTime(r.clock.Now().Add(d))
 }
 
-// told returns a Memcached whose status has this reason of Progressing.
+// told returns a Memcached whose condition Progressing has this reason.
 func told(name, reason string) cachev1alpha1.Memcached {
 	mc := cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name), ResourceVersion: "1"}}
 	progressing := metav1.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reason}

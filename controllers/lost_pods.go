@@ -15,7 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// deleteLostPods deletes pods of lost cluster nodes, so that new pods can have their names. It records refusals, and when to check again.
+// deleteLostPods deletes pods of lost cluster nodes, so that new pods can have their names. In written, it records refusals,
+// and when to check again.
 func (r *Reconciler) deleteLostPods(
 	ctx context.Context, view memcached.View, plan memcached.Plan, written *memcached.Written,
 ) {
@@ -24,7 +25,7 @@ func (r *Reconciler) deleteLostPods(
 	if len(plan.LostPods) == 0 {
 		return
 	}
-	if err := r.VerifyOnce(ctx, mc); err != nil { // the Memcached may be paused or deleted
+	if err := r.VerifyOnce(ctx, mc); err != nil { // the latest Memcached may be paused or deleted
 		join(written, classify(nil, err))
 		return
 	}
@@ -39,8 +40,7 @@ func (r *Reconciler) deleteLostPods(
 			logf.FromContext(ctx).Info("Deleted a pod that did not stop after its eviction", "pod", pod.Name, "node", pod.Spec.NodeName)
 		case apierrors.IsNotFound(err):
 		case apierrors.IsConflict(err):
-			// The pod has changed, or another pod has its name. If only a field changed that the cache leaves out, no event
-			// follows.
+			// The pod has changed, or another pod has its name. If only a field has changed that the cache drops, no event follows.
 			written.RetryAfter = Sooner(written.RetryAfter, RecheckInterval)
 		default:
 			join(written, classify(nil, fmt.Errorf("delete the pod %s of the lost cluster node %s: %w", pod.Name, pod.Spec.NodeName, err)))

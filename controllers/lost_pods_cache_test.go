@@ -14,7 +14,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// TestTheCacheKeepsWhetherAPodIsLost expects the eviction, the host and the grace period only of evicted pods that terminate.
+// TestTheCacheKeepsWhetherAPodIsLost expects that the cache keeps the eviction, the cluster node and the grace period, but only
+// of evicted pods that are terminating.
 func TestTheCacheKeepsWhetherAPodIsLost(t *testing.T) {
 	evicted := corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByTaintManager", Message: "deleting",

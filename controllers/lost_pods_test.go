@@ -22,7 +22,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// There is no kubelet, so an evicted pod terminates for ever, as on a lost cluster node.
+// In these tests, no kubelet runs. So an evicted pod stays terminating forever, as on a lost cluster node.
 var _ = Describe("A pod of a StatefulSet on a lost cluster node", func() {
 	var o *operator
 	var mc *cachev1alpha1.Memcached

@@ -39,8 +39,7 @@ type process struct {
 	stop     func()
 }
 
-// start starts a manager for the given namespaces and waits until its caches are synced. With a resync period of 0, the default
-// applies.
+// start starts a manager for these namespaces, and waits until its caches are filled. If resync is 0, the default period applies.
 func start(ctx context.Context, namespaces string, resync time.Duration, changes ...func(*ctrl.Options)) *process {
 	GinkgoHelper()
 	return startWith(ctx, namespaces, resync, controllers.Options{Memcached: defaults}, changes...)
@@ -84,7 +83,7 @@ func startWith(
 	return p
 }
 
-// reconciles is the number of reconciliations with an outcome.
+// reconciles returns the number of reconciliations with this outcome.
 func (p *process) reconciles(reason string) float64 { return reconcilesIn(p.registry, reason) }
 
 func reconcilesIn(registry *prometheus.Registry, reason string) float64 {
@@ -103,7 +102,7 @@ func reconcilesIn(registry *prometheus.Registry, reason string) float64 {
 	return 0
 }
 
-// ready reports that the pods of all Memcacheds run, and waits until the Memcacheds are Ready.
+// ready rolls out the pods of all these Memcacheds, and waits until the Memcacheds are Ready.
 func ready(ctx context.Context, all ...*cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	for _, mc := range all {
@@ -275,7 +274,7 @@ var instanceMetrics = []string{
 	"memcached_operator_memcached_stuck",
 }
 
-// waiting is the status of a container that waits.
+// waiting returns the status of a memcached container that waits.
 func waiting(reason, message string) []corev1.ContainerStatus {
 	return []corev1.ContainerStatus{{
 		Name: "memcached", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},

@@ -25,7 +25,7 @@ import (
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
-// Limits of the backoff after a failed reconcile. With them, the operator notices within a minute that a failure is over.
+// Bounds of the delay before a failed reconcile is retried. The operator notices within a minute that the cause of a failure is gone.
 const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 45 * time.Second
@@ -34,17 +34,17 @@ const (
 // DefaultConcurrentReconciles is the default number of workers. With 20 of them blocked by webhooks, four still work (ADR-0010).
 const DefaultConcurrentReconciles = 24
 
-// Options of the controller.
+// Options configures the controller.
 type Options struct {
 	// Memcached holds the settings of this installation.
 	Memcached memcached.Options
-	// Nodes queries nodes. If it is nil, the operator connects to the addresses of their pods.
+	// Nodes queries nodes. If it is nil, the operator connects to the addresses of the nodes' pods.
 	Nodes Nodes
 	// AskAgents makes the operator ask the nodes' agents about problems.
 	AskAgents bool
-	// ServerClock is the clock for times in objects. If it is nil, the operator uses this machine's clock.
+	// ServerClock is the clock for comparisons with times in objects. If it is nil, the operator uses this machine's clock.
 	ServerClock clock.PassiveClock
-	// MaxConcurrentReconciles is the number of workers.
+	// MaxConcurrentReconciles is how many resources are reconciled at the same time.
 	MaxConcurrentReconciles int
 }
 
@@ -88,7 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	wait, err := r.report(ctx, mc, current, written)
 	switch {
 	case err != nil:
-		return reconcile.Result{}, err // written.Err is left out: if it is terminal, the joined error would not be retried
+		return reconcile.Result{}, err // written.Err is not joined: a terminal error would prevent the retry
 	case wait > 0:
 		return reconcile.Result{RequeueAfter: Sooner(wait, nextStep(view, plan))}, nil
 	}
@@ -116,11 +116,11 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 	return AddController(mgr, "memcached", options, r, r.sources(mgr.GetCache()))
 }
 
-// AddController adds a controller to a manager.
+// AddController adds a controller with these event sources to a manager.
 func AddController(mgr ctrl.Manager, name string, options Options, r reconcile.Reconciler, sources []source.Source) error {
 	builder := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(controller.Options{
 		MaxConcurrentReconciles: options.MaxConcurrentReconciles,
-		// A standby fills its caches before it takes over.
+		// A standby fills its caches before it becomes the leader.
 		EnableWarmup:          ptr.To(true),
 		ReconciliationTimeout: time.Minute, // longer than the API server waits for a webhook
 		RateLimiter:           RateLimiter(),
@@ -142,8 +142,8 @@ func retryingLater(r reconcile.Reconciler) reconcile.Func {
 	}
 }
 
-// sources returns the event sources of the controller. The initial list of Memcacheds enqueues each of them. The initial lists of
-// children and pods enqueue nothing, because the caches hold these objects before the first reconcile.
+// sources returns the event sources of the controller. At the start, each Memcached is enqueued. Existing children and pods
+// enqueue nothing, because the caches hold them before the first reconcile.
 func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	sources := []source.Source{
 		source.Kind[client.Object](c, &cachev1alpha1.Memcached{}, r.memcacheds()),
@@ -158,7 +158,7 @@ func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	return sources
 }
 
-// RateLimiter returns the backoff of failed reconciles.
+// RateLimiter returns the exponential backoff for failed reconciles.
 func RateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)
 }

@@ -35,14 +35,14 @@ func TestMoveSeenByALaggingCache(t *testing.T) {
 	}
 }
 
-// checkLagging starts processes at the last moment, with caches that hold workloads of earlier moments.
+// checkLagging starts processes at the last moment, with caches that hold the workloads of earlier moments.
 func checkLagging(t *testing.T, moments []moment) {
 	t.Helper()
 	now := moments[len(moments)-1]
 	before, right, start := now.sizes(), sizesAfter(t, now, now.server(), now.server()), moments[0].server()
 	for i, deployment := range versions[*appsv1.Deployment](moments) {
 		for j, set := range versions[*appsv1.StatefulSet](moments) {
-			// The status names the pods, and the operator looks for a StatefulSet if the status names one of its pods.
+			// The operator looks for a StatefulSet whose pods the status names. So the pods are those of the later moment.
 			pods := moments[max(i, j)]
 			cached := slices.Concat(
 				now.without(&appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Pod{}), deployment, set, pods.only(&corev1.Pod{}),
@@ -58,7 +58,7 @@ func checkLagging(t *testing.T, moments []moment) {
 	}
 }
 
-// sizesAfter are the sizes of the workloads after a new process has reconciled with one cache after the other.
+// sizesAfter returns the sizes of the workloads after a new process has reconciled once with each of these caches.
 func sizesAfter(t *testing.T, now moment, caches ...client.Reader) sizes {
 	t.Helper()
 	server := now.server()
@@ -71,7 +71,7 @@ func sizesAfter(t *testing.T, now moment, caches ...client.Reader) sizes {
 	return momentOf(t, server).sizes()
 }
 
-// versions returns the different versions of an object, by the index of the first moment with each.
+// versions returns the different versions of an object, by the index of the first moment with the version.
 func versions[T client.Object](moments []moment) map[int]moment {
 	var object T
 	found, last := map[int]moment{}, moment{nil}
@@ -83,7 +83,7 @@ func versions[T client.Object](moments []moment) map[int]moment {
 	return found
 }
 
-// sizes are how many nodes the workloads ask for, -1 for one that does not exist.
+// sizes are the numbers of nodes that the two workloads ask for, -1 for a workload that does not exist.
 type sizes struct{ deployment, set int32 }
 
 func (m moment) sizes() sizes {

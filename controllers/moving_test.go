@@ -42,13 +42,13 @@ import (
 // moment holds all objects that exist at one time.
 type moment []client.Object
 
-// All servers share these, because making them takes long.
+// All servers share the scheme and the mapper, because creating them takes long.
 var (
 	movingScheme = testenv.Scheme()
 	movingMapper = testrestmapper.TestOnlyStaticRESTMapper(movingScheme)
 )
 
-// server returns an API server that holds only the objects of the moment.
+// server returns a fake API server that holds only the objects of the moment.
 func (m moment) server() client.WithWatch {
 	objects := make([]client.Object, len(m))
 	for i, object := range m {
@@ -87,7 +87,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// process starts an operator with a cache.
+// process returns the Reconciler of a new process, which reads from this cache.
 func process(server client.WithWatch, clock clock.PassiveClock, cache func() client.Reader) *Reconciler {
 	return NewReconciler(interceptor.NewClient(server, interceptor.Funcs{
 		Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
@@ -101,7 +101,7 @@ func process(server client.WithWatch, clock clock.PassiveClock, cache func() cli
 		memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"})
 }
 
-// applyTo imitates the parts of a server-side apply that matter here. The fake server has neither UIDs nor generations.
+// applyTo imitates the parts of a server-side apply that matter here. It sets UIDs and generations, because the fake server does not.
 func applyTo(ctx context.Context, server client.WithWatch, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	text, err := patch.Data(object)
 	if err != nil {
@@ -137,20 +137,20 @@ func applyTo(ctx context.Context, server client.WithWatch, object client.Object,
 	return server.Update(ctx, object)
 }
 
-// moving is an API server with a Memcached whose nodes move, an operator, and the controllers of its workloads.
+// moving is an API server with one Memcached, an operator, and the controllers of Deployments and StatefulSets.
 type moving struct {
 	*testing.T
 
 	server   client.WithWatch
 	operator *Reconciler
 	clock    *clocktesting.FakePassiveClock
-	// moments are all states of the server so far.
+	// moments are all states of the server so far, one after another.
 	moments []moment
 }
 
 var movingName = types.NamespacedName{Namespace: "shop", Name: "cache"}
 
-// newMoving returns a Memcached whose Deployment has two nodes.
+// newMoving returns a moving with a Memcached whose Deployment has two ready nodes.
 func newMoving(t *testing.T) *moving {
 	t.Helper()
 	mc := &cachev1alpha1.Memcached{
@@ -190,7 +190,7 @@ func (m *moving) step() (changed bool) {
 	return changed
 }
 
-// until calls step until the workloads have reached some sizes.
+// until calls step until reached returns true for the sizes of the workloads.
 func (m *moving) until(reached func(sizes) bool) {
 	m.Helper()
 	for range 50 {
@@ -202,7 +202,7 @@ func (m *moving) until(reached func(sizes) bool) {
 	m.Fatalf("after 50 steps, the sizes are %+v", m.moments[len(m.moments)-1].sizes())
 }
 
-// moveTo changes the spec.
+// moveTo sets spec.workload.
 func (m *moving) moveTo(kind cachev1alpha1.WorkloadKind) {
 	m.Helper()
 	mc := &cachev1alpha1.Memcached{}

@@ -21,16 +21,16 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Nodes asks the launchers and agents in pods for their status.
+// Nodes asks the launchers and agents in pods for their statuses.
 type Nodes interface {
 	Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error)
-	// Proxy asks a proxy's launcher.
+	// Proxy asks the launcher of a proxy.
 	Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error)
-	// Agent asks an agent, which also checks that the node's certificate covers the hosts.
+	// Agent asks an agent. The agent also checks that the node's certificate covers the hosts.
 	Agent(ctx context.Context, pod *corev1.Pod, hosts []string) (agentprotocol.Status, error)
 }
 
-// NewNodes returns Nodes that connect to the pods' addresses in the cluster, and through the API server elsewhere.
+// NewNodes returns DirectNodes if this process runs in a cluster, else ProxiedNodes.
 func NewNodes(cluster *rest.Config) (Nodes, error) {
 	if _, err := rest.InClusterConfig(); !errors.Is(err, rest.ErrNotInCluster) {
 		return DirectNodes{Client: ask.New()}, nil

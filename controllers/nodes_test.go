@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestNodesOutsideTheCluster asks a launcher and an agent through the API server, as make run does.
+// TestNodesOutsideTheCluster asks a launcher and an agent through the API server, as "make run" does.
 func TestNodesOutsideTheCluster(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv/suite"
 )
 
-// newMemcached creates a Memcached in a namespace of its own.
+// newMemcached creates a Memcached in a new namespace.
 func newMemcached(ctx context.Context, size int32, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	GinkgoHelper()
 	mc := &cachev1alpha1.Memcached{
@@ -42,7 +42,7 @@ func change[T client.Object](ctx context.Context, object T, change func(T)) {
 	Expect(user.Patch(ctx, object, client.MergeFrom(before), client.FieldOwner("user"))).To(Succeed())
 }
 
-// live reads the object of a type that has the name of the Memcached.
+// live reads the object of this type that has the Memcached's name.
 func live[T client.Object](ctx context.Context, mc *cachev1alpha1.Memcached, object T) T {
 	GinkgoHelper()
 	Expect(user.Get(ctx, client.ObjectKeyFromObject(mc), object)).To(Succeed())
@@ -54,7 +54,7 @@ func status(ctx context.Context, mc *cachev1alpha1.Memcached) cachev1alpha1.Memc
 	return live(ctx, mc, &cachev1alpha1.Memcached{}).Status
 }
 
-// summary is a condition in the form True/AllNodesReady.
+// summary returns the status and the reason of a condition, such as "True/AllNodesReady".
 func summary(ctx context.Context, mc *cachev1alpha1.Memcached, conditionType string) string {
 	GinkgoHelper()
 	condition := meta.FindStatusCondition(status(ctx, mc).Conditions, conditionType)
@@ -64,7 +64,7 @@ func summary(ctx context.Context, mc *cachev1alpha1.Memcached, conditionType str
 	return string(condition.Status) + "/" + condition.Reason
 }
 
-// expectConditions expects these conditions, in the form True/AllNodesReady, and Reconciling or Stalled to match them.
+// expectConditions expects these conditions, in the form of summary, and that Reconciling and Stalled fit them.
 func expectConditions(ctx context.Context, mc *cachev1alpha1.Memcached, ready, available, progressing, degraded string) {
 	GinkgoHelper()
 	current := live(ctx, mc, &cachev1alpha1.Memcached{})

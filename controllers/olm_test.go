@@ -39,7 +39,7 @@ import (
 //go:linkname readNamespace github.com/operator-framework/operator-lib/conditions.readNamespace
 var readNamespace func() (string, error)
 
-// The requests of operator-lib.
+// operator-lib's requests, in the form that testenv.Requests records.
 const (
 	readCondition  = "get operatorconditions"
 	writeCondition = "update operatorconditions"
@@ -51,7 +51,7 @@ type olm struct {
 	condition *operatorsv2.OperatorCondition
 }
 
-// installOLM installs the CustomResourceDefinition of the OperatorCondition until the container ends.
+// installOLM installs the CustomResourceDefinition of the OperatorCondition until the end of the Ginkgo container.
 func installOLM() {
 	GinkgoHelper()
 	options := envtest.CRDInstallOptions{
@@ -61,7 +61,7 @@ func installOLM() {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx SpecContext) {
 		Expect(envtest.UninstallCRDs(config, options)).To(Succeed())
-		// The next container may install the CRD again, which fails while the old one is being deleted.
+		// The next Ginkgo container may install the CRD again. That fails while the old CRD is being deleted.
 		Eventually(ctx, func() error { return user.Get(ctx, client.ObjectKeyFromObject(installed[0]), crd()) }).
 			Should(Satisfy(apierrors.IsNotFound))
 	})
@@ -73,7 +73,7 @@ func crd() client.Object {
 	return object
 }
 
-// newOLM tells the operator the name and namespace of an OperatorCondition as OLM does, but does not create it.
+// newOLM tells the operator the name and namespace of an OperatorCondition as OLM does, but does not create the OperatorCondition.
 func newOLM(ctx context.Context) *olm {
 	GinkgoHelper()
 	o := &olm{condition: &operatorsv2.OperatorCondition{
@@ -97,7 +97,7 @@ func (o *olm) create(ctx context.Context) {
 	Expect(o.client.Create(ctx, o.condition)).To(Succeed())
 }
 
-// grant gives the operator the permissions that OLM gives it, no more.
+// grant gives the operator exactly the permissions that OLM gives it.
 func (o *olm) grant(ctx context.Context) {
 	GinkgoHelper()
 	name := metav1.ObjectMeta{Namespace: o.condition.Namespace, Name: o.condition.Name}
@@ -115,7 +115,7 @@ func (o *olm) grant(ctx context.Context) {
 			Namespace: name.Namespace, Name: name.Name, Verb: "update", Group: "operators.coreos.com", Resource: "operatorconditions",
 		},
 	}}
-	// The authorizer of the API server learns of the role by a watch.
+	// The API server's authorizer learns of the role by a watch, which may take a moment.
 	Eventually(func(g Gomega) bool {
 		g.Expect(user.Create(ctx, review)).To(Succeed())
 		return review.Status.Allowed
@@ -146,7 +146,7 @@ func conditionRequests(requests *testenv.Requests) []string {
 	return slices.DeleteFunc(all, func(request string) bool { return !strings.Contains(request, "operatorconditions") })
 }
 
-// logged collects the lines of a log.
+// logged collects log lines.
 type logged struct {
 	mutex sync.Mutex
 	lines []string
@@ -161,7 +161,7 @@ func (l *logged) logger(verbosity int) logr.Logger {
 	}, funcr.Options{Verbosity: verbosity})
 }
 
-// take returns the lines since it was last called.
+// take returns the lines since the last call.
 func (l *logged) take() []string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -24,10 +24,10 @@ const (
 	OmitRunAsUserVariable = "OMIT_RUN_AS_USER"
 )
 
-// AgentImageVariable is the environment variable with the image of the agents.
+// AgentImageVariable is the environment variable with the image of agents and launchers.
 const AgentImageVariable = memcached.AgentImageVariable
 
-// openShiftGroup is the API group of OpenShift's SecurityContextConstraints, which refuse a fixed user.
+// openShiftGroup is the API group of OpenShift's SecurityContextConstraints. These refuse pods with a fixed user.
 const openShiftGroup = "security.openshift.io"
 
 // OmitRunAsUser is a flag that decides whether the cluster chooses the user of memcached pods. It is true, false, auto (true on
@@ -56,7 +56,7 @@ func (o *OmitRunAsUser) Set(value string) error {
 // IsBoolFlag makes the value of the flag optional.
 func (*OmitRunAsUser) IsBoolFlag() bool { return true }
 
-// Default takes the value of the environment variable, or auto if that is empty, unless the flag was set.
+// Default sets a flag that was not given to the value of the environment variable or, if that is empty, to auto.
 func (o *OmitRunAsUser) Default(variable string) error {
 	var value OmitRunAsUser
 	if err := value.Set(cmp.Or(variable, string(omitRunAsUserAuto))); err != nil {
@@ -84,7 +84,7 @@ func (o *OmitRunAsUser) Decide(ctx context.Context, config *rest.Config) (bool, 
 	return omit, nil
 }
 
-// isOpenShift reports whether the cluster lists openShiftGroup, which it does even while the server of that group is down.
+// isOpenShift reports whether the cluster lists openShiftGroup. The cluster lists it even while the server of that group is down.
 func isOpenShift(ctx context.Context, config *rest.Config) (bool, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/controllers"
 )
 
-// TestOmitRunAsUser asks a cluster that answers with a status. 0 means that the cluster does not answer.
+// TestOmitRunAsUser decides in clusters that answer with an HTTP status. Status 0 means that the cluster does not answer.
 func TestOmitRunAsUser(t *testing.T) {
 	const question = "GET /apis/security.openshift.io"
 	for name, test := range map[string]struct {
@@ -63,7 +63,7 @@ func TestOmitRunAsUser(t *testing.T) {
 	}
 }
 
-// decide does with the flag and the variable what main does.
+// decide uses the flag and the environment variable as main does.
 func decide(t *testing.T, flag, variable string, config *rest.Config) (bool, error) {
 	t.Helper()
 	var o controllers.OmitRunAsUser

@@ -30,7 +30,7 @@ var memcachedKind = Kind[*cachev1alpha1.Memcached]{
 	IdentityOf: memcached.IdentityOf,
 }
 
-// NewReconciler returns a Reconciler. It reads from the cache of c, or from the API server with live, and writes with c.
+// NewReconciler returns a Reconciler that reads from the cache and writes with c, and reads from the API server with live.
 func NewReconciler(
 	c client.Client, live client.Reader, recorder events.EventRecorder, m *metrics.Metrics, clock clock.PassiveClock,
 	options memcached.Options,

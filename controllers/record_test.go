@@ -23,7 +23,7 @@ var newerDefaults = memcached.Options{DefaultImage: "memcached:1.6.46", AgentIma
 var _ = Describe("A newer default image that waits for a change of the Memcached", func() {
 	var (
 		mc *cachev1alpha1.Memcached
-		// first is the Deployment before its last rollout, last the one after it.
+		// first is the Deployment before its last rollout, and last is the Deployment after it.
 		first, last *appsv1.Deployment
 	)
 	BeforeEach(func(ctx SpecContext) {
@@ -96,12 +96,12 @@ var _ = Describe("A newer default image that waits for a change of the Memcached
 	})
 })
 
-// undo imitates kubectl rollout undo: the earlier annotations return with the template.
+// undo imitates "kubectl rollout undo", which restores the earlier template with the earlier annotations.
 func undo(d, earlier *appsv1.Deployment) {
 	d.Spec.Template, d.Annotations = earlier.Spec.Template, maps.Clone(earlier.Annotations)
 }
 
-// without removes annotations of the operator.
+// without returns an edit that removes annotations of the operator.
 func without(names ...string) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		for _, name := range names {
@@ -110,7 +110,7 @@ func without(names ...string) func(*appsv1.Deployment) {
 	}
 }
 
-// removeFinalizers does what the garbage collector does last.
+// removeFinalizers removes all finalizers of an object, as the garbage collector finally does.
 func removeFinalizers(ctx context.Context, object client.Object) {
 	GinkgoHelper()
 	object.SetFinalizers(nil)

@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// Limits of the events of one type about one object, and the number of histories that are kept. All three are the defaults of
+// Limits of the events of one type about one object, and the number of histories that a Recorder keeps. All are defaults of
 // client-go's event correlator.
 const (
 	eventBurst     = 25
@@ -45,8 +45,8 @@ func NewRecorder(next events.EventRecorder, scheme *runtime.Scheme, clock clock.
 	return &Recorder{next: next, scheme: scheme, clock: clock, histories: lru.New(eventHistories), seed: maphash.MakeSeed()}
 }
 
-// history records the events of one type about an object. It is kept by name, so that deleting and creating an object does not
-// reset the limit.
+// history records the events of one type about an object. It is kept by the object's name, so that deleting and creating the
+// object again does not reset the limit.
 type history struct {
 	limiter *rate.Limiter
 	// last is the last event of each reason.
@@ -58,12 +58,11 @@ type historyKey struct {
 	kind, eventType string
 }
 
-// sent is an event that was sent.
 type sent struct {
 	at   time.Time
 	uid  types.UID
 	note uint64
-	// resourceVersion is the object's version at the first event of the series. related is the event's other object, or nil.
+	// resourceVersion is the object's resource version at the first event of the series. related is the event's other object, or nil.
 	resourceVersion string
 	related         *corev1.ObjectReference
 }
@@ -87,8 +86,8 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	if !ok {
 		return
 	}
-	// client-go counts an event as a repetition if all but the note is equal, even the resource versions of both objects. So a
-	// repeated event gets the versions of the first event in its series. An event with another note keeps its own versions.
+	// client-go counts an event as a repetition only if all but the note is equal, including the resource versions of both objects.
+	// So a repeated event gets the resource versions of the first event in its series. An event with another note keeps its own.
 	object.ResourceVersion, related = event.resourceVersion, nil
 	if event.related != nil {
 		related = event.related
@@ -96,7 +95,7 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	r.next.Eventf(object, related, eventType, reason, action, "%s", note)
 }
 
-// allow reports whether to send an event. It returns the event with the versions of the objects from the start of its series.
+// allow reports whether to send an event. In a series, it returns the event with the resource versions of the first event.
 func (r *Recorder) allow(key historyKey, reason string, event sent) (sent, bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -34,10 +34,10 @@ func (s *sentEvents) Eventf(regarding, related runtime.Object, eventType, reason
 	*s = append(*s, text)
 }
 
-// burst is some equal events at the same time.
+// burst is a number of equal events at the same time.
 type burst struct {
 	after time.Duration
-	// name and uid are those of the object.
+	// name and uid identify the object.
 	name, uid, eventType, reason, note string
 	count                              int
 	// sent is how many of these events the Recorder sends.
@@ -79,13 +79,14 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// send sends the event about a version of the object.
+// send sends one of the events, about an object with this resource version.
 func (b burst) send(recorder *controllers.Recorder, version string) {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: b.name, UID: types.UID(b.uid), ResourceVersion: version}}
 	recorder.Eventf(mc, nil, b.eventType, b.reason, "Reconcile", "%s", b.note)
 }
 
-// TestSeries sends events about versions of an object. client-go makes a series of events about the same version.
+// TestSeries sends events about changing versions of an object, and checks about which version the Recorder passes them on.
+// client-go joins only events about the same version in a series.
 func TestSeries(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	var sent sentEvents
@@ -119,7 +120,8 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// TestSeriesAboutRelatedObjects sends events about one version of a Memcached, with versions of a Service as the related object.
+// TestSeriesAboutRelatedObjects sends events about one version of a Memcached. The related object is another version of a
+// Service each time.
 func TestSeriesAboutRelatedObjects(t *testing.T) {
 	var sent sentEvents
 	recorder := controllers.NewRecorder(&sent, testenv.Scheme(), clocktesting.NewFakePassiveClock(time.Now()))
@@ -138,7 +140,7 @@ func TestSeriesAboutRelatedObjects(t *testing.T) {
 	}
 }
 
-// TestRecorderForgets fills the memory of a Recorder with events about other objects.
+// TestRecorderForgets sends events about so many other objects that the Recorder forgets the first object.
 func TestRecorderForgets(t *testing.T) {
 	var sent sentEvents
 	recorder := controllers.NewRecorder(&sent, testenv.Scheme(), clocktesting.NewFakePassiveClock(time.Now()))

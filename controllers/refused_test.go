@@ -30,7 +30,7 @@ var _ = Describe("What prevents the desired state", func() {
 	var o *operator
 	BeforeEach(func() { o = newOperator(defaults) })
 
-	// foreignService is a Service in the way of a Memcached of the same name.
+	// foreignService creates a Service with a Memcached's name. So the operator cannot create its own.
 	foreignService := func(ctx context.Context, mc *cachev1alpha1.Memcached, labels map[string]string) *corev1.Service {
 		GinkgoHelper()
 		service := &corev1.Service{

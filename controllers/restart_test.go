@@ -19,7 +19,7 @@ import (
 
 var _ = Describe("A manager that is restarted", Ordered, func() {
 	var all []*cachev1alpha1.Memcached
-	var namespaces string // the namespaces of all; others hold Memcacheds that are not Ready
+	var namespaces string // the namespaces of all; in other namespaces are Memcacheds that are not Ready
 
 	BeforeAll(func(ctx SpecContext) {
 		p := start(ctx, "", 0)
@@ -33,7 +33,7 @@ var _ = Describe("A manager that is restarted", Ordered, func() {
 
 	It("sends nothing over converged resources, nor at resyncs", func(ctx SpecContext) {
 		p := start(ctx, namespaces, time.Second)
-		// Each one is reconciled when the caches are filled, and again at every resync.
+		// Each Memcached is reconciled when the caches are filled, and again at every resync.
 		Eventually(ctx, func() float64 { return p.reconciles("Unchanged") }).Should(BeNumerically(">=", 3*len(all)))
 		Expect(p.requests.Writes()).To(BeEmpty())
 		Expect(p.requests.Gets()).To(BeEmpty())

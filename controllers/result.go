@@ -19,7 +19,7 @@ import (
 // or whether the cache holds a created object.
 const RecheckInterval = apply.CreationGrace
 
-// resultOf describes the result of a write in one word, for the metric.
+// resultOf returns the label value of a reconciliation for the metric memcached_operator_reconciles_total.
 func resultOf(written memcached.Written) string {
 	switch {
 	case written.Transient:
@@ -33,26 +33,27 @@ func resultOf(written memcached.Written) string {
 	}
 }
 
-// join adds the result of another write. An error of the other write is retried.
+// join adds the result of another write to written. If the other write failed, the reconcile is retried.
 func join(written *memcached.Written, other memcached.Written) {
 	written.Problem = written.Problem.And(other.Problem)
 	if errors.Is(written.Err, reconcile.TerminalError(nil)) {
-		written.Err = nil // written.Problem reports the same, and a terminal error would prevent the retry
+		written.Err = nil // written.Problem has the same message, and a terminal error would prevent the retry
 	}
 	written.Err = errors.Join(written.Err, other.Err)
 	written.Transient = written.Transient || other.Transient
 	written.RetryAfter = Sooner(written.RetryAfter, other.RetryAfter)
 }
 
-// requeue returns the result of Reconcile. An error is retried, unless only a new spec can help. Otherwise Reconcile runs again for
-// what no watch reports: steps of changes, missed creations, and the ends of contests, grace periods and deadlines.
+// requeue returns the result of Reconcile. An error is retried, unless only a new spec can help. Otherwise, Reconcile runs
+// again at times that no watch reports, such as the next step of a change, or the end of a grace period.
 func requeue(
 	view memcached.View, plan memcached.Plan, written memcached.Written, current cachev1alpha1.MemcachedStatus,
 ) (reconcile.Result, error) {
 	return Requeue(Sooner(status.RequeueAfter(view, current), nextStep(view, plan)), view.PendingCreate, written)
 }
 
-// Requeue returns the result of Reconcile: the error to retry, or when to reconcile again without an event, 0 for never.
+// Requeue returns the result of Reconcile after a write: the error or, if there is no error to retry, the time until the next
+// reconcile without an event. Wait is the caller's limit for that time, 0 for no limit.
 func Requeue(wait time.Duration, pendingCreate bool, written memcached.Written) (reconcile.Result, error) {
 	wait = Sooner(written.RetryAfter, wait)
 	if pendingCreate || written.Created || written.Waiting != "" {
@@ -64,14 +65,14 @@ func Requeue(wait time.Duration, pendingCreate bool, written memcached.Written) 
 	return reconcile.Result{}, written.Err
 }
 
-// stepInterval is how long the operator waits before the next step of a change of pods, because no watch reports what launchers and
-// twins do. blockedInterval is how long it waits if a person may have to act, or nodes may lack items.
+// Intervals between the steps of a change of pods. No watch reports what launchers do. So the operator asks them every
+// stepInterval, or every blockedInterval while a person may have to act or nodes may lack items.
 const (
 	stepInterval    = 2 * time.Second
 	blockedInterval = 15 * time.Second
 )
 
-// nextStep returns how long to wait before the next step of a wave, of a change in place or of a twin, 0 for never.
+// nextStep returns the time until the next step of a wave, of a change in place, or of a check of twins, 0 for never.
 func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
 	open := plan.Wave.Open || plan.InPlace.Open
 	switch {

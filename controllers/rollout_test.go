@@ -43,7 +43,7 @@ func rollOut(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	})
 }
 
-// workloadOf is an empty object of the Kind that runs the nodes of a Memcached.
+// workloadOf returns an empty object of the Kind that runs the nodes of a Memcached.
 func workloadOf(mc *cachev1alpha1.Memcached) client.Object {
 	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
 		return &appsv1.StatefulSet{}
@@ -51,7 +51,7 @@ func workloadOf(mc *cachev1alpha1.Memcached) client.Object {
 	return &appsv1.Deployment{}
 }
 
-// rollOutSet does what the StatefulSet controller does.
+// rollOutSet is rollOut for a StatefulSet.
 func rollOutSet(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	set := live(ctx, mc, &appsv1.StatefulSet{})
@@ -76,7 +76,7 @@ func rollOutSet(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	Expect(user.Status().Update(ctx, set)).To(Succeed())
 }
 
-// report writes the status of the Deployment for its present generation.
+// report changes the Deployment's status, and sets its observed generation to the current generation.
 func report(ctx context.Context, mc *cachev1alpha1.Memcached, change func(*appsv1.DeploymentStatus)) {
 	GinkgoHelper()
 	deployment := live(ctx, mc, &appsv1.Deployment{})
@@ -89,7 +89,7 @@ func revision(deployment *appsv1.Deployment) string {
 	return fmt.Sprintf("rev%d", deployment.Generation)
 }
 
-// newPod creates a pod of the Deployment's present revision.
+// newPod creates a pod of the Deployment's current revision.
 func newPod(ctx context.Context, mc *cachev1alpha1.Memcached, suffix string, ready corev1.ConditionStatus) *corev1.Pod {
 	GinkgoHelper()
 	deployment := live(ctx, mc, &appsv1.Deployment{})
@@ -132,11 +132,11 @@ func removePods(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	}
 }
 
-// podNames are the names of the pods that createPod has created, by namespace.
+// podNames has the names of the pods that createPod has created, by namespace.
 var podNames = map[string][]string{}
 
-// pods returns the pods of a Memcached. It gets them one by one. For a list, an idle API server takes up to 100 ms to be sure that
-// the list is up to date.
+// pods returns the pods of a Memcached. It gets them one by one, because a list from an idle API server takes up to 100 ms: the
+// API server first makes sure that the list is up to date.
 func pods(ctx context.Context, namespace, instance string) []corev1.Pod {
 	GinkgoHelper()
 	var found []corev1.Pod
@@ -151,7 +151,7 @@ func pods(ctx context.Context, namespace, instance string) []corev1.Pod {
 	return found
 }
 
-// converged creates a Memcached and takes the steps until it is Ready.
+// converged creates a Memcached, and reconciles until it is Ready.
 func converged(
 	ctx context.Context, o *operator, size int32, changes ...func(*cachev1alpha1.Memcached),
 ) *cachev1alpha1.Memcached {

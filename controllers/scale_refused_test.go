@@ -23,7 +23,7 @@ var _ = Describe("A size that the cluster does not accept", func() {
 		GinkgoHelper()
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size })
 	}
-	// unready turns pods unready, as the kubelet does when nobody can connect to them.
+	// unready makes this number of pods unready, as the kubelet does when nobody can connect to them.
 	unready := func(ctx context.Context, mc *cachev1alpha1.Memcached, count int) {
 		GinkgoHelper()
 		for _, pod := range pods(ctx, mc.Namespace, mc.Name)[:count] {

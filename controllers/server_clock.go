@@ -13,8 +13,8 @@ import (
 )
 
 // ServerClock estimates the API server's clock from the Date headers of its answers. The API server sets the times in objects, and
-// the local clock may differ. The estimate is up to one second behind the API server's clock, so nothing happens too early. Between
-// answers, the estimate advances with the local monotonic clock.
+// the local clock may differ. The estimate is about a second behind the API server's clock at most, but not ahead of it, so nothing
+// happens too early. Between answers, the estimate advances with the local monotonic clock.
 type ServerClock struct {
 	local clock.PassiveClock
 
@@ -22,7 +22,7 @@ type ServerClock struct {
 	date, got time.Time
 }
 
-// NewServerClock returns a ServerClock, and a configuration for clients that lets the clock read their answers.
+// NewServerClock returns a ServerClock, and a configuration whose clients pass it the Date headers of all answers.
 func NewServerClock(config *rest.Config, local clock.PassiveClock) (*ServerClock, *rest.Config) {
 	c := &ServerClock{local: local}
 	wrapped := rest.CopyConfig(config)

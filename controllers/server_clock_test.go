@@ -17,7 +17,7 @@ import (
 
 func TestServerClock(t *testing.T) {
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	local := clocktesting.NewFakePassiveClock(noon.Add(10 * time.Minute)) // it is ahead
+	local := clocktesting.NewFakePassiveClock(noon.Add(10 * time.Minute)) // ahead of the API server's clock
 	date := noon.Format(http.TimeFormat)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Date", date)

@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// stable gives the nodes stable names.
+// stable asks for a StatefulSet, whose nodes keep their names.
 func stable(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet }
 
 // serversOf reads the ConfigMap with the servers of a Memcached.
@@ -35,7 +35,7 @@ var _ = Describe("The ConfigMap with the servers of a Memcached", func() {
 	var o *operator
 	BeforeEach(func() { o = newOperator(defaults) })
 
-	// listed returns a Memcached whose servers are listed.
+	// listed returns a Memcached whose ConfigMap lists its servers.
 	listed := func(ctx context.Context, size int32) *cachev1alpha1.Memcached {
 		GinkgoHelper()
 		mc := newMemcached(ctx, size, stable)

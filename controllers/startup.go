@@ -45,7 +45,7 @@ func AwaitCRD(ctx context.Context, mapper meta.RESTMapper) error {
 	return err
 }
 
-// splitNamespaces splits a list at its commas.
+// splitNamespaces splits a list at commas, and drops spaces and empty names.
 func splitNamespaces(list string) []string {
 	var namespaces []string
 	for namespace := range strings.SplitSeq(list, ",") {
@@ -56,9 +56,9 @@ func splitNamespaces(list string) []string {
 	return namespaces
 }
 
-// ReadableNamespaces splits the value of WATCH_NAMESPACE and drops namespaces that the operator cannot read. All caches become
-// ready together, so one unreadable namespace would keep the operator from serving the others. If the operator can read none, all
-// count as readable, and the operator waits for its permissions.
+// ReadableNamespaces splits the value of WATCH_NAMESPACE into namespaces that the operator may read, and refused ones. All caches
+// become ready together, so one refused namespace would keep the operator from serving the others. If the operator may read none,
+// all count as readable, and the operator waits for its permissions.
 func ReadableNamespaces(ctx context.Context, reader client.Reader, list string) (readable, refused []string) {
 	for _, namespace := range splitNamespaces(list) {
 		if err := readNamespace(ctx, reader, namespace); apierrors.IsForbidden(err) {
@@ -82,8 +82,8 @@ func readNamespace(ctx context.Context, reader client.Reader, namespace string) 
 // refusedInterval is how often the operator tries again to read a refused namespace.
 const refusedInterval = 10 * time.Second
 
-// refusedNamespaces are namespaces that could not be read at the start. No namespace can be added to a running cache. So when one
-// of these namespaces can be read, the process ends, and its successor serves that namespace.
+// refusedNamespaces are the namespaces that the operator may not read at the start. No namespace can be added to a running
+// cache. So the process ends when one of them can be read, and the next process serves it.
 type refusedNamespaces struct {
 	reader client.Reader
 	names  []string
@@ -108,7 +108,8 @@ func (r refusedNamespaces) Start(ctx context.Context) error {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (refusedNamespaces) NeedLeaderElection() bool { return false }
 
-// AwaitNamespaces ends the manager as soon as the operator may read a namespace that refused it: the next start serves that namespace.
+// AwaitNamespaces makes the manager end with an error when the operator may read one of the refused namespaces. The next
+// process then serves that namespace.
 func AwaitNamespaces(mgr ctrl.Manager, refused []string) error {
 	if len(refused) == 0 {
 		return nil

@@ -44,15 +44,15 @@ func (s *states[T]) forget(name types.NamespacedName) {
 
 // known is what this process remembers of a resource of any Kind.
 type known struct {
-	// verified is the UID of a resource that is known to be current: the API server confirmed it, or this process created its first
-	// children.
+	// verified is the UID of a resource whose cached spec is known to be current, because the API server confirmed it, or this
+	// process created its first children.
 	verified types.UID
-	// undecidedSince is when the API server began to fail to decide about the children, zero if it decides.
+	// undecidedSince is when writes of children began to fail transiently, zero if the last ones did not.
 	undecidedSince time.Time
 }
 
-// verified reports whether the cached resource is known to be current. Otherwise another process may already have reconciled a
-// later version.
+// verified reports whether the cached resource is known to be current. Otherwise, another process may already have acted on a
+// newer spec.
 func (r *Base[T]) verified(owner T) bool {
 	return r.known.get(client.ObjectKeyFromObject(owner)).verified == owner.GetUID()
 }
@@ -62,12 +62,11 @@ func (r *Base[T]) SetVerified(owner T) {
 	r.known.update(client.ObjectKeyFromObject(owner), func(k *known) { k.verified = owner.GetUID() })
 }
 
-// transientGracePeriod is how long the API server may fail to decide before the status reports the failure. A webhook may fail for
-// ever, and the rest of the status must not wait for that webhook.
+// transientGracePeriod is how long writes may fail transiently before the status reports it. A webhook may fail forever, and
+// the rest of the status must not wait for that webhook.
 const transientGracePeriod = time.Minute
 
-// IsTransient reports whether the API server has failed to decide only for a short time, so that the status should not report it
-// yet.
+// IsTransient reports whether writes have failed transiently, but for so short a time that the status should not report it yet.
 func (r *Base[T]) IsTransient(name types.NamespacedName, written memcached.Written) (transient bool) {
 	now := r.Clock.Now()
 	r.known.update(name, func(k *known) {

@@ -33,7 +33,7 @@ func (r *Reconciler) report(
 	return 0, r.writeStatus(ctx, mc, current)
 }
 
-// reportUnobserved writes the conditions of a Memcached that could not be observed. It returns the error for a retry.
+// reportUnobserved writes the status of a Memcached that could not be observed. It returns the error, so that the reconcile is retried.
 func (r *Reconciler) reportUnobserved(ctx context.Context, view memcached.View, err error) error {
 	mc, written := view.Memcached, classify(nil, err)
 	r.metrics.Reconciled(resultOf(written))
@@ -47,7 +47,7 @@ func (r *Reconciler) reportUnobserved(ctx context.Context, view memcached.View, 
 // writeStatus writes the status and emits events for its transitions. Nothing else writes the status.
 func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) error {
 	base, updated := &cachev1alpha1.Memcached{Status: mc.Status}, &cachev1alpha1.Memcached{Status: status}
-	// In Go, a stored 0 and an absent count are equal. With -1 in the base, the patch always contains the counts.
+	// In Go, a count of 0 and a missing count are equal. With -1 in the base, the patch always contains the counts.
 	base.Status.Replicas, base.Status.ReadyReplicas, base.Status.UpdatedReplicas = -1, -1, -1
 	if written, err := r.PatchStatus(ctx, mc, base, updated); !written {
 		return err
@@ -85,11 +85,11 @@ func (r *Base[T]) PatchStatus(ctx context.Context, owner, base, updated T) (writ
 	return true, nil
 }
 
-// progressStatusInterval is the shortest time between status writes that only report progress. Clients that follow status.nodes
-// must learn that a node is stopping while it still serves, which is for gracefulShutdown.preStopDelaySeconds, 5 by default.
+// progressStatusInterval is the shortest time between status writes that only report progress. By default, a stopping node still
+// serves for this long (gracefulShutdown.preStopDelaySeconds), so clients that follow status.nodes leave it in time.
 const progressStatusInterval = 5 * time.Second
 
-// deferStatusWrite returns how long the write of a status may wait, 0 for not at all. See ADR-0006.
+// deferStatusWrite returns how long to defer the write of a status, 0 or less for not at all: see ADR-0006.
 func (r *Reconciler) deferStatusWrite(
 	mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, written memcached.Written,
 ) time.Duration {
@@ -100,8 +100,8 @@ func (r *Reconciler) deferStatusWrite(
 	return writtenAt.Add(progressStatusInterval).Sub(r.Clock.Now())
 }
 
-// onlyProgressed reports whether a status only shows progress. A status shows more than progress if it is about a new spec, reports
-// a failure or a recovery, or becomes Ready.
+// onlyProgressed reports whether a status only shows progress. It shows more if the Memcached was or is Ready, is no longer
+// available, has a new spec, is paused or resumed, or has another reason of Degraded.
 func onlyProgressed(before, after cachev1alpha1.MemcachedStatus) bool {
 	had, has := before.Conditions, after.Conditions
 	answers := before.ObservedGeneration != after.ObservedGeneration ||
@@ -112,7 +112,7 @@ func onlyProgressed(before, after cachev1alpha1.MemcachedStatus) bool {
 		reasonOf(had, cachev1alpha1.ConditionDegraded) == reasonOf(has, cachev1alpha1.ConditionDegraded)
 }
 
-// instance returns the Memcached's metrics, including the conditions that always exist.
+// instance returns what the metrics show of a Memcached. It leaves out the conditions that exist only at times.
 func instance(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) metrics.Instance {
 	var conditions []metrics.Condition
 	for _, condition := range status.Conditions {

@@ -32,7 +32,7 @@ import (
 
 var (
 	config *rest.Config
-	// user is the client of everybody but the operator.
+	// user is the client for all requests that the operator does not send.
 	user client.Client
 )
 
@@ -45,8 +45,8 @@ var _ = BeforeSuite(func() { config, user = suite.Start() })
 
 var defaults = memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"}
 
-// operator is a Reconciler that a test runs step by step. Its cache is up to date unless the test changes that. Its requests past
-// the cache are recorded.
+// operator is a Reconciler that a test runs step by step. It reads current objects as if from a cache, unless the test changes
+// that. Only requests that a cache cannot answer are recorded.
 type operator struct {
 	*controllers.Reconciler
 	requests *testenv.Requests
@@ -54,17 +54,18 @@ type operator struct {
 	registry *prometheus.Registry
 	nodes    *launchers
 	clock    *clocktesting.FakePassiveClock
-	// refuse, if it is set, is called before each write, and an error that it returns is the answer. Status is true for subresources.
+	// refuse is called before each write, unless it is nil. An error that it returns is the result of the write. Status is true
+	// for a write to a subresource.
 	refuse func(status bool) error
-	// unreadable, if it is set, is the answer to each get past the cache.
+	// unreadable is the error of each get past the cache, or nil.
 	unreadable error
-	// result is that of the last step.
+	// result is the result of the last step or try.
 	result reconcile.Result
-	// stale hides all children, as a cache that lags may.
+	// stale hides all children, as a lagging cache may.
 	stale bool
-	// outdated, if it is set, is the Memcached in a cache that lags.
+	// outdated is the Memcached in a lagging cache, or nil if the cache is current.
 	outdated *cachev1alpha1.Memcached
-	// outdatedPods, if it is set, are the pods in a cache that lags.
+	// outdatedPods are the pods in a lagging cache, or nil if the cache is current.
 	outdatedPods []corev1.Pod
 }
 
@@ -88,7 +89,7 @@ func newOperator(options memcached.Options) *operator {
 	return o
 }
 
-// get reads as from the cache: without a recorded request, and without children that lack the label.
+// get reads as if from the cache: it records no request, and does not find children without the label.
 func (o *operator) get(
 	ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption,
 ) error {
@@ -116,7 +117,7 @@ func (o *operator) getLive(
 	return c.Get(ctx, key, object, opts...)
 }
 
-// list imitates the index of the cache.
+// list lists as if from an index of the cache.
 func (o *operator) list(ctx context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 	var options client.ListOptions
 	options.ApplyOptions(opts)
@@ -131,7 +132,7 @@ func (o *operator) list(ctx context.Context, _ client.WithWatch, list client.Obj
 	return nil
 }
 
-// listTwins reads as from the index of the Memcacheds that fill their nodes from another one.
+// listTwins lists as if from FillFromIndex.
 func listTwins(ctx context.Context, list *cachev1alpha1.MemcachedList, options client.ListOptions) error {
 	name, _ := options.FieldSelector.RequiresExactMatch(controllers.FillFromIndex)
 	err := user.List(ctx, list, client.InNamespace(options.Namespace))
@@ -170,14 +171,14 @@ func (o *operator) patchStatus(
 	return c.SubResource(name).Patch(ctx, object, patch, opts...)
 }
 
-// step reconciles once and expects exactly these writes past the cache, and no reads.
+// step reconciles once. It expects success, exactly these writes, and no get past the cache.
 func (o *operator) step(ctx context.Context, mc *cachev1alpha1.Memcached, writes ...string) {
 	GinkgoHelper()
 	Expect(o.try(ctx, mc, writes...)).To(Succeed())
 	Expect(o.requests.Gets()).To(BeEmpty())
 }
 
-// try does the same as step, but may fail and may read.
+// try reconciles once, and expects exactly these writes. It may fail, and may get objects past the cache.
 func (o *operator) try(ctx context.Context, mc *cachev1alpha1.Memcached, writes ...string) error {
 	GinkgoHelper()
 	o.requests.Reset()
@@ -191,13 +192,13 @@ func request(mc *cachev1alpha1.Memcached) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(mc)}
 }
 
-// wait lets time pass.
+// wait advances the operator's clock.
 func (o *operator) wait(d time.Duration) { o.clock.SetTime(o.clock.Now().Add(d)) }
 
 // events returns the events since it was last called.
 func (o *operator) events() []string { return suite.Events(o.recorder) }
 
-// The writes of the operator.
+// The operator's writes, in the form that testenv.Requests records.
 const (
 	writeService     = "patch services"
 	writeBudget      = "patch poddisruptionbudgets"
@@ -208,7 +209,7 @@ const (
 	writePolicy      = "patch networkpolicies"
 	deletePolicy     = "delete networkpolicies"
 	writeConfigMap   = "patch configmaps"
-	writeArguments   = writeConfigMap // the one with the arguments of a StatefulSet's nodes
+	writeArguments   = writeConfigMap // the ConfigMap with memcached's arguments
 	deleteConfigMap  = "delete configmaps"
 	deletePod        = "delete pods"
 )

@@ -15,7 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// refusingSecret is the status of a pod whose agent refused a certificate. Started: the agent has found a good one since.
+// refusingSecret returns the status of a pod whose agent refused a certificate. Started reports that the agent has found a
+// valid one since.
 func refusingSecret(started bool) corev1.PodStatus {
 	return corev1.PodStatus{
 		Phase:             corev1.PodPending,
@@ -30,7 +31,7 @@ func refusingSecret(started bool) corev1.PodStatus {
 	}
 }
 
-// encrypted asks for TLS.
+// encrypted returns a change of a Memcached that asks for TLS.
 func encrypted(plaintext cachev1alpha1.PlaintextMode) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "cache-tls", Plaintext: plaintext}

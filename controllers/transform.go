@@ -15,8 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// transformObject removes what the operator does not need before the cache stores an object: the managed fields, and of a Memcached
-// also what transformMemcached drops.
+// transformObject removes managed fields before the cache stores an object. From a Memcached, it also removes what
+// transformMemcached drops.
 func transformObject(object any) (any, error) {
 	if mc, ok := object.(*cachev1alpha1.Memcached); ok {
 		transformMemcached(mc)
@@ -24,8 +24,7 @@ func transformObject(object any) (any, error) {
 	return cache.TransformStripManagedFields()(object)
 }
 
-// transformMemcached keeps spec, status and identity. The other metadata can be as large as a request, and the operator does not
-// read it.
+// transformMemcached drops metadata that the operator does not read, such as annotations. That metadata can be as large as a request.
 func transformMemcached(mc *cachev1alpha1.Memcached) {
 	whole := mc.ObjectMeta
 	mc.ObjectMeta = metav1.ObjectMeta{
@@ -66,7 +65,7 @@ func transformPod(object any) (any, error) {
 	if launched {
 		keepLaunched(reduced, pod)
 	}
-	if launched || memcached.PodReady(pod) { // for requests to its launcher or agent
+	if launched || memcached.PodReady(pod) { // for requests to the pod's launcher or agent
 		reduced.Status.PodIP = pod.Status.PodIP
 	}
 	if pod.Status.Phase == corev1.PodFailed {
@@ -80,13 +79,13 @@ func transformPod(object any) (any, error) {
 	return reduced, nil
 }
 
-// keptAnnotations show the template of a pod, its change in place, and a restart by kubectl.
+// keptAnnotations show the template of a pod, its change in place, and its restart by "kubectl rollout restart".
 var keptAnnotations = []string{
 	memcached.TemplateAnnotation, memcached.BaseAnnotation, memcached.InPlaceAnnotation, memcached.WakeAnnotation,
 	"kubectl.kubernetes.io/restartedAt",
 }
 
-// keepLaunched is for pods with a launcher. It keeps the fields that can change in place.
+// keepLaunched keeps the annotations and fields that a change in place concerns. It is for pods with a launcher.
 func keepLaunched(reduced, pod *corev1.Pod) {
 	reduced.Annotations, reduced.Generation = map[string]string{}, pod.Generation
 	for _, key := range keptAnnotations {
@@ -104,7 +103,7 @@ func keepLaunched(reduced, pod *corev1.Pod) {
 	}
 }
 
-// reduceStatus keeps conditions, and what each container waits for and how it last ended. It is for pods that have not failed.
+// reduceStatus keeps the conditions of a pod that has not failed. It also keeps what each container waits for and how it last ended.
 func reduceStatus(reduced, pod *corev1.Pod) {
 	if pod.Status.Phase == corev1.PodPending {
 		reduced.Status.Phase = corev1.PodPending
@@ -123,7 +122,8 @@ func reduceStatus(reduced, pod *corev1.Pod) {
 	}
 }
 
-// keepChange keeps the restart count of a container, and its actual resources if they differ from its spec.
+// keepChange keeps the restart count of a container, and its actual resources if they differ from the spec. It reports whether
+// it kept any.
 func keepChange(kept *corev1.ContainerStatus, container corev1.ContainerStatus, pod *corev1.Pod) bool {
 	kept.RestartCount = container.RestartCount
 	spec := memcached.ContainerOf(&pod.Spec, container.Name)
@@ -133,8 +133,8 @@ func keepChange(kept *corev1.ContainerStatus, container corev1.ContainerStatus, 
 	return kept.RestartCount > 0 || kept.Resources != nil
 }
 
-// keepEviction keeps why and from which host a terminating pod was evicted, and its grace period. They show whether the pod is
-// lost.
+// keepEviction keeps why and from which cluster node a terminating pod was evicted, and its grace period. These fields show
+// whether the pod is lost.
 func keepEviction(reduced, pod *corev1.Pod) {
 	if eviction := memcached.PodCondition(pod, corev1.DisruptionTarget); eviction != nil {
 		kept := corev1.PodCondition{Type: eviction.Type, Status: eviction.Status, Reason: eviction.Reason}
@@ -143,14 +143,14 @@ func keepEviction(reduced, pod *corev1.Pod) {
 	}
 }
 
-// longestMessage limits the message of a failed pod to the length of a condition's message.
+// longestMessage limits the message of a failed pod, in bytes, to the limit for messages of conditions.
 const longestMessage = 1024
 
-// reduceFailed keeps why and when a pod failed. There may be thousands of failed pods, because Kubernetes keeps up to 12,500 of
-// them by default (--terminated-pod-gc-threshold of kube-controller-manager).
+// reduceFailed keeps why and when a pod failed. There may be thousands of failed pods: by default, Kubernetes keeps up to
+// 12,500 terminated pods (--terminated-pod-gc-threshold of kube-controller-manager).
 func reduceFailed(reduced, pod *corev1.Pod) {
 	message := pod.Status.Message
-	reduced.CreationTimestamp = memcached.FailedAt(pod) // the cache drops the fields from which this is computed
+	reduced.CreationTimestamp = memcached.FailedAt(pod) // the reduced pod lacks the fields that show when it failed
 	reduced.Status = corev1.PodStatus{
 		Phase: corev1.PodFailed, Reason: pod.Status.Reason, Message: message[:min(len(message), longestMessage)],
 	}
@@ -160,8 +160,8 @@ func reduceFailed(reduced, pod *corev1.Pod) {
 	}
 }
 
-// reduceCondition keeps whether and since when a pod is ready, why it is not scheduled, and what a change of its resources waits
-// for.
+// reduceCondition keeps whether and since when a pod is ready, why it is not scheduled, and what a change of its resources
+// waits for. It returns false for other conditions.
 func reduceCondition(condition corev1.PodCondition) (corev1.PodCondition, bool) {
 	reduced := corev1.PodCondition{Type: condition.Type, Status: condition.Status}
 	switch {

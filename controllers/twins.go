@@ -20,7 +20,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// twins returns the twins of mc, sorted by name: the Memcached that mc names (named), and those whose spec.fillFrom names mc.
+// twins returns the twins of mc, sorted by name: the Memcached called named, from which mc fills its nodes, and those that fill
+// their nodes from mc.
 func (r *Reconciler) twins(ctx context.Context, mc client.Object, named string) ([]*cachev1alpha1.Memcached, error) {
 	var found cachev1alpha1.MemcachedList
 	err := r.Client.List(ctx, &found, client.InNamespace(mc.GetNamespace()), client.MatchingFields{FillFromIndex: mc.GetName()})
@@ -48,7 +49,7 @@ func (r *Reconciler) twins(ctx context.Context, mc client.Object, named string) 
 	return twins, nil
 }
 
-// observeTwins reads each twin's pods, StatefulSet and arguments.
+// observeTwins reads the StatefulSet, the pods and the arguments of each twin.
 func (r *Reconciler) observeTwins(ctx context.Context, mc *cachev1alpha1.Memcached) ([]memcached.View, error) {
 	twins, err := r.twins(ctx, mc, memcached.FillsFrom(mc))
 	if err != nil {
@@ -78,7 +79,7 @@ func (r *Reconciler) observeTwins(ctx context.Context, mc *cachev1alpha1.Memcach
 	return views, nil
 }
 
-// twinLocks holds a lock for each name of a Memcached.
+// twinLocks holds a lock for each Memcached that has or had a twin.
 type twinLocks struct{ locks sync.Map }
 
 func (l *twinLocks) lock(name types.NamespacedName) *sync.Mutex {
@@ -86,8 +87,9 @@ func (l *twinLocks) lock(name types.NamespacedName) *sync.Mutex {
 	return lock.(*sync.Mutex) //nolint:forcetypeassert // nothing else is stored
 }
 
-// lockTwins keeps twins from deciding at the same time. Otherwise both might stop nodes with the same items. After the lock, a reconcile
-// reads what the twin's reconcile has written: see Base.read. Locks are taken in the order of names, so there is no deadlock.
+// lockTwins keeps twins from being reconciled at the same time: both might stop the nodes that hold the same items. A reconcile
+// that waited for the lock reads what the twin's reconcile has written: see Base.read. Locks are taken in the order of names,
+// so there is no deadlock.
 func (r *Reconciler) lockTwins(ctx context.Context, mc *cachev1alpha1.Memcached) (unlock func(), _ error) {
 	twins, err := r.twins(ctx, mc, memcached.FillsFrom(mc))
 	if err != nil || len(twins) == 0 {
@@ -111,8 +113,8 @@ func (r *Reconciler) lockTwins(ctx context.Context, mc *cachev1alpha1.Memcached)
 	}, nil
 }
 
-// wakeTwins enqueues the twins of a Memcached, because they depend on its spec. The versions are the Memcached before and after a
-// change.
+// wakeTwins enqueues the twins of a Memcached, because they depend on its spec. The versions are the Memcached before and after
+// a change.
 func (r *Reconciler) wakeTwins(ctx context.Context, q queue, versions ...client.Object) {
 	for _, version := range versions {
 		mc, ok := version.(*cachev1alpha1.Memcached)

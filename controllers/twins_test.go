@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// fillFrom makes a Memcached fill its nodes from the one with this name.
+// fillFrom returns a change of a Memcached, which then fills its nodes from the Memcached with this name.
 func fillFrom(name string) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		stable(mc)
@@ -39,7 +39,7 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		}
 	}
-	// twins returns two Memcacheds that run and fill each other.
+	// twins returns two running Memcacheds, each of which fills its nodes from the other.
 	twins := func(ctx context.Context) (a, b *cachev1alpha1.Memcached) {
 		GinkgoHelper()
 		a = newMemcached(ctx, 3, fillFrom("twin"))
@@ -59,7 +59,7 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 		GinkgoHelper()
 		return *live(ctx, mc, &appsv1.StatefulSet{}).Spec.UpdateStrategy.RollingUpdate.Partition
 	}
-	// seen imitates the StatefulSet controller that sees another template.
+	// seen lets the StatefulSet controller observe a new template.
 	seen := func(ctx context.Context, mc *cachev1alpha1.Memcached) {
 		GinkgoHelper()
 		set := live(ctx, mc, &appsv1.StatefulSet{})

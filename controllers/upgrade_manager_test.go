@@ -94,7 +94,7 @@ var _ = Describe("A running manager that OLM has installed", Ordered, func() {
 	})
 })
 
-// aboutOLM are the lines of a log that have to do with OLM.
+// aboutOLM returns the log lines about OLM.
 func aboutOLM(lines []string) []string {
 	return slices.DeleteFunc(lines, func(line string) bool {
 		return !strings.Contains(line, "OLM") && !strings.Contains(line, "OperatorCondition") && !strings.Contains(line, "upgradeable")

@@ -27,7 +27,7 @@ var _ = Describe("Telling OLM whether it may upgrade the operator", Ordered, fun
 		o.grant(ctx)
 	})
 
-	// first reports that OLM may upgrade.
+	// first returns a new reporter that has reported that OLM may upgrade.
 	first := func(ctx context.Context, all ...cachev1alpha1.Memcached) *reporter {
 		GinkgoHelper()
 		r := newReporter(all...)

@@ -18,17 +18,16 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// ErrStale means that the cached Memcached or MemcachedProxy is not the latest. The other errors mean that cached children are not.
+// ErrStale means that the cached Memcached or MemcachedProxy is not the latest. The other errors mean the same of cached children.
 var (
 	ErrStale          = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
 	errStaleArguments = errors.New("the cache has not received the latest version of the arguments of the nodes")
 	errStaleMove      = errors.New("the cache has not received the latest versions of the workloads between which the nodes move")
 )
 
-// VerifyFresh asks the API server whether the cached resource is the latest. If not, it returns an error, and a watch event with
-// the newer version will follow. The cache can be stale in a standby, after an interrupted watch, and at the start of a process
-// whose API server is itself stale (Kubernetes before 1.34). With a stale spec, another process's work for the current spec looks
-// like drift, and undoing that work would replace nodes for nothing. It uses list, so that the operator needs no permission to get.
+// VerifyFresh asks the API server whether the cached resource has the latest spec, and returns an error if not. With an
+// old spec, another process's work would look like drift: see ADR-0005. VerifyFresh lists a single resource, because the
+// operator has no permission to get it.
 func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
 	list := r.kind.NewList()
 	err := r.Live.List(ctx, list, client.InNamespace(cached.GetNamespace()), client.MatchingFields{"metadata.name": cached.GetName()})
@@ -43,14 +42,14 @@ func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
 	sameDeletion := (latest.GetDeletionTimestamp() == nil) == (cached.GetDeletionTimestamp() == nil)
 	if latest.GetUID() != cached.GetUID() || latest.GetGeneration() != cached.GetGeneration() || !sameDeletion {
 		_, err := transformObject(latest)
-		r.Mutations.RecordWrite(latest) // the next observe uses it
+		r.Mutations.RecordWrite(latest) // the next reconcile uses it
 		return errors.Join(ErrStale, err)
 	}
 	r.SetVerified(cached)
 	return nil
 }
 
-// VerifyOnce verifies a resource that this process has not verified before.
+// VerifyOnce is VerifyFresh for resources that this process has not verified yet.
 func (r *Base[T]) VerifyOnce(ctx context.Context, cached T) error {
 	if r.verified(cached) {
 		return nil
@@ -58,9 +57,9 @@ func (r *Base[T]) VerifyOnce(ctx context.Context, cached T) error {
 	return r.VerifyFresh(ctx, cached)
 }
 
-// verifyBeforeWrites verifies the Memcached before this process first changes existing children, and before it creates a child
-// again, because the garbage collector may have deleted that child. The first children need no verification: if they exist, the API
-// server refuses to create them. verifyBeforeWrites also verifies the arguments if they change, and in a move both workloads.
+// verifyBeforeWrites verifies the Memcached before this process first changes existing children. It verifies the Memcached each time
+// before it creates a child again, because the garbage collector may have deleted that child. The first children need no check: if
+// they exist, the API server refuses to create them. verifyBeforeWrites also verifies changed arguments, and in a move both workloads.
 func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil
@@ -80,8 +79,8 @@ func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View
 	return r.verifyMove(ctx, view)
 }
 
-// verifyArguments asks the API server whether the cached arguments are current, before this process first writes them. Writing an
-// earlier state would restart nodes.
+// verifyArguments asks the API server whether the cached ConfigMap with memcached's arguments is current, before this process
+// first changes it. A change based on an older ConfigMap could restart nodes.
 func (r *Reconciler) verifyArguments(ctx context.Context, view memcached.View) error {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	live := view.ArgumentsObject()
@@ -104,9 +103,9 @@ func (r *Reconciler) verifyArguments(ctx context.Context, view memcached.View) e
 	return nil
 }
 
-// verifyMove asks the API server, once in each move, whether both cached workloads are current. The size of each workload depends
-// on that of the other. If the cache held one workload from before a step of the move and the other from after that step, the
-// operator would undo the step, and new nodes would stop. Later steps need no check, because this process remembers its own writes.
+// verifyMove asks the API server, once in each move, whether both cached workloads are current. The size of each workload follows
+// from the size of the other. If the cache held one from before a step of the move and the other from after it, the operator
+// would undo the step, and new nodes would stop. Later steps need no check, because this process remembers its own writes.
 func (r *Reconciler) verifyMove(ctx context.Context, view memcached.View) error {
 	former, name := view.Former, client.ObjectKeyFromObject(view.Memcached)
 	if former == nil || r.states.get(name).verifiedMove == former.GetUID() {

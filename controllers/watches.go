@@ -26,8 +26,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// debounce is the delay from the first event of a pod, or of a workload's status, to the reconcile. A rollout causes many events,
-// and users need few statuses.
+// debounce is the delay from the first event of a pod, or of a workload's status, to the reconcile. A rollout causes many
+// events, and one reconcile handles all that arrive within the delay.
 const debounce = 500 * time.Millisecond
 
 // failedPriority is the priority of retries: below new work, above the initial list.
@@ -35,13 +35,13 @@ const failedPriority = -10
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// enqueueDelay is how long after an event the controller reconciles: 0 for at once.
+// enqueueDelay is how long after an event the controller reconciles: 0 for at once, never for not at all.
 type enqueueDelay = time.Duration
 
 const never enqueueDelay = -1
 
-// memcacheds returns the event handler for Memcacheds. handler.TypedFuncs gives the initial list and resyncs a low priority. A
-// Memcached in the initial list gets the usual priority if a user waits for the result.
+// memcacheds returns the event handler for Memcacheds. handler.TypedFuncs gives the initial list and resyncs a low priority. In
+// the initial list, a Memcached gets the usual priority if a user waits for the operator.
 func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Request] {
 	funcs := watch(r, memcachedChange)
 	created, updated, deleted := funcs.CreateFunc, funcs.UpdateFunc, funcs.DeleteFunc
@@ -83,8 +83,8 @@ func needsPrompt(object client.Object) bool {
 		!meta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionReady))
 }
 
-// Pods wakes the controller when pods are created, changed or deleted. InstanceOf returns the name of a pod's owner, or an empty
-// name.
+// Pods returns an event handler that enqueues the owners of created, changed and deleted pods. InstanceOf returns the name of a
+// pod's owner, or an empty name.
 func Pods(instanceOf func(client.Object) types.NamespacedName) handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
@@ -101,17 +101,17 @@ func Pods(instanceOf func(client.Object) types.NamespacedName) handler.TypedFunc
 	}
 }
 
-// IsResync reports whether an update repeats what the cache holds, as in periodic resyncs and after interrupted watches. Only the
-// owner's resync causes a reconcile, which makes up for missed events.
+// IsResync reports whether an update repeats what the cache holds, as in periodic resyncs and after interrupted watches. Only
+// resyncs of owners cause reconciles, to make up for missed events.
 func IsResync(e event.TypedUpdateEvent[client.Object]) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 }
 
-// Reaction returns how long after an update to reconcile. Own reports that this process made the last write.
+// Reaction returns how long after an update to reconcile. Own reports that the update is this process's own last write.
 type Reaction = func(before, after client.Object, own bool) enqueueDelay
 
-// Watch returns an event handler for owners and children. Creations and deletions cause a reconcile at once, updates after the
-// delay that change returns. OwnersOf returns the names of the owners that an object concerns.
+// Watch returns an event handler for owners and children. It enqueues at once after a deletion or a creation by others, and
+// after an update with the delay that change returns. OwnersOf returns the names of the owners to enqueue.
 func Watch(
 	mutations *apply.MutationCache, change Reaction, ownersOf func(client.Object) []types.NamespacedName,
 ) handler.TypedFuncs[client.Object, reconcile.Request] {
@@ -137,13 +137,13 @@ func watch(r *Reconciler, change Reaction) handler.TypedFuncs[client.Object, rec
 	return Watch(r.Mutations, change, memcachedsOf)
 }
 
-// memcachedsOf returns the Memcacheds that an object concerns: the one in its instance label, and the one with a child of the same
-// name, which the object may keep from being created.
+// memcachedsOf returns the names of the Memcacheds that an object concerns. The first one's child would have the object's name,
+// so the object may keep that child from being created. The second one is in the object's instance label.
 func memcachedsOf(object client.Object) []types.NamespacedName {
 	return []types.NamespacedName{namesakeOf(object), instanceOf(object)}
 }
 
-// namesakeOf returns the Memcached whose child has the object's name, or an empty name.
+// namesakeOf returns the name of the Memcached whose child would have the object's name, or an empty name.
 func namesakeOf(object client.Object) types.NamespacedName {
 	name := client.ObjectKeyFromObject(object)
 	if child, ok := memcached.ChildOf(object); ok {
@@ -161,16 +161,16 @@ func Enqueue(q queue, delay enqueueDelay, names ...types.NamespacedName) {
 	}
 }
 
-// instanceOf returns the Memcached in an object's instance label.
+// instanceOf returns the name of the Memcached in an object's instance label, or an empty name.
 func instanceOf(object client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[memcached.InstanceLabel]}
 }
 
-// memcachedChange returns how soon to reconcile after a change of a Memcached.
+// memcachedChange returns how long after an update of a Memcached to reconcile.
 var memcachedChange = OwnerChange(func(mc *cachev1alpha1.Memcached) any { return mc.Status })
 
-// OwnerChange returns a Reaction to updates of owners. A new spec causes a reconcile at once. A status of somebody else causes one
-// after debounce, because the operator's own status looks like that until the API server's answer arrives.
+// OwnerChange returns a Reaction to updates of owners. A new spec causes a reconcile at once. A changed status that is not known
+// to be this process's own causes a reconcile after debounce: the own status may arrive before the API server's answer to the write.
 func OwnerChange[Owner client.Object](status func(Owner) any) Reaction {
 	return func(before, after client.Object, own bool) enqueueDelay {
 		old, oldOK := before.(Owner)
@@ -188,9 +188,9 @@ func OwnerChange[Owner client.Object](status func(Owner) any) Reaction {
 	}
 }
 
-// ChildChange returns how soon to reconcile after an update of a child. A change by others of its spec, labels, owners or deletion
-// is handled at once. Annotations can wait, because the operator only needs the hash among them. A workload's status can wait too,
-// unless a rollout has completed or the size was reached, because users wait for that.
+// ChildChange returns a Reaction to updates of a child by others. A changed spec, label, owner reference or deletion causes a
+// reconcile at once. So does the end of a rollout or of scaling, because users wait for it. Changed annotations, and other
+// updates of a workload, cause a reconcile after debounce.
 func ChildChange[Owner client.Object](child memcached.Child[Owner]) Reaction {
 	return func(before, after client.Object, own bool) enqueueDelay {
 		switch {
@@ -208,7 +208,7 @@ func ChildChange[Owner client.Object](child memcached.Child[Owner]) Reaction {
 	}
 }
 
-// podChange returns never if no cached field of a pod except the resource version has changed.
+// podChange returns debounce if a cached field other than the resource version has changed, else never.
 func podChange(before, after *corev1.Pod) enqueueDelay {
 	if before.ResourceVersion == after.ResourceVersion {
 		return never

@@ -105,7 +105,6 @@ func TestWhatFailedComesAfterNewWork(t *testing.T) {
 	}
 }
 
-// TestACompletedRolloutIsReportedAtOnce has two nodes.
 func TestACompletedRolloutIsReportedAtOnce(t *testing.T) {
 	complete := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", Generation: 2, ResourceVersion: "2"},
@@ -147,7 +146,7 @@ func TestACompletedRolloutIsReportedAtOnce(t *testing.T) {
 	}
 }
 
-// watching returns a Reconciler that can watch.
+// watching returns a Reconciler with only what event handlers need.
 func watching() *Reconciler {
 	mutations := apply.NewMutationCache(clocktesting.NewFakePassiveClock(time.Now()))
 	return &Reconciler{Base: &Base[*cachev1alpha1.Memcached]{
@@ -155,8 +154,8 @@ func watching() *Reconciler {
 	}}
 }
 
-// TestBothMemcachedsOfAnObjectAreReconciled has objects whose name belongs to one Memcached and whose instance label names another one.
-// The label then changes.
+// TestBothMemcachedsOfAnObjectAreReconciled uses objects whose name belongs to one Memcached and whose instance label names
+// another. The label then changes.
 func TestBothMemcachedsOfAnObjectAreReconciled(t *testing.T) {
 	r := watching()
 	metadata := func(name, instance string) metav1.ObjectMeta {

@@ -38,7 +38,7 @@ type launchers struct {
 	problems map[string][]agentprotocol.Problem
 }
 
-// Launcher answers for a pod.
+// Launcher implements controllers.Nodes.
 func (l *launchers) Launcher(_ context.Context, pod *corev1.Pod) (protocol.Status, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -50,12 +50,12 @@ func (l *launchers) Launcher(_ context.Context, pod *corev1.Pod) (protocol.Statu
 	return protocol.Status{Hash: list.Hash(), List: list.String(), Refused: l.refused[pod.Name], Fill: l.fills[pod.Name], SecondsInEffect: 3600}, nil
 }
 
-// Proxy is for proxies.
+// Proxy implements controllers.Nodes.
 func (*launchers) Proxy(context.Context, *corev1.Pod) (protocol.ProxyStatus, error) {
 	return protocol.ProxyStatus{}, errors.ErrUnsupported
 }
 
-// Agent answers for a pod.
+// Agent implements controllers.Nodes.
 func (l *launchers) Agent(_ context.Context, pod *corev1.Pod, hosts []string) (agentprotocol.Status, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -67,7 +67,7 @@ func (l *launchers) Agent(_ context.Context, pod *corev1.Pod, hosts []string) (a
 	return agentprotocol.Status{Problems: problems}, nil
 }
 
-// look returns which pods were asked since it was last called.
+// look returns the names of the pods that were asked since the last call.
 func (l *launchers) look() []string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -77,7 +77,7 @@ func (l *launchers) look() []string {
 	return asked
 }
 
-// follow makes pods run the arguments in the ConfigMap.
+// follow makes the nodes with these numbers run the arguments in the ConfigMap.
 func (l *launchers) follow(ctx context.Context, mc *cachev1alpha1.Memcached, ordinals ...int) {
 	GinkgoHelper()
 	view := memcached.View{Memcached: mc, Observed: memcached.Observed{Children: []client.Object{argumentsOf(ctx, mc)}}}
@@ -106,7 +106,7 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 	var o *operator
 	BeforeEach(func() { o = newOperator(defaults) })
 
-	// running is a Memcached with three nodes that run.
+	// running returns a Memcached whose three nodes run.
 	running := func(ctx context.Context) *cachev1alpha1.Memcached {
 		GinkgoHelper()
 		mc := settled(ctx, o, stable)
@@ -115,7 +115,7 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 		Expect(o.nodes.look()).To(BeEmpty())
 		return mc
 	}
-	// moved returns the ordinals of the nodes whose arguments are not the default of their section.
+	// moved returns the numbers of the nodes whose arguments are not the default of their section of the ConfigMap.
 	moved := func(ctx context.Context, mc *cachev1alpha1.Memcached) []int {
 		GinkgoHelper()
 		var ordinals []int

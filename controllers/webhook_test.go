@@ -93,7 +93,7 @@ var _ = Describe("A webhook that does not answer", func() {
 			Expect(user.Create(ctx, mc)).To(Succeed())
 			DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(user.Delete(ctx, mc))).To(Succeed()) })
 		}
-		for range hanging { // the webhook receives all requests, although it has answered none
+		for range hanging { // the webhook has received all these requests, and answered none
 			Eventually(ctx, asked).Should(Receive())
 		}
 		healthy := newMemcached(ctx, 1)
@@ -105,7 +105,7 @@ var _ = Describe("A webhook that does not answer", func() {
 	})
 })
 
-// answering is a webhook that answers each request.
+// answering returns the handler of a webhook. It answers each admission request with the result of answer.
 func answering(answer func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) http.HandlerFunc {
 	return func(writer http.ResponseWriter, request *http.Request) {
 		var review admissionv1.AdmissionReview
@@ -140,7 +140,7 @@ func validateServices(
 	return webhook
 }
 
-// rewriteImages installs a webhook that replaces the images of Deployments in a namespace by one from a mirror.
+// rewriteImages installs a webhook that replaces the images of Deployments in a namespace by an image from a mirror.
 func rewriteImages(ctx context.Context, namespace string) client.Object {
 	GinkgoHelper()
 	return patchDeployments(ctx, namespace, func(*admissionv1.AdmissionRequest) string {
@@ -201,12 +201,12 @@ func rulesFor(
 	}}
 }
 
-// selecting selects one namespace.
+// selecting returns a selector for one namespace.
 func selecting(namespace string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}
 }
 
-// install creates an object until the end of the test.
+// install creates an object, and deletes it at the end of the test.
 func install(ctx context.Context, object client.Object) {
 	GinkgoHelper()
 	Expect(user.Create(ctx, object)).To(Succeed())

@@ -69,8 +69,8 @@ func (r *Reconciler) changes(view memcached.View, plan memcached.Plan) apply.Pla
 	return changes
 }
 
-// sizeOnly returns the objects of which only the size is written, if they have one, so that running pods stay as they are. These
-// are the workload that nodes leave in a move or, if the spec is invalid, all objects.
+// sizeOnly returns the objects of which at most the size is written, so that running pods stay as they are. These are the old
+// workload in a move or, if the plan has a problem, all objects.
 func sizeOnly(plan memcached.Plan) []client.Object {
 	if plan.Problem != nil {
 		return plan.Objects
@@ -94,8 +94,8 @@ func (r *Reconciler) emitCorrections(view memcached.View, result apply.Result) {
 	}
 }
 
-// wasThere reports whether the child of a Kind existed at the time of the last status. For some Kinds, this is known only if the Memcached
-// was Ready.
+// wasThere reports whether the last status shows that the child of this kind existed. For most kinds, only the status of a
+// Ready Memcached shows it.
 func wasThere(view memcached.View, kind string) bool {
 	last := view.Last
 	switch {
@@ -107,7 +107,7 @@ func wasThere(view memcached.View, kind string) bool {
 	return last.Generation == view.Memcached.Generation && last.IsTrue(cachev1alpha1.ConditionReady)
 }
 
-// emitAbout emits an event. Its related object is the one with this kind and name.
+// emitAbout emits an event whose related object is the one with this kind and name.
 func (r *Reconciler) emitAbout(mc *cachev1alpha1.Memcached, e eventRecord, objects []client.Object, kind, name string) {
 	for _, object := range objects {
 		if child, ok := memcached.ChildOf(object); ok && child.Kind.Kind == kind && object.GetName() == name {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The agent that runs beside memcached in each pod: see package agent.
+// The agent observes memcached in the same pod: see package agent.
 package main
 
 import (
@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// garbagePercent makes Go collect garbage early, because memory is scarcer than processor time: a scrape leaves some MiB of
-	// garbage. The environment variable GOGC overrides it.
+	// garbagePercent makes Go collect garbage early, because a scrape leaves some MiB of garbage, and memory is scarcer than
+	// processor time. The environment variable GOGC overrides it.
 	garbagePercent = 25
-	// memoryLimit makes the garbage collector work harder before the container reaches its limit, 24 MiB without credentials, which
-	// also counts the program itself. The environment variable GOMEMLIMIT overrides it.
+	// memoryLimit is how much memory Go may use before its garbage collector works harder. It is below the container's limit,
+	// at least 24 MiB, because that limit also counts the program's code. The environment variable GOMEMLIMIT overrides it.
 	memoryLimit = 14 << 20
-	// processors is enough for a few requests a minute. Go would use all processors of the cluster node, and each costs memory. The
-	// environment variable GOMAXPROCS overrides it.
+	// processors is the number of processors that Go uses, enough for a few requests a minute. By default, Go would use all
+	// processors of the cluster node, and each takes memory. The environment variable GOMAXPROCS overrides it.
 	processors = 2
 )
 

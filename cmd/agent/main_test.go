@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The tests run this test binary as the agent: a process of its own, with its own signals and exit code.
+// asAgent is an environment variable. It makes this test binary run as the agent, in a process with its own signals and exit code.
 const asAgent = "RUN_AS_AGENT"
 
 func TestMain(m *testing.M) {
@@ -83,7 +83,8 @@ func TestSIGTERMEndsTheAgent(t *testing.T) {
 	}
 }
 
-// An agent ends with a termination message about a problem in a Secret. If the message is already there, the next agent waits instead.
+// An agent ends with a termination message about a problem in a Secret. If the file already has that message, the next agent
+// waits instead.
 func TestInvalidSecretsEndTheAgentOnce(t *testing.T) {
 	folder, secret := t.TempDir(), t.TempDir()
 	message := filepath.Join(t.TempDir(), "termination-log")
@@ -130,8 +131,8 @@ func TestInvalidSecretsEndTheAgentOnce(t *testing.T) {
 	}
 }
 
-// An agent runs in each pod, so its modules take memory there. The agent may link only modules that the operator links too: the
-// licenses in the image and the SBOM come from the operator, and must cover both.
+// The agent runs in many pods, so the modules that it links take memory there. It may link only modules that the operator links
+// too, because the licenses in the image and the SBOM are made from the operator's modules.
 func TestTheAgentLinksFewModules(t *testing.T) {
 	agent, operator := modules(t, "."), modules(t, "../..")
 	want := []string{

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The command kubectl-memcached, which kubectl runs as kubectl memcached.
+// The plugin kubectl-memcached, which kubectl runs for "kubectl memcached".
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs of cloud providers
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // for the kubeconfigs of cloud providers
 
 	"github.com/example/memcached-operator/internal/plugin"
 )

@@ -3,7 +3,7 @@
 
 //go:build linux
 
-// The launcher is the parent of memcached in its container: see package launcher.
+// The launcher is the parent process of memcached in its container: see package launcher.
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() { os.Exit(run()) }
 
 // run returns the exit code.
 func run() int {
-	// The kernel kills memcached when the thread that started memcached ends (PR_SET_PDEATHSIG).
+	// memcached is killed when the thread that started it ends (PR_SET_PDEATHSIG). So this goroutine keeps its thread.
 	runtime.LockOSThread()
 	debug.SetGCPercent(20)
 	runtime.GOMAXPROCS(1)
@@ -57,7 +57,7 @@ func run() int {
 	})
 }
 
-// container runs a container after its flags were parsed. mistake is the error of parsing.
+// container runs the program of a container, and returns its exit code. Mistake is the error of parsing the flags.
 func container(log *log.Logger, mistake error, run func() (int, error)) int {
 	switch {
 	case errors.Is(mistake, flag.ErrHelp):
@@ -79,12 +79,13 @@ func tell(problem error) {
 	if err != nil {
 		return
 	}
-	// Errors are ignored: the log has the message too.
+	// Errors are ignored, because the log also has the message.
 	_, _ = file.WriteString(problem.Error())
 	_ = file.Close()
 }
 
-// signals returns the signals that can end the container.
+// signals returns a channel of the signals that the launcher handles. SIGTERM and SIGINT end the container. SIGHUP makes
+// memcached read its certificates and users again.
 func signals() <-chan os.Signal {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)

@@ -4,4 +4,7 @@
 // Package proxy reconciles MemcachedProxies as package controllers reconciles Memcacheds: it observes, decides
 // (internal/memcachedproxy), writes (internal/apply) and reports. The controller starts when the cluster has the CRD of
 // MemcachedProxies, which an old installation may lack.
+//
+// Words: a pool is a Memcached in spec.pools. Routes are the text in a ConfigMap that tells proxies the names and the number of the
+// pools' nodes. Another number is announced there two minutes before it takes effect, so that all proxies change at the same time.
 package proxy

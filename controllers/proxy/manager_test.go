@@ -55,7 +55,7 @@ func start(ctx context.Context) *testenv.Requests {
 	return requests
 }
 
-// ready is the reason of Ready.
+// ready returns the reason of the condition Ready, or the error of reading it.
 func ready(ctx context.Context, front *cachev1alpha1.MemcachedProxy) string {
 	current := &cachev1alpha1.MemcachedProxy{}
 	if err := user.Get(ctx, client.ObjectKeyFromObject(front), current); err != nil {

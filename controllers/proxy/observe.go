@@ -47,7 +47,7 @@ func (r *Reconciler) observe(ctx context.Context, proxy *cachev1alpha1.Memcached
 	return view, nil
 }
 
-// memcached returns the Memcached of this name, or nil.
+// memcached returns the Memcached of this name, or nil if there is none.
 func (r *Reconciler) memcached(ctx context.Context, name types.NamespacedName) (*cachev1alpha1.Memcached, error) {
 	mc := &cachev1alpha1.Memcached{}
 	if err := r.Client.Get(ctx, name, mc); err != nil {

@@ -33,7 +33,7 @@ var proxyKind = controllers.Kind[*cachev1alpha1.MemcachedProxy]{
 	IdentityOf: memcachedproxy.IdentityOf,
 }
 
-// NewReconciler returns a Reconciler. It reads from the cache of c, or from the API server with live, and writes with c.
+// NewReconciler returns a Reconciler that reads from the cache and writes with c, and reads from the API server with live.
 func NewReconciler(
 	c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options memcached.Options,
 ) *Reconciler {
@@ -66,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	status := memcachedproxy.StatusFor(view, plan, written)
 	if err := r.report(ctx, proxy, status); err != nil {
-		return reconcile.Result{}, err // written.Err is left out: if it is terminal, the joined error would not be retried
+		return reconcile.Result{}, err // written.Err is not joined: a terminal error would prevent the retry
 	}
 	return requeue(view, plan, written, status)
 }
@@ -74,7 +74,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // askInterval is how often launchers are asked for their routes: no event reports that the kubelet has delivered new routes.
 const askInterval = 5 * time.Second
 
-// ask asks the launchers of proxies for their status.
 func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]memcachedproxy.Answer {
 	return controllers.AskAll(pods, func(pod *corev1.Pod) memcachedproxy.Answer {
 		status, err := r.Nodes.Proxy(ctx, pod)
@@ -85,8 +84,8 @@ func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]
 	})
 }
 
-// requeue returns the result of Reconcile. No event reports that an announced number of nodes takes effect, or that proxies have
-// new routes.
+// requeue returns the result of Reconcile. It reconciles again when an announced number of nodes takes effect, and until all
+// proxies have the new routes, because no event reports either.
 func requeue(
 	view memcachedproxy.View, plan memcachedproxy.Plan, written memcached.Written, status cachev1alpha1.MemcachedProxyStatus,
 ) (reconcile.Result, error) {

@@ -25,7 +25,7 @@ import (
 // poolIndex is the index of MemcachedProxies by the Memcacheds that they route to.
 const poolIndex = "pool"
 
-// Options of the controller.
+// Options configures the controller.
 type Options struct {
 	controllers.Options
 	// Namespaces are the namespaces to serve; empty for all.
@@ -37,9 +37,9 @@ type Options struct {
 // DefaultRetry is the default interval between checks for a missing CRD.
 const DefaultRetry = 30 * time.Second
 
-// SetupWithManager registers the controller. The manager must already have the controller for Memcacheds, whose index of pods this
-// one uses. The controller for MemcachedProxies starts when their CRD exists and the operator may read them. With the manifests of
-// an earlier version, it never starts, and the operator serves only Memcacheds.
+// SetupWithManager registers the controller with a manager that already has the controller for Memcacheds, because both use one
+// index of pods. It starts when the CRD of MemcachedProxies exists and the operator may read them. With the manifests of an
+// earlier version, it never starts, and the operator serves only Memcacheds.
 func SetupWithManager(mgr ctrl.Manager, options Options) error {
 	return mgr.Add(&starter{mgr: mgr, options: options})
 }
@@ -50,7 +50,7 @@ type starter struct {
 	options Options
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable. It returns false, so that a standby also fills its caches.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. In a standby, the starter also runs, so that the caches are filled.
 func (*starter) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.

@@ -19,7 +19,7 @@ func (r *Reconciler) report(
 		return nil
 	}
 	base, updated := &cachev1alpha1.MemcachedProxy{Status: proxy.Status}, &cachev1alpha1.MemcachedProxy{Status: status}
-	// In Go, a stored 0 and an absent count are equal. With -1 in the base, the patch always contains the counts.
+	// In Go, a count of 0 and a missing count are equal. With -1 in the base, the patch always contains the counts.
 	base.Status.Replicas, base.Status.ReadyReplicas, base.Status.UpdatedReplicas = -1, -1, -1
 	if written, err := r.PatchStatus(ctx, proxy, base, updated); !written {
 		return err

@@ -34,7 +34,7 @@ import (
 
 var (
 	config *rest.Config
-	// user is the client of everybody but the operator.
+	// user is the client for all requests that the operator does not send.
 	user client.Client
 )
 
@@ -47,7 +47,7 @@ var _ = BeforeSuite(func() { config, user = suite.Start() })
 
 var defaults = memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"}
 
-// The writes of the operator.
+// The operator's writes, in the form that testenv.Requests records.
 const (
 	writeService    = "patch services"
 	writeBudget     = "patch poddisruptionbudgets"
@@ -59,18 +59,18 @@ const (
 	writeStatus     = "patch memcachedproxies/status"
 )
 
-// operator is a Reconciler that a test runs step by step. Its cache is up to date unless the test changes that. Its requests past
-// the cache are recorded.
+// operator is a Reconciler that a test runs step by step. It reads current objects as if from a cache, unless the test changes
+// that. Only requests that a cache cannot answer are recorded.
 type operator struct {
 	*proxy.Reconciler
 	requests *testenv.Requests
 	recorder *events.FakeRecorder
 	clock    *clocktesting.FakePassiveClock
-	// result is that of the last step.
+	// result is the result of the last step or try.
 	result reconcile.Result
 	// proxies are the launchers of the proxies.
 	proxies *launchers
-	// lagging, if it is set, is the old version of an object in a cache that lags.
+	// lagging is the old version of an object in a lagging cache, or nil if the cache is current.
 	lagging client.Object
 }
 
@@ -89,7 +89,7 @@ func newOperator(options memcached.Options) *operator {
 	return o
 }
 
-// launchers answer as if the kubelet had just delivered the ConfigMap, except for the pods in former, which have these old routes.
+// launchers answer as if the kubelet had just delivered the ConfigMap. The pods in former still have the old routes given there.
 type launchers struct {
 	clock  *clocktesting.FakePassiveClock
 	former map[string]string
@@ -124,7 +124,7 @@ func (l *launchers) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyS
 	return protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(l.clock.Now())}, err
 }
 
-// get reads as from the cache: without a recorded request, and without children that lack the label.
+// get reads as if from the cache: it records no request, and does not find children without the label.
 func (o *operator) get(
 	ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption,
 ) error {
@@ -145,7 +145,7 @@ func (o *operator) get(
 	return nil
 }
 
-// list reads pods as from the index of the cache.
+// list lists pods as if from the index of the cache.
 func list(ctx context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 	var options client.ListOptions
 	options.ApplyOptions(opts)
@@ -153,7 +153,7 @@ func list(ctx context.Context, _ client.WithWatch, list client.ObjectList, opts 
 	return user.List(ctx, list, client.InNamespace(options.Namespace), client.MatchingLabels{memcached.InstanceLabel: name})
 }
 
-// step reconciles once and expects exactly these writes past the cache, and no reads of single objects.
+// step reconciles once. It expects success, exactly these writes, and no get past the cache.
 func (o *operator) step(ctx context.Context, front *cachev1alpha1.MemcachedProxy, writes ...string) {
 	GinkgoHelper()
 	Expect(o.try(ctx, front, writes...)).To(Succeed())
@@ -169,7 +169,7 @@ func (o *operator) try(ctx context.Context, front *cachev1alpha1.MemcachedProxy,
 	return err
 }
 
-// wait lets time pass.
+// wait advances the operator's clock.
 func (o *operator) wait(d time.Duration) { o.clock.SetTime(o.clock.Now().Add(d)) }
 
 // events returns the events since it was last called.

@@ -24,7 +24,8 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 type handlerFuncs = handler.TypedFuncs[client.Object, reconcile.Request]
 
-// proxies wakes the controller for each MemcachedProxy at the start, at each resync, and when others change its spec or status.
+// proxies returns the event handler for MemcachedProxies. It enqueues a MemcachedProxy at the start, at each resync, when its
+// spec changes, and when others change its status.
 func (r *Reconciler) proxies() handlerFuncs {
 	name := func(object client.Object) []types.NamespacedName {
 		return []types.NamespacedName{client.ObjectKeyFromObject(object)}
@@ -45,8 +46,8 @@ func (r *Reconciler) proxies() handlerFuncs {
 	return funcs
 }
 
-// memcacheds wakes the controller when a Memcached's spec, servers or observed generation change. It reconciles the
-// MemcachedProxies that route to the Memcached, and the MemcachedProxy of the same name.
+// memcacheds returns the event handler for Memcacheds. If a Memcached is created or deleted, or its spec, servers or observed
+// generation change, it enqueues the MemcachedProxies that route to the Memcached, and the MemcachedProxy of the same name.
 func (r *Reconciler) memcacheds() handlerFuncs {
 	wake := func(ctx context.Context, object client.Object, q queue) {
 		var found cachev1alpha1.MemcachedProxyList
@@ -78,15 +79,15 @@ func (r *Reconciler) memcacheds() handlerFuncs {
 	}
 }
 
-// children wakes the controller when others change an object of a MemcachedProxy, and when its Deployment makes progress. An object
-// concerns the MemcachedProxy in its labels, and the MemcachedProxy with a child of the same name.
+// children returns the event handler for one Kind of child. It enqueues the MemcachedProxy in the object's labels, and the
+// MemcachedProxy whose child would have the object's name.
 func (r *Reconciler) children(child memcached.Child[*cachev1alpha1.MemcachedProxy]) handlerFuncs {
 	return controllers.Watch(r.Mutations, controllers.ChildChange(child), func(object client.Object) []types.NamespacedName {
 		return []types.NamespacedName{instanceOf(object), child.OwnerOf(client.ObjectKeyFromObject(object))}
 	})
 }
 
-// instanceOf returns the MemcachedProxy in an object's labels, or an empty name.
+// instanceOf returns the name of the MemcachedProxy in an object's labels, or an empty name.
 func instanceOf(object client.Object) types.NamespacedName {
 	if object.GetLabels()[memcached.NameLabel] != memcachedproxy.Name {
 		return types.NamespacedName{}

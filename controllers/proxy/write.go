@@ -54,9 +54,9 @@ func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan m
 	return written
 }
 
-// verify asks the API server whether the cached MemcachedProxy is current. It does so before this process first changes existing
-// children or creates one again. An announced number of nodes cannot be taken back, and proxies may have read an announcement that
-// the cache does not hold. So before announcing another number, verify also verifies the pools and the routes.
+// verify asks the API server whether the cached MemcachedProxy is current, before this process first changes existing children
+// and each time before it creates a child again. Before an announcement, it also verifies the pools and the routes: an
+// announcement cannot be taken back, and proxies may have read one that the cache does not hold.
 func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan memcachedproxy.Plan, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil
@@ -88,7 +88,7 @@ func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan 
 	return nil
 }
 
-// verifyPool asks the API server whether the cached Memcached has the current servers.
+// verifyPool asks the API server whether the cached Memcached has the latest spec and servers.
 func (r *Reconciler) verifyPool(ctx context.Context, cached *cachev1alpha1.Memcached) error {
 	var latest cachev1alpha1.MemcachedList
 	err := r.Live.List(ctx, &latest, client.InNamespace(cached.Namespace), client.MatchingFields{"metadata.name": cached.Name})

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package upgradeable tells OLM v0 whether OLM may upgrade the operator, with the condition Upgradeable of the OperatorCondition.
+// Package upgradeable tells OLM v0 whether it may upgrade the operator, in the condition Upgradeable of the operator's
+// OperatorCondition.
 package upgradeable
 
 import (
@@ -25,15 +26,15 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// OperatorConditionVariable is the environment variable with the name of the OperatorCondition. Only OLM v0 sets it.
+// OperatorConditionVariable is the environment variable with the name of the operator's OperatorCondition. Only OLM v0 sets it.
 const OperatorConditionVariable = "OPERATOR_CONDITION_NAME"
 
 const (
 	period = 5 * time.Second
-	// quietPeriod is how long OLM must wait after a rollout: another rollout may be about to begin.
+	// quietPeriod is how long OLM must wait after a rollout, because another rollout may be about to begin.
 	quietPeriod = 30 * time.Second
-	// grace is added to the progress deadline of a rollout. If the Memcached has not changed for that long, its rollout no longer
-	// blocks an upgrade of the operator, because an operator that cannot write a status may need the upgrade.
+	// grace is added to the progress deadline of a rollout. If the Memcached has not changed for longer than both together, its
+	// rollout no longer blocks an upgrade: an operator that cannot write a status may need the upgrade.
 	grace = 5 * time.Minute
 	// rollingOut is the name of the index of Memcacheds with a rollout.
 	rollingOut = "rollingOut"
@@ -45,16 +46,16 @@ type Reporter struct {
 	Condition conditions.Condition
 	Clock     clock.PassiveClock
 
-	// seen is when the Reporter first found each version of a Memcached rolling out.
+	// seen is when each version of a Memcached with a rollout was first seen, by UID and resource version.
 	seen         map[string]time.Time
 	lastProgress time.Time
-	// reported is the value in the OperatorCondition, empty if unknown.
+	// reported is the condition's status in the OperatorCondition, empty if unknown.
 	reported metav1.ConditionStatus
 	failure  string
 }
 
-// SetupWithManager adds a Reporter if OLM v0 installed the operator. OLM permits get, update and patch of this OperatorCondition,
-// but no watch.
+// SetupWithManager adds a Reporter if OLM v0 installed the operator. The Reporter uses no cache, because OLM permits get,
+// update and patch of this OperatorCondition, but no watch.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if os.Getenv(OperatorConditionVariable) == "" {
 		return nil
@@ -134,7 +135,7 @@ func (r *Reporter) report(ctx context.Context) error {
 	return nil
 }
 
-// progress reports whether a Memcached with a rollout has changed within its progress deadline and grace.
+// progress reports whether a Memcached with a rollout has changed within its progress deadline plus grace.
 func (r *Reporter) progress(rolling []cachev1alpha1.Memcached, now time.Time) (found bool) {
 	seen := map[string]time.Time{}
 	for i := range rolling {

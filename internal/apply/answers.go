@@ -9,16 +9,16 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// answer is how an object differed from what had just been written to it, because a webhook changed the object or the API server
-// rounded a value. The same write would have the same result.
+// answer is the difference that remained after a write, because a webhook changed the object or the API server rounded a value.
+// The same write would leave it again.
 type answer struct {
 	uid               types.UID
 	hash, fingerprint string
-	// surplus is what was added to owned fields, or nil.
+	// surplus is what the answer has below owned fields and the rendering lacks, or nil.
 	surplus *typed.TypedValue
 }
 
-// answers remembers how the API server answered writes.
+// answers remembers the API server's last answer for each object.
 type answers struct {
 	history[answer]
 
@@ -32,7 +32,7 @@ func (a *answers) futile(live client.Object, rendered rendering, found differenc
 		known.uid == live.GetUID() && known.hash == rendered.hash && known.fingerprint == found.fingerprint
 }
 
-// explain reports whether all of this surplus already existed in the answer to an earlier write.
+// explain reports whether this whole surplus already existed in the answer to an earlier write.
 func (a *answers) explain(live client.Object, left *typed.TypedValue) bool {
 	known, _ := a.get(live)
 	return known.uid == live.GetUID() && keeps(known.surplus, left)

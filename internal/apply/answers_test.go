@@ -135,7 +135,7 @@ var _ = Describe("A container that a webhook adds, each time with another value"
 	})
 })
 
-// replacing is a client whose patches somebody changes before they are stored.
+// replacing returns a client that replaces a text in each of its patches, as a webhook could.
 func replacing(old, with string) client.Client {
 	return answeringWith(func(body []byte) []byte { return bytes.ReplaceAll(body, []byte(old), []byte(with)) })
 }

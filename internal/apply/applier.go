@@ -14,13 +14,13 @@ import (
 
 // Options of an Applier.
 type Options struct {
-	// FieldOwner is the field manager of every write. It must never change: the fields that the old manager owns would stay for ever.
+	// FieldOwner is the field manager of every write. It must never change: fields of the old manager would stay forever.
 	FieldOwner string
-	// HashAnnotation is the annotation that holds the hash of what was applied.
+	// HashAnnotation is the key of the annotation with the hash of the last applied object.
 	HashAnnotation string
-	// Identity returns the labels of all objects of an owner.
+	// Identity returns the labels that every object of an owner has.
 	Identity func(owner client.Object) map[string]string
-	// Rules are the rules for the fields of each Kind.
+	// Rules maps each Kind to the rules for its fields.
 	Rules map[schema.GroupVersionKind]field.Rules
 }
 
@@ -38,7 +38,7 @@ type Applier struct {
 	answers   answers
 }
 
-// New returns an Applier. It writes with a client, and reads from the API server with live.
+// New returns an Applier that writes with c and reads with live, past the cache.
 func New(c client.Client, live client.Reader, mutations *MutationCache, clock clock.PassiveClock, opts Options) *Applier {
 	differ := differ{
 		scheme:         c.Scheme(),
@@ -59,7 +59,7 @@ func New(c client.Client, live client.Reader, mutations *MutationCache, clock cl
 	}
 }
 
-// Recall sets the hash of what was last applied to an object. The hash comes from a record outside the object. If the object's
+// Recall tells the Applier the hash of what was last applied to an object, from a record outside the object. If the object's
 // annotation has another hash, somebody else has changed the object.
 func (a *Applier) Recall(live client.Object, hash string) {
 	if hash != "" && live.GetAnnotations()[a.differ.hashAnnotation] != hash {
@@ -67,7 +67,7 @@ func (a *Applier) Recall(live client.Object, hash string) {
 	}
 }
 
-// Forget drops what this process remembers about objects.
+// Forget drops what this process remembers about the objects.
 func (a *Applier) Forget(objects ...client.Object) {
 	for _, object := range objects {
 		a.mutations.Forget(object)

@@ -19,19 +19,18 @@ import (
 
 // Result is the result of applying a Plan.
 type Result struct {
-	// Objects are the live objects that the owner has and should have.
+	// Objects are the owner's desired objects as they exist after the writes. An object whose write failed may be missing.
 	Objects []client.Object
-	// Created are the Kind and name of created objects, such as "Service cache".
+	// Created lists the created objects by Kind and name, such as "Service cache".
 	Created []string
 	// Written reports that at least one object was created, changed or deleted.
 	Written bool
-	// Corrected are changes by others that were undone, one for each object.
+	// Corrected are the corrections, at most one for each object.
 	Corrected []Correction
 }
 
-// Apply carries out a plan. A failed object does not stop the others, except those that it guards. The returned error joins the
-// errors of the plan and of the writes: *ConflictError, *ContestedError, *ImmutableError, *WaitingError, or errors of the API
-// server.
+// Apply carries out a plan. A failed write stops only the writes of the objects that it guards (field.Rules). The returned
+// error joins all errors. It may contain the error types of this package and errors of the API server.
 func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	outcomes := a.executeAll(ctx, plan)
 	var result Result
@@ -48,8 +47,8 @@ func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	return result, errors.Join(errs...)
 }
 
-// executeAll carries out the steps. It begins with guards that do not exist yet and with the object named in Before. If one of
-// these fails, no guarded object is created.
+// executeAll carries out the steps: first the missing guards and the object of Plan.Before, then the others. If one of the
+// first fails, no guarded object is created. If the object of Plan.Before fails, existing guarded objects get only their size.
 func (a *Applier) executeAll(ctx context.Context, plan Plan) []outcome {
 	outcomes := make([]outcome, len(plan.steps))
 	var guards, others []int

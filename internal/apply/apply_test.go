@@ -26,7 +26,7 @@ var _ = Describe("Apply", func() {
 		owner   client.Object
 	)
 
-	// applied applies the desired objects over the live ones, and expects the given writes, and one read for each correction.
+	// applied applies the desired objects, and expects exactly these writes and one read for each correction.
 	applied := func(ctx context.Context, desired, observed []client.Object, writes ...string) apply.Result {
 		GinkgoHelper()
 		requests.Reset()
@@ -69,7 +69,7 @@ var _ = Describe("Apply", func() {
 		})
 
 		It("is created by a patch that carries the resource version 1, which is refused if the object exists", func(ctx SpecContext) {
-			// Kubernetes does not document this, so this test checks it: the whole package depends on it.
+			// Kubernetes does not document this behavior, but the whole package depends on it.
 			body := func() client.Patch {
 				object := service(owner)
 				object.ResourceVersion = "1"

@@ -10,28 +10,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Bounds of the interval between checks whether an object of another owner still has the name. The interval doubles each time. A
-// free name is noticed within a minute.
+// Bounds of the interval between two checks whether another owner's object still has the name. The interval doubles after each check.
 const (
 	firstConflictInterval = 5 * time.Second
 	lastConflictInterval  = 55 * time.Second
 )
 
-// conflict is an object of another owner that the cache does not hold.
+// conflict is another owner's object with the name of a desired object. The cache does not hold it.
 type conflict struct {
 	found    ConflictError
 	interval time.Duration
 	at       time.Time
 }
 
-// conflicts remembers objects of other owners that have the name of a desired object.
 type conflicts struct {
 	history[conflict]
 
 	clock clock.PassiveClock
 }
 
-// known returns the remembered conflict of a desired object, or nil.
+// known returns the remembered conflict of a desired object with the time until the next check, or nil.
 func (c *conflicts) known(desired client.Object) *ConflictError {
 	known, ok := c.get(desired)
 	if !ok {
@@ -42,7 +40,7 @@ func (c *conflicts) known(desired client.Object) *ConflictError {
 	return &found
 }
 
-// found remembers a conflict.
+// found remembers a conflict, and returns it with the time until the next check.
 func (c *conflicts) found(desired client.Object, found *ConflictError) *ConflictError {
 	interval := firstConflictInterval
 	if known, ok := c.get(desired); ok {

@@ -14,22 +14,21 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// contestedCorrections is the number of corrections within a window after which a field counts as contested.
+// contestedCorrections is how many corrections within a pace's window make a field contested.
 const contestedCorrections = 3
 
-// pace describes how often another writer changes a field.
+// pace is a rate at which another writer changes a field.
 type pace struct {
 	// window is the period in which corrections are counted. A field stops being contested if it does not change for this long.
 	window time.Duration
-	// interval is the shortest time between two corrections.
+	// interval is the shortest time between two corrections of the object, 0 for no limit.
 	interval time.Duration
 }
 
-// paces are the rates that count as a contest, the fastest first. The operator slows down its corrections only against a fast
-// writer.
+// paces are the rates that count as a contest, the fastest first. The operator delays its corrections only against the fastest.
 var paces = []pace{{2 * time.Minute, 30 * time.Second}, {30 * time.Minute, 0}}
 
-// paceOf returns the pace that a field's corrections show, or nil if the field is not contested.
+// paceOf returns the fastest pace that the times of a field's corrections reach, or nil if the field is not contested.
 func paceOf(corrections []time.Time) *pace {
 	if len(corrections) < contestedCorrections {
 		return nil
@@ -43,15 +42,15 @@ func paceOf(corrections []time.Time) *pace {
 	return nil
 }
 
-// contest is what is known about other writers of an object.
+// contest is what this process remembers about other writers of an object.
 type contest struct {
 	uid types.UID
 	// hash is the hash of what the operator last wrote.
 	hash string
-	// corrections are the times of the last corrections of each field.
+	// corrections are the times of each field's last corrections, at most contestedCorrections of them.
 	corrections map[string][]time.Time
-	// contested is the contested field, or empty. manager is its writer, pace is how often that writer changes it, and seen is the time of its
-	// last correction. As long as the field is contested, another field takes its place only at a faster pace.
+	// contested is the contested field, or empty. manager is the field's writer, pace is the writer's rate, and seen is when
+	// the field was last corrected. While a field is contested, only a field that changes at a faster pace replaces it.
 	contested, manager string
 	pace               pace
 	seen               time.Time
@@ -59,14 +58,13 @@ type contest struct {
 	last time.Time
 }
 
-// contests holds the contest of each object.
 type contests struct {
 	history[contest]
 
 	clock clock.PassiveClock
 }
 
-// of returns the contest about an object. A contest about an earlier object with the same name does not count.
+// of returns what is remembered about an object. It returns nothing about an earlier object of the same name.
 func (c *contests) of(live client.Object) contest {
 	known, ok := c.get(live)
 	if !ok || known.uid != live.GetUID() {
@@ -75,11 +73,11 @@ func (c *contests) of(live client.Object) contest {
 	return known
 }
 
-// wrote reports whether the operator wrote the content with this hash. Any difference is then somebody else's change.
+// wrote reports whether the operator's last write had this hash. Any difference is then somebody else's change.
 func (c *contests) wrote(live client.Object, hash string) bool { return c.of(live).hash == hash }
 
-// recall sets the hash of what an earlier process wrote, unless this process has written since. The hash comes from a record, because
-// others can edit the object's annotation with the hash.
+// recall sets the hash of an earlier process's last write, unless a hash is already known. The hash comes from a record,
+// because others can edit the object's annotation.
 func (c *contests) recall(live client.Object, hash string) {
 	if known := c.of(live); known.hash == "" {
 		known.hash = hash
@@ -87,7 +85,7 @@ func (c *contests) recall(live client.Object, hash string) {
 	}
 }
 
-// contested reports whether somebody keeps writing a field of the operator, and how long to wait before the next correction.
+// contested returns an error if a field of the object is contested, else nil. Wait is the time until the next correction may be made.
 func (c *contests) contested(desired, live client.Object) (_ *ContestedError, wait time.Duration) {
 	known := c.of(live)
 	since := c.clock.Since(known.seen)
@@ -100,7 +98,7 @@ func (c *contests) contested(desired, live client.Object) (_ *ContestedError, wa
 	}, known.pace.interval - c.clock.Since(known.last)
 }
 
-// corrects returns the contest with a correction of these fields added. One of the fields may become contested.
+// corrects returns the object's contest after a correction of these fields. One of the fields may have become contested.
 func (c *contests) corrects(live client.Object, fields []fieldpath.Path, managed managedFields) contest {
 	known, now := c.of(live), c.clock.Now()
 	corrections := maps.Clone(known.corrections)

@@ -12,15 +12,15 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Correction is a change by somebody else that was undone.
+// Correction describes changes by others to one object that were undone.
 type Correction struct {
-	// Kind and Name of the object.
+	// Kind and Name are those of the object.
 	Kind, Name string
 	// Fields are the paths of the corrected fields, such as spec.replicas.
 	Fields []string
-	// Managers are the field managers that last wrote these fields. A removed field has none.
+	// Managers are the field managers that wrote these fields before the correction. A removed field has none.
 	Managers []string
-	// Complete reports that all fields were corrected and none is contested. Otherwise an error describes the other fields.
+	// Complete reports that all fields were corrected and none is contested. Otherwise, Apply returns an error about the object.
 	Complete bool
 
 	paths []fieldpath.Path
@@ -51,10 +51,10 @@ func correctionOf(s step, managed managedFields) *Correction {
 	return correction
 }
 
-// nameOf returns the path of a field in the usual form.
+// nameOf returns the path of a field without a leading dot, such as spec.replicas.
 func nameOf(path fieldpath.Path) string { return strings.TrimPrefix(path.String(), ".") }
 
-// managedFields are the fields that each field manager has written.
+// managedFields holds the fields of each field manager.
 type managedFields []managedBy
 
 type managedBy struct {
@@ -62,8 +62,8 @@ type managedBy struct {
 	fields  *fieldpath.Set
 }
 
-// managedFieldsOf reads the managed fields of a step's object, which the cache drops, and the object's resource version. If the
-// read fails, it returns no fields and the step's version.
+// managedFieldsOf reads the step's object from the API server, because the cache drops managed fields. It returns the object's
+// resource version and managed fields. If the read fails, it returns the cached resource version and no fields.
 func (a *Applier) managedFieldsOf(ctx context.Context, s step) (version string, _ managedFields) {
 	live, err := a.empty(s.desired)
 	if err != nil || a.live.Get(ctx, client.ObjectKeyFromObject(s.live), live) != nil || live.GetUID() != s.live.GetUID() {
@@ -79,7 +79,7 @@ func (a *Applier) managedFieldsOf(ctx context.Context, s step) (version string, 
 	return live.GetResourceVersion(), managed
 }
 
-// managerOf returns the field manager that wrote a field last, empty if unknown.
+// managerOf returns the first field manager that owns the field, empty if none does.
 func (m managedFields) managerOf(path fieldpath.Path) string {
 	for _, by := range m {
 		if by.has(path) {
@@ -89,7 +89,7 @@ func (m managedFields) managerOf(path fieldpath.Path) string {
 	return ""
 }
 
-// has reports whether the manager wrote the field, or a field below it.
+// has reports whether the manager owns the field, or a field below it.
 func (m managedBy) has(path fieldpath.Path) bool {
 	if m.fields.Has(path) {
 		return true

@@ -22,7 +22,7 @@ var _ = Describe("A correction", func() {
 		applier *apply.Applier
 		owner   client.Object
 	)
-	// correct changes the Deployment as somebody else, and then applies the desired Deployment.
+	// correct changes the Deployment as another field manager, and then applies the desired Deployment.
 	correct := func(ctx SpecContext, change func(*appsv1.Deployment)) (apply.Correction, error) {
 		GinkgoHelper()
 		live := foreign(ctx, deployment(owner), change)

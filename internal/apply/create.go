@@ -11,12 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// absent is the resource version for objects that must not exist. An apply with it creates the object, or fails with 409 if the
-// object exists.
+// absent is the resource version of an apply that must create its object. If the object exists, the API server answers 409.
 const absent = "1"
 
-// create creates an object. If the object already exists, either the cache lags, or the object lacks the label by which the cache
-// selects objects. Then create fails, because the plan was made without that object.
+// create creates an object. If the object exists, create fails, because the plan was made without it: the cache lags, or the
+// object lacks the label by which the cache selects objects.
 func (a *Applier) create(ctx context.Context, owner client.Object, s step) (client.Object, error) {
 	if s.inTheWay != nil {
 		switch exists, err := a.discover(ctx, owner, s.desired); {
@@ -42,11 +41,11 @@ func (a *Applier) create(ctx context.Context, owner client.Object, s step) (clie
 	return nil, err
 }
 
-// errUnseen makes the reconcile start again with the object that was missing from the cache.
+// errUnseen makes the reconcile start again, with the object that was missing from the cache.
 var errUnseen = errors.New("the cache has not received an object that exists")
 
-// discover asks the API server for an object that is missing from the cache. It remembers an object of this owner as written, and
-// any other as a conflict.
+// discover asks the API server for an object that is missing from the cache. It records an object of this owner in the
+// MutationCache, and an object of another owner as a conflict.
 func (a *Applier) discover(ctx context.Context, owner, desired client.Object) (exists bool, _ error) {
 	live, err := a.empty(desired)
 	if err != nil {

@@ -32,7 +32,7 @@ type differ struct {
 	rules          map[schema.GroupVersionKind]field.Rules
 }
 
-// rendering is the body of a write with its hash: a desired object, or only its size.
+// rendering is the body of a write, with its hash. The body is a whole desired object, or only its size.
 type rendering struct {
 	*unstructured.Unstructured
 
@@ -40,8 +40,8 @@ type rendering struct {
 	sizeOnly bool
 }
 
-// render adds the owner to a desired object, and an annotation with the hash of the whole object. The hash changes when a field
-// that was applied before is no longer desired.
+// render returns a desired object with its owner reference and an annotation with the object's hash. Only the hash reveals that
+// a field which was applied before is no longer desired.
 func (d differ) render(owner, desired client.Object) (rendering, error) {
 	object := desired.DeepCopyObject().(client.Object)
 	if err := controllerutil.SetControllerReference(owner, object, d.scheme); err != nil {
@@ -65,7 +65,7 @@ func (d differ) render(owner, desired client.Object) (rendering, error) {
 	return rendering{Unstructured: fields, hash: sum}, nil
 }
 
-// sizeOf reduces the spec in a rendering to the size. It leaves out the annotations, which may describe the other fields.
+// sizeOf returns the rendering with only the size in its spec. It drops the annotations, because they may describe other fields.
 func (d differ) sizeOf(whole rendering) (rendering, error) {
 	part := whole.DeepCopy()
 	path := d.rules[whole.GroupVersionKind()].Size
@@ -103,34 +103,33 @@ func (d differ) fields(object client.Object) (*unstructured.Unstructured, error)
 	return fields, nil
 }
 
-// difference is how a live object differs from the rendered one. The zero value means no difference.
+// difference is how a live object differs from a rendering. The zero value means no difference.
 type difference struct {
-	// fields are missing, have another value, or were added below owned fields.
+	// fields are the paths that are missing, have another value, or were added below owned fields.
 	fields []fieldpath.Path
 	// surplus is what others added below owned fields, or nil. An apply does not remove it.
 	surplus *typed.TypedValue
-	// fingerprint identifies the difference: the fields and their live values.
+	// fingerprint is a hash of the differing fields and their live values.
 	fingerprint string
 }
 
-// none reports whether there is no difference.
 func (d difference) none() bool { return d.fingerprint == "" }
 
-// touches reports whether one of the fields is the given one, or below it.
+// touches reports whether a differing field is the given one, or below it.
 func (d difference) touches(prefix []string) bool {
 	return slices.ContainsFunc(d.fields, func(path fieldpath.Path) bool {
 		return startsWith(path, prefix)
 	})
 }
 
-// compare finds how a live object differs from the rendered one, including the hash. It compares lists and maps by Kubernetes'
-// schema. Additions of others are no difference, unless they are below owned fields.
+// compare finds how a live object differs from the rendering, including the hash annotation. It compares lists and maps by
+// Kubernetes' schema. Additions by others count only below owned fields.
 func (d differ) compare(live client.Object, rendered rendering) (difference, error) {
 	fields, err := d.fields(live)
 	if err != nil {
 		return difference{}, err
 	}
-	// The API server accepts some lists with duplicates that the schema does not allow.
+	// The API server accepts duplicates in some lists whose schema forbids them.
 	liveValue, err := d.converter.ObjectToTyped(fields, typed.AllowDuplicates)
 	if err != nil {
 		return difference{}, fmt.Errorf("type the live %s: %w", live.GetName(), err)
@@ -200,7 +199,7 @@ func (d differ) replacement(rendered rendering) (_ rendering, err error) {
 	return rendered, err
 }
 
-// below returns the paths at or below one of the fields. If wanted is false, it returns the other paths.
+// below returns the paths that are at or below one of the fields or, if wanted is false, the paths that are not.
 func below(paths *fieldpath.Set, fields [][]string, wanted bool) *fieldpath.Set {
 	set := &fieldpath.Set{}
 	paths.Iterate(func(path fieldpath.Path) {
@@ -223,12 +222,12 @@ func startsWith(path fieldpath.Path, prefix []string) bool {
 	return true
 }
 
-// applied reports whether a live object has the hash of what was rendered.
+// applied reports whether the live object's annotation has the hash of the rendering.
 func (d differ) applied(live client.Object, rendered rendering) bool {
 	return live.GetAnnotations()[d.hashAnnotation] == rendered.hash
 }
 
-// sizeField returns the field with the size of a Kind, or none.
+// sizeField returns the path of an object's size, or nil if its Kind has none.
 func (d differ) sizeField(object client.Object) []string {
 	kind, err := apiutil.GVKForObject(object, d.scheme) // an object that was read may lack its Kind
 	if err != nil {

@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// ConflictError reports that an object of another owner has the desired name. It was not changed.
+// ConflictError reports that another owner's object has the desired name. That object was not changed.
 type ConflictError struct {
-	// Kind and Name of the object.
+	// Kind and Name are those of the object.
 	Kind, Name string
-	// Controller is the kind and name of its controller, or empty.
+	// Controller is the kind and name of the object's controller, or empty.
 	Controller string
-	// RetryAfter is when to ask again whether the object still exists. It is 0 if the cache shows the object.
+	// RetryAfter is the time until the next check whether the object still exists. It is 0 if the check is due, or if the cache
+	// holds the object.
 	RetryAfter time.Duration
 }
 
@@ -29,13 +30,14 @@ func (e *ConflictError) Error() string {
 
 // ContestedError reports that somebody else keeps writing a field of the operator.
 type ContestedError struct {
-	// Kind and Name of the object.
+	// Kind and Name are those of the object.
 	Kind, Name string
 	// Field is the path of the field, such as spec.replicas.
 	Field string
 	// Manager is the field manager that last wrote the field, empty if unknown.
 	Manager string
-	// RetryAfter is when the next correction is due or the contest ends.
+	// RetryAfter is the time until the next correction may be made. If there is nothing to correct, it is the time until the
+	// field no longer counts as contested.
 	RetryAfter time.Duration
 }
 
@@ -48,10 +50,10 @@ func (e *ContestedError) Error() string {
 	return fmt.Sprintf("%s of %s %s is changed again and again by %s", e.Field, e.Kind, e.Name, manager)
 }
 
-// ImmutableError reports that a field which cannot be changed has another value in the live object. The other fields were written
-// as far as the API server allowed.
+// ImmutableError reports that an immutable field differs from the desired object. The other fields were written as far as the
+// API server allowed.
 type ImmutableError struct {
-	// Kind, Namespace and Name of the object.
+	// Kind, Namespace and Name are those of the object.
 	Kind, Namespace, Name string
 	// Field is the path of the field, such as spec.serviceName.
 	Field string
@@ -64,7 +66,7 @@ func (e *ImmutableError) Error() string {
 
 // WaitingError reports that an object must disappear before the desired one can have its name.
 type WaitingError struct {
-	// Kind and Name of the object.
+	// Kind and Name are those of the object.
 	Kind, Name string
 }
 
@@ -75,7 +77,7 @@ func (e *WaitingError) Error() string {
 
 // RenderError reports that a desired object cannot be encoded or compared with the live one. It is a bug of the operator.
 type RenderError struct {
-	// Name of the object.
+	// Name is that of the object.
 	Name string
 	// Err is the cause.
 	Err error

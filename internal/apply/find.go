@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// find returns the object of the same type and name, or nil.
+// find returns the object with the type, namespace and name of the wanted one, or nil.
 func find(objects []client.Object, wanted client.Object) client.Object {
 	for _, object := range objects {
 		if reflect.TypeOf(object) == reflect.TypeOf(wanted) && object.GetName() == wanted.GetName() &&
@@ -21,8 +21,8 @@ func find(objects []client.Object, wanted client.Object) client.Object {
 	return nil
 }
 
-// undesired returns the objects to delete. The owner controls them, or they have no controller and were applied for an owner of
-// this name. Workloads without a controller stay, because their pods must not end.
+// undesired returns the observed objects to delete. They are not desired and belong to the owner, or have no controller and
+// were applied for an owner of this name. Workloads without a controller stay, because their pods must not end.
 func (a *Applier) undesired(owner client.Object, desired, observed []client.Object) []client.Object {
 	var left []client.Object
 	for _, object := range observed {

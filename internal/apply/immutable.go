@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// keepImmutable copies the live values of immutable fields into a desired object. Otherwise, the API server would refuse the whole
+// keepImmutable copies the live values of immutable fields into the rendering. Otherwise, the API server would refuse the whole
 // write. It returns an *ImmutableError about the first field that differs, or nil.
 func (a *Applier) keepImmutable(live client.Object, s *step) error {
 	var differs error

@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// CreationGrace is how long a created object may be missing from the cache. A watch usually brings it within milliseconds. After
-// this time, the object was probably deleted while the watch was interrupted.
+// CreationGrace is how long a created object may be missing from the informer cache. A watch usually delivers it within
+// milliseconds. An object that is missing for longer was probably deleted while the watch was interrupted.
 const CreationGrace = 30 * time.Second
 
-// MutationCache holds this process's writes until the informer cache has received them, so that decisions never use an older copy.
-// It is safe for concurrent use.
+// MutationCache holds this process's writes until the informer cache has received them, so that decisions do not use older
+// objects. It is safe for concurrent use.
 type MutationCache struct {
 	clock  clock.PassiveClock
 	mutex  sync.Mutex
@@ -31,17 +31,17 @@ type write struct {
 	at      time.Time
 }
 
-// NewMutationCache returns an empty cache.
+// NewMutationCache returns an empty MutationCache.
 func NewMutationCache(clock clock.PassiveClock) *MutationCache {
 	return &MutationCache{clock: clock, writes: map[objectKey]write{}}
 }
 
-// RecordWrite records the API server's answer to a write.
+// RecordWrite records an object as the API server returned it, usually after a write.
 func (m *MutationCache) RecordWrite(object client.Object) {
 	m.record(write{object: object.DeepCopyObject().(client.Object)})
 }
 
-// RecordDelete records that the object was deleted or is being deleted.
+// RecordDelete records that an object was deleted or is being deleted.
 func (m *MutationCache) RecordDelete(object client.Object) {
 	m.record(write{object: object, deleted: true})
 }
@@ -53,16 +53,16 @@ func (m *MutationCache) record(w write) {
 	m.writes[keyOf(w.object)] = w
 }
 
-// Forget drops the object of this type and name.
+// Forget drops what was recorded about the object with this type and name.
 func (m *MutationCache) Forget(object client.Object) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	delete(m.writes, keyOf(object))
 }
 
-// Latest returns the cached or the written object, whichever is newer, or nil if the object does not exist. The cached object must
-// have name and namespace even if found is false. Pending reports that this process created the object and the informer cache has
-// not received it. That ends after CreationGrace, when the caller must check again.
+// Latest returns the cached or the recorded object, whichever is newer, or nil if neither exists. Found reports that the
+// informer cache holds the object. If not, cached must still have the name and namespace. Pending reports that the informer
+// cache lacks a recorded object. After CreationGrace, such an object counts as missing.
 func (m *MutationCache) Latest(cached client.Object, found bool) (latest client.Object, pending bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -86,8 +86,8 @@ func (m *MutationCache) Latest(cached client.Object, found bool) (latest client.
 	}
 }
 
-// ObserveEvent records an object that the informer cache has received. It reports whether this is the process's own last write,
-// which needs no reaction.
+// ObserveEvent drops the record of a write when the informer cache has received that write or a newer object. Own reports that
+// the received object is this process's last write, which needs no reaction.
 func (m *MutationCache) ObserveEvent(received client.Object) (own bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -100,7 +100,7 @@ func (m *MutationCache) ObserveEvent(received client.Object) (own bool) {
 	return w.object.GetResourceVersion() == received.GetResourceVersion()
 }
 
-// ObserveDelete records a deletion that the informer cache has received.
+// ObserveDelete drops the record of an object when the informer cache has received its deletion.
 func (m *MutationCache) ObserveDelete(received client.Object) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -110,8 +110,8 @@ func (m *MutationCache) ObserveDelete(received client.Object) {
 	}
 }
 
-// newer reports whether the first version is later. Before Kubernetes 1.35, API servers do not promise comparable versions. If two
-// cannot be compared, the object in the informer cache counts as newer.
+// newer reports whether the first object has the later resource version. It returns false if the two cannot be compared: before
+// Kubernetes 1.35, API servers do not promise comparable resource versions.
 func newer(first, second client.Object) bool {
 	order, err := resourceversion.CompareResourceVersion(first.GetResourceVersion(), second.GetResourceVersion())
 	return err == nil && order > 0

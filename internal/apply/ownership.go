@@ -33,8 +33,8 @@ func (a *Applier) checkOwnership(owner, desired, live client.Object) error {
 	}
 }
 
-// orphaned reports whether an object without a controller was applied for an owner of this name. An orphaning deletion or an edit
-// has removed the owner reference.
+// orphaned reports whether an object was applied for an owner of this name but has no controller any more, because of a
+// deletion with --cascade=orphan or an edit.
 func (a *Applier) orphaned(owner, live client.Object) bool {
 	if metav1.GetControllerOfNoCopy(live) != nil || live.GetAnnotations()[a.differ.hashAnnotation] == "" {
 		return false
@@ -48,8 +48,8 @@ func (a *Applier) orphaned(owner, live client.Object) bool {
 	return true
 }
 
-// predecessor reports whether the controller is a deleted object with the owner's kind and name. The garbage collector then deletes
-// the live object. Another API group may have the same kind, so the group is compared too.
+// predecessor reports whether the controller, whose UID is not the owner's, has the owner's kind, API group and name. The
+// controller was then deleted, and the garbage collector will delete the live object.
 func (a *Applier) predecessor(owner client.Object, controller *metav1.OwnerReference) bool {
 	kind, err := apiutil.GVKForObject(owner, a.client.Scheme())
 	if err != nil {

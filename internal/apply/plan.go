@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Plan is the list of writes that bring the objects of an owner into the desired state.
+// Plan lists the writes that bring the objects of an owner into their desired state.
 type Plan struct {
 	owner client.Object
 	steps []step
@@ -22,18 +22,18 @@ type Plan struct {
 	first client.Object
 }
 
-// Before returns the plan with a desired object that is written before guarded ones. If that write fails, guarded objects are not
-// created, and of existing ones only the size is written.
+// Before returns the plan, changed so that this desired object is written before all guarded ones. If that write fails, no
+// guarded object is created, and existing guarded objects get only their size.
 func (p Plan) Before(first client.Object) Plan {
 	p.first = first
 	return p
 }
 
-// Plan compares the objects of an owner with the desired ones. observed are live objects that may belong to the owner. Those that
-// belong to it, or did before they lost their owner reference, are deleted unless they are desired.
+// Plan compares desired with observed objects. Observed objects may belong to others. Those of the owner are deleted unless desired.
 //
-// desired objects must have apiVersion and kind. They must also set each field with a default in the API server that Go encodes even if it
-// is empty, such as a Deployment's strategy or a Service's targetPort. Of existing objects in sizeOnly, only the size is written.
+// Desired objects must have apiVersion and kind. They must also set each field that has a default in the API server and that Go
+// encodes even if it is empty, such as a Deployment's strategy. Objects in sizeOnly are not created, and only their size is
+// written. This does not concern objects without a size.
 func (a *Applier) Plan(owner client.Object, desired, observed []client.Object, sizeOnly ...client.Object) Plan {
 	plan := Plan{owner: owner, undesired: a.undesired(owner, desired, observed)}
 	for _, object := range desired {
@@ -68,7 +68,7 @@ func (a *Applier) compare(owner, desired, live client.Object, sizeOnly bool) ste
 	return s
 }
 
-// compareWith compares a live object with the step's rendering.
+// compareWith compares a live object with the step's rendering, and stores the result in the step.
 func (a *Applier) compareWith(live client.Object, s *step) error {
 	s.drifted = a.differ.applied(live, s.rendered) || a.contests.wrote(live, s.rendered.hash)
 	var err error
@@ -111,7 +111,7 @@ func (p Plan) Changing() bool {
 	return len(p.undesired) > 0
 }
 
-// Missing reports whether the plan creates or adopts an object without a known conflict.
+// Missing reports whether the plan adopts an object, or creates an object whose name is not known to be taken.
 func (p Plan) Missing() bool {
 	for _, s := range p.steps {
 		if s.err == nil && (s.live == nil && s.inTheWay == nil || s.live != nil && metav1.GetControllerOfNoCopy(s.live) == nil) {
@@ -121,7 +121,7 @@ func (p Plan) Missing() bool {
 	return false
 }
 
-// Differs reports whether a live object of a kind differs at or below a field.
+// Differs reports whether a live object of this kind differs from the desired one in this field or below it.
 func (p Plan) Differs(kind string, field ...string) bool {
 	return slices.ContainsFunc(p.steps, func(s step) bool {
 		return s.desired.GetObjectKind().GroupVersionKind().Kind == kind && s.difference.touches(field)

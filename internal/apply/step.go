@@ -17,11 +17,11 @@ type step struct {
 	difference difference
 	// drifted reports that this process or an earlier one has applied the same rendering, so that any difference is somebody else's change.
 	drifted bool
-	// inTheWay is an object of another owner with the same name, known from an earlier refusal. It may be gone.
+	// inTheWay reports another owner's object with the same name, found by an earlier attempt to create. That object may be gone now.
 	inTheWay *ConflictError
-	// immutable is an *ImmutableError if an immutable field differs. The rendering then contains the live value.
+	// immutable is an *ImmutableError if an immutable field differs, else nil. The rendering then contains the live value.
 	immutable error
-	// err is why nothing can be done.
+	// err is why the object cannot be written, or nil.
 	err error
 }
 
@@ -32,11 +32,11 @@ func (s step) pending() bool {
 
 // outcome is the result of a step.
 type outcome struct {
-	// live is the object after the step, or nil if it does not belong to the owner.
+	// live is the object after the step. It is nil if the step could not begin, or if a creation failed.
 	live client.Object
-	// created and written report what was done.
+	// created reports a creation, and written a creation or a change.
 	created, written bool
-	// correction is the change by somebody else that was undone, or nil.
+	// correction describes the changes by others that the step undid. It is nil if there were none.
 	correction *Correction
 	err        error
 }

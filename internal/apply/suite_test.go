@@ -31,11 +31,11 @@ const hashAnnotation = "test.example.com/hash"
 
 var (
 	environment *envtest.Environment
-	// direct is the client of everybody else. Its requests are not recorded.
+	// direct is for the tests and for changes by others. Unlike the requests of ours, its requests are not recorded.
 	direct   client.Client
 	requests testenv.Requests
 	ours     client.WithWatch
-	// mutations and now are those of the last Applier.
+	// mutations and now belong to the last Applier that newApplierOf returned.
 	mutations *apply.MutationCache
 	now       *clocktesting.FakePassiveClock
 )
@@ -88,7 +88,7 @@ func newApplierOf(c client.Client) *apply.Applier {
 
 var names int
 
-// newOwner creates an owner of a new name. Any kind will do.
+// newOwner creates an owner with a new name. The kind of the owner does not matter.
 func newOwner(ctx context.Context) client.Object {
 	names++
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("owner-%d", names), Namespace: "default"}}
@@ -132,7 +132,7 @@ func deployment(owner client.Object) *appsv1.Deployment {
 	}
 }
 
-// statefulSet wants a field that the API server of the suite drops.
+// statefulSet returns a StatefulSet with maxUnavailable, a field that the suite's API server drops.
 func statefulSet(owner client.Object) *appsv1.StatefulSet {
 	like := deployment(owner)
 	set := &appsv1.StatefulSet{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"}, ObjectMeta: like.ObjectMeta}
@@ -167,14 +167,13 @@ func budget(owner client.Object) *policyv1.PodDisruptionBudget {
 	}
 }
 
-// read returns the live object.
 func read[T client.Object](ctx context.Context, object T) T {
 	GinkgoHelper()
 	Expect(direct.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
 	return object
 }
 
-// foreign changes an object as somebody else would.
+// foreign changes the live object as another field manager, and returns it.
 func foreign[T client.Object](ctx context.Context, object T, change func(T)) T {
 	GinkgoHelper()
 	live := read(ctx, object)

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// update writes an existing object, and remembers what it needs to recognize changes by others later. A write without effect is no
-// correction: the API server or a webhook has changed the object back, and would do so again.
+// update writes an existing object, and remembers how to recognize later changes by others. A write that leaves the object
+// unchanged is no correction: the API server or a webhook has undone the write, and would do so again.
 func (a *Applier) update(ctx context.Context, s step) outcome {
 	before, managed := s.live.GetResourceVersion(), managedFields(nil)
 	if s.drifted {
@@ -42,8 +42,8 @@ func (a *Applier) update(ctx context.Context, s step) outcome {
 	return outcome{live: changed, written: written, correction: correction, err: err}
 }
 
-// change writes the rendering. If that is refused, it writes only the size. It returns the resulting object, and whether a write
-// was accepted.
+// change writes the rendering or, if the API server refuses that, only the size. It returns the resulting object. Sent reports
+// that one of the writes was accepted.
 func (a *Applier) change(ctx context.Context, s step) (_ client.Object, sent bool, _ error) {
 	s.rendered.SetUID(s.live.GetUID())
 	if s.rendered.sizeOnly {
@@ -68,7 +68,7 @@ func (a *Applier) change(ctx context.Context, s step) (_ client.Object, sent boo
 	return changed, sent, err
 }
 
-// changeSize patches the size. An apply of only the size would remove the other fields that the operator has applied.
+// changeSize patches the size. An apply of the size alone would remove all other fields that the operator has applied.
 func (a *Applier) changeSize(ctx context.Context, s step, size rendering) (_ client.Object, sent bool, _ error) {
 	found, err := a.differ.compare(s.live, size)
 	if err == nil && (found.none() || a.answers.futile(s.live, size, found)) {
@@ -82,9 +82,9 @@ func (a *Applier) changeSize(ctx context.Context, s step, size rendering) (_ cli
 	return changed, true, nil
 }
 
-// changeAll applies the rendering. If others have added something below the owned fields, and that makes the apply invalid or stays
-// after it, changeAll replaces the owned fields. If it has applied this rendering before, it replaces them at once. Additions by a
-// webhook stay: the webhook would add them again, perhaps with other values, which would replace the pods each time.
+// changeAll applies the rendering. Additions by others below owned fields may make the apply invalid, or remain after it. changeAll
+// then replaces the owned fields. If this rendering was applied before, it replaces them at once. Additions that a webhook made to
+// an earlier write remain: the webhook would make them again, perhaps with other values, and each new value would replace the pods.
 func (a *Applier) changeAll(ctx context.Context, s step) (client.Object, error) {
 	before := s.difference.surplus
 	if before != nil && s.drifted {
@@ -116,7 +116,8 @@ func (a *Applier) replace(ctx context.Context, s step) (client.Object, error) {
 	return a.merge(ctx, s, body)
 }
 
-// isRefusal reports whether the API server refused a write. A failure and a conflict with a newer object are no refusals.
+// isRefusal reports whether the API server refused the content of a write, as opposed to an outage, a conflict or a terminating
+// namespace.
 func isRefusal(err error) bool {
 	return (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

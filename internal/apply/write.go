@@ -18,12 +18,12 @@ func (a *Applier) merge(ctx context.Context, s step, body rendering) (client.Obj
 	return a.patch(ctx, s, body, types.StrategicMergePatchType)
 }
 
-// send applies a rendering.
+// send sends the step's rendering as a server-side apply.
 func (a *Applier) send(ctx context.Context, s step) (client.Object, error) {
 	return a.patch(ctx, s, s.rendered, types.ApplyPatchType, client.ForceOwnership)
 }
 
-// patch sends a body for the object of a step.
+// patch sends a patch, and records the API server's answer in the MutationCache.
 func (a *Applier) patch(
 	ctx context.Context, s step, body rendering, kind types.PatchType, opts ...client.PatchOption,
 ) (client.Object, error) {
@@ -35,7 +35,8 @@ func (a *Applier) patch(
 	if err != nil {
 		return nil, err
 	}
-	// Validation is off: an apply refuses unknown fields anyway, and to warn of duplicate fields, the API server would parse the body twice.
+	// Field validation is off: an apply refuses unknown fields anyway, and the API server would parse the body twice to warn of
+	// duplicate ones.
 	opts = append(opts, a.owner, client.FieldValidation(metav1.FieldValidationIgnore))
 	if err := a.client.Patch(ctx, answer, client.RawPatch(kind, text), opts...); err != nil {
 		return nil, fmt.Errorf("apply %s %s: %w", s.rendered.GetKind(), s.desired.GetName(), err)
@@ -44,7 +45,7 @@ func (a *Applier) patch(
 	return answer, nil
 }
 
-// empty returns an object with only kind and name. Decoding an answer into a full object would merge both.
+// empty returns an empty object with the type and name of the desired one. Decoding an answer into a full object would merge both.
 func (a *Applier) empty(desired client.Object) (client.Object, error) {
 	created, err := a.client.Scheme().New(desired.GetObjectKind().GroupVersionKind())
 	if err != nil {

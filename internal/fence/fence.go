@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fence stops a process that has lost its lease from writing. Leader election alone is not enough. A leader that was paused
-// for longer than its lease, for example by a frozen machine, continues to write until it next checks the lease.
+// Package fence stops a process that has lost its lease from writing. Leader election alone is not enough: a leader that was
+// paused for longer than its lease, for example by a frozen machine, continues to write until it next checks the lease.
 package fence
 
 import (
@@ -20,12 +20,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Wrap returns a configuration for clients that change objects only while they hold the lease of this name. If the last renewal
-// through such a client is older than the lease's duration, a request that changes an object fails without being sent. Releasing
-// the lease has the same effect.
-//
-// Requests that create objects are always sent: the operator creates only events and access reviews, and applies everything else.
-// Requests for a lease of this name are always sent, in every namespace, so no other lease may have this name.
+// Wrap returns a configuration whose clients change or delete objects only while this process holds the lease of this name. Without
+// a renewal by these clients within the lease's duration, or after a release, such requests fail without being sent. Requests that
+// create objects are always sent, because the operator creates only events, token and access reviews, and its lease.
+// Requests for a lease of this name are always sent, in every namespace. So no other lease may have this name.
 func Wrap(config *rest.Config, lease string, duration time.Duration) *rest.Config {
 	f := &fence{lease: lease, duration: duration, clock: clock.RealClock{}}
 	wrapped := rest.CopyConfig(config)
@@ -55,11 +53,11 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	writes := request.Method == http.MethodPut || request.Method == http.MethodPatch || request.Method == http.MethodDelete
 	switch {
 	case r.fence.concernsLease(request) && releases(request):
-		// From now on, another process may be the leader, whatever the answer is.
+		// From now on, another process may be the leader, whatever the API server answers.
 		r.fence.note(time.Time{})
 		return r.next.RoundTrip(request)
 	case r.fence.concernsLease(request):
-		// Other replicas count the duration from when they see the renewal, which is later than this time.
+		// Other replicas count the duration from when they see the renewal. That is after this time.
 		sent := r.fence.clock.Now()
 		response, err := r.next.RoundTrip(request)
 		if err == nil && response.StatusCode/100 == 2 && request.Method != http.MethodGet {
@@ -74,7 +72,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// concernsLease reports whether a request reads, writes or creates the lease.
+// concernsLease reports whether a request reads or writes the lease, or creates any lease.
 func (f *fence) concernsLease(request *http.Request) bool {
 	const leases = "/leases"
 	path := request.URL.Path
@@ -109,7 +107,8 @@ func (f *fence) note(renewed time.Time) {
 	f.renewed = renewed
 }
 
-// held checks both clocks, because the monotonic clock stops while a machine sleeps, and the wall clock can be changed.
+// held reports whether the last renewal is younger than the duration by both clocks: the monotonic clock stops while a machine
+// sleeps, and the wall clock can be changed.
 func (f *fence) held() bool {
 	f.mutex.RLock()
 	defer f.mutex.RUnlock()

@@ -29,13 +29,12 @@ const (
 	refusedIs = "the lease operator.example.com was not renewed for 15s: another replica may lead, so nothing is written"
 )
 
-// step is a request, the time before it, and its expected result.
+// step is a request, the time that passes before it, and its expected result.
 type step struct {
 	after        time.Duration
 	method, path string
-	// body is that of the request.
-	body string
-	// status is what the API server answers.
+	body         string
+	// status is the API server's answer.
 	status int
 	// refused reports that the request must not reach the API server.
 	refused bool
@@ -68,7 +67,7 @@ func TestFence(t *testing.T) {
 		"who holds the lease writes, whatever its encoding": {with(renew, encode(t, "operator-1", protobufType)), write},
 		"who gave the lease back does not write":            {renew, release, refused},
 		"whatever the encoding of the lease":                {renew, with(renew, encode(t, "", protobufType)), refused},
-		// Although the answer is an error, the API server may have released the lease.
+		// The answer is an error, but the API server may have released the lease.
 		"who tried to give the lease back does not write": {renew, lost, refused},
 		"what cannot be read is a renewal":                {with(renew, "?"), write},
 		"who gave the lease back and got it again writes": {renew, release, renew, write},
@@ -82,7 +81,7 @@ const (
 	protobufType = "application/vnd.kubernetes.protobuf"
 )
 
-// encode returns the lease as client-go sends it. The holder is empty in a release.
+// encode returns the body of client-go's request for a lease with this holder. In a release, the holder is empty.
 func encode(t *testing.T, holder, mediaType string) string {
 	t.Helper()
 	info, ok := runtime.SerializerInfoForMediaType(clientgoscheme.Codecs.SupportedMediaTypes(), mediaType)
@@ -133,7 +132,7 @@ func play(t *testing.T, steps []step) {
 	}
 }
 
-// TestWallClock has the monotonic clock stand still, as it does while a machine sleeps.
+// TestWallClock lets an hour pass on the wall clock only, as while a machine sleeps.
 func TestWallClock(t *testing.T) {
 	now := time.Now()
 	f := &fence{lease: name, duration: duration, clock: testclock.NewFakePassiveClock(now.Round(0).Add(time.Hour))}
@@ -143,7 +142,8 @@ func TestWallClock(t *testing.T) {
 	}
 }
 
-// TestWrap has two clients of one configuration, as the manager has: one renews the lease, the other writes.
+// TestWrap uses a new client of the same configuration for each request: the manager, too, renews the lease with one client and
+// writes with another.
 func TestWrap(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
@@ -178,7 +178,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestRelease gives the lease back with the client of leader election.
+// TestRelease renews and releases the lease with the kind of client that leader election uses.
 func TestRelease(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", r.Header.Get("Content-Type"))

@@ -17,8 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// Setup makes the operator, client-go and the servers of the standard library write their logs to the writer, through a logger with
-// these options.
+// Setup makes the operator, client-go and Go's standard library write their logs to the writer, through one logger with these options.
 func Setup(to io.Writer, options ...zap.Opts) {
 	logger := newLogger(to, options...)
 	ctrl.SetLogger(logger)
@@ -30,13 +29,13 @@ func newLogger(to io.Writer, options ...zap.Opts) logr.Logger {
 	return zap.New(append(options, zap.WriteTo(visibleText{to}))...)
 }
 
-// visibleText escapes control characters and direction marks in log entries, as in JSON. Errors quote text from webhooks,
-// containers and users. That text could otherwise forge or hide a line.
+// visibleText replaces control characters and direction marks in log entries by JSON escapes, but leaves line breaks and tabs.
+// Entries quote text from webhooks, containers and users, which could otherwise forge or hide a line.
 type visibleText struct {
 	io.Writer
 }
 
-// Write implements io.Writer. zap passes whole entries.
+// Write implements io.Writer. zap calls it with one whole entry.
 func (v visibleText) Write(entry []byte) (int, error) {
 	var escaped strings.Builder
 	for _, r := range string(entry) {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// hostile turns the direction of text, clears a terminal in two ways, and begins a line of its own.
+// hostile reverses the direction of text, clears a terminal in two ways, and starts a new line.
 const hostile = "denied\u202e\u2066\x1b[2J\u009b2J\nforged"
 
 func TestLogEntriesAreVisible(t *testing.T) {

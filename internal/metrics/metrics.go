@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics has the operator's own Prometheus series. controller-runtime adds others: reconcile durations, queue depth,
-// client requests, leader election. The series of a deleted Memcached disappear.
+// Package metrics defines the operator's own Prometheus series. controller-runtime adds others: reconcile durations, queue
+// depth, client requests, leader election. The series of a Memcached disappear when it is deleted.
 package metrics
 
 import (
@@ -16,7 +16,7 @@ type Instance struct {
 	Namespace, Name string
 	// Desired and Ready are numbers of nodes.
 	Desired, Ready int32
-	// ItemMemory is the memory for items of each node in bytes. MaxConnections is the limit of client connections of each node.
+	// ItemMemory is each node's memory for items in bytes. MaxConnections is each node's limit of client connections.
 	ItemMemory     int64
 	MaxConnections int32
 	// Stuck reports that a change cannot proceed.
@@ -29,13 +29,12 @@ type Condition struct {
 	Type, Status string
 }
 
-// Metrics collects the operator's series. It builds the series of Memcacheds at each scrape, because keeping them would take more
-// memory.
+// Metrics collects the operator's series. It builds those of Memcacheds at each scrape, because storing them would take more memory.
 type Metrics struct {
 	reconciles  *prometheus.CounterVec
 	corrections *prometheus.CounterVec
 	lostPods    prometheus.Counter
-	instances   sync.Map // of Instance by name
+	instances   sync.Map // maps name to Instance
 }
 
 type name struct{ namespace, name string }
@@ -122,12 +121,12 @@ func (i Instance) collect(series chan<- prometheus.Metric) {
 	}
 }
 
-// Reconciled counts a reconciliation.
+// Reconciled counts a reconciliation with this outcome.
 func (m *Metrics) Reconciled(reason string) {
 	m.reconciles.WithLabelValues(reason).Inc()
 }
 
-// Corrected counts an undone change of an object of that kind.
+// Corrected counts a change by others to an object of this kind that was undone.
 func (m *Metrics) Corrected(kind string) {
 	m.corrections.WithLabelValues(kind).Inc()
 }

@@ -1,21 +1,20 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package field describes the fields of an object for which the applier needs more than server-side apply. It holds only data,
-// which internal/apply uses.
+// Package field describes fields that need more than a server-side apply. It holds only data, for internal/apply.
 package field
 
-// Rules are the rules for the fields of one Kind. Each field is a path of names.
+// Rules name the fields of one Kind that need special treatment. Each field is a path of names.
 type Rules struct {
 	// Owned are fields to which nobody else may add. Everything below them that the desired object does not set is removed. So the
 	// desired object must also set what the API server would set by default.
 	Owned [][]string
-	// Size is the path of the replicas, or empty. The size is written even if the API server refuses the rest.
+	// Size is the path of the number of replicas, or empty. It is written even if the API server refuses the rest.
 	Size []string
-	// Immutable are fields that cannot change. A live object keeps its values.
+	// Immutable are fields that cannot change. They keep the values of the live object.
 	Immutable [][]string
 	// Gated are fields that the API server drops while a feature gate is off. A missing gated field is no difference.
 	Gated [][]string
-	// Guard marks Kinds that protect other objects. Objects of Guarded Kinds are created only after all guards.
+	// Guard marks a Kind that protects others, such as NetworkPolicy. Objects of Guarded Kinds are created only when all guards exist.
 	Guard, Guarded bool
 }
