@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiclient makes the Kubernetes client of a user of Memcacheds.
+// Package apiclient makes a Kubernetes client that knows the types of this project.
 package apiclient
 
 import (
@@ -14,7 +14,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// New returns a client that knows the types of Kubernetes, CustomResourceDefinitions, Memcacheds, and any types added.
+// New returns a client for the types of Kubernetes, for CustomResourceDefinitions and for the types of this project. Each added
+// function registers more types.
 func New(config *rest.Config, added ...func(*runtime.Scheme) error) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
 	known := []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, cachev1alpha1.AddToScheme}

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bundle_test checks the OLM bundle, in addition to test/scorecard. Every validator of the Operator Framework must accept
-// it, it must agree with the rest of the project, and hack/bundle must refuse bad input.
+// Package bundle_test checks the OLM bundle, in addition to test/scorecard: the validators of the Operator Framework must accept
+// it, and it must agree with the rest of the project. The package also tests the scripts in hack/bundle and hack/release. CSV is
+// short for ClusterServiceVersion.
 package bundle_test
 
 import (
@@ -38,7 +39,7 @@ func TestTheBundleIsOfTheVersionOfTheMakefile(t *testing.T) {
 	}
 }
 
-// The labels tell users on which platforms the operator runs: those of its image.
+// The labels of the ClusterServiceVersion tell users on which platforms the operator runs. They must be the platforms of its image.
 func TestLabelsAreThePlatformsOfTheImage(t *testing.T) {
 	var want []string
 	for platform := range strings.SplitSeq(repository.Variable(t, "PLATFORMS"), ",") {
@@ -74,7 +75,7 @@ func TestEveryInstallModeIsSupported(t *testing.T) {
 			t.Errorf("the install mode %s is not supported", mode)
 		}
 	}
-	// OLM writes the namespaces of the OperatorGroup into an annotation of the pod, from which WATCH_NAMESPACE gets them.
+	// OLM writes the namespaces of the OperatorGroup into an annotation of the pod. WATCH_NAMESPACE must take its value from there.
 	for _, variable := range container(t, csv).Env {
 		if variable.Name == "WATCH_NAMESPACE" {
 			if from := variable.ValueFrom; variable.Value != "" || from == nil || from.FieldRef == nil ||
@@ -99,7 +100,7 @@ func TestCreatedAtIsTheDayOfTheRelease(t *testing.T) {
 	}
 }
 
-// Consoles filter operators by these annotations, and silently ignore values other than true and false.
+// Consoles filter operators by the annotations for features. They silently ignore values other than "true" and "false".
 func TestFeaturesAreDeclaredPlainly(t *testing.T) {
 	declared := map[string]string{}
 	for name, value := range bundle(t).CSV.Annotations {
@@ -138,7 +139,7 @@ func TestDockerfileHasTheAnnotationsAsLabels(t *testing.T) {
 	}
 }
 
-// No Dockerfile copies an ignored file.
+// A COPY fails if .dockerignore excludes the file.
 func TestDockerfilesFindWhatTheyCopy(t *testing.T) {
 	ignored := strings.Split(repository.Read(t, ".dockerignore"), "\n")
 	for _, dockerfile := range []string{"Dockerfile", "bundle.Dockerfile", "test/scorecard/Dockerfile"} {
@@ -159,8 +160,9 @@ func TestDockerfilesFindWhatTheyCopy(t *testing.T) {
 	}
 }
 
-// OLM v1 makes a ClusterExtension the owner of everything that it installs, except objects with the annotation helm.sh/resource-policy.
-// Without it, the deletion of a ClusterExtension would delete the definition, and so every cache of the cluster.
+// OLM v1 makes a ClusterExtension the owner of everything that it installs, except objects with the annotation
+// helm.sh/resource-policy. Without this annotation, the deletion of a ClusterExtension would delete the CustomResourceDefinitions,
+// and so every cache of the cluster.
 func TestTheDefinitionOutlivesAClusterExtension(t *testing.T) {
 	definitions := bundle(t).V1CRDs
 	if len(definitions) != 2 {

@@ -16,7 +16,7 @@ const missing = "**missing**"
 // levels are the capability levels, lowest first, as docs/capability-levels.md and OLM call them.
 var levels = []string{"Basic Install", "Seamless Upgrades", "Full Lifecycle", "Deep Insights", "Auto Pilot"}
 
-// criteria returns the proofs of a level, by criterion.
+// criteria returns the proof of each criterion of a level, from docs/capability-levels.md.
 func criteria(t *testing.T, level string) map[string]string {
 	t.Helper()
 	_, section, found := strings.Cut(repository.Read(t, "docs", "capability-levels.md"), ": "+level+"\n")
@@ -33,7 +33,8 @@ func criteria(t *testing.T, level string) map[string]string {
 	return proofs
 }
 
-// The bundle claims a level only if all criteria of that level and those below have proofs.
+// The bundle must claim the highest proven level. A level is proven if each of its criteria, and each criterion of the lower
+// levels, has a proof.
 func TestCapabilityLevelIsTheProvenOne(t *testing.T) {
 	proven := ""
 	for _, level := range levels {
@@ -58,7 +59,6 @@ func TestCapabilityLevelIsTheProvenOne(t *testing.T) {
 	}
 }
 
-// Every proof is an existing test.
 func TestEveryProofExists(t *testing.T) {
 	for _, level := range levels {
 		for criterion, proof := range criteria(t, level) {

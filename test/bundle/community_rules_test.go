@@ -16,16 +16,17 @@ import (
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
 )
 
-// rule repeats a static check of the pipeline of the community catalogs, redhat-openshift-ecosystem/operator-pipelines, as of
-// commit 422dfd6e9876, and has its name. The catalogs also run the validators of operator-sdk: see validators_test.go.
+// rule reimplements, under the same name, a static check of the pipelines of the community catalogs:
+// redhat-openshift-ecosystem/operator-pipelines, as of commit 422dfd6e9876. The pipelines also run the validators of operator-sdk:
+// see validators_test.go.
 type rule struct {
 	name string
-	// source is the file of the check, in the folder operatorcert.
+	// source is the file of the check, relative to the folder operatorcert.
 	source   string
 	findings func(operator) []string
 }
 
-// everyBundle applies the check of one bundle to every bundle of an operator.
+// everyBundle turns a check of one bundle into a check of all bundles of an operator.
 func everyBundle(findings func(operator, submission) []string) func(operator) []string {
 	return func(o operator) []string {
 		var all []string
@@ -36,7 +37,7 @@ func everyBundle(findings func(operator, submission) []string) func(operator) []
 	}
 }
 
-// rules has no check_upgrade_graph_loop: only versions with replaces can form a loop, and replacesNothing refuses them.
+// rules lacks check_upgrade_graph_loop: only bundles with "replaces" can form a loop, and replacesNothing refuses such bundles.
 var rules = []rule{
 	{"check_schema_operator_ci_config", "static_tests/common/operator.py", fitsSchema},
 	{"check_catalog_usage_ci_config", "static_tests/common/operator.py", mapsEachCatalogOnce},
@@ -195,8 +196,8 @@ func replacesNothing(_ operator, bundle submission) []string {
 	return nil
 }
 
-// hasNoDanglingBundle wants the mode semver-mode if FBC, the file-based catalog, is off: in other modes, each version must name its
-// predecessor, and ours do not.
+// hasNoDanglingBundle requires semver-mode for several bundles without a file-based catalog (FBC). In other modes, each version
+// must name its predecessor, which our bundles do not.
 func hasNoDanglingBundle(o operator) []string {
 	if !o.ci.FBC.Enabled && o.ci.UpdateGraph != "semver-mode" && len(o.bundles) > 1 {
 		return []string{"nothing upgrades " + o.bundles[0].folder}
@@ -204,7 +205,7 @@ func hasNoDanglingBundle(o operator) []string {
 	return nil
 }
 
-// The pipeline, unlike opm, distinguishes upper and lower case in the keys of the template.
+// Unlike opm, the pipeline is case-sensitive about the keys of the template.
 func hasATemplateToAmend(o operator) []string {
 	if !o.ci.FBC.Enabled {
 		return nil
@@ -217,7 +218,7 @@ func hasATemplateToAmend(o operator) []string {
 	return nil
 }
 
-// Each mutation is a mistake that its rule must find.
+// Each rule must find the mistake that its mutation makes.
 func TestCommunityRulesFindMistakes(t *testing.T) {
 	version := filepath.Join(forOpenShift, "99.0.0")
 	csv := filepath.Join(version, "manifests", "memcached-operator.clusterserviceversion.yaml")

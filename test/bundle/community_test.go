@@ -17,13 +17,14 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// The folders that make community writes for each community catalog.
+// The folders that "make community" writes, one for each community catalog.
 const (
 	forKubernetes = "community-operators/operators/memcached-operator"
 	forOpenShift  = "community-operators-prod/operators/memcached-operator"
 )
 
-// community runs hack/bundle/community.sh, and returns its output and exit code. The variables override those of the committed bundle.
+// community runs hack/bundle/community.sh, and returns its output and exit code. The variables override the environment, which fits
+// the committed bundle.
 func community(t *testing.T, folder string, variables ...string) (output string, code int) {
 	t.Helper()
 	command := exec.Command(repository.Path("hack", "bundle", "community.sh"))
@@ -39,7 +40,8 @@ func community(t *testing.T, folder string, variables ...string) (output string,
 	return strings.TrimSpace(string(text)), code
 }
 
-// submitted returns a folder with what make community writes: first for the committed bundle, then for a bundle of the next version.
+// submitted runs community.sh for the committed bundle, and then for a bundle of a later version. It returns the folder that both
+// runs have written to.
 func submitted(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -53,7 +55,7 @@ func submitted(t *testing.T) string {
 	return folder
 }
 
-// bundleOf copies the committed bundle into a folder, and gives the copy another version.
+// bundleOf copies the committed bundle into the folder, gives the copy another version, and returns the folder.
 func bundleOf(t *testing.T, folder, version string) string {
 	t.Helper()
 	if err := os.CopyFS(folder, os.DirFS(repository.Path("bundle"))); err != nil {
@@ -67,7 +69,7 @@ func bundleOf(t *testing.T, folder, version string) string {
 	return folder
 }
 
-// replaceIn replaces texts in a file, each of which must be there.
+// replaceIn replaces each key of texts with its value in a file. The file must contain each key.
 func replaceIn(t *testing.T, file string, texts map[string]string) {
 	t.Helper()
 	content := repository.ReadFile(t, file)
@@ -82,19 +84,19 @@ func replaceIn(t *testing.T, file string, texts map[string]string) {
 	}
 }
 
-// operator is the folder of an operator in a community catalog.
+// operator is the content of the folder of an operator in a community catalog.
 type operator struct {
 	name string
 	ci   ciConfig
-	// template is the catalog template, by its keys.
+	// template is the content of catalog-templates/semver.yaml.
 	template map[string]any
 	// bundles are sorted by version.
 	bundles []submission
-	// invalid are the files that do not fit their schema.
+	// invalid names the files that cannot be decoded strictly, with the reasons.
 	invalid []string
 }
 
-// ciConfig has the fields of operatorcert/schemas/ci-schema.json for community operators.
+// ciConfig has those fields of operatorcert/schemas/ci-schema.json that apply to community operators.
 type ciConfig struct {
 	UpdateGraph string   `json:"updateGraph"`
 	Reviewers   []string `json:"reviewers"`
@@ -109,7 +111,7 @@ type ciConfig struct {
 	} `json:"fbc"`
 }
 
-// releaseConfig has the fields of operatorcert/schemas/release-config-schema.json that fit a semver template.
+// releaseConfig has those fields of operatorcert/schemas/release-config-schema.json that apply to a semver template.
 type releaseConfig struct {
 	CatalogTemplates []struct {
 		TemplateName string   `json:"template_name"`
@@ -117,7 +119,7 @@ type releaseConfig struct {
 	} `json:"catalog_templates"`
 }
 
-// submission is the folder of a version in a community catalog.
+// submission is the content of the folder of one version in a community catalog.
 type submission struct {
 	folder      string
 	csv         operatorsv1alpha1.ClusterServiceVersion
@@ -144,7 +146,7 @@ func readOperator(t *testing.T, folder string) operator {
 	return found
 }
 
-// strictly decodes a file.
+// strictly decodes a YAML file into a value. If the file does not fit the type of the value, o.invalid gets its name and the error.
 func (o *operator) strictly(t *testing.T, file string, into any) {
 	t.Helper()
 	if err := yaml.UnmarshalStrict([]byte(repository.ReadFile(t, file)), into); err != nil {
@@ -187,7 +189,7 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// Both catalogs would accept what make community writes, for the first version and for the next.
+// Both catalogs must accept what "make community" writes for the first version and for a later one.
 func TestCommunityCatalogsAcceptTheOperator(t *testing.T) {
 	folder := submitted(t)
 	for _, catalog := range []string{forKubernetes, forOpenShift} {
@@ -203,7 +205,8 @@ func TestCommunityCatalogsAcceptTheOperator(t *testing.T) {
 	}
 }
 
-// After the first submission, the pipelines of the catalogs change ci.yaml and semver.yaml, so make community keeps both files.
+// After the first submission, the pipelines of the catalogs change ci.yaml and semver.yaml. Therefore "make community" must not
+// overwrite them.
 func TestCommunityKeepsWhatTheCatalogsOwn(t *testing.T) {
 	folder := submitted(t)
 	changed := []string{

@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// supported returns the supported versions of Kubernetes, such as 1.30, the oldest first.
+// supported returns the supported versions of Kubernetes, such as 1.30, oldest first.
 func supported(t *testing.T) []string {
 	t.Helper()
 	var oldest, patch int
@@ -30,7 +30,6 @@ func supported(t *testing.T) []string {
 	return versions
 }
 
-// Many files name the oldest supported Kubernetes.
 func TestTheOldestKubernetesIsTheSameEverywhere(t *testing.T) {
 	oldest := supported(t)[0]
 	if got := bundle(t).CSV.Spec.MinKubeVersion; got != oldest+".0" {
@@ -56,7 +55,8 @@ func TestTheOldestKubernetesIsTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// compatibility.md lists how each version is tested. make check tests with the newest version, and the nightly workflow with all others.
+// compatibility.md must list every supported version. "make check" tests with the newest version, and the nightly workflow with all
+// others.
 func TestEverySupportedKubernetesIsTested(t *testing.T) {
 	versions := supported(t)
 	var rows []string

@@ -16,8 +16,8 @@ import (
 
 const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// Stand-ins for kustomize and operator-sdk, so that these tests need neither. make verify runs the real ones. When
-// operator-sdk fails, it leaves half of a bundle; so does its stand-in.
+// Stand-ins for kustomize and operator-sdk, so that these tests need neither. "make verify" runs the real commands. When
+// operator-sdk or its stand-in fails, it leaves an incomplete bundle.
 const (
 	kustomizeStandIn = `#!/bin/sh
 [ "$1" != build ] || [ "$KUSTOMIZE_FAILS" ] || echo "kind: List"
@@ -48,14 +48,14 @@ esac
 `
 )
 
-// generation is a run of hack/bundle/bundle.sh with the stand-ins, over an existing bundle.
+// generation is the result of a run of hack/bundle/bundle.sh with the stand-ins, in a folder with an old bundle.
 type generation struct {
 	folder string
 	output string
 	code   int
 }
 
-// generate runs hack/bundle/bundle.sh with a correct environment, in which the variables override others.
+// generate runs hack/bundle/bundle.sh with correct variables, except those that the arguments override.
 func generate(t *testing.T, variables ...string) generation {
 	t.Helper()
 	folder := t.TempDir()
@@ -87,7 +87,7 @@ func generate(t *testing.T, variables ...string) generation {
 	return result
 }
 
-// bundles returns the names of all files in the folder, except the stand-ins.
+// bundles returns the paths of all files in the folder, except the stand-ins.
 func (g generation) bundles(t *testing.T) string {
 	t.Helper()
 	var found []string
@@ -157,7 +157,7 @@ func TestTheNewBundleReplacesTheOldOne(t *testing.T) {
 	}
 }
 
-// The names of the images have no digest, so the registry provides it.
+// The variables name the images by tag, so the registry must provide the digests.
 func TestDigestsComeFromTheRegistry(t *testing.T) {
 	got := generate(t, "USE_IMAGE_DIGESTS=true", "REGISTRY_DIGEST="+digest)
 	if got.code != 0 {
@@ -173,7 +173,7 @@ func TestDigestsComeFromTheRegistry(t *testing.T) {
 	}
 }
 
-// sorted moves bundle.Dockerfile, if it is first, behind the files in the folder bundle.
+// sorted moves bundle.Dockerfile to the end if it is the first file.
 func sorted(files string) string {
 	if first, second, found := strings.Cut(files, " "); found && strings.HasSuffix(first, ".Dockerfile") {
 		return second + " " + first

@@ -15,7 +15,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// openShift returns the OpenShift versions for which make builds catalogs, with the Kubernetes version of each if it is known.
+// openShift returns the OpenShift versions in hack/bundle/openshift.txt, and the Kubernetes version of each, or "-" if it is
+// unknown.
 func openShift() (versions []string, kubernetes map[string]string, err error) {
 	text, err := os.ReadFile(repository.Path("hack", "bundle", "openshift.txt"))
 	if err != nil {
@@ -41,7 +42,7 @@ func catalogs(t *testing.T) []string {
 	return versions
 }
 
-// make and hack/bundle/openshift.txt must list the same versions. community.sh accepts versions of OpenShift 5.
+// make must build catalogs for the versions in hack/bundle/openshift.txt. community.sh must accept OpenShift 5.
 func TestMakeNamesTheCatalogsOfTheTable(t *testing.T) {
 	versions := catalogs(t)
 	command := exec.Command("make", "--no-print-directory", "--eval", "show:; @echo $(OPENSHIFT_CATALOGS)", "show")

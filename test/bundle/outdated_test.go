@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// goStandIn replaces the go command, and prints fixed versions and dates.
+// goStandIn replaces the go command and prints fixed versions and dates.
 const goStandIn = `#!/bin/sh
 [ "$1 $2" = "list -m" ] || exit 1
 shift 2
@@ -32,7 +32,8 @@ for module; do
 done
 `
 
-// outdated runs hack/release/outdated.sh in a checkout with two modules, and returns its output and whether it failed.
+// outdated runs hack/release/outdated.sh in a folder with two modules, and returns its output and whether it failed. module is the
+// content of go.mod in the root.
 func outdated(t *testing.T, module string) (output string, failed bool) {
 	t.Helper()
 	folder := t.TempDir()
@@ -47,7 +48,7 @@ func outdated(t *testing.T, module string) (output string, failed bool) {
 	return string(text), err != nil
 }
 
-// The script lists the direct dependencies and tools that have a newer version, and whose own version is older than 90 days.
+// The script lists a direct dependency or tool if its version is older than 90 days and a newer version exists.
 func TestDependenciesThatNobodyRaisesAreNamed(t *testing.T) {
 	fine := "module example.org/m\n\nrequire (\n\texample.org/newest v1.0.0\n\texample.org/recent v1.0.0\n)\n\nrequire (\n" +
 		"\texample.org/indirect v1.0.0 // indirect\n)\n"
@@ -70,7 +71,7 @@ func TestDependenciesThatNobodyRaisesAreNamed(t *testing.T) {
 	}
 }
 
-// outdated.sh also reads the versions of the tools in the Makefile.
+// outdated.sh reads the version of a tool in the Makefile only if a variable with the suffix _VERSION holds it.
 func TestEveryToolOfTheMakefileIsLookedUp(t *testing.T) {
 	makefile := repository.Read(t, "Makefile")
 	if calls := strings.Count(makefile, "$(call go-install,"); calls < 5 || calls != strings.Count(makefile, "_VERSION))\n") {

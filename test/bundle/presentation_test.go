@@ -20,9 +20,9 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// What consoles and catalogs show of the operator before anyone installs it.
+// The tests in this file check what consoles and catalogs show of the operator before an installation.
 
-// annotation decodes the JSON of an annotation.
+// annotation decodes the JSON of an annotation of the ClusterServiceVersion, without unknown fields.
 func annotation[T any](t *testing.T, name string) T {
 	t.Helper()
 	var value T
@@ -50,7 +50,7 @@ func TestFirstExampleIsTheSimplest(t *testing.T) {
 	}
 }
 
-// Users create the objects of the examples. Only the operator writes a status.
+// Users create resources from the examples, but only the operator may write a status.
 func TestExamplesHaveNoStatus(t *testing.T) {
 	for _, example := range annotation[[]map[string]any](t, "alm-examples") {
 		if example["status"] != nil {
@@ -68,7 +68,7 @@ func TestDescriptionNamesWhatACacheCanHave(t *testing.T) {
 	}
 }
 
-// Every example has a description, which promises a separate host for each node only if the example enforces it.
+// Every example must have a description. A description may promise a separate host for each node only if the example enforces it.
 func TestDescriptionsAreThoseOfTheExamples(t *testing.T) {
 	descriptions := annotation[map[string]struct {
 		Description string `json:"description"`
@@ -91,7 +91,8 @@ func TestDescriptionsAreThoseOfTheExamples(t *testing.T) {
 	}
 }
 
-// apart reports whether a Memcached forbids two nodes on one host. With maxSkew but without minDomains, nodes share scarce hosts.
+// apart reports whether a Memcached forbids two nodes on one host. Without minDomains, nodes may share a host although maxSkew is
+// 1.
 func apart(mc cachev1alpha1.Memcached) bool {
 	return slices.ContainsFunc(mc.Spec.Scheduling.TopologySpreadConstraints, func(spread cachev1alpha1.TopologySpreadConstraint) bool {
 		return spread.TopologyKey == corev1.LabelHostname && spread.WhenUnsatisfiable == corev1.DoNotSchedule &&
@@ -99,7 +100,7 @@ func apart(mc cachev1alpha1.Memcached) bool {
 	})
 }
 
-// A console that creates the namespace gives it the same Pod Security level as config/default.
+// A namespace that a console creates must have the same Pod Security level as the namespace of config/default.
 func TestSuggestedNamespaceIsTheOneOfConfigDefault(t *testing.T) {
 	suggested := annotation[corev1.Namespace](t, "operatorframework.io/suggested-namespace-template")
 	name := bundle(t).CSV.Annotations["operatorframework.io/suggested-namespace"]
@@ -113,7 +114,7 @@ func TestSuggestedNamespaceIsTheOneOfConfigDefault(t *testing.T) {
 	}
 }
 
-// The maturity depends on the version of the API, not of the operator: an operator is not more stable than its API.
+// The maturity must follow the version of the API, not of the operator, because an operator is not more stable than its API.
 func TestMaturityIsThatOfTheAPI(t *testing.T) {
 	csv := bundle(t).CSV
 	owned := csv.Spec.CustomResourceDefinitions.Owned
@@ -134,7 +135,7 @@ func TestMaturityIsThatOfTheAPI(t *testing.T) {
 	}
 }
 
-// Readers of an old version find its documentation, not that of the newest one.
+// Readers of an old version must find the documentation of that version, not of the newest.
 func TestLinksLeadToTheVersion(t *testing.T) {
 	csv := bundle(t).CSV
 	for _, link := range csv.Spec.Links {

@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// Each image is pushed for every platform, with its provenance and SBOM.
+// Each image must be pushed for every platform, with its provenance and SBOM.
 func TestImagesArePushedWithTheirProvenance(t *testing.T) {
 	folder := t.TempDir()
 	tool := filepath.Join(folder, "docker")
@@ -36,7 +36,7 @@ func TestImagesArePushedWithTheirProvenance(t *testing.T) {
 	}
 }
 
-// What is missing is named in one sentence, before anything is published.
+// If something is missing, a script must say so in one sentence before it publishes anything.
 func TestNothingIsPublishedIncompletely(t *testing.T) {
 	nothing := filepath.Join(t.TempDir(), "nothing")
 	put(t, nothing, "#!/bin/sh\necho ran >&2\n")

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// Each version gets one day and one link, even if the day is set again.
+// day.sh must give each version one date and one link in the changelog, even if it sets the date of a version twice.
 func TestReleaseDayOfTwoVersions(t *testing.T) {
 	folder := t.TempDir()
 	base := "config/manifests/bases/memcached-operator.clusterserviceversion.yaml"

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// releasable has the files that hack/release/check.sh reads, without any mistake.
+// releasable maps the paths of the files that hack/release/check.sh reads to contents without mistakes.
 var releasable = map[string]string{
 	"CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n\n## [1.2.3] - 2026-11-23\n\n### Added\n\n- Something.\n",
 	"Dockerfile":   "FROM scratch\n",
@@ -67,7 +67,7 @@ func commit(t *testing.T, folder string) {
 	git(t, folder, "commit", "--quiet", "--allow-empty", "--message=change")
 }
 
-// checkRelease runs check.sh with variables that fit the releasable files, unless the given variables override them.
+// checkRelease runs check.sh. The variables override the environment, which fits the releasable files.
 func checkRelease(t *testing.T, folder string, variables ...string) (output string, refused bool) {
 	t.Helper()
 	command := exec.Command(filepath.Join(folder, "hack", "release", "check.sh"))
@@ -88,7 +88,7 @@ func TestReleaseWithoutFindings(t *testing.T) {
 	}
 }
 
-// Each mistake gives one finding, with the remedy.
+// check.sh must report each mistake as one finding, with the remedy.
 func TestReleaseIsRefused(t *testing.T) {
 	csv := "bundle/manifests/memcached-operator.clusterserviceversion.yaml"
 	replace := func(file, before, after string) func(*testing.T, string) {
@@ -190,7 +190,7 @@ func TestReleaseIsRefused(t *testing.T) {
 	}
 }
 
-// base-images.sh looks up the digests with the container tool, and prints them as the variables that make check-release wants.
+// base-images.sh looks up the digests with the container tool, and prints them as the variables that "make check-release" needs.
 func TestBaseImagesAreThoseOfTheDockerfile(t *testing.T) {
 	tool := filepath.Join(t.TempDir(), "docker")
 	put(t, tool, "#!/bin/sh\n[ \"$1 $2 $3 $4\" = \"buildx imagetools inspect --format\" ] && echo \"$DIGEST\"\n")

@@ -15,9 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// findings runs every validator of the Operator Framework that needs no image, no catalog and no cluster.
+// findings returns the errors and warnings of the validators of the Operator Framework, except those that do not fit this test.
 func findings(bundle *manifests.Bundle) (errs, warnings []string) {
-	// The first pulls images, the second checks catalogs of old OpenShift versions, the others check objects that no bundle has.
+	// The first of these pulls images. The second checks catalogs of old OpenShift versions. The others check objects that no bundle
+	// has.
 	left := []validator.Validator{
 		validation.MultipleArchitecturesValidator, validation.CommunityOperatorValidator,
 		validation.PackageManifestValidator, validation.OperatorGroupValidator,
@@ -44,7 +45,6 @@ func same(a, b validator.Validator) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
-// No finding is waived.
 func TestNoValidatorFindsAnything(t *testing.T) {
 	errs, warnings := findings(bundle(t))
 	for _, finding := range slices.Concat(errs, warnings) {

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clustertest is the toolbox of the Ginkgo suites that run on a real cluster: it connects to the cluster, runs
-// commands, and creates, changes, awaits and uses Memcacheds. Whatever fails, fails the spec.
+// Package clustertest is the toolbox of the Ginkgo suites that run on a real cluster. It connects to the cluster, runs commands,
+// and creates, changes, awaits and uses Memcacheds. A function that returns no error fails the spec instead. "Ginkgo container"
+// means a Describe or Context.
 package clustertest
 
 import (
@@ -31,7 +32,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// root is the root of the repository: tests run in the folder of their package.
+// root is the path to the root of the repository from the folder of a suite, where its tests run.
 const root = "../.."
 
 // Cluster is the cluster under test, with a client that has the permissions of an administrator.
@@ -39,16 +40,16 @@ type Cluster struct {
 	client.WithWatch
 
 	Config *rest.Config
-	// Dial connects to pods. Nil connects directly, for suites that run in the pod network.
+	// Dial connects to pods. If it is nil, connections are direct, as for suites that run in the pod network.
 	Dial traffic.DialFunc
-	// Diagnostics are the kubectl commands whose output explains a failure in a namespace.
+	// Diagnostics returns kubectl commands whose output helps to explain a failure in the namespace.
 	Diagnostics func(namespace string) []string
 	// dir is the working directory of commands.
 	dir string
 }
 
-// Connect connects to the cluster of KUBECONFIG and sets the timeouts of the suite. The make target must have set the
-// environment variables. Types are added to the scheme of the client.
+// Connect connects to the cluster of KUBECONFIG and sets the timeouts of the suite. It fails if one of the environment variables is
+// empty, because the make target sets all of them. Each function in types registers more types for the client.
 func Connect(target string, variables []string, types ...func(*runtime.Scheme) error) *Cluster {
 	GinkgoHelper()
 	SetDefaultEventuallyTimeout(2 * time.Minute)
@@ -62,7 +63,7 @@ func Connect(target string, variables []string, types ...func(*runtime.Scheme) e
 	return &Cluster{WithWatch: Must(apiclient.New(config, types...)), Config: config, dir: root}
 }
 
-// Must returns a value, and fails if there is an error instead.
+// Must returns the value, and fails the spec if there is an error.
 func Must[T any](value T, err error) T {
 	GinkgoHelper()
 	Expect(err).NotTo(HaveOccurred())
@@ -75,7 +76,7 @@ func Read(path string) string {
 	return string(Must(os.ReadFile(filepath.Join(root, path))))
 }
 
-// Core labels the stories that .ci/run tests with every change, by the label filter "core". The make targets test all stories.
+// Core labels the specs that .ci/run selects with the label filter "core". The make targets run all specs by default.
 var Core = Label("core")
 
 // In returns the same cluster with another working directory for commands.
@@ -85,7 +86,7 @@ func (c *Cluster) In(dir string) *Cluster {
 	return &other
 }
 
-// Try runs a command and returns its output. Its output and errors also go to the report, and into the error if it fails.
+// Try runs a command and returns its standard output. The report shows all output, and so does the error if the command fails.
 func (c *Cluster) Try(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	var stdout, stderr strings.Builder
@@ -99,7 +100,7 @@ func (c *Cluster) Try(ctx context.Context, name string, args ...string) (string,
 	return stdout.String(), err
 }
 
-// Run runs a command, which must succeed, and returns its output.
+// Run runs a command, which must succeed, and returns its standard output.
 func (c *Cluster) Run(ctx context.Context, name string, args ...string) string {
 	GinkgoHelper()
 	return Must(c.Try(ctx, name, args...))
@@ -116,13 +117,13 @@ func (c *Cluster) Kubectl(ctx context.Context, args ...string) string {
 	return Must(c.TryKubectl(ctx, args...))
 }
 
-// Make runs a target of the Makefile as a user does and returns its output.
+// Make runs make, which must succeed, and returns its standard output.
 func (c *Cluster) Make(ctx context.Context, args ...string) string {
 	GinkgoHelper()
 	return c.Run(ctx, "make", append([]string{"--no-print-directory"}, args...)...)
 }
 
-// Report runs the diagnostics of a namespace if the spec has failed. The report gets their output.
+// Report runs the Diagnostics of a namespace if the spec has failed. Their output goes to the report.
 func (c *Cluster) Report(ctx context.Context, namespace string) {
 	if !CurrentSpecReport().Failed() || c.Diagnostics == nil {
 		return
@@ -132,24 +133,24 @@ func (c *Cluster) Report(ctx context.Context, namespace string) {
 	}
 }
 
-// AddTable adds rows to the report as a table. The first row is the header.
+// AddTable adds a table to the report. The first row is the header.
 func AddTable(title string, rows [][]string) {
 	GinkgoHelper()
 	AddReportEntry(title, Tabulate(rows), ReportEntryVisibilityAlways)
 }
 
-// Tabulate formats rows as a table. The first row is the header.
+// Tabulate formats rows as text with aligned columns.
 func Tabulate(rows [][]string) string {
 	var table strings.Builder
 	writer := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		fmt.Fprintln(writer, strings.Join(row, "\t"))
 	}
-	_ = writer.Flush() // a strings.Builder takes everything
+	_ = writer.Flush() // writing to a strings.Builder cannot fail
 	return table.String()
 }
 
-// PreviousVersion returns the version in test/olm/previous, from which the stories upgrade.
+// PreviousVersion returns the version in test/olm/previous, from which specs upgrade to the version of the checkout.
 func PreviousVersion() string {
 	GinkgoHelper()
 	for line := range strings.Lines(Read("test/olm/previous")) {
@@ -161,7 +162,8 @@ func PreviousVersion() string {
 	return ""
 }
 
-// Remains returns the objects of the operator that are in no namespace, by kind and name. More kinds may be given.
+// Remains returns the CustomResourceDefinitions, ClusterRoles and ClusterRoleBindings whose name contains "memcached", each as
+// "KIND NAME". Objects of the kinds in more are included.
 func (c *Cluster) Remains(ctx context.Context, more ...schema.GroupVersionKind) []string {
 	GinkgoHelper()
 	var found []string

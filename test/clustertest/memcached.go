@@ -19,20 +19,21 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// NewNamespace creates a namespace for a story, in which Pod Security admits only restricted pods.
+// NewNamespace is NewNamespaceAt with the level "restricted".
 func (c *Cluster) NewNamespace(ctx context.Context) string {
 	GinkgoHelper()
 	return c.NewNamespaceAt(ctx, "restricted")
 }
 
-// NewNamespaceAt creates a namespace with another level of Pod Security. The namespace is deleted at the end of the spec or of the
-// container that called this function. If a spec has failed, the diagnostics run first.
+// NewNamespaceAt creates a namespace that enforces this level of Pod Security, and returns its name. At the end of the calling spec
+// or Ginkgo container, Report runs and then the namespace is deleted.
 func (c *Cluster) NewNamespaceAt(ctx context.Context, level string) string {
 	GinkgoHelper()
 	return c.createNamespace(ctx, metav1.ObjectMeta{GenerateName: "story-"}, level)
 }
 
-// NewNamespaceNamed creates a namespace with a name, for figures that depend on the name. Only one container may use it.
+// NewNamespaceNamed is NewNamespace with a fixed name, for results that depend on the name. Only one Ginkgo container may use a
+// name.
 func (c *Cluster) NewNamespaceNamed(ctx context.Context, name string) string {
 	GinkgoHelper()
 	return c.createNamespace(ctx, metav1.ObjectMeta{Name: name}, "restricted")
@@ -53,17 +54,18 @@ func (c *Cluster) createNamespace(ctx context.Context, metadata metav1.ObjectMet
 // Edit changes a Memcached before it is created.
 type Edit func(*cachev1alpha1.Memcached)
 
-// Named gives a Memcached another name than cache.
+// Named sets the name, which otherwise is "cache".
 func Named(name string) Edit {
 	return func(mc *cachev1alpha1.Memcached) { mc.Name = name }
 }
 
-// RunBy makes a Kind of workload run the nodes.
+// RunBy sets spec.workload, the kind of workload that runs the nodes.
 func RunBy(workload cachev1alpha1.WorkloadKind) Edit {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = workload }
 }
 
-// CreateMemcached creates a Memcached of this size, called cache, and does not wait.
+// CreateMemcached creates a Memcached with the name "cache" and this size, as changed by the edits. It does not wait until the
+// Memcached is Ready.
 func (c *Cluster) CreateMemcached(ctx context.Context, namespace string, size int32, edits ...Edit) *cachev1alpha1.Memcached {
 	GinkgoHelper()
 	mc := &cachev1alpha1.Memcached{
@@ -77,7 +79,7 @@ func (c *Cluster) CreateMemcached(ctx context.Context, namespace string, size in
 	return mc
 }
 
-// NewMemcached creates a Memcached and waits until it is Ready.
+// NewMemcached calls CreateMemcached and waits until the Memcached is Ready.
 func (c *Cluster) NewMemcached(ctx context.Context, namespace string, size int32, edits ...Edit) *cachev1alpha1.Memcached {
 	GinkgoHelper()
 	mc := c.CreateMemcached(ctx, namespace, size, edits...)
@@ -85,7 +87,7 @@ func (c *Cluster) NewMemcached(ctx context.Context, namespace string, size int32
 	return mc
 }
 
-// Change patches an object with what edit changes, and leaves everything else as it is in the cluster.
+// Change calls edit, which changes the object, and patches only the changed fields in the cluster.
 func (c *Cluster) Change(ctx context.Context, object client.Object, edit func()) {
 	GinkgoHelper()
 	before := object.DeepCopyObject().(client.Object)
@@ -93,7 +95,7 @@ func (c *Cluster) Change(ctx context.Context, object client.Object, edit func())
 	Expect(c.Patch(ctx, object, client.MergeFrom(before))).To(Succeed())
 }
 
-// Reread reads an object again.
+// Reread reads the object from the cluster again.
 func (c *Cluster) Reread(ctx context.Context, object client.Object) error {
 	return c.Get(ctx, client.ObjectKeyFromObject(object), object)
 }
@@ -103,7 +105,8 @@ func (c *Cluster) Object(object client.Object) func(context.Context) (client.Obj
 	return func(ctx context.Context) (client.Object, error) { return object, c.Reread(ctx, object) }
 }
 
-// Condition rereads a Memcached and returns a condition, which must describe the latest spec.
+// Condition rereads a Memcached and returns the condition with this name. The condition must exist, and its observedGeneration must
+// be current.
 func (c *Cluster) Condition(ctx context.Context, g Gomega, mc *cachev1alpha1.Memcached, name string) metav1.Condition {
 	g.Expect(c.Reread(ctx, mc)).To(Succeed())
 	condition := apimeta.FindStatusCondition(mc.Status.Conditions, name)
@@ -112,7 +115,7 @@ func (c *Cluster) Condition(ctx context.Context, g Gomega, mc *cachev1alpha1.Mem
 	return *condition
 }
 
-// UntilCondition rereads a Memcached until a condition describes the latest spec and matches.
+// UntilCondition rereads a Memcached until the condition with this name has the current observedGeneration and matches.
 func (c *Cluster) UntilCondition(ctx context.Context, mc *cachev1alpha1.Memcached, name string, match types.GomegaMatcher) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -120,13 +123,13 @@ func (c *Cluster) UntilCondition(ctx context.Context, mc *cachev1alpha1.Memcache
 	}).Should(Succeed())
 }
 
-// UntilReady rereads a Memcached until it is Ready with the latest spec.
+// UntilReady rereads a Memcached until Ready is True for the current generation.
 func (c *Cluster) UntilReady(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	c.UntilCondition(ctx, mc, cachev1alpha1.ConditionReady, HaveField("Status", metav1.ConditionTrue))
 }
 
-// UntilReason rereads a Memcached until a condition has a reason with the latest spec.
+// UntilReason rereads a Memcached until the condition with this name has this reason for the current generation.
 func (c *Cluster) UntilReason(ctx context.Context, mc *cachev1alpha1.Memcached, name, reason string) {
 	GinkgoHelper()
 	c.UntilCondition(ctx, mc, name, HaveField("Reason", reason))
@@ -145,7 +148,7 @@ func (c *Cluster) allPods(ctx context.Context, mc *cachev1alpha1.Memcached) []co
 	return pods.Items
 }
 
-// PodsOf selects the pods of a Memcached.
+// PodsOf returns list options that select the pods of a Memcached.
 func PodsOf(mc *cachev1alpha1.Memcached) []client.ListOption {
 	return []client.ListOption{client.InNamespace(mc.Namespace), client.MatchingLabels{
 		"app.kubernetes.io/name": "memcached", "app.kubernetes.io/instance": mc.Name,
@@ -166,13 +169,13 @@ func Ready(pod *corev1.Pod) bool {
 	})
 }
 
-// Incarnation is one run of the containers of a pod. Everything in memory ends with it.
+// Incarnation identifies one run of the containers of a pod: it changes when the pod is replaced or a container restarts.
 type Incarnation struct {
 	Pod      apitypes.UID
 	Restarts int32
 }
 
-// Incarnations returns the incarnations of pods by name.
+// Incarnations returns the incarnation of each pod by the name of the pod.
 func Incarnations(pods []corev1.Pod) map[string]Incarnation {
 	incarnations := map[string]Incarnation{}
 	for i := range pods {
@@ -190,7 +193,7 @@ func Restarts(pod *corev1.Pod) int32 {
 	return restarts
 }
 
-// Incarnations returns the incarnations of all pods of a Memcached, terminating ones included.
+// Incarnations returns the incarnation of each pod of a Memcached, terminating pods included, by the name of the pod.
 func (c *Cluster) Incarnations(ctx context.Context, mc *cachev1alpha1.Memcached) map[string]Incarnation {
 	GinkgoHelper()
 	return Incarnations(c.allPods(ctx, mc))

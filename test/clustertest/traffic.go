@@ -19,8 +19,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Servers returns the nodes in the status of a Memcached as clients use them: by their names in status.servers, or by the names of the pods
-// if status.servers is empty.
+// Servers returns the nodes in status.nodes of a Memcached as servers. The name of each is its host in status.servers or, if
+// status.servers lacks the node, the name of the pod.
 func (c *Cluster) Servers(ctx context.Context, mc *cachev1alpha1.Memcached) []traffic.Server {
 	GinkgoHelper()
 	names := map[string]string{}
@@ -36,20 +36,20 @@ func (c *Cluster) Servers(ctx context.Context, mc *cachev1alpha1.Memcached) []tr
 	return servers
 }
 
-// PodOf returns the name of the pod behind the name of a server.
+// PodOf returns the name of the pod in the DNS name of a server.
 func PodOf(server string) string {
 	pod, _, _ := strings.Cut(server, ".")
 	return pod
 }
 
-// NewClient returns a client of all nodes of a Memcached.
+// NewClient returns a client of all nodes in the status of a Memcached. Its connections are closed like those of NewClientOf.
 func (c *Cluster) NewClient(ctx context.Context, mc *cachev1alpha1.Memcached) *traffic.Client {
 	GinkgoHelper()
 	return c.NewClientOf(c.Servers(ctx, mc)...)
 }
 
-// NewClientOf returns a client of these servers. Its connections are closed at the end of the spec or of the container that called this
-// function. A client that is used later connects again.
+// NewClientOf returns a client of these servers. Its connections are closed at the end of the calling spec or Ginkgo container. A
+// client that is used later connects again.
 func (c *Cluster) NewClientOf(servers ...traffic.Server) *traffic.Client {
 	GinkgoHelper()
 	cache := traffic.NewClient(Must(traffic.NewRing(servers...)), c.Dial)
@@ -57,7 +57,7 @@ func (c *Cluster) NewClientOf(servers ...traffic.Server) *traffic.Client {
 	return cache
 }
 
-// ConnectTo connects to a node until the end of the spec or of the container that called this function.
+// ConnectTo connects to a node. The connection is closed at the end of the calling spec or Ginkgo container.
 func (c *Cluster) ConnectTo(ctx context.Context, address string) *traffic.Conn {
 	GinkgoHelper()
 	conn := Must(traffic.Connect(ctx, c.Dial, address))
@@ -65,26 +65,26 @@ func (c *Cluster) ConnectTo(ctx context.Context, address string) *traffic.Conn {
 	return conn
 }
 
-// MustServe fails unless the nodes of a Memcached store keys and give all of them back.
+// MustServe stores a number of keys in a Memcached, and fails unless it finds all of them.
 func (c *Cluster) MustServe(ctx context.Context, mc *cachev1alpha1.Memcached, keys int) {
 	GinkgoHelper()
 	MustStore(ctx, c.NewClient(ctx, mc), keys)
 }
 
-// MustStore writes keys and reads all of them back.
+// MustStore stores a number of keys, and fails unless it finds all of them.
 func MustStore(ctx context.Context, cache *traffic.Client, keys int) {
 	GinkgoHelper()
 	Expect(cache.Write(ctx, keys, 100)).To(Succeed())
 	MustFind(ctx, cache, keys)
 }
 
-// MustFind fails unless all keys are found.
+// MustFind fails unless it finds all keys that a call of MustStore with the same number has stored.
 func MustFind(ctx context.Context, cache *traffic.Client, keys int) {
 	GinkgoHelper()
 	Expect(cache.Read(ctx, keys)).To(Equal(traffic.Hits{Keys: keys, Hits: keys}))
 }
 
-// FullCache is a Memcached whose keys and pods must survive.
+// FullCache is a Memcached that Fill has filled. It remembers the keys and the incarnations of the pods.
 type FullCache struct {
 	cluster *Cluster
 	mc      *cachev1alpha1.Memcached
@@ -93,25 +93,25 @@ type FullCache struct {
 	pods    map[string]Incarnation
 }
 
-// Fill writes keys to a Memcached.
+// Fill stores a number of keys in a Memcached.
 func (c *Cluster) Fill(ctx context.Context, mc *cachev1alpha1.Memcached, keys int) *FullCache {
 	GinkgoHelper()
 	full := &FullCache{cluster: c, mc: mc, client: c.NewClient(ctx, mc), keys: keys, pods: c.Incarnations(ctx, mc)}
 	Expect(full.pods).To(HaveLen(int(mc.Spec.Size)))
-	full.client.SetTimeout(10 * time.Second) // a late response on a busy machine is no lost key
+	full.client.SetTimeout(10 * time.Second) // on a busy machine, a late response does not mean a lost key
 	MustStore(ctx, full.client, keys)
 	return full
 }
 
-// MustBeUntouched fails if a pod was replaced, a container restarted or a key lost.
+// MustBeUntouched fails if a pod was replaced, a container restarted or a key lost since Fill.
 func (f *FullCache) MustBeUntouched(ctx context.Context) {
 	GinkgoHelper()
 	Expect(f.cluster.Incarnations(ctx, f.mc)).To(Equal(f.pods), "pods and restarts")
 	MustFind(ctx, f.client, f.keys)
 }
 
-// MustSurvive reads all keys again and again, as an application does, while something happens. No key may be missing in any
-// round, and the cache must be untouched.
+// MustSurvive calls what, and meanwhile reads all keys again and again. It fails if a key is ever missing, or if MustBeUntouched
+// fails afterwards.
 func (f *FullCache) MustSurvive(ctx context.Context, what func()) {
 	GinkgoHelper()
 	var rounds, missing int
@@ -131,7 +131,8 @@ func (f *FullCache) MustSurvive(ctx context.Context, what func()) {
 	AddReportEntry(fmt.Sprintf("0 of %d pods restarted, 0 of %d keys lost in each of %d rounds", len(f.pods), f.keys, rounds))
 }
 
-// InBackground runs a function until stop or the end of the spec. Stop waits for the end of the function.
+// InBackground runs a function in the background. The end of the calling spec or Ginkgo container, or a call of stop, cancels the
+// context of the function and waits until the function returns.
 func InBackground(ctx context.Context, run func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
@@ -144,7 +145,7 @@ func InBackground(ctx context.Context, run func(context.Context)) (stop func()) 
 	return stop
 }
 
-// Every does something at once and then periodically, until the context ends.
+// Every calls do at once and then once per period, until the context ends.
 func Every(ctx context.Context, period time.Duration, do func()) {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()

@@ -27,7 +27,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The files of the CustomResourceDefinitions, as seen from the root of the repository: File is that of Memcached.
+// The paths of the CustomResourceDefinitions of Memcached and of MemcachedProxy, relative to the root of the repository.
 const (
 	File      = "config/crd/bases/cache.example.com_memcacheds.yaml"
 	ProxyFile = "config/crd/bases/cache.example.com_memcachedproxies.yaml"
@@ -68,7 +68,7 @@ func NewSchema(definition *apiextensionsv1.CustomResourceDefinition) (*Schema, e
 	return &Schema{structural, openapi, cel.NewValidator(structural, true, celconfig.PerCallLimit)}, nil
 }
 
-// Admit sets the defaults in an object and validates it.
+// Admit sets the defaults in the object. It returns why the API server would refuse the object.
 func (s *Schema) Admit(object map[string]any) error {
 	defaulting.Default(object, s.structural)
 	errs := validation.ValidateCustomResource(nil, object, s.openapi)
@@ -79,7 +79,7 @@ func (s *Schema) Admit(object map[string]any) error {
 	return errs.ToAggregate()
 }
 
-// Validate returns why the API server would refuse an object, or which fields it would drop because the schema does not have them.
+// Validate returns why the API server would refuse an object in JSON, or which unknown fields it would drop.
 func (s *Schema) Validate(text []byte) error {
 	var object map[string]any
 	if err := utiljson.Unmarshal(text, &object); err != nil {
@@ -92,8 +92,8 @@ func (s *Schema) Validate(text []byte) error {
 	return s.Admit(object)
 }
 
-// Store returns the Memcached that the API server would store for a JSON text. An error says that the API server would refuse the text, or
-// that the text has fields which the API does not have.
+// Store returns the Memcached that the API server would store for a JSON text, with defaults. It fails if the API server would
+// refuse the text, or if the text has unknown fields.
 func (s *Schema) Store(text []byte) (*cachev1alpha1.Memcached, error) {
 	var object map[string]any
 	if err := utiljson.Unmarshal(text, &object); err != nil {

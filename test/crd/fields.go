@@ -9,15 +9,16 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Field is a field of the spec that has no fields of its own.
+// Field is a field of the spec without subfields, or a map.
 type Field struct {
-	// Path is a path such as spec.scheduling.tolerations[].key. A map, such as spec.service.labels{}, counts as one field.
+	// Path is a path such as spec.scheduling.tolerations[].key, or spec.service.labels{} for a map.
 	Path string
-	// Spec returns the JSON of the smallest spec in which the field has the value, which is JSON too.
+	// Spec returns the JSON of the smallest spec in which the field has the value. The value is JSON, too.
 	Spec func(value string) string
 }
 
-// SpecFields returns the fields of the spec in a CustomResourceDefinition. Their Spec leaves out the required fields of the spec.
+// SpecFields returns the fields of the spec in a CustomResourceDefinition. The results of Field.Spec lack the required fields of
+// the spec itself.
 func SpecFields(definition *apiextensionsv1.CustomResourceDefinition) []Field {
 	spec := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 	spec.Required = nil

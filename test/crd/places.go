@@ -12,16 +12,18 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Place is where a value can be in a Memcached.
+// Place is a field, an element of an array, or a value of a map in a schema.
 type Place struct {
-	// Path is as the API server writes it, such as spec.scheduling.tolerations[0].key. The key of a map is k, or the name of a resource.
+	// Path has the form that the API server prints, such as spec.scheduling.tolerations[0].key. The key in a map is k or, in
+	// spec.resources, the name of a resource.
 	Path   string
 	Schema apiextensionsv1.JSONSchemaProps
-	// With returns the JSON of the smallest value of the outermost place in which this place has the given value.
+	// With returns JSON for the schema that was passed to Places. The JSON has the given value in this place, and otherwise only
+	// required fields.
 	With func(value string) string
 }
 
-// Places returns a place and all places inside it.
+// Places returns the place with this path and schema, and all places inside it.
 func Places(path string, schema apiextensionsv1.JSONSchemaProps) []Place {
 	return below(Place{Path: path, Schema: schema, With: func(value string) string { return value }})
 }
@@ -47,7 +49,7 @@ func below(p Place) []Place {
 	return found
 }
 
-// keysOf returns the keys that are tried in a map.
+// keysOf returns the keys for which Places returns a place in the map at this path.
 func keysOf(path string) []string {
 	if strings.HasPrefix(path, "spec.resources.") {
 		return []string{"cpu", "ephemeral-storage", "memory"}
@@ -55,7 +57,7 @@ func keysOf(path string) []string {
 	return []string{"k"}
 }
 
-// smallestObject returns an object with this value in a field, and with the required fields of the schema.
+// smallestObject returns the JSON of an object with this value in the field, and with small values in the other required fields.
 func smallestObject(schema apiextensionsv1.JSONSchemaProps, field, value string) string {
 	members := []string{fmt.Sprintf("%q: %s", field, value)}
 	for _, name := range schema.Required {

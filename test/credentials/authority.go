@@ -21,10 +21,10 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// lifetime is far longer than any of these clusters lives.
+// lifetime is how long an issued certificate is valid. It is far longer than any of these clusters exists.
 const lifetime = 30 * 24 * time.Hour
 
-// Authority is the one CA of a cluster. It signs the certificates of the servers and those of the users.
+// Authority is the CA of a cluster. It signs the certificates of servers and of users.
 type Authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
@@ -49,10 +49,10 @@ func NewAuthority(commonName string) (*Authority, error) {
 	return &Authority{certificate: certificate, key: key, pem: encodeCertificate(certificate.Raw)}, nil
 }
 
-// PEM is the certificate of the CA.
+// PEM returns the certificate of the CA, PEM encoded.
 func (a *Authority) PEM() []byte { return a.pem }
 
-// Server issues the serving certificate of a component for the DNS names and IP addresses among the hosts.
+// Server issues a serving certificate for a component. Each host is a DNS name or an IP address.
 func (a *Authority) Server(component string, hosts ...string) (Identity, error) {
 	template := x509.Certificate{
 		Subject:     pkix.Name{CommonName: component},
@@ -72,7 +72,7 @@ func (a *Authority) Server(component string, hosts ...string) (Identity, error) 
 	return id, nil
 }
 
-// User issues a client certificate: Kubernetes takes the user's name and groups from its subject.
+// User issues a client certificate for a Kubernetes user. The subject of the certificate names the user and the groups.
 func (a *Authority) User(name string, groups ...string) (Identity, error) {
 	id, err := a.issue(x509.Certificate{
 		Subject:     pkix.Name{CommonName: name, Organization: groups},
@@ -99,7 +99,7 @@ func (a *Authority) ExpiredUser(name string) (Identity, error) {
 	return id, nil
 }
 
-// issue signs a certificate. If the template has no times, the certificate is valid now.
+// issue makes a key and signs a certificate for it. If the template has no NotAfter, issue sets the validity period.
 func (a *Authority) issue(template x509.Certificate) (Identity, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// WriteKubeconfig writes a kubeconfig with a new certificate for a user. server is the URL of the API server, whose RBAC gives permissions
-// to the name of the user and to the groups.
+// WriteKubeconfig writes a kubeconfig file with a new client certificate for the user and the groups. server is the URL of the API
+// server.
 func (a *Authority) WriteKubeconfig(path, server, user string, groups ...string) error {
 	id, err := a.User(user, groups...)
 	if err != nil {

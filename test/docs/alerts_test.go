@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// alert has the fields of an alerting rule that the pages must agree with.
+// alert has the fields of an alerting rule that the tests compare with the pages.
 type alert struct {
 	Alert, Expr, For string
 	Labels           map[string]string
@@ -41,7 +41,7 @@ func alerts(t *testing.T) []alert {
 	return all
 }
 
-// The link of each alert leads to a section of the runbook, with a command.
+// The link of each alert must lead to a section of the runbook, and that section must have a command.
 func TestAlertsLinkToTheRunbook(t *testing.T) {
 	runbook := pages(t)["docs/operations/runbook.md"]
 	for _, alert := range alerts(t) {
@@ -58,7 +58,8 @@ func TestAlertsLinkToTheRunbook(t *testing.T) {
 // row matches a row of the table of alerts.
 var row = regexp.MustCompile("(?m)^\\| `(Memcached\\w+)` \\| (\\w+) \\| (.*) \\|$")
 
-// The table in monitoring.md lists all alerts in the order of the rules, with their severities and durations.
+// The table in monitoring.md must list all alerts in the order of the rules, with their severities. It must also say how long an
+// alert waits, unless that is 1 minute.
 func TestAlertsAreDocumented(t *testing.T) {
 	var want, got [][2]string
 	sentences := map[string]string{}

@@ -20,14 +20,14 @@ import (
 	"github.com/example/memcached-operator/test/docs"
 )
 
-// notInNames matches what the name of a namespace cannot have.
+// notInNames matches the characters that TestPagesRun replaces in the path of a page to get the name of a namespace.
 var notInNames = regexp.MustCompile(`[^a-z0-9]`)
 
-// marker matches the allowed comments before a block.
+// marker matches the markers that a block may have: see package docs.
 var marker = regexp.MustCompile(`^(|run by make test-e2e|run: .+|fails: .+|not run: .+)$`)
 
-// Readers and tests must recognize the same blocks as commands, and a marker with a name must belong to a story that runs the
-// block.
+// The language of a block must tell readers and tests whether the block is a command. If its marker has a name, a test of test/e2e
+// must use that name.
 func TestBlocksSayHowTheyRun(t *testing.T) {
 	stories := storiesOf(t)
 	for _, page := range pages(t) {
@@ -45,7 +45,7 @@ func TestBlocksSayHowTheyRun(t *testing.T) {
 	}
 }
 
-// storiesOf returns the sources of the end-to-end tests.
+// storiesOf returns the source code of all end-to-end tests.
 func storiesOf(t *testing.T) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "test", "e2e", "*_test.go"))
@@ -63,8 +63,8 @@ func storiesOf(t *testing.T) string {
 	return all.String()
 }
 
-// The test runs the commands and applies the manifests of each page, in the order of the page. It has no pods: test/e2e runs the
-// blocks that need pods. The API server must accept each Memcached on a page, even if no command applies it.
+// The test runs the commands and applies the manifests of each page in order. It leaves out blocks that need pods, because test/e2e
+// runs those. The API server must accept each Memcached on a page, even if no command applies it.
 func TestPagesRun(t *testing.T) {
 	server, ran, valid := start(t), 0, 0
 	for name, page := range pages(t) {
@@ -97,17 +97,17 @@ func TestPagesRun(t *testing.T) {
 	}
 }
 
-// runsHere reports whether a block runs without pods.
+// runsHere reports whether TestPagesRun runs a block.
 func runsHere(block docs.Block) bool { return block.Runs() && block.Marker != docs.OnCluster }
 
-// aMemcached matches the beginning of a manifest.
+// aMemcached matches the beginning of the manifest of a Memcached.
 var aMemcached = regexp.MustCompile(`(?m)^apiVersion: cache\.example\.com/.*\nkind: Memcached$`)
 
 func showsMemcached(block docs.Block) bool {
 	return block.Language == "yaml" && aMemcached.MatchString(block.Text)
 }
 
-// A check that cannot fail proves nothing.
+// Runner must report each block that does not run as its page says.
 func TestRunnerTellsWhatFails(t *testing.T) {
 	runner := &docs.Runner{Root: t.TempDir(), Scratch: t.TempDir()}
 	for text, want := range map[string]string{
@@ -131,7 +131,7 @@ func TestRunnerTellsWhatFails(t *testing.T) {
 	}
 }
 
-// within fails the test unless a step succeeds in time.
+// within fails the test unless a step succeeds within 2 minutes.
 func within(t *testing.T, step func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -141,7 +141,8 @@ func within(t *testing.T, step func(context.Context) error) {
 	}
 }
 
-// server is an API server with the operator's manifests, but without the operator.
+// server is the environment in which commands use an API server. The API server has the objects of config/default, but the operator
+// does not run.
 type server []string
 
 func start(t *testing.T) server {
@@ -171,8 +172,8 @@ func start(t *testing.T) server {
 	return s
 }
 
-// commands returns a folder with all commands that a block may run without a marker: kubectl, and commands that handle its output.
-// Other commands build, start and delete things on this machine.
+// commands returns a folder with all commands that a block may run without a marker: kubectl and some harmless ones. Other commands
+// could build, start or delete things on this machine.
 func commands(t *testing.T, kubectl string) string {
 	t.Helper()
 	dir := t.TempDir()

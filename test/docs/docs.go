@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs reads the Markdown files of this repository. It runs the kubectl commands and applies the manifests that they
-// contain, in the order of the page, against an API server. A comment before a block changes that:
+// Package docs reads the Markdown files of this repository, the pages. In the order of a page, it runs the kubectl commands and
+// applies the manifests in the fenced blocks, against an API server. An HTML comment before a block, its marker, changes that:
 //
-// <!-- run by make test-e2e -->     needs running pods, so it runs on a cluster, with the rest of its page
-// <!-- run: NAME -->                is run by a story of test/e2e that knows the name
-// <!-- fails: some words -->        fails, and prints these words
-// <!-- not run: the reason -->      is never run; a Memcached in it is validated all the same
+// <!-- run by make test-e2e -->     the block needs running pods, so test/e2e runs all blocks of the page on a cluster
+// <!-- run: NAME -->                a test of test/e2e runs the block by this name
+// <!-- fails: some words -->        the block must fail, and print these words
+// <!-- not run: the reason -->      nothing runs the block, but a Memcached in it must be valid
 //
-// A paragraph that ends with "Not run by a test:" before a block means the same as the last comment.
+// A paragraph before a block that ends with "Not run by a test:" has the meaning of the last marker.
 package docs
 
 import (
@@ -30,30 +30,30 @@ import (
 
 // Page is a Markdown file.
 type Page struct {
-	// Path of the file in the repository.
+	// Path is relative to the root of the repository.
 	Path string
-	// Anchors are the fragments that a link may have.
+	// Anchors are the anchors of the headings.
 	Anchors []string
-	// Links are the destinations of links and pictures.
+	// Links are the destinations of the links and pictures.
 	Links []string
-	// Blocks are the fenced blocks.
+	// Blocks are the fenced code blocks.
 	Blocks []Block
 }
 
-// Block is a fenced block of code.
+// Block is a fenced code block.
 type Block struct {
 	// Line is the number of the first line within the fence.
 	Line int
 	// Section is the anchor of the heading before the block.
 	Section string
-	// Language follows the opening fence.
+	// Language is the word after the opening fence, such as sh.
 	Language string
 	Text     string
-	// Marker is the text of the comment in front of the block.
+	// Marker is the text of the HTML comment before the block. The package comment explains it.
 	Marker string
 }
 
-// Markers that say how a block runs, or the prefixes of such markers.
+// Markers, or the prefixes of markers with a variable part.
 const (
 	OnCluster = "run by make test-e2e"
 	NotRun    = "not run: "
@@ -61,12 +61,12 @@ const (
 	fails     = "fails: "
 )
 
-// Runs reports whether the tests of a page run the block. A block with a name is run by another test.
+// Runs reports whether the tests of a page run the block. They do not run a block with a name, because a test of test/e2e runs it.
 func (b Block) Runs() bool {
 	return (b.Language == "sh" || b.Language == "yaml") && !strings.HasPrefix(b.Marker, NotRun) && b.Name() == ""
 }
 
-// Name is the name by which a story of test/e2e runs the block, or empty.
+// Name returns the name by which a test of test/e2e runs the block, or "" if the block has no name.
 func (b Block) Name() string {
 	name, named := strings.CutPrefix(b.Marker, byName)
 	if !named {
@@ -75,7 +75,7 @@ func (b Block) Name() string {
 	return name
 }
 
-// Named returns the texts of the blocks that have names.
+// Named returns the text of each block that has a name, by name.
 func (p *Page) Named() map[string]string {
 	texts := map[string]string{}
 	for _, block := range p.Blocks {
@@ -86,7 +86,7 @@ func (p *Page) Named() map[string]string {
 	return texts
 }
 
-// Pages returns the Markdown files below root, except for those that are test data.
+// Pages returns the Markdown files below root, except those in .git and in folders for test data or build results.
 func Pages(root string) ([]Page, error) {
 	var pages []Page
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -116,11 +116,11 @@ func Pages(root string) ([]Page, error) {
 	return pages, err
 }
 
-// Parse reads Markdown as GitHub does.
+// Parse parses Markdown as GitHub does. path becomes the path of the page.
 func Parse(path string, content []byte) Page {
 	page := Page{Path: path}
 	tree := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(text.NewReader(content))
-	_ = ast.Walk(tree, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // no step fails
+	_ = ast.Walk(tree, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // the function never returns an error
 		if !entering {
 			return ast.WalkContinue, nil
 		}
@@ -143,10 +143,10 @@ func Parse(path string, content []byte) Page {
 	return page
 }
 
-// notInAnchors matches what GitHub drops from a heading to make an anchor of it.
+// notInAnchors matches the characters that GitHub drops from a heading to make an anchor.
 var notInAnchors = regexp.MustCompile(`[^\p{L}\p{N}\p{M}_ -]`)
 
-// anchorOf returns the anchor that GitHub gives to the next heading.
+// anchorOf returns the anchor that GitHub gives to a heading after the headings in p.Anchors.
 func (p *Page) anchorOf(heading string) string {
 	anchor := strings.ReplaceAll(notInAnchors.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
 	unique := anchor
@@ -156,10 +156,10 @@ func (p *Page) anchorOf(heading string) string {
 	return unique
 }
 
-// plainText is the text of a node without its markup.
+// plainText returns the text of a node without its markup.
 func plainText(node ast.Node, content []byte) string {
 	var all strings.Builder
-	_ = ast.Walk(node, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // no step fails
+	_ = ast.Walk(node, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // the function never returns an error
 		if leaf, is := node.(*ast.Text); is && entering {
 			all.Write(leaf.Segment.Value(content))
 			if leaf.SoftLineBreak() {

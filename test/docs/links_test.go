@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// root is the folder of the repository: Go runs tests in the folder of their package.
+// root is the path of the repository: Go runs tests in the folder of their package.
 const root = "../.."
 
 // pages returns every page of the repository by its path.
@@ -36,7 +36,7 @@ func pages(t *testing.T) map[string]docs.Page {
 	return byPath
 }
 
-// Links within the repository lead to a file, and to a heading in it. The test does not follow links to other sites.
+// Links within the repository must lead to a file, and to a heading in it. The test does not follow links to other sites.
 func TestLinksLeadSomewhere(t *testing.T) {
 	all := pages(t)
 	for _, page := range all {
@@ -61,7 +61,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 // codePaths matches a path of this repository in backticks, alone or before arguments.
 var codePaths = regexp.MustCompile("`((?:api|cmd|config|controllers|hack|internal|test)/[^`\\s]*)")
 
-// Files and folders that pages name exist. The pages about clients name files of applications.
+// Files and folders that pages name must exist. The pages about clients are left out, because they name files of applications.
 func TestPathsExist(t *testing.T) {
 	for name := range pages(t) {
 		if strings.HasPrefix(name, "docs/clients") {
@@ -76,7 +76,7 @@ func TestPathsExist(t *testing.T) {
 	}
 }
 
-// A reader who starts at the README reaches every page, except the records of decisions.
+// A reader who starts at the README must reach every page, except the design decisions.
 func TestEveryPageIsReached(t *testing.T) {
 	all := pages(t)
 	reached := map[string]bool{}
@@ -96,7 +96,7 @@ func TestEveryPageIsReached(t *testing.T) {
 		}
 	}
 	for name := range all {
-		// Readers find the records of decisions by their folder.
+		// The documentation links to the folder of the design decisions, not to each of them.
 		if !reached[name] && !strings.HasPrefix(name, "docs/design/") {
 			t.Errorf("no page that a reader of the README reaches links to %s", name)
 		}

@@ -21,11 +21,11 @@ type Runner struct {
 	Root string
 	// Env is added to the environment of the commands.
 	Env []string
-	// Scratch is a folder for manifests.
+	// Scratch is a folder for manifests and a kubeconfig.
 	Scratch string
 }
 
-// Enter creates a namespace, and makes it the default of later commands. It also creates the cache that the pages rely on: the
+// Enter creates a namespace and makes it the default of later commands. It also creates the Memcached that the pages rely on: the
 // first manifest in the README.
 func (r *Runner) Enter(ctx context.Context, namespace string) error {
 	readme, err := os.ReadFile(filepath.Join(r.Root, "README.md"))
@@ -47,7 +47,8 @@ func (r *Runner) Enter(ctx context.Context, namespace string) error {
 	return r.Run(ctx, page, page.Blocks[first])
 }
 
-// Run runs one block: commands in bash, which stops at the first that fails, and manifests with kubectl apply.
+// Run runs one block: commands in bash until one fails, or a manifest with kubectl apply. It returns an error if the outcome
+// differs from the marker.
 func (r *Runner) Run(ctx context.Context, page Page, block Block) error {
 	if block.Language == "yaml" {
 		return r.apply(ctx, page, block)
@@ -55,9 +56,9 @@ func (r *Runner) Run(ctx context.Context, page Page, block Block) error {
 	return judge(page, block, r.run(ctx, block.Text))
 }
 
-// Validate sends a manifest to the API server, which stores nothing.
+// Validate asks the API server whether it would accept a manifest.
 func (r *Runner) Validate(ctx context.Context, page Page, block Block) error {
-	block.Marker = "" // an example that is not run has to be valid as well
+	block.Marker = "" // the manifest must be valid, whatever the marker says
 	return r.apply(ctx, page, block, "--dry-run=server")
 }
 
@@ -84,7 +85,7 @@ func (r *Runner) run(ctx context.Context, script string) outcome {
 	return outcome{string(output), err}
 }
 
-// judge compares an outcome with what the page says about it.
+// judge returns an error if an outcome differs from the marker of the block.
 func judge(page Page, block Block, got outcome) error {
 	words, mustFail := strings.CutPrefix(block.Marker, fails)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// Each reason in the status, except those of a healthy cache, has a section with a command in the runbook.
+// The runbook must have a section with a command for each reason in the status, except the reasons of a healthy cache.
 func TestRunbookKnowsEveryReason(t *testing.T) {
 	runbook := pages(t)["docs/operations/runbook.md"]
 	healthy := []string{"AllNodesReady", "MinimumNodesReady", "Complete", "AsExpected"}

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kustomize renders kustomizations with the library of the kustomize command. A test then reads the same objects as a
-// cluster.
+// Package kustomize renders kustomizations with the library of the kustomize command, so that a test checks the objects that a
+// cluster gets.
 package kustomize
 
 import (
@@ -21,7 +21,7 @@ import (
 // Objects are the objects of a kustomization.
 type Objects []*unstructured.Unstructured
 
-// Render renders the kustomization in a folder, with namespaces and definitions first.
+// Render renders the kustomization in a folder. Namespaces and CustomResourceDefinitions come first.
 func Render(t *testing.T, dir string) Objects {
 	t.Helper()
 	options := krusty.MakeDefaultOptions()
@@ -41,7 +41,7 @@ func Render(t *testing.T, dir string) Objects {
 	return all
 }
 
-// Names returns the sorted kinds and names.
+// Names returns the kind and name of each object, such as "Service metrics", sorted.
 func (all Objects) Names() []string {
 	var names []string
 	for _, object := range all {
@@ -51,7 +51,8 @@ func (all Objects) Names() []string {
 	return names
 }
 
-// Find returns the object of a kind and name, strictly converted to its type.
+// Find returns the object of this kind and name as a T. The test fails if there is no such object, or if it has a field that T
+// lacks.
 func Find[T any](t *testing.T, all Objects, kind, name string) *T {
 	t.Helper()
 	for _, object := range all {
@@ -68,7 +69,7 @@ func Find[T any](t *testing.T, all Objects, kind, name string) *T {
 	return nil
 }
 
-// MustBeRestricted fails unless Pod Security at the level restricted admits a pod.
+// MustBeRestricted fails the test unless Pod Security admits pods of this template at the level "restricted".
 func MustBeRestricted(t *testing.T, template corev1.PodTemplateSpec) {
 	t.Helper()
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)

@@ -14,13 +14,13 @@ import (
 	"github.com/example/memcached-operator/test/kustomize"
 )
 
-// certManager returns the schemas of cert-manager's Kinds that the sample uses.
+// certManager returns the schemas of cert-manager's Certificate and Issuer, by Kind.
 func certManager(t *testing.T) map[string]*crd.Schema {
 	t.Helper()
 	return schemasIn(t, filepath.Join("testdata", "cert-manager.io_certificates.yaml"), filepath.Join("testdata", "cert-manager.io_issuers.yaml"))
 }
 
-// ofCertManager returns cert-manager's objects in the sample, by Kind and name.
+// ofCertManager returns the Certificates and Issuers in config/samples/cert-manager, by Kind and name.
 func ofCertManager(t *testing.T) map[string]map[string]*unstructured.Unstructured {
 	t.Helper()
 	byKind := map[string]map[string]*unstructured.Unstructured{"Certificate": {}, "Issuer": {}}
@@ -70,7 +70,7 @@ func TestCertManagerRefusesMistakes(t *testing.T) {
 	)
 }
 
-// The schema does not contain the rules of cert-manager's webhook. A missing Issuer shows only in a status.
+// The schemas do not contain the rules of cert-manager's webhook, and do not require that an Issuer exists. This test checks both.
 func TestCertManagerCanIssueTheCertificates(t *testing.T) {
 	objects := ofCertManager(t)
 	text := func(object *unstructured.Unstructured, path ...string) string {

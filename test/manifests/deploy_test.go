@@ -17,22 +17,22 @@ const (
 	twoCaches = `MEMCACHEDS=shop/sessions 3\nshop/carts 1\n`
 	oneProxy  = `PROXIES=shop/front MemcachedProxy\n`
 	ownCache  = `MEMCACHEDS=memcached-operator-system/cache 2\n`
-	// What kubectl prints of a ClusterRoleBinding and of the binding of a policy.
+	// What kubectl prints: a line for a ClusterRoleBinding and a line for the binding of a policy, each with the namespace of the
+	// operator.
 	ownBindings   = `BINDINGS=memcached-operator-system   <none>\n<none>   memcached-operator-system\n`
 	bindingsOfOps = `BINDINGS=ops   <none>\n<none>   ops\n`
 	crdKind       = "CustomResourceDefinition"
 	everything    = "everything"
 )
 
-// TestDeployAndUndeploy checks what make deploys, deletes and prints.
 func TestDeployAndUndeploy(t *testing.T) {
 	for name, test := range map[string]struct {
 		folder    string // default: config/default
 		arguments []string
 		fails     bool
 		says      []string
-		applies   string // everything or nothing
-		deletes   string // everything, everything but these kinds, or nothing
+		applies   string // "everything", or "" for nothing
+		deletes   string // "everything", "" for nothing, or the kinds that are kept
 	}{
 		"deploy refuses the placeholder": {
 			arguments: []string{"deploy", "IMG=example.com/" + "memcached-operator:v" + repository.Variable(t, "VERSION")}, fails: true,
@@ -194,7 +194,7 @@ func TestDeployAndUndeploy(t *testing.T) {
 	}
 }
 
-// orderOfDeletion puts the operator before its permissions, and its namespace after everything in it.
+// orderOfDeletion moves the Deployment to the front and the Namespace to the end of the kinds.
 func orderOfDeletion(kinds []string) []string {
 	const first, last = "Deployment", "Namespace"
 	order := without(kinds, first+" "+last)
@@ -207,7 +207,7 @@ func orderOfDeletion(kinds []string) []string {
 	return order
 }
 
-// without returns all kinds except those in but, or none if but is empty.
+// without returns all kinds except those in but, which are separated by spaces. If but is empty, it returns none.
 func without(all []string, but string) []string {
 	if but == "" {
 		return nil
@@ -228,8 +228,8 @@ func equal(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// An operator that serves one namespace may not delete the CRDs, so make undeploy-all deletes what is in the namespace instead: first the
-// proxies, whose routes lead to the nodes.
+// config/namespaced has no CRDs that could be deleted. Therefore "make undeploy-all" deletes the proxies and the caches in the
+// namespace. The proxies go first, because their routes lead to the nodes.
 func TestUndeployAllInOneNamespaceDeletesItsCaches(t *testing.T) {
 	const (
 		proxies    = "delete memcachedproxies.cache.example.com --all --namespace memcached-operator-system\n"
@@ -264,7 +264,8 @@ func TestDeployWaitsForTheOperator(t *testing.T) {
 	equal(t, "awaited", runMake(t, "default", "deploy", image).kinds(t, "awaited"), []string{"Deployment"})
 }
 
-// Two operators must not share a binding that has one namespace in it. Those of a policy without a parameter have none.
+// make must look up the bindings that name the namespace of one operator, because two operators cannot share them. The binding of a
+// policy without a parameter names none.
 func TestDeployLooksUpBindings(t *testing.T) {
 	run := runMake(t, "default", "deploy", image)
 	lookedUp := slices.Compact(run.kinds(t, "looked-up"))

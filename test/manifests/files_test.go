@@ -109,7 +109,7 @@ func TestSamplesDecodeStrictly(t *testing.T) {
 	}
 }
 
-// samplesOf returns the files of the kustomization in a folder of config.
+// samplesOf returns the files and folders that the kustomization.yaml in a folder of config names.
 func samplesOf(t *testing.T, folder ...string) []string {
 	t.Helper()
 	return namedBy(t, filepath.Join(config(filepath.Join(folder...)), kustomization))
@@ -166,7 +166,7 @@ func TestProjectMatchesTheAPI(t *testing.T) {
 	}
 }
 
-// No shipped file names a folder of its author.
+// No shipped file may name a home folder.
 func TestNothingIsMachineSpecific(t *testing.T) {
 	personal := regexp.MustCompile(`/(home|root|Users)/[A-Za-z]`)
 	files := []string{"Makefile", "Dockerfile", "PROJECT", ".dockerignore", ".gitignore", ".golangci.yml"}

@@ -27,23 +27,23 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// Where config/default installs the operator, and the name of its service account and its Deployment.
+// Namespace is where config/default installs the operator. Account is the name of its service account and of its Deployment.
 const (
 	Namespace = "memcached-operator-system"
 	Account   = "memcached-operator-controller-manager"
 )
 
-// timeout exceeds the time that operations need on a loaded machine.
+// timeout is how long this package waits for the API server. It is long enough for a loaded machine.
 const timeout = "60s"
 
-// Installation is an API server with what a kustomization installs, except for Deployments: the tests run the operator.
+// Installation is an API server in which Apply installs everything but Deployments, because the tests run the operator themselves.
 type Installation struct {
 	Config *rest.Config
 	// Admin has all permissions.
 	Admin client.Client
 }
 
-// Start starts an API server, which ends with the test.
+// Start starts an API server until the end of the test. Each function in configure first changes its environment.
 func Start(t *testing.T, configure ...func(*envtest.Environment)) *Installation {
 	t.Helper()
 	g := NewWithT(t)
@@ -60,7 +60,7 @@ func Start(t *testing.T, configure ...func(*envtest.Environment)) *Installation 
 	return &Installation{Config: config, Admin: admin}
 }
 
-// Apply applies rendered objects and waits until the CustomResourceDefinition is served.
+// Apply applies rendered objects, except Deployments, and waits until the API server serves Memcacheds.
 func (i *Installation) Apply(t *testing.T, objects kustomize.Objects) {
 	t.Helper()
 	g := NewWithT(t)
@@ -87,7 +87,7 @@ func (i *Installation) Token(t *testing.T, name string) string {
 	return request.Status.Token
 }
 
-// Kubeconfig writes a kubeconfig with the permissions of a service account, no more.
+// Kubeconfig writes a kubeconfig for a service account in the operator's namespace, and returns the path.
 func (i *Installation) Kubeconfig(t *testing.T, account string) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
@@ -109,13 +109,13 @@ func (i *Installation) Conditions(t *testing.T, mc *cachev1alpha1.Memcached) fun
 			t.Fatal(err)
 		}
 		if mc.Status.ObservedGeneration < 1 {
-			return nil // the condition is the API server's default
+			return nil // the conditions are the API server's default
 		}
 		return mc.Status.Conditions
 	}
 }
 
-// Leader is who holds a lease of the operator.
+// Leader returns the holder of this lease in the operator's namespace.
 func (i *Installation) Leader(t *testing.T, lease string) string {
 	t.Helper()
 	held := &coordinationv1.Lease{}
@@ -125,7 +125,7 @@ func (i *Installation) Leader(t *testing.T, lease string) string {
 	return *held.Spec.HolderIdentity
 }
 
-// TokenOfMetricsReader returns a token of an account with the role memcached-operator-metrics-reader.
+// TokenOfMetricsReader returns a token of a service account with the role memcached-operator-metrics-reader.
 func (i *Installation) TokenOfMetricsReader(t *testing.T) string {
 	t.Helper()
 	binding := &rbacv1.ClusterRoleBinding{
@@ -136,7 +136,7 @@ func (i *Installation) TokenOfMetricsReader(t *testing.T) string {
 	if err := i.Admin.Create(t.Context(), binding); err != nil {
 		t.Fatal(fmt.Errorf("bind the role: %w", err))
 	}
-	// The API server reads the new roles from a watch, and the operator caches a refusal for half a minute.
+	// The API server notices a new binding with a delay. Without this wait, the operator could cache a refusal for half a minute.
 	NewWithT(t).Eventually(func(g Gomega) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:                  fmt.Sprintf("system:serviceaccount:%s:reader", Namespace),

@@ -18,7 +18,6 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// krewPlatform is a platform in the manifest of a krew plugin.
 type krewPlatform struct {
 	Selector struct {
 		MatchLabels map[string]string `json:"matchLabels"`
@@ -28,7 +27,8 @@ type krewPlatform struct {
 	Bin    string `json:"bin"`
 }
 
-// The manifest names each archive, its checksum and its command. These archives are stand-ins: make plugin builds the real ones.
+// The manifest must name each archive with its checksum and its command. The archives are stand-ins for those that "make plugin"
+// builds.
 func TestKrewManifest(t *testing.T) {
 	dir := t.TempDir()
 	sums := map[string]string{}

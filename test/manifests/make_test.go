@@ -13,7 +13,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// make expands the values of its variables before a recipe can check them.
+// make expands the values of its variables before a recipe can check them. So the Makefile must find a $ in a value without
+// expanding the value.
 func TestMakeRunsNothingOfAValue(t *testing.T) {
 	for _, name := range []string{"VERSION", "IMG", "AGENT_IMG", "IMAGE_TAG_BASE"} {
 		file := filepath.Join(t.TempDir(), "made")
@@ -27,7 +28,7 @@ func TestMakeRunsNothingOfAValue(t *testing.T) {
 	}
 }
 
-// The name of the operator's image determines the name of its agents' image.
+// AGENT_IMG must be the name of the operator's image, with "-agent" before the tag.
 func TestAgentImageFollowsTheOperators(t *testing.T) {
 	for image, want := range map[string]string{
 		"registry.example.com/memcached-operator:v1": "registry.example.com/memcached-operator-agent:v1",

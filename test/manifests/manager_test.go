@@ -40,8 +40,8 @@ func TestManagerIsHardenedBeyondPodSecurity(t *testing.T) {
 	}
 }
 
-// An upgrade waits for the new pod to be ready, and so for the probe. A short delay of the operator must not make
-// its Deployment unavailable, which OLM would report.
+// An upgrade waits for the readiness probe of the new pod, so the probe must succeed soon. A short delay of the operator must not
+// fail the probe: OLM would report that the Deployment is unavailable.
 func TestManagerIsReadySoonAndForLong(t *testing.T) {
 	probe := container(t, kustomize.Render(t, config("default"))).ReadinessProbe
 	if soonest := probe.InitialDelaySeconds + probe.PeriodSeconds; soonest > 4 {
@@ -94,7 +94,7 @@ func TestManagerImageIsTheOneThatMakeBuilds(t *testing.T) {
 	}
 }
 
-// The image of the agents has the name of the operator's image, with -agent.
+// The image of the agents must have the name of the operator's image, with "-agent" before the tag.
 func TestAgentImageBelongsToTheManager(t *testing.T) {
 	for _, overlay := range []string{"default", "namespaced", "samples/namespaced"} {
 		all := kustomize.Render(t, config(overlay))

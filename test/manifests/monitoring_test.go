@@ -41,7 +41,7 @@ func TestMonitoringInstallsExactly(t *testing.T) {
 	if binding.RoleRef.Name != "memcached-operator-metrics-reader" {
 		t.Errorf("without config/default, the binding refers to %s", binding.RoleRef.Name)
 	}
-	// The same objects as with config/default, in the same namespace: a user may change from one to the other.
+	// config/default with its optional resources must contain equal objects, so that a user can switch between the two.
 	optional := withOptional(t)
 	for _, object := range alone {
 		i := slices.IndexFunc(optional, func(other *unstructured.Unstructured) bool {
@@ -55,7 +55,7 @@ func TestMonitoringInstallsExactly(t *testing.T) {
 	}
 }
 
-// Bundles cannot contain objects of a definition that the cluster may not have.
+// A bundle cannot contain objects of a Kind that the cluster may not have.
 func TestBundlesHaveNoMonitors(t *testing.T) {
 	for _, object := range kustomize.Render(t, config("manifests")) {
 		if strings.HasPrefix(object.GetAPIVersion(), "monitoring.coreos.com/") {
@@ -64,7 +64,7 @@ func TestBundlesHaveNoMonitors(t *testing.T) {
 	}
 }
 
-// podMonitor is what the tests read of a PodMonitor.
+// podMonitor has the fields of a PodMonitor that the tests read.
 type podMonitor struct {
 	Spec struct {
 		NamespaceSelector   struct{ Any bool }
@@ -82,7 +82,7 @@ type podMetricsEndpoint struct {
 	}
 }
 
-// The PodMonitors select the pods with an agent that the operator makes, and the agent's port.
+// The PodMonitors must select the pods of the operator that have an agent, and the port of the agent.
 func TestMonitoringScrapesTheAgents(t *testing.T) {
 	checkPodMonitor(t, "memcached-operator-nodes", "memcached", monitoredPods(t, "memcached", "desired"))
 	checkPodMonitor(t, "memcached-operator-proxies", "memcachedproxy", monitoredPods(t, "memcachedproxy"))
@@ -133,7 +133,7 @@ func checkPodMonitor(t *testing.T, name, label string, template corev1.PodTempla
 	}
 }
 
-// monitoredPods returns the template of pods with an agent, from the golden file of a package in internal.
+// monitoredPods returns the template of pods with an agent, from the golden file of the package in internal/ that folders name.
 func monitoredPods(t *testing.T, folders ...string) corev1.PodTemplateSpec {
 	t.Helper()
 	golden := repository.Read(t, append(append([]string{"internal"}, folders...), "testdata", "monitoring.golden.yaml")...)

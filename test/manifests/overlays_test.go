@@ -67,7 +67,7 @@ func TestDefaultInstallsExactly(t *testing.T) {
 	}
 }
 
-// Bundles cannot contain policies: OLM refuses a bundle with one.
+// OLM refuses a bundle that contains an admission policy.
 func TestBundlesHaveNoPolicy(t *testing.T) {
 	for _, name := range kustomize.Render(t, config("manifests")).Names() {
 		if strings.HasPrefix(name, "ValidatingAdmissionPolicy") {
@@ -114,8 +114,8 @@ func TestNamespacedWatchesItsOwnNamespaceWithoutMetrics(t *testing.T) {
 	}
 }
 
-// In each of its namespaces, the operator of several namespaces has the permissions that config/default grants everywhere. The rest
-// is the same.
+// config/namespaces must grant, in each of its namespaces, the permissions that config/default grants in the whole cluster. All
+// other objects must have the same kinds and names.
 func TestNamespacesDiffersInItsPermissionsOnly(t *testing.T) {
 	usual, all := kustomize.Render(t, config("default")), kustomize.Render(t, config("namespaces"))
 	const binding = "memcached-operator-manager-rolebinding"
@@ -143,7 +143,7 @@ func TestNamespacesDiffersInItsPermissionsOnly(t *testing.T) {
 	}
 }
 
-// Every reference by name or label must still resolve after prefixes and patches.
+// Every reference to a role or an account must resolve after prefixes and patches.
 func TestReferencesResolve(t *testing.T) {
 	for name, all := range map[string]kustomize.Objects{
 		"default":    kustomize.Render(t, config("default")),
@@ -164,7 +164,8 @@ func TestReferencesResolve(t *testing.T) {
 	}
 }
 
-// references returns kinds and names that an object refers to.
+// references returns the role and the accounts to which an object refers, as "KIND NAME". An account in another namespace adds a
+// reference that never resolves.
 func references(object *unstructured.Unstructured) []string {
 	var found []string
 	if kind, ok, _ := unstructured.NestedString(object.Object, "roleRef", "kind"); ok {
@@ -230,8 +231,8 @@ func TestNamespaceIsRestricted(t *testing.T) {
 	}
 }
 
-// OpenShift's monitoring of user workloads rejects a ServiceMonitor that names a file. The token is that of an account which may
-// read the metrics.
+// The ServiceMonitor must use a token from a Secret, because OpenShift's monitoring of user workloads rejects a token from a file.
+// The token must belong to an account that may read the metrics.
 func TestPrometheusReadsTheMetricsWithATokenOfItsOwn(t *testing.T) {
 	for _, prefix := range []string{"", "team-"} {
 		t.Run(prefix, func(t *testing.T) { mustReadTheMetrics(t, prefixed(t, prefix), prefix) })

@@ -11,7 +11,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// prometheusOperator returns the schemas of the Prometheus operator's Kinds that config/monitoring uses.
+// prometheusOperator returns the schemas of the Prometheus operator's Kinds that config/monitoring uses, by Kind.
 func prometheusOperator(t *testing.T) map[string]*crd.Schema {
 	t.Helper()
 	var files []string
@@ -21,7 +21,7 @@ func prometheusOperator(t *testing.T) map[string]*crd.Schema {
 	return schemasIn(t, files...)
 }
 
-// monitors are the objects of the Prometheus operator, as JSON by Kind.
+// monitors returns the JSON of the last object in config/monitoring for each Kind of the Prometheus operator, by Kind.
 func monitors(t *testing.T) map[string]string {
 	t.Helper()
 	byKind := map[string]string{}

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/test/kustomize"
 )
 
-// permissions are verbs by API group and resource, or by URL.
+// permissions maps an API group and resource, or a URL, to the sorted verbs.
 type permissions map[string]string
 
 func permissionsOf(t *testing.T, all kustomize.Objects, kind, name string) permissions {
@@ -43,8 +43,8 @@ func permissionsOf(t *testing.T, all kustomize.Objects, kind, name string) permi
 	return got
 }
 
-// These are all permissions of the operator. It deletes only what a change of a spec makes unnecessary, and pods on lost cluster
-// nodes. It reads no Secret, and no permission has a wildcard. A new line needs a reason.
+// managerPermissions are all permissions of the operator's manager role. The operator deletes only what a change of a spec makes
+// unnecessary, and pods on lost cluster nodes. It reads no Secret, and no permission has a wildcard. A new line needs a reason.
 var managerPermissions = permissions{
 	"cache.example.com/memcacheds":                  "list watch",
 	"cache.example.com/memcacheds/status":           "patch",
@@ -112,7 +112,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// This test repeats limits of the tables above. A change of the tables alone cannot lift them.
+// This test repeats limits of the tables above, so that a change of the tables alone cannot lift them.
 func TestOperatorHasNoWildcardNoSecretsAndDeletesLittle(t *testing.T) {
 	deletes := []string{
 		"apps/deployments", "apps/statefulsets", "policy/poddisruptionbudgets", "networking.k8s.io/networkpolicies", "configmaps",

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifests_test proves what the files in config/ promise.
+// Package manifests_test checks the files in config/, and what make and the workflows do.
 package manifests_test
 
 import (
@@ -24,13 +24,13 @@ const (
 
 func config(dir string) string { return repository.Path("config", dir) }
 
-// withOptional renders config/default with the commented-out resources in it, as a user would uncomment them.
+// withOptional renders config/default with the resources and components that a user can uncomment.
 func withOptional(t *testing.T) kustomize.Objects {
 	t.Helper()
 	return prefixed(t, "")
 }
 
-// prefixed is like withOptional, but under a user's kustomization with this prefix.
+// prefixed is like withOptional, but adds a prefix to all names with another kustomization, as a user would.
 func prefixed(t *testing.T, prefix string) kustomize.Objects {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,14 +48,12 @@ func prefixed(t *testing.T, prefix string) kustomize.Objects {
 	return kustomize.Render(t, dir)
 }
 
-// container returns the only container of the operator.
 func container(t *testing.T, all kustomize.Objects) corev1.Container {
 	t.Helper()
 	template := kustomize.Find[appsv1.Deployment](t, all, "Deployment", manager).Spec.Template
 	return repository.TheOnly(t, template.Spec.Containers, "containers of the operator")
 }
 
-// env returns a variable of the operator, which must be there.
 func env(t *testing.T, all kustomize.Objects, name string) corev1.EnvVar {
 	t.Helper()
 	for _, variable := range container(t, all).Env {

@@ -16,8 +16,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// Stand-ins for kustomize and kubectl, which need no cluster. The stand-in for kubectl records its arguments and manifests.
-// The end-to-end tests use the real tools.
+// Stand-ins for kustomize and kubectl, which need no cluster. The stand-in for kubectl records its arguments and manifests. The
+// end-to-end tests use the real commands.
 const (
 	kustomizeStandIn = `#!/bin/sh
 [ "$1" != build ] || cat "$MANIFESTS"
@@ -44,14 +44,14 @@ esac
 `
 )
 
-// makeRun is what a run of make has printed and done.
+// makeRun is the result of a run of make. dir is the folder in which the stand-in for kubectl has recorded its input.
 type makeRun struct {
 	output string
 	failed bool
 	dir    string
 }
 
-// runMake runs make with the stand-ins, over the manifests of a folder in config.
+// runMake runs make with the stand-ins. The stand-in for kustomize prints the manifests of a folder in config.
 func runMake(t *testing.T, folder string, arguments ...string) makeRun {
 	t.Helper()
 	var manifests strings.Builder
@@ -79,7 +79,7 @@ func runMake(t *testing.T, folder string, arguments ...string) makeRun {
 	return makeRun{output: string(output), failed: err != nil, dir: dir}
 }
 
-// kinds returns the kinds of the manifests in a file of the run, one for each manifest.
+// kinds returns the kind of each manifest in a file of r.dir, or nothing if the file does not exist.
 func (r makeRun) kinds(t *testing.T, file string) []string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(r.dir, file))

@@ -10,7 +10,7 @@ import (
 	"github.com/example/memcached-operator/test/crd"
 )
 
-// schemasIn are the schemas of CustomResourceDefinitions by their Kinds. All are of the version v1.
+// schemasIn returns the schemas of the CustomResourceDefinitions in files, by Kind. The first version of each must be v1.
 func schemasIn(t *testing.T, files ...string) map[string]*crd.Schema {
 	t.Helper()
 	schemas := map[string]*crd.Schema{}
@@ -31,10 +31,11 @@ func schemasIn(t *testing.T, files ...string) map[string]*crd.Schema {
 	return schemas
 }
 
-// mistake replaces right by wrong in an object. The schema must then refuse the object, with the words want.
+// mistake replaces the text right with wrong in the JSON of an object. The schema must then refuse the object, with the text want.
 type mistake struct{ kind, right, wrong, want string }
 
-// mustRefuse changes objects, which are JSON by Kind. A schema that accepts everything proves nothing.
+// mustRefuse makes each mistake in the object of its Kind, and fails unless the schema refuses the object. objects has JSON by
+// Kind.
 func mustRefuse(t *testing.T, schemas map[string]*crd.Schema, objects map[string]string, mistakes ...mistake) {
 	t.Helper()
 	for _, mistake := range mistakes {

@@ -17,9 +17,9 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// workflow is what the tests read of a GitHub workflow.
+// workflow has the fields of a GitHub workflow that the tests read.
 type workflow struct {
-	On          map[string]any    `json:"true"` // YAML 1.1 reads the key on as true
+	On          map[string]any    `json:"true"` // YAML 1.1 reads the key "on" as true
 	Permissions map[string]string `json:"permissions"`
 	Jobs        map[string]struct {
 		Environment string            `json:"environment"`
@@ -47,7 +47,7 @@ func workflowFindings(t *testing.T, text string) []string {
 	if len(parsed.Permissions) != 1 || parsed.Permissions["contents"] != "read" {
 		finding("the permissions are not contents: read alone")
 	}
-	// Only a person with the right to write can dispatch a workflow.
+	// Only a person with write access can dispatch a workflow.
 	_, dispatched := parsed.On["workflow_dispatch"]
 	byHand := dispatched && len(parsed.On) == 1
 	if strings.Contains(text, "pull_request_target") || strings.Contains(text, "secrets.") && !byHand {
@@ -85,7 +85,7 @@ func TestWorkflowsArePinnedAndHaveFewPermissions(t *testing.T) {
 	}
 }
 
-// A check that cannot fail proves nothing, so it gets mistakes to find.
+// workflowFindings must find each of these mistakes.
 func TestMistakesInWorkflowsAreFound(t *testing.T) {
 	text := repository.Read(t, ".github", "workflows", "ci.yaml")
 	for before, after := range map[string]string{
@@ -110,7 +110,8 @@ func mustFind(t *testing.T, text, before, changed string) {
 	}
 }
 
-// Only a workflow that one person starts and another one approves may have permissions and secrets.
+// A job may have permissions of its own only if a person starts the workflow and another person approves the environment of the
+// job.
 func TestMistakesInTheReleaseAreFound(t *testing.T) {
 	text := repository.Read(t, ".github", "workflows", "release.yaml")
 	for before, after := range map[string]string{
@@ -121,8 +122,8 @@ func TestMistakesInTheReleaseAreFound(t *testing.T) {
 	}
 }
 
-// The release workflow runs all blocks of docs/operations/release.md in order, except the first and the last, which are for maintainers.
-// The rehearsal runs all blocks.
+// The release workflow must run all blocks of docs/operations/release.md in order, except the first and the last, which are for
+// maintainers. The rehearsal must run all blocks.
 func TestTheReleaseIsThatOfThePage(t *testing.T) {
 	names := func(pattern string, file ...string) []string {
 		var found []string
@@ -144,7 +145,7 @@ func TestTheReleaseIsThatOfThePage(t *testing.T) {
 	}
 }
 
-// The workflow runs only commands that contributors can run too.
+// The CI workflow may run only commands that contributors can run too.
 func TestWorkflowRunsTheCommandsOfContributors(t *testing.T) {
 	var parsed workflow
 	if err := yaml.Unmarshal([]byte(repository.Read(t, ".github", "workflows", "ci.yaml")), &parsed); err != nil {
@@ -170,7 +171,7 @@ func TestWorkflowRunsTheCommandsOfContributors(t *testing.T) {
 	}
 }
 
-// .ci/run selects scenarios by name, and a name that no scenario has would select nothing.
+// .ci/run selects scenarios by name. A name that no scenario has would select nothing.
 func TestTheScenariosOfEveryChangeExist(t *testing.T) {
 	selection := regexp.MustCompile(`FAULT_SCENARIOS="([^"]+)"`).FindStringSubmatch(repository.Read(t, ".ci", "run"))
 	if selection == nil {
@@ -191,7 +192,7 @@ func TestTheScenariosOfEveryChangeExist(t *testing.T) {
 	}
 }
 
-// Every suite of make check-all runs every night, and so do the suites that take hours.
+// Every suite of "make check-all" must run every night, and so must the suites that take hours.
 func TestEverySuiteRunsNightly(t *testing.T) {
 	nightly := repository.Read(t, ".github", "workflows", "nightly.yaml")
 	var suites []string

@@ -10,17 +10,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Files of the component, as seen from the root of the repository.
+// Paths of the files of the monitoring component, relative to the root of the repository.
 const (
 	RulesFile      = "config/components/monitoring/rules.yaml"
 	FleetDashboard = "config/components/monitoring/dashboards/fleet.json"
 	CacheDashboard = "config/components/monitoring/dashboards/cache.json"
 )
 
-// Rule is a recording rule or an alert, as far as tests read it.
+// Rule has the fields of a recording rule or an alert that tests read.
 type Rule struct{ Record, Alert, Expr, For string }
 
-// Rules returns the rules of a PrometheusRule, and a rule file for a Prometheus without the Prometheus operator.
+// Rules parses a PrometheusRule. It returns the rules, and the content of a rule file for a Prometheus that runs without the
+// Prometheus operator.
 func Rules(prometheusRule string) (rules []Rule, file []byte, err error) {
 	var object struct{ Spec json.RawMessage }
 	if err := yaml.Unmarshal([]byte(prometheusRule), &object); err != nil {
@@ -37,19 +38,19 @@ func Rules(prometheusRule string) (rules []Rule, file []byte, err error) {
 	return rules, file, err
 }
 
-// Dashboard is a dashboard of Grafana, as far as tests read it.
+// Dashboard has the fields of a Grafana dashboard that tests read.
 type Dashboard struct {
 	Title  string
 	Panels []Panel
 }
 
-// Panel shows the results of some queries.
+// Panel is a panel of a dashboard. It shows the results of its queries.
 type Panel struct {
 	Title   string
 	Targets []Query
 }
 
-// Query is a query of a panel.
+// Query is a PromQL query of a panel.
 type Query struct{ Expr string }
 
 // ParseDashboard parses the JSON of a dashboard.

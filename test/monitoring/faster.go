@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package monitoring reads the rules and the dashboards in config/components/monitoring, and queries a Prometheus. Faster shortens the
-// durations in both, so that a test takes minutes instead of days.
+// Package monitoring parses the rules and dashboards in config/components/monitoring, shortens their durations so that a test takes
+// minutes instead of days, and queries a Prometheus.
 package monitoring
 
 import (
@@ -11,11 +11,12 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// duration matches a duration after its prefix: as a range, the step of a range, an offset, or the wait of an alert.
+// duration matches the duration of a range, of a subquery's step, of an offset, or of the "for" of an alert. Group 1 is the text
+// before the duration, and group 2 is the duration.
 var duration = regexp.MustCompile(`(\[|:|\boffset |\bfor: )(\d+(?:ms|[smhdwy]))\b`)
 
-// Faster divides every duration in the text of rules or dashboards by a factor, and changes nothing else. Tests that scrape more often by
-// the same factor then need less time.
+// Faster divides the durations in the expressions of rules or dashboards, and the "for" of each alert, by a factor. A test takes
+// less time if it also divides the scrape interval.
 func Faster(text string, factor int64) string {
 	return duration.ReplaceAllStringFunc(text, func(match string) string {
 		parts := duration.FindStringSubmatch(match)

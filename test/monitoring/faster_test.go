@@ -35,7 +35,8 @@ func TestFaster(t *testing.T) {
 	}
 }
 
-// expressions returns the expressions of the rules and the dashboards, and how long each alert waits.
+// expressions returns the expressions in the rules and dashboards, and the "for" of each rule. change edits the text of each file
+// before it is parsed.
 func expressions(t *testing.T, change func(string) string) []string {
 	t.Helper()
 	rules, _, err := monitoring.Rules(change(read(t, monitoring.RulesFile)))
@@ -65,10 +66,9 @@ func read(t *testing.T, file string) string {
 	return repository.Read(t, strings.Split(file, "/")...)
 }
 
-// anyDuration matches durations everywhere, but not in the names of series, where they follow a letter.
+// anyDuration matches every duration except those in the names of series, such as rate5m, because they follow a letter.
 var anyDuration = regexp.MustCompile(`\b\d+(ms|[smhdwy])\b`)
 
-// Tests use faster rules, which must differ from the rules of the component only in shorter durations.
 func TestFasterShortensEveryDurationAndNothingElse(t *testing.T) {
 	const factor = 60
 	before := expressions(t, func(text string) string { return text })

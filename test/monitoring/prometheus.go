@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// step is the time between two values of a query over a period.
+// step is the resolution of a range query.
 const step = time.Second
 
 // Prometheus is a client of a Prometheus server.
@@ -28,7 +28,7 @@ func Connect(url string) (Prometheus, error) {
 	return Prometheus{prometheusv1.NewAPI(client)}, nil
 }
 
-// Between returns the results of a query in a period.
+// Between returns the values of a query from one time to another, one per step.
 func (p Prometheus) Between(ctx context.Context, query string, from, to time.Time) (model.Matrix, error) {
 	value, _, _, err := p.api.QueryRange(ctx, query, prometheusv1.Range{Start: from, End: to, Step: step})
 	if err != nil {

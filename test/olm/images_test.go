@@ -25,7 +25,7 @@ func listed(list string) []string {
 	return images
 }
 
-// TestBundleNamesListedImagesOnly proves that imageList has every image that the bundle and the catalog name.
+// TestBundleNamesListedImagesOnly checks that imageList has every image that the bundle names, and the bundle's own image.
 func TestBundleNamesListedImagesOnly(t *testing.T) {
 	images := listed(repository.Read(t, imageList))
 	named := regexp.MustCompile(`(?m)^[ -]*(?:image|containerImage): (\S+)$`)
@@ -51,7 +51,7 @@ func TestBundleNamesListedImagesOnly(t *testing.T) {
 	}
 }
 
-// TestToolsHaveOneVersion proves that imageList and hack/olm/go.mod name the same versions of the tools.
+// TestToolsHaveOneVersion checks that imageList and hack/olm/go.mod name the same versions of operator-sdk and opm.
 func TestToolsHaveOneVersion(t *testing.T) {
 	images := listed(repository.Read(t, imageList))
 	modules := repository.Read(t, "hack/olm/go.mod")

@@ -17,7 +17,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The namespaces of a story. The operator runs in the first of them, own.
+// The indexes of the namespaces of a story. The operator runs in the namespace own.
 const (
 	own = iota
 	first
@@ -62,7 +62,8 @@ var _ = DescribeTable("An install mode says which namespaces the operator serves
 	Entry("MultiNamespace", SpecTimeout(3*time.Minute), []int{first, second}, []int{first, second}),
 )
 
-// mustBeUntouched fails if the operator has reconciled a Memcached, or has the permissions to.
+// mustBeUntouched fails if the operator has reconciled a Memcached, or may write Deployments in its namespace. operators is the
+// namespace of the operator.
 func mustBeUntouched(ctx SpecContext, mc *cachev1alpha1.Memcached, operators string) {
 	GinkgoHelper()
 	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())

@@ -21,18 +21,19 @@ import (
 )
 
 const (
-	// packageName names the package, and everything that the stories create for it.
+	// packageName is the name of the package, and of every OLM object that the stories create.
 	packageName = "memcached-operator"
 	// olmNamespace is where OLM runs. All namespaces can use the catalogs in it.
 	olmNamespace = "olm"
-	// operatorDeployment is the Deployment in the bundle.
+	// operatorDeployment is the name of the Deployment in the bundle, and of its service account.
 	operatorDeployment = "memcached-operator-controller-manager"
 )
 
-// versionName is the name of the ClusterServiceVersion of a version.
+// versionName returns the name of the ClusterServiceVersion of a version.
 func versionName(version string) string { return packageName + ".v" + version }
 
-// newCatalog creates a catalog from an image, and waits until the catalog serves. The catalog is deleted when the spec ends.
+// newCatalog creates a catalog from an image, and waits until OLM is connected to it. The catalog is deleted at the end of the
+// story.
 func newCatalog(ctx context.Context, image string) {
 	GinkgoHelper()
 	catalog := &operatorsv1alpha1.CatalogSource{
@@ -61,7 +62,8 @@ func release(ctx context.Context, image string) {
 	k8s.Change(ctx, catalog, func() { catalog.Spec.Image = image })
 }
 
-// newScope creates an OperatorGroup: operators in its namespace serve the target namespaces, or all if none is given.
+// newScope creates an OperatorGroup: operators in its namespace serve the target namespaces, or all namespaces if there are no
+// targets.
 func newScope(ctx context.Context, namespace string, targets ...string) {
 	GinkgoHelper()
 	Expect(k8s.Create(ctx, &operatorsv1.OperatorGroup{
@@ -113,7 +115,7 @@ func approve(ctx context.Context, plan *operatorsv1alpha1.InstallPlan) {
 // phases maps the version of each ClusterServiceVersion to its phase.
 type phases map[string]operatorsv1alpha1.ClusterServiceVersionPhase
 
-// installed returns the versions of the operator in a namespace.
+// installed returns the phase of each version of the operator in a namespace.
 func installed(ctx context.Context, namespace string) (phases, error) {
 	var versions operatorsv1alpha1.ClusterServiceVersionList
 	err := k8s.List(ctx, &versions, client.InNamespace(namespace))
@@ -127,7 +129,7 @@ func installed(ctx context.Context, namespace string) (phases, error) {
 	return found, err
 }
 
-// untilInstalled waits until the version is the only one that is installed.
+// untilInstalled waits until this version is installed, and no other.
 func untilInstalled(ctx context.Context, namespace, version string) {
 	GinkgoHelper()
 	begin := time.Now()
@@ -144,27 +146,28 @@ func uninstall(ctx context.Context, namespace, version string) {
 	Eventually(ctx, k8s.OperatorPods).WithArguments(namespace).Should(BeEmpty(), "pods of the operator")
 }
 
-// removeRest deletes the Operator object, in which OLM lists the parts of the operator, and which OLM leaves behind.
+// removeRest deletes the Operator object, which lists the parts of the operator and which OLM leaves behind. It repeats the
+// deletion until OLM no longer recreates the object.
 func removeRest(ctx context.Context) {
 	GinkgoHelper()
-	// OLM recreates the Operator object as long as any object in its list exists.
+	// OLM recreates the Operator object as long as a part of the operator exists.
 	Eventually(ctx, func() []string {
 		k8s.Kubectl(ctx, "delete", "operators.operators.coreos.com", "--all")
 		return remains(ctx)
 	}).Should(BeEmpty())
 }
 
-// definitions are the names of the CustomResourceDefinitions.
+// definitions are the names of the CustomResourceDefinitions in the bundle.
 var definitions = []string{"memcacheds.cache.example.com", "memcachedproxies.cache.example.com"}
 
-// remains returns the cluster-scoped objects of the operator.
+// remains returns the cluster-scoped objects of the operator, including Operator objects.
 func remains(ctx context.Context) []string {
 	GinkgoHelper()
 	return k8s.Remains(ctx, operatorsv1.GroupVersion.WithKind("Operator"))
 }
 
-// left returns all objects in a namespace. It omits those that Kubernetes creates in each namespace, and the operator's lease,
-// which the next operator takes over.
+// left returns all objects in a namespace, except events, endpoints, what Kubernetes creates in each namespace, and the operator's
+// lease.
 func left(ctx context.Context, namespace string) []string {
 	GinkgoHelper()
 	var kinds []string

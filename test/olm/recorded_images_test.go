@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// repositoryOf returns the path of an image in its registry, without the prefix mirror/, the tag and the digest: the images that stand
-// in for published ones have other tags and digests.
+// repositoryOf returns the path of an image in its registry, without the prefix mirror/. It drops the tag and the digest, because
+// stand-ins for published images have other tags and digests.
 func repositoryOf(image string) string {
 	path := strings.TrimPrefix(mirrored(image), mirror+"/")
 	path, _, _ = strings.Cut(path, "@")
@@ -27,7 +27,8 @@ func repositoryOf(image string) string {
 	return strings.TrimPrefix(path, "mirror/")
 }
 
-// recordImages records the images of all pods outside kube-system. At its end, the suite fails if one of them is not in imageList.
+// recordImages records the images of all pods outside kube-system. At its end, the suite fails if imageList lacks the repository of
+// one of them.
 func recordImages(ctx context.Context) {
 	GinkgoHelper()
 	var known []string

@@ -24,13 +24,13 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// opmImage is the default image of opm for OLM and operator-sdk.
+// opmImage is the image of opm that OLM and operator-sdk use by default.
 const opmImage = "quay.io/operator-framework/opm:latest"
 
 var _ = Describe("A developer tries the bundle with operator-sdk", func() {
 	It("gets a cache that serves, and removes all of it again", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		beginStory(ctx)
-		// operator-sdk runs a pod that the Pod Security level restricted does not admit.
+		// operator-sdk runs a pod that Pod Security does not admit at the level "restricted".
 		namespace := k8s.NewNamespaceAt(ctx, "baseline")
 		inTempDir().Run(ctx, "operator-sdk", "run", "bundle", mirrored(bundleImage), "--namespace", namespace, "--timeout", "3m",
 			"--index-image", mirrored(opmImage))
@@ -49,13 +49,13 @@ var _ = Describe("A developer tries the bundle with operator-sdk", func() {
 	})
 })
 
-// inTempDir returns a Cluster that runs commands in a temporary folder: operator-sdk leaves files in its working directory.
+// inTempDir returns a Cluster that runs commands in a temporary folder, because operator-sdk leaves files in its working directory.
 func inTempDir() *clustertest.Cluster { return k8s.In(GinkgoT().TempDir()) }
 
 // mirror is the registry of the cluster, which has all images.
 const mirror = "localhost:5000"
 
-// mirrored is the name of an image in the mirror.
+// mirrored returns the name of an image in the mirror.
 func mirrored(image string) string {
 	_, path, _ := strings.Cut(image, "/")
 	return mirror + "/" + path
@@ -78,7 +78,7 @@ func pinned(ctx context.Context, image string) string {
 	return name[:colon] + "@" + response.Header.Get("Docker-Content-Digest")
 }
 
-// relatedImage matches an image in the related images of a ClusterServiceVersion.
+// relatedImage matches an entry of spec.relatedImages in a ClusterServiceVersion.
 var relatedImage = regexp.MustCompile(`(?m)^ {2}- image: (\S+)$`)
 
 var _ = Describe("An administrator whose cluster has no access to the internet", func() {

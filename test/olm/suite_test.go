@@ -4,7 +4,7 @@
 //go:build olm
 
 // Package olm tests the operator's OLM package as users install it. A real Operator Lifecycle Manager installs, upgrades and
-// uninstalls the operator on a real node, on which real memcached serves real clients. Each file is a story.
+// uninstalls the operator on a real node, where memcached serves clients. A story is a spec, or all specs of an Ordered container.
 //
 // make test-olm starts a local cluster, and runs the tests on it.
 package olm
@@ -23,18 +23,18 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// The Makefile says which versions and images are tested, in environment variables.
+// The versions and images under test. The Makefile sets the environment variables.
 var (
 	version       = os.Getenv("VERSION")
 	nextVersion   = os.Getenv("NEXT_VERSION")
 	operatorImage = os.Getenv("IMG")
 	bundleImage   = os.Getenv("BUNDLE_IMG")
 	catalogImage  = os.Getenv("CATALOG_IMG")
-	// upgradesImage is the catalog as it would be if the previous version had been published.
+	// upgradesImage is a catalog in which the version of the checkout upgrades the previous version.
 	upgradesImage = catalogImage + "-upgrades"
 )
 
-// k8s is the cluster, as its administrator sees it.
+// k8s is the cluster under test.
 var k8s *clustertest.Cluster
 
 func TestOLM(t *testing.T) {
@@ -49,7 +49,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	recordImages(ctx)
 })
 
-// diagnostics print objects, conditions, events and logs after a failure.
+// diagnostics returns kubectl commands that print objects, conditions, events and logs.
 func diagnostics(namespace string) []string {
 	return []string{
 		"get --namespace " + namespace +
@@ -63,12 +63,12 @@ func diagnostics(namespace string) []string {
 	}
 }
 
-// beginStory fails if the cluster has any part of the operator, and removes all parts after the story.
+// beginStory fails if cluster-scoped objects of the operator exist. After the story, it deletes the CustomResourceDefinitions, and
+// with them every cache, and the Operator object.
 func beginStory(ctx context.Context) {
 	GinkgoHelper()
 	Expect(remains(ctx)).To(BeEmpty())
 	DeferCleanup(func(ctx SpecContext) {
-		// The deletion of the definitions also deletes every cache.
 		k8s.Kubectl(ctx, append([]string{"delete", "customresourcedefinition", "--ignore-not-found", "--timeout=1m"}, definitions...)...)
 		removeRest(ctx)
 	})

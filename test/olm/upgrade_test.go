@@ -27,7 +27,7 @@ import (
 const (
 	candidateChannel = "candidate-v1"
 	stableChannel    = "stable-v1"
-	// keys is how many keys a story writes: enough for each node to have many.
+	// keys is the number of keys that a story stores. Each node gets many of them.
 	keys = 2000
 )
 
@@ -177,7 +177,7 @@ var _ = Describe("An administrator leaves upgrades to OLM", func() {
 	})
 })
 
-// documentedWait returns the commands of install.md that wait for the installation, with the namespace of a story in them.
+// documentedWait returns the commands of install.md that wait for the installation, for this namespace.
 func documentedWait(namespace string) string {
 	GinkgoHelper()
 	for _, block := range docs.Parse("install.md", []byte(clustertest.Read("docs/operations/install.md"))).Blocks {
@@ -203,7 +203,7 @@ func untilUpgradeable(ctx context.Context, namespace string) {
 	Eventually(ctx, upgradeable).WithArguments(namespace, version).Should(Equal(metav1.ConditionTrue))
 }
 
-// upgradeable returns the status of the condition Upgradeable of a version of the operator, or "" if there is none.
+// upgradeable returns the status of the condition Upgradeable for a version of the operator, or "" if the condition is missing.
 func upgradeable(ctx context.Context, namespace, version string) (metav1.ConditionStatus, error) {
 	var operator operatorsv2.OperatorCondition
 	if err := k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: versionName(version)}, &operator); err != nil {

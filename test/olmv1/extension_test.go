@@ -21,23 +21,23 @@ import (
 )
 
 const (
-	// packageName names the package, and everything that the documentation creates for it.
+	// packageName is the name of the package, and of the ClusterCatalog and the ClusterExtension in the documentation.
 	packageName = "memcached-operator"
 	// catalog and extension are the ClusterCatalog and the ClusterExtension as kubectl names them.
 	catalog   = "clustercatalog/" + packageName
 	extension = "clusterextension/" + packageName
 	// operatorNamespace is the namespace of the operator in the documentation.
 	operatorNamespace = "memcached-operator-system"
-	// operatorDeployment is the Deployment in the bundle.
+	// operatorDeployment is the Deployment in the bundle, as kubectl names it.
 	operatorDeployment = "deployment/memcached-operator-controller-manager"
-	// definition is the CustomResourceDefinition as kubectl names it.
+	// definition is the CustomResourceDefinition of Memcached, as kubectl names it.
 	definition = "customresourcedefinition/memcacheds.cache.example.com"
 )
 
-// definitions are those of the bundle.
+// definitions are the CustomResourceDefinitions in the bundle, as kubectl names them.
 var definitions = []string{definition, "customresourcedefinition/memcachedproxies.cache.example.com"}
 
-// documented returns the manifest of a kind that install.md gives for OLM v1.
+// documented returns the object of this kind in the section of install.md about OLM v1.
 func documented(kind string) *unstructured.Unstructured {
 	GinkgoHelper()
 	page := docs.Parse("install.md", []byte(clustertest.Read("docs/operations/install.md")))
@@ -90,13 +90,13 @@ func untilInstalled(ctx context.Context, version string) {
 		"--output=jsonpath={.spec.template.spec.containers[0].image}")).To(HaveSuffix(":v" + version))
 }
 
-// progress returns what OLM reports about the progress of a ClusterExtension.
+// progress returns the message of the condition Progressing of a ClusterExtension.
 func progress(ctx context.Context, name string) string {
 	GinkgoHelper()
 	return k8s.Kubectl(ctx, "get", name, `--output=jsonpath={.status.conditions[?(@.type=="Progressing")].message}`)
 }
 
-// deleteExtension deletes the ClusterExtension, and waits until only the definitions are left of it.
+// deleteExtension deletes the ClusterExtension, and waits until only the CustomResourceDefinitions of the operator remain.
 func deleteExtension(ctx context.Context) {
 	GinkgoHelper()
 	k8s.Kubectl(ctx, "delete", extension, "--timeout=1m")
@@ -104,7 +104,8 @@ func deleteExtension(ctx context.Context) {
 	Eventually(ctx, k8s.OperatorPods).WithArguments(operatorNamespace).Should(BeEmpty(), "pods of the operator")
 }
 
-// beginStory starts a story on a cluster with the catalog and without the operator, and removes everything at the end.
+// beginStory fails if cluster-scoped objects of the operator exist, and then creates the catalog. After the story, it deletes the
+// extensions, the catalogs and the CustomResourceDefinitions, and with them every cache.
 func beginStory(ctx context.Context) {
 	GinkgoHelper()
 	Expect(k8s.Remains(ctx)).To(BeEmpty())

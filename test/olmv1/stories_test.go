@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// keys is how many keys a story writes: enough for each node to have many.
+// keys is the number of keys that a story stores. Each node gets many of them.
 const keys = 2000
 
 var _ = Describe("An administrator installs the operator as a ClusterExtension", Ordered, func() {
@@ -32,7 +32,7 @@ var _ = Describe("An administrator installs the operator as a ClusterExtension",
 
 	BeforeAll(func(ctx SpecContext) {
 		beginStory(ctx)
-		release(ctx, version+"-upgrades") // this catalog is made as if the previous version had been published
+		release(ctx, version+"-upgrades") // in this catalog, the version of the checkout upgrades the previous version
 		previous, caches = clustertest.PreviousVersion(), k8s.NewNamespace(ctx)
 	}, NodeTimeout(2*time.Minute))
 
@@ -145,7 +145,7 @@ var _ = Describe("An administrator whose cluster has the definition from elsewhe
 	})
 })
 
-// release gives the catalog another image, as the publisher of a new version does.
+// release gives the catalog the image of a version, as the publisher of that version does.
 func release(ctx context.Context, version string) {
 	GinkgoHelper()
 	image := k8s.Kubectl(ctx, "get", catalog, "--output=jsonpath={.spec.source.image.ref}")

@@ -3,8 +3,8 @@
 
 //go:build olmv1
 
-// Package olmv1 tests the operator as an extension of OLM v1: it applies the manifests of docs/operations/install.md on a
-// real node, on which real memcached serves real clients. Each Describe is a story.
+// Package olmv1 tests the operator as an extension of OLM v1. It applies the manifests of docs/operations/install.md on a real
+// node, where memcached serves clients. Each Describe is a story.
 //
 // make test-olm-v1 starts a local cluster, and runs the tests on it.
 package olmv1
@@ -19,10 +19,10 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// The version of the checkout and the next version. The Makefile sets both variables.
+// The version of the checkout, and the next version. The Makefile sets both environment variables.
 var version, nextVersion = os.Getenv("VERSION"), os.Getenv("NEXT_VERSION")
 
-// k8s is the cluster, as its administrator sees it.
+// k8s is the cluster under test.
 var k8s *clustertest.Cluster
 
 func TestOLMV1(t *testing.T) {
@@ -36,7 +36,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	apply(ctx, documented("Namespace"))
 })
 
-// diagnostics print objects, conditions, events and logs after a failure.
+// diagnostics returns kubectl commands that print objects, conditions, events and logs.
 func diagnostics(string) []string {
 	return []string{
 		"describe clustercatalogs,clusterextensions",

@@ -20,12 +20,12 @@ import (
 	"github.com/example/memcached-operator/test/await"
 )
 
-// establishDeadline limits the time in which the API server begins to serve what a CRD defines.
+// establishDeadline is how long InstallCRD waits until the API server serves the new kind.
 const establishDeadline = time.Minute
 
 var errNotEstablished = fmt.Errorf("not established within %s", establishDeadline)
 
-// InstallCRD creates the CustomResourceDefinition in a file and waits until the API server serves it.
+// InstallCRD creates the CustomResourceDefinition in a file and waits until the API server serves the new kind.
 func InstallCRD(ctx context.Context, c client.WithWatch, file string) error {
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	if err := create(ctx, c, file, definition); err != nil {
@@ -45,7 +45,7 @@ func InstallCRD(ctx context.Context, c client.WithWatch, file string) error {
 	return await.Until(ctx, c, established, []client.ObjectList{&apiextensionsv1.CustomResourceDefinitionList{}})
 }
 
-// Permit creates the ClusterRole in a file and binds it.
+// Permit creates the ClusterRole in a file and binds it to the subject.
 func Permit(ctx context.Context, c client.Client, file string, subject rbacv1.Subject) error {
 	role := &rbacv1.ClusterRole{}
 	if err := create(ctx, c, file, role); err != nil {
@@ -58,7 +58,7 @@ func Permit(ctx context.Context, c client.Client, file string, subject rbacv1.Su
 	})
 }
 
-// PermitIn creates the Role of a file in the namespace, and binds it.
+// PermitIn is like Permit, but creates a Role and its binding in the namespace.
 func PermitIn(ctx context.Context, c client.Client, namespace, file string, subject rbacv1.Subject) error {
 	role := &rbacv1.Role{}
 	if err := read(file, role); err != nil {
@@ -75,7 +75,7 @@ func PermitIn(ctx context.Context, c client.Client, namespace, file string, subj
 	})
 }
 
-// create creates the object in the last document of a file.
+// create decodes the last YAML document of a file into the object, and creates the object in the cluster.
 func create(ctx context.Context, c client.Client, file string, object client.Object) error {
 	if err := read(file, object); err != nil {
 		return err
@@ -86,7 +86,7 @@ func create(ctx context.Context, c client.Client, file string, object client.Obj
 	return nil
 }
 
-// read decodes the last document of a file into the object, and fails on unknown fields.
+// read decodes the last YAML document of a file into the object, and fails on unknown fields.
 func read(file string, object client.Object) error {
 	content, err := os.ReadFile(file)
 	if err != nil {

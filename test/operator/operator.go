@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package operator installs the operator on a simulated cluster and runs it as a local process, with the container arguments and
-// variables of config/manager. The working directory must be the root of the repository.
+// Package operator installs the operator on a cluster of package simulated. It runs the operator as a local process, with the
+// arguments and environment variables in config/manager. The working directory must be the root of the repository.
 package operator
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/test/simulated"
 )
 
-// Files of the repository.
+// Paths relative to the root of the repository.
 const (
 	Binary      = "bin/manager"
 	ManagerFile = "config/manager/manager.yaml"
@@ -32,19 +32,19 @@ const Namespace = "memcached-operator-system"
 const (
 	// grace is the termination grace period of the operator, as in config/manager.
 	grace = 10 * time.Second
-	// readyPoll is how often the readiness of the operator is polled: it cannot be watched.
+	// readyPoll is how often UntilReady polls, because readiness cannot be watched.
 	readyPoll = 20 * time.Millisecond
 )
 
-// Operator is a process of the operator.
+// Operator is a running process of the operator.
 type Operator struct {
 	*process.Process
 
 	health string
 }
 
-// Start starts the operator with the credentials of a kubeconfig. It does not wait until the operator is ready. The arguments and
-// variables are added to those of config/manager.
+// Start starts the operator with a kubeconfig file, and does not wait until the operator is ready. args and env are added to the
+// arguments and environment variables in config/manager.
 func Start(cluster *simulated.Cluster, kubeconfig, name string, args, env []string) (*Operator, error) {
 	health, err := FreeAddress()
 	if err != nil {
@@ -58,7 +58,7 @@ func Start(cluster *simulated.Cluster, kubeconfig, name string, args, env []stri
 	if err != nil {
 		return nil, err
 	}
-	// The operator inherits only PATH: for example, WATCH_NAMESPACE of the terminal must not reach it.
+	// The operator inherits only PATH. Otherwise, for example, WATCH_NAMESPACE in the user's shell would change what it does.
 	variables := []string{"HOME=" + cluster.Dir(), "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig}
 	for _, variable := range manager.Env {
 		variables = append(variables, variable.Name+"="+variable.Value)
@@ -77,17 +77,17 @@ func Start(cluster *simulated.Cluster, kubeconfig, name string, args, env []stri
 	return &Operator{Process: p, health: "http://" + health + "/readyz"}, nil
 }
 
-// LogFile is the log of the operator with this name.
+// LogFile returns the path of the log of the operator with this name.
 func LogFile(cluster *simulated.Cluster, name string) string {
 	return filepath.Join(cluster.Dir(), name+".log")
 }
 
-// UntilReady waits until the operator reports that it is ready: its caches are synced.
+// UntilReady waits until the operator is ready: its caches are synced.
 func (o *Operator) UntilReady(ctx context.Context, timeout time.Duration) error {
 	return o.UntilServing(ctx, o.health, readyPoll, timeout)
 }
 
-// Stop ends the operator as the kubelet ends a container.
+// Stop stops the operator as the kubelet stops a container: with SIGTERM, then after the grace period with SIGKILL.
 func (o *Operator) Stop() error { return o.Process.Stop(grace) }
 
 // Container returns the container of the operator in config/manager.
@@ -99,7 +99,7 @@ func Container() (*corev1.Container, error) {
 	return &deployment.Spec.Template.Spec.Containers[0], nil
 }
 
-// DefaultImage is the memcached image in the environment of the operator.
+// DefaultImage returns the operator's default memcached image, from config/manager.
 func DefaultImage() (string, error) {
 	manager, err := Container()
 	if err != nil {
@@ -113,7 +113,7 @@ func DefaultImage() (string, error) {
 	return "", fmt.Errorf("%s names no memcached image", ManagerFile)
 }
 
-// FreeAddress is an unused TCP address of the loopback interface.
+// FreeAddress returns an unused TCP address, host and port, of the loopback interface.
 func FreeAddress() (string, error) {
 	port, err := simulated.FreePort()
 	return fmt.Sprintf("127.0.0.1:%d", port), err

@@ -23,11 +23,11 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// attempt is a request that changes nothing: a dry run.
+// attempt is a request that changes nothing: it is a dry run, or only reads.
 type attempt func(t *testing.T, c client.Client) error
 
-// Names of the user's Memcacheds. cache and no-nodes have children, but no-nodes has no nodes. fresh and stable-nodes have no children yet.
-// The workload of stable-nodes and no-nodes is a StatefulSet.
+// Names of the user's Memcacheds. Only existing and empty have children, and empty has no nodes. The workload of stable and empty
+// is a StatefulSet.
 const (
 	existing = "cache"
 	fresh    = "fresh"
@@ -37,7 +37,7 @@ const (
 
 const agentImage = "example.com/memcached-operator-agent:v1.0.0"
 
-// createMemcacheds creates all Memcacheds, and the children of those that have some.
+// createMemcacheds creates the four Memcacheds, the children of existing and empty, and the MemcachedProxies.
 func (i *installation) createMemcacheds(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
@@ -70,7 +70,8 @@ func childrenOf(t *testing.T, c client.Client, name string) []client.Object {
 	return wanted.Objects
 }
 
-// createChild creates a modified child of a Memcached that has no children.
+// createChild returns an attempt to create a child of type T, which change modifies first. The owner is fresh or, if fresh has no
+// such child, stable.
 func createChild[T client.Object](change func(T)) attempt {
 	return createOneOf(change, func(t *testing.T, c client.Client) []client.Object {
 		t.Helper()
@@ -91,7 +92,7 @@ func createOneOf[T client.Object](change func(T), children func(*testing.T, clie
 	}
 }
 
-// updateChild changes a child of the Memcached that has children.
+// updateChild returns an attempt to update a child of existing. The argument child only determines the type.
 func updateChild[T client.Object](child T, change func(T)) attempt {
 	return updateNamed(child, existing, change)
 }
@@ -133,7 +134,7 @@ func createConfigMap(change func(*corev1.ConfigMap)) attempt {
 	}
 }
 
-// serversOf returns the ConfigMap with the servers of a Memcached.
+// serversOf returns the ConfigMap in which the operator lists the servers of a Memcached.
 func serversOf(t *testing.T, c client.Client, name string) *corev1.ConfigMap {
 	t.Helper()
 	for _, child := range childrenOf(t, c, name) {
@@ -148,7 +149,7 @@ func updateConfigMap(change func(*corev1.ConfigMap)) attempt {
 	return update(&corev1.ConfigMap{ObjectMeta: named(empty + "-servers")}, change)
 }
 
-// setData sets a key of a ConfigMap.
+// setData returns a change that sets a key of a ConfigMap.
 func setData(key, value string) func(*corev1.ConfigMap) {
 	return func(c *corev1.ConfigMap) { c.Data[key] = value }
 }
@@ -179,7 +180,7 @@ func remove(object client.Object) attempt {
 	}
 }
 
-// named returns the metadata of an object of the user.
+// named returns the metadata of an object with this name in the user's namespace.
 func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: shop, Name: name} }
 
 func subresource(name string, object, body client.Object) attempt {

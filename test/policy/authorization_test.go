@@ -16,12 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// right is a verb on a resource in a namespace.
+// right is a verb on a resource in a namespace. Without a namespace, it is for all namespaces or for a cluster-scoped resource.
 type right struct {
 	verb, group, resource, subresource, namespace string
 }
 
-// forbidden are rights that the operator has in no namespace. Several of them would make it a cluster administrator.
+// forbidden are rights that the operator must not have. Several of them would make it a cluster administrator.
 var forbidden = []right{
 	{"get", "", "secrets", "", shop},
 	{"list", "", "secrets", "", ""},
@@ -89,7 +89,8 @@ var forbidden = []right{
 	{"*", "*", "*", "", ""},
 }
 
-// Even without policies, the operator's roles grant none of these rights. The API server enforces what its authorizer reports.
+// The operator's roles must grant none of the forbidden rights. Requests without policies then prove that the API server enforces
+// what its authorizer reports.
 func TestRolesGrantNothingBeyond(t *testing.T) {
 	i := install(t)
 	for _, right := range forbidden {
@@ -115,7 +116,7 @@ func TestRolesGrantNothingBeyond(t *testing.T) {
 	}
 }
 
-// may queries the API server's authorizer, like kubectl auth can-i.
+// may asks the API server's authorizer whether the operator has a right, like kubectl auth can-i.
 func (i *installation) may(t *testing.T, right right) bool {
 	t.Helper()
 	operator := i.asOperator().Impersonate

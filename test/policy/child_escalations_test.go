@@ -10,12 +10,12 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// childEscalations write children as the operator never does, or delete nodes.
+// childEscalations write children that the operator would never write, or delete a workload that has nodes.
 func childEscalations() []escalation {
 	const label, namespace = "metadata.labels: the operator adds no label that others select by", "metadata.namespace: the operator writes nothing in"
 	var all []escalation
 	for _, system := range []string{"kube-system", "kube-public", "kube-node-lease"} {
-		// The owner does not exist: the pods run until the garbage collector notices.
+		// The owner does not exist. Until the garbage collector deletes the Deployment, its pods would run.
 		all = append(all, escalation{"run pods in " + system, "children", namespace, createDeployment(func(d *appsv1.Deployment) {
 			d.Namespace, d.OwnerReferences[0].UID = system, "faked"
 		})})

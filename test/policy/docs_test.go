@@ -11,7 +11,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// TestDocumentedProofsExist checks each file and name that docs/operations/security.md mentions.
+// TestDocumentedProofsExist checks that each proof in docs/operations/security.md exists: a test file, and a name in this file.
 func TestDocumentedProofsExist(t *testing.T) {
 	text := repository.Read(t, "docs", "operations", "security.md")
 	proofs := regexp.MustCompile("`([a-z0-9_/]+_test\\.go)`, `([^`]+)`").FindAllStringSubmatch(text, -1)

@@ -26,14 +26,15 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// escalation is an attempt, the policy that refuses it, and the text of the refusal.
+// escalation is an attempt that a policy must refuse with a message. policy is the name of the policy without the prefix
+// memcached-operator-.
 type escalation struct {
 	name, policy, message string
 	attempt               attempt
 }
 
-// The service account is a cluster administrator here, so only policies can refuse a request. Without the policies the API server permits
-// every attempt, and with them it permits none.
+// The service account is a cluster administrator here, so only policies can refuse a request. Without the policies, the API server
+// must permit every escalation, and with them none.
 func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 	i := install(t)
 	i.grantEverything(t)
@@ -146,7 +147,7 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 	t.Logf("%d attempts", len(corpus))
 }
 
-// Without an attempt, a rule could be wrong or missing unnoticed.
+// Each rule must refuse an escalation. Otherwise, the rule could be wrong unnoticed.
 func TestEveryRuleHasAnEscalation(t *testing.T) {
 	corpus, rules := escalations(math.MaxInt), 0
 	for name := range escalationsSince {
@@ -176,7 +177,7 @@ func TestEveryRuleHasAnEscalation(t *testing.T) {
 	}
 }
 
-// createForeignObjects creates objects of the user that do not belong to the operator.
+// createForeignObjects creates objects of the user that do not belong to the operator, and the pods that attempts delete or change.
 func (i *installation) createForeignObjects(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)

@@ -26,7 +26,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// escalations returns all attempts, except those that set a field which API servers of this version lack.
+// escalations returns all escalations, except those with a field that API servers of this version drop.
 func escalations(minor testenv.Minor) []escalation {
 	var all []escalation
 	for _, pod := range podEscalations() {
@@ -52,10 +52,11 @@ func escalations(minor testenv.Minor) []escalation {
 	return append(all, otherEscalations()...)
 }
 
-// unserved is a version of our API that the API server does not serve. The garbage collector keeps children of such an owner.
+// unserved is a version of our API that the API server does not serve. The garbage collector never deletes the children of an owner
+// with such a version.
 const unserved = "cache.example.com/v9"
 
-// ownershipEscalations concern objects that are not children of a Memcached, before or after the attempt.
+// ownershipEscalations write children with wrong owners, labels, selectors or NetworkPolicy rules, or write the objects of others.
 func ownershipEscalations() []escalation {
 	const none, foreign = "metadata.ownerReferences: the controller must be the Memcached of the same name", "what no Memcached of the same name controls must stay as it is"
 	const labels, selector = "metadata.labels: app.kubernetes.io/name, instance and managed-by", "spec.selector: must select the pods of the Memcached and no others"
@@ -171,7 +172,7 @@ func serviceEscalations() []escalation {
 	}
 }
 
-// configMapEscalations concern what applications read into their environment, or connect to.
+// configMapEscalations misuse the ConfigMap from which applications get environment variables and the addresses of servers.
 func configMapEscalations() []escalation {
 	const none, foreign = "metadata.ownerReferences: the controller must be the Memcached of the same name", "what no Memcached of the same name controls must stay as it is"
 	const keys, service = "data, binaryData, immutable: must be the keys host, port, servers, tlsPort and tlsServers of data and no others", "data.host, data.port, data.tlsPort: must be the Service of the Memcached"
@@ -271,7 +272,7 @@ func foreignEscalations() []escalation {
 	}
 }
 
-// otherEscalations write resources of the operator in other places or ways than the operator does.
+// otherEscalations write leases or events that the operator would never write, or use subresources that it never uses.
 func otherEscalations() []escalation {
 	const own = "in its own namespace only"
 	lease := func(namespace, name string) client.Object {

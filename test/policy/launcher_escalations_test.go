@@ -15,13 +15,14 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// launcherEscalations misuse the launcher, its volumes and its ConfigMap.
+// launcherEscalations misuse the launcher, its volumes and its ConfigMap. The launcher starts memcached in the pods of a
+// StatefulSet.
 func launcherEscalations() []escalation {
 	all := append(launchEscalations(), launcherVolumeEscalations()...)
 	return append(all, argumentsEscalations()...)
 }
 
-// launchEscalations run another program, or memcached with other arguments.
+// launchEscalations change containers, for example to run another program in a pod with a launcher.
 func launchEscalations() []escalation {
 	const program, installs = "containers[0].command, args: must run memcached with the options of the operator, or the launcher", "initContainers[0]: launcher must be the first one in a StatefulSet"
 	const probe, one = "must be httpGet of /livez and /readyz at the port launcher", "there must be one container, memcached"
@@ -111,7 +112,7 @@ func launchEscalations() []escalation {
 	}
 }
 
-// launcherVolumeEscalations change what the launcher's volumes are and where they are.
+// launcherVolumeEscalations change the volumes of the launcher, or where they are mounted.
 func launcherVolumeEscalations() []escalation {
 	const mounts = "containers[0].volumeMounts: must be credentials, read-only, at /run/memcached, and arguments"
 	mount := func(name string, change func(*corev1.VolumeMount)) attempt {
@@ -158,14 +159,14 @@ func launcherVolumeEscalations() []escalation {
 	}
 }
 
-// fillEscalation lets nodes be filled with items of others.
+// fillEscalation sets the key fillFrom, which names the Memcached from which nodes copy items, to a forbidden text.
 func fillEscalation(name, text string) escalation {
 	return escalation{"fill nodes " + name, "configmaps", "data.fillFrom: must be the name of a Memcached", createArguments(func(c *corev1.ConfigMap) {
 		c.Data[protocol.TwinKey] = text
 	})}
 }
 
-// argumentsEscalations write something into the ConfigMap for launchers that the operator would not.
+// argumentsEscalations write a ConfigMap for launchers that the operator would never write.
 func argumentsEscalations() []escalation {
 	const keys, line, nodes = "or arguments.HASH, nodes.HASH and fillFrom", "data: arguments.HASH must be memcached's options of the operator", "data: nodes.HASH must say which arguments"
 	all := []escalation{

@@ -20,7 +20,8 @@ import (
 
 const hash = "0123456789abcdef"
 
-// launched creates a StatefulSet whose memcached the launcher starts, with items in memory, and changes it.
+// launched returns an attempt to create a StatefulSet in which the launcher starts memcached, with items in a volume in memory.
+// change modifies the StatefulSet first.
 func launched(change func(*appsv1.StatefulSet)) attempt {
 	return createStatefulSet(func(s *appsv1.StatefulSet) {
 		launch(s)
@@ -28,7 +29,7 @@ func launched(change func(*appsv1.StatefulSet)) attempt {
 	})
 }
 
-// launchedPod is like launched, but changes the pods.
+// launchedPod is like launched, but change modifies the pods.
 func launchedPod(change func(*corev1.PodSpec)) attempt {
 	return launched(func(s *appsv1.StatefulSet) { change(&s.Spec.Template.Spec) })
 }
@@ -64,7 +65,7 @@ func launch(s *appsv1.StatefulSet) {
 		}}})
 }
 
-// ask returns a probe of the launcher.
+// ask returns a probe that requests this path from the launcher.
 func ask(path string) *corev1.Probe {
 	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString("launcher")}}}
 }
@@ -84,7 +85,7 @@ func argumentsOf(t *testing.T, c client.Client, name string) *corev1.ConfigMap {
 	return all
 }
 
-// createArguments creates a modified ConfigMap for launchers.
+// createArguments returns an attempt to create a ConfigMap for launchers, which change modifies first.
 func createArguments(change func(*corev1.ConfigMap)) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()
@@ -94,7 +95,7 @@ func createArguments(change func(*corev1.ConfigMap)) attempt {
 	}
 }
 
-// launches are permitted: they write what the operator writes for launchers.
+// launches are permitted attempts that write what the operator writes for launchers.
 func launches() map[string]attempt {
 	return map[string]attempt{
 		"create a set with launchers": launched(func(*appsv1.StatefulSet) {}),

@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Under the policies, the operator can delete or resize what others have left behind, and do no more to it.
+// The policies must let the operator delete an orphaned child that has its hash and runs no nodes, and scale a StatefulSet that has
+// another serviceName and selector.
 func TestLeftoversUnderThePolicies(t *testing.T) {
 	i := install(t)
 	i.grantEverything(t)

@@ -20,15 +20,15 @@ var evictedByTaint = corev1.PodCondition{
 	Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByTaintManager",
 }
 
-// deletion is a pod that the operator must not delete.
+// deletion is a pod that the operator must not delete, and the message with which a policy refuses the deletion.
 type deletion struct {
 	name, message string
 	pod           *corev1.Pod
-	// terminating says that the pod is deleted, but stays.
+	// terminating says that the pod has been deleted, but has not ended.
 	terminating bool
 }
 
-// deletions are pods that each differ from lostPod in one way.
+// deletions returns a pod of the user, and pods that each differ from lostPod in one way.
 func deletions() []deletion {
 	const labels = "metadata.labels: the operator deletes pods of Memcacheds only"
 	const owner = "metadata.ownerReferences: the operator deletes pods of the StatefulSet of the Memcached only"
@@ -72,7 +72,7 @@ func deletionEscalations() []escalation {
 	return all
 }
 
-// lostPod is a pod that the operator may delete.
+// lostPod returns a pod of a StatefulSet that the operator may delete, because its cluster node is lost.
 func lostPod() *corev1.Pod {
 	return lostPodOf(existing)
 }
@@ -90,7 +90,8 @@ func lostPodOf(mc string) *corev1.Pod {
 	return pod
 }
 
-// loseClusterNode creates a Memcached with a StatefulSet, and a lost pod of it. The operator has to delete this pod after some seconds.
+// loseClusterNode creates a Memcached with a StatefulSet, and a pod on a lost cluster node. The operator must delete this pod after
+// some seconds.
 func (i *installation) loseClusterNode(t *testing.T) *corev1.Pod {
 	t.Helper()
 	g := NewWithT(t)
@@ -103,7 +104,8 @@ func (i *installation) loseClusterNode(t *testing.T) *corev1.Pod {
 	return pod
 }
 
-// removeNow deletes a pod without a grace period: otherwise the API server would neither delete a terminating pod nor ask a policy.
+// removeNow returns an attempt to delete a pod with a grace period of 0. Otherwise the API server would neither delete a
+// terminating pod nor ask a policy.
 func removeNow(pod *corev1.Pod, options ...client.DeleteOption) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()
@@ -111,7 +113,7 @@ func removeNow(pod *corev1.Pod, options ...client.DeleteOption) attempt {
 	}
 }
 
-// createPods creates the pods of the corpus. There is no kubelet, so terminating pods stay.
+// createPods creates the pods that attempts delete or change. There is no kubelet, so terminating pods do not end.
 func (i *installation) createPods(t *testing.T) {
 	t.Helper()
 	i.createPod(t, lostPod(), true)

@@ -23,7 +23,8 @@ func labelled(key string) *cachev1alpha1.Memcached {
 	return mc
 }
 
-// Everybody, including administrators, can give pods and Services only labels and annotations in the ConfigMap of allowed metadata.
+// The ConfigMap of allowed metadata must limit the labels and annotations of pods and Services for everybody, even for
+// administrators.
 func TestMetadataOfTheListAloneIsAllowed(t *testing.T) {
 	i := install(t)
 	i.createMemcacheds(t)
@@ -79,7 +80,8 @@ func TestMetadataOfTheListAloneIsAllowed(t *testing.T) {
 	})
 }
 
-// allowMetadata adds the keys of Memcacheds to the ConfigMap of allowed metadata and waits until each Memcached is permitted.
+// allowMetadata adds the labels and annotations of Memcacheds to the ConfigMap of allowed metadata, and waits until each Memcached
+// is permitted.
 func (i *installation) allowMetadata(t *testing.T, all []*cachev1alpha1.Memcached) {
 	t.Helper()
 	var keys []string
@@ -94,7 +96,7 @@ func (i *installation) allowMetadata(t *testing.T, all []*cachev1alpha1.Memcache
 	}
 }
 
-// addToList adds entries to the ConfigMap that lists allowed metadata or images.
+// addToList adds entries to the ConfigMap of allowed metadata or images. what is "metadata" or "images".
 func (i *installation) addToList(t *testing.T, what string, entries ...string) {
 	t.Helper()
 	g := NewWithT(t)

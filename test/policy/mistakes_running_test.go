@@ -22,7 +22,8 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// inEvents are mistakes in the Deployment of a cache that runs. They are made one after the other. An event reports each of them.
+// inEvents are wrong changes of a Deployment of the operator. The test makes them one after the other, and an event must report
+// each.
 var inEvents = []struct {
 	name string
 	edit func(*appsv1.DeploymentSpec)
@@ -48,7 +49,7 @@ var inEvents = []struct {
 	},
 }
 
-// inReports are mistakes that the agent of a serving node reports. The Memcacheds are named after the reason.
+// inReports are mistakes that the agent of a serving node reports. The name of each Memcached is the reason in lower case.
 var inReports = map[string]mistake{
 	"a key that does not fit any more": {
 		spec:   `{size: 1, workload: StatefulSet, tls: {secretName: certificate}}`,
@@ -67,7 +68,7 @@ var inReports = map[string]mistake{
 	},
 }
 
-// serving is the status of a pod that serves.
+// serving returns the status of a pod that serves.
 func serving() *corev1.PodStatus {
 	return &corev1.PodStatus{
 		PodIP: "192.0.2.1", PodIPs: []corev1.PodIP{{IP: "192.0.2.1"}},
@@ -75,7 +76,7 @@ func serving() *corev1.PodStatus {
 	}
 }
 
-// reporters answer for the agents of the nodes of inReports. Other agents, and all launchers, do not answer.
+// reporters answers for the agents of the nodes in inReports. Other agents and all launchers do not answer.
 type reporters struct{ controllers.Nodes }
 
 func (reporters) Agent(_ context.Context, pod *corev1.Pod, _ []string) (agentprotocol.Status, error) {
@@ -91,7 +92,8 @@ func (reporters) Launcher(context.Context, *corev1.Pod) (protocol.Status, error)
 	return protocol.Status{}, errors.New("connection refused")
 }
 
-// expectEvents makes mistakes in the Deployment of a cache, and waits until an event tells each of them.
+// expectEvents makes the mistakes in inEvents and waits for an event about each. It also deletes two children, and waits for events
+// about that.
 func (i *installation) expectEvents(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
@@ -118,7 +120,7 @@ func (i *installation) expectEvents(t *testing.T) {
 		"Service edited was deleted: created again", "Deployment edited was deleted: created again"))
 }
 
-// notes are the texts of the events of a Memcached.
+// notes returns the notes of the events about a Memcached.
 func (i *installation) notes(t *testing.T, name string) []string {
 	t.Helper()
 	var list eventsv1.EventList

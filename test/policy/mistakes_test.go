@@ -26,21 +26,21 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// mistake is a mistake of a newcomer, and what the message must contain: the field and the remedy.
+// mistake is a mistake of a newcomer. says are words about the field and the remedy, which the message must contain.
 type mistake struct {
-	// spec is what the newcomer applies, by default a cache of one node.
+	// spec is the YAML that the newcomer applies. The default has one node.
 	spec string
-	// cluster is an object with a name that the Memcached's objects need. pod is the status of the Memcached's pod.
+	// cluster is an existing object with the name of a child of the Memcached. pod is the status of the Memcached's only pod.
 	cluster client.Object
 	pod     *corev1.PodStatus
-	// refusal is the message with which the Memcached's pods are refused.
+	// refusal is the message with which the API server refuses the pods.
 	refusal string
-	// report is what the agent of the Memcached's node says.
+	// report is the message of the problem that the agent of the node reports.
 	report string
 	says   []string
 }
 
-// atApply are mistakes that kubectl apply reports, as an error or a warning.
+// atApply are mistakes that kubectl apply reports, as an error or as a warning.
 var atApply = map[string]mistake{
 	"a size in words":                  {spec: `{size: three}`, says: []string{"spec.size", "must be of type integer"}},
 	"a field of a Deployment":          {spec: `{size: 1, replicas: 3}`, says: []string{`unknown field "spec.replicas"`}},
@@ -61,7 +61,7 @@ var atApply = map[string]mistake{
 	"a Service with the wrong address": {spec: `{size: 1, service: {type: LoadBalancer}}`, says: []string{`unknown field "spec.service.type"`}},
 }
 
-// inStatus are mistakes that the status reports.
+// inStatus are mistakes that the condition Degraded reports.
 var inStatus = map[string]mistake{
 	"a wrong tag": {pod: waits("memcached", "ErrImagePull", "memcached:9: not found"), says: []string{"ImagePullFailed", "spec.image", "runbook.md#imagepullfailed"}},
 	"an image without memcached": {
@@ -118,8 +118,8 @@ var inStatus = map[string]mistake{
 	"a label that is none": {spec: `{size: 1, scheduling: {nodeSelector: {"not a label": x}}}`, says: []string{"InvalidSpec", "spec.scheduling.nodeSelector"}},
 }
 
-// The message about a mistake must be where a newcomer looks, and contain the field and the remedy. Mistakes with make deploy are in
-// test/manifests. Those that need memcached, such as a bad Secret, are in test/e2e as well.
+// The message about a mistake must be where a newcomer looks, and contain the field and the remedy. Mistakes with "make deploy" are
+// in test/manifests. Mistakes that need a running memcached, such as a bad Secret, are also in test/e2e.
 func TestMistakesAreTold(t *testing.T) {
 	i := install(t)
 	i.apply(t, kustomize.Render(t, repository.Path("config", "admission-warnings")))
@@ -170,7 +170,7 @@ func (m mistake) expect(t *testing.T, told string) {
 	}
 }
 
-// expectTold makes a mistake, and waits until a condition tells of it.
+// expectTold makes a mistake, and waits until a condition reports it.
 func (i *installation) expectTold(t *testing.T, name, condition string, m mistake) {
 	t.Helper()
 	g := NewWithT(t)
@@ -225,7 +225,7 @@ func (i *installation) runNode(t *testing.T, set *appsv1.StatefulSet, status cor
 	g.Expect(i.admin.Status().Update(t.Context(), pod)).To(Succeed())
 }
 
-// told returns a condition as "Reason: message".
+// told returns a condition of a Memcached as "Reason: message", or "" if it is absent.
 func (i *installation) told(t *testing.T, name, condition string) string {
 	t.Helper()
 	mc := &cachev1alpha1.Memcached{}

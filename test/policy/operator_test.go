@@ -34,8 +34,8 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// The operator runs with its own roles and under the policies. The API server may not refuse any of its requests, neither at the creation
-// nor later. This holds for the samples and for the golden files, which use every field of the API.
+// The operator runs with its own roles and under the policies. The API server must refuse none of its requests, neither at the
+// creation of Memcacheds nor after changes. The Memcacheds are those of the golden files and the samples.
 func TestOperatorWorksUnderThePolicies(t *testing.T) {
 	i := install(t)
 	i.createMemcacheds(t)
@@ -78,7 +78,8 @@ func TestOperatorWorksUnderThePolicies(t *testing.T) {
 	g.Expect(len(permitted)).To(BeNumerically(">", 7*len(all)), "permitted writes")
 }
 
-// The Memcached reports that an image which is not on the list is refused; adding the image to the list is enough.
+// A Memcached must report that its image is refused because the list of allowed images lacks it. It must recover after the image is
+// added to the list.
 func TestForeignImageIsReportedAndRecovers(t *testing.T) {
 	i := install(t)
 	i.createMemcacheds(t)
@@ -101,7 +102,8 @@ func TestForeignImageIsReportedAndRecovers(t *testing.T) {
 	g.Eventually(i.deployed(t, mc), timeout).Should(Equal(int32(2)))
 }
 
-// grantNothingMore installs the policies. Their probes need the administrator's role, which this function then removes.
+// grantNothingMore installs the policies. installPolicies needs an operator that is a cluster administrator, so this function
+// grants that role and then removes it.
 func (i *installation) grantNothingMore(t *testing.T) {
 	t.Helper()
 	binding := i.grantEverything(t)
@@ -112,7 +114,7 @@ func (i *installation) grantNothingMore(t *testing.T) {
 		Should(Satisfy(apierrors.IsForbidden))
 }
 
-// allowImages adds the images of Memcacheds to the ConfigMap of allowed images and waits until each is permitted.
+// allowImages adds the images of Memcacheds to the ConfigMap of allowed images, and waits until each is permitted.
 func (i *installation) allowImages(t *testing.T, all []*cachev1alpha1.Memcached) {
 	t.Helper()
 	all = slices.DeleteFunc(slices.Clone(all), func(mc *cachev1alpha1.Memcached) bool { return mc.Spec.Image == "" })
@@ -137,7 +139,7 @@ func goldenMemcacheds(t *testing.T) []*cachev1alpha1.Memcached {
 	return all
 }
 
-// start starts the operator with its own permissions and records its requests.
+// start starts the operator with its own permissions until the end of the test, and records its requests.
 func (i *installation) start(t *testing.T, edits ...func(*controllers.Options)) *testenv.Requests {
 	t.Helper()
 	g := NewWithT(t)
@@ -145,7 +147,7 @@ func (i *installation) start(t *testing.T, edits ...func(*controllers.Options)) 
 	mgr, err := ctrl.NewManager(requests.Record(i.asOperator()), ctrl.Options{
 		Scheme: testenv.Scheme(), Cache: controllers.CacheOptions(""), Metrics: metricsserver.Options{BindAddress: "0"},
 		LeaderElection: true, LeaderElectionID: "memcached-operator.cache.example.com", LeaderElectionNamespace: operatorNamespace,
-		Controller: controllerconfig.Controller{SkipNameValidation: ptr.To(true)}, // several tests start a manager
+		Controller: controllerconfig.Controller{SkipNameValidation: ptr.To(true)}, // several tests in this process start a manager
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	running, cancel := context.WithCancel(context.Background())
@@ -166,7 +168,7 @@ func (i *installation) start(t *testing.T, edits ...func(*controllers.Options)) 
 	return requests
 }
 
-// servesProxies changes a MemcachedProxy, and the size of its pool.
+// servesProxies changes a MemcachedProxy and the size of its pool, and waits until the operator has changed the children.
 func (i *installation) servesProxies(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// livingPod is a pod of a StatefulSet that the operator may change in place, with a container that somebody has added.
+// livingPod returns a pod of a StatefulSet that the operator may change in place. It also has a container that somebody has added.
 func livingPod() *corev1.Pod {
 	pod := lostPodOf("living")
 	pod.Spec = corev1.PodSpec{
@@ -36,7 +36,7 @@ func limited(memory string) corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{Limits: list, Requests: list}
 }
 
-// unlike are living pods that the operator must not change.
+// unlike returns pods that differ from livingPod in one way each, and that the operator must not change.
 func unlike() map[string]*corev1.Pod {
 	pod := func(name string, change func(*corev1.Pod)) *corev1.Pod {
 		pod := livingPod()
@@ -54,10 +54,10 @@ func unlike() map[string]*corev1.Pod {
 
 func changeImage(p *corev1.Pod) { p.Spec.Containers[0].Image = "docker.io/library/memcached:1.6.46" }
 
-// changedInPlace changes a living pod.
+// changedInPlace returns an attempt to update livingPod.
 func changedInPlace(change func(*corev1.Pod)) attempt { return update(livingPod(), change) }
 
-// resized changes the resources of a container of a living pod.
+// resized returns an attempt to set the memory of the container with this index in livingPod.
 func resized(index int, memory string) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()
@@ -128,7 +128,7 @@ func resizeEscalations() []escalation {
 	}}
 }
 
-// podChanges are what the operator does with living pods.
+// podChanges are permitted attempts that change living pods as the operator does.
 func podChanges() map[string]attempt {
 	return map[string]attempt{
 		"change the images of a living pod": changedInPlace(func(p *corev1.Pod) {

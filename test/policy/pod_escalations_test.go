@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// podEscalation is something that the pod template must not contain.
+// podEscalation is a change of the pods of a Deployment that a policy must refuse with a message.
 type podEscalation struct {
 	name, policy, message string
 	change                func(*appsv1.Deployment)
@@ -47,10 +47,10 @@ func volume(source corev1.VolumeSource) func(*appsv1.Deployment) {
 	})
 }
 
-// volumes is the policy's message about a volume that is not for certificates or users.
+// volumes is the message of the policy "pods" about a forbidden volume.
 const volumes = "spec.template.spec.volumes: must be credentials in memory, tls-secret and users-secret with one Secret each, and in a StatefulSet"
 
-// podEscalations are attempted when a Deployment is created and when it is updated.
+// podEscalations returns changes that are attempted both when a Deployment is created and when it is updated.
 func podEscalations() []podEscalation {
 	return slices.Concat(identityEscalations(), hostEscalations(), neighborEscalations(), containerEscalations(), agentEscalations(),
 		secretEscalations(), optionEscalations(), privilegeEscalations(), imageEscalations())
@@ -228,7 +228,7 @@ func containerEscalations() []podEscalation {
 	}
 }
 
-// more adds arguments to those of memcached.
+// more returns a change that adds arguments to those of memcached.
 func more(args ...string) func(*appsv1.Deployment) {
 	return ofContainer(func(c *corev1.Container) { c.Args = append(c.Args, args...) })
 }

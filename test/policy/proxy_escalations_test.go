@@ -26,7 +26,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// The MemcachedProxies of the user. front has children, fresh-front has no children yet.
+// Names of the user's MemcachedProxies. Only existingProxy has children.
 const (
 	existingProxy = "front"
 	freshProxy    = "fresh-front"
@@ -64,7 +64,7 @@ func proxyChildrenOf(t *testing.T, c client.Client, name string) []client.Object
 	return plan.Objects
 }
 
-// createProxyChild creates a modified child of freshProxy.
+// createProxyChild returns an attempt to create the child of freshProxy that has the type T. change modifies the child first.
 func createProxyChild[T client.Object](change func(T)) attempt {
 	return createOneOf(change, func(t *testing.T, c client.Client) []client.Object {
 		t.Helper()
@@ -72,7 +72,7 @@ func createProxyChild[T client.Object](change func(T)) attempt {
 	})
 }
 
-// updateProxyChild changes a child of existingProxy.
+// updateProxyChild returns an attempt to update a child of existingProxy. The argument child only determines the type.
 func updateProxyChild[T client.Object](child T, change func(T)) attempt {
 	name := existingProxy
 	if _, routes := client.Object(child).(*corev1.ConfigMap); routes {

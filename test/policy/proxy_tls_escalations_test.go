@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
-// proxyWithTLS gives a Deployment the pods of a MemcachedProxy with mutual TLS, and changes them.
+// proxyWithTLS returns a change that gives a Deployment the pods of a MemcachedProxy with mutual TLS, and then modifies the pods.
 func proxyWithTLS(change func(*corev1.PodSpec)) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		proxy := &cachev1alpha1.MemcachedProxy{ObjectMeta: named(d.Name)}

@@ -21,7 +21,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// The policies apply to the operator's account whatever namespace and prefix a user chooses. A binding that names another
+// The policies must apply to the operator's account, whatever namespace and prefix a user chooses. A binding that names another
 // account would protect nothing, unnoticed.
 func TestBindingsFollowTheServiceAccount(t *testing.T) {
 	limits := []string{"children", "configmaps", "containers", "deletions", "podchanges", "pods", "proxies", "proxypods", "services", "writes"}
@@ -49,7 +49,8 @@ func TestBindingsFollowTheServiceAccount(t *testing.T) {
 	})
 }
 
-// checkBindings compares the policies with those wanted, and their parameters with what is installed.
+// checkBindings fails unless the wanted policies exist and are bound. Each binding, except that of the warnings, must refer to the
+// installed service account of the operator, or to the installed ConfigMap of allowed values.
 func checkBindings(t *testing.T, objects kustomize.Objects, wanted []string) {
 	t.Helper()
 	g := NewWithT(t)
@@ -62,7 +63,7 @@ func checkBindings(t *testing.T, objects kustomize.Objects, wanted []string) {
 			name, _, _ := unstructured.NestedString(object.Object, "spec", "template", "spec", "serviceAccountName")
 			operator = []string{object.GetNamespace(), name, "Allow"}
 		case "ConfigMap":
-			kind := object.GetName()[strings.LastIndex(object.GetName(), "-")+1:] // of allowed-images: images
+			kind := object.GetName()[strings.LastIndex(object.GetName(), "-")+1:] // the last word of the name, such as images
 			lists[kind] = []string{object.GetNamespace(), object.GetName(), "Deny"}
 		case "ValidatingAdmissionPolicy":
 			policies[object.GetName()], _, _ = unstructured.NestedString(object.Object, "spec", "paramKind", "kind")
@@ -94,8 +95,8 @@ func checkBindings(t *testing.T, objects kustomize.Objects, wanted []string) {
 	g.Expect(known).To(ConsistOf(wanted))
 }
 
-// A misspelled field would always be absent, so its rule would refuse nothing. The API server accepts such a rule, because it knows the
-// types only at run time. This test produces the warnings that appear in a policy's status.
+// A misspelled field would always be absent, so its rule would refuse nothing. The API server accepts such a rule, because it knows
+// the types only at run time. This test runs the check from which the API server takes the warnings in a policy's status.
 func TestExpressionsFitTheTypes(t *testing.T) {
 	i := install(t)
 	g := NewWithT(t)
@@ -107,8 +108,8 @@ func TestExpressionsFitTheTypes(t *testing.T) {
 	checked := 0
 	for _, policy := range policies(t, render(t, overlay{base: "default", all: true})) {
 		g.Expect(checker.Check(policy)).To(BeEmpty(), policy.Name)
-		// If an expression has an error, the check must report something. The policy of all resources is the exception: these have
-		// no type in common.
+		// The check must report this wrong expression. The policy "writes" is the exception: it matches all resources, which have no type
+		// in common.
 		if strings.HasSuffix(policy.Name, "-writes") {
 			continue
 		}
@@ -135,7 +136,8 @@ func policies(t *testing.T, objects kustomize.Objects) []*admissionregistrationv
 	return all
 }
 
-// The garbage collector never finds an owner with an unserved version of the API, and so never deletes the objects of this owner.
+// The policies must allow owners of exactly the served versions. The garbage collector never finds an owner with an unserved
+// version, so it never deletes the children.
 func TestPoliciesAllowExactlyTheServedVersions(t *testing.T) {
 	g := NewWithT(t)
 	objects := render(t, overlay{base: "default"})

@@ -18,7 +18,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/desired"
 )
 
-// withCredentials gives a Deployment the pods of a Memcached with mutual TLS and users, and changes them.
+// withCredentials returns a change that gives a Deployment the pods of a Memcached with mutual TLS and users, and then modifies the
+// pods.
 func withCredentials(change func(*corev1.PodSpec)) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		mc := &cachev1alpha1.Memcached{ObjectMeta: named(d.Name)}

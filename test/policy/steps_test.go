@@ -15,7 +15,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// deployed returns a function that reads the size of the workload of a Memcached; -1 if there is none.
+// deployed returns a function that reads the number of replicas in the workload of a Memcached, or -1 if there is no workload.
 func (i *installation) deployed(t *testing.T, mc *cachev1alpha1.Memcached) func() int32 {
 	return func() int32 {
 		workload := workloadOf(mc)
@@ -29,7 +29,7 @@ func (i *installation) deployed(t *testing.T, mc *cachev1alpha1.Memcached) func(
 	}
 }
 
-// workloadOf is the object that runs the nodes of a Memcached, empty but for its name.
+// workloadOf returns an object with the type and the name of the workload that runs the nodes of a Memcached.
 func workloadOf(mc *cachev1alpha1.Memcached) client.Object {
 	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
 		return &appsv1.StatefulSet{ObjectMeta: named(mc.Name)}
@@ -42,7 +42,6 @@ func (i *installation) gone(t *testing.T, mc *cachev1alpha1.Memcached, child cli
 	return apierrors.IsNotFound(i.admin.Get(t.Context(), client.ObjectKeyFromObject(mc), child))
 }
 
-// change changes an object as a user would.
 func (i *installation) change(t *testing.T, mc *cachev1alpha1.Memcached, change func(*cachev1alpha1.Memcached)) {
 	t.Helper()
 	g := NewWithT(t)
@@ -52,7 +51,7 @@ func (i *installation) change(t *testing.T, mc *cachev1alpha1.Memcached, change 
 	g.Expect(i.admin.Patch(t.Context(), mc, client.MergeFrom(before))).To(Succeed())
 }
 
-// healsDrift changes and deletes children behind the operator's back and waits until everything is restored.
+// healsDrift changes the Service and deletes the workload of a Memcached, and waits until the operator has restored both.
 func (i *installation) healsDrift(t *testing.T, mc *cachev1alpha1.Memcached) {
 	t.Helper()
 	g := NewWithT(t)

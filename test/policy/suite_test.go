@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy_test proves the limits of the operator's service account: the policies of config/components hold whatever
-// roles it has, and the roles hold whatever policies exist. It also proves that the operator works under both.
+// Package policy_test proves the limits of the operator's service account: the admission policies in config/components limit it
+// whatever roles it has, and the roles limit it whatever policies exist. It also proves that the operator works under both.
+// Children are the objects that the operator creates for a Memcached or MemcachedProxy.
 package policy_test
 
 import (
@@ -36,11 +37,12 @@ const (
 	account           = manifests.Account
 	// shop is the namespace of a user.
 	shop = "shop"
-	// timeout exceeds the time that operations need on a loaded machine.
+	// timeout is how long a test waits for the API server or the operator. It is long enough for a loaded machine.
 	timeout = "60s"
 )
 
-// installation is an API server with the operator's manifests, but without the operator.
+// installation is an API server with the operator's manifests, but without the operator. The field operator is a client that acts
+// as the operator's service account.
 type installation struct {
 	config   *rest.Config
 	minor    testenv.Minor
@@ -48,7 +50,7 @@ type installation struct {
 	operator client.Client
 }
 
-// install starts an API server and installs config/default without the Deployment and the policies.
+// install starts an API server, and installs config/default without the Deployment and the policies.
 func install(t *testing.T) *installation {
 	t.Helper()
 	g := NewWithT(t)
@@ -70,7 +72,7 @@ func install(t *testing.T) *installation {
 	return i
 }
 
-// asOperator returns the configuration of the operator's service account, equivalent to its token.
+// asOperator returns a client configuration that impersonates the operator's service account.
 func (i *installation) asOperator() *rest.Config {
 	config := rest.CopyConfig(i.config)
 	config.Impersonate = rest.ImpersonationConfig{
@@ -80,7 +82,7 @@ func (i *installation) asOperator() *rest.Config {
 	return config
 }
 
-// apply applies rendered objects, except for the Deployment of the operator.
+// apply applies rendered objects, except the Deployment of the operator.
 func (i *installation) apply(t *testing.T, objects kustomize.Objects) {
 	t.Helper()
 	(&manifests.Installation{Config: i.config, Admin: i.admin}).Apply(t, objects)
@@ -100,7 +102,7 @@ func (i *installation) grantEverything(t *testing.T) *rbacv1.ClusterRoleBinding 
 	return binding
 }
 
-// installPolicies installs all components and waits until the policies that it probes refuse something.
+// installPolicies installs config/default with all components, and waits until each policy that it probes refuses a request.
 func (i *installation) installPolicies(t *testing.T) {
 	t.Helper()
 	i.apply(t, render(t, overlay{base: "default", all: true}))
@@ -122,14 +124,14 @@ func (i *installation) installPolicies(t *testing.T) {
 		Should(MatchError(ContainSubstring("ValidatingAdmissionPolicy 'memcached-operator-metadata'")))
 }
 
-// overlay is a kustomization of config, or an overlay on it if it has a namespace and a prefix.
+// overlay is the kustomization in the folder base of config. If namespace is set, a user's kustomization adds namespace and prefix.
 type overlay struct {
 	base              string
 	all               bool
 	namespace, prefix string
 }
 
-// render renders a copy of config. If all is set, it uncomments all components as a user would.
+// render renders an overlay. If all is set, it first uncomments the components, as a user would.
 func render(t *testing.T, o overlay) kustomize.Objects {
 	t.Helper()
 	g := NewWithT(t)

@@ -20,7 +20,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// docs/operations/security.md has a manifest for a tenant's namespace. It must refuse exactly what the page says.
+// docs/operations/tenants.yaml limits the namespace of a tenant. It must refuse what docs/operations/security.md says, and permit
+// usual pods.
 func TestTenantsAreHeldByQuotas(t *testing.T) {
 	i := install(t)
 	i.applyTenants(t)
@@ -55,7 +56,7 @@ func TestTenantsAreHeldByQuotas(t *testing.T) {
 	})
 }
 
-// Quotas cannot limit tolerations, so the manifest has a policy for them.
+// Quotas cannot limit tolerations, so tenants.yaml has a policy for them.
 func (i *installation) tenantsStayOffTheControlPlane(t *testing.T) {
 	with := func(toleration cachev1alpha1.Toleration) []attempt {
 		mc, proxy := &cachev1alpha1.Memcached{ObjectMeta: named("tolerant")}, newProxy("tolerant")
@@ -84,7 +85,7 @@ func newProxy(name string) *cachev1alpha1.MemcachedProxy {
 	return proxy
 }
 
-// excessivePods returns, by quota, changes with which a pod exceeds the quota.
+// excessivePods returns, for each quota, changes with which a pod exceeds it.
 func excessivePods() map[string][]func(*corev1.PodSpec) {
 	class := func(name string) func(*corev1.PodSpec) {
 		return func(pod *corev1.PodSpec) { pod.PriorityClassName = name }
@@ -109,7 +110,8 @@ func excessivePods() map[string][]func(*corev1.PodSpec) {
 	}
 }
 
-// applyTenants applies the manifest and sets the status of the quotas, because there is no controller manager.
+// applyTenants applies tenants.yaml and sets the status of the quotas, because there is no controller manager. It then waits until
+// the quotas are enforced.
 func (i *installation) applyTenants(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
@@ -134,7 +136,7 @@ func (i *installation) applyTenants(t *testing.T) {
 		}
 		g.Expect(i.admin.Status().Update(t.Context(), &quota)).To(Succeed())
 	}
-	for quota, changes := range excessivePods() { // until the API server enforces the quota
+	for quota, changes := range excessivePods() { // wait until the API server enforces the quota
 		pod := tenantsPod()
 		changes[0](&pod.Spec)
 		g.Eventually(t.Context(), func() error { return i.admin.Create(t.Context(), pod.DeepCopy(), client.DryRunAll) }, timeout).

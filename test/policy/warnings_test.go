@@ -23,9 +23,9 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// suspicious maps specs to the warnings that their authors read after "Warning: ".
+// suspicious maps specs to the warnings about them.
 var suspicious = map[string][]string{
-	// A drain never ends.
+	// Drains never end.
 	"{size: 1, podDisruptionBudget: {minAvailable: 1}}":                   {blocked("1", "the only node")},
 	"{size: 1, podDisruptionBudget: {minAvailable: 1%}}":                  {blocked("1%", "the only node")},
 	"{size: 3, podDisruptionBudget: {minAvailable: 3}}":                   {blocked("3", "all 3 nodes")},
@@ -38,7 +38,7 @@ var suspicious = map[string][]string{
 	"{size: 1, podDisruptionBudget: {maxUnavailable: 0%}}": {
 		"spec.podDisruptionBudget.maxUnavailable is 0%: every drain of a cluster node that runs a memcached node is blocked; raise it to 1",
 	},
-	// Drains may take all nodes.
+	// Drains may evict all nodes at the same time.
 	"{size: 3, podDisruptionBudget: {maxUnavailable: 3}}":    {evicted("3", "all 3 nodes")},
 	"{size: 3, podDisruptionBudget: {maxUnavailable: 67%}}":  {evicted("67%", "all 3 nodes")}, // rounded up
 	"{size: 2, podDisruptionBudget: {maxUnavailable: 100%}}": {evicted("100%", "all 2 nodes")},
@@ -46,7 +46,7 @@ var suspicious = map[string][]string{
 		"spec.podDisruptionBudget.minAvailable is 0: drains may evict all 3 nodes at the same time, and the whole cache is lost; " +
 			"replace it with maxUnavailable: 1",
 	},
-	// A rollout takes all nodes.
+	// A rollout stops all nodes at the same time.
 	"{size: 3, updateStrategy: {maxUnavailable: 10}}":             {stopped("10", "3")},
 	"{size: 3, updateStrategy: {maxUnavailable: 3, maxSurge: 1}}": {stopped("3", "3")},
 	"{size: 2, updateStrategy: {maxUnavailable: 100%}}":           {stopped("100%", "2")},
@@ -57,7 +57,7 @@ var suspicious = map[string][]string{
 		"spec.updateStrategy.maxSurge is 100%, which is all 3 nodes: a rollout starts an empty successor of each at the same time, " +
 			"and the whole cache is lost at once; replace it with maxUnavailable: 1",
 	},
-	// Anyone on the path reads passwords.
+	// Anyone who reads network traffic learns passwords.
 	"{size: 1, auth: {secretName: users}}": {
 		"spec.auth is set without spec.tls: users' names and passwords cross the network unencrypted with each connection; " +
 			"set spec.tls.secretName",
@@ -66,7 +66,7 @@ var suspicious = map[string][]string{
 		"spec.auth is set while spec.tls.plaintext is Enabled: users' names and passwords cross the network unencrypted with each " +
 			"connection to port 11211; once all clients use port 11212, set spec.tls.plaintext to Disabled",
 	},
-	// Anyone on the network ends the node.
+	// Anyone on the network can exhaust the memory of a node.
 	"{size: 1, tls: {secretName: certificate}}":                                                             {exhausted},
 	"{size: 1, tls: {secretName: certificate, clientAuth: Require}, auth: {secretName: users}}":             {exhausted},
 	"{size: 1, tls: {secretName: certificate}, networkPolicy: {}}":                                          {exhausted},
@@ -75,7 +75,7 @@ var suspicious = map[string][]string{
 	"{size: 1, networkPolicy: {enabled: false, from: [{podSelector: {}}]}}":        {unlisted},
 	"{size: 1, networkPolicy: {enabled: false, metricsFrom: [{podSelector: {}}]}}": {unlisted},
 	"{size: 1, networkPolicy: {metricsFrom: [{podSelector: {}}]}}":                 {cutOff},
-	// All of it is said.
+	// Several warnings appear together.
 	"{size: 2, podDisruptionBudget: {minAvailable: 2}, updateStrategy: {maxUnavailable: 2}}": {
 		blocked("2", "all 2 nodes"), stopped("2", "2"),
 	},
@@ -141,7 +141,7 @@ func stoppedOnly(value string) string {
 		"without maxUnavailable and maxSurge, the new node starts first"
 }
 
-// warnings are those of a client's requests, as kubectl would print them.
+// warnings collects the warnings in the responses of the API server to a client. kubectl would print them.
 type warnings []string
 
 func (w *warnings) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
@@ -194,7 +194,7 @@ func TestSuspiciousSpecsAreWarnedAbout(t *testing.T) {
 	}
 }
 
-// memcachedOf returns a Memcached with a spec in YAML, as its author wrote it.
+// memcachedOf returns a Memcached with a spec in YAML. The spec may have unknown fields.
 func memcachedOf(t *testing.T, name, spec string) *unstructured.Unstructured {
 	t.Helper()
 	content := map[string]any{}
@@ -208,7 +208,7 @@ func memcachedOf(t *testing.T, name, spec string) *unstructured.Unstructured {
 	return mc
 }
 
-// samples returns the specs of all samples of Memcacheds.
+// samples returns the specs of the Memcacheds in config/samples and in its folders, as JSON.
 func samples(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(repository.Path("config", "samples", "cache_v1alpha1_memcached[._]*yaml"))

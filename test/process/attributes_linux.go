@@ -5,7 +5,7 @@ package process
 
 import "syscall"
 
-// attributes makes the kernel kill the child when its parent exits.
+// attributes puts the child in a new process group, and makes the kernel kill the child when its parent ends.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -7,7 +7,7 @@ package process
 
 import "syscall"
 
-// attributes cannot make this kernel kill the child with its parent: the child outlives a killed parent.
+// attributes puts the child in a new process group. On these systems, the child outlives a parent that is killed.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process runs child processes, which write their output to files. On Linux, they end with their parent, even if it is
-// killed.
+// Package process runs child processes whose output goes to files. On Linux, the kernel kills them when their parent ends, even if
+// the parent is killed.
 package process
 
 import (
@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// tailLines is how many lines of its log a process shows when it exits unexpectedly.
+// tailLines is how many lines of the log are in the error that Err returns.
 const tailLines = 20
 
 // Spec describes a process.
@@ -35,18 +35,18 @@ type Spec struct {
 	Env []string
 	// Dir is the working directory.
 	Dir string
-	// LogFile receives all output.
+	// LogFile is the path of a file, to which all output is appended.
 	LogFile string
 }
 
-// Process is a running child process.
+// Process is a child process that Start has started.
 type Process struct {
 	spec Spec
 	cmd  *exec.Cmd
 	done chan struct{}
 }
 
-// Start starts a process in its own process group, so that only the parent handles Ctrl-C in a terminal.
+// Start starts a process in a new process group, so Ctrl-C in a terminal interrupts only the parent.
 func Start(spec Spec) (*Process, error) {
 	log, err := os.OpenFile(spec.LogFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -58,13 +58,14 @@ func Start(spec Spec) (*Process, error) {
 	p := &Process{spec: spec, cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// Linux kills the child when the thread that started it ends, so that thread must live as long as the child.
+		// Linux kills the child when the thread that started the child ends, even if other threads run on. So this thread waits for the
+		// child.
 		runtime.LockOSThread()
 		defer func() { _ = log.Close() }()
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // Err reads the state
+			_ = cmd.Wait() // Err reports how the process ended
 			close(p.done)
 		}
 	}()
@@ -77,13 +78,13 @@ func Start(spec Spec) (*Process, error) {
 // Name identifies the process in messages.
 func (p *Process) Name() string { return p.spec.Name }
 
-// Pid is the process ID.
+// Pid returns the process ID.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err waits for the end of the process and reports how it ended, with the tail of its log.
+// Err waits until the process ends. The error says how the process ended, and has the last lines of the log.
 func (p *Process) Err() error {
 	<-p.done
 	status := p.cmd.ProcessState
@@ -94,8 +95,8 @@ func (p *Process) Err() error {
 	return fmt.Errorf("%s ended by itself (%s); the end of its log:\n%s", p.spec.Name, status, tail)
 }
 
-// Stop asks the process to end, and kills it after the grace period. Stop returns when the process has ended, with an error if
-// Stop killed it. Stopping a process that has already ended is not an error.
+// Stop sends SIGTERM and, after the grace period, SIGKILL. It returns when the process has ended, with an error if it needed
+// SIGKILL. Stopping a process that has already ended is not an error.
 func (p *Process) Stop(grace time.Duration) error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stopping %s: %w", p.spec.Name, err)
@@ -122,8 +123,8 @@ func (p *Process) Tail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// UntilServing waits until a GET of the URL answers 200 OK. It polls, since readiness cannot be watched. The end of the process
-// ends the wait.
+// UntilServing sends a GET to the URL once per period until the answer is 200 OK. It fails after the timeout, or when the process
+// ends.
 func (p *Process) UntilServing(ctx context.Context, url string, period, timeout time.Duration) error {
 	serving := func(ctx context.Context) (bool, error) {
 		select {

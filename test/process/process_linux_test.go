@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// parentVariable turns the test binary into a parent that starts a child and waits to be killed.
+// parentVariable is an environment variable that makes the test binary start a child and wait to be killed.
 const parentVariable = "PROCESS_TEST_PARENT"
 
 func TestChildEndsWithKilledParent(t *testing.T) {
@@ -23,7 +23,7 @@ func TestChildEndsWithKilledParent(t *testing.T) {
 		select {}
 	}
 	parent := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChildEndsWithKilledParent$")
-	parent.Env = append(os.Environ(), parentVariable+"=1", "TMPDIR="+t.TempDir()) // the killed parent cannot remove its temporary directories
+	parent.Env = append(os.Environ(), parentVariable+"=1", "TMPDIR="+t.TempDir()) // a killed parent cannot remove its temporary directories
 	out, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/test/process"
 )
 
-// start runs a shell command. The test stops it unless it ends by itself.
+// start starts a shell command. The caller must stop it, unless it ends by itself.
 func start(t *testing.T, command string) *process.Process {
 	t.Helper()
 	dir := t.TempDir()

@@ -16,10 +16,10 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// place is a file that names every Kind of child.
+// place is a file that must name every Kind of object that the operator creates.
 type place struct {
 	file []string
-	// pattern finds a Kind or its resource in the file.
+	// pattern returns a regular expression that finds the Kind or its resource in the file.
 	pattern func(kind schema.GroupVersionKind, resource string) string
 }
 

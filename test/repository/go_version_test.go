@@ -16,7 +16,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// goVersions has an expression for each kind of file that names a version of Go. Every match must be the version in go.mod.
+// goVersions maps the end of a file name to an expression that finds versions of Go in such a file. Each must be the version in
+// go.mod.
 var goVersions = map[string]*regexp.Regexp{
 	"go.mod":     regexp.MustCompile(`(?m)^go (\S+)$`),
 	"Dockerfile": regexp.MustCompile(`golang:(\S+)`),
@@ -24,7 +25,7 @@ var goVersions = map[string]*regexp.Regexp{
 	".md":        regexp.MustCompile(`Go (1\.[0-9.]*\d)`),
 }
 
-// goVersionFiles returns the files that contain the Go version: those of every module, of the images, and for contributors.
+// goVersionFiles returns the files that must name the version of Go, except the go.mod of the operator.
 func goVersionFiles(t *testing.T) []string {
 	t.Helper()
 	files := []string{"Dockerfile", "test/scorecard/Dockerfile", "README.md", "CONTRIBUTING.md", ".github/workflows/ci.yaml", ".github/workflows/nightly.yaml"}
@@ -38,7 +39,8 @@ func goVersionFiles(t *testing.T) []string {
 	return files
 }
 
-// goVersionFindings describes where a file differs from the version of Go.
+// goVersionFindings describes what makes a file use, name or install another version of Go. It also reports a file that names no
+// version.
 func goVersionFindings(file, text, version string) []string {
 	var found []string
 	for suffix, expression := range goVersions {
@@ -67,7 +69,7 @@ func goVersionFindings(file, text, version string) []string {
 	return found
 }
 
-// The action setup-go installs the version in go.mod, and forbids the go command to download another.
+// CI installs the version of Go in go.mod, and does not let the go command download another version.
 func TestOneVersionOfGo(t *testing.T) {
 	version := repository.GoVersion(t)
 	for _, file := range goVersionFiles(t) {
@@ -96,7 +98,7 @@ func TestAnotherVersionOfGoIsFound(t *testing.T) {
 	}
 }
 
-// A runner has exactly one Go, so no module may need another.
+// A CI runner has exactly one version of Go, so no module may need another.
 func TestEveryModuleLoadsWithoutAnotherGo(t *testing.T) {
 	for _, module := range append([]string{"go.mod"}, goVersionFiles(t)...) {
 		if filepath.Base(module) != "go.mod" {

@@ -14,10 +14,11 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// hack/memcached.sh takes the memcached of the machine if that is new enough, and otherwise downloads Debian's, also on Ubuntu.
+// hack/memcached.sh uses the memcached in the PATH if it is new enough. Otherwise the script downloads the package of Debian, even
+// on Ubuntu.
 func TestMemcachedOfTheMachine(t *testing.T) {
 	const (
-		wanted = "1.6.45" // of config/manager/manager.yaml in the checkout of the test
+		wanted = "1.6.45" // the version in the manager.yaml that the test writes
 		keyed  = "/keyring.gpg"
 		debian = "deb [signed-by=FOLDER/keyring.gpg] http://deb.debian.org/debian forky main\n"
 		mirror = "deb [signed-by=FOLDER/keyring.gpg] http://mirror.example.com/linux forky main\n"
@@ -25,9 +26,9 @@ func TestMemcachedOfTheMachine(t *testing.T) {
 	)
 	for name, test := range map[string]struct {
 		version, keyring, argument string
-		system                     string // default: ubuntu
+		system                     string // ID in os-release; default: ubuntu
 		noApt                      bool
-		sources, says              string // of apt-get, or empty; the output, or that of bin/memcached
+		sources, says              string // the sources.list for apt-get; part of the output of the script or, if that is empty, of bin/memcached
 	}{
 		"the version wanted":                {version: wanted, says: "memcached 1.6.45"},
 		"a later version":                   {version: "1.6.101", says: "memcached 1.6.101"},
@@ -66,7 +67,7 @@ func TestMemcachedOfTheMachine(t *testing.T) {
 				put("tools/memcached", "#!/bin/sh\necho memcached "+test.version+"\n")
 			}
 			if !test.noApt {
-				put("tools/apt-get", "#!/bin/sh\nexit 1\n") // the script ends when it has written its sources
+				put("tools/apt-get", "#!/bin/sh\nexit 1\n") // fails, so the script ends after it has written sources.list
 			}
 			for _, tool := range []string{"awk", "bash", "cat", "chmod", "cksum", "dirname", "flock", "grep", "head", "mkdir", "rm", "sed", "sort"} {
 				path, err := exec.LookPath(tool)

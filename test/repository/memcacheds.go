@@ -13,11 +13,11 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// fewest is the least number of golden files and samples. Fewer mean that a pattern is wrong.
+// fewest is a lower limit for the number of Memcacheds. If Memcacheds finds fewer, one of its patterns is wrong.
 const fewest = 15
 
-// Memcacheds returns the Memcacheds in the golden files, which use every feature of the API, and in the samples. Each has the name
-// of its file.
+// Memcacheds returns the Memcacheds in the inputs of the golden files of package desired, and in the files of config/samples. The
+// name of each is the name of its file.
 func Memcacheds() ([]cachev1alpha1.Memcached, error) {
 	var all []cachev1alpha1.Memcached
 	for _, pattern := range []string{"internal/memcached/desired/testdata/*.input.yaml", "config/samples/cache_v1alpha1_memcached[._]*yaml"} {

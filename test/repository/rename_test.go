@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// run runs a command in a folder and returns what it prints.
+// run runs a command in a folder. It returns the trimmed output, and whether the command failed.
 func run(t *testing.T, folder string, arguments ...string) (output string, failed bool) {
 	t.Helper()
 	command := exec.Command(arguments[0], arguments[1:]...)
@@ -23,7 +23,7 @@ func run(t *testing.T, folder string, arguments ...string) (output string, faile
 	return strings.TrimSpace(string(text)), err != nil
 }
 
-// copied returns a new git repository whose only commit has the tracked files of the checkout.
+// copied returns the folder of a new git repository. Its only commit contains the tracked files of the checkout.
 func copied(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// Path returns a path relative to the directory of go.mod, which is above the working directory of every test.
+// Path returns the absolute path of a file or folder in the repository. The root of the repository is the nearest folder with a
+// go.mod, from the working directory upwards.
 func Path(elements ...string) string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -46,7 +47,7 @@ func ReadFile(t *testing.T, path string) string {
 	return string(content)
 }
 
-// Variable returns the default of a variable in the Makefile, or in hack/release/published.mk.
+// Variable returns the default value of a variable in the Makefile or in hack/release/published.mk.
 func Variable(t *testing.T, name string) string {
 	t.Helper()
 	text := Read(t, "hack", "release", "published.mk") + Read(t, "Makefile")
@@ -57,8 +58,8 @@ func Variable(t *testing.T, name string) string {
 	return match[1]
 }
 
-// ByTag returns a text in which images of the project and of memcached have tags instead of their recorded
-// digests, as in config and the documentation.
+// ByTag returns the text with tags in place of the image digests that hack/release/published.mk records. config and the
+// documentation also name these images by tag.
 func ByTag(t *testing.T, text string) string {
 	t.Helper()
 	prefix, version := Variable(t, "IMAGE_TAG_BASE"), Variable(t, "VERSION")
@@ -83,7 +84,7 @@ func ByTag(t *testing.T, text string) string {
 	return text
 }
 
-// GoVersion returns the version of Go that everything is built with: the one in go.mod.
+// GoVersion returns the version of Go in go.mod.
 func GoVersion(t *testing.T) string {
 	t.Helper()
 	match := regexp.MustCompile(`(?m)^go (\d+\.\d+\.\d+)$`).FindStringSubmatch(Read(t, "go.mod"))
@@ -93,7 +94,8 @@ func GoVersion(t *testing.T) string {
 	return match[1]
 }
 
-// NewestKubernetes returns the newest supported minor version of Kubernetes. The operator is built for it.
+// NewestKubernetes returns the newest supported minor version of Kubernetes, such as 37. It is the minor version of k8s.io/api in
+// go.mod.
 func NewestKubernetes(t *testing.T) int {
 	t.Helper()
 	match := regexp.MustCompile(`(?m)^\tk8s\.io/api v0\.(\d+)\.`).FindStringSubmatch(Read(t, "go.mod"))
@@ -121,7 +123,8 @@ func Reasons(t *testing.T) []string {
 	return reasons
 }
 
-// TheOnly returns the only one of several elements.
+// TheOnly returns the element of a slice with one element, and fails the test if the slice has another length. The message calls
+// the elements what.
 func TheOnly[T any](t *testing.T, elements []T, what string) T {
 	t.Helper()
 	if len(elements) != 1 {

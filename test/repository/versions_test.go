@@ -12,13 +12,14 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// aVersion matches the name of an image, a chart or a ClusterServiceVersion that contains a version of the operator.
+// aVersion matches the name of an image, a chart or a ClusterServiceVersion, with a version of the operator as group 1.
 var aVersion = regexp.MustCompile(`memcached-operator(?:-agent|-bundle|-catalog|-scorecard)?(?:[:.]v| --version )(\d+\.\d+\.\d+(?:-[0-9a-z.]+)?)`)
 
-// history matches the files that may also name other versions.
+// history matches the paths of files that may also name other versions.
 var history = regexp.MustCompile(`^(CHANGELOG\.md|docs/design/|docs/operations/(upgrades|compatibility|images|release)\.|config/manifests/bases/)`)
 
-// versionFindings returns the lines of a text that name another version, and how many versions the text names.
+// versionFindings returns the lines of a text that name a version other than the given version, and how often the text names any
+// version.
 func versionFindings(text, version string) (others []string, found int) {
 	for line := range strings.Lines(text) {
 		for _, match := range aVersion.FindAllStringSubmatch(line, -1) {
@@ -32,7 +33,7 @@ func versionFindings(text, version string) (others []string, found int) {
 	return others, found
 }
 
-// make begin-version writes the version wherever users read it.
+// "make begin-version" must update the version wherever users read it.
 func TestEveryPageNamesTheVersion(t *testing.T) {
 	version, total := repository.Variable(t, "VERSION"), 0
 	command := exec.Command("git", "ls-files", "--", "*.md", "config")

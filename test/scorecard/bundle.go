@@ -23,7 +23,7 @@ type bundle struct {
 	csv     *operatorsv1alpha1.ClusterServiceVersion
 	crds    []*apiextensionsv1.CustomResourceDefinition
 	objects []*unstructured.Unstructured
-	// needed are the permissions that the operator needs according to the folder config.
+	// needed are the permissions of the operator according to the folder config.
 	needed permissionsOf
 }
 
@@ -43,7 +43,7 @@ func load(folder, config string) (*bundle, error) {
 
 // permissionsOf are the rules that the operator needs.
 type permissionsOf struct {
-	// namespaced are needed in the namespaces of caches, cluster in the whole cluster.
+	// namespaced are the rules for single namespaces, and cluster the rules for the whole cluster.
 	namespaced, cluster []rbacv1.PolicyRule
 }
 
@@ -73,12 +73,12 @@ func (b *bundle) pods() map[string]corev1.PodTemplateSpec {
 	return pods
 }
 
-// containersOf returns all containers of a pod.
+// containersOf returns the init containers and the containers of a pod.
 func containersOf(pod corev1.PodTemplateSpec) []corev1.Container {
 	return append(append([]corev1.Container{}, pod.Spec.InitContainers...), pod.Spec.Containers...)
 }
 
-// ships reports whether the bundle has an object of that kind and name.
+// ships reports whether the bundle has an object of this kind and name.
 func (b *bundle) ships(kind, name string) bool {
 	for _, object := range b.objects {
 		if object.GetKind() == kind && object.GetName() == name {

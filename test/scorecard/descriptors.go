@@ -13,14 +13,14 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// foreign are fields whose inner fields Kubernetes defines and describes.
+// foreign are fields whose inner fields need no descriptors, because Kubernetes describes them.
 var foreign = []string{
 	"scheduling.affinity", "scheduling.tolerations", "scheduling.topologySpreadConstraints", "networkPolicy.from",
 	"networkPolicy.metricsFrom", "conditions",
 }
 
-// descriptors finds fields of the API without a descriptor, and descriptors of missing fields or of fields that a console cannot
-// show.
+// descriptors finds fields of the API without a descriptor, descriptors without a field, and incomplete descriptors. It also finds
+// kinds that the ClusterServiceVersion does not describe.
 func descriptors(b *bundle) []string {
 	var wrong []string
 	for _, crd := range b.crds {
@@ -49,7 +49,7 @@ func descriptors(b *bundle) []string {
 	return wrong
 }
 
-// compare compares the fields of a schema with its descriptors.
+// compare returns what is wrong with the descriptors of a schema. of is "spec" or "status".
 func compare(of string, schema apiextensionsv1.JSONSchemaProps, descriptors []operatorsv1alpha1.SpecDescriptor) []string {
 	fields := map[string]bool{}
 	collect("", schema, fields)
@@ -80,7 +80,8 @@ func compare(of string, schema apiextensionsv1.JSONSchemaProps, descriptors []op
 	return wrong
 }
 
-// collect adds the paths of all fields in a schema, in the notation of descriptors.
+// collect adds the paths of the fields in a schema to fields, such as "imagePullSecrets[0].name". It leaves out the inner fields of
+// foreign ones.
 func collect(prefix string, schema apiextensionsv1.JSONSchemaProps, fields map[string]bool) {
 	for name, property := range schema.Properties {
 		path := prefix + name

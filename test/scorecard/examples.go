@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/test/crd"
 )
 
-// examples finds examples without a description, and examples that cannot work: the schema or a rule refuses the example, the
-// API does not have one of its fields, or the operator cannot make objects from it.
+// examples finds examples that the API server would refuse, or from which the operator cannot make objects. It also finds examples
+// without a description, and descriptions without an example.
 func examples(b *bundle) []string {
 	var all []json.RawMessage
 	if err := json.Unmarshal([]byte(b.csv.Annotations["alm-examples"]), &all); err != nil {
@@ -49,7 +49,8 @@ func examples(b *bundle) []string {
 	return wrong
 }
 
-// tryExample handles an example as the API server and the operator would, and returns its name.
+// tryExample returns the name of an example. It fails if the API server would refuse the example, or if the operator could not make
+// objects from it.
 func tryExample(b *bundle, text []byte) (string, error) {
 	var example metav1.PartialObjectMetadata
 	if err := json.Unmarshal(text, &example); err != nil {
@@ -88,7 +89,7 @@ func schemaOf(b *bundle, kind schema.GroupVersionKind) (*crd.Schema, error) {
 	return nil, fmt.Errorf("is a %s, which the bundle does not define", kind)
 }
 
-// imageOf returns the image in a variable of the bundle's operator.
+// imageOf returns the value of an environment variable of the operator in the bundle, or "" if there is none.
 func imageOf(b *bundle, name string) string {
 	for _, pod := range b.pods() {
 		for _, container := range pod.Spec.Containers {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// images reports which images of the operator or of an example are missing among the related images: a mirror would not copy them. It
-// also reports related images that nothing uses.
+// images finds images of the operator or of an example that are missing among the related images, so a mirror would not copy them.
+// It also finds related images that nothing uses.
 func images(b *bundle) []string {
 	used := map[string][]string{}
 	use := func(image, by string) { used[image] = append(used[image], by) }
@@ -38,7 +38,7 @@ func images(b *bundle) []string {
 	return compareImages(b, used)
 }
 
-// compareImages compares the related images with the used images. The lists in used say what uses an image.
+// compareImages returns what is wrong with the related images. used maps each image that they must contain to its users.
 func compareImages(b *bundle, used map[string][]string) []string {
 	var wrong, names []string
 	related := map[string]bool{}

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The command scorecard is the project's own scorecard image: tests of the bundle that operator-sdk's image does not have.
-// Scorecard runs it in a pod, with the bundle unpacked in /bundle, and reads the result from its output. It needs no
-// cluster: go run ./test/scorecard --bundle bundle --config config examples.
+// The command scorecard tests an OLM bundle. The project's own scorecard image contains it, for tests that the image of
+// operator-sdk lacks. "operator-sdk scorecard" runs it in a pod with the bundle in /bundle, and reads the result from its output.
+// It needs no cluster: go run ./test/scorecard --bundle bundle --config config examples.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
 )
 
-// tests are the tests that scorecard's configuration names. Each returns its findings.
+// tests are the tests that the configuration of scorecard names. Each returns its findings.
 var tests = map[string]func(*bundle) []string{
 	"descriptors": descriptors,
 	"examples":    examples,

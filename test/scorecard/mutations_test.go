@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// loaded returns the bundle of the project, to change it.
+// loaded returns the bundle of the project, read again, so that a test can change it.
 func loaded(t *testing.T) *bundle {
 	t.Helper()
 	b, err := load(folder, config)
@@ -30,7 +30,7 @@ func pod(b *bundle) *corev1.PodTemplateSpec {
 	return &b.csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs[0].Spec.Template
 }
 
-// inExample returns a mutation that replaces a part of the examples.
+// inExample returns a mutation that replaces the first occurrence of a text in the examples.
 func inExample(old, replacement string) func(*bundle) {
 	return func(b *bundle) {
 		b.csv.Annotations["alm-examples"] = strings.Replace(b.csv.Annotations["alm-examples"], old, replacement, 1)
@@ -42,7 +42,7 @@ func owned(b *bundle) *operatorsv1alpha1.CRDDescription {
 	return &b.csv.Spec.CustomResourceDefinitions.Owned[0]
 }
 
-// object returns the first object of a kind in a bundle, to change it.
+// object returns the first object of a kind in a bundle, to change it. If there is none, it returns an empty object.
 func object(b *bundle, kind string) *unstructured.Unstructured {
 	for _, object := range b.objects {
 		if object.GetKind() == kind {
@@ -52,13 +52,13 @@ func object(b *bundle, kind string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{}
 }
 
-// mutation is a mistake in a bundle, and a part of what the test reports.
+// mutation makes a mistake in a bundle. The test must then report a finding that contains want.
 type mutation struct {
 	mutate func(*bundle)
 	want   string
 }
 
-// mutations has the mistakes that each test must find, by the names of the test and the mistake.
+// mutations has the mistakes that each test must find, by test and description.
 var mutations = map[string]map[string]mutation{
 	"descriptors": {
 		"a field without descriptor": {

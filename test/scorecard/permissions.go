@@ -13,7 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// permissions finds differences between the operator's permissions in the bundle and in config/, and any RBAC objects of the bundle.
+// permissions finds differences between the operator's permissions in the bundle and in config/, and RBAC objects in the bundle.
 func permissions(b *bundle) []string {
 	strategy := b.csv.Spec.InstallStrategy.StrategySpec
 	wrong := compareRules("the operator's permissions in namespaces", b.needed.namespaced, granted(strategy.Permissions))
@@ -35,7 +35,7 @@ func granted(all []operatorsv1alpha1.StrategyDeploymentPermissions) []rbacv1.Pol
 	return rules
 }
 
-// compareRules compares rules verb by verb, however they are grouped.
+// compareRules returns the differences between needed and granted rules, verb by verb. of says whose rules they are.
 func compareRules(of string, needed, granted []rbacv1.PolicyRule) []string {
 	want, got := verbs(needed), verbs(granted)
 	var wrong []string
@@ -52,7 +52,7 @@ func compareRules(of string, needed, granted []rbacv1.PolicyRule) []string {
 	return wrong
 }
 
-// verbs splits rules into single verbs on a resource or URL.
+// verbs splits rules into single permissions, such as "create apps/deployments" or "get /metrics".
 func verbs(rules []rbacv1.PolicyRule) map[string]bool {
 	all := map[string]bool{}
 	for _, rule := range rules {

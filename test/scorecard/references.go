@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// references finds references to objects that the bundle does not ship: a pod would never start, or would crash.
+// references finds references to objects that the bundle does not ship, such as a Secret without which a pod never starts. It also
+// finds objects that name a namespace.
 func references(b *bundle) []string {
 	var wrong []string
 	for name, pod := range b.pods() {
@@ -34,7 +35,7 @@ func references(b *bundle) []string {
 	return wrong
 }
 
-// missingOf returns the objects that a pod needs and the bundle does not ship.
+// missingOf returns a finding for each object that a pod needs and the bundle does not ship.
 func (b *bundle) missingOf(pod corev1.PodTemplateSpec) []string {
 	var missing []string
 	need := func(kind, name string, optional *bool) {
@@ -60,7 +61,7 @@ func (b *bundle) missingOf(pod corev1.PodTemplateSpec) []string {
 	return missing
 }
 
-// needVariables calls need with the objects that the environment of a container comes from.
+// needVariables calls need for each ConfigMap and Secret from which a container gets environment variables.
 func needVariables(container corev1.Container, need func(kind, name string, optional *bool)) {
 	for _, from := range container.EnvFrom {
 		if from.ConfigMapRef != nil {
@@ -79,7 +80,7 @@ func needVariables(container corev1.Container, need func(kind, name string, opti
 	}
 }
 
-// needVolume calls need with the objects that a volume shows.
+// needVolume calls need for each object whose content a volume has.
 func needVolume(volume corev1.Volume, need func(kind, name string, optional *bool)) {
 	if volume.Secret != nil {
 		need("Secret", volume.Secret.SecretName, volume.Secret.Optional)
@@ -103,8 +104,8 @@ func needVolume(volume corev1.Volume, need func(kind, name string, optional *boo
 	}
 }
 
-// unmountedFiles returns arguments that name a file outside of every volume, such as a certificate that is not mounted. With such
-// an argument, the manager crashes.
+// unmountedFiles returns a finding for each argument that names a file outside of every volume, such as a certificate that is not
+// mounted. With such an argument, the operator crashes.
 func unmountedFiles(pod corev1.PodTemplateSpec) []string {
 	var missing []string
 	for _, container := range containersOf(pod) {
@@ -123,7 +124,7 @@ func unmountedFiles(pod corev1.PodTemplateSpec) []string {
 	return missing
 }
 
-// makesServiceAccount reports whether OLM creates a service account for the bundle.
+// makesServiceAccount reports whether the bundle grants permissions to this service account: OLM then creates the account.
 func (b *bundle) makesServiceAccount(name string) bool {
 	strategy := b.csv.Spec.InstallStrategy.StrategySpec
 	for _, permissions := range slices.Concat(strategy.Permissions, strategy.ClusterPermissions) {
@@ -134,7 +135,8 @@ func (b *bundle) makesServiceAccount(name string) bool {
 	return false
 }
 
-// danglingOf returns what is wrong with the references of an object that OLM creates in addition to the Deployment.
+// danglingOf returns what is wrong with the references and the namespace of an object that OLM creates in addition to the
+// Deployment.
 func (b *bundle) danglingOf(object *unstructured.Unstructured) []string {
 	var wrong []string
 	name := object.GetKind() + " " + object.GetName()

@@ -38,7 +38,6 @@ func TestTheBundlePasses(t *testing.T) {
 	}
 }
 
-// Scorecard runs every test.
 func TestTheConfigurationOfScorecardNamesEveryTest(t *testing.T) {
 	text, err := os.ReadFile(folder + "/tests/scorecard/config.yaml")
 	if err != nil {

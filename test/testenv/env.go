@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testenv starts the API server for the suites of this repository, and records what a client sends to it.
+// Package testenv configures the API server that tests start, and records the requests of clients.
 package testenv
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// Scheme knows the types of Kubernetes and of this project.
+// Scheme returns a scheme with the types of Kubernetes and of this project.
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
@@ -22,8 +22,8 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// New returns an environment that has the CustomResourceDefinitions of config/crd. The caller starts and stops it. The
-// binaries come from KUBEBUILDER_ASSETS, which make test sets.
+// New returns an environment whose API server has the CustomResourceDefinitions of config/crd. The caller starts and stops it.
+// KUBEBUILDER_ASSETS is the folder of the binaries; "make test" sets it.
 func New() *envtest.Environment {
 	return &envtest.Environment{
 		Scheme:                Scheme(),

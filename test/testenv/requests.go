@@ -15,14 +15,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Request is a request that an API server answered.
+// Request is a request that a client sent to an API server.
 type Request struct {
 	Verb, Resource, Subresource, Namespace, Name string
-	// Code is the HTTP status; 0 if there was no answer.
+	// Code is the HTTP status, or 0 if there was no answer.
 	Code int
 }
 
-// String returns the verb, the resource with its subresource, and the status if it is an error.
+// String returns the request as a test expects it, such as "patch services", or "update memcacheds/status (409)" for an error.
 func (r Request) String() string {
 	s := r.Verb + " " + r.Resource
 	if r.Subresource != "" {
@@ -34,14 +34,14 @@ func (r Request) String() string {
 	return s
 }
 
-// Write reports whether the request was meant to change something.
+// Write reports whether the request asks for a change.
 func (r Request) Write() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }
 
-// Requests records what clients send. Leases, events and requests that are not about resources depend on clocks, so only Refused
-// reports them. Reading the records first waits until no request is pending, so a test that sees the effect of a write also finds
-// the write.
+// Requests records the requests of clients. Requests for Leases or events, or for no resource at all, depend on clocks, so only
+// Refused returns them. The methods that return requests first wait until no request is pending. So a test that sees the effect of
+// a write also finds the write.
 type Requests struct {
 	unanswered sync.RWMutex
 
@@ -49,7 +49,7 @@ type Requests struct {
 	requests []Request
 }
 
-// Record returns a copy of a client configuration. The requests of clients with this copy are recorded.
+// Record returns a copy of a client configuration that records the requests of clients.
 func (r *Requests) Record(config *rest.Config) *rest.Config {
 	recorded := rest.CopyConfig(config)
 	recorded.Wrap(func(next http.RoundTripper) http.RoundTripper { return recorder{next: next, requests: r} })
@@ -70,7 +70,7 @@ func (r *Requests) Writes() []string {
 	return r.list(Request.Write)
 }
 
-// Gets returns the reads of single objects so far, sorted. Lists and watches are not among them.
+// Gets returns the reads of single objects so far, sorted.
 func (r *Requests) Gets() []string {
 	return r.list(func(request Request) bool { return request.Verb == "get" })
 }
@@ -80,12 +80,12 @@ func (r *Requests) Lists() []string {
 	return r.list(func(request Request) bool { return request.Verb == "list" })
 }
 
-// Refused returns the requests of any kind that were forbidden, sorted.
+// Refused returns the requests that the API server refused with the status 403, sorted.
 func (r *Requests) Refused() []string {
 	return r.all(func(request Request) bool { return request.Code == http.StatusForbidden })
 }
 
-// list returns the wanted requests for resources. It leaves out events and leases.
+// list returns the requests that wanted selects, sorted. It leaves out requests for events or Leases, and requests for no resource.
 func (r *Requests) list(wanted func(Request) bool) []string {
 	return r.all(func(request Request) bool {
 		object := !strings.HasPrefix(request.Resource, "/") && request.Resource != "events" && request.Resource != "leases"

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Minor is the minor version of an API server's Kubernetes: 30 for 1.30.14. Suites that depend on the API server also run with the
-// oldest supported version, and expect only what that version can do.
+// Minor is a minor version of Kubernetes: 30 for 1.30.14. Suites also run with the oldest supported API server, and then expect
+// only what that version can do.
 type Minor uint
 
 // MinorOf asks an API server for its version.
@@ -34,22 +34,23 @@ func MinorOf(config *rest.Config) (Minor, error) {
 	return Minor(parsed.Minor()), nil
 }
 
-// ResizeSince is the first version that can change the resources of pods.
+// ResizeSince is the first version that can change the resources of a running pod.
 const ResizeSince Minor = 33
 
-// exactWords is the version whose refusals the tests expect word for word.
+// exactWords is the first version whose error messages the tests expect word for word.
 const exactWords Minor = 37
 
 var (
-	// refusedValue is the value in a refusal. Older API servers have the type of the field instead, or print maps as Go does.
+	// refusedValue matches the value in an error message. Older API servers print the type of the field instead, or print a map in Go
+	// syntax.
 	refusedValue = regexp.MustCompile(
 		`(Invalid|Duplicate) value: (?:"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?|(?:map\[string\]interface \{\})?\{[^{}]*\})(?:: )?`)
-	// tooLong is the end of the refusal of a text that is too long.
+	// tooLong matches the end of an older API server's message about a text that is too long.
 	tooLong = regexp.MustCompile(`may not be longer than (\d+)`)
 )
 
-// Words returns a refusal without the parts that API servers of this version word differently from the newest one. To compare an
-// expectation with a refusal, call it for both.
+// Words removes from an error message of the API server what this version words differently from the newest version. Tests compare
+// the results of Words for the expected and for the actual message.
 func (m Minor) Words(refusal string) string {
 	if m >= exactWords {
 		return refusal
@@ -58,7 +59,8 @@ func (m Minor) Words(refusal string) string {
 	return strings.ReplaceAll(refusal, "must be of type int32", "must be of type integer") // older API servers know no integer formats
 }
 
-// Field returns how an API server of this version names a field whose type it refuses. Older ones omit the prefix "status.".
+// Field returns the path of a field as an API server of this version prints it when the type of the value is wrong. Older versions
+// omit the prefix "status.".
 func (m Minor) Field(path string) string {
 	if m >= exactWords {
 		return path

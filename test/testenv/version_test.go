@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// Without this test, a run that asks for another version could silently use the usual one.
+// Without this test, a run with ENVTEST_K8S_VERSION could silently use an API server of another version.
 func TestTheAPIServerIsOfTheWantedVersion(t *testing.T) {
 	environment := &envtest.Environment{}
 	config, err := environment.Start()

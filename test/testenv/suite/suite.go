@@ -21,7 +21,8 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// Start starts an API server, and stops it at the end of the Ginkgo suite. The client is for users, not for the operator.
+// Start starts an API server until the end of the Ginkgo suite. It returns a configuration from which the suite makes the
+// operator's client, and a client that acts as a user.
 func Start() (*rest.Config, client.Client) {
 	gomega.SetDefaultEventuallyTimeout(time.Minute)
 	gomega.EnforceDefaultTimeoutsWhenUsingContexts()
@@ -36,10 +37,10 @@ func Start() (*rest.Config, client.Client) {
 	return config, user
 }
 
-// NewNamespace creates a namespace for one spec.
+// NewNamespace creates a namespace for one spec and returns its name.
 func NewNamespace(ctx context.Context, user client.Client) string {
 	ginkgo.GinkgoHelper()
-	// Older API servers can generate a name twice.
+	// With generateName, older API servers can generate the same name twice.
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "test-" + rand.String(8)}}
 	gomega.Expect(user.Create(ctx, namespace)).To(gomega.Succeed())
 	return namespace.Name
