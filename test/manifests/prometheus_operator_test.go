@@ -21,10 +21,10 @@ func prometheusOperator(t *testing.T) map[string]*crd.Schema {
 	return schemasIn(t, files...)
 }
 
-// monitors returns the JSON of the last object in config/monitoring for each Kind of the Prometheus operator, by Kind.
-func monitors(t *testing.T) map[string]string {
+// monitors returns the objects of the Prometheus operator's Kinds in config/monitoring, as JSON by Kind.
+func monitors(t *testing.T) map[string][]string {
 	t.Helper()
-	byKind := map[string]string{}
+	byKind := map[string][]string{}
 	for _, object := range kustomize.Render(t, config("monitoring")) {
 		if object.GetAPIVersion() != "monitoring.coreos.com/v1" {
 			continue
@@ -33,7 +33,7 @@ func monitors(t *testing.T) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		byKind[object.GetKind()] = string(content)
+		byKind[object.GetKind()] = append(byKind[object.GetKind()], string(content))
 	}
 	return byKind
 }
@@ -43,17 +43,26 @@ func TestThePrometheusOperatorAcceptsItsObjects(t *testing.T) {
 	if len(objects) != len(schemas) {
 		t.Errorf("there are objects of %d Kinds and schemas of %d", len(objects), len(schemas))
 	}
-	for kind, object := range objects {
-		if schema := schemas[kind]; schema == nil {
+	for kind, all := range objects {
+		schema := schemas[kind]
+		if schema == nil {
 			t.Errorf("there is no schema of %s", kind)
-		} else if err := schema.Validate([]byte(object)); err != nil {
-			t.Errorf("%s: %v", kind, err)
+			continue
+		}
+		for _, object := range all {
+			if err := schema.Validate([]byte(object)); err != nil {
+				t.Errorf("%s: %v", kind, err)
+			}
 		}
 	}
 }
 
 func TestThePrometheusOperatorRefusesMistakes(t *testing.T) {
-	mustRefuse(t, prometheusOperator(t), monitors(t),
+	objects := map[string]string{}
+	for kind, all := range monitors(t) {
+		objects[kind] = all[0]
+	}
+	mustRefuse(t, prometheusOperator(t), objects,
 		mistake{"PodMonitor", `"scrapeTimeout":"10s"`, `"scrapeTimeout":"10 s"`, "scrapeTimeout"},
 		mistake{"PodMonitor", `"relabelings":`, `"relabelConfigs":`, "unknown fields: spec.podMetricsEndpoints[0].relabelConfigs"},
 		mistake{"PodMonitor", `"any":true`, `"any":"true"`, "boolean"},
