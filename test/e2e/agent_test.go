@@ -21,7 +21,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// agentMemory is how many bytes of memory the agent may use.
+// agentMemory is the maximum resident memory of an agent, in bytes.
 const agentMemory = 15 << 20
 
 var _ = Describe("The agent beside memcached", func() {
@@ -69,7 +69,7 @@ func statusOf(ctx context.Context, url string) int {
 	return status
 }
 
-// typesOf returns the TYPE lines of the metrics of memcached, without those of the agent.
+// typesOf returns the TYPE lines of the metrics of memcached. It leaves out the metrics of the agent itself.
 func typesOf(scraped string) []string {
 	var types []string
 	for line := range strings.Lines(scraped) {
@@ -80,7 +80,7 @@ func typesOf(scraped string) []string {
 	return types
 }
 
-// sampleOf returns the value of a series without labels.
+// sampleOf returns the value of the series with this name. If the series has labels, they are part of the name.
 func sampleOf(scraped, name string) float64 {
 	GinkgoHelper()
 	for line := range strings.Lines(scraped) {

@@ -27,8 +27,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// A real Prometheus scrapes real nodes while clients use them. Its rules are those of config/components/monitoring with shorter
-// durations. At first nothing is wrong. Then there is one problem for each alert.
+// A real Prometheus scrapes real nodes while clients use them. Its rules are those of config/components/monitoring
+// with shorter durations. At first, nothing is wrong. Then the test causes each alert.
 var _ = Describe("A user with a Prometheus", Label(onLocalCluster), func() {
 	It("has data for every rule and every panel, and an alert for everything that goes wrong", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		s := newShop(ctx)
@@ -38,7 +38,8 @@ var _ = Describe("A user with a Prometheus", Label(onLocalCluster), func() {
 		By("using the caches, while no alert fires")
 		o.began = time.Now()
 		s.use(ctx)
-		o.untilData(ctx, `memcached:hit_ratio:avg1d{namespace="shop",memcached="sessions"}`) // the daily average leaves out the last hour, which takes a minute here
+		// The daily average leaves out the last hour, which takes a minute here.
+		o.untilData(ctx, `memcached:hit_ratio:avg1d{namespace="shop",memcached="sessions"}`)
 		o.untilSilent(ctx)
 
 		By("breaking everything")
@@ -62,9 +63,9 @@ var _ = Describe("A user with a Prometheus", Label(onLocalCluster), func() {
 // shop is a namespace with three caches.
 type shop struct {
 	namespace string
-	// Most happens to sessions.
+	// Most problems happen to sessions.
 	sessions, pages, search *cachev1alpha1.Memcached
-	// leave ends the use of sessions.
+	// leave stops the client of sessions.
 	leave func()
 }
 
@@ -90,7 +91,7 @@ func (s *shop) untilReady(ctx context.Context) {
 	}
 }
 
-// use starts clients of each cache, which write keys and read them. They also read a few keys that nobody has written.
+// use starts a client of each cache. The client writes keys, and reads them together with a few keys that nobody has written.
 func (s *shop) use(ctx context.Context) {
 	GinkgoHelper()
 	for i, mc := range s.caches() {
@@ -118,13 +119,13 @@ func (s *shop) scaleWrongly(ctx context.Context, o *observed) {
 		Eventually(ctx, k8s.Object(deployment)).WithPolling(20 * time.Millisecond).
 			Should(HaveField("Spec.Replicas", HaveValue(Equal(mc.Spec.Size))))
 		if i == 0 {
-			// Prometheus sees no increase before the first value that it scrapes.
+			// Prometheus sees an increase only if it has scraped an earlier value.
 			o.untilData(ctx, `memcached_operator_corrections_total{kind="Deployment"}`)
 		}
 	}
 }
 
-// useMore makes the clients of a cache write much more than its memory holds, and read keys that nobody has written.
+// useMore makes the clients of sessions write much more than its memory holds, and read keys that nobody has written.
 func (s *shop) useMore(ctx context.Context, o *observed) {
 	GinkgoHelper()
 	const keys, value = 12_000, 32_000
@@ -147,7 +148,7 @@ func (s *shop) useMore(ctx context.Context, o *observed) {
 	}
 }
 
-// breakNodes makes one node of a cache restart, lets clients use all connections of another one, and makes the other two hang.
+// breakNodes breaks the four nodes of sessions: one restarts, one has no connection left, and two hang.
 func (s *shop) breakNodes(ctx context.Context, o *observed) {
 	GinkgoHelper()
 	pods := nodesOf(ctx, s.sessions)
@@ -164,12 +165,12 @@ func (s *shop) breakNodes(ctx context.Context, o *observed) {
 	o.because("MemcachedUnavailable", "memcached hangs on two nodes of four", s.sessions, nil)
 	for i := range hung {
 		memcached := memcachedOf(&hung[i])
-		DeferCleanup(func() { memcached.signal(syscall.SIGCONT) }) // a stopped process could not end
+		DeferCleanup(func() { memcached.signal(syscall.SIGCONT) }) // a stopped process does not handle SIGTERM
 		memcached.signal(syscall.SIGSTOP)
 	}
 }
 
-// breakImage gives a cache an image that does not exist.
+// breakImage gives the cache search an image that does not exist.
 func (s *shop) breakImage(ctx context.Context, o *observed) {
 	GinkgoHelper()
 	o.because("MemcachedRolloutStuck", "the image does not exist", s.search, nil)
@@ -177,7 +178,8 @@ func (s *shop) breakImage(ctx context.Context, o *observed) {
 	k8s.Change(ctx, s.search, func() { s.search.Spec.Image = s.search.Status.Image + "-missing" })
 }
 
-// fillContainer gives a node more item memory than its spec allows, and stores as much in it as its container can hold.
+// fillContainer gives the node of the cache pages more item memory than config.memory allows. It then stores items
+// until the container is close to its memory limit.
 func (s *shop) fillContainer(ctx context.Context, o *observed) {
 	GinkgoHelper()
 	const size = 64 << 10
@@ -199,23 +201,23 @@ func (s *shop) fillContainer(ctx context.Context, o *observed) {
 	}
 }
 
-// workingSet is the memory of the memcached container that the kernel cannot reclaim at once, in bytes.
+// workingSet returns how many bytes of the memcached container's memory the kernel cannot reclaim at once.
 func workingSet(ctx context.Context, pod *corev1.Pod) float64 {
 	GinkgoHelper()
-	// cgroup v2, or cgroup v1.
+	// The files of cgroup v2, or else those of cgroup v1.
 	output := execute(ctx, pod, "sh", "-c", "cd /sys/fs/cgroup; cat memory.current memory.stat 2>/dev/null || "+
 		"cat memory/memory.usage_in_bytes memory/memory.stat")
 	usage, statistics, _ := strings.Cut(output, "\n")
 	inactive := 0.0
 	for line := range strings.Lines(statistics) {
 		if name, bytes, _ := strings.Cut(strings.TrimSpace(line), " "); name == "inactive_file" || name == "total_inactive_file" {
-			inactive = number(bytes) // in cgroup v1, the last one counts: total_inactive_file
+			inactive = number(bytes) // cgroup v1 has both lines, and the later one counts: total_inactive_file
 		}
 	}
 	return number(usage) - inactive
 }
 
-// nodesOf returns the pods of a cache once there are as many as its spec says: scaleWrongly adds some.
+// nodesOf returns the pods of a cache. It first waits until the pods that scaleWrongly has added are gone.
 func nodesOf(ctx context.Context, mc *cachev1alpha1.Memcached) (pods []corev1.Pod) {
 	GinkgoHelper()
 	Eventually(ctx, func() []corev1.Pod {

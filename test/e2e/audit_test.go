@@ -26,7 +26,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// operatorUser is the user name of the operator that is installed in a namespace.
+// operatorUser returns the user name of the operator that is installed in a namespace.
 func operatorUser(namespace string) string {
 	return "system:serviceaccount:" + namespace + ":" + operatorDeployment
 }
@@ -37,8 +37,8 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// requestsOf returns the requests of a user since a time from the audit log of the local cluster, each once. A watch is logged
-// when it begins, any other request when it is answered.
+// requestsOf returns the requests that a user has sent since a time, from the audit log of the local cluster. The log
+// has a watch when it begins, and any other request when it is answered.
 func requestsOf(user string, since time.Time) iter.Seq[*auditv1.Event] {
 	return func(yield func(*auditv1.Event) bool) {
 		files := auditLog()
@@ -58,8 +58,8 @@ func requestsOf(user string, since time.Time) iter.Seq[*auditv1.Event] {
 	}
 }
 
-// auditLog opens the files of the audit log. The API server renames a large file and begins a new one. The current file is opened
-// first, so that it may be opened twice but is never missed.
+// auditLog opens the files of the audit log. The API server renames a large file and begins a new file. Because the
+// current file is opened first, it may be opened twice, but is never missed.
 func auditLog() []*os.File {
 	files := []*os.File{clustertest.Must(os.Open(filepath.Join(clusterDir, "audit.log")))}
 	for _, rotated := range clustertest.Must(filepath.Glob(filepath.Join(clusterDir, "audit-*.log"))) {
@@ -68,10 +68,10 @@ func auditLog() []*os.File {
 	return files
 }
 
-// requestsIn returns the requests of a user from a file of the audit log, which has one request a line.
+// requestsIn returns the requests of a user from a file of the audit log, which has one request per line.
 func requestsIn(file io.Reader, user string) iter.Seq[*auditv1.Event] {
 	return func(yield func(*auditv1.Event) bool) {
-		// Most lines belong to other users, and parsing them would take much longer.
+		// Most lines are about other users. Parsing them would take much longer.
 		mark := []byte(`"` + user + `"`)
 		for lines := bufio.NewReader(file); ; {
 			line, err := lines.ReadBytes('\n')
@@ -91,12 +91,13 @@ func requestsIn(file io.Reader, user string) iter.Seq[*auditv1.Event] {
 	}
 }
 
-// denied reports whether RBAC refused a request. Quotas, Pod Security and terminating namespaces answer 403, too.
+// denied reports whether RBAC refused a request. Status 403 does not prove it: quotas, Pod Security and terminating
+// namespaces answer 403, too.
 func denied(event *auditv1.Event) bool {
 	return event.Annotations["authorization.k8s.io/decision"] == "forbid"
 }
 
-// verbsOf returns the verbs of RBAC that a request needs.
+// verbsOf returns the RBAC verbs that a request needs.
 func verbsOf(event *auditv1.Event) []string {
 	switch {
 	case event.Verb == "patch" && event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusCreated:
@@ -113,8 +114,8 @@ func isWrite(event *auditv1.Event) bool {
 	return !slices.Contains([]string{"get", "list", "watch"}, event.Verb)
 }
 
-// resourceOf returns the resource of a request as RBAC names it, with its API group: apps/deployments, or pods. It is empty for
-// URLs such as those of discovery.
+// resourceOf returns the resource of a request with its API group, such as "apps/deployments", or "pods" for the core
+// group. It returns "" for a URL without a resource, such as a URL of discovery.
 func resourceOf(event *auditv1.Event) string {
 	if event.ObjectRef == nil || event.ObjectRef.Resource == "" {
 		return ""

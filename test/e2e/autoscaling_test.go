@@ -42,7 +42,7 @@ var _ = Describe("A user who autoscales a cache", Label(onLocalCluster), func() 
 		history := followSize(ctx, a.mc)
 
 		By("using it until it grows")
-		cache := client.ObjectKeyFromObject(a.mc) // the background task must not share a.mc with the spec
+		cache := client.ObjectKeyFromObject(a.mc) // the background task must not share a.mc with the test
 		stop := clustertest.InBackground(ctx, func(ctx context.Context) { use(ctx, cache) })
 		minimum := *a.hpa.Spec.MinReplicas
 		Eventually(ctx, history.last).Should(BeNumerically(">", minimum))
@@ -83,7 +83,7 @@ var _ = Describe("A user who autoscales a cache", Label(onLocalCluster), func() 
 	})
 })
 
-// installMetricsServer installs metrics-server for a story.
+// installMetricsServer installs metrics-server until the spec ends.
 func installMetricsServer(ctx context.Context) {
 	GinkgoHelper()
 	DeferCleanup(func(ctx SpecContext) { k8s.Run(ctx, "hack/cluster/autoscaling.sh", "uninstall") })
@@ -95,7 +95,7 @@ func documented(name string) string {
 	return documentedIn("docs/operations/autoscaling.md", name)
 }
 
-// documentedIn returns the block of a page with a name. The comment in front of the block names it.
+// documentedIn returns the named block of a page. A comment before the block gives it the name.
 func documentedIn(page, name string) string {
 	GinkgoHelper()
 	parsed := docs.Parse(page, []byte(clustertest.Read(page)))
@@ -112,8 +112,8 @@ type autoscaled struct {
 	token string
 }
 
-// newAutoscaled applies what the page documents, but with a smaller CPU request, which little load exceeds, and with shorter times. It
-// returns when the HorizontalPodAutoscaler knows the CPU usage. It also creates a Memcached that the autoscaler must not count.
+// newAutoscaled creates the documented objects, but with shorter times, and with a smaller CPU request, which a small load exceeds.
+// It also creates another Memcached, whose pods the autoscaler must not count. It returns when the autoscaler knows the CPU usage.
 func newAutoscaled(ctx context.Context, namespace string) *autoscaled {
 	GinkgoHelper()
 	a := &autoscaled{mc: &cachev1alpha1.Memcached{}, hpa: &autoscalingv2.HorizontalPodAutoscaler{}}
@@ -137,7 +137,7 @@ func newAutoscaled(ctx context.Context, namespace string) *autoscaled {
 	return a
 }
 
-// shorten sets the stabilization window of the rules to some seconds, and the periods of their policies to 15.
+// shorten sets the stabilization window of the rules to window seconds, and the periods of their policies to 15 seconds.
 func shorten(rules *autoscalingv2.HPAScalingRules, window int32) {
 	rules.StabilizationWindowSeconds = &window
 	for i := range rules.Policies {
@@ -145,8 +145,8 @@ func shorten(rules *autoscalingv2.HPAScalingRules, window int32) {
 	}
 }
 
-// mustSelectItsPods fails unless the scale subresource, which the HorizontalPodAutoscaler reads, counts and selects exactly the
-// nodes. It waits for the status, which follows the pods.
+// mustSelectItsPods waits until the scale subresource counts and selects exactly the nodes. The
+// HorizontalPodAutoscaler reads this subresource.
 func (a *autoscaled) mustSelectItsPods(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -161,7 +161,7 @@ func (a *autoscaled) mustSelectItsPods(ctx context.Context) {
 	}).Should(Succeed())
 }
 
-// mustRunCommands runs the documented commands, which must show what the HorizontalPodAutoscaler did, and the Memcached.
+// mustRunCommands runs the documented commands. Their output must show the rescaling by the HorizontalPodAutoscaler, and the Memcached.
 func (a *autoscaled) mustRunCommands(ctx context.Context) {
 	GinkgoHelper()
 	var output strings.Builder
@@ -173,7 +173,7 @@ func (a *autoscaled) mustRunCommands(ctx context.Context) {
 	Expect(output.String()).To(MatchRegexp(`(?s)SuccessfulRescale.*New size: 4.*sessions`))
 }
 
-// use keeps reading keys from all nodes of a cache until the context ends. It also notices new nodes.
+// use reads keys from all nodes of a cache until the context ends. It looks for new nodes once a second.
 func use(ctx context.Context, cache client.ObjectKey) {
 	for ctx.Err() == nil {
 		var mc cachev1alpha1.Memcached
@@ -182,13 +182,13 @@ func use(ctx context.Context, cache client.ObjectKey) {
 		}
 		servers, err := traffic.Servers(ctx, k8s, mc.Namespace, mc.Status.Nodes)
 		if err != nil {
-			continue // a node that has just left
+			continue // a node that was just deleted
 		}
 		readFrom(ctx, servers)
 	}
 }
 
-// readFrom reads keys for a second.
+// readFrom writes keys, and reads them again and again, for a second in all.
 func readFrom(ctx context.Context, servers []traffic.Server) {
 	ring, err := traffic.NewRing(servers...)
 	if err != nil {
@@ -198,13 +198,13 @@ func readFrom(ctx context.Context, servers []traffic.Server) {
 	defer cache.Close()
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	_ = cache.Write(ctx, keysPerRound, 100) // a miss is a load, too
+	_ = cache.Write(ctx, keysPerRound, 100) // if writing fails, the reads miss, which is load as well
 	for ctx.Err() == nil {
 		_, _ = cache.Read(ctx, keysPerRound)
 	}
 }
 
-// corrections returns the operator's counters of corrections, by kind.
+// corrections returns the lines of the operator's metric that counts corrections by kind.
 func (a *autoscaled) corrections(ctx context.Context) []string {
 	GinkgoHelper()
 	status, body := get(ctx, "https://"+metricsAddress(ctx)+"/metrics", a.token)
@@ -212,8 +212,8 @@ func (a *autoscaled) corrections(ctx context.Context) []string {
 	return regexp.MustCompile(`(?m)^memcached_operator_corrections_total.*$`).FindAllString(body, -1)
 }
 
-// operatorMustOnlyFollow fails if the operator has written the size, has not written the Deployment exactly once for each change
-// of the size, or has reported a problem.
+// operatorMustOnlyFollow fails unless the operator has written the Deployment exactly once for each change of the
+// size. The operator must not have written the spec of the Memcached, or reported a problem.
 func (a *autoscaled) operatorMustOnlyFollow(since time.Time, history *sizes) {
 	GinkgoHelper()
 	writes := map[string]int{}
@@ -232,12 +232,12 @@ func (a *autoscaled) operatorMustOnlyFollow(since time.Time, history *sizes) {
 // sizes is what a watch has reported about a Memcached.
 type sizes struct {
 	mutex sync.Mutex
-	// sizes are the different values of spec.size in their order, complaints the messages of Degraded.
+	// sizes are the values of spec.size, in order. complaints are the reasons and messages of the condition Degraded.
 	sizes      []int32
 	complaints []string
 }
 
-// followSize notes each size of a Memcached until the spec ends.
+// followSize records the sizes and complaints of a Memcached until the spec ends.
 func followSize(ctx context.Context, mc *cachev1alpha1.Memcached) *sizes {
 	GinkgoHelper()
 	s := &sizes{sizes: []int32{mc.Spec.Size}}

@@ -15,12 +15,13 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// How long a change may wait after the leader has gone. Candidates read the lease every 1 to 2.2 s.
+// How long the operator may take to follow a change after the leader has ended. Candidates read the lease every 1 to 2.2 s.
 const (
-	// afterKill limits the time until a new leader writes: up to 2.2 s until a candidate notices the last renewal, 15 s until the
-	// lease ends, up to 2.2 s until the candidate notices this, and time for a slow machine.
+	// afterKill allows 2.2 s until a candidate notices the last renewal, 15 s until the lease ends, 2.2 s until the
+	// candidate notices that, and time for a slow machine.
 	afterKill = 30 * time.Second
-	// afterEnd is shorter than the rest of any unreleased lease, so only a released lease is taken over in time.
+	// afterEnd is shorter than the time for which an unreleased lease is still valid. The new leader meets it only if
+	// the old leader has released the lease.
 	afterEnd = 10 * time.Second
 )
 
@@ -29,7 +30,7 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 		f       *fixture
 		figures = [][]string{{"what happened to the leader", "a change was followed after", "at most", "what clients saw"}}
 	)
-	// followedSince scales the other Memcached, and fails if the operator does not follow in time.
+	// followedSince scales the other Memcached. It fails if the operator needs longer than bound, counted from since.
 	followedSince := func(ctx SpecContext, what string, since time.Time, bound time.Duration) {
 		GinkgoHelper()
 		took := f.userScalesOther(ctx).Sub(since)
@@ -72,7 +73,7 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 		manager.signal(syscall.SIGSTOP)
 		DeferCleanup(manager.signal, syscall.SIGCONT)
 		followedSince(ctx, "SIGSTOP", sent, afterKill)
-		// The paused operator has not received this change or the one above, so it first decides on outdated state.
+		// The paused operator knows neither this change nor the change above. When it resumes, its first decision is based on outdated state.
 		f.userScalesOther(ctx)
 		other := childrenOf(ctx, f.other)
 
@@ -86,7 +87,8 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 	})
 })
 
-// apiServerAway is when the API server was not ready. After its start it refuses everybody until it has read the roles.
+// apiServerAway is the period in which the API server was not ready. After a start, the API server refuses all
+// requests until it has read the RBAC roles.
 var apiServerAway period
 
 // period is a time in which RBAC may refuse requests of the operator.
@@ -130,7 +132,7 @@ var _ = Describe("The API server is away, and memcached serves", Label(onLocalCl
 		invocation.start()
 		untilReadyz(ctx)
 		took := f.userScalesOther(ctx).Sub(apiServerAway.until)
-		// The controllers, nodes and DNS of the cluster also need up to half a minute to reconnect.
+		// The controllers, kubelets and DNS of the cluster also need up to half a minute to reconnect.
 		k8s.UntilReady(ctx, f.other)
 		Eventually(ctx, func() ([]string, error) {
 			return resolver().LookupHost(ctx, "other."+f.namespace+".svc.cluster.local")

@@ -23,15 +23,16 @@ import (
 )
 
 const (
-	// spoiledKeys is how many keys a node holds before its Secret is spoiled.
+	// spoiledKeys is how many keys a node holds before its Secret becomes bad.
 	spoiledKeys = 100
 	// longestRefusal is how long a starting node may take to report what is wrong, with a reserve for a busy machine.
 	longestRefusal = 30*time.Second + busyMachine
-	// longestUntold is how long the operator may take to learn what an agent knows: it asks once a minute, in rounds every 5 seconds.
+	// longestUntold is how long the operator may take to learn what an agent knows. It asks an agent at most once a
+	// minute, and looks every 5 seconds for agents to ask.
 	longestUntold = 65*time.Second + busyMachine
 )
 
-// Each kind of bad content has its own cache, so that the kubelet delivers all of them at the same time.
+// Each kind of bad content has its own cache. So the test waits only once for the kubelet to deliver Secrets.
 var _ = Describe("A Secret that nobody can use", Label(onLocalCluster), func() {
 	It("does not keep a living node from serving, and a node that starts says what is wrong", SpecTimeout(10*time.Minute), func(ctx SpecContext) {
 		caches := newSpoiledCaches(ctx)
@@ -88,7 +89,8 @@ var _ = Describe("A Secret that nobody can use", Label(onLocalCluster), func() {
 	})
 })
 
-// untilNeedsAttention waits until a Memcached that stays Ready says what its agents have noticed.
+// untilNeedsAttention waits until the condition NeedsAttention has this reason, and a message that contains all the
+// words. The Memcached must be Ready then.
 func untilNeedsAttention(ctx context.Context, mc *cachev1alpha1.Memcached, within time.Duration, reason string, words ...string) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -101,10 +103,10 @@ func untilNeedsAttention(ctx context.Context, mc *cachev1alpha1.Memcached, withi
 	Expect(mc.Status.Conditions).To(ContainElement(And(HaveField("Type", cachev1alpha1.ConditionReady), HaveField("Status", metav1.ConditionTrue))))
 }
 
-// badSecret is what somebody makes of a Secret by mistake.
+// badSecret is a Secret that somebody has made unusable by mistake. words are in the operator's message about it.
 type badSecret struct {
 	name string
-	// kind edits the cache so that it uses such a Secret.
+	// kind makes the cache use the Secret: for TLS, or for users.
 	kind clustertest.Edit
 	// content returns the bad content of the Secret. If content is nil, the Secret is deleted.
 	content func(s *secured) map[string][]byte
@@ -118,7 +120,7 @@ var badSecrets = []badSecret{
 	{"garbage", mutualTLS, func(s *secured) map[string][]byte {
 		return s.with(map[string][]byte{"tls.crt": []byte("this-is-not-a-certificate")})
 	}, "tls.crt holds no certificate"},
-	{"empty", mutualTLS, func(*secured) map[string][]byte { // every Secret of type kubernetes.io/tls has both keys
+	{"empty", mutualTLS, func(*secured) map[string][]byte { // the API server demands both keys in a Secret of type kubernetes.io/tls
 		return map[string][]byte{"tls.crt": {}, "tls.key": {}}
 	}, "has neither tls.crt nor tls.key"},
 	{"expired", mutualTLS, func(s *secured) map[string][]byte {
@@ -144,7 +146,7 @@ var badSecrets = []badSecret{
 	{"blank-line", withUsers, password("a-password-before\n\nand-one-after-a-line"), "the password of the user web contains a line break"},
 }
 
-// password returns content in which the member has another password.
+// password returns a function for badSecret.content, which gives the member this password.
 func password(of string) func(*secured) map[string][]byte {
 	return func(s *secured) map[string][]byte { return map[string][]byte{s.member.user: []byte(of)} }
 }
@@ -156,7 +158,7 @@ type spoiledCache struct {
 
 	secret *corev1.Secret
 	good   map[string][]byte
-	// pod is the first node. It lives all the time, with keys and an open connection.
+	// pod is the first node. It runs throughout the test, with keys and an open connection.
 	pod    corev1.Pod
 	before clustertest.Incarnation
 	keys   *traffic.Client
@@ -164,7 +166,7 @@ type spoiledCache struct {
 	serial string
 }
 
-// newSpoiledCaches creates a cache of one node for each kind of bad content, and waits until all of them hold keys.
+// newSpoiledCaches creates a cache of one node for each badSecret, with a good Secret, and stores keys in it.
 func newSpoiledCaches(ctx context.Context) []*spoiledCache {
 	GinkgoHelper()
 	var caches []*spoiledCache
@@ -200,26 +202,26 @@ func (s *spoiledCache) spoil(ctx context.Context) {
 	s.secret.ObjectMeta = metav1.ObjectMeta{Namespace: s.secret.Namespace, Name: s.secret.Name}
 }
 
-// repair gives the Secret its content from before.
+// repair restores the good content of the Secret.
 func (s *spoiledCache) repair(ctx context.Context) {
 	GinkgoHelper()
 	s.put(ctx, s.secret, s.good)
 }
 
-// untilNoticed waits until the agent of the living node says that it cannot use the Secret.
+// untilNoticed waits until the agent of the first node says that it cannot use the Secret.
 func (s *spoiledCache) untilNoticed(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func() string { return scrape(ctx, agentOf(&s.pod)) }).WithTimeout(kubeletSync).
 		Should(ContainSubstring("\nmemcached_agent_reload_success 0\n"), s.name)
 }
 
-// untilTold waits until the Memcached, which is Ready, reports what the agent has noticed.
+// untilTold waits until the Memcached, still Ready, reports what the agent of the first node has noticed.
 func (s *spoiledCache) untilTold(ctx context.Context) {
 	GinkgoHelper()
 	untilNeedsAttention(ctx, s.mc, longestUntold, s.reason(), "Pod "+s.pod.Name+" says of the Secret "+s.secret.Name, s.words)
 }
 
-// untilForgotten waits until the Memcached has no condition NeedsAttention any more.
+// untilForgotten waits until the Memcached has no condition NeedsAttention.
 func (s *spoiledCache) untilForgotten(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -228,7 +230,7 @@ func (s *spoiledCache) untilForgotten(ctx context.Context) {
 	}).WithTimeout(longestUntold).Should(Succeed())
 }
 
-// reason is why agents refuse the Secret.
+// reason returns the reason with which conditions report the Secret.
 func (s *spoiledCache) reason() string {
 	if s.pair != nil {
 		return cachev1alpha1.ReasonInvalidCertificate
@@ -236,8 +238,8 @@ func (s *spoiledCache) reason() string {
 	return cachev1alpha1.ReasonInvalidCredentials
 }
 
-// mustServe fails unless the first node still serves as before the Secret was spoiled: on open and new connections, with its keys, its
-// certificate and its users.
+// mustServe fails unless the first node still serves as before the Secret became bad: on open and new connections,
+// with the same keys, certificate and users.
 func (s *spoiledCache) mustServe(ctx context.Context) {
 	GinkgoHelper()
 	Expect(s.open.Command(ctx, "mn")).To(Equal("MN"), s.name)
@@ -249,7 +251,7 @@ func (s *spoiledCache) mustServe(ctx context.Context) {
 	}
 }
 
-// untilDegraded waits until the Memcached says why its second node does not start. It returns a row of the table.
+// untilDegraded waits until the Memcached says why its second node does not start. It returns a row for the table.
 func (s *spoiledCache) untilDegraded(ctx context.Context) []string {
 	GinkgoHelper()
 	var degraded metav1.Condition
@@ -268,7 +270,7 @@ func (s *spoiledCache) untilDegraded(ctx context.Context) []string {
 	return []string{s.name, seconds(degraded.LastTransitionTime.Sub(started)), degraded.Message}
 }
 
-// untilRepaired waits until both nodes serve.
+// untilRepaired waits until both nodes serve, and their agents have loaded the repaired Secret.
 func (s *spoiledCache) untilRepaired(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {

@@ -21,10 +21,10 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// refusal is the reply of memcached to a get for which it has no buffers.
+// refusal is memcached's reply to a get for which it has too few buffers.
 const refusal = "SERVER_ERROR out of memory writing get response"
 
-// No request may end a node, however many keys it asks for.
+// However many keys a request names, the node must not restart.
 var _ = Describe("A node that is asked for too much at once", Label(onLocalCluster), func() {
 	It("refuses, and neither restarts nor fails those who ask for less", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
@@ -70,7 +70,8 @@ var _ = Describe("A node that is asked for too much at once", Label(onLocalClust
 
 func mebibytes(amount float64) string { return strconv.FormatFloat(amount, 'f', 1, 64) }
 
-// askForTooMuch sends gets, each of which names the same key thousands of times. It counts the replies by the number of keys.
+// askForTooMuch sends gets, each of which names the same key thousands of times. It counts the replies, by the number
+// of keys and by the last line of the reply.
 func askForTooMuch(ctx context.Context, conn *traffic.Conn, client, requests int) map[int]map[string]int {
 	defer GinkgoRecover()
 	sizes := []int{5_000, 20_000, 100_000, 200_000, 400_000}
@@ -87,11 +88,12 @@ func askForTooMuch(ctx context.Context, conn *traffic.Conn, client, requests int
 	return replies
 }
 
-// askForMuch stores 5,000 items and asks for all of them in one request, several times.
+// askForMuch stores 5,000 items, and then asks several times for all of them in one request. It counts the results,
+// which are the number of hits and the last line of the reply.
 func askForMuch(ctx context.Context, conn *traffic.Conn, client, requests int) map[string]int {
 	defer GinkgoRecover()
 	const items = 5_000
-	// These items are as large as those that fill the node: for other sizes, memcached has few pages, and evicts earlier items.
+	// These items are as large as the items that fill the node. For other sizes, memcached would have few pages, and evict items earlier.
 	value := strings.Repeat("v", 60)
 	keys := make([]string, items)
 	for i := range keys {

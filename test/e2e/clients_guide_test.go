@@ -31,8 +31,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// guideBlocks returns the named blocks of the README, of the tutorial and of guidePages. It fails if guidePages have other blocks that do
-// not say that they are not run.
+// guideBlocks returns the texts of the named blocks in the README, the tutorial and guidePages, by name. It fails if
+// guidePages have a block of shell or YAML that neither has a name nor is marked as not run.
 func guideBlocks() map[string]string {
 	GinkgoHelper()
 	blocks := map[string]string{}
@@ -52,7 +52,7 @@ func guideBlocks() map[string]string {
 	return blocks
 }
 
-// guidePages are the pages about clients.
+// guidePages returns the paths of the pages about clients.
 func guidePages() []string {
 	GinkgoHelper()
 	pages := clustertest.Must(filepath.Glob("../../docs/clients/*.md"))
@@ -62,7 +62,7 @@ func guidePages() []string {
 	return append(pages, "docs/clients.md")
 }
 
-// newGuide creates the Memcached of a block of the guide.
+// newGuide creates the Memcached in the named block, and waits until it is Ready. It fails if the set of named blocks has changed.
 func newGuide(ctx context.Context, memcached string) *guide {
 	GinkgoHelper()
 	g := &guide{blocks: guideBlocks()}
@@ -81,12 +81,12 @@ func newGuide(ctx context.Context, memcached string) *guide {
 	return g
 }
 
-// serviceOf is the complete name of the Service.
+// serviceOf returns the complete DNS name of the Service.
 func serviceOf(mc *cachev1alpha1.Memcached) string {
 	return fmt.Sprintf("%s.%s.svc.cluster.local.", mc.Name, mc.Namespace)
 }
 
-// followNodes starts the clients that resolve the name of the Service again and again.
+// followNodes starts the clients that find the nodes by resolving the name of the Service again and again.
 func (g *guide) followNodes(ctx context.Context) {
 	GinkgoHelper()
 	service := "MEMCACHED_SERVICE=" + g.service
@@ -98,7 +98,8 @@ func (g *guide) followNodes(ctx context.Context) {
 	)
 }
 
-// knowNames starts the clients that read the names of the servers once, from the ConfigMap as pods do.
+// knowNames starts the clients that get the names of the servers only once, at their start. The names come from the
+// ConfigMap, as in pods. DNS must have the same names.
 func (g *guide) knowNames(ctx context.Context) {
 	GinkgoHelper()
 	servers := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: g.mc.Namespace, Name: g.mc.Name + "-servers"}}
@@ -124,7 +125,7 @@ func (g *guide) knowNames(ctx context.Context) {
 	)
 }
 
-// use begins the table.
+// use sets the clients, and begins a table with a column for each.
 func (g *guide) use(clients ...*guideClient) {
 	g.clients = clients
 	g.rows = [][]string{{"change", "keys still found"}}
@@ -133,14 +134,15 @@ func (g *guide) use(clients ...*guideClient) {
 	}
 }
 
-// guideClient is a process that uses a cache with the code of docs/clients.md. A driver in it accepts commands.
+// guideClient is a process that runs code of docs/clients.md, and then a driver. The driver uses the cache as commands on its input say.
 type guideClient struct {
 	name    string
 	input   io.Writer
 	answers *bufio.Scanner
 }
 
-// newGuideClient starts a client in the language of its driver, with a variable of the environment.
+// newGuideClient starts a client from blocks of code and a driver in the same language. variable is the environment
+// variable with the servers, as NAME=value.
 func newGuideClient(ctx context.Context, name, variable, driver string, blocks ...string) *guideClient {
 	GinkgoHelper()
 	code := strings.Join(blocks, "\n\n")
@@ -163,7 +165,7 @@ func newGuideClient(ctx context.Context, name, variable, driver string, blocks .
 	return client
 }
 
-// interpret returns the command that runs the code and then the driver.
+// interpret writes a script from the code and the driver, and returns the command that runs it.
 func interpret(interpreter, code, driver string) []string {
 	GinkgoHelper()
 	file := filepath.Join(GinkgoT().TempDir(), "client")
@@ -171,7 +173,7 @@ func interpret(interpreter, code, driver string) []string {
 	return []string{interpreter, file}
 }
 
-// compile builds a command from the code and the driver. The code must be formatted.
+// compile builds a program from the code and the driver, and returns the command that runs it. The code must be formatted.
 func compile(ctx context.Context, code, driver string) []string {
 	GinkgoHelper()
 	Expect(string(clustertest.Must(format.Source([]byte(code))))).To(Equal(code), "gofmt")
@@ -184,8 +186,8 @@ func compile(ctx context.Context, code, driver string) []string {
 	return []string{command}
 }
 
-// applicationProcess returns a process with one more environment variable. The end of the context does not kill the process, so that
-// it can end its own children when it receives a signal.
+// applicationProcess returns a process, not yet started, with an additional environment variable, NAME=value. The end
+// of the context does not kill the process, because a killed process could not end its own children.
 func applicationProcess(ctx context.Context, variable string, command ...string) *exec.Cmd {
 	process := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...)
 	process.Env = append(os.Environ(), variable, "TMPDIR="+GinkgoT().TempDir())
@@ -193,7 +195,7 @@ func applicationProcess(ctx context.Context, variable string, command ...string)
 	return process
 }
 
-// startProcess starts a process and ends it with the spec.
+// startProcess starts a process. At the end of the spec, it sends SIGTERM and waits until the process has ended.
 func startProcess(process *exec.Cmd) {
 	GinkgoHelper()
 	Expect(process.Start()).To(Succeed(), "make cluster-packages installs what the clients need")
@@ -203,13 +205,13 @@ func startProcess(process *exec.Cmd) {
 	})
 }
 
-// outcome is the answer of a client to a command.
+// outcome is a client's answer to a command: how many requests succeeded and how many failed.
 type outcome struct {
 	succeeded, failed int
 	firstFailure      string
 }
 
-// all returns the outcome if every request succeeds.
+// all returns the outcome of a command whose requests have all succeeded.
 func all(keys int) outcome { return outcome{succeeded: keys} }
 
 func (c *guideClient) fill(keys int) outcome { return c.obey("fill", keys) }
@@ -230,7 +232,7 @@ func (c *guideClient) obey(command string, keys int) (answer outcome) {
 	return answer
 }
 
-// runBlock runs a block of shell as an application would, and returns its output.
+// runBlock runs a block of shell commands with an environment variable, NAME=value, and returns its output.
 func runBlock(ctx context.Context, block, variable string) string {
 	GinkgoHelper()
 	return string(clustertest.Must(applicationProcess(ctx, variable, "sh", "-eu", "-c", block).Output()))

@@ -20,7 +20,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Applications that know one address use the settings of docs/clients: one process stores a value, and another process finds it.
+// Applications that know only the address of a proxy use the settings of docs/clients. One process stores a value,
+// and another process finds it.
 var _ = Describe("The settings of docs/clients", Label(onLocalCluster), func() {
 	It("store and find with the one address", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		g := newGuide(ctx, "proxy")
@@ -43,17 +44,17 @@ var _ = Describe("The settings of docs/clients", Label(onLocalCluster), func() {
 	})
 })
 
-// runApplication runs a step of an application of test/e2e/clients with settings, and returns what it prints.
+// runApplication runs an application of test/e2e/clients with these settings, and returns its output. step is "store" or "find".
 func runApplication(ctx context.Context, settings, application, step string) string {
 	GinkgoHelper()
 	file := filepath.Join(GinkgoT().TempDir(), "settings")
 	writeFile(file, settings)
-	command := []string{"/usr/bin/python3", "-I"} // Debian's Python has the modules; with -I, it ignores files beside the application
+	command := []string{"/usr/bin/python3", "-I"} // Debian's Python has the modules. With -I, it ignores files beside the application
 	if filepath.Ext(application) == ".php" {
 		command = []string{"php"}
 	}
 	command = append(command, filepath.Join("clients", application), file, step)
 	process := exec.CommandContext(ctx, command[0], command[1:]...)
-	output, _ := process.CombinedOutput() // it says what fails
+	output, _ := process.CombinedOutput() // the output says what has failed
 	return string(output)
 }

@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// guideKeys is how many keys the clients read: enough to measure the shares in the guide.
+	// guideKeys is how many keys the clients read: enough to measure which share of the keys survives a change.
 	guideKeys = 1000
 	// guidePeriod is how often each client reads all keys while the nodes change.
 	guidePeriod = 300 * time.Millisecond
@@ -67,7 +67,7 @@ type guide struct {
 	rows    [][]string
 }
 
-// refill empties all nodes, and lets the first client write all keys until every client finds them.
+// refill empties all nodes and lets the first client write all keys. It repeats this until every client finds all keys.
 func (g *guide) refill(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(gomega Gomega) {
@@ -82,8 +82,8 @@ func (g *guide) refill(ctx context.Context) {
 	}).WithPolling(time.Second).Should(Succeed())
 }
 
-// change changes the nodes while every client reads all keys again and again. No request may fail. Every client must always find
-// the keys that the ring keeps on their node. Their share of all keys must be at least the given one.
+// change changes the nodes while every client reads all keys again and again. No request may fail. Every client must
+// always find the keys that stay on their node. least is the smallest share of all keys that may stay.
 func (g *guide) change(ctx context.Context, title string, least float64, change func()) {
 	GinkgoHelper()
 	before := g.addresses(ctx)
@@ -100,8 +100,8 @@ func (g *guide) change(ctx context.Context, title string, least float64, change 
 	g.refill(ctx)
 }
 
-// replace replaces a node of a StatefulSet while every client reads all keys again and again. Only requests to that node may fail,
-// and only its keys may be lost. Afterwards the clients use the node again.
+// replace replaces a node of a StatefulSet while every client reads all keys again and again. Only requests to that
+// node may fail, and only its keys may be lost. Afterwards, the clients must use the node again.
 func (g *guide) replace(ctx context.Context, title string) {
 	GinkgoHelper()
 	victim := k8s.Pods(ctx, g.mc)[0]
@@ -123,8 +123,8 @@ func (g *guide) replace(ctx context.Context, title string) {
 	g.refill(ctx)
 }
 
-// watch makes every client read all keys again and again during a change of the nodes, until the client finds exactly as many
-// keys as change returns. It adds a row to the table.
+// watch calls change while every client reads all keys again and again. change returns how many keys are kept: each
+// client reads until it finds exactly this many. watch adds a row to the table.
 func (g *guide) watch(ctx context.Context, title string, change func() int) (kept int, outcomes []outcome) {
 	GinkgoHelper()
 	By(title)
@@ -149,7 +149,7 @@ func (g *guide) watch(ctx context.Context, title string, change func() int) (kep
 	return kept, outcomes
 }
 
-// crash ends a memcached while every client reads. When its container has restarted, all clients must use the node again.
+// crash kills one memcached, and lets every client read until the container has restarted. Then all clients must use the node again.
 func (g *guide) crash(ctx context.Context) {
 	GinkgoHelper()
 	By("one memcached crashes")
@@ -166,7 +166,8 @@ func (g *guide) crash(ctx context.Context) {
 	g.refill(ctx)
 }
 
-// readUntil reads all keys again and again until exactly the expected number is found. It returns the lowest number, and all failures.
+// readUntil reads all keys again and again until it finds exactly the expected number. It returns the lowest number
+// of keys found in a round, and the number of all failures.
 func (c *guideClient) readUntil(ctx context.Context, expected *atomic.Int64) outcome {
 	GinkgoHelper()
 	seen := all(guideKeys)
@@ -201,12 +202,12 @@ func ringOf(addresses []string) *traffic.Ring {
 	return clustertest.Must(traffic.NewRing(servers...))
 }
 
-// serverOf returns a node as clients with only DNS know it: its name on the ring is its address.
+// serverOf returns a node as clients that use only DNS know it: its name on the ring is its IP address.
 func serverOf(address string) traffic.Server {
 	return traffic.Server{Name: address, Address: net.JoinHostPort(address, strconv.Itoa(traffic.Port))}
 }
 
-// addresses returns the addresses of the nodes that are ready and do not leave.
+// addresses returns the IP addresses of the nodes that are ready and not terminating, sorted.
 func (g *guide) addresses(ctx context.Context) []string {
 	GinkgoHelper()
 	var addresses []string
@@ -235,7 +236,7 @@ func (g *guide) mustBeInDNS(ctx context.Context) {
 	Expect(targets).To(ConsistOf(nodes))
 }
 
-// toolsMustCount fails unless the command-line tools find all nodes and keys.
+// toolsMustCount fails unless the documented command-line tools find all nodes and keys.
 func (g *guide) toolsMustCount(ctx context.Context) {
 	GinkgoHelper()
 	counts := regexp.MustCompile(`(\S+) has (\d+) items`).FindAllStringSubmatch(runBlock(ctx, g.blocks["tools"], "MEMCACHED_SERVICE="+g.service), -1)

@@ -71,7 +71,7 @@ var _ = Describe("Two copies of a cache", Label(onLocalCluster), func() {
 		drain := clustertest.Must(gexec.Start(exec.CommandContext(ctx, "kubectl", "drain", node, "--pod-selector=copies="+c.namespace,
 			"--ignore-daemonsets", "--delete-emptydir-data", "--timeout=6m"), GinkgoWriter, GinkgoWriter))
 		DeferCleanup(func(ctx SpecContext) { Eventually(ctx, drain.Kill()).Should(gexec.Exit()) })
-		Eventually(ctx, func(g Gomega) { // pods need this node: it is uncordoned as soon as the drain has begun
+		Eventually(ctx, func(g Gomega) { // new pods need this cluster node: it is uncordoned as soon as the drain has begun
 			found := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}
 			g.Expect(k8s.Reread(ctx, found)).To(Succeed())
 			g.Expect(found.Spec.Unschedulable).To(BeTrue())
@@ -125,7 +125,8 @@ var _ = Describe("Two copies of a cache", Label(onLocalCluster), func() {
 	})
 })
 
-// copies are two caches of two nodes with the same items, one budget over both, and two proxies.
+// copies are two caches with the same items, and a MemcachedProxy for both. Each of the three has two pods. One
+// PodDisruptionBudget covers the nodes of both caches.
 type copies struct {
 	namespace string
 	caches    []*cachev1alpha1.Memcached
@@ -156,7 +157,7 @@ func newCopies(ctx context.Context) *copies {
 	return c
 }
 
-// untilReady waits until both caches are Ready, even if all four nodes are replaced one after the other.
+// untilReady waits until both caches are Ready: long enough to replace all four nodes, one after another.
 func (c *copies) untilReady(ctx context.Context) {
 	GinkgoHelper()
 	for _, mc := range c.caches {
@@ -172,7 +173,7 @@ func (c *copies) pods(ctx context.Context) (pods []corev1.Pod) {
 	return pods
 }
 
-// evict repeats the eviction of a pod until the budget allows it.
+// evict evicts a pod as soon as the budget allows it.
 func (*copies) evict(ctx context.Context, pod *corev1.Pod) {
 	GinkgoHelper()
 	Eventually(ctx, func() error {
@@ -180,7 +181,8 @@ func (*copies) evict(ctx context.Context, pod *corev1.Pod) {
 	}).Should(Succeed())
 }
 
-// replace does something to a node, and waits until its new pod, or the restarted container in its pod, is ready.
+// replace calls do, which ends the pod or the container of a node. It waits until the new pod, or the pod with the
+// restarted container, is ready.
 func (*copies) replace(ctx context.Context, mc *cachev1alpha1.Memcached, ordinal int, do func(*corev1.Pod)) {
 	GinkgoHelper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: fmt.Sprintf("%s-%d", mc.Name, ordinal)}}

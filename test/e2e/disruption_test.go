@@ -29,8 +29,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// All caches live on one node of the cluster. Pods that replace evicted ones cannot start anywhere until kubectl uncordon, as if
-// the cluster were full.
+// All caches are on one cluster node. Their new pods cannot start anywhere until kubectl uncordon, as if the cluster were full.
 var _ = Describe("A drain of a cluster node", func() {
 	It("takes of each cache what its budget allows, waits for room, and ends", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		s := newDrainedNode(ctx)
@@ -79,7 +78,7 @@ var _ = Describe("A drain of a cluster node", func() {
 	})
 })
 
-// drainedNode is a node of the cluster with its caches and the pods that they had before the drain.
+// drainedNode is a cluster node, and the caches on it with the pods that they had before the drain.
 type drainedNode struct {
 	node, namespace string
 	caches          []*drainedCache
@@ -91,10 +90,10 @@ type drainedCache struct {
 	originals map[types.UID]string
 }
 
-// drainLabel marks the pods that a story drains. Everything else stays on the node.
+// drainLabel marks the pods that the test drains. All other pods stay on the cluster node.
 const drainLabel = "drained-by"
 
-// newDrainedNode picks a node on which pods can run, and makes it schedulable again after the spec.
+// newDrainedNode picks a cluster node on which pods can run. After the spec, it makes the cluster node schedulable again.
 func newDrainedNode(ctx context.Context) *drainedNode {
 	GinkgoHelper()
 	pods := operatorPods(ctx, Default)
@@ -104,7 +103,7 @@ func newDrainedNode(ctx context.Context) *drainedNode {
 	return s
 }
 
-// add creates a cache on the node and does not wait until it is Ready.
+// add creates a cache on the cluster node, and does not wait until the cache is Ready.
 func (s *drainedNode) add(ctx context.Context, name string, size int32, edits ...clustertest.Edit) *drainedCache {
 	GinkgoHelper()
 	var node corev1.Node
@@ -120,8 +119,8 @@ func (s *drainedNode) add(ctx context.Context, name string, size int32, edits ..
 	return s.caches[len(s.caches)-1]
 }
 
-// untilRunning waits until all pods of a Memcached run and none is ready. Until a pod runs, it may be evicted whatever its budget
-// says.
+// untilRunning waits until all pods of a Memcached run and none is ready. A pod that does not run yet may be evicted
+// whatever its budget says.
 func untilRunning(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -148,7 +147,7 @@ func (s *drainedNode) begin(ctx context.Context, allowed map[*drainedCache]int32
 	}
 }
 
-// drain starts kubectl drain as an administrator does, but only for the pods of the story. It ends with the spec.
+// drain starts kubectl drain as an administrator does, but only for the pods of the caches. The command ends with the spec.
 func (s *drainedNode) drain(ctx context.Context) *gexec.Session {
 	GinkgoHelper()
 	args := []string{"drain", s.node, "--pod-selector", drainLabel + "=" + s.namespace, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=3m"}
@@ -165,7 +164,7 @@ func (s *drainedNode) refusalsOf(drain *gexec.Session, pod string) int {
 		pod, s.namespace))
 }
 
-// left returns how many pods of each cache the drain has not deleted.
+// left returns the number of pods that leftOf returns for each cache, by the name of the cache.
 func (s *drainedNode) left(ctx context.Context) map[string]int {
 	GinkgoHelper()
 	left := map[string]int{}
@@ -187,7 +186,7 @@ func (*drainedNode) leftOf(ctx context.Context, cache *drainedCache) []string {
 	return left
 }
 
-// table lists the effect of the drain on each cache.
+// table returns the effect of the drain on each cache.
 func (s *drainedNode) table(ctx context.Context) [][]string {
 	GinkgoHelper()
 	rows := [][]string{{"cache", "nodes", "budget", "fewest ready", "nodes left"}}

@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/test/docs"
 )
 
-// If a block of a page needs pods, all blocks of that page run on the cluster, one after the other.
+// If a block of a page needs pods, all blocks of the page run on the cluster, one after another.
 var _ = Describe("The documentation", func() {
 	for _, page := range clustertest.Must(docs.Pages("../..")) {
 		if !slices.ContainsFunc(page.Blocks, func(b docs.Block) bool { return b.Marker == docs.OnCluster }) {
@@ -29,7 +29,7 @@ var _ = Describe("The documentation", func() {
 			namespace := k8s.NewNamespace(ctx)
 			runner := &docs.Runner{Root: "../..", Scratch: GinkgoT().TempDir(), Env: []string{"IMG=" + operatorImage}}
 			Expect(runner.Enter(ctx, namespace)).To(Succeed())
-			// A single node is enough, and is replaced three times as fast.
+			// A single node is enough, and a rollout is three times as fast as with three nodes.
 			k8s.Kubectl(ctx, "scale", "--namespace", namespace, "memcached/sessions", "--replicas=1")
 			k8s.Kubectl(ctx, "wait", "--namespace", namespace, "--for=condition=Ready", "memcached/sessions", "--timeout=2m")
 			Eventually(ctx, func() []cachev1alpha1.Memcached { return othersThan(ctx, namespace) }).WithTimeout(2*time.Minute).

@@ -22,7 +22,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// The operator needs some permissions only to undo drift: see permissions_test.go.
+// The operator needs some permissions only to undo drift. permissions_test.go checks that the suite uses every permission.
 var _ = Describe("Drift", func() {
 	const managedBy = "app.kubernetes.io/managed-by"
 

@@ -98,7 +98,7 @@ var _ = Describe("A failure is told in words, takes nothing away that serves, an
 	})
 })
 
-// edit returns a change of the spec of the cache.
+// edit returns a function that applies an edit to the cache.
 func (i *incident) edit(ctx context.Context, edit func()) func() {
 	return func() {
 		GinkgoHelper()
@@ -106,13 +106,13 @@ func (i *incident) edit(ctx context.Context, edit func()) func() {
 	}
 }
 
-// pod returns a new pod like that of the neighbor.
+// pod returns a new pod with the spec of the neighbor's pod.
 func (i *incident) pod(ctx context.Context) *corev1.Pod {
 	GinkgoHelper()
 	return &corev1.Pod{Spec: k8s.Pods(ctx, i.neighbor.mc)[0].Spec}
 }
 
-// deployment returns a new Deployment like that of the neighbor.
+// deployment returns a new Deployment with the spec of the neighbor's Deployment, except for its replicas.
 func (i *incident) deployment(ctx context.Context, replicas int32) *appsv1.Deployment {
 	GinkgoHelper()
 	var like appsv1.Deployment
@@ -121,7 +121,8 @@ func (i *incident) deployment(ctx context.Context, replicas int32) *appsv1.Deplo
 	return &appsv1.Deployment{Spec: like.Spec}
 }
 
-// newPolicy creates a policy for the Deployments of a namespace, and deletes it when the spec ends. The policy takes effect after a while.
+// newPolicy creates an admission policy: every Deployment of a namespace must satisfy the expression. The policy
+// takes effect after a while. It is deleted when the spec ends.
 func newPolicy(ctx context.Context, namespace, expression, message string) *admissionregistrationv1.ValidatingAdmissionPolicy {
 	GinkgoHelper()
 	metadata := metav1.ObjectMeta{Name: namespace}

@@ -26,7 +26,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Two copies of a cache, whose nodes fill each other. The clients here store in both, as a proxy does.
+// Two caches name each other in spec.fillFrom: a new node copies the items of the node with the same ordinal in the
+// other cache. The clients store each key in both caches, as a proxy does.
 var _ = Describe("Two Memcacheds that fill each other", func() {
 	It("lose no key with a node", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
 		t := newTwins(ctx)
@@ -67,7 +68,7 @@ var _ = Describe("Two Memcacheds that fill each other", func() {
 	})
 })
 
-// twins are two caches of three nodes with the same keys.
+// twins are two caches of three nodes each, which fill each other and hold the same keys.
 type twins struct{ caches []*cachev1alpha1.Memcached }
 
 func newTwins(ctx context.Context) *twins {
@@ -89,7 +90,7 @@ func newTwins(ctx context.Context) *twins {
 	return t
 }
 
-// untilTwinReady waits until a Memcached is Ready, even if six nodes are replaced one after the other.
+// untilTwinReady waits until a Memcached is Ready: long enough to replace the six nodes of twins, one after another.
 func untilTwinReady(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -99,7 +100,7 @@ func untilTwinReady(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	}).WithTimeout(8 * time.Minute).Should(Succeed())
 }
 
-// twinClient returns a client of one cache that distributes keys over its nodes as a client of the other cache does.
+// twinClient returns a client of one cache. It distributes keys over the nodes in the same way for both caches.
 func twinClient(ctx context.Context, mc *cachev1alpha1.Memcached) *traffic.Client {
 	GinkgoHelper()
 	var servers []traffic.Server
@@ -116,19 +117,19 @@ func mustHaveAllKeys(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	Expect(hits).To(Equal(traffic.Hits{Keys: filledKeys, Hits: filledKeys}), mc.Name)
 }
 
-// twinWatch keeps recording which nodes are not ready.
+// twinWatch records which nodes are not ready, ten times a second.
 type twinWatch struct {
 	stop  func()
 	mutex sync.Mutex
-	// both lists the numbers of nodes that were not ready in both caches at the same time. away counts how often a node of each
-	// cache was not ready.
+	// both lists the ordinals of nodes that were not ready in both caches at the same time. away counts, for each cache,
+	// how often it had fewer than three ready nodes.
 	both []string
 	away map[string]int
 }
 
 func (t *twins) watch(ctx context.Context) *twinWatch {
 	w := &twinWatch{away: map[string]int{}}
-	var caches []types.NamespacedName // because the story reads the Memcacheds again meanwhile
+	var caches []types.NamespacedName // the watch must not share the Memcacheds with the test
 	for _, mc := range t.caches {
 		caches = append(caches, client.ObjectKeyFromObject(mc))
 	}
@@ -146,7 +147,7 @@ func (w *twinWatch) look(ctx context.Context, caches []types.NamespacedName) {
 	}
 	for i := range pods.Items {
 		if pod := &pods.Items[i]; pod.DeletionTimestamp == nil && clustertest.Ready(pod) {
-			ready[pod.Name[len(caches[0].Name):]]++ // the names are equally long
+			ready[pod.Name[len(caches[0].Name):]]++ // the names of both caches are equally long
 			ready[pod.Labels["app.kubernetes.io/instance"]]++
 		}
 	}
@@ -164,7 +165,7 @@ func (w *twinWatch) look(ctx context.Context, caches []types.NamespacedName) {
 	}
 }
 
-// mustHaveSeenOne ends the watch. Each cache must have lacked a node at some time, but both must never have lacked the same node.
+// mustHaveSeenOne ends the watch. Each cache must have lacked a node at some time, but never both the same node at the same time.
 func (w *twinWatch) mustHaveSeenOne(caches ...string) {
 	GinkgoHelper()
 	w.stop()

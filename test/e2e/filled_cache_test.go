@@ -19,51 +19,51 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// filledKeys is a number of keys that takes a small part of the memory, so that nothing is evicted.
+// filledKeys is how many keys a filled cache holds. They take a small part of the memory, so that nothing is evicted.
 const filledKeys = 20_000
 
 // workloads are the Kinds that can run nodes.
 var workloads = []cachev1alpha1.WorkloadKind{cachev1alpha1.WorkloadDeployment, cachev1alpha1.WorkloadStatefulSet}
 
-// filledCaches are full caches of three nodes, one for each Kind of workload, and a table of the share of keys after each change.
-// Each change applies to all caches at the same time.
+// filledCaches are caches with keys, one for each Kind of workload, which get each change at the same time. rows is a
+// table of the share of keys that each change leaves.
 type filledCaches struct {
 	caches []*filledCache
 	rows   [][]string
 }
 
-// filledCache is a Memcached with keys.
+// filledCache is a cache of three nodes with keys.
 type filledCache struct {
 	mc *cachev1alpha1.Memcached
-	// spec is what the user wrote at first.
+	// spec is the spec with which the cache was created.
 	spec cachev1alpha1.MemcachedSpec
-	// full is the last snapshot in which all keys were there.
+	// full is the last snapshot in which the cache held all keys.
 	full snapshot
 }
 
 // ratio is a range of hit ratios.
 type ratio struct{ least, most float64 }
 
-// ratios are the expected hit ratios by workload.
+// ratios are the expected hit ratios, by Kind of workload.
 type ratios map[cachev1alpha1.WorkloadKind]ratio
 
-// ofBoth is the same range for both workloads.
+// ofBoth returns the same range for both workloads.
 func ofBoth(least, most float64) ratios {
 	return ratios{cachev1alpha1.WorkloadDeployment: {least, most}, cachev1alpha1.WorkloadStatefulSet: {least, most}}
 }
 
-// twoThirds is what stays in a StatefulSet if one of three nodes loses its share: at least 1 - 1/N - 2 %.
+// twoThirds is the hit ratio of a StatefulSet after one of three nodes has lost its keys: at least 1 - 1/3 - 2 %.
 var twoThirds = ratio{0.6467, 0.7}
 
-// snapshot is the servers of a client at one time, and the incarnations of their pods by name.
+// snapshot is a cache at one time: its servers, their ring, and the incarnations of its pods by name.
 type snapshot struct {
 	servers      []traffic.Server
 	ring         *traffic.Ring
 	incarnations map[string]clustertest.Incarnation
 }
 
-// newFilledCaches creates the caches. The names of servers determine their shares of the keys. The namespace has a fixed name, so that
-// the StatefulSet has the same names, and the same results, in each run.
+// newFilledCaches creates the caches. The name of the namespace is fixed, because it is part of the server names of
+// the StatefulSet. These names determine which server owns a key, so the results are the same in each run.
 func newFilledCaches(ctx context.Context) *filledCaches {
 	GinkgoHelper()
 	namespace := k8s.NewNamespaceNamed(ctx, "survival")
@@ -79,7 +79,7 @@ func newFilledCaches(ctx context.Context) *filledCaches {
 	return f
 }
 
-// leavesQuickly saves time where no client has to notice that nodes leave.
+// leavesQuickly makes deleted nodes end sooner, for specs in which no client has to notice the deletion.
 func leavesQuickly(mc *cachev1alpha1.Memcached) {
 	mc.Spec.GracefulShutdown.PreStopDelaySeconds = ptr.To[int32](1)
 }
@@ -107,7 +107,7 @@ func (f *filledCaches) keepAll(ctx context.Context, title string, change func())
 	}
 }
 
-// keep fills the caches, makes a change, and then reads the keys from the servers in the status.
+// keep fills the caches, makes a change, and checks which keys clients still find.
 func (f *filledCaches) keep(ctx context.Context, title string, expected ratios, change func()) {
 	GinkgoHelper()
 	for _, c := range f.caches {
@@ -117,7 +117,7 @@ func (f *filledCaches) keep(ctx context.Context, title string, expected ratios, 
 	f.stillKeep(ctx, title, expected, change)
 }
 
-// stillKeep is keep without filling the caches again: what counts are the keys that were there before an earlier change.
+// stillKeep is keep without filling the caches again: it compares with the snapshot before an earlier change.
 func (f *filledCaches) stillKeep(ctx context.Context, title string, expected ratios, change func()) {
 	GinkgoHelper()
 	By(title)
@@ -132,8 +132,8 @@ func (f *filledCaches) stillKeep(ctx context.Context, title string, expected rat
 	}
 }
 
-// mustKeep reads all keys and returns a row of the table. The hits must be those that the ring predicts, and a ratio within the
-// range.
+// mustKeep reads all keys, and returns a row for the table. It fails unless the hits are exactly the keys that keptBy
+// counts, and their ratio is in the expected range.
 func (c *filledCache) mustKeep(ctx context.Context, title string, workload cachev1alpha1.WorkloadKind, expected ratio) []string {
 	GinkgoHelper()
 	now := c.snapshot(ctx)
@@ -147,7 +147,8 @@ func (c *filledCache) mustKeep(ctx context.Context, title string, workload cache
 	return []string{title, string(workload), percent(hits.Ratio()), fmt.Sprint(gone), fmt.Sprint(come), fmt.Sprint(restarted)}
 }
 
-// snapshot returns the current servers of the Memcached. Its status must name servers only for a StatefulSet, and always the same ones.
+// snapshot returns the current snapshot. status.servers must have the fixed names of a StatefulSet's servers, and be
+// empty for a Deployment.
 func (c *filledCache) snapshot(ctx context.Context) snapshot {
 	GinkgoHelper()
 	var fixed []string
@@ -164,8 +165,8 @@ func (c *filledCache) snapshot(ctx context.Context) snapshot {
 	}
 }
 
-// fill writes all keys, unless all of them exist: items that survive several changes are a stronger test. It first empties each server,
-// which may still have old values of keys that another server has owned since.
+// fill writes all keys, unless all of them exist: items that survive several changes are a stronger test. It first
+// empties each server, because a server may have old values of keys that another server owned meanwhile.
 func (s snapshot) fill(ctx context.Context) {
 	GinkgoHelper()
 	cache := k8s.NewClientOf(s.servers...)
@@ -179,7 +180,7 @@ func (s snapshot) fill(ctx context.Context) {
 	clustertest.MustStore(ctx, cache, filledKeys)
 }
 
-// lost counts the pods that are missing in a later snapshot, and those that have restarted.
+// lost counts the pods that are missing in a later snapshot, and the remaining pods that have restarted.
 func (s snapshot) lost(later snapshot) (gone, restarted int) {
 	for name, was := range s.incarnations {
 		switch other := later.incarnations[name]; {
@@ -192,7 +193,7 @@ func (s snapshot) lost(later snapshot) (gone, restarted int) {
 	return gone, restarted
 }
 
-// keptBy returns how many keys have the same process as their owner in both snapshots.
+// keptBy returns how many keys are owned by the same process in both snapshots.
 func keptBy(before, after snapshot) int {
 	kept := 0
 	for number := range filledKeys {

@@ -25,10 +25,10 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// bystander is a Memcached that nobody changes and that clients use. No story may affect it.
+// bystander is a Memcached that clients use and nobody changes. Nothing in a test may affect it.
 type bystander struct {
 	mc *cachev1alpha1.Memcached
-	// since is when watchOver recorded children and pods, the state of the Memcached.
+	// since is when watchOver recorded the state of the Memcached: children and pods.
 	since    time.Time
 	children []child
 	pods     map[string]clustertest.Incarnation
@@ -45,7 +45,7 @@ func watchOver(ctx context.Context, mc *cachev1alpha1.Memcached) *bystander {
 	}
 }
 
-// mustBeUntouched fails unless every client was served and the Memcached is as it was.
+// mustBeUntouched fails unless every request was served, and the Memcached and its pods are as they were.
 func (b *bystander) mustBeUntouched(ctx context.Context) {
 	GinkgoHelper()
 	b.traffic.mustBeServed()
@@ -53,7 +53,7 @@ func (b *bystander) mustBeUntouched(ctx context.Context) {
 	Expect(k8s.Incarnations(ctx, b.mc)).To(Equal(b.pods), "pods and restarts")
 }
 
-// fixture is a bystander, beside another Memcached that a user changes to see whether an operator works.
+// fixture has two Memcacheds: cache is the bystander, and changes of other show whether an operator works.
 type fixture struct {
 	*bystander
 
@@ -61,7 +61,7 @@ type fixture struct {
 	cache, other *cachev1alpha1.Memcached
 }
 
-// newFixture creates both Memcacheds in a namespace of their own.
+// newFixture creates both Memcacheds in a new namespace.
 func newFixture(ctx context.Context) *fixture {
 	GinkgoHelper()
 	f := &fixture{namespace: k8s.NewNamespace(ctx)}
@@ -76,7 +76,8 @@ func (f *fixture) begin(ctx context.Context) {
 	f.bystander = watchOver(ctx, f.cache)
 }
 
-// userScalesOther changes the size of the other Memcached, from 1 to 2 to 3 to 1, and returns when its Deployment followed.
+// userScalesOther changes the size of the other Memcached: from 1 to 2, from 2 to 3, or from 3 to 1. It waits until
+// the Deployment has followed, and returns that time.
 func (f *fixture) userScalesOther(ctx context.Context) time.Time {
 	GinkgoHelper()
 	k8s.Change(ctx, f.other, func() { f.other.Spec.Size = f.other.Spec.Size%3 + 1 })
@@ -98,7 +99,7 @@ func (f *fixture) mustBeUntouched(ctx context.Context) {
 	}
 }
 
-// child has the fields that show whether an object of the operator was changed or recreated.
+// child is the state of an object that the operator manages. It differs after the object was changed or recreated.
 type child struct {
 	kind, uid string
 	// generation counts the changes of the spec.
@@ -115,7 +116,8 @@ func workloadOf(mc *cachev1alpha1.Memcached) client.Object {
 	return &appsv1.Deployment{}
 }
 
-// objectsOf returns the objects that the operator manages for every Memcached of its workload, empty but for their names.
+// objectsOf returns the objects that the operator manages for every Memcached with this workload. Only their names
+// and namespaces are set.
 func objectsOf(mc *cachev1alpha1.Memcached) []client.Object {
 	objects := []client.Object{workloadOf(mc), &corev1.Service{}, &policyv1.PodDisruptionBudget{}}
 	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
@@ -130,7 +132,7 @@ func objectsOf(mc *cachev1alpha1.Memcached) []client.Object {
 	return objects
 }
 
-// childrenOf returns the objects that the operator manages for a Memcached.
+// childrenOf returns the current state of the objects in objectsOf.
 func childrenOf(ctx context.Context, mc *cachev1alpha1.Memcached) []child {
 	GinkgoHelper()
 	var children []child
@@ -151,11 +153,11 @@ func childrenOf(ctx context.Context, mc *cachev1alpha1.Memcached) []child {
 const (
 	// roundPeriod is how often steady traffic reads and writes its keys.
 	roundPeriod = 100 * time.Millisecond
-	// keysPerRound is how many keys a round reads: enough for each node to have some.
+	// keysPerRound is how many keys a round uses: enough for each node to have some.
 	keysPerRound = 100
 )
 
-// steadyTraffic is an application that keeps reading the same keys from all nodes of a cache, and writes.
+// steadyTraffic is an application that reads the same keys from all nodes of a cache again and again, and writes.
 type steadyTraffic struct {
 	cache *traffic.Client
 	keys  int
@@ -167,7 +169,7 @@ type steadyTraffic struct {
 	seen  served
 }
 
-// served is how a cache served steady traffic.
+// served is what became of steady traffic.
 type served struct {
 	begin           time.Time
 	rounds          int
@@ -176,7 +178,7 @@ type served struct {
 	firstOfFailures string
 }
 
-// startTraffic starts steady traffic to the nodes of a cache until the spec ends. Each key that it reads was written one round before.
+// startTraffic starts steady traffic to the nodes of a cache until the spec ends. Each round reads the keys, and writes them again.
 func startTraffic(ctx context.Context, mc *cachev1alpha1.Memcached) *steadyTraffic {
 	GinkgoHelper()
 	t := &steadyTraffic{cache: k8s.NewClient(ctx, mc), keys: keysPerRound}
@@ -186,7 +188,7 @@ func startTraffic(ctx context.Context, mc *cachev1alpha1.Memcached) *steadyTraff
 	return t
 }
 
-// start starts the traffic. The keys must have been written before.
+// start starts the traffic until the spec ends. The keys must exist.
 func (t *steadyTraffic) start(ctx context.Context) {
 	t.seen.begin = time.Now()
 	t.stop = clustertest.InBackground(ctx, func(ctx context.Context) {
@@ -221,10 +223,10 @@ func (t *steadyTraffic) served() served {
 	return t.seen
 }
 
-// firstFailure returns the first round that was not served, if any.
+// firstFailure describes the first round that failed. It is empty if none has failed.
 func (t *steadyTraffic) firstFailure() string { return t.served().firstOfFailures }
 
-// mustBeServed fails unless everything was read and written so far, at least once a second.
+// mustBeServed fails unless every round so far succeeded, and there was more than one round in a second, on average.
 func (t *steadyTraffic) mustBeServed() {
 	GinkgoHelper()
 	seen := t.served()
@@ -233,7 +235,7 @@ func (t *steadyTraffic) mustBeServed() {
 	Expect(seen.rounds).To(BeNumerically(">", time.Since(seen.begin)/time.Second), "rounds, if there is one in each second")
 }
 
-// String is a cell of a table.
+// String returns the text for a cell of a table.
 func (s served) String() string {
 	return fmt.Sprintf("%d of %d reads hit, no write failed, slowest round %s", s.hits, s.reads, s.slowest.Round(time.Millisecond))
 }

@@ -73,7 +73,7 @@ var _ = Describe("A node gives an attacker little", Ordered, ContinueOnFailure, 
 		conn := clustertest.Must((&net.Dialer{}).DialContext(ctx, "udp", traffic.Address(&pod)))
 		DeferCleanup(conn.Close)
 		Expect(conn.SetDeadline(time.Now().Add(5 * time.Second))).To(Succeed())
-		// The header has the ID of the request, the index of the datagram, the number of datagrams, and zero.
+		// memcached's UDP header has the ID of the request, the index of the datagram, the number of datagrams, and zero.
 		Expect(conn.Write([]byte("\x12\x34\x00\x00\x00\x01\x00\x00version\r\n"))).Error().NotTo(HaveOccurred())
 		_, err := conn.Read(make([]byte, 1500))
 		Expect(err).To(Or(MatchError(syscall.ECONNREFUSED), MatchError(os.ErrDeadlineExceeded)))
@@ -125,25 +125,25 @@ var _ = Describe("The spec opens or closes a node further", func() {
 		Expect(node.Command(ctx, "set color 0 0 4\r\nblue")).To(Equal("STORED"))
 		Expect(node.Command(ctx, "flush_all")).To(Equal("CLIENT_ERROR flush_all not allowed"))
 		Expect(k8s.ConnectTo(ctx, address).Ask([]byte("lru_crawler metadump all\r\n"))).To(Equal("OK")) // the list follows
-		// An item appears once memcached's maintenance has moved it to the list of items that were not used recently.
+		// An item appears after memcached's maintenance has moved it to the list of items that were not used recently.
 		Eventually(ctx, func() (string, error) {
 			return k8s.ConnectTo(ctx, address).Ask([]byte("stats cachedump 1 100\r\n")) // END follows
 		}).Should(HavePrefix("ITEM color "))
 	})
 })
 
-// execute runs a command in the container of a pod, which must succeed, and returns its output.
+// execute runs a command in the first container of a pod, and returns its output. The command must succeed.
 func execute(ctx context.Context, pod *corev1.Pod, command ...string) string {
 	GinkgoHelper()
 	return clustertest.Must(tryExecute(ctx, pod, command...))
 }
 
-// tryExecute runs a command in the container of a pod. The error includes the output.
+// tryExecute runs a command in the first container of a pod, and returns its output. The error includes the output.
 func tryExecute(ctx context.Context, pod *corev1.Pod, command ...string) (string, error) {
 	return k8s.TryKubectl(ctx, append([]string{"exec", "--namespace", pod.Namespace, pod.Name, "--"}, command...)...)
 }
 
-// fieldsOf reads /proc/PID/status.
+// fieldsOf parses the text of /proc/PID/status, and returns the values by name.
 func fieldsOf(status string) map[string]string {
 	fields := map[string]string{}
 	for line := range strings.Lines(status) {

@@ -43,7 +43,7 @@ var _ = Describe("A user of Helm", Label(onLocalCluster), func() {
 			By("upgrading to a chart with another operator and another definition")
 			helm.chart = newerChart(helm.chart)
 			helm.run(ctx, "helm upgrade", "--force-conflicts")
-			untilOperators(ctx, 1) // the old one may still be ending
+			untilOperators(ctx, 1) // the former operator may still be ending
 			Expect(operatorPod(ctx).Spec.Containers[0].Image).To(Equal(upgradedImage))
 			k8s.Kubectl(ctx, "get", "--namespace", f.namespace, newShortName)
 			f.userScalesOther(ctx)
@@ -61,7 +61,7 @@ var _ = Describe("A user of Helm", Label(onLocalCluster), func() {
 		})
 })
 
-// newShortName is a name of the resource that only the definition of the newer chart has.
+// newShortName is a short name of the resource that only the CRD of newerChart has.
 const newShortName = "newmemc"
 
 // helmUser runs the commands of docs/operations/helm.md with a chart that make helm has written.
@@ -94,7 +94,8 @@ func (u *helmUser) run(ctx context.Context, block string, flags ...string) {
 	clustertest.Must(u.try(ctx, block, flags...))
 }
 
-// helmUninstalls are the periods of uninstallations, in which Helm deletes the permissions before the operator has ended.
+// helmUninstalls are the periods in which Helm uninstalled the operator. RBAC may refuse requests in them, because
+// Helm deletes the permissions before the operator has ended.
 var helmUninstalls []period
 
 // uninstall removes the operator and waits until it has ended.
@@ -106,7 +107,7 @@ func (u *helmUser) uninstall(ctx context.Context) {
 	helmUninstalls = append(helmUninstalls, period{from: from, until: time.Now()})
 }
 
-// newerChart copies a chart, with another image of the operator and another short name in the CRD.
+// newerChart returns a copy of a chart with another image of the operator, and an additional short name in the CRD.
 func newerChart(chart string) string {
 	GinkgoHelper()
 	dir := filepath.Join(GinkgoT().TempDir(), "chart")

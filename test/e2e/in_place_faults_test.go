@@ -27,7 +27,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// disturbances happen in the middle of a change of config.threads. Each takes the items of as many nodes as lost says.
+// disturbances happen in the middle of a change of config.threads. lost is how many nodes lose their items.
 var disturbances = []struct {
 	name string
 	do   func(context.Context, *keptCache)
@@ -136,7 +136,8 @@ var _ = Describe("A disturbed change of the configuration", Label(onLocalCluster
 	})
 })
 
-// mustKeepOthers fails unless exactly the keys of nodes with unchanged containers are there. It returns how many keys are there.
+// mustKeepOthers fails unless the hits are exactly the keys of nodes that were neither replaced nor restarted. It
+// returns the number of hits, as text for the table.
 func (c *keptCache) mustKeepOthers(ctx context.Context, before snapshot) string {
 	GinkgoHelper()
 	c.connect(ctx)
@@ -157,7 +158,7 @@ func otherThreads(mc *cachev1alpha1.Memcached) int32 {
 	return 3
 }
 
-// untilUpdated waits until at least this number of nodes run the new configuration.
+// untilUpdated waits until a rollout is in progress, and at least this number of nodes run the new configuration.
 func (c *keptCache) untilUpdated(ctx context.Context, nodes int) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -174,7 +175,7 @@ func (c *keptCache) arguments(ctx context.Context) *corev1.ConfigMap {
 	return config
 }
 
-// assign gives a node another list of arguments, and returns the hash of the list.
+// assign edits the ConfigMap so that a node gets other arguments of memcached. It returns the hash of these arguments.
 func (c *keptCache) assign(ctx context.Context, ordinal int, change func(string) string) string {
 	GinkgoHelper()
 	config := c.arguments(ctx)
@@ -185,7 +186,7 @@ func (c *keptCache) assign(ctx context.Context, ordinal int, change func(string)
 	k8s.Change(ctx, config, func() {
 		for key, text := range config.Data {
 			if strings.HasPrefix(key, "nodes.") {
-				config.Data[key] = text + fmt.Sprintf("%d %s\n", ordinal, hash) // the last line counts
+				config.Data[key] = text + fmt.Sprintf("%d %s\n", ordinal, hash) // for each node, the last line counts
 			}
 		}
 		config.Data["arguments."+hash] = list
@@ -193,7 +194,7 @@ func (c *keptCache) assign(ctx context.Context, ordinal int, change func(string)
 	return hash
 }
 
-// mustRunTheSame fails unless every node runs, and every new pod would run, with the arguments whose hash is in the status.
+// mustRunTheSame fails unless every node runs with the arguments whose hash is in the status, and so would every new pod.
 func (c *keptCache) mustRunTheSame(ctx context.Context) {
 	GinkgoHelper()
 	Expect(k8s.Reread(ctx, c.mc)).To(Succeed())
@@ -209,7 +210,7 @@ func (c *keptCache) mustRunTheSame(ctx context.Context) {
 	}
 }
 
-// launcherStatus is what a launcher answers, as far as these stories need it.
+// launcherStatus is the part of a launcher's answer that the specs need.
 type launcherStatus struct {
 	Hash, List, Restarting string
 	Refused                *struct{ Hash, Reason string }

@@ -21,13 +21,13 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// longestUpdate is how long a node may be away while its cluster node pulls another image and restarts the container.
+// longestUpdate is how long a node may be unreachable while its cluster node pulls another image and restarts the container.
 const longestUpdate = 3*time.Second + busyMachine/10
 
-// eachKeys are 20,000 for each of three nodes.
+// eachKeys is how many keys a cache of three nodes holds: filledKeys for each node, on average.
 const eachKeys = 3 * filledKeys
 
-// A StatefulSet of three nodes, which applications use, and whose pods the operator may change.
+// The cache is a StatefulSet of three nodes, which a client uses. The operator may change its pods.
 var _ = Describe("A change of the pods in place", func() {
 	It("keeps keys with new images of memcached and the agent, and with one that does not exist", Label(onLocalCluster), SpecTimeout(10*time.Minute), func(ctx SpecContext) {
 		c := newKeptCacheOf(ctx, 3, eachKeys, 100, inFile, inPlace, monitored)
@@ -87,19 +87,20 @@ func memory(quantity string) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Memory = ptr.To(resource.MustParse(quantity)) }
 }
 
-// memoryLimit gives a limit instead of the computed one.
+// memoryLimit sets a memory limit, so that the operator does not compute it.
 func memoryLimit(quantity string) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(quantity)}
 	}
 }
 
-// image sets the image that the cache had at first, with a suffix after its tag.
+// image sets the image that the cache had at first, with this suffix after its tag.
 func (c *keptCache) image(suffix string) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = c.pods[0].Spec.Containers[0].Image + suffix }
 }
 
-// allowInPlace permits the operator to change pods of a namespace in place, as the message of InPlaceForbidden says.
+// allowInPlace permits the operator to change the pods of a namespace in place. The commands are those in the message
+// of InPlaceForbidden.
 func allowInPlace(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	k8s.Kubectl(ctx, "create", "role", "memcached-operator-in-place", "-n", namespace, "--verb=patch", "--resource=pods,pods/resize")

@@ -50,8 +50,8 @@ var _ = Describe("A change in place whose operator is killed after each step", L
 	})
 })
 
-// mustKeepWithout makes a change that must keep everything, and kills the operator after each step of the change. Each expected
-// pattern must match a step.
+// mustKeepWithout makes a change, and kills the operator after each step of the change. The change must keep pods,
+// addresses and keys, and each expected pattern must match a step.
 func (c *keptCache) mustKeepWithout(
 	ctx context.Context, change string, restarts int32, edit func(*cachev1alpha1.Memcached), expected []string,
 ) {
@@ -73,10 +73,10 @@ func (c *keptCache) mustKeepWithout(
 	Expect(k.kills).To(BeNumerically(">=", len(expected)/2), "some steps follow each other faster than anything can be killed")
 }
 
-// killer kills the operator as soon as it has changed a pod, the arguments or the StatefulSet of a cache.
+// killer kills the operator as soon as it has changed a pod, a ConfigMap or the StatefulSet of a cache. Each change is a step.
 type killer struct {
 	mutex sync.Mutex
-	// known is what the operator has written, by object.
+	// known is the latest result of writtenTo for each object.
 	known map[string]map[string]string
 	steps [][]string
 	kills int
@@ -93,7 +93,7 @@ func (k *killer) follow(ctx context.Context, list client.ObjectList, namespace s
 			}
 		}
 	})
-	DeferCleanup(changes.Stop) // without this, the end of the spec would wait for the watch
+	DeferCleanup(changes.Stop) // otherwise, the end of the spec would wait for the watch
 	return func() {
 		changes.Stop()
 		ended()
@@ -118,7 +118,7 @@ func (k *killer) saw(ctx context.Context, object client.Object) {
 	k.steps = append(k.steps, row)
 }
 
-// writtenTo is what the operator writes during a change in place.
+// writtenTo returns the values in an object that the operator writes during a change in place, by name.
 func writtenTo(object client.Object) map[string]string {
 	switch object := object.(type) {
 	case *corev1.Pod:
@@ -145,15 +145,15 @@ func writtenTo(object client.Object) map[string]string {
 	return nil
 }
 
-// differences are the keys with different values.
+// differences returns the keys with different values, sorted.
 func differences(was, is map[string]string) []string {
 	all := maps.Clone(is)
 	maps.Copy(all, was)
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(key string) bool { return was[key] == is[key] })
 }
 
-// killOperators kills all running operators and reports whether there was one. It also deletes their pods, because the kubelet delays
-// each further restart of a container. It deletes the lease, so that the next operator does not have to wait for its end.
+// killOperators kills all running operators and reports whether there was one. It deletes their pods, because the kubelet delays
+// each further restart of a container. It also deletes the lease: otherwise, the next operator would wait until the lease ends.
 func killOperators(ctx context.Context) bool {
 	GinkgoHelper()
 	running := processesOf("manager", "pod")

@@ -19,11 +19,11 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// losses happen to the last node of a cache, or to all its nodes. docs/concepts/changes.md lists them.
+// losses are what makes nodes lose their items, as docs/concepts/changes.md says. do gets the pod of the last node.
 var losses = []struct {
 	name string
 	do   func(context.Context, *keptCache, *corev1.Pod)
-	// replaced is how many pods are new, restarted how many pods have restarted.
+	// replaced is how many pods are new afterwards. restarted is how many other pods have restarted.
 	replaced, restarted int
 }{
 	{"memcached crashes", func(_ context.Context, _ *keptCache, pod *corev1.Pod) {
@@ -51,12 +51,13 @@ var losses = []struct {
 			c.image("-alpine")(c.mc)
 		})
 		k8s.UntilCondition(ctx, c.mc, cachev1alpha1.ConditionProgressing, HaveField("Message",
-			ContainSubstring("; the nodes will be replaced, without their items. To resume: "))) // said beforehand
+			ContainSubstring("; the nodes will be replaced, without their items. To resume: "))) // the user is told beforehand
 		k8s.Change(ctx, c.mc, func() { c.mc.Spec.Paused = false })
 	}, 3, 0},
 }
 
-// hundredShells starts 100 shells of little more than 5 MiB each: memcached must be the largest process, which the kernel kills.
+// hundredShells starts 100 shells of a little more than 5 MiB each. They are small because the kernel kills the
+// largest process, which must be memcached.
 const hundredShells = `
 	one='text=0123456789; n=0; while [ $n -lt 19 ]; do text=$text$text; n=$((n+1)); done; kill -STOP $$'
 	shells=0; while [ $shells -lt 100 ]; do sh -c "$one" & shells=$((shells+1)); done; wait`

@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// measured labels the specs that only make bench-in-place runs, for the metric M14.
+// measured labels the specs that only make bench-in-place runs, for metric M14 of docs/benchmarks.md.
 const measured = "measured"
 
 var _ = Describe("Changes in place, measured", Label(onLocalCluster, measured), func() {
@@ -49,7 +49,7 @@ var _ = Describe("Changes in place, measured", Label(onLocalCluster, measured), 
 	})
 })
 
-// withDefaultSync makes the kubelet sync ConfigMaps as often as it does by default, until the spec ends.
+// withDefaultSync makes the kubelet sync ConfigMaps at its default frequency, once a minute, until the spec ends.
 func withDefaultSync(ctx context.Context) {
 	GinkgoHelper()
 	file := filepath.Join(clusterDir, "kubelet.yaml")

@@ -26,10 +26,10 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// longestRestart is how long a node may be away when memcached restarts in its pod.
+// longestRestart is how long a node may be unreachable while memcached restarts in its pod.
 const longestRestart = 2*time.Second + busyMachine/10
 
-// A StatefulSet of three nodes whose items live in a file, and which applications use.
+// The caches are StatefulSets, and a client uses them during each change.
 var _ = Describe("A change of the configuration", func() {
 	var c *keptCache
 	It("keeps pods, addresses and keys with storage.type MemoryFile", clustertest.Core, SpecTimeout(10*time.Minute), func(ctx SpecContext) {
@@ -73,13 +73,13 @@ var _ = Describe("A change of the configuration", func() {
 	})
 })
 
-// inFile keeps the items in a file.
+// inFile makes memcached keep its items in a file, and gives it 128Mi for them.
 func inFile(mc *cachev1alpha1.Memcached) {
 	mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile
 	memory("128Mi")(mc)
 }
 
-// restartNow restarts the nodes as users do.
+// restartNow returns an edit that restarts the nodes of the cache as a user does.
 func restartNow(ctx context.Context) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		GinkgoHelper()
@@ -87,7 +87,7 @@ func restartNow(ctx context.Context) func(*cachev1alpha1.Memcached) {
 	}
 }
 
-// keptCache is a cache that must lose nothing.
+// keptCache is a cache whose nodes must keep their pods and items during changes.
 type keptCache struct {
 	mc    *cachev1alpha1.Memcached
 	cache *traffic.Client
@@ -118,14 +118,15 @@ func newKeptCacheOf(ctx context.Context, size int32, keys, valueSize int, edits 
 	return c
 }
 
-// connect replaces the client by one of the current nodes, which waits longer for answers on a busy machine.
+// connect replaces cache by a new client of the current nodes. Its timeout is long enough for a busy machine.
 func (c *keptCache) connect(ctx context.Context) {
 	GinkgoHelper()
 	c.cache = k8s.NewClient(ctx, c.mc)
 	c.cache.SetTimeout(patience)
 }
 
-// writes counts the operator's writes to objects of the cache since a time, except events, and separately those to its status.
+// writes counts what the operator has written in the cache's namespace since a time: first everything except events
+// and status, then the status.
 func (c *keptCache) writes(since time.Time) string {
 	GinkgoHelper()
 	if clusterDir == "" {
@@ -144,11 +145,11 @@ func (c *keptCache) writes(since time.Time) string {
 	return fmt.Sprintf("%d, %d of status", children, status)
 }
 
-// launcherMemory returns the highest peak memory of a launcher, and the most anonymous memory that a launcher has now.
+// launcherMemory returns two maxima of all launchers: the peak of the resident memory, and the current anonymous memory.
 func (c *keptCache) launcherMemory() string {
 	GinkgoHelper()
 	if clusterDir == "" {
-		return "" // its processes are elsewhere
+		return "" // the suite sees only the processes of the local cluster
 	}
 	var peak, own float64
 	for i := range c.pods {
@@ -160,13 +161,13 @@ func (c *keptCache) launcherMemory() string {
 	return fmt.Sprintf("%.1f MiB, own %.1f", peak, own)
 }
 
-// storedItem expires after a minute.
+// storedItem is an item that expires after a minute.
 type storedItem struct {
 	cas     string
 	expires time.Time
 }
 
-// storeItem stores an item directly on a node.
+// storeItem stores the item on a node.
 func storeItem(ctx context.Context, pod *corev1.Pod) storedItem {
 	GinkgoHelper()
 	conn := k8s.ConnectTo(ctx, traffic.Address(pod))
@@ -175,7 +176,7 @@ func storeItem(ctx context.Context, pod *corev1.Pod) storedItem {
 	return storedItem{clustertest.Must(conn.Command(ctx, "mg expiring c")), expires}
 }
 
-// mustExpire fails unless the item is the same until it expires.
+// mustExpire fails unless the item still has the same CAS, and expires in time.
 func (i storedItem) mustExpire(ctx context.Context, pod *corev1.Pod) {
 	GinkgoHelper()
 	conn := k8s.ConnectTo(ctx, traffic.Address(pod))
@@ -186,8 +187,8 @@ func (i storedItem) mustExpire(ctx context.Context, pod *corev1.Pod) {
 	Expect(time.Now()).To(BeTemporally("~", i.expires, 3*time.Second), "the end of its time to live")
 }
 
-// mustKeep makes a change, waits until the cache is Ready, and checks that no pod was replaced and no key lost. longest limits the time
-// for which each node may be away. restarts is the number of additional restarts of each memcached container.
+// mustKeep makes a change, waits until the cache is Ready, and checks that no pod was replaced and no key lost. longest
+// is how long each node may be unreachable. restarts is the number of additional restarts of each memcached container.
 func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Duration, restarts int32, edit func(*cachev1alpha1.Memcached)) {
 	GinkgoHelper()
 	By(change)
@@ -224,7 +225,7 @@ func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Du
 	Expect(hits.Hits).To(Equal(hits.Keys), "keys")
 }
 
-// untilReady waits for up to 20 minutes. The timeout of most specs is shorter.
+// untilReady waits until the cache is Ready, for up to 20 minutes. The timeout of most specs is shorter.
 func (c *keptCache) untilReady(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -232,10 +233,10 @@ func (c *keptCache) untilReady(ctx context.Context) {
 	}).WithTimeout(20 * time.Minute).Should(Succeed())
 }
 
-// shortestGap is the time that may always lie between two answers, because a busy machine is slow even if the node serves all the time.
+// shortestGap is how much time may always pass between two answers. Even if a node serves all the time, a busy machine is slow.
 const shortestGap = 700 * time.Millisecond
 
-// serviceWatch asks a node again and again, on new connections.
+// serviceWatch sends commands to a node again and again, each on a new connection. gap is the longest time between two answers.
 type serviceWatch struct {
 	stop  func()
 	mutex sync.Mutex
@@ -271,7 +272,7 @@ func (w *serviceWatch) answered() {
 	w.last = time.Now()
 }
 
-// end returns the longest time between two answers.
+// end ends the watch, and returns the longest time between two answers.
 func (w *serviceWatch) end() time.Duration {
 	w.stop()
 	w.answered()

@@ -28,10 +28,10 @@ import (
 )
 
 const (
-	// incidentNodes and incidentKeys are the nodes and keys of a cache before something goes wrong.
+	// incidentNodes and incidentKeys are how many nodes and keys a cache has before its failure.
 	incidentNodes = 3
 	incidentKeys  = 300
-	// longestRecovery is how long a Memcached may take to recover when the cause is fixed.
+	// longestRecovery is how long a Memcached may take to be Ready after its failure is fixed.
 	longestRecovery = time.Minute
 )
 
@@ -40,7 +40,7 @@ type incident struct {
 	title, namespace string
 	cache            *cachev1alpha1.Memcached
 	readiness        *readiness
-	// client, ring and pods are from before the failure.
+	// client and ring know the servers from before the failure. pods are the incarnations from before it.
 	client *traffic.Client
 	ring   *traffic.Ring
 	pods   map[string]clustertest.Incarnation
@@ -56,7 +56,7 @@ type incident struct {
 	condition           metav1.Condition
 }
 
-// newIncident creates the neighbor. The functions create other objects, usually the cache.
+// newIncident creates a namespace with the neighbor. The functions create other objects in it, usually the cache.
 func newIncident(ctx context.Context, more ...func(*incident)) *incident {
 	GinkgoHelper()
 	i := &incident{title: CurrentSpecReport().LeafNodeText, namespace: k8s.NewNamespace(ctx), fewest: -1}
@@ -83,7 +83,8 @@ func newIncidentInCache(ctx context.Context, edits ...clustertest.Edit) *inciden
 	return i
 }
 
-// passes causes a failure and fixes it. At least this number of nodes must always be ready.
+// passes causes a failure and fixes it. The failure must be reported with the reason and the words. At least this
+// number of nodes must always be ready.
 func (i *incident) passes(ctx context.Context, nodes int, failure, fix func(), reason string, says ...string) {
 	GinkgoHelper()
 	i.happens(ctx, failure, reason, says...)
@@ -92,8 +93,8 @@ func (i *incident) passes(ctx context.Context, nodes int, failure, fix func(), r
 	i.mustServe(ctx, nodes)
 }
 
-// happens causes the failure. It returns when the conditions and an event have the reason, and their messages contain all the
-// words.
+// happens causes the failure. It waits until the conditions Degraded and Ready and an event have the reason. The
+// messages of Degraded and of the event must contain all the words.
 func (i *incident) happens(ctx context.Context, what func(), reason string, says ...string) {
 	GinkgoHelper()
 	began := time.Now()
@@ -115,8 +116,8 @@ func (i *incident) happens(ctx context.Context, what func(), reason string, says
 	i.untilEvent(ctx, "Warning", reason, says...)
 }
 
-// mustServe fails unless the cache is Available, this number of nodes was always ready, and the remaining nodes have kept their
-// keys.
+// mustServe fails unless the cache is Available, at least this number of nodes was always ready, and the remaining
+// nodes have kept their keys.
 func (i *incident) mustServe(ctx context.Context, nodes int) {
 	GinkgoHelper()
 	available := k8s.Condition(ctx, Default, i.cache, cachev1alpha1.ConditionAvailable)
@@ -135,11 +136,11 @@ func (i *incident) mustServe(ctx context.Context, nodes int) {
 	}
 	Expect(kept).To(BeNumerically(">", 0), "keys of nodes that have stayed")
 	hits := clustertest.Must(i.client.Read(ctx, incidentKeys))
-	// A node that leaves still serves for a while, so there may be more hits.
+	// A terminating node still serves for a while, so there may be more hits.
 	Expect(hits.Hits).To(BeNumerically(">=", kept), "%+v", hits)
 }
 
-// endsWith fixes the cause, and returns when the cache is Ready again. Nothing else may have been disturbed meanwhile.
+// endsWith fixes the failure, and waits until the cache is Ready again. The neighbor and the operator must be undisturbed.
 func (i *incident) endsWith(ctx context.Context, fix func()) {
 	GinkgoHelper()
 	began := time.Now()
@@ -172,7 +173,7 @@ func (i *incident) untilEvent(ctx context.Context, kind, reason string, says ...
 	}).Should(Succeed())
 }
 
-// untilRefused waits until the API server refuses an object in a dry run.
+// untilRefused waits until the API server refuses an object in a dry run, with an error that contains this text.
 func (i *incident) untilRefused(ctx context.Context, object client.Object, because string) {
 	GinkgoHelper()
 	object.SetNamespace(i.namespace)
@@ -182,7 +183,7 @@ func (i *incident) untilRefused(ctx context.Context, object client.Object, becau
 	}).Should(MatchError(ContainSubstring(because)))
 }
 
-// row is the incident in a table. Whatever was not reached is empty.
+// row returns the incident as a row of a table. It shows "-" or nothing for a step that was not reached.
 func (i *incident) row() []string {
 	fewest := "-"
 	if i.fewest >= 0 {
@@ -191,7 +192,7 @@ func (i *incident) row() []string {
 	return []string{i.title, seconds(i.degraded), seconds(i.recovered), fewest, i.condition.Reason, i.condition.Message}
 }
 
-// readiness counts the nodes of a Memcached that are ready and not terminating. It watches, so it misses nothing.
+// readiness counts the nodes of a Memcached that are ready and not terminating. Because it watches the pods, it misses no change.
 type readiness struct {
 	mutex  sync.Mutex
 	ready  map[apitypes.UID]bool
@@ -199,7 +200,7 @@ type readiness struct {
 	broken error
 }
 
-// followReadiness follows the nodes of a Memcached until the spec ends.
+// followReadiness counts the ready nodes of a Memcached until the spec ends.
 func followReadiness(ctx context.Context, mc *cachev1alpha1.Memcached) *readiness {
 	GinkgoHelper()
 	r := &readiness{ready: map[apitypes.UID]bool{}}
@@ -210,7 +211,7 @@ func followReadiness(ctx context.Context, mc *cachev1alpha1.Memcached) *readines
 		r.note(watch.Added, &pods.Items[i])
 	}
 	r.least = len(r.ready)
-	// The watch starts at the list, so that it misses no change after the list.
+	// The watch starts at the version of the list, so that it misses no change after the list.
 	since := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: pods.ResourceVersion}}
 	changes := clustertest.Must(k8s.Watch(context.WithoutCancel(ctx), &corev1.PodList{}, append(nodes, since)...))
 	DeferCleanup(changes.Stop)

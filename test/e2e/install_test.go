@@ -29,7 +29,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// The suite has run make deploy. The next steps of the README follow, in order.
+// The suite has run make deploy. These specs are the next steps of the README, in order.
 var _ = Describe("A user who has installed the operator", clustertest.Core, Ordered, func() {
 	var (
 		namespace string
@@ -135,11 +135,11 @@ var _ = Describe("The operator itself", func() {
 		manager := managerOf(&pod)
 		Expect(manager.executable).To(Equal("/manager"), "the entry point of the Dockerfile")
 		Expect(fieldsOf(string(clustertest.Must(os.ReadFile(manager.file("status")))))).To(And(
-			HaveKeyWithValue("Uid", "65532 65532 65532 65532"), // the user of the Dockerfile: the manifest names none
+			HaveKeyWithValue("Uid", "65532 65532 65532 65532"), // from the Dockerfile: the manifest names no user
 			HaveKeyWithValue("CapEff", "0000000000000000"),
 			HaveKeyWithValue("NoNewPrivs", "1"),
 		))
-		// Not even root of this machine can write to it.
+		// Not even root outside the container can write to the file system.
 		Expect(os.WriteFile(manager.file("root/intruder"), nil, 0o600)).To(MatchError(ContainSubstring("read-only file system")))
 	})
 
@@ -215,9 +215,10 @@ func columns(output string) (header, row []string) {
 func remains(ctx context.Context, namespace string) []string {
 	GinkgoHelper()
 	get := []string{"get", "--namespace", namespace, "-o", "name"}
+	// The selector leaves out the ConfigMap that Kubernetes adds to each namespace.
 	return strings.Fields(k8s.Kubectl(ctx, append(get,
 		"memcached,service,deployment,replicaset,statefulset,controllerrevision,pod,poddisruptionbudget,networkpolicy,endpointslice")...) +
-		k8s.Kubectl(ctx, append(get, "configmap", "--selector", "app.kubernetes.io/managed-by=memcached-operator")...)) // Kubernetes adds another ConfigMap to each namespace
+		k8s.Kubectl(ctx, append(get, "configmap", "--selector", "app.kubernetes.io/managed-by=memcached-operator")...))
 }
 
 func operatorPod(ctx context.Context) corev1.Pod {
@@ -227,7 +228,7 @@ func operatorPod(ctx context.Context) corev1.Pod {
 	return pods[0]
 }
 
-// metricsAddress is the endpoint behind the Service of the metrics.
+// metricsAddress returns the IP address and port behind the Service of the operator's metrics.
 func metricsAddress(ctx context.Context) string {
 	GinkgoHelper()
 	address := k8s.Kubectl(ctx, "get", "endpointslices", "--namespace", operatorNamespace,
@@ -237,7 +238,7 @@ func metricsAddress(ctx context.Context) string {
 	return address
 }
 
-// tokenOf creates a service account and returns a token of it, which the report must not show.
+// tokenOf creates a service account, and returns a token of it. The report must not show the token.
 func tokenOf(ctx context.Context, namespace, name string) string {
 	GinkgoHelper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -257,7 +258,7 @@ func letReadMetrics(ctx context.Context, namespace, account string) {
 	}
 	Expect(k8s.Create(ctx, binding)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, binding)).To(Succeed()) })
-	// The operator caches a refusal for half a minute, so it must not be asked too early.
+	// The operator caches a refusal for half a minute, so nobody may ask it before the role has effect.
 	Eventually(ctx, func() (string, error) {
 		return k8s.TryKubectl(ctx, "auth", "can-i", "get", "/metrics", "--as=system:serviceaccount:"+namespace+":"+account)
 	}).Should(Equal("yes\n"))
@@ -270,7 +271,8 @@ func get(ctx context.Context, url, token string) (status int, body string) {
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	transport := &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // the operator signs for itself
+	// The operator's certificate is self-signed.
+	transport := &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	Expect(err).NotTo(HaveOccurred())

@@ -27,11 +27,11 @@ import (
 	childprocess "github.com/example/memcached-operator/test/process"
 )
 
-// unreachableSeconds is how long the pods of the story tolerate that their cluster node does not report.
+// unreachableSeconds is how long the pods tolerate an unreachable cluster node, in seconds.
 const unreachableSeconds = 1
 
-// Only the cluster nodes of this story are simulated. kube-controller-manager notices that one of them does not report, and evicts
-// its pods. The operator deletes the pod with its own permissions and under its admission policy.
+// Only the cluster nodes are simulated. The real kube-controller-manager notices that a cluster node does not report,
+// and evicts its pods. The real operator deletes the pod, with its usual permissions and admission policies.
 var _ = Describe("A cluster node that is lost for good", Label(onLocalCluster), func() {
 	It("costs a StatefulSet's pod its place, but not its name", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
 		namespace := k8s.NewNamespace(ctx)
@@ -45,7 +45,7 @@ var _ = Describe("A cluster node that is lost for good", Label(onLocalCluster), 
 			Eventually(ctx, k8s.Object(node)).Should(HaveField("Spec.Taints", HaveLen(1)), "a cluster node that reports")
 		}
 		mc := k8s.CreateMemcached(ctx, namespace, 3, onSimulatedNodes)
-		DeferCleanup(func(ctx SpecContext) { // the kubelets, which end its pods, must still run
+		DeferCleanup(func(ctx SpecContext) { // before the cleanup that stops the kubelets, because they end the pods
 			k8s.Kubectl(ctx, "delete", "memcached", mc.Name, "--namespace", namespace, "--cascade=foreground", "--timeout=1m")
 		})
 		k8s.UntilReady(ctx, mc)
@@ -86,7 +86,7 @@ var _ = Describe("A cluster node that is lost for good", Label(onLocalCluster), 
 	})
 })
 
-// startSimulatedNode creates a cluster node, and starts kwok as its kubelet, which only reports that the pods run.
+// startSimulatedNode creates a cluster node, and starts kwok as its kubelet. kwok runs no containers: it only reports that the pods run.
 func startSimulatedNode(ctx context.Context, name, zone string) *childprocess.Process {
 	GinkgoHelper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
@@ -110,7 +110,7 @@ func startSimulatedNode(ctx context.Context, name, zone string) *childprocess.Pr
 	return kubelet
 }
 
-// simulatedKey is the label and the taint of simulated cluster nodes.
+// simulatedKey is the key of the label and of the taint of simulated cluster nodes.
 const simulatedKey = "example.com/simulated"
 
 // onSimulatedNodes lets the nodes of a cache run on simulated cluster nodes only.
@@ -118,7 +118,7 @@ func onSimulatedNodes(mc *cachev1alpha1.Memcached) {
 	mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet
 	mc.Spec.GracefulShutdown.PreStopDelaySeconds = ptr.To[int32](0)
 	mc.Spec.Scheduling.NodeSelector = map[string]string{simulatedKey: "true"}
-	mc.Spec.Scheduling.Affinity = apart(mc) // even if the scheduler learns of one cluster node before the others
+	mc.Spec.Scheduling.Affinity = apart(mc) // otherwise, pods would share the first cluster node that the scheduler knows
 	mc.Spec.Scheduling.Tolerations = []cachev1alpha1.Toleration{
 		{Key: simulatedKey, Operator: "Exists", Effect: "NoSchedule"},
 		{
@@ -127,7 +127,7 @@ func onSimulatedNodes(mc *cachev1alpha1.Memcached) {
 	}
 }
 
-// untilUnreachable waits for the taint with which Kubernetes evicts the pods of a cluster node, and returns the time of the taint.
+// untilUnreachable waits until a cluster node has the taint that makes Kubernetes evict its pods. It returns the time of the taint.
 func untilUnreachable(ctx context.Context, name string) time.Time {
 	GinkgoHelper()
 	var since time.Time
@@ -161,7 +161,7 @@ func podsByName(ctx context.Context, mc *cachev1alpha1.Memcached) map[string]cor
 	return pods
 }
 
-// notesOf returns the notes of a Memcached's events with a reason.
+// notesOf returns the notes of a Memcached's events that have this reason.
 func notesOf(ctx context.Context, mc *cachev1alpha1.Memcached, reason string) []string {
 	GinkgoHelper()
 	var events eventsv1.EventList

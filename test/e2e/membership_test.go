@@ -21,20 +21,20 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// What clients may rely on when the members of a cache change.
+// Limits that clients may rely on when the nodes of a cache change.
 const (
 	// longestKnown is how long clients may still find a deleted node, in DNS or in the status.
 	longestKnown = 7 * time.Second
-	// recordTTL is the part of longestKnown for which a client may cache an answer of the cluster's DNS.
+	// recordTTL is how long a client may cache an answer of the cluster's DNS. longestKnown includes this time.
 	recordTTL = 5 * time.Second
-	// shortestService is how long a deleted node must go on serving: the default of gracefulShutdown.preStopDelaySeconds, minus a second until
-	// this test notices the deletion.
+	// shortestService is how long a deleted node must continue to serve: the default of
+	// gracefulShutdown.preStopDelaySeconds, minus a second, because the test notices the deletion late.
 	shortestService = 4 * time.Second
-	// longestBlind is how long the sampler may get no answer, because a busy machine is slow.
+	// longestBlind is how long the sampler may get no answer from DNS or the API server, because a busy machine is slow.
 	longestBlind = 3 * time.Second
 )
 
-// This measurement needs the DNS of the local cluster, which does not cache answers, and the network of the pods.
+// This measurement needs the local cluster, for its pod network, and for its DNS, which does not cache answers.
 var _ = Describe("A client that follows the members of a Memcached", Label(onLocalCluster), func() {
 	var m *membership
 	BeforeEach(func() { m = newMembership() })
@@ -50,7 +50,7 @@ var _ = Describe("A client that follows the members of a Memcached", Label(onLoc
 	It("sees one more than size during a rollout only if a surge is asked for", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 2, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.UpdateStrategy.MaxSurge = ptr.To(intstr.FromInt32(1))
-			// Otherwise the old node would leave when the new one is announced.
+			// Otherwise, the old node would be deleted as soon as the new node is announced.
 			mc.Spec.UpdateStrategy.MinReadySeconds = 2
 		})
 		seen := m.see(ctx, "a rolling change of 2, maxSurge 1", 2, 3, func() { roll(ctx, m.mc) })
@@ -83,7 +83,7 @@ func roll(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	k8s.Change(ctx, mc, func() { annotatePods(mc) })
 }
 
-// annotatePods gives the pods an annotation, which replaces them.
+// annotatePods adds an annotation to the pod template, which replaces every pod.
 func annotatePods(mc *cachev1alpha1.Memcached) {
 	mc.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/roll": "1"}
 }
@@ -97,13 +97,13 @@ func move(mc *cachev1alpha1.Memcached) {
 	mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet
 }
 
-// membership is the nodes of a Memcached, and a table with a row for each change of them.
+// membership is a Memcached, and a table with a row for each change of its nodes.
 type membership struct {
 	mc   *cachev1alpha1.Memcached
 	rows [][]string
 }
 
-// newMembership reports its table at the end of the spec.
+// newMembership returns a membership whose table is reported at the end of the spec.
 func newMembership() *membership {
 	m := &membership{rows: [][]string{{
 		"change", "in DNS", "in status.nodes", "gone: in DNS for", "in status.nodes for", "complete: in DNS after",
@@ -113,7 +113,7 @@ func newMembership() *membership {
 	return m
 }
 
-// see makes a change and checks what clients find: never fewer members than fewest, and never more than most.
+// see makes a change, and checks what clients find in DNS and in status.nodes: never fewer nodes than fewest, and never more than most.
 func (m *membership) see(ctx context.Context, title string, fewest, most int, change func()) summary {
 	GinkgoHelper()
 	By(title)
@@ -157,28 +157,28 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// summary is the result of a sampler in figures.
+// summary is what a sampler has measured.
 type summary struct {
 	dns, status figures
 	// blind is the longest time without a sample.
 	blind time.Duration
-	// left are the names of the pods that were deleted, in the order in which their deletion began.
+	// left are the names of the deleted pods, in the order in which their deletion began.
 	left []string
-	// failures are those of announced nodes that were not leaving.
+	// failures describe the failed commands to announced nodes whose deletion had not begun.
 	failures []string
-	// ended counts the failed commands to leaving nodes. served is the shortest time for which a deleted node still answered every
-	// command. It is zero if no node left.
+	// ended is how many commands failed after the deletion of their node had begun. served is how long a deleted node
+	// still answered every command: the shortest time of all deleted nodes. It is zero if no node was deleted.
 	ended  int
 	served time.Duration
 }
 
 // figures are the results for either DNS or status.nodes.
 type figures struct {
-	// fewest and most are the smallest and the largest number of members.
+	// fewest and most are the smallest and the largest number of listed nodes.
 	fewest, most int
 	// stale is the longest time for which a pod was still listed after its deletion had begun.
 	stale time.Duration
-	// complete is the time from the change until only the remaining members were seen.
+	// complete is the time from the change until the list had its final content.
 	complete time.Duration
 }
 
@@ -199,7 +199,7 @@ func (m *sampler) summary() summary {
 	return s
 }
 
-// addNode adds the results of the commands to a node that DNS has announced.
+// addNode adds what became of the commands to a node that DNS has announced.
 func (s *summary) addNode(m *sampler, pod *podLife, failures []failure) {
 	leaving := slices.IndexFunc(failures, func(f failure) bool {
 		return pod != nil && !pod.leaving.IsZero() && f.at.After(pod.leaving)
@@ -223,8 +223,8 @@ func (s *summary) addNode(m *sampler, pod *podLife, failures []failure) {
 	s.ended += len(failures) - leaving
 }
 
-// figuresOf computes the results from samples. nameOf returns the name of a pod in the samples. Samples from before the change do
-// not count: a new node may be Ready some time before DNS lists it.
+// figuresOf computes the figures from samples. nameOf returns the IP address or the name of a pod, whichever the
+// samples have. Samples from before the change do not count, because DNS may list a ready node late.
 func (m *sampler) figuresOf(samples []sample, nameOf func(ip string, pod *podLife) string) figures {
 	samples = slices.DeleteFunc(slices.Clone(samples), func(seen sample) bool { return seen.at.Before(m.began) })
 	f := figures{fewest: len(samples[0].members)}
@@ -248,7 +248,7 @@ func (m *sampler) figuresOf(samples []sample, nameOf func(ip string, pod *podLif
 	return f
 }
 
-// successor returns when a later pod of the same name came, or the current time if none came.
+// successor returns when the next pod of the same name was created, or the current time if there is none.
 func (m *sampler) successor(former *podLife) time.Time {
 	first := time.Now()
 	for _, pod := range m.pods {
@@ -259,7 +259,7 @@ func (m *sampler) successor(former *podLife) time.Time {
 	return first
 }
 
-// lastChange returns the time of the first sample since which something holds.
+// lastChange returns the time of the first sample from which on holds is always true.
 func lastChange(samples []sample, holds func(sample) bool) time.Time {
 	since := len(samples) - 1
 	for since > 0 && holds(samples[since-1]) {

@@ -45,7 +45,7 @@ var _ = Describe("A user who monitors a cache", Label(onLocalCluster), func() {
 		full := k8s.Fill(ctx, mc, 1000)
 		pod := k8s.Pods(ctx, mc)[0]
 		memcached := memcachedOf(&pod)
-		DeferCleanup(func() { memcached.signal(syscall.SIGCONT) }) // a stopped process could not end
+		DeferCleanup(func() { memcached.signal(syscall.SIGCONT) }) // a stopped process does not handle SIGTERM
 
 		memcached.signal(syscall.SIGSTOP)
 		began := time.Now()
@@ -74,5 +74,5 @@ var _ = Describe("A user who monitors a cache", Label(onLocalCluster), func() {
 	})
 })
 
-// agentOf is the address of the agent of a pod.
+// agentOf returns the URL of the agent in a pod.
 func agentOf(pod *corev1.Pod) string { return "http://" + net.JoinHostPort(pod.Status.PodIP, "9150") }

@@ -23,7 +23,7 @@ import (
 var _ = Describe("A team installs the operator for its namespace only", func() {
 	It("has all of it there, and no other namespace is read or written", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		began := time.Now()
-		scaleOperator(ctx, 0) // it serves all namespaces
+		scaleOperator(ctx, 0) // the operator of the suite, which serves all namespaces
 		elsewhere := k8s.CreateMemcached(ctx, k8s.NewNamespace(ctx), 1, clustertest.Named("stranger"))
 		namespace := k8s.NewNamespace(ctx)
 		uninstall := installIn(ctx, namespace)
@@ -104,8 +104,8 @@ func installIn(ctx context.Context, namespace string) (uninstall func(context.Co
 	return uninstall
 }
 
-// mustStayIn fails if the operator of a namespace has since sent a request outside of it, or a forbidden one. URLs without a
-// resource are discovery.
+// mustStayIn fails if the operator in this namespace has sent a request for another namespace, or a request that RBAC
+// forbids. Requests before since do not count. URLs without a resource must be those of discovery.
 func mustStayIn(namespace string, since time.Time) {
 	GinkgoHelper()
 	inside := 0

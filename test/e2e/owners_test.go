@@ -25,22 +25,23 @@ const (
 	ownersPerProxy = 2
 )
 
-// owners are clients that write and read. Each client writes its own keys, and reads the keys of all clients. The values are growing
-// numbers. Each client begins with a different proxy.
+// owners are clients of proxies that write and read. No two of them write the same key. Each value is a number that
+// is larger than all values before.
 type owners struct {
 	proxyClients
 
-	// stored is the last number that the owner of each key has stored, and numbers is the last number that any owner has used.
+	// stored is the last number that was stored for each key. numbers is the last number that any client has used.
 	stored  [ownedKeys]atomic.Int64
 	numbers atomic.Int64
-	// A key whose last stored number is at least since must have that number or a newer one. older counts older values of other keys.
+	// A key whose last stored number is at least since must have that number, or a larger number. older counts the reads
+	// of other keys that return a smaller number.
 	since, older atomic.Int64
-	// refused are writes that got an error.
+	// refused counts the writes to which a proxy replied with an error.
 	refused atomic.Int64
 	proxies []corev1.Pod
 }
 
-// startOwners stores all keys, and then starts clients of the proxies.
+// startOwners stores all keys, and then starts clients that read all keys. The clients are spread evenly over the proxies.
 func (c *copies) startOwners(ctx context.Context) *owners {
 	GinkgoHelper()
 	o := newOwners(ctx, c.front)
@@ -48,7 +49,7 @@ func (c *copies) startOwners(ctx context.Context) *owners {
 	for number := range count {
 		step := number
 		o.start(ctx, traffic.Address(&o.proxies[number%len(o.proxies)]), func(ctx context.Context, conn **traffic.Conn) {
-			if step%(10*count) == number { // one of ten requests
+			if step%(10*count) == number { // in one of ten steps
 				o.set(ctx, conn, step/(10*count)*count%ownedKeys+number)
 			}
 			o.read(ctx, conn, step*7%ownedKeys)
@@ -58,7 +59,7 @@ func (c *copies) startOwners(ctx context.Context) *owners {
 	return o
 }
 
-// newOwners stores all keys.
+// newOwners stores all keys, and starts no clients.
 func newOwners(ctx context.Context, front *cachev1alpha1.MemcachedProxy) *owners {
 	GinkgoHelper()
 	o := &owners{proxyClients: proxyClients{address: proxyServer(ctx, front).Address}, proxies: proxiesOf(ctx, front)}
@@ -71,7 +72,7 @@ func newOwners(ctx context.Context, front *cachev1alpha1.MemcachedProxy) *owners
 	return o
 }
 
-// throughEach does something through one proxy after the other.
+// throughEach calls do with a connection to each proxy, one after another.
 func (o *owners) throughEach(ctx context.Context, do func(conn **traffic.Conn, proxy int)) {
 	GinkgoHelper()
 	for i := range o.proxies {
@@ -112,7 +113,7 @@ func (o *owners) read(ctx context.Context, conn **traffic.Conn, key int) {
 	})
 }
 
-// met describes what clients must not meet. It is equal to nothing if they have met none of it.
+// met describes the problems that the clients have met. It equals the constant "nothing" if there were none.
 func (o *owners) met() string {
 	return fmt.Sprintf("%d misses, %d old values, %d refused, %d errors: %v", o.missed.Load(), o.wrong.Load(), o.refused.Load(),
 		o.failed.Load(), o.failure.Load())
@@ -120,8 +121,8 @@ func (o *owners) met() string {
 
 const nothing = "0 misses, 0 old values, 0 refused, 0 errors: <nil>"
 
-// mustHaveNoticedNothing ends the clients after they have used each key once more. It then reads all keys through each proxy. ended
-// limits the number of connections that may have ended.
+// mustHaveNoticedNothing waits until the clients have asked for ownedKeys more keys, and ends them. It then reads all
+// keys through each proxy. It fails if there was any problem, or if more connections ended than the given number.
 func (o *owners) mustHaveNoticedNothing(ctx context.Context, event string, ended int64) {
 	GinkgoHelper()
 	o.untilAsked(ctx, ownedKeys)

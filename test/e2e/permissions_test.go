@@ -26,11 +26,11 @@ import (
 type permission struct {
 	// namespace is where the permission applies. It is empty for all namespaces.
 	namespace string
-	// resource begins with its API group, as in apps/deployments.
+	// resource begins with its API group, as in "apps/deployments", unless that is the core group.
 	resource, verb string
 }
 
-// unusedPermissions are needed, although the operator does not use them in the suite.
+// unusedPermissions are permissions that the operator needs, but does not use in the suite, and why it needs them.
 var unusedPermissions = map[permission]string{
 	{"", "cache.example.com/memcacheds/finalizers", "update"}: "OpenShift requires it for owner references that block deletion",
 	{"", "events.k8s.io/events", "patch"}:                     "an event that is sent again becomes a series",
@@ -38,7 +38,7 @@ var unusedPermissions = map[permission]string{
 	{operatorNamespace, "events", "patch"}:                    "leader election reports it again",
 }
 
-// suiteBegan is the time since which requests count.
+// suiteBegan is the time from which requests count.
 var suiteBegan = time.Now()
 
 // specFailed is set when a spec has failed: then the operator may not have used all permissions.
@@ -46,8 +46,8 @@ var specFailed bool
 
 var _ = ReportAfterEach(func(report SpecReport) { specFailed = specFailed || report.Failed() })
 
-// The permissions of the operator are tight: over the whole suite nothing is refused, and every grant is used. The cleanup of
-// BeforeSuite, which uninstalls the operator, runs later.
+// The permissions of the operator are tight: over the whole suite, no request is refused, and every permission is
+// used. The cleanup of BeforeSuite runs later and uninstalls the operator.
 var _ = AfterSuite(func(ctx SpecContext) {
 	if clusterDir == "" || k8s == nil {
 		return
@@ -70,7 +70,7 @@ var _ = AfterSuite(func(ctx SpecContext) {
 	Expect(unused).To(BeEmpty(), "permissions of the operator that it never uses\n%s", table)
 })
 
-// permissionsOf returns the permissions that roles grant to the operator in a namespace, each with no use yet.
+// permissionsOf returns the permissions that roles grant to the operator in a namespace, each with zero uses.
 func permissionsOf(ctx context.Context, namespace string) map[permission]int {
 	GinkgoHelper()
 	granted := map[permission]int{}
@@ -122,8 +122,8 @@ func addRules(granted map[permission]int, namespace string, rules []rbacv1.Polic
 	}
 }
 
-// useOf counts the requests of a user by permission. It returns the requests that were refused, or that no permission in granted
-// allows.
+// useOf counts the requests of a user in granted, by permission. It returns, with counts, the requests that RBAC
+// refused or that no permission in granted allows.
 func useOf(granted map[permission]int, user string, since time.Time) (refused map[string]int) {
 	refused = map[string]int{}
 	for event := range requestsOf(user, since) {
@@ -144,7 +144,7 @@ func useOf(granted map[permission]int, user string, since time.Time) (refused ma
 			_, isEverywhere := granted[everywhere]
 			_, isHere := granted[here]
 			if !denied(event) && verb == "patch" && (here.resource == "pods" || here.resource == "pods/resize") {
-				continue // by the role for changes in place, which a story has bound in its namespace
+				continue // the role for changes in place allows this: a spec has bound it in its namespace
 			}
 			switch {
 			case denied(event) || !isEverywhere && !isHere:
@@ -159,7 +159,7 @@ func useOf(granted map[permission]int, user string, since time.Time) (refused ma
 	return refused
 }
 
-// listUse lists all permissions with their number of requests, and returns the unused ones.
+// listUse returns the permissions without requests that are not in unusedPermissions, and a table of all permissions and their uses.
 func listUse(granted map[permission]int) (unused []string, table string) {
 	rows := [][]string{{"verb", "resource", "namespace", "requests"}}
 	sorted := slices.SortedFunc(maps.Keys(granted), func(a, b permission) int {

@@ -25,7 +25,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// The plugin must report the same as the nodes themselves, and find keys where clients find them.
+// The plugin must report what the nodes themselves report, and find keys on the nodes where clients find them.
 var _ = Describe("kubectl memcached", func() {
 	for _, workload := range workloads {
 		It("shows and changes a cache of a "+string(workload), SpecTimeout(2*time.Minute), func(ctx SpecContext) {
@@ -44,7 +44,7 @@ var _ = Describe("kubectl memcached", func() {
 	}
 })
 
-// pluginStory is a cache, the ring of its clients, and the nodes as they answer directly.
+// pluginStory is a cache with its servers, and the ring by which its clients choose a server.
 type pluginStory struct {
 	mc      *cachev1alpha1.Memcached
 	servers []traffic.Server
@@ -86,7 +86,7 @@ func (p *pluginStory) has(ctx context.Context, key string) []string {
 	return nodes
 }
 
-// placesKeys writes, reads and deletes a key of each node.
+// placesKeys writes, reads and deletes a key of each node with the plugin.
 func (p *pluginStory) placesKeys(ctx context.Context) {
 	GinkgoHelper()
 	keys := map[string]string{}
@@ -102,7 +102,7 @@ func (p *pluginStory) placesKeys(ctx context.Context) {
 	}
 }
 
-// lists prints the names that clients put on their ring, with the port.
+// lists checks that the plugin prints the names that clients put on their ring, with the port.
 func (p *pluginStory) lists(ctx context.Context) {
 	GinkgoHelper()
 	var names []string
@@ -112,7 +112,7 @@ func (p *pluginStory) lists(ctx context.Context) {
 	Expect(strings.Fields(p.run(ctx, "servers", p.mc.Name))).To(ConsistOf(names))
 }
 
-// showsItems fills the cache and compares the figures with those of the nodes.
+// showsItems stores keys, and compares the plugin's figures with those of the nodes.
 func (p *pluginStory) showsItems(ctx context.Context) {
 	GinkgoHelper()
 	clustertest.MustStore(ctx, k8s.NewClientOf(p.servers...), 100)
@@ -165,7 +165,7 @@ func (p *pluginStory) tellsOfNoKeys(ctx context.Context) {
 	Expect(files["cache/events.txt"]).To(ContainSubstring("Memcached/cache"))
 }
 
-// unpack returns the files of an archive by their names.
+// unpack returns the contents of the files in a .tar.gz archive, by name.
 func unpack(file string) map[string]string {
 	GinkgoHelper()
 	archive := clustertest.Must(os.Open(file))
@@ -209,7 +209,7 @@ func (p *pluginStory) restarts(ctx context.Context) {
 	before := k8s.Incarnations(ctx, p.mc)
 	p.run(ctx, "restart", p.mc.Name, "--yes", "--timeout=1m")
 	k8s.UntilReady(ctx, p.mc)
-	for node := range clustertest.Incarnations(k8s.Pods(ctx, p.mc)) { // the last of the old may still be leaving
+	for node := range clustertest.Incarnations(k8s.Pods(ctx, p.mc)) { // without the last old pods, which may still be terminating
 		Expect(before).NotTo(HaveKey(node))
 	}
 }

@@ -25,7 +25,7 @@ import (
 // unlistedImage is not on the list of config/allowed-images.
 const unlistedImage = "registry.example.com/another:1"
 
-// Follows docs/operations/security.md. test/policy tries every way around the policies.
+// The administrator follows docs/operations/security.md. test/policy tests many more requests that the policies must refuse.
 var _ = Describe("An administrator who holds the operator to its task with the admission policy", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		// Several policies of config/default deny the probe. The API server names any one of them.
@@ -72,7 +72,7 @@ var _ = Describe("An administrator who holds the operator to its task with the a
 	})
 })
 
-// probe tries, as the operator, something forbidden.
+// probe tries something that the policies forbid, as the operator's user.
 func probe(ctx context.Context) error {
 	_, err := k8s.TryKubectl(ctx, "create", "deployment", "probe", "--image=example.com/any", "--dry-run=server",
 		"--as=system:serviceaccount:"+operatorNamespace+":"+operatorDeployment,

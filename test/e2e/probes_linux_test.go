@@ -23,7 +23,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Three nodes get a fault at the same time: the restart of one proves that the probes had the time to restart the others.
+// Three nodes get a fault at the same time. The restart of one node proves that the probes had enough time to restart the others.
 var _ = Describe("A memcached that runs but does not serve well", Label(onLocalCluster), func() {
 	It("is restarted if nobody can connect to it, but not if it is slow or hangs", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		namespace := k8s.NewNamespace(ctx)
@@ -74,7 +74,7 @@ var _ = Describe("A memcached that runs but does not serve well", Label(onLocalC
 	})
 })
 
-// tableOf lists the state of each node and its answers.
+// tableOf returns a table with the times and the answers of each node.
 func tableOf(watched time.Duration, nodes ...*faultyNode) string {
 	rows := [][]string{{
 		"memcached", "not ready after", "restarted after", "serves again after", "asked", "connected", "answered", "slowest answer",
@@ -93,8 +93,8 @@ const (
 	faultyKeys = 10
 	// faultyTimeout is how long clients of a faulty node wait for an answer: longer than the slow node ever takes.
 	faultyTimeout = 5 * time.Second
-	// A stuttering memcached is stopped most of the time. Its period is not a whole second, so that a client with one request per second
-	// hits different parts of the period.
+	// A stuttering memcached is stopped for stutterStop in each stutterPeriod. The period is not a whole second, so that
+	// a client with one request per second meets different parts of it.
 	stutterStop, stutterPeriod = 800 * time.Millisecond, 1100 * time.Millisecond
 )
 
@@ -107,17 +107,18 @@ type faultyNode struct {
 	// open is a connection from before the fault.
 	open *traffic.Conn
 
-	// unready, restarted and serving are the times from the fault until observe has found this state, or zero.
+	// unready, restarted and serving are the times from the fault until the node was first seen in this state. They are zero before.
 	unready, restarted, serving time.Duration
 
 	// stopAsking ends askPeriodically. Then the counts may be read.
 	stopAsking func()
-	// asked counts a client's attempts to connect and send a command, connected those that connected, answered those with an answer.
+	// asked is how often a client tried to connect and send a command. connected is how often it connected, and answered
+	// is how often it got an answer.
 	asked, connected, answered int
 	slowest                    time.Duration
 }
 
-// newFaultyNode returns a node that is healthy so far and holds keys.
+// newFaultyNode creates a node that holds keys and is still healthy.
 func newFaultyNode(ctx context.Context, namespace, name string) *faultyNode {
 	GinkgoHelper()
 	p := &faultyNode{mc: k8s.NewMemcached(ctx, namespace, 1, clustertest.Named(name))}
@@ -126,7 +127,7 @@ func newFaultyNode(ctx context.Context, namespace, name string) *faultyNode {
 	p.open = k8s.ConnectTo(ctx, p.address)
 	Expect(k8s.NewClient(ctx, p.mc).Write(ctx, faultyKeys, 100)).To(Succeed())
 	p.process = theOne(processesOf("memcached", "pod"+string(p.pod.UID)), "processes of memcached in pod "+p.pod.Name)
-	// A stopped process could not end.
+	// A stopped process does not handle SIGTERM.
 	DeferCleanup(func() { p.process.signal(syscall.SIGCONT) })
 	return p
 }
@@ -138,7 +139,7 @@ func (p *faultyNode) stopListening() {
 	defer unix.Close(handle)
 	deafened := 0
 	for _, socket := range listeners(handle) {
-		// A program that accepts no byte of any packet.
+		// This BPF program drops every packet.
 		drop := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}
 		program := unix.SockFprog{Len: 1, Filter: &drop}
 		Expect(unix.SetsockoptSockFprog(socket, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program)).To(Succeed())
@@ -148,7 +149,7 @@ func (p *faultyNode) stopListening() {
 	Expect(deafened).To(BeNumerically(">", 0), "listening sockets of memcached")
 }
 
-// listeners returns handles of the listening sockets of a process, which has few open files.
+// listeners returns duplicates of the listening sockets of a process. It looks for them only among the file descriptors below 64.
 func listeners(handle int) []int {
 	GinkgoHelper()
 	var sockets []int
@@ -167,7 +168,7 @@ func listeners(handle int) []int {
 	return sockets
 }
 
-// keys returns how many of its keys the memcached still holds.
+// keys returns how many of its keys the node still holds.
 func (p *faultyNode) keys(ctx context.Context) int {
 	GinkgoHelper()
 	hits := clustertest.Must(k8s.NewClient(ctx, p.mc).Read(ctx, faultyKeys))
@@ -175,10 +176,10 @@ func (p *faultyNode) keys(ctx context.Context) int {
 	return hits.Hits
 }
 
-// stutter stops the process most of the time until goOn, or the end of the spec.
+// stutter stops the process most of the time, until goOn is called or the spec ends.
 func (p *faultyNode) stutter(ctx context.Context) (goOn func()) {
 	return clustertest.InBackground(ctx, func(ctx context.Context) {
-		// If the process has ended, the spec notices.
+		// Errors do not matter: if the process has ended, the test notices.
 		clustertest.Every(ctx, stutterPeriod, func() {
 			_ = syscall.Kill(p.process.pid, syscall.SIGSTOP)
 			select {
@@ -190,7 +191,7 @@ func (p *faultyNode) stutter(ctx context.Context) (goOn func()) {
 	})
 }
 
-// askPeriodically connects and sends a command once a second until stopAsking.
+// askPeriodically connects and sends a command once a second, until stopAsking is called.
 func (p *faultyNode) askPeriodically(ctx context.Context) {
 	p.stopAsking = clustertest.InBackground(ctx, func(ctx context.Context) {
 		clustertest.Every(ctx, time.Second, func() { p.ask(ctx) })
@@ -232,7 +233,7 @@ func (p *faultyNode) mustBeLeftAlone(ctx context.Context) {
 	Expect(mc.Status.Conditions).To(Equal(p.mc.Status.Conditions))
 }
 
-// observe records the state of the node until it serves again.
+// observe records the states of the node. It fails, through g, until the node serves again.
 func (p *faultyNode) observe(ctx context.Context, g Gomega, began time.Time) {
 	pod := p.now(ctx)
 	if p.unready == 0 && !clustertest.Ready(pod) {
@@ -256,7 +257,7 @@ func (p *faultyNode) now(ctx context.Context) *corev1.Pod {
 	return &pod
 }
 
-// livenessTakes returns how long the liveness probe takes to restart a container that always fails.
+// livenessTakes returns how long the liveness probe takes to restart a container that always fails: the shortest and the longest time.
 func (p *faultyNode) livenessTakes() (soonest, latest time.Duration) {
 	const busyMachine = 10
 	probe := p.pod.Spec.Containers[0].LivenessProbe

@@ -28,10 +28,10 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// process is a process of the local cluster: the suite runs in its process namespace.
+// process is a process of the local cluster. The suite sees these processes, because it runs in the same process namespace.
 type process struct {
 	pid int
-	// executable is the path of its file, as the process sees it.
+	// executable is the path of the program's file, as the process sees it.
 	executable string
 }
 
@@ -53,7 +53,7 @@ func managersOf(pod *corev1.Pod) []process {
 	return processesOf("manager", "pod"+string(pod.UID))
 }
 
-// processesOf returns the processes that run a file of this name in a cgroup whose path contains this text.
+// processesOf returns the processes whose program has this file name, and whose cgroup path contains this text.
 func processesOf(file, cgroup string) []process {
 	GinkgoHelper()
 	var found []process
@@ -86,13 +86,13 @@ func (p process) signal(signal syscall.Signal) {
 	}
 }
 
-// invocation is how a process was started, for starting it again.
+// invocation is how a process was started, so that it can be started again.
 type invocation struct {
 	path, dir, log string
 	args, env      []string
 }
 
-// invocation returns how the process was started. Its output goes to a file.
+// invocation returns how the process was started. The output of the process must go to a file.
 func (p process) invocation() invocation {
 	GinkgoHelper()
 	link := func(name string) string { return clustertest.Must(os.Readlink(p.file(name))) }
@@ -103,7 +103,7 @@ func (p process) invocation() invocation {
 	return invocation{path: p.executable, dir: link("cwd"), log: link("fd/1"), args: list("cmdline"), env: list("environ")}
 }
 
-// start starts the process again and appends its output to the same file. It belongs to the cluster and outlives the suite.
+// start starts the process again, and appends its output to the same file. The process belongs to the cluster, and outlives the suite.
 func (i invocation) start() {
 	GinkgoHelper()
 	log := clustertest.Must(os.OpenFile(i.log, os.O_WRONLY|os.O_APPEND, 0))
@@ -114,10 +114,10 @@ func (i invocation) start() {
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	Expect(cmd.Start()).To(Succeed())
-	go func() { _ = cmd.Wait() }() // reaps it if the suite ends it once more
+	go func() { _ = cmd.Wait() }() // reap the process if the suite kills it once more
 }
 
-// restartKubelet kills the kubelet of the local cluster and starts it again. Containers stay.
+// restartKubelet kills the kubelet of the local cluster and starts it again. Containers keep running.
 func restartKubelet(ctx context.Context) {
 	GinkgoHelper()
 	kubelet := theOne(processesOf("kubelet", ""), "kubelets")
@@ -127,7 +127,7 @@ func restartKubelet(ctx context.Context) {
 	invocation.start()
 }
 
-// scaleOperator changes the number of operators until the spec ends.
+// scaleOperator changes the number of the operator's replicas until the spec ends. After the spec, there is one.
 func scaleOperator(ctx context.Context, replicas int) {
 	GinkgoHelper()
 	resize := func(ctx context.Context, replicas int) {
@@ -140,14 +140,14 @@ func scaleOperator(ctx context.Context, replicas int) {
 	DeferCleanup(func(ctx SpecContext) { resize(ctx, 1) })
 }
 
-// replaceOperator starts the operator in a new pod, because the kubelet delays each restart in the old pod longer.
+// replaceOperator starts the operator in a new pod. In the old pod, the kubelet would delay each further restart longer.
 func replaceOperator(ctx context.Context) {
 	GinkgoHelper()
 	k8s.Kubectl(ctx, "--namespace", operatorNamespace, "delete", "pod", "--selector", "control-plane=controller-manager")
 	untilOperators(ctx, 1)
 }
 
-// untilOperators waits until exactly this number of operators exist, and each is ready and runs.
+// untilOperators waits until the operator has exactly this number of pods, and each is ready and runs.
 func untilOperators(ctx context.Context, replicas int) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -156,7 +156,7 @@ func untilOperators(ctx context.Context, replicas int) {
 		for i := range pods {
 			g.Expect(clustertest.Ready(&pods[i])).To(BeTrue(), "pod %s must be ready", pods[i].Name)
 			if clusterDir != "" {
-				// The status says ready until Kubernetes notices the end of the container.
+				// The pod stays ready until Kubernetes notices the end of the container.
 				g.Expect(managersOf(&pods[i])).To(HaveLen(1), "processes in pod %s", pods[i].Name)
 			}
 		}
@@ -190,7 +190,7 @@ func managerOf(pod *corev1.Pod) process {
 	return theOne(managersOf(pod), "processes of the operator in pod "+pod.Name)
 }
 
-// writesOf returns the writes of a pod of the operator in a namespace since a time.
+// writesOf returns the writes in a namespace that this pod of the operator has sent since a time.
 func writesOf(pod *corev1.Pod, namespace string, since time.Time) []string {
 	GinkgoHelper()
 	var writes []string

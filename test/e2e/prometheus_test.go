@@ -29,26 +29,26 @@ import (
 const (
 	// faster is how many times shorter all durations in the rules and queries are: a minute takes a second.
 	faster = 60
-	// scrapeInterval is longer than the second for which an agent waits for a hanging memcached. It is short enough for three scrapes
-	// in the five seconds over which rates are computed here.
+	// scrapeInterval is longer than the second for which an agent waits for a hanging memcached. The rates in the
+	// shortened rules cover five seconds, which is enough for three scrapes.
 	scrapeInterval = "1500ms"
-	// rateInterval is the time of four scrapes, as Grafana computes it.
+	// rateInterval replaces $__rate_interval in dashboards. Like Grafana's value, it is four scrape intervals.
 	rateInterval = "6s"
 
 	prometheusAddress = "127.0.0.1:9090"
 	prometheusCommand = "../../bin/prometheus"
-	// serviceAccount is the folder in which a pod finds the token of its account. The suite, which runs in no pod, creates it.
+	// serviceAccount is the folder in which a pod finds the token of its account. The suite creates it, because it runs in no pod.
 	serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 )
 
-// observed is a Prometheus with the configuration in docs/operations/monitoring.md, and what it must report.
+// observed is a Prometheus with the scrape configuration of docs/operations/monitoring.md, and what it must report.
 type observed struct {
 	monitoring.Prometheus
 
 	rules []monitoring.Rule
 	// began is when clients began to use the caches, and broke is the last moment before the failures.
 	began, broke time.Time
-	// causes is why each alert must fire after broke, by the name of the alert.
+	// causes says why each alert must fire after broke, by the name of the alert.
 	causes map[string]cause
 }
 
@@ -83,14 +83,14 @@ func observe(ctx context.Context, namespace string) *observed {
 	return o
 }
 
-// aboutOthers reports whether a query is about certificates, users, proxies or twins, which the shop does not have. promtool tests the
-// alerts about them.
+// aboutOthers reports whether a query is about certificates, users, proxies or spec.fillFrom, which the shop does not
+// use. promtool tests the alerts about them.
 func aboutOthers(query string) bool {
 	return strings.Contains(query, "memcached_agent_") || strings.Contains(query, "memcachedproxy") || strings.Contains(query, "memcached_fill_")
 }
 
-// credentialsInPod creates the account of a Prometheus with the documented permissions, and writes its credentials to the same
-// files as in a pod. It returns the API server's address for pods.
+// credentialsInPod creates a service account with the documented permissions, and writes its credentials to the files
+// that a pod would have. It returns the IP address at which pods find the API server.
 func credentialsInPod(ctx context.Context, namespace string) string {
 	GinkgoHelper()
 	const name, role = "prometheus", "prometheus-memcached"
@@ -119,7 +119,8 @@ func (o *observed) untilData(ctx context.Context, query string) {
 	}).ShouldNot(BeEmpty())
 }
 
-// untilSilent waits until no alert fires: those about the start of the caches are over. Only alerts that fire later count.
+// untilSilent waits until no alert fires, because the start of the caches may fire some. It sets broke: only alerts
+// that fire later count.
 func (o *observed) untilSilent(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func() (model.Matrix, error) {
@@ -128,7 +129,7 @@ func (o *observed) untilSilent(ctx context.Context) {
 	}).Should(BeEmpty())
 }
 
-// because records why an alert must fire for a cache, and for one of its pods unless that is nil.
+// because records why an alert must fire for a cache. If pod is not nil, the alert must be about this pod.
 func (o *observed) because(alert, what string, mc *cachev1alpha1.Memcached, pod *corev1.Pod) {
 	labels := model.LabelSet{"namespace": model.LabelValue(mc.Namespace), "memcached": model.LabelValue(mc.Name)}
 	if pod != nil {
@@ -137,7 +138,7 @@ func (o *observed) because(alert, what string, mc *cachev1alpha1.Memcached, pod 
 	o.causes[alert] = cause{what, labels}
 }
 
-// fired returns how long after broke each alert first fired for its cause.
+// fired returns, for each alert that has fired for its cause, how long after broke it first fired.
 func (o *observed) fired(ctx context.Context) (map[string]time.Duration, error) {
 	first := map[string]time.Duration{}
 	firing, err := o.Between(ctx, `ALERTS{alertstate="firing"}`, o.broke, time.Now())
@@ -174,7 +175,7 @@ func (o *observed) untilAllFired(ctx context.Context) {
 	}).WithPolling(time.Second).Should(Equal(want))
 }
 
-// mustHaveFiredAll fails unless every alert of the rules had a cause, and fired. The report has a table of them.
+// mustHaveFiredAll fails unless every alert of the rules has fired for its cause. It adds a table of the alerts to the report.
 func (o *observed) mustHaveFiredAll(ctx context.Context) {
 	GinkgoHelper()
 	o.untilAllFired(ctx)
@@ -190,7 +191,7 @@ func (o *observed) mustHaveFiredAll(ctx context.Context) {
 	clustertest.AddTable("Alerts, with rules in which a minute is a second", rows)
 }
 
-// mustHaveData fails unless every rule and every query of the dashboards has had results. Expressions of alerts count too, although
+// mustHaveData fails unless every rule and every query of the dashboards has had results. Alerts count too, although
 // they have results only when something is wrong.
 func (o *observed) mustHaveData(ctx context.Context, dashboards ...monitoring.Dashboard) {
 	GinkgoHelper()
@@ -201,7 +202,7 @@ func (o *observed) mustHaveData(ctx context.Context, dashboards ...monitoring.Da
 	for _, dashboard := range dashboards {
 		for _, panel := range dashboard.Panels {
 			for i, query := range panel.Targets {
-				count, _, _ := strings.Cut(query.Expr, " or 0 * ") // the right side always has a result
+				count, _, _ := strings.Cut(query.Expr, " or 0 * ") // the part after "or" always has a result
 				if !aboutOthers(count) {
 					queries[fmt.Sprintf("%s, panel %s, query %d", dashboard.Title, panel.Title, i+1)] = count
 				}
@@ -218,7 +219,8 @@ func (o *observed) mustHaveData(ctx context.Context, dashboards ...monitoring.Da
 	Expect(empty).To(BeEmpty(), "queries without data")
 }
 
-// mustSeeContainers fails unless the alert about container memory covers both containers of a node: it fires for only one of them here.
+// mustSeeContainers fails unless the alert about container memory has data about both containers of a node, because
+// in this test it fires for only one.
 func (o *observed) mustSeeContainers(ctx context.Context) {
 	GinkgoHelper()
 	at := slices.IndexFunc(o.rules, func(rule monitoring.Rule) bool { return rule.Alert == "MemcachedContainerMemoryNearLimit" })
@@ -231,7 +233,7 @@ func (o *observed) mustSeeContainers(ctx context.Context) {
 	Expect(containers).To(Equal(map[model.LabelValue]bool{"memcached": true, "memcached-agent": true}))
 }
 
-// dashboard returns a dashboard for a Memcached, with shorter durations, as Grafana does.
+// dashboard returns a dashboard with shorter durations. Like Grafana, it replaces the variables in the queries.
 func dashboard(file, namespace, memcached string) monitoring.Dashboard {
 	GinkgoHelper()
 	variables := strings.NewReplacer("$__rate_interval", rateInterval, "$namespace", namespace, "$memcached", memcached)

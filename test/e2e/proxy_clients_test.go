@@ -20,23 +20,24 @@ import (
 )
 
 const (
-	// repeatable is how long a client repeats a request whose connection has ended.
+	// repeatable is how long a client repeats a request after its connection has ended.
 	repeatable = 5 * time.Second
-	// clientPause is the pause of a client after each step. Without it, four clients would use all processors of a small machine.
+	// clientPause is how long a client waits after each step. Otherwise, four clients would use all processors of a small machine.
 	clientPause = 500 * time.Microsecond
 )
 
-// proxyClients are clients of proxies that keep their connections. A client whose connection ends connects to the Service.
+// proxyClients are clients that keep their connections to proxies. A client whose connection ends connects to the Service.
 type proxyClients struct {
 	address string
 	stops   []func()
-	// Counts of expected results: values, misses and connections that ended, and the slowest answer in milliseconds. Then counts of
-	// failures: values that a key cannot have, and requests without an answer.
+	// hit and missed count answers, and again counts connections that ended. slowest is the slowest answer, in
+	// milliseconds. wrong counts values that a key cannot have, and failed counts requests without an answer. failure is
+	// the first failure, and ended the last error of a connection.
 	hit, missed, again, slowest, wrong, failed atomic.Int64
 	failure, ended                             atomic.Value
 }
 
-// start makes a client do one step after the other.
+// start starts a client that is connected to the address, and does one step after another.
 func (c *proxyClients) start(ctx context.Context, address string, step func(context.Context, **traffic.Conn)) {
 	GinkgoHelper()
 	conn := clustertest.Must(traffic.Connect(ctx, dial, address))
@@ -55,9 +56,8 @@ func (c *proxyClients) stop() {
 	}
 }
 
-// ask sends a request. If the connection ends, ask repeats the request over new connections, and counts all attempts as one reconnect.
-// Several attempts may be necessary: until Kubernetes notices a crashed proxy, the Service still sends connections to it. The proxy
-// refuses them. While the kernel closes memcached's sockets one by one, for a millisecond, it may also accept a connection and reset it.
+// ask sends a request. If the connection ends, ask repeats the request over new connections, and counts all attempts as one
+// reconnect. Several attempts may fail: until Kubernetes notices that a proxy has crashed, the Service still sends connections to it.
 func (c *proxyClients) ask(ctx context.Context, conn **traffic.Conn, request func(*traffic.Conn) error) error {
 	began := time.Now()
 	err := request(*conn)
@@ -81,7 +81,7 @@ func (c *proxyClients) ask(ctx context.Context, conn **traffic.Conn, request fun
 	return err
 }
 
-// get gets a key, and counts a hit, a miss or a failure. right reports whether the key can have a value.
+// get gets a key, and counts a hit, a miss or a failure. right reports whether the key can have the value of a hit.
 func (c *proxyClients) get(ctx context.Context, conn **traffic.Conn, key string, right func(value string) bool) {
 	var value *memcache.Value
 	err := c.ask(ctx, conn, func(conn *traffic.Conn) (err error) {
@@ -107,7 +107,7 @@ func (c *proxyClients) fail(format string, args ...any) {
 	c.failure.CompareAndSwap(nil, fmt.Sprintf(format, args...))
 }
 
-// untilAsked waits until the clients have asked for more than this number of further keys, whatever the answers.
+// untilAsked waits until the clients have asked for more than this number of keys from now on, whatever the answers.
 func (c *proxyClients) untilAsked(ctx context.Context, keys int64) {
 	GinkgoHelper()
 	asked := func() int64 { return c.hit.Load() + c.missed.Load() + c.failed.Load() }
@@ -120,7 +120,7 @@ func (c *proxyClients) reconnected(atMost int64) {
 	Expect(c.again.Load()).To(BeNumerically("<=", atMost), "connections that ended, the last by %v", c.ended.Load())
 }
 
-// String says what they have met.
+// String returns a summary of the counts.
 func (c *proxyClients) String() string {
 	return fmt.Sprintf("%d hits, %d misses, %d wrong values, %d errors, %d reconnects, the slowest answer after %d ms", c.hit.Load(),
 		c.missed.Load(), c.wrong.Load(), c.failed.Load(), c.again.Load(), c.slowest.Load())

@@ -32,7 +32,8 @@ const (
 	eventReaders = 4
 )
 
-// Whatever happens to nodes, proxies and DNS, each get is answered: with the value, or with a miss of a node that is away.
+// Whatever happens to nodes, proxies and DNS, each get is answered: with the value, or with a miss if the node of the
+// key is unreachable.
 var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 	It("get an answer whatever happens to nodes, DNS and proxies", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
 		f := newFront(ctx)
@@ -54,13 +55,13 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 			{"a node hangs", func() {
 				memcached := memcachedOf(f.node(ctx, 0))
 				memcached.signal(syscall.SIGSTOP)
-				time.Sleep(8 * time.Second) // nothing shows that the proxies have noticed the hang
+				time.Sleep(8 * time.Second) // time for the proxies to notice the hang: nothing shows when they have
 				memcached.signal(syscall.SIGCONT)
 			}},
 			{"a node is killed while DNS is away", func() {
 				scaleDNS(ctx, 0)
 				f.leave(ctx, f.node(ctx, 1), func(pod *corev1.Pod) error { return k8s.Delete(ctx, pod, client.GracePeriodSeconds(0)) })
-				time.Sleep(5 * time.Second) // nothing shows that a proxy has asked the DNS
+				time.Sleep(5 * time.Second) // time for a proxy to ask the DNS: nothing shows when it has
 				scaleDNS(ctx, 1)
 				f.untilUsed(ctx, "cache-1")
 			}},
@@ -76,7 +77,7 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 		for _, event := range []struct {
 			name string
 			do   func(pod *corev1.Pod)
-			// others is how many proxies are new or have restarted afterwards.
+			// others is how many proxies must be new or have restarted afterwards.
 			others int
 		}{
 			{"memcached of a proxy is killed", func(pod *corev1.Pod) { memcachedOf(pod).signal(syscall.SIGKILL) }, 1},
@@ -120,7 +121,7 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 	})
 })
 
-// front is a cache of three nodes, which has all keys, and its two proxies.
+// front is a cache of three nodes, which hold all keys, and its two proxies.
 type front struct {
 	mc      *cachev1alpha1.Memcached
 	proxy   *cachev1alpha1.MemcachedProxy
@@ -139,7 +140,7 @@ func newFront(ctx context.Context) *front {
 	return f
 }
 
-// storeAll stores all keys, and waits until each is found.
+// storeAll stores all keys through the proxies, and waits until all are found.
 func (f *front) storeAll(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, f.cache.Write).WithArguments(eventKeys, 100).WithTimeout(time.Minute).Should(Succeed())
@@ -153,7 +154,7 @@ func (f *front) node(ctx context.Context, ordinal int) *corev1.Pod {
 	return pod
 }
 
-// leave makes a node leave, and waits until another pod of its name is ready.
+// leave deletes or evicts a pod with do, and waits until another pod of the same name is ready.
 func (*front) leave(ctx context.Context, pod *corev1.Pod, do func(*corev1.Pod) error) {
 	GinkgoHelper()
 	former := pod.UID
@@ -165,7 +166,7 @@ func (*front) leave(ctx context.Context, pod *corev1.Pod, do func(*corev1.Pod) e
 	}).WithTimeout(2 * time.Minute).WithPolling(50 * time.Millisecond).Should(Succeed())
 }
 
-// untilUsed waits until 200 writes succeed, which shows that the proxies use a node that has just become ready.
+// untilUsed waits until 200 writes succeed. This shows that the proxies use a node that has just become ready.
 func (f *front) untilUsed(ctx context.Context, node string) {
 	GinkgoHelper()
 	since := time.Now()
@@ -173,7 +174,7 @@ func (f *front) untilUsed(ctx context.Context, node string) {
 	AddReportEntry(fmt.Sprintf("%s is used after %.1f s", node, time.Since(since).Seconds()))
 }
 
-// untilOthers waits until both proxies are ready, and at least this number of them are new or have restarted.
+// untilOthers waits until exactly two proxies exist, both are ready, and at least this number of them are new or have restarted.
 func (f *front) untilOthers(ctx context.Context, before map[string]clustertest.Incarnation, others int) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -192,7 +193,7 @@ func (f *front) untilOthers(ctx context.Context, before map[string]clustertest.I
 	}).WithTimeout(2 * time.Minute).Should(Succeed())
 }
 
-// ownersAreTheSame counts the keys that do not move if there are size nodes.
+// ownersAreTheSame counts the keys that stay on their node when the number of nodes becomes size.
 func (f *front) ownersAreTheSame(size int32) (stay int) {
 	GinkgoHelper()
 	var names []string
@@ -208,7 +209,7 @@ func (f *front) ownersAreTheSame(size int32) (stay int) {
 	return stay
 }
 
-// scaleDNS stops and starts the DNS of the cluster.
+// scaleDNS stops the DNS of the cluster with 0 replicas, and starts it with 1. At the latest, DNS starts again when the spec ends.
 func scaleDNS(ctx context.Context, replicas int32) {
 	GinkgoHelper()
 	dns := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "coredns"}}
@@ -224,7 +225,7 @@ func scaleDNS(ctx context.Context, replicas int32) {
 	}).WithTimeout(time.Minute).Should(Succeed())
 }
 
-// startReaders starts clients that get one key after the other.
+// startReaders starts clients that get one key after another.
 func (f *front) startReaders(ctx context.Context) *proxyClients {
 	GinkgoHelper()
 	c := &proxyClients{address: f.server.Address}
@@ -239,7 +240,8 @@ func (f *front) startReaders(ctx context.Context) *proxyClients {
 	return c
 }
 
-// mustBeAnswered ends readers.
+// mustBeAnswered ends the readers, and fails unless each get was answered with a right value or a miss. At most this
+// many connections may have ended. Each answer must have come within longest and one more second.
 func mustBeAnswered(readers *proxyClients, event string, reconnects int64, longest time.Duration) {
 	GinkgoHelper()
 	readers.stop()

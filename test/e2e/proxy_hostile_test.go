@@ -21,7 +21,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Hostile clients can take all connections of a proxy, and cause errors, but end neither the proxy nor connections of other clients.
+// Hostile clients can take all free connections of a proxy, and cause errors for others. They must end neither the
+// proxy nor open connections of others.
 var _ = Describe("Hostile clients of a MemcachedProxy", Label(onLocalCluster), func() {
 	It("restart nothing, and others stay connected", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
@@ -83,7 +84,7 @@ var _ = Describe("Hostile clients of a MemcachedProxy", Label(onLocalCluster), f
 	})
 })
 
-// look asks whether a key is there.
+// look asks whether the cache has a key, and counts a hit, a miss or a failure.
 func (c *proxyClients) look(ctx context.Context, conn **traffic.Conn, key string) {
 	var reply string
 	err := c.ask(ctx, conn, func(conn *traffic.Conn) (err error) {
@@ -101,14 +102,15 @@ func (c *proxyClients) look(ctx context.Context, conn **traffic.Conn, key string
 	}
 }
 
-// hostileClients are the connections of clients that misuse a proxy.
+// hostileClients are clients that misuse a proxy. conns are connections whose replies nobody reads. silent are
+// connections that only take a place of other clients.
 type hostileClients struct {
 	address string
 	conns   []net.Conn
 	silent  []*traffic.Conn
 }
 
-// send sends a request over each of count new connections, and reads no answer.
+// send sends a request over each of count new connections, and reads no replies.
 func (h *hostileClients) send(ctx context.Context, count int, request string) {
 	GinkgoHelper()
 	for range count {
@@ -121,7 +123,7 @@ func (h *hostileClients) send(ctx context.Context, count int, request string) {
 	}
 }
 
-// ask sends a request again and again, and reads the answers.
+// ask starts count clients that send a request again and again, each time on a new connection, and read the replies.
 func (h *hostileClients) ask(ctx context.Context, count int, request string) (stop func()) {
 	var stops []func()
 	for range count {
@@ -145,7 +147,7 @@ func (h *hostileClients) ask(ctx context.Context, count int, request string) (st
 	}
 }
 
-// occupy connects until the proxy accepts no more clients.
+// occupy opens connections until the proxy refuses one.
 func (h *hostileClients) occupy(ctx context.Context) {
 	GinkgoHelper()
 	for reply := "MN"; reply == "MN"; {

@@ -32,7 +32,7 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 	It("use TLS, keep their connections while the certificate changes, and are measured", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
 		s := &secured{
-			mc: &cachev1alpha1.Memcached{ // what its clients see of the proxy
+			mc: &cachev1alpha1.Memcached{ // stands for the proxy, because secured knows only Memcacheds
 				ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: "front"},
 				Spec:       cachev1alpha1.MemcachedSpec{TLS: &cachev1alpha1.MemcachedTLS{}},
 			},
@@ -90,7 +90,7 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 		By("taking a node away, which the proxies that read its keys see")
 		k8s.Change(ctx, mc, func() { mc.Spec.Size = 2 })
 		Eventually(ctx, func(g Gomega) {
-			_, _ = cache.Read(ctx, keys) // the proxies report the node after misses of its keys
+			_, _ = cache.Read(ctx, keys) // a proxy reports the node only after a miss of one of its keys
 			scraped := ""
 			for _, pod := range proxiesOf(ctx, front) {
 				scraped += scrape(ctx, agentOf(&pod))
@@ -117,7 +117,7 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 			front.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/roll": "1"}
 		})
 		untilProxyReady(ctx, front)
-		Eventually(ctx, func() []corev1.Pod { return proxiesOf(ctx, front) }).Should(HaveLen(3)) // the former proxies are gone
+		Eventually(ctx, func() []corev1.Pod { return proxiesOf(ctx, front) }).Should(HaveLen(3)) // the old proxies are gone
 		note("after a rollout")
 		rolled := held.most()
 		k8s.Change(ctx, front, func() { front.Spec.Size = ptr.To(int32(4)) })
@@ -130,7 +130,7 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 	})
 })
 
-// connectionsOf returns the number of connections of each proxy, that of the oldest proxy first.
+// connectionsOf returns how many connections each proxy has. The oldest proxy comes first.
 func connectionsOf(ctx context.Context, front *cachev1alpha1.MemcachedProxy) []int {
 	GinkgoHelper()
 	pods := proxiesOf(ctx, front)
@@ -142,7 +142,7 @@ func connectionsOf(ctx context.Context, front *cachev1alpha1.MemcachedProxy) []i
 	return counts
 }
 
-// heldConnections are clients that keep a connection for as long as it works.
+// heldConnections are clients that each keep one connection for as long as it works, and then connect again.
 type heldConnections struct {
 	mutex      sync.Mutex
 	conns      map[int]net.Conn
@@ -162,7 +162,7 @@ func holdConnections(ctx context.Context, address string, clients int) *heldConn
 	return h
 }
 
-// hold connects, and returns when the connection has ended.
+// hold connects a client, and returns when the connection has ended or could not be opened.
 func (h *heldConnections) hold(ctx context.Context, number int, address string) {
 	conn, err := dial(ctx, "tcp", address)
 	if err != nil {
@@ -197,13 +197,14 @@ func (h *heldConnections) lost(number int) {
 	delete(h.conns, number)
 }
 
-// open is how many clients are connected, and most is the highest number of reconnects of one client.
+// open returns how many clients are connected.
 func (h *heldConnections) open() int {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	return len(h.conns)
 }
 
+// most returns the highest number of reconnects of one client.
 func (h *heldConnections) most() (most int) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -213,7 +214,7 @@ func (h *heldConnections) most() (most int) {
 	return most
 }
 
-// renew makes each client connect again.
+// renew makes each client connect again, without counting a reconnect.
 func (h *heldConnections) renew() {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

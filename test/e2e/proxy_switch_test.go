@@ -19,7 +19,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Each writer writes through both proxies in turn and reads through both, so proxies that divide keys differently show old values.
+// Each writer alternates between the two proxies when it writes, and reads through both. If the proxies distributed
+// keys differently, it would read old values.
 var _ = Describe("Writers through two proxies", Label(onLocalCluster), func() {
 	It("read nothing older than they have stored, before and after the number of nodes changes", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
@@ -36,7 +37,7 @@ var _ = Describe("Writers through two proxies", Label(onLocalCluster), func() {
 				from = front.Status.Routes.From.Time
 			}).WithTimeout(2 * time.Minute).Should(Succeed())
 			Eventually(ctx, func() time.Duration { return time.Until(from) }).WithTimeout(3 * time.Minute).Should(BeNumerically("<", time.Second))
-			w.since.Store(math.MaxInt64) // the proxies may show old values now: they do not change at exactly the same moment
+			w.since.Store(math.MaxInt64) // the proxies do not switch at exactly the same moment: old values are allowed now
 			Expect(w.wrong.Load()).To(BeZero(), "old values until %d nodes share the keys", size)
 			refused, older := w.refused.Load(), w.older.Load()
 			Eventually(ctx, func(g Gomega) {
@@ -73,7 +74,7 @@ var _ = Describe("Writers through two proxies", Label(onLocalCluster), func() {
 	})
 })
 
-// startWriters starts clients that have a connection to each proxy, and use their own keys only.
+// startWriters starts clients that have a connection to each proxy. Each client writes and reads only its own keys.
 func startWriters(ctx context.Context, front *cachev1alpha1.MemcachedProxy) *owners {
 	GinkgoHelper()
 	const writers = 4
@@ -94,7 +95,7 @@ func startWriters(ctx context.Context, front *cachev1alpha1.MemcachedProxy) *own
 	return o
 }
 
-// writtenSince counts the keys whose values must not be old.
+// writtenSince counts the keys whose last stored number is at least since: their values must not be old.
 func (o *owners) writtenSince() (keys int) {
 	for key := range o.stored {
 		if o.stored[key].Load() >= o.since.Load() {

@@ -23,7 +23,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// A client that knows one address finds all keys. The story needs the addresses of Services, which only the local cluster has.
+// A client that knows only one address finds all keys. The client connects to the IP address of a Service, which it
+// reaches only on the local cluster.
 var _ = Describe("A MemcachedProxy", Label(onLocalCluster), func() {
 	const keys = 1000
 
@@ -64,7 +65,8 @@ var _ = Describe("A MemcachedProxy", Label(onLocalCluster), func() {
 	})
 })
 
-// newProxy creates a MemcachedProxy of size 2 for a Memcached or its copies, and waits until the MemcachedProxy is Ready.
+// newProxy creates a MemcachedProxy of size 2, and waits until it is Ready. The pools are one Memcached, or several
+// that hold the same items.
 func newProxy(ctx context.Context, pools ...*cachev1alpha1.Memcached) *cachev1alpha1.MemcachedProxy {
 	GinkgoHelper()
 	front := newProxySpec(pools...)
@@ -72,7 +74,7 @@ func newProxy(ctx context.Context, pools ...*cachev1alpha1.Memcached) *cachev1al
 	return front
 }
 
-// newProxySpec returns a MemcachedProxy of size 2 for a Memcached or its copies.
+// newProxySpec returns the MemcachedProxy that newProxy creates.
 func newProxySpec(pools ...*cachev1alpha1.Memcached) *cachev1alpha1.MemcachedProxy {
 	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: pools[0].Namespace, Name: "front"}}
 	front.Spec.Size = ptr.To(int32(2))
@@ -98,7 +100,7 @@ func untilProxyReady(ctx context.Context, front *cachev1alpha1.MemcachedProxy) {
 	}).Should(Succeed())
 }
 
-// proxyServer is the one server that clients of a MemcachedProxy know.
+// proxyServer returns the Service of a MemcachedProxy, which is the only server that its clients know.
 func proxyServer(ctx context.Context, front *cachev1alpha1.MemcachedProxy) traffic.Server {
 	GinkgoHelper()
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: front.Namespace, Name: front.Name}}
@@ -117,7 +119,7 @@ func proxiesOf(ctx context.Context, front *cachev1alpha1.MemcachedProxy) []corev
 	return pods.Items
 }
 
-// ownedByOthers returns how many of the first keys a node does not own.
+// ownedByOthers returns how many of the keys belong to other nodes than this one.
 func ownedByOthers(servers []traffic.Server, node string, keys int) (owned int) {
 	GinkgoHelper()
 	ring := clustertest.Must(traffic.NewRing(servers...))
@@ -129,7 +131,7 @@ func ownedByOthers(servers []traffic.Server, node string, keys int) (owned int) 
 	return owned
 }
 
-// reading reads the same keys again and again, and records the worst result of each kind.
+// reading reads the same keys again and again. worst has the fewest hits, the most wrong values and the most errors of a round.
 type reading struct {
 	stop   func()
 	rounds int
@@ -151,7 +153,7 @@ func startReading(ctx context.Context, cache *traffic.Client, keys int) *reading
 	return r
 }
 
-// end ends the reading, and returns the worst results of all rounds.
+// end stops the reading, and returns its worst results.
 func (r *reading) end() traffic.Hits {
 	r.stop()
 	return r.worst

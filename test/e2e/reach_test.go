@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// dial connects to a pod at its address. On the local cluster the tests run in the pod network. Elsewhere, they reach pods
-// through the API server, as kubectl port-forward does.
+// dial connects to the IP address and port of a pod. On the local cluster, the tests run in the pod network.
+// Elsewhere, they reach pods through the API server, as kubectl port-forward does.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if clusterDir == "" {
 		local, err := forwards.to(ctx, address)
@@ -35,7 +35,7 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, network, address)
 }
 
-// resolver asks the DNS of the cluster.
+// resolver returns a resolver that asks the DNS of the cluster.
 func resolver() *net.Resolver {
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		var service corev1.Service
@@ -66,7 +66,7 @@ func dnsPort(pod *corev1.Pod) string {
 	return "53"
 }
 
-// forwards are the forwarded ports of the suite by the address of the pod and port. They end with the suite.
+// forwards forwards ports of this machine to pods. local has the forwarded address for the address and port of each pod.
 var forwards = forwarder{local: map[string]string{}}
 
 type forwarder struct {
@@ -74,7 +74,7 @@ type forwarder struct {
 	local map[string]string
 }
 
-// to returns an address of this machine that is forwarded to a port of a pod.
+// to returns an address of this machine that is forwarded to the address and port of a pod.
 func (f *forwarder) to(ctx context.Context, address string) (string, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -104,7 +104,7 @@ func (f *forwarder) to(ctx context.Context, address string) (string, error) {
 	return local, nil
 }
 
-// forward forwards a port of this machine to a port of a pod until the pod or the suite ends.
+// forward forwards a port of this machine to a port of a pod, and returns its address. When forwarding ends, it calls ended.
 func forward(pod *corev1.Pod, port string, ended func()) (string, error) {
 	clientset, err := kubernetes.NewForConfig(k8s.Config)
 	if err != nil {

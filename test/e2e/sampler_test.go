@@ -28,33 +28,33 @@ import (
 )
 
 const (
-	// samplePeriod is how often a sampler reads the members and checks that each of them serves.
+	// samplePeriod is how often a sampler reads the members of a cache, and checks that each of them serves.
 	samplePeriod = 100 * time.Millisecond
 	// sampleTimeout is how long a sampler waits for an answer of DNS and of the API server.
 	sampleTimeout = time.Second
-	// commandTimeout is how long a sampler waits for an answer of a node: a slow answer of a busy machine is no failure.
+	// commandTimeout is how long a sampler waits for an answer of a node. On a busy machine, a slow answer is no failure.
 	commandTimeout = 3 * time.Second
 )
 
-// sampler observes the members of a Memcached during a change. Ten times a second it reads the DNS of the cluster and
-// status.nodes, and sends a command to every node that DNS has announced. A watch tells it when a pod begins to terminate.
+// sampler observes the members of a Memcached, which are its nodes in DNS and in status.nodes, during a change. In each samplePeriod,
+// it reads both, and sends a command to every node that DNS has announced. A watch tells it about the life of each pod.
 type sampler struct {
 	// key names the Memcached. The sampler must not share the object itself with the change.
 	key client.ObjectKey
 	// began is the time of the change.
 	began time.Time
 
-	// mutex guards the rest while the sampler runs.
+	// mutex guards the fields below while the sampler runs.
 	mutex           sync.Mutex
 	inDNS, inStatus []sample
 	pods            map[string]*podLife     // by IP address
-	created         map[types.UID]time.Time // of pods, whether or not they have an address
-	// failures are the unanswered commands, by the IP address that DNS had announced.
+	created         map[types.UID]time.Time // when the watch first reported a pod, which may have no address yet
+	// failures are the failed commands, by the IP address that DNS had announced.
 	failures map[string][]failure
 	broken   error
 }
 
-// sample is the members at one time: addresses in DNS, names in the status.
+// sample is the members at one time: IP addresses in DNS, or names in the status.
 type sample struct {
 	at      time.Time
 	members []string
@@ -64,17 +64,18 @@ type sample struct {
 type podLife struct {
 	uid  types.UID
 	name string
-	// came is when the pod was created, leaving when its deletion began, and gone when its deletion ended. Each is zero before.
+	// came is when the pod was created, leaving is when its deletion began, and gone is when it was deleted. leaving and
+	// gone are zero before.
 	came, leaving, gone time.Time
 }
 
-// failure is an unanswered command, and when it was sent.
+// failure is the error of a command, and when it was sent.
 type failure struct {
 	at  time.Time
 	err error
 }
 
-// sampleMembership makes a change to a Memcached and observes its members until they no longer change.
+// sampleMembership makes a change to a Memcached, and observes its members until they no longer change.
 func sampleMembership(ctx context.Context, mc *cachev1alpha1.Memcached, change func()) *sampler {
 	GinkgoHelper()
 	m := &sampler{
@@ -100,7 +101,7 @@ func sampleMembership(ctx context.Context, mc *cachev1alpha1.Memcached, change f
 	return m
 }
 
-// untilSettled waits until exactly the wanted number of pods exists, DNS and the status name exactly these pods, and the watch has
+// untilSettled waits until exactly size pods exist, DNS and the status list exactly these pods, and the watch has
 // reported the end of all others.
 func (m *sampler) untilSettled(ctx context.Context, size int32) {
 	GinkgoHelper()
@@ -136,7 +137,7 @@ func (m *sampler) watchPods(ctx context.Context, events <-chan watch.Event) {
 	}
 }
 
-// notePod finds the pod by its UID: after its end, it may have no address.
+// notePod records an event of a pod. It finds the pod by its UID, because the pod may have lost its address at its end.
 func (m *sampler) notePod(event watch.EventType, pod *corev1.Pod) {
 	if _, known := m.created[pod.UID]; !known {
 		m.created[pod.UID] = time.Now()
@@ -162,12 +163,12 @@ func (m *sampler) notePod(event watch.EventType, pod *corev1.Pod) {
 	}
 }
 
-// askDNS takes a sample, and starts to send commands to each node that was not announced before.
+// askDNS takes a sample from DNS. It starts to send commands to each node that was not announced before.
 func (m *sampler) askDNS(ctx context.Context, followers *sync.WaitGroup) {
 	at := time.Now()
 	limited, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
-	// This asks for A records only: otherwise, if that query fails, Go's resolver returns the empty answer to the AAAA query.
+	// Without "ip4", Go's resolver would also ask for AAAA records, and return that empty answer if the query for A records failed.
 	found, err := resolver().LookupNetIP(limited, "ip4", m.key.Name+"."+m.key.Namespace+".svc.cluster.local.")
 	if missing := new(net.DNSError); err != nil && (!errors.As(err, &missing) || !missing.IsNotFound) {
 		return // the gap shows in summary.blind
@@ -194,7 +195,7 @@ func (m *sampler) askStatus(ctx context.Context) {
 	defer cancel()
 	var mc cachev1alpha1.Memcached
 	if err := k8s.Get(limited, m.key, &mc); err != nil {
-		return // as in askDNS
+		return // the gap shows in summary.blind
 	}
 	m.note(func() { m.inStatus = append(m.inStatus, sample{at, mc.Status.Nodes}) })
 }
@@ -217,7 +218,7 @@ func (m *sampler) sendCommands(ctx context.Context, ip string) {
 	})
 }
 
-// connectAndAsk connects to a memcached and asks for its version.
+// connectAndAsk connects to a memcached, and fails unless memcached tells its version.
 func connectAndAsk(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()

@@ -23,13 +23,14 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// shortestPrivate is longer than the words around keys in PEM, which are no secret.
+// shortestPrivate is the length of the shortest words that count as secret. The words in the header and the footer of PEM are shorter.
 const shortestPrivate = len("CERTIFICATE-----") + 1
 
-// private is what Secrets have held: words, and values in base64, as Kubernetes writes them.
+// private is what must stay secret: words of the values in Secrets, and the values in base64, as Kubernetes writes them.
 type private struct{ words map[string]bool }
 
-// add remembers the content of a Secret: a line of each PEM text, and the long words of other values. Short words may be anywhere.
+// add remembers the content of a Secret: one line of each PEM text, the words of other values, and each value in
+// base64. It leaves out short words, which may be anywhere by chance.
 func (p *private) add(content map[string][]byte) {
 	if p.words == nil {
 		p.words = map[string]bool{}
@@ -48,13 +49,13 @@ func (p *private) add(content map[string][]byte) {
 	}
 }
 
-// addAll remembers everything that other remembers.
+// addAll remembers all words that other remembers.
 func (p *private) addAll(other private) {
 	p.add(nil)
 	maps.Copy(p.words, other.words)
 }
 
-// mustStayPrivate fails if an object, an event, a metric, a log or an argument of a process has any of the words.
+// mustStayPrivate fails if an object, an event, a metric, a log or an argument of a process contains any of the words.
 func (p *private) mustStayPrivate(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	By("telling no secret to anybody")
@@ -71,10 +72,10 @@ func (p *private) mustStayPrivate(ctx context.Context, namespace string) {
 	}
 }
 
-// places are texts by where they were found.
+// places are texts, by the place where they were found.
 type places map[string]string
 
-// with returns the places that say something.
+// with returns the places whose text contains a word.
 func (p places) with(word string) []string {
 	var found []string
 	for _, place := range slices.Sorted(maps.Keys(p)) {
@@ -85,7 +86,8 @@ func (p places) with(word string) []string {
 	return found
 }
 
-// saidIn returns everything that the cluster shows about a namespace, and the logs of the operator and of the cluster.
+// saidIn returns the objects, metrics and logs in a namespace, the logs of the operator and of the cluster, and the
+// arguments of all processes.
 func saidIn(ctx context.Context, namespace string) places {
 	GinkgoHelper()
 	said := places{"objects": k8s.Kubectl(ctx, "get", "--namespace", namespace, "--output=yaml",
@@ -97,7 +99,7 @@ func saidIn(ctx context.Context, namespace string) places {
 			said["metrics of "+pods.Items[i].Name] = scrape(ctx, agentOf(&pods.Items[i]))
 		}
 	}
-	// The cluster node also keeps logs of earlier containers. audit.log is left out: it has no bodies, and is large.
+	// These folders also have the logs of earlier containers. audit.log is left out, because it is large and has no request bodies.
 	for _, pattern := range []string{
 		"/var/log/pods/" + namespace + "_*/*/*", "/var/log/pods/" + operatorNamespace + "_*/*/*", clusterDir + "/*.log",
 	} {

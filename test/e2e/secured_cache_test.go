@@ -33,35 +33,35 @@ import (
 // tlsPort is the port on which memcached serves TLS.
 const tlsPort = 11212
 
-// secured is a cache that does not admit everybody, and its Secrets.
+// secured is a cache with TLS, users or both, its Secrets, and clients that it admits.
 type secured struct {
 	mc *cachev1alpha1.Memcached
 	// authority signs the certificates of the nodes, and that of the member.
 	authority *credentials.Authority
-	// pair and users are the Secrets, nil without TLS or users.
+	// pair is the Secret for TLS, and users is the Secret with the users. Each is nil if the cache has none.
 	pair, users *corev1.Secret
-	// member and reader are clients that may enter. Both have the same certificate.
+	// member and reader are clients that the nodes admit. Both have the same certificate.
 	member, reader visitor
 	private        private
 }
 
-// visitor is what a client shows: a certificate if there is one, and a login if there is a password.
+// visitor is a client's credentials: a certificate, a user with a password, both, or neither.
 type visitor struct {
 	identity       credentials.Identity
 	user, password string
 }
 
-// mutualTLS demands certificates of clients.
+// mutualTLS makes a cache demand TLS with certificates of clients.
 func mutualTLS(mc *cachev1alpha1.Memcached) {
 	mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: mc.Name + "-tls", ClientAuth: cachev1alpha1.ClientAuthRequire}
 }
 
-// withUsers demands logins.
+// withUsers makes a cache demand logins.
 func withUsers(mc *cachev1alpha1.Memcached) {
 	mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: mc.Name + "-users"}
 }
 
-// newSecured creates the Secrets that a spec names, and then the Memcached. It does not wait until the Memcached is Ready.
+// newSecured creates a Memcached and the Secrets that its spec names. It does not wait until the Memcached is Ready.
 func newSecured(ctx context.Context, namespace string, size int32, edits ...clustertest.Edit) *secured {
 	GinkgoHelper()
 	s := &secured{authority: clustertest.Must(credentials.NewAuthority("shop"))}
@@ -96,7 +96,7 @@ func (s *secured) newSecret(suffix string, kind corev1.SecretType) *corev1.Secre
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.mc.Namespace, Name: s.mc.Name + suffix}, Type: kind}
 }
 
-// put stores content in a Secret, which it creates if need be.
+// put creates a Secret with this content, or replaces the content. It also remembers the content in private.
 func (s *secured) put(ctx context.Context, secret *corev1.Secret, content map[string][]byte) {
 	GinkgoHelper()
 	s.private.add(content)
@@ -108,7 +108,7 @@ func (s *secured) put(ctx context.Context, secret *corev1.Secret, content map[st
 	Expect(k8s.Update(ctx, secret)).To(Succeed())
 }
 
-// newPair returns a new certificate of the nodes, its key and the CAs of the clients.
+// newPair returns content for the Secret for TLS: a new certificate of the nodes, its key, and the CAs of clients.
 func (s *secured) newPair(clients ...*credentials.Authority) map[string][]byte {
 	GinkgoHelper()
 	host := s.mc.Name + "." + s.mc.Namespace + ".svc"
@@ -117,7 +117,7 @@ func (s *secured) newPair(clients ...*credentials.Authority) map[string][]byte {
 	return map[string][]byte{"tls.crt": identity.Certificate, "tls.key": identity.Key, "ca.crt": bundle(clients...)}
 }
 
-// logins is the content of a Secret with users.
+// logins returns the content of a Secret with these users.
 func logins(visitors ...visitor) map[string][]byte {
 	users := map[string][]byte{}
 	for _, v := range visitors {
@@ -126,7 +126,7 @@ func logins(visitors ...visitor) map[string][]byte {
 	return users
 }
 
-// bundle is what ca.crt holds.
+// bundle returns the value of ca.crt: the certificates of these authorities.
 func bundle(authorities ...*credentials.Authority) []byte {
 	var certificates [][]byte
 	for _, authority := range authorities {
@@ -135,7 +135,7 @@ func bundle(authorities ...*credentials.Authority) []byte {
 	return bytes.Join(certificates, nil)
 }
 
-// serial is the serial number of the certificate in the Secret, as agents print it.
+// serial returns the serial number of the certificate in the Secret, as agents print it.
 func (s *secured) serial() string {
 	GinkgoHelper()
 	return serialOf(clustertest.Must(tls.X509KeyPair(s.pair.Data["tls.crt"], s.pair.Data["tls.key"])).Leaf)
@@ -145,7 +145,7 @@ func serialOf(certificate *x509.Certificate) string {
 	return hex.EncodeToString(certificate.SerialNumber.Bytes())
 }
 
-// address is where a node serves clients: with TLS if there is any.
+// address returns the address of a node for clients: with the port for TLS if the cache has TLS.
 func (s *secured) address(pod *corev1.Pod) string {
 	if s.mc.Spec.TLS == nil {
 		return traffic.Address(pod)
@@ -153,13 +153,13 @@ func (s *secured) address(pod *corev1.Pod) string {
 	return net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(tlsPort))
 }
 
-// config returns the TLS configuration of a visitor, who verifies the name of the Service.
+// config returns the TLS configuration of a visitor. The visitor verifies the name of the Service.
 func (s *secured) config(v visitor) *tls.Config {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.authority.PEM())
 	config := &tls.Config{RootCAs: roots, ServerName: s.mc.Name + "." + s.mc.Namespace + ".svc"}
 	if v.identity.Key != nil {
-		// Go sends a certificate in config.Certificates only if the node asks for its CA.
+		// Go would send a certificate of config.Certificates only to a node that asks for its CA.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			certificate, err := tls.X509KeyPair(v.identity.Certificate, v.identity.Key)
 			return &certificate, err
@@ -168,16 +168,15 @@ func (s *secured) config(v visitor) *tls.Config {
 	return config
 }
 
-// patience is how long a visitor waits, also on a busy machine.
+// patience is how long a client waits for an answer, even on a busy machine.
 const patience = 10 * time.Second
 
-// dialTLS connects with TLS.
 func dialTLS(ctx context.Context, address string, config *tls.Config) (net.Conn, error) {
 	dialer := &tls.Dialer{NetDialer: &net.Dialer{Timeout: patience}, Config: config}
 	return dialer.DialContext(ctx, "tcp", address)
 }
 
-// enter connects to a node, and logs in if the visitor has a password.
+// enter connects to a node with the credentials of a visitor. It logs in if the visitor has a password.
 func (s *secured) enter(ctx context.Context, address string, v visitor) (net.Conn, error) {
 	connect := func() (net.Conn, error) { return dialTLS(ctx, address, s.config(v)) }
 	if s.mc.Spec.TLS == nil {
@@ -209,7 +208,7 @@ func (v visitor) login(conn net.Conn) error {
 	return cmp.Or(err, conn.SetDeadline(time.Time{}))
 }
 
-// visit enters, and returns the connection when memcached has answered a command.
+// visit is enter, followed by a command. It fails unless memcached answers the command.
 func (s *secured) visit(ctx context.Context, address string, v visitor) (*traffic.Conn, error) {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -229,7 +228,7 @@ func (s *secured) visit(ctx context.Context, address string, v visitor) (*traffi
 	return node, nil
 }
 
-// mayEnter fails unless a visitor is served.
+// mayEnter returns an error unless a visitor can connect, log in and send a command.
 func (s *secured) mayEnter(ctx context.Context, address string, v visitor) error {
 	node, err := s.visit(ctx, address, v)
 	if err != nil {
@@ -238,7 +237,7 @@ func (s *secured) mayEnter(ctx context.Context, address string, v visitor) error
 	return node.Close()
 }
 
-// newClient returns a client of all nodes that enters as a visitor.
+// newClient returns a client of all nodes, with the credentials of a visitor.
 func (s *secured) newClient(ctx context.Context, v visitor) *traffic.Client {
 	GinkgoHelper()
 	var servers []traffic.Server

@@ -24,7 +24,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// A thousand connections and gigabytes of items are too much for a forwarded port.
+// These specs run only on the local cluster. Elsewhere, they would need a forwarded port, for which a thousand
+// connections and gigabytes of items are too much.
 var _ = Describe("The memory limit of a node", Ordered, ContinueOnFailure, Label(onLocalCluster), func() {
 	rows := [][]string{{
 		"MiB", "limit", "process (VmHWM)", "container (cgroup)", "limit/process", "connections", "rejected_connections", "sets", "evictions",
@@ -42,7 +43,7 @@ var _ = Describe("The memory limit of a node", Ordered, ContinueOnFailure, Label
 
 			pod := k8s.Pods(ctx, mc)[0]
 			peak := peakOf(ctx, &pod)
-			// Some of the rejected connections are those of the kubelet's probes.
+			// Some of the rejected connections are from the kubelet's probes.
 			rejected := clustertest.Must(k8s.ConnectTo(ctx, address).Stats(ctx))["rejected_connections"]
 			rows = append(rows, peak.row(CurrentSpecReport().LeafNodeText, filled, rejected))
 			Expect(clustertest.Restarts(&pod)).To(BeZero())
@@ -51,14 +52,14 @@ var _ = Describe("The memory limit of a node", Ordered, ContinueOnFailure, Label
 			Expect(peak.container).To(BeNumerically("<", peak.limit), "the container has hit its limit")
 			Expect(peak.limit/peak.process).To(BeNumerically("<=", atMost), "a limit that nothing can use is a waste")
 		},
-		// In a small node, memory that is not for items has the greatest share: a page for each slab class, the reserve for the
-		// kernel, and the buffers. The filler uses few buffers, since it reads its responses.
+		// In a small node, memory that is not for items has the greatest share: a page for each slab class, the reserve for
+		// the kernel, and the buffers. The filler needs few of these buffers, because it reads its responses.
 		Entry("memory 64Mi", clustertest.Core, SpecTimeout(3*time.Minute), withMemory("64Mi"), 1.8),
 		Entry("memory 256Mi", SpecTimeout(3*time.Minute), withMemory("256Mi"), 1.5),
 		Entry("memory 1Gi", SpecTimeout(6*time.Minute), withMemory("1Gi"), 1.5),
 		Entry("maxConnections 4096, threads 8", SpecTimeout(3*time.Minute),
 			cachev1alpha1.MemcachedSpec{Config: cachev1alpha1.MemcachedConfig{MaxConnections: 4096, Threads: 8}}, 2.1),
-		// 1 MiB less is refused.
+		// The API server refuses a limit that is 1 MiB less.
 		Entry("the smallest limit that may be given", SpecTimeout(3*time.Minute),
 			cachev1alpha1.MemcachedSpec{Resources: cachev1alpha1.MemcachedResources{
 				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("166Mi")},
@@ -77,7 +78,7 @@ var _ = Describe("The connections of a node", Label(onLocalCluster), func() {
 			Expect(reply).To(Equal("MN"), "after %d connections", len(clients))
 			clients = append(clients, client)
 		}
-		// Two more connections are for the probes of the kubelet, which come and go.
+		// memcached accepts two more connections, for the probes of the kubelet. At times, the probes use them.
 		var replies []string
 		for range 3 {
 			_, reply := connect(ctx, address)
@@ -98,7 +99,7 @@ func withMemory(quantity string) cachev1alpha1.MemcachedSpec {
 	return cachev1alpha1.MemcachedSpec{Config: cachev1alpha1.MemcachedConfig{Memory: ptr.To(resource.MustParse(quantity))}}
 }
 
-// fillNode gives a node more items than it has memory for, over all its connections.
+// fillNode opens all connections that clients may have, and stores more items than the node has memory for.
 func fillNode(ctx context.Context, mc *cachev1alpha1.Memcached, address string, dial traffic.DialFunc) traffic.Report {
 	GinkgoHelper()
 	filled := clustertest.Must(traffic.Filler{
@@ -108,22 +109,23 @@ func fillNode(ctx context.Context, mc *cachev1alpha1.Memcached, address string, 
 	return filled
 }
 
-// connect connects to a node and returns its reply to a command that does nothing.
+// connect connects to a node. It returns the connection, and the node's reply to a no-op.
 func connect(ctx context.Context, address string) (*traffic.Conn, string) {
 	GinkgoHelper()
 	conn := k8s.ConnectTo(ctx, address)
 	return conn, clustertest.Must(conn.Command(ctx, "mn"))
 }
 
-// peak is the peak memory of a node in MiB: the resident memory of memcached, and the memory that the kernel counts for the
-// container, to which the limit applies.
+// peak is the memory limit of a container and its peak memory, in MiB. process is memcached's resident memory.
+// container is what the kernel compares with the limit.
 type peak struct{ limit, process, container float64 }
 
-// peakOf reads the peaks. It looks for memcached on the machine, because with TLS memcached is not process 1 of its container.
+// peakOf returns the peak so far. It looks for memcached among the processes of the machine: with TLS, memcached is
+// not process 1 of its container.
 func peakOf(ctx context.Context, pod *corev1.Pod) peak {
 	GinkgoHelper()
 	process := fieldsOf(string(clustertest.Must(os.ReadFile(memcachedOf(pod).file("status")))))["VmHWM"]
-	// cgroup v2, or cgroup v1.
+	// The file of cgroup v2, or else that of cgroup v1.
 	container := execute(ctx, pod, "sh", "-c",
 		"cat /sys/fs/cgroup/memory.peak 2>/dev/null || cat /sys/fs/cgroup/memory/memory.max_usage_in_bytes")
 	return peak{
@@ -138,7 +140,7 @@ func number(text string) float64 {
 	return clustertest.Must(strconv.ParseFloat(text, 64))
 }
 
-// row is a row of the table of all peaks.
+// row returns a row for a table of peaks.
 func (p peak) row(title string, filled traffic.Report, rejected string) []string {
 	return []string{
 		title, fmt.Sprintf("%.0f", p.limit), mebibytes(p.process), mebibytes(p.container),

@@ -3,10 +3,14 @@
 
 //go:build e2e
 
-// Package e2e tests the operator as users run it. It is deployed from its manifests and its image to a cluster with real nodes, on
-// which real memcached serves real clients. Each file is a story of a user.
+// Package e2e tests the operator as users run it: deployed from its manifests and its image to a real cluster, where
+// real memcached serves real clients.
 //
-// make test-e2e runs the tests on the cluster of KUBECONFIG, or starts a local cluster for them.
+// Here, a cache is a Memcached, a node is a pod that runs memcached for it, and a cluster node is a Kubernetes node.
+// A proxy is a pod of a MemcachedProxy. An agent is a container beside memcached that delivers Secrets and serves
+// metrics. A launcher is the process that starts memcached in the pods of a StatefulSet, and restarts it in place.
+//
+// make test-e2e runs the tests on the cluster of KUBECONFIG, or on a local cluster that it starts.
 package e2e
 
 import (
@@ -35,9 +39,9 @@ var (
 )
 
 const (
-	// onLocalCluster labels specs that need more than an API: the audit log, or the processes of the node.
+	// onLocalCluster labels specs that need the local cluster: its audit log, its processes or its pod network.
 	onLocalCluster = "local-cluster"
-	// make deploy installs this Deployment.
+	// The Deployment that make deploy installs.
 	operatorNamespace  = "memcached-operator-system"
 	operatorDeployment = "memcached-operator-controller-manager"
 )
@@ -56,7 +60,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	// kubectl finds its plugin on the PATH.
 	Expect(os.Setenv("PATH", clustertest.Must(filepath.Abs("../../bin"))+":"+os.Getenv("PATH"))).To(Succeed())
 
-	// The suite ends with make undeploy-all, which deletes every Memcached of the cluster.
+	// At the end, the suite runs make undeploy-all, which deletes every Memcached of the cluster.
 	err := k8s.Get(ctx, client.ObjectKey{Name: "memcacheds.cache.example.com"}, &apiextensionsv1.CustomResourceDefinition{})
 	Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the cluster must not have the operator yet: %v", err)
 
@@ -66,13 +70,13 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	})
 })
 
-// deploy installs the operator, or changes its image. It returns when the new operator is ready, with the output of make.
+// deploy installs the operator or changes its image, and waits until the new operator is ready. It returns the output of make.
 func deploy(ctx context.Context, image string) string {
 	GinkgoHelper()
 	return k8s.Make(ctx, "deploy", "IMG="+image)
 }
 
-// diagnostics print objects, conditions, events and logs after a failure.
+// diagnostics returns the arguments of the kubectl commands that print objects, conditions, events and logs after a failure.
 func diagnostics(namespace string) []string {
 	return []string{
 		"get --namespace " + namespace + " memcached,deployment,replicaset,statefulset,pod,service,poddisruptionbudget,networkpolicy,endpointslice -o wide",

@@ -28,10 +28,9 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Caches are filled, something changes, and the hit ratio shows how many keys are left. The client hashes consistently (ketama) by
-// the names of the servers and writes nothing in between. It must find exactly the keys of processes that still run and still own
-// these keys. For the Deployment, the bounds are those of rings whose nodes have random names. A StatefulSet keeps its names, so a
-// node costs only its own share: 1/N, within 2 %.
+// Each spec fills the caches, changes something, and reads all keys again. The client hashes consistently (ketama) by the names
+// of the servers. It must find exactly the keys whose owner is still the same process. The pods of a Deployment get random
+// names, so its hit ratios have wide bounds. The names in a StatefulSet stay, so a lost node costs 1/N of the keys, within 2 %.
 var _ = Describe("A filled cache", Ordered, func() {
 	var f *filledCaches
 	BeforeAll(func(ctx SpecContext) { f = newFilledCaches(ctx) }, NodeTimeout(2*time.Minute))
@@ -64,7 +63,7 @@ var _ = Describe("A filled cache", Ordered, func() {
 
 	It("survives make undeploy, and make deploy adopts it", clustertest.Core, SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		DeferCleanup(func(ctx SpecContext) { deploy(ctx, operatorImage) })
-		listed := func(words string) types.GomegaMatcher { // there may be Memcacheds of other specs
+		listed := func(words string) types.GomegaMatcher { // the output may list Memcacheds of other specs
 			var lines []types.GomegaMatcher
 			for _, c := range f.caches {
 				lines = append(lines, MatchRegexp(words+`(?s).*`+c.mc.Namespace+"/"+c.mc.Name+" +3 nodes\n"))
@@ -149,7 +148,7 @@ var _ = Describe("A filled cache", Ordered, func() {
 		}
 		aQuarter := ratios{cachev1alpha1.WorkloadDeployment: {0.65, 0.85}, cachev1alpha1.WorkloadStatefulSet: {0.74, 0.78}}
 		f.keep(ctx, "size 3 to 4", aQuarter, size(4))
-		// A StatefulSet removes the node that came last, and a Deployment any of them.
+		// A StatefulSet removes the newest node. A Deployment may remove any node.
 		f.stillKeep(ctx, "size 3 to 4 and back to 3", ratios{
 			cachev1alpha1.WorkloadDeployment: {0.35, 1}, cachev1alpha1.WorkloadStatefulSet: {1, 1},
 		}, size(3))
@@ -164,7 +163,7 @@ var _ = Describe("A filled cache", Ordered, func() {
 		}, func() {
 			for _, c := range f.caches {
 				victim := k8s.Pods(ctx, c.mc)[0]
-				// The command may fail, because it ends its own container.
+				// The command may fail, because it ends the container in which it runs.
 				_, _ = k8s.TryKubectl(ctx, "--namespace", victim.Namespace, "exec", victim.Name, "--", "sh", "-c", "kill 1")
 				now := victim.DeepCopy()
 				Eventually(ctx, func(g Gomega) {
@@ -248,7 +247,7 @@ func (f *filledCaches) keepAllAfter(ctx context.Context, title string, edit func
 	f.keepAll(ctx, title, func() { f.change(ctx, edit) })
 }
 
-// untilProgressing waits until Progressing has a reason for every cache.
+// untilProgressing waits until the condition Progressing of every cache has this reason.
 func (f *filledCaches) untilProgressing(ctx context.Context, reason string) {
 	GinkgoHelper()
 	for _, c := range f.caches {
@@ -265,7 +264,7 @@ func (f *filledCaches) children(ctx context.Context) []child {
 	return all
 }
 
-// untilReplaced waits until a pod is gone, all nodes are ready and the status names them.
+// untilReplaced waits until the victim is deleted or terminating, all nodes are ready, and the status names them.
 func (c *filledCache) untilReplaced(ctx context.Context, victim *corev1.Pod) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -280,8 +279,8 @@ func (c *filledCache) untilReplaced(ctx context.Context, victim *corev1.Pod) {
 	}).Should(Succeed())
 }
 
-// untilOperatorReconciles waits until only the new operator is left and has carried out a change. Without a change, it would write
-// nothing, and so not show that it reconciles.
+// untilOperatorReconciles waits until only the new operator exists and has carried out a change. Without a change,
+// the operator would write nothing, so nobody could see that it reconciles.
 func (f *filledCaches) untilOperatorReconciles(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {

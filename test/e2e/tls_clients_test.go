@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/test/credentials"
 )
 
-// servesLibraries uses the cache with the libraries and settings in docs/clients.md.
+// servesLibraries uses the cache with pymemcache and openssl, as docs/clients.md says.
 func (r *rotation) servesLibraries(ctx context.Context) {
 	GinkgoHelper()
 	By("serving pymemcache and openssl s_client")
@@ -46,7 +46,8 @@ func (r *rotation) servesLibraries(ctx context.Context) {
 	Expect(string(said)).NotTo(ContainSubstring("STORED"))
 }
 
-// mounted writes a certificate to a folder of this machine, and returns a block of docs/clients.md that finds it there.
+// mounted writes a certificate to a local folder. It returns a block of docs/clients.md in which this folder replaces
+// the documented folder.
 func (s *secured) mounted(identity credentials.Identity, block string) string {
 	GinkgoHelper()
 	const folder = "/etc/memcached-tls"
@@ -58,7 +59,7 @@ func (s *secured) mounted(identity credentials.Identity, block string) string {
 	return strings.ReplaceAll(block, folder, here)
 }
 
-// patiently returns a block of docs/clients.md with longer timeouts: a busy machine must not look like a failure.
+// patiently returns a block of docs/clients.md with longer timeouts, so that no request fails because the machine is busy.
 func patiently(block string) string {
 	GinkgoHelper()
 	patient := strings.NewReplacer("timeout=0.25", "timeout=5", "timeout=0.5", "timeout=5").Replace(block)

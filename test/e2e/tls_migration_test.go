@@ -24,7 +24,7 @@ import (
 // usedKeys is how many keys a client uses in a round.
 const usedKeys = 100
 
-// The commands are those of docs/operations/tls.md, and the clients follow docs/clients.md.
+// The user runs the commands of docs/operations/tls.md, and the clients use the code of docs/clients.md.
 var _ = Describe("A user who moves the clients of a cache to TLS", Label(onLocalCluster), func() {
 	It("does so in three steps, and every client is served throughout", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
 		m := newMove(ctx)
@@ -61,12 +61,13 @@ var _ = Describe("A user who moves the clients of a cache to TLS", Label(onLocal
 type tlsMove struct {
 	*secured
 
-	// blocks are those of docs/clients.md, steps are the commands of docs/operations/tls.md.
+	// blocks are the named blocks of code for clients. steps are the commands of docs/operations/tls.md.
 	blocks map[string]string
 	steps  []string
 }
 
-// newMove creates a cache without TLS, and the Secret for TLS. Deleted nodes serve until all clients have noticed the deletion.
+// newMove creates a cache without TLS, and the Secret for TLS. Deleted nodes serve for 35 seconds, so that all
+// clients notice the deletion in time.
 func newMove(ctx context.Context) *tlsMove {
 	GinkgoHelper()
 	m := &tlsMove{blocks: guideBlocks()}
@@ -85,7 +86,7 @@ func newMove(ctx context.Context) *tlsMove {
 	return m
 }
 
-// client starts pymemcache with blocks of docs/clients.md. The client finds the nodes by the name of the Service.
+// client starts a client with pymemcache, from blocks of docs/clients.md. The client finds the nodes by the name of the Service.
 func (m *tlsMove) client(ctx context.Context, name string, blocks ...string) *guideClient {
 	GinkgoHelper()
 	client := newGuideClient(ctx, "pymemcache "+name, "MEMCACHED_SERVICE="+serviceOf(m.mc), "test/e2e/clients/driver.py",
@@ -94,7 +95,7 @@ func (m *tlsMove) client(ctx context.Context, name string, blocks ...string) *gu
 	return client
 }
 
-// step runs a block of the page, and waits until the Memcached is Ready. Each node must be a new one.
+// step runs the commands of a step, and waits until the Memcached is Ready. They must replace every node.
 func (m *tlsMove) step(ctx context.Context, number int) {
 	GinkgoHelper()
 	before := k8s.Incarnations(ctx, m.mc)
@@ -108,8 +109,8 @@ func (m *tlsMove) step(ctx context.Context, number int) {
 	}
 }
 
-// mustRefuseTLS fails if a node speaks TLS at its port of plaintext. Memcached reads the handshake as an unknown command, or as the
-// beginning of a command.
+// mustRefuseTLS fails if a node speaks TLS at its plaintext port. memcached takes the handshake for an unknown
+// command, or waits for the rest of a command.
 func (s *secured) mustRefuseTLS(ctx context.Context, address string) {
 	GinkgoHelper()
 	limited, cancel := context.WithTimeout(ctx, patience)
@@ -118,7 +119,7 @@ func (s *secured) mustRefuseTLS(ctx context.Context, address string) {
 	Expect(err).To(MatchError(MatchRegexp("does not look like a TLS handshake|timeout|deadline exceeded|" + closed)))
 }
 
-// mustBeServed fails unless every request of a client is served while something happens.
+// mustBeServed calls what, and fails unless every request of the client succeeds meanwhile.
 func (c *guideClient) mustBeServed(ctx context.Context, what func()) {
 	GinkgoHelper()
 	var seen []outcome

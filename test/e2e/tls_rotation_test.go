@@ -30,13 +30,13 @@ import (
 const (
 	// kubeletSync is longer than a kubelet takes to put a changed Secret into the pods.
 	kubeletSync = 3 * time.Minute
-	// longestReload is how long clients may have to wait for a change after the kubelet has put it into the pod. The agent checks every 5
-	// seconds, and memcached acts within 2. The rest is for a busy machine.
+	// longestReload is how long a changed Secret may have no effect after the kubelet has put it into the pod. The agent
+	// looks for changes every 5 seconds, and memcached needs up to 2 more. The rest is for a busy machine.
 	longestReload = 10*time.Second + busyMachine
 	busyMachine   = 20 * time.Second
 )
 
-// Reasons of agents for a required restart.
+// Reasons for a restart that agents report.
 const (
 	caRemoved          = "ca_removed"
 	certificateRemoved = "certificate_removed"
@@ -50,10 +50,10 @@ type rotation struct {
 	pods    []corev1.Pod
 	before  map[string]clustertest.Incarnation
 	traffic *steadyTraffic
-	// batch is a user who comes and goes, with connections of its own.
+	// batch is a user who is added and later removed. held are its connections.
 	batch visitor
 	held  []*traffic.Conn
-	// partner has certificates of the other authority.
+	// partner has a certificate of other, a CA that is added and later removed.
 	partner visitor
 	other   *credentials.Authority
 	rows    [][]string
@@ -61,7 +61,7 @@ type rotation struct {
 
 func newRotation(ctx context.Context) *rotation {
 	GinkgoHelper()
-	verbose := func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 } // for a log with more in it
+	verbose := func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 } // more log lines, which must not contain secrets
 	r := &rotation{other: clustertest.Must(credentials.NewAuthority("partner"))}
 	r.secured = newSecured(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet),
 		inFile, mutualTLS, withUsers, monitored, verbose)
@@ -74,7 +74,7 @@ func newRotation(ctx context.Context) *rotation {
 	return r
 }
 
-// use starts an application that reads all keys again and again, and writes on connections that stay open.
+// use starts an application that reads all keys again and again. It also writes, on connections that stay open.
 func (r *rotation) use(ctx context.Context) {
 	GinkgoHelper()
 	r.traffic = &steadyTraffic{cache: r.newClient(ctx, r.reader), keys: filledKeys}
@@ -94,7 +94,7 @@ func (r *rotation) use(ctx context.Context) {
 	r.traffic.start(ctx)
 }
 
-// open opens a connection to each node until the spec ends.
+// open opens a connection to each node, with the credentials of a visitor, until the spec ends.
 func (r *rotation) open(ctx context.Context, v visitor) []*traffic.Conn {
 	GinkgoHelper()
 	var open []*traffic.Conn
@@ -123,7 +123,7 @@ func (r *rotation) takesCertificateAndUser(ctx context.Context) {
 	r.held = r.open(ctx, r.batch)
 }
 
-// takesAuthority adds a CA of clients, and leaves the certificate of the nodes as it is.
+// takesAuthority adds a CA of clients, and keeps the certificate of the nodes.
 func (r *rotation) takesAuthority(ctx context.Context) {
 	GinkgoHelper()
 	Expect(r.mayEnter(ctx, r.address(&r.pods[0]), r.partner)).To(MatchError(MatchRegexp(unknownAuthority)), "before its CA is there")
@@ -138,8 +138,8 @@ func (r *rotation) takesAuthority(ctx context.Context) {
 	r.untilReported(ctx, r.pods)
 }
 
-// removes removes a CA and a user, and changes a password. New logins fail at once. Everything else works until a restart, which
-// the nodes report as required.
+// removes removes a CA and a user, and changes a password. Logins with a removed user or password fail at once. The
+// removed CA and open connections work until a restart. The agents report that a restart is required.
 func (r *rotation) removes(ctx context.Context) {
 	GinkgoHelper()
 	former := r.member
@@ -164,7 +164,7 @@ func (r *rotation) removes(ctx context.Context) {
 	}
 }
 
-// mustHaveLostNothing fails if a request or a key was lost since the traffic began, or a container restarted.
+// mustHaveLostNothing fails if a request failed, a key was lost or a container restarted since the traffic began.
 func (r *rotation) mustHaveLostNothing(ctx context.Context) {
 	GinkgoHelper()
 	r.traffic.stop()
@@ -176,7 +176,7 @@ func (r *rotation) mustHaveLostNothing(ctx context.Context) {
 	AddReportEntry("While Secrets changed", seen.String(), ReportEntryVisibilityAlways)
 }
 
-// forgets restarts memcached in its pods, which keep their keys.
+// forgets restarts memcached in place. The nodes keep their keys, and no longer admit the removed CA and user.
 func (r *rotation) forgets(ctx context.Context) {
 	GinkgoHelper()
 	k8s.Kubectl(ctx, "memcached", "restart", r.mc.Name, "--namespace", r.mc.Namespace, "--yes", "--timeout=3m")
@@ -194,7 +194,7 @@ func (r *rotation) forgets(ctx context.Context) {
 	r.untilReported(ctx, r.pods)
 }
 
-// changes changes Secrets, and waits until the effect is seen on each node. It adds a row to the table.
+// changes changes Secrets with change. It waits until seen succeeds with the address of each node, and adds a row to the table.
 func (r *rotation) changes(ctx context.Context, title string, change func(), seen func(address string) error) {
 	GinkgoHelper()
 	By(title)
@@ -216,7 +216,7 @@ func (r *rotation) changes(ctx context.Context, title string, change func(), see
 	Expect(slowest).To(BeNumerically("<", longestReload), "since the kubelet has delivered %s", title)
 }
 
-// delivered returns when the kubelet last changed the Secrets that an agent sees.
+// delivered returns when the kubelet last changed the files of the Secrets in a pod.
 func delivered(pod *corev1.Pod) time.Time {
 	GinkgoHelper()
 	agent := theOne(processesOf("agent", "pod"+string(pod.UID)), "agents in pod "+pod.Name)
@@ -230,7 +230,7 @@ func delivered(pod *corev1.Pod) time.Time {
 	return last
 }
 
-// shown returns the serial number of the certificate that a node shows.
+// shown returns the serial number of the certificate that a node presents.
 func (s *secured) shown(ctx context.Context, address string) (string, error) {
 	conn, err := dialTLS(ctx, address, s.config(s.member))
 	if err != nil {
@@ -240,15 +240,15 @@ func (s *secured) shown(ctx context.Context, address string) (string, error) {
 	return serialOf(conn.(*tls.Conn).ConnectionState().PeerCertificates[0]), nil
 }
 
-// with returns the content of the Secret with the certificate, with other values of some keys.
+// with returns the content of the Secret for TLS, in which other replaces some values.
 func (s *secured) with(other map[string][]byte) map[string][]byte {
 	content := maps.Clone(s.pair.Data)
 	maps.Copy(content, other)
 	return content
 }
 
-// untilReported waits until agents and kubectl memcached report that nodes serve the certificate and need a restart for exactly
-// these reasons.
+// untilReported waits until the agents of the pods report that memcached serves the certificate in the Secret, and
+// that a restart is required for exactly these reasons. kubectl memcached must report the same.
 func (r *rotation) untilReported(ctx context.Context, pods []corev1.Pod, reasons ...string) {
 	GinkgoHelper()
 	lines := []types.GomegaMatcher{

@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// OpenSSL has buffers for each connection.
+// TLS needs more memory, because OpenSSL has buffers for each connection.
 var _ = Describe("The memory limit of a node with TLS", Label(onLocalCluster), func() {
 	It("is enough for 4,096 connections with certificates and logins, and all that they may give the node", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		const connections = 4096

@@ -23,7 +23,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// The clients connect to the pods, as applications in the cluster do.
+// The clients connect directly to the pods, as applications in the cluster do.
 var _ = Describe("A cache with TLS, certificates of clients and users", Label(onLocalCluster), func() {
 	It("serves only who may, takes what is added without a restart, and says when it needs one", clustertest.Core, SpecTimeout(10*time.Minute), func(ctx SpecContext) {
 		r := newRotation(ctx)
@@ -45,14 +45,14 @@ var _ = Describe("A cache with TLS, certificates of clients and users", Label(on
 	})
 })
 
-// Errors of visitors who must not enter. Memcached may close the connection before a visitor reads the reason.
+// Errors of clients that memcached refuses. memcached may close the connection before the client reads the reason.
 const (
 	closed           = "connection reset|broken pipe|EOF"
 	unknownAuthority = "unknown certificate authority|" + closed
 	loginRefused     = "CLIENT_ERROR authentication failure"
 )
 
-// refusesOthers connects as visitors who must not enter.
+// refusesOthers checks that a node refuses clients without valid credentials, old TLS, and plaintext.
 func (s *secured) refusesOthers(ctx context.Context) {
 	GinkgoHelper()
 	By("refusing everybody else")
@@ -98,7 +98,7 @@ func mustRefusePlaintext(ctx context.Context, pod *corev1.Pod) {
 	Expect(err).To(MatchError(MatchRegexp(closed)), "plaintext to the port of TLS: %s", reply)
 }
 
-// isMonitored fails unless an agent serves the same series as without TLS, and notices that memcached hangs.
+// isMonitored fails unless an agent serves the same series of memcached as without TLS, and notices that memcached hangs.
 func (r *rotation) isMonitored(ctx context.Context) {
 	GinkgoHelper()
 	pod := r.pods[1]
@@ -110,7 +110,7 @@ func (r *rotation) isMonitored(ctx context.Context) {
 		ContainSubstring("\nmemcached_agent_last_reload_timestamp_seconds ")))
 
 	memcached := memcachedOf(&pod)
-	DeferCleanup(func() { memcached.signal(syscall.SIGCONT) }) // a stopped process could not end
+	DeferCleanup(func() { memcached.signal(syscall.SIGCONT) }) // a stopped process does not handle SIGTERM
 	memcached.signal(syscall.SIGSTOP)
 	k8s.UntilCondition(ctx, r.mc, cachev1alpha1.ConditionDegraded, And(
 		HaveField("Reason", cachev1alpha1.ReasonNodesUnresponsive), HaveField("Message", ContainSubstring(pod.Name))))

@@ -24,12 +24,13 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// What users of either workload rely on, from the creation to the deletion. One spec needs a cluster with only one node.
+// What users of either workload rely on, from the creation to the deletion of a Memcached. One spec needs a cluster
+// with only one cluster node.
 var _ = Describe("A Memcached with settings of every kind", Label(onLocalCluster), func() {
 	for _, workload := range workloads {
 		Context("whose nodes a "+string(workload)+" runs", Ordered, func() {
 			var mc *cachev1alpha1.Memcached
-			// read returns an object of the Memcached.
+			// read gets the object of this type that has the name of the Memcached, and returns it.
 			read := func(ctx context.Context, object client.Object) client.Object {
 				GinkgoHelper()
 				Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), object)).To(Succeed())
@@ -123,7 +124,7 @@ var _ = Describe("A Memcached with settings of every kind", Label(onLocalCluster
 	}
 })
 
-// withSettings sets some fields of every part of the spec.
+// withSettings sets fields in several parts of the spec.
 func withSettings(mc *cachev1alpha1.Memcached) {
 	mc.Spec.Config.Threads = 1
 	mc.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m")}
@@ -132,7 +133,7 @@ func withSettings(mc *cachev1alpha1.Memcached) {
 	mc.Spec.NetworkPolicy.Enabled = ptr.To(true)
 }
 
-// apart keeps the nodes of a Memcached on different cluster nodes.
+// apart returns an affinity that keeps the nodes of a Memcached on different cluster nodes.
 func apart(mc *cachev1alpha1.Memcached) *cachev1alpha1.Affinity {
 	nodes := map[string]cachev1alpha1.LabelValue{"app.kubernetes.io/instance": cachev1alpha1.LabelValue(mc.Name)}
 	return &cachev1alpha1.Affinity{PodAntiAffinity: &cachev1alpha1.PodAffinity{

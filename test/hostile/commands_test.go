@@ -17,19 +17,18 @@ import (
 )
 
 const (
-	// defaultRounds is how often each command is sent while memory is measured. Before, it is sent as often without a measurement, because
-	// memcached may first allocate memory that it then reuses.
+	// defaultRounds is how often a test sends a command while it measures memory, unless ROUNDS says otherwise. Before,
+	// it sends the command as often without measuring, because memcached may first allocate memory that it then reuses.
 	defaultRounds = 2000
-	// next separates the requests of a round.
+	// next separates requests that a round sends one after another.
 	next = " | "
-	// noise is how much memory may grow without a leak.
+	// noise is how many bytes memory may grow without being a leak.
 	noise = 4 * mebibyte
-	// leak is the least memory that a restart of the crawler takes.
+	// leak is how many bytes each restart of the LRU crawler leaks, at least.
 	leak = 4 * kibibyte
 )
 
-// commands are the commands in memcached's doc/protocol.txt with their subcommands, and malformed ones. Each is sent in a loop on
-// one connection.
+// commands are the commands in memcached's doc/protocol.txt with their subcommands, and malformed commands.
 var commands = []string{
 	"set k 0 0 3\nabc", "add k 0 0 3\nabc", "replace k 0 0 3\nabc", "append k 0 0 0\n", "prepend k 0 0 0\n", "cas k 0 0 3 1\nabc",
 	"set k 0 0 -1", "set k 0 0 2147483647", "set k 0 0 3 noreply\nabc", "set k 0 0 2\nabc", "set k 0 0 2000000\n" + strings.Repeat("x", 2000000),
@@ -66,15 +65,15 @@ func TestCommandsInALoopKeepTheirMemory(t *testing.T) {
 	}
 }
 
-// Each restart of the LRU crawler's thread leaks memory. If this test fails because nothing grows, a version of memcached has fixed the
-// leak. Then correct docs/operations/security.md and docs/concepts/sizing.md.
+// Each restart of the LRU crawler's thread leaks memory. If this test fails, memcached has fixed the leak: correct
+// docs/operations/security.md and docs/concepts/sizing.md.
 func TestRestartsOfTheCrawlerLeak(t *testing.T) {
 	n := start(t, cachev1alpha1.MemcachedSpec{Size: 1}, nil)
 	conn := n.connect(t)
 	reader := bufio.NewReader(conn)
 	before := n.resident(t)
 	for range defaultRounds {
-		// The thread takes a moment to stop, and until then it cannot be started.
+		// The thread takes a moment to stop. Until then, memcached refuses to start it.
 		for _, command := range []string{"lru_crawler disable\r\n", "lru_crawler enable\r\n"} {
 			for response := ""; response != "OK\r\n"; {
 				_, err := conn.Write([]byte(command))
@@ -91,7 +90,7 @@ func TestRestartsOfTheCrawlerLeak(t *testing.T) {
 	}
 }
 
-// repeated sends a command for twice this number of rounds, and returns by how much memcached grew in the second half.
+// repeated sends a command for the given number of rounds, twice. It returns by how many bytes memcached's memory grew the second time.
 func (n *node) repeated(t *testing.T, command string, rounds int) int64 {
 	t.Helper()
 	conn := n.connect(t)
@@ -102,8 +101,8 @@ func (n *node) repeated(t *testing.T, command string, rounds int) int64 {
 	return n.resident(t) - before
 }
 
-// send sends a command again and again, each time after the response to the previous one, because memcached takes a moment to stop a
-// thread. Each request ends with mn: its response, MN, marks the end of the other responses.
+// send sends a command in each round, after the response in the previous round. A no-op, "mn", follows each request:
+// its response, "MN", marks the end of the responses to the request.
 func send(conn net.Conn, reader *bufio.Reader, command string, rounds int) error {
 	var requests []string
 	for request := range strings.SplitSeq(command, next) {
@@ -143,7 +142,7 @@ func rounds(t *testing.T) int {
 	return wanted
 }
 
-// name turns a command into the name of a test.
+// name shortens a command to the name of a test.
 func name(command string) string {
 	short := strings.ReplaceAll(command, "\n", " ")
 	return short[:min(len(short), 60)]

@@ -23,7 +23,7 @@ import (
 const (
 	// longest is the length of the longest ClientHello that OpenSSL accepts, without its header of 4 bytes.
 	longest = 131396
-	// record is the most bytes that a TLS record holds.
+	// record is how many bytes of data a TLS record holds, at most.
 	record = 16384
 	// hostileClients is a little less than the default maxConnections, so that a node admits all these clients.
 	hostileClients = 1000
@@ -31,8 +31,8 @@ const (
 	settled = time.Second
 )
 
-// handshakes are data of clients that never authenticate. least and most limit the memory that each client costs a node:
-// docs/concepts/sizing.md states it.
+// handshakes are the data of clients that never authenticate. Each client costs a node between least and most bytes
+// of memory, as docs/concepts/sizing.md says.
 var handshakes = map[string]struct {
 	sent        func() []byte
 	least, most int64
@@ -42,7 +42,7 @@ var handshakes = map[string]struct {
 	"complete":   {func() []byte { return inRecords(clientHello()) }, 450 * kibibyte, 650 * kibibyte},
 }
 
-// The node demands a certificate and a password, and these clients have neither.
+// The node demands a certificate and a password. These clients have neither.
 func TestUnfinishedHandshakesCostWhatTheDocumentationSays(t *testing.T) {
 	for name, handshake := range handshakes {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestUnfinishedHandshakesCostWhatTheDocumentationSays(t *testing.T) {
 	}
 }
 
-// memcached counts the idle time from the last command. A client that keeps sending parts of a handshake is therefore idle as well.
+// memcached counts the idle time from the last command. A client that sends a handshake byte by byte is therefore idle.
 func TestIdleTimeoutEndsUnfinishedHandshakes(t *testing.T) {
 	n := start(t, secured(&metav1.Duration{Duration: time.Second}), secrets(t))
 	for name, handshake := range handshakes {
@@ -88,7 +88,7 @@ func TestIdleTimeoutEndsUnfinishedHandshakes(t *testing.T) {
 	})
 }
 
-// untilClosed reads until memcached closes a connection. It fails if the deadline of the connection comes first.
+// untilClosed waits until memcached closes a connection. The test fails if the deadline of the connection comes first.
 func untilClosed(t *testing.T, conn net.Conn) {
 	t.Helper()
 	_, err := io.Copy(io.Discard, conn)
@@ -98,7 +98,8 @@ func untilClosed(t *testing.T, conn net.Conn) {
 	_ = conn.Close()
 }
 
-// settledMemory waits until memcached has handled everything that was sent, so that its memory stays the same.
+// settledMemory waits until memcached's resident memory stays the same, and returns it in bytes. memcached has then
+// handled everything that was sent.
 func (n *node) settledMemory(t *testing.T) int64 {
 	t.Helper()
 	last, since := n.resident(t), time.Now()
@@ -119,7 +120,7 @@ func secured(idleTimeout *metav1.Duration) cachev1alpha1.MemcachedSpec {
 	return spec
 }
 
-// secrets returns the files that memcached gets from the agent.
+// secrets returns the files that memcached gets from the agent, by name.
 func secrets(t *testing.T) map[string][]byte {
 	t.Helper()
 	authority, err := credentials.NewAuthority("test")
@@ -131,7 +132,8 @@ func secrets(t *testing.T) map[string][]byte {
 	}
 }
 
-// clientHello returns the largest ClientHello of TLS 1.2 that OpenSSL accepts. Its list of ciphers and its extensions have 64 KiB each.
+// clientHello returns a valid ClientHello of TLS 1.2 that is almost as long as OpenSSL accepts. Its ciphers and its
+// extensions have 64 KiB each.
 func clientHello() []byte {
 	ciphers := make([]byte, 0, 65532)
 	for len(ciphers) < cap(ciphers) {
@@ -147,14 +149,14 @@ func clientHello() []byte {
 	return message(len(body), body)
 }
 
-// message returns a ClientHello that announces this length.
+// message returns a ClientHello with this body. Its header announces this length.
 func message(length int, body []byte) []byte {
 	return append([]byte{1, byte(length >> 16), byte(length >> 8), byte(length)}, body...)
 }
 
 func extension(kind byte, data []byte) []byte { return withLength([]byte{0, kind}, data) }
 
-// withLength appends data after their length.
+// withLength appends the length of data in two bytes, then data.
 func withLength(to, data []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(to, uint16(len(data))), data...)
 }

@@ -32,12 +32,12 @@ import (
 const (
 	kibibyte = 1 << 10
 	mebibyte = 1 << 20
-	// patience limits the use of a connection. It is longer than any test here takes on a loaded machine.
+	// patience is how long a test may use a connection. Even on a loaded machine, every test needs less.
 	patience = time.Minute
 )
 
-// node is a real memcached with the arguments of a Memcached's node. Nothing limits its memory. limit is the memory limit that its
-// container would have.
+// node is a real memcached with the arguments that the operator configures. No container limits its memory. limit is
+// the memory limit that its container would have, in bytes.
 type node struct {
 	*process.Process
 
@@ -45,7 +45,7 @@ type node struct {
 	limit   int64
 }
 
-// start starts a node of a Memcached with this spec. files are those that memcached would get from an agent.
+// start starts a node of a Memcached with this spec. files are the files that an agent would give to memcached, by name.
 func start(t *testing.T, spec cachev1alpha1.MemcachedSpec, files map[string][]byte) *node {
 	t.Helper()
 	container := containerOf(t, spec)
@@ -73,7 +73,7 @@ func start(t *testing.T, spec cachev1alpha1.MemcachedSpec, files map[string][]by
 	})
 	must(t, err)
 	t.Cleanup(func() { _ = n.Stop(0) }) // kill it, because a graceful stop takes a second
-	for {                               // connections are refused until it listens
+	for {                               // until memcached listens, the kernel refuses connections
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", n.address)
 		if err == nil {
 			must(t, conn.Close())
@@ -114,7 +114,6 @@ func (n *node) resident(t *testing.T) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// connect opens a connection.
 func (n *node) connect(t *testing.T) net.Conn {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", n.address)

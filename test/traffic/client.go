@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// connectionsPerServer is how many concurrent requests a client sends to each server.
+	// connectionsPerServer is the maximum number of concurrent requests to each server.
 	connectionsPerServer = 4
-	// keysPerRead is how many keys a client reads in one request.
+	// keysPerRead is how many keys a client reads in one request, at most.
 	keysPerRead = 100
 	// timeout is how long a client waits for a connection or a response, unless SetTimeout changes it.
 	timeout = time.Second
@@ -32,7 +32,7 @@ const (
 // DialFunc connects to an address, like the DialContext method of net.Dialer.
 type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// orDefault returns the function, or that of net.Dialer if it is nil.
+// orDefault returns d, or the DialContext method of a net.Dialer if d is nil.
 func (d DialFunc) orDefault() DialFunc {
 	if d == nil {
 		return (&net.Dialer{}).DialContext
@@ -40,8 +40,8 @@ func (d DialFunc) orDefault() DialFunc {
 	return d
 }
 
-// Client reads and writes keys as an application does: with a ring and persistent connections. A call ends with its context, or when a
-// response takes longer than the client's timeout. A Client is safe for concurrent use.
+// Client reads and writes keys as an application does: with a ring and persistent connections. A call sends no more requests
+// when its context has ended, and none to a server that has exceeded the timeout. A Client is safe for concurrent use.
 type Client struct {
 	ring  *Ring
 	cache *memcache.Client
@@ -62,22 +62,23 @@ func NewClient(ring *Ring, dial DialFunc) *Client {
 	return &Client{ring: ring, cache: cache}
 }
 
-// SetTimeout replaces the timeout. It must precede the first call.
+// SetTimeout replaces the timeout. Call it before Read and Write.
 func (c *Client) SetTimeout(timeout time.Duration) { c.cache.Timeout = timeout }
 
 // Close closes the connections.
 func (c *Client) Close() error { return c.cache.Close() }
 
-// Key returns the key with a number: "key-000001" is the first key that clients write and read.
+// Key returns the key with this number. The first key that clients write and read is Key(1), "key-000001".
 func Key(number int) string { return fmt.Sprintf("key-%06d", number) }
 
-// valueOf returns the value of a key: the key and a slash, repeated and cut to a size in bytes.
+// valueOf returns the value of a key: the key and a slash, repeated, and cut to size bytes.
 func valueOf(key string, size int) []byte {
 	unit := []byte(key + "/")
 	return bytes.Repeat(unit, size/len(unit)+1)[:size]
 }
 
-// Write sets the first keys to unique values of valueSize bytes. The error has a line for each server that did not store all of its keys.
+// Write stores the keys with the numbers from 1 to keys. Each has its own value of valueSize bytes. The error has a
+// line for each server that did not store all of its keys.
 func (c *Client) Write(ctx context.Context, keys, valueSize int) error {
 	return c.spread(ctx, keys, 1, func(keys []string) error {
 		for _, key := range keys {
@@ -93,13 +94,14 @@ func (c *Client) Write(ctx context.Context, keys, valueSize int) error {
 
 // Hits is the result of reading keys.
 type Hits struct {
-	// Keys is how many keys were requested. Those not counted below are misses that a server reported.
+	// Keys is how many keys were requested. A server reported a miss for each key that the fields below do not count.
 	Keys int
-	// Hits had the value that was written.
+	// Hits is how many keys had the value that was written.
 	Hits int
-	// Wrong had another value. They do not count as hits.
+	// Wrong is how many keys had another value.
 	Wrong int
-	// Errors got no response, because the server is unreachable or the connection broke. To an application they are misses.
+	// Errors is how many keys got no response, because the server is unreachable or the connection broke. An application
+	// treats them as misses.
 	Errors int
 }
 
@@ -111,8 +113,8 @@ func (h Hits) Ratio() float64 {
 	return float64(h.Hits) / float64(h.Keys)
 }
 
-// Read gets the first keys. A server that does not respond causes misses, not an error. Read returns an error only if the
-// context ends; keys that were not read then count as Errors.
+// Read gets the keys with the numbers from 1 to keys. It returns an error only if the context ends. The keys of a
+// server that does not respond count as Errors.
 func (c *Client) Read(ctx context.Context, keys int) (Hits, error) {
 	var hits, wrong, misses atomic.Int64
 	_ = c.spread(ctx, keys, keysPerRead, func(keys []string) error {
@@ -134,7 +136,8 @@ func (c *Client) Read(ctx context.Context, keys int) (Hits, error) {
 	return result, context.Cause(ctx)
 }
 
-// spread calls do with all keys, in batches of keys of one server. Several calls run at a time. It returns the errors.
+// spread calls do with the keys from 1 to keys, in batches of keys that one server owns. Several calls run at a time.
+// The error has a line for each server that failed.
 func (c *Client) spread(ctx context.Context, keys, batch int, do func(keys []string) error) error {
 	shares := make([][]string, len(c.ring.servers))
 	for number := range keys {
@@ -155,8 +158,8 @@ func (c *Client) spread(ctx context.Context, keys, batch int, do func(keys []str
 	return errors.Join(failures...)
 }
 
-// visit calls do with the batches of one server and returns the first error. It continues after the error of one connection. It gives up if
-// the server is unreachable, because each batch might wait for the timeout.
+// visit calls do with the batches of one server and returns the first error. A broken connection fails only its own
+// batch. An unreachable server ends the visit, because each further batch might wait for the timeout.
 func visit(ctx context.Context, batches [][]string, do func(keys []string) error) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
@@ -177,13 +180,14 @@ func visit(ctx context.Context, batches [][]string, do func(keys []string) error
 	return cmp.Or(group.Wait(), context.Cause(ctx))
 }
 
-// dialError means that there is no connection.
+// dialError is the error of a dial that failed.
 type dialError struct{ err error }
 
 func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
-// unreachable reports whether an error means that the server is unreachable, not that a connection broke.
+// unreachable reports whether the server is unreachable: dialing failed, or no response came in time. Other errors
+// mean that a connection broke.
 func unreachable(err error) bool {
 	var dialing *dialError
 	return errors.As(err, &dialing) || errors.Is(err, os.ErrDeadlineExceeded)

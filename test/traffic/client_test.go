@@ -22,7 +22,7 @@ const (
 	valueSize = 100
 )
 
-// cache has three fake servers and a client of them.
+// cache is three fake servers and their client.
 type cache struct {
 	*traffic.Client
 	ring  *traffic.Ring
@@ -50,7 +50,7 @@ func newCache(t *testing.T) *cache {
 	return c
 }
 
-// owned returns how many of the first keys a server owns.
+// owned returns how many of the fewKeys keys a server owns.
 func (c *cache) owned(name string) int {
 	owned := 0
 	for number := range fewKeys {
@@ -136,7 +136,7 @@ func TestWritePutsEachKeyAtItsOwner(t *testing.T) {
 	}
 }
 
-// TestWriteReportsServers checks that the error names the servers that failed and that the other keys were stored.
+// TestWriteReportsServers checks that the error names each server that failed, and that Write stores the keys that no server refuses.
 func TestWriteReportsServers(t *testing.T) {
 	c := newCache(t)
 	c.fakes["cache-1"].stop()
@@ -162,8 +162,8 @@ func TestWriteReportsServers(t *testing.T) {
 	}
 }
 
-// TestBrokenConnections closes the connections of a server, as a restart does. Only requests on connections that were idle
-// before may fail.
+// TestBrokenConnections closes the connections of a server, as a restart does. Only the first request on each of
+// these connections may fail.
 func TestBrokenConnections(t *testing.T) {
 	c := newCache(t)
 	c.write(t)

@@ -12,11 +12,11 @@ import (
 
 const crlf = memcache.CRLF
 
-// Conn is a connection to a memcached, in the text protocol. It is not safe for concurrent use. The first error closes it.
+// Conn is a connection to a memcached, in the text protocol. It is not safe for concurrent use.
 type Conn = memcache.Conn
 
-// Connect returns a connection to the memcached at an address. memcached also accepts a connection too many, but refuses the first command
-// on it: ERROR Too many open connections.
+// Connect returns a connection to the memcached at an address. It succeeds even if memcached has too many
+// connections. The reply to the first command then is "ERROR Too many open connections".
 func Connect(ctx context.Context, dial DialFunc, address string) (*Conn, error) {
 	conn, err := dial.orDefault()(ctx, "tcp", address)
 	if err != nil {

@@ -25,7 +25,7 @@ func connect(t *testing.T, address string) *traffic.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() }) // some tests close it
+	t.Cleanup(func() { _ = conn.Close() }) // some tests have closed it
 	return conn
 }
 
@@ -83,7 +83,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// respondingOnce connects to a server that sends one reply and closes the connection.
+// respondingOnce connects to a server that sends this reply to the first request and closes the connection.
 func respondingOnce(t *testing.T, reply string) *traffic.Conn {
 	t.Helper()
 	conn, err := traffic.Connect(t.Context(), pipeTo(func(conn net.Conn) {
@@ -98,7 +98,7 @@ func respondingOnce(t *testing.T, reply string) *traffic.Conn {
 	return conn
 }
 
-// pipeTo connects to a server without a network.
+// pipeTo connects to serve without a network.
 func pipeTo(serve func(conn net.Conn)) traffic.DialFunc {
 	return func(context.Context, string, string) (net.Conn, error) {
 		here, there := net.Pipe()
@@ -164,7 +164,7 @@ func TestErrorsOfConnections(t *testing.T) {
 	}
 }
 
-// TestContextEndsExchange has a server that never replies.
+// TestContextEndsExchange checks that a context ends the wait for a server that never replies.
 func TestContextEndsExchange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		serve := func(conn net.Conn) { io.Copy(io.Discard, conn) }

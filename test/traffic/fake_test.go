@@ -15,27 +15,27 @@ import (
 	"testing"
 )
 
-// fake is a memcached with the part of the text protocol that the tests need. Once the server runs, the lock guards its fields.
+// fake is a memcached with the part of the text protocol that the tests need. Once it runs, lock guards the fields.
 type fake struct {
-	memory, itemMax int // as -m and -I, in bytes of values
-	maxConns        int // as -c, but of clients; 0 is any number
-	maxKeys         int // in one request, as limited by read_buf_mem_limit; 0 is any number
-	// refuse returns the reply to a set that fails, or nothing for a set that succeeds.
+	memory, itemMax int // the limits of -m and -I, in bytes; only values count
+	maxConns        int // the limit of open connections; 0 means no limit
+	maxKeys         int // the limit of keys in a gets; 0 means no limit
+	// refuse returns the reply to a set that fails, or "" if the set succeeds.
 	refuse func(key string, size int) string
 
 	address  string
 	listener net.Listener
 
 	lock      sync.Mutex
-	conns     map[net.Conn]int // how many items it set and read
-	most      int              // the highest number of open connections
+	conns     map[net.Conn]int // how many sets and mg requests each had
+	most      int              // the highest number of connections open at the same time
 	items     map[string]item
-	order     []string // keys by age
+	order     []string // keys, the oldest first
 	used      int
 	evictions int
 	sets      int
 	largest   int
-	contents  uint32 // a checksum of all keys and sizes, in any order
+	contents  uint32 // a checksum of all keys and sizes, whatever their order
 }
 
 type item struct {
@@ -177,14 +177,14 @@ func (f *fake) stats(out io.Writer, topic string) {
 	}
 }
 
-// store reads a value and returns the reply if the value is refused.
+// store reads a value. It returns "" if it stores the value, else the reply.
 func (f *fake) store(conn net.Conn, in io.Reader, key, flags, size string) (string, error) {
 	length, err := strconv.Atoi(size)
 	if err != nil {
 		return "", err
 	}
 	value := make([]byte, length+2)
-	f.lock.Unlock() // a client may take its time to send the value
+	f.lock.Unlock() // a client may send the value late
 	_, err = io.ReadFull(in, value)
 	f.lock.Lock()
 	if err != nil || string(value[length:]) != "\r\n" {

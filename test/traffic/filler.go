@@ -11,20 +11,16 @@ import (
 )
 
 const (
-	// workersPerFiller is how many goroutines share the connections. More would only take CPU time from memcached.
+	// workersPerFiller is how many goroutines share the connections, at most. More would only take CPU time from memcached.
 	workersPerFiller = 4
-	// largestChunk is how many bytes of small items a Filler sends before it waits for the reply.
+	// largestChunk is about how many bytes of small items a worker sends, at most, before it waits for the replies.
 	largestChunk = 64 << 10
 )
 
-// Filler gives one memcached node the maximum load: every allowed connection, more items than its memory holds, items of every
-// size, and concurrent requests on all connections.
-//
-// It stores the items that take the most memory. First come values of 50 to 80 bytes: enough of them for the largest hash table, and so
-// similar in size that few slab classes take all pages. Then come values of each size up to the largest: memcached allocates a page for the
-// first item of each slab class even if no page is left.
-//
-// It reads all responses, because memcached does not limit the memory for responses that clients do not read.
+// Filler gives one memcached node the maximum load: every allowed connection, more items than its memory holds, and
+// concurrent requests on all connections. First come values of 50 to 80 bytes, for the largest hash table, in few slab
+// classes. Then come larger values for each slab class: memcached allocates a page for the first item of a slab class even
+// if all pages are in use. A Filler reads all responses, because memcached does not limit the memory for unread responses.
 type Filler struct {
 	// Address is the host:port of the node.
 	Address string
@@ -32,7 +28,7 @@ type Filler struct {
 	Dial DialFunc
 	// Connections is how many connections to open, at least one: usually all that the node allows.
 	Connections int
-	// Factor is how much to store, as a multiple of the item memory. With 1.2, the node is certain to evict.
+	// Factor is the size of all stored items, as a multiple of the item memory. With 1.2, the node is certain to evict items.
 	Factor float64
 	// Seed makes runs repeatable, except for what memcached evicts.
 	Seed uint64
@@ -40,9 +36,9 @@ type Filler struct {
 
 // Report is the result of a Filler.
 type Report struct {
-	// Memory is the item memory in bytes that the node reports.
+	// Memory is the item memory that the node reports, in bytes.
 	Memory int64
-	// Connections is how many connections were open at the same time. Each was used.
+	// Connections is how many connections were open at the same time.
 	Connections int
 	// Sets is how many items were sent. Refused is how many items found no memory.
 	Sets, Refused int
@@ -50,12 +46,12 @@ type Report struct {
 	Bytes int64
 	// Gets is how many items were requested. Hits is how many of them still existed.
 	Gets, Hits int
-	// Evictions is how many items the node evicted meanwhile.
+	// Evictions is how many items the node evicted during the run.
 	Evictions int64
 }
 
-// Fill fills the node. It fails if memcached replies with an error, but not if an item finds no memory. After Fill, the node moves its
-// items to a larger hash table, which takes some more seconds and memory.
+// Fill fills the node. It fails if memcached replies with an error, unless the error says that an item finds no
+// memory. After Fill, the node may take some more seconds and memory to move its items to a larger hash table.
 func (f Filler) Fill(ctx context.Context) (Report, error) {
 	if f.Connections < 1 || f.Factor <= 0 {
 		return Report{}, fmt.Errorf("filling %s requires connections and a factor, got %d and %g", f.Address, f.Connections, f.Factor)
@@ -109,7 +105,8 @@ func (f Filler) fill(ctx context.Context, workers []*worker) (Report, error) {
 	return report, nil
 }
 
-// connect opens the connections and uses each once, because memcached refuses a connection too many only at its first command.
+// connect opens the connections. It sends a command on each, because memcached accepts even a connection beyond its
+// limit, and only refuses its first command.
 func (f Filler) connect(ctx context.Context, workers []*worker) error {
 	return inParallel(ctx, workers, func(ctx context.Context, w *worker) error {
 		for number := w.number; number < f.Connections; number += len(workers) {
@@ -130,11 +127,12 @@ func (f Filler) connect(ctx context.Context, workers []*worker) error {
 	})
 }
 
-// load runs one stage after the other on all connections. The item memory and the size of the largest item are in bytes.
+// load runs one stage after another on all connections. memory is the item memory and largestItem the size of the
+// largest item, both in bytes.
 func (f Filler) load(ctx context.Context, workers []*worker, memory, largestItem int64) error {
 	type stage = func(ctx context.Context, w *worker) error
 	share := int64(f.Factor*float64(memory)) / int64(len(workers))
-	// With few connections the chunks are large. With many, each connection still gets several chunks.
+	// The more connections, the smaller the chunks: each connection gets several.
 	chunk := min(largestChunk, int(share)/(4*(f.Connections/len(workers)+1)))
 	for _, do := range []stage{
 		func(ctx context.Context, w *worker) error { return w.storeSmall(ctx, share-share/8, chunk) },
@@ -153,7 +151,7 @@ func (f Filler) load(ctx context.Context, workers []*worker, memory, largestItem
 	return nil
 }
 
-// inParallel calls do for all workers and returns the first error, which cancels the others.
+// inParallel calls do for all workers at the same time. The first error cancels the other calls and is returned.
 func inParallel[W any](ctx context.Context, workers []W, do func(ctx context.Context, w W) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -23,7 +23,7 @@ func TestFill(t *testing.T) {
 	used := map[int]bool{}
 	server.refuse = func(_ string, size int) string {
 		used[size] = true
-		// Values of this size are sent in two parts, after each connection has been used.
+		// Workers send values of 1000 bytes in two parts, after they have used each connection.
 		if size == 1000 {
 			for _, requests := range server.conns {
 				if requests == 0 {
@@ -56,7 +56,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestFillIsRepeatable sends the same items for the same seed.
+// TestFillIsRepeatable checks that the seed determines the items.
 func TestFillIsRepeatable(t *testing.T) {
 	fill := func(seed uint64) (contents uint32, bytes int64) {
 		server := newFake().start(t)

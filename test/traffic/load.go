@@ -14,29 +14,29 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// getsInTen is how many of ten requests of a Load read a value. The others store one.
+// getsInTen is how many of ten requests are gets, on average. The other requests are sets.
 const getsInTen = 9
 
-// stored is the reply to a set that memcached has obeyed.
+// stored is the reply to a set that succeeds.
 const stored = "STORED"
 
-// Load is the requests of clients to one node that has all of their keys, or to several nodes that share them. Each client has a
-// connection to each node. It sends a request when it has the reply to the previous one.
+// Load is the requests of clients to one node that has all of their keys, or to several nodes that share them. Each
+// client has a connection to each node. A client sends each request after the reply to its previous request.
 type Load struct {
-	// Requests is how many requests all clients send together. Nine of ten are gets, the others sets.
+	// Requests is how many requests all clients send together. On average, nine of ten are gets, and the others are sets.
 	Requests int
 	// Keys is how many keys the clients use, at least one. ValueSize is the size of each value in bytes.
 	Keys, ValueSize int
 	// Seed makes runs repeatable.
 	Seed uint64
-	// Limit ends a run before all requests are sent, unless it is 0.
+	// Limit is the time after which clients send no more requests. 0 means no limit.
 	Limit time.Duration
 	// Nodes is how many nodes share the keys; 0 means one. Owner returns the node of a key.
 	Nodes int
 	Owner memcache.Owner
 }
 
-// Served is what became of the requests of a Load.
+// Served is the result of a Load.
 type Served struct {
 	// Took is the time from the first request to the last reply.
 	Took time.Duration
@@ -48,8 +48,8 @@ type Served struct {
 	Failed int
 }
 
-// Store stores all keys. The clients share the keys. Store fails if memcached refuses a key. conns contains the connections of one client
-// after another, each in the order of the nodes.
+// Store stores all keys. The clients share the keys. Store fails if memcached refuses a key. conns has Nodes connections
+// for each client, one to each node. The connections of a client are adjacent, and in the order of the nodes.
 func (l Load) Store(ctx context.Context, conns []*Conn) error {
 	clients := l.clients(conns)
 	return inParallel(ctx, clients, func(ctx context.Context, c *loadClient) error {
@@ -68,7 +68,8 @@ func (l Load) Store(ctx context.Context, conns []*Conn) error {
 	})
 }
 
-// Run sends the requests over the connections of Store. It counts requests that fail. It returns an error if a connection fails.
+// Run sends the requests, over connections in the same order as for Store. It counts refused sets and missing values,
+// and returns an error if a connection fails.
 func (l Load) Run(ctx context.Context, conns []*Conn) (Served, error) {
 	clients := l.clients(conns)
 	began := time.Now()
@@ -93,7 +94,7 @@ type loadClient struct {
 	served           Served
 }
 
-// clients returns the clients, with all that their requests need: the time of a run does not include this preparation.
+// clients prepares the clients. The time of a run does not include this preparation.
 func (l Load) clients(conns []*Conn) []*loadClient {
 	shares := slices.Collect(slices.Chunk(conns, max(1, l.Nodes)))
 	clients := make([]*loadClient, len(shares))
@@ -108,7 +109,7 @@ func (l Load) clients(conns []*Conn) []*loadClient {
 	return clients
 }
 
-// within runs an exchange on all connections. The exchange ends with the context.
+// within calls exchange, which may use all connections of the client. The end of the context interrupts it.
 func (c *loadClient) within(ctx context.Context, what string, exchange func() error) error {
 	for _, conn := range c.conns {
 		inner := exchange
@@ -117,7 +118,7 @@ func (c *loadClient) within(ctx context.Context, what string, exchange func() er
 	return exchange()
 }
 
-// ask sends the request to the node that has the key, and returns the first line of the reply.
+// ask sends c.request to the node that owns the key. It returns the connection to that node and the first line of the reply.
 func (c *loadClient) ask(key string) (*Conn, string, error) {
 	conn := c.conns[0]
 	if len(c.conns) > 1 {
@@ -156,7 +157,7 @@ func (c *loadClient) run() error {
 	return nil
 }
 
-// set stores the value of a key, and returns the reply.
+// set stores the key with this number, and returns the reply.
 func (c *loadClient) set(number int) (string, error) {
 	key := Key(number + 1)
 	c.request = fmt.Appendf(c.request[:0], "set %s 0 0 %d"+crlf, key, len(c.value))
@@ -165,7 +166,7 @@ func (c *loadClient) set(number int) (string, error) {
 	return line, err
 }
 
-// get reports whether memcached has returned a value.
+// get reads the key with this number, and reports whether memcached has it.
 func (c *loadClient) get(number int) (bool, error) {
 	key := Key(number + 1)
 	c.request = append(append(append(c.request[:0], "get "...), key...), crlf...)

@@ -17,7 +17,7 @@ import (
 
 const loadClients = 3
 
-// small is a load that the clients cannot share equally.
+// small is a load whose requests loadClients clients cannot share equally.
 var small = traffic.Load{Requests: 1000, Keys: 20, ValueSize: 50, Seed: 1}
 
 // loadedBy connects the clients to a server.
@@ -46,7 +46,7 @@ func TestLoad(t *testing.T) {
 	if served.Sets < small.Requests/20 || served.Sets > small.Requests/5 {
 		t.Errorf("%d of %d requests are sets", served.Sets, small.Requests)
 	}
-	// Latencies of one connection do not overlap.
+	// The latencies of one client do not overlap, so each client adds at most the time of the run.
 	var total time.Duration
 	for _, latency := range served.Latencies {
 		total += latency
@@ -97,7 +97,7 @@ func TestLoadEndsAtItsLimit(t *testing.T) {
 	}
 }
 
-// TestLoadIsRepeatable compares the numbers of sets.
+// TestLoadIsRepeatable checks that the seed determines how many requests are sets.
 func TestLoadIsRepeatable(t *testing.T) {
 	sets := func(seed uint64) int {
 		load := small
@@ -117,7 +117,7 @@ func TestLoadIsRepeatable(t *testing.T) {
 	}
 }
 
-// TestLoadCountsRefusals has a server that stores nothing.
+// TestLoadCountsRefusals uses a server that refuses every set.
 func TestLoadCountsRefusals(t *testing.T) {
 	server := &fake{refuse: func(string, int) string { return "SERVER_ERROR out of memory storing object\r\n" }}
 	conns := loadedBy(t, server.start(t))

@@ -17,15 +17,15 @@ import (
 
 // Server is a node as an application knows it.
 type Server struct {
-	// Name determines which keys the server owns, and nothing else. To agree with libmemcached, it must be the host, followed by :port unless
-	// the port is 11211.
+	// Name determines which keys the server owns. The owners are those of libmemcached if each name is the host,
+	// followed by ":port" unless the port is 11211.
 	Name string
 	// Address is the host:port to dial. It is resolved for each new connection.
 	Address string
 }
 
-// Ring maps each key to the server that owns it, as memcache.Ketama does. The order of the servers does not matter. A ring is
-// immutable: other members form another ring.
+// Ring maps each key to the server that owns it, as memcache.Ketama does. The order of the servers does not matter. A
+// ring is immutable: if the servers change, create another ring.
 type Ring struct {
 	servers []Server // by name
 	owner   memcache.Owner
@@ -33,7 +33,7 @@ type Ring struct {
 
 var _ gomemcache.ServerSelector = &Ring{}
 
-// NewRing returns the ring of at least one server. Names must be unique.
+// NewRing returns the ring of at least one server. Each server needs a unique name and an address.
 func NewRing(servers ...Server) (*Ring, error) {
 	if len(servers) == 0 {
 		return nil, errors.New("a ring needs at least one server")
@@ -59,7 +59,7 @@ func (r *Ring) Owner(key string) Server { return r.servers[r.owner(key)] }
 // PickServer returns the address of the server that owns a key. It never fails.
 func (r *Ring) PickServer(key string) (net.Addr, error) { return tcpAddress(r.Owner(key).Address), nil }
 
-// Each calls a function with the address of each server until the function fails.
+// Each calls visit with the address of each server, until visit fails.
 func (r *Ring) Each(visit func(net.Addr) error) error {
 	for _, server := range r.servers {
 		if err := visit(tcpAddress(server.Address)); err != nil {
@@ -69,12 +69,12 @@ func (r *Ring) Each(visit func(net.Addr) error) error {
 	return nil
 }
 
-// tcpAddress is a host:port. It is not a *net.TCPAddr for two reasons. The client in package memcache groups keys by comparing
-// addresses with ==. And a host name must be resolved at each dial, because a recreated pod may have another IP address.
+// tcpAddress is a host:port. It is not a *net.TCPAddr for two reasons. gomemcache compares addresses with ==. And a
+// host name must be resolved at each dial, because a recreated pod may have another IP address.
 type tcpAddress string
 
 // Network returns the network to dial.
 func (tcpAddress) Network() string { return "tcp" }
 
-// String returns the address to dial. Package memcache uses it as the key of idle connections.
+// String returns the address to dial. gomemcache also finds idle connections by this text.
 func (a tcpAddress) String() string { return string(a) }

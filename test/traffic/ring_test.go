@@ -29,7 +29,7 @@ func ring(t *testing.T, names ...string) *traffic.Ring {
 	return result
 }
 
-// TestAddress checks that the name determines the owner, and the address what is dialed.
+// TestAddress checks that the owner of a key depends only on the names of the servers, and that clients dial the owner's address.
 func TestAddress(t *testing.T) {
 	servers := []traffic.Server{{Name: "b", Address: "b.example:11211"}, {Name: "a", Address: "[2001:db8::1]:11211"}}
 	r, err := traffic.NewRing(servers...)

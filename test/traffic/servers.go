@@ -20,7 +20,7 @@ func Address(pod *corev1.Pod) string {
 	return net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(Port))
 }
 
-// Servers returns the pods with these names as servers. On the ring, they have the names of the pods.
+// Servers returns a server for each of the named pods. Its name is the pod's name.
 func Servers(ctx context.Context, reader client.Reader, namespace string, pods []string) ([]Server, error) {
 	var servers []Server
 	for _, name := range pods {

@@ -13,38 +13,39 @@ import (
 	"strings"
 )
 
-// Quiet requests have no reply unless they fail. The reply to a no-op after them shows that all of them are done.
+// barrier is memcached's no-op command. A quiet request has no reply unless it fails. The reply to a barrier shows
+// that all requests before it are done.
 const barrier, barrierReply = "mn", "MN"
 
 const (
-	// Values of smallestValue to largestSmallValue bytes are small: they take a few slab classes. The hash table grows as large as with
-	// values of one byte.
+	// Small values have smallestValue to largestSmallValue bytes. They need only a few slab classes. Even smaller values
+	// would not enlarge the hash table further.
 	smallestValue, largestSmallValue = 50, 80
-	// valueSizes is the number of sizes from smallestValue to the largest. If the largest is 1 MiB, each is 1.17 times the previous one. Slab
-	// classes grow by 1.25.
+	// valueSizes is how many sizes there are from smallestValue to the largest value. If the largest value has 1 MiB, each size
+	// is about 1.17 times the previous size. The sizes reach each slab class, because slab classes grow by a factor of 1.25.
 	valueSizes = 64
 	// itemOverhead is the memory of an item in addition to its key and value, in bytes: the header, the CAS number, and the
 	// terminators of key and value.
 	itemOverhead = 48 + 8 + 1 + 2
-	// longestKey is the size of a worker's longest key, in bytes.
+	// longestKey is the length of a worker's longest key, in bytes.
 	longestKey = len("fill-0-") + 19
-	// pendingValue is the size of the values that are sent in two parts, in bytes.
+	// pendingValue is the size, in bytes, of the values that a worker sends in two parts.
 	pendingValue = 1000
 	// getsPerRequest is how many items a worker requests on each connection.
 	getsPerRequest = 16
 )
 
-// worker uses a share of the connections of a Filler, one after the other.
+// worker uses a share of a Filler's connections, one after another.
 type worker struct {
 	number int
 	conns  []*Conn
 	random *rand.Rand
-	turn   int    // the connection that is next, as an index
-	keys   int    // how many keys were used so far; their numbers start at 0
-	small  int    // how many keys have small values: the first ones
-	text   []byte // the text from which values are cut
+	turn   int    // how often next was called
+	keys   int    // how many keys were sent; their numbers start at 0
+	small  int    // how many keys have small values: they have the lowest numbers
+	text   []byte // every value is the beginning of this text
 
-	// As in Report.
+	// The counts of the Report.
 	sets, refused, gets, hits int
 	bytes                     int64
 }
@@ -62,8 +63,8 @@ func (w *worker) close() error {
 	return errors.Join(errs...)
 }
 
-// storeSmall stores small values until their items take a number of bytes. It sends about chunk bytes on a connection at a
-// time.
+// storeSmall stores small values until their items take budget bytes. It sends about chunk bytes on one connection,
+// then changes to the next.
 func (w *worker) storeSmall(ctx context.Context, budget int64, chunk int) error {
 	var request []byte
 	for end := w.bytes + budget; w.bytes < end; {
@@ -80,8 +81,8 @@ func (w *worker) storeSmall(ctx context.Context, budget int64, chunk int) error 
 	return nil
 }
 
-// storeEverySize stores values of every size at least once, and until their items take a number of bytes. The workers share the sizes. The
-// seed determines the exact number of bytes of a value.
+// storeEverySize stores values of every size, again and again, until their items take budget bytes. Each worker takes
+// its share of the sizes. The exact size of each value is random.
 func (w *worker) storeEverySize(ctx context.Context, budget int64, workers int, largestItem int64) error {
 	largest := float64(largestItem - itemOverhead - int64(longestKey))
 	var request []byte
@@ -97,7 +98,8 @@ func (w *worker) storeEverySize(ctx context.Context, budget int64, workers int, 
 	return nil
 }
 
-// beginSets sends the first line and half of the value of a set on each connection, so that memcached needs a buffer for each connection.
+// beginSets sends the first half of a set on each connection: its first line and half of its value. memcached then
+// needs a buffer for each connection.
 func (w *worker) beginSets(ctx context.Context) error {
 	return w.onEach(ctx, "ms", func(conn *Conn) error {
 		request := w.set(nil, pendingValue)
@@ -105,7 +107,7 @@ func (w *worker) beginSets(ctx context.Context) error {
 	})
 }
 
-// endSets sends the rest of what beginSets sent.
+// endSets sends the second half of each set that beginSets began.
 func (w *worker) endSets(ctx context.Context) error {
 	rest := append(w.value(pendingValue/2), crlf...)
 	for range w.conns {
@@ -158,7 +160,7 @@ func (w *worker) onEach(ctx context.Context, command string, exchange func(conn 
 	return nil
 }
 
-// store sends quiet sets and waits until they are done.
+// store sends quiet sets and waits until they are done. It counts the sets that found no memory.
 func (w *worker) store(ctx context.Context, conn *Conn, sets []byte) error {
 	return conn.Within(ctx, "ms", func() error {
 		line, err := conn.Ask(append(sets, barrier+crlf...))
@@ -178,7 +180,7 @@ func (w *worker) next() *Conn {
 	return conn
 }
 
-// set appends a quiet set of a new key to a request, without the end of the value's line.
+// set appends a quiet set of a new key to a request. The caller appends the line end after the value.
 func (w *worker) set(request []byte, size int) []byte {
 	request = append(request, "ms "...)
 	start := len(request)
@@ -190,13 +192,13 @@ func (w *worker) set(request []byte, size int) []byte {
 	return append(append(request, " q"+crlf...), w.value(size)...)
 }
 
-// key appends the key with a number to a request. Workers have no key in common.
+// key appends the key with this number to a request. Workers have no key in common.
 func (w *worker) key(request []byte, number int) []byte {
 	request = strconv.AppendInt(append(request, "fill-"...), int64(w.number), 10)
 	return strconv.AppendInt(append(request, '-'), int64(number), 10)
 }
 
-// value returns a number of bytes whose content does not matter. Callers must not change them.
+// value returns a value of this size. Callers must not change it.
 func (w *worker) value(size int) []byte {
 	for len(w.text) < size {
 		w.text = append(w.text, "All work and no play makes Jack a dull boy. "...)
