@@ -16,7 +16,8 @@ import (
 type AgentReports struct {
 	// Nodes are the reports of the agents that have answered.
 	Nodes []AgentReport
-	// Pending is true while the agents of some ready nodes have not been asked yet, and Unanswered while some have not answered yet.
+	// Pending reports that the agent of some ready node has not been asked yet. Unanswered reports that the agent of some ready node
+	// has not answered yet.
 	Pending, Unanswered bool
 }
 
@@ -28,20 +29,22 @@ type AgentReport struct {
 
 // Finding is one problem, with all nodes that report it.
 type Finding struct {
-	// Reason is the reason of the problem. Message is the message of the first of Pods.
+	// Reason is the reason of the problem. Message is the message from the first of Pods.
 	Reason, Message string
-	// Pods are the names of the nodes.
+	// Pods are the names of the pods that report the problem.
 	Pods []string
-	// Secret is the name of the Secret with the problem; it is empty if no Secret has the problem, or if it may be either of two.
+	// Secret is the name of the Secret that causes the problem. It is empty if none does, or if either of two may.
 	Secret string
 }
 
-// WantsAgent reports whether an agent runs beside memcached. The agent serves metrics, and gives memcached certificates and users.
+// WantsAgent reports whether an agent runs beside memcached. The agent serves metrics, and supplies memcached with certificates and
+// users.
 func WantsAgent(mc *cachev1alpha1.Memcached) bool {
 	return mc.Spec.Monitoring.Enabled || mc.Spec.TLS != nil || mc.Spec.Auth != nil
 }
 
-// CertificateHosts are the host names by which clients reach a node. Clients expect one of these names in the certificate.
+// CertificateHosts returns the host names by which clients reach a node, or nil without TLS. Clients expect one of these names in
+// the certificate.
 func CertificateHosts(mc *cachev1alpha1.Memcached, pod *corev1.Pod) []string {
 	switch {
 	case mc.Spec.TLS == nil:
@@ -53,7 +56,7 @@ func CertificateHosts(mc *cachev1alpha1.Memcached, pod *corev1.Pod) []string {
 	}
 }
 
-// Findings groups the reported problems by reason, the worst first.
+// Findings groups the reported problems by reason, the worst reason first.
 func Findings(mc *cachev1alpha1.Memcached, reports []AgentReport) []Finding {
 	var findings []Finding
 	for _, reason := range protocol.Reasons() {

@@ -14,21 +14,22 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// ArgumentsSuffix ends the name of the ConfigMap that holds the arguments of a Memcached's nodes.
+// ArgumentsSuffix follows the name of a Memcached in the name of the ConfigMap with its Arguments.
 const ArgumentsSuffix = "-arguments"
 
-// Arguments are the arguments of memcached for the nodes of a StatefulSet. Launchers read them: see ADR-0016.
+// Arguments are the argument lists for the nodes of a StatefulSet. Launchers read them from a ConfigMap: see ADR-0016.
 type Arguments struct {
-	// Lists maps the hash of a list of arguments to that list.
+	// Lists maps the hash of each argument list to the list.
 	Lists map[string]protocol.List
-	// Sections maps the hash of each pod template to its section, which says which list each node of the template runs.
+	// Sections says which list each node must run. The keys are hashes of pod templates. A launcher reads only the section of the
+	// template from which its pod was created.
 	Sections map[string]protocol.Section
-	// Twin is where empty nodes copy their items from, or nil.
+	// Twin is the Memcached from which empty nodes copy items, or nil.
 	Twin *protocol.Twin
 }
 
-// Arguments returns the arguments in the cluster. It leaves out a list that does not match its hash, and a node whose list is
-// missing.
+// Arguments returns what the ConfigMap in the cluster contains. It leaves out lists that do not match the hash in their key, and
+// nodes whose list is missing.
 func (v View) Arguments() Arguments {
 	found := Arguments{Lists: map[string]protocol.List{}, Sections: map[string]protocol.Section{}}
 	data := v.argumentsData()
@@ -64,7 +65,7 @@ func (v View) argumentsData() map[string]string {
 	return nil
 }
 
-// ArgumentsObject returns the Memcached's ConfigMap with the arguments, or nil.
+// ArgumentsObject returns the ConfigMap with the Memcached's argument lists, or nil.
 func (v View) ArgumentsObject() *corev1.ConfigMap {
 	for _, child := range v.Children {
 		config, ok := child.(*corev1.ConfigMap)
@@ -75,7 +76,7 @@ func (v View) ArgumentsObject() *corev1.ConfigMap {
 	return nil
 }
 
-// ours reports whether the Memcached, or an earlier one of the same name, owns a ConfigMap.
+// ours reports whether the Memcached controls a ConfigMap, or nothing controls it and the operator has written it.
 func ours(config *corev1.ConfigMap, v View) bool {
 	owner := metav1.GetControllerOfNoCopy(config)
 	return owner == nil && config.Annotations[AppliedHashAnnotation] != "" || owner != nil && owner.UID == v.Memcached.UID
@@ -96,18 +97,18 @@ func (a Arguments) Data() map[string]string {
 	return data
 }
 
-// Answer is the answer of a node's launcher.
+// Answer is the answer of a node's launcher, or the reason why there is none.
 type Answer struct {
 	protocol.Status
 
-	// Failure is why there is no answer; empty if there is one.
+	// Failure is why the launcher did not answer, or empty.
 	Failure string
 }
 
-// Answers are the answers of launchers by the UID of their pod.
+// Answers maps the UID of a pod to the answer of its launcher.
 type Answers map[types.UID]Answer
 
-// Ordinal returns the number in the name of a StatefulSet's pod.
+// Ordinal returns the number at the end of a pod's name, and false if there is none.
 func Ordinal(pod *corev1.Pod) (int, bool) {
 	ordinal, err := strconv.Atoi(pod.Name[strings.LastIndex(pod.Name, "-")+1:])
 	return ordinal, err == nil

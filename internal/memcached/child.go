@@ -15,27 +15,28 @@ import (
 )
 
 // Child describes one Kind of object that the operator keeps for each owner, a Memcached or a MemcachedProxy. Caches, watches and
-// writes work in the same way for all Kinds. They read the differences from a table with one Child in each row.
+// writes treat all Kinds alike. What differs between Kinds is in a table with one Child in each row.
 type Child[Owner client.Object] struct {
-	// GroupVersionKind of the objects.
+	// Kind is the GroupVersionKind of the objects.
 	Kind schema.GroupVersionKind
-	// Suffix follows the owner's name in the object's name. If several rows of the table have the same Kind, no suffix may be empty
-	// or end with another one: objects of two owners could have the same name.
+	// Suffix follows the owner's name in the object's name. Among rows of the same Kind, no suffix may be empty or end with another
+	// one. Otherwise, objects of two owners could have the same name.
 	Suffix string
 	// New returns an empty object.
 	New func() client.Object
-	// Spec returns the part of an object that the operator sets. If somebody else changes it, the operator reacts at once.
+	// Spec returns the part of an object in which the operator sets fields. If somebody else changes that part, the operator reacts at
+	// once.
 	Spec func(client.Object) any
-	// Workload reports that objects of this Kind run the nodes or proxies. Changes of their status wake the operator.
+	// Workload reports that objects of this Kind run the nodes or proxies. Changes of their status also cause a reconcile.
 	Workload bool
-	// Fields are the rules for the fields of the objects.
+	// Fields are the rules for writing fields of the objects.
 	Fields field.Rules
-	// Expected reports whether to ask the API server for an object that is missing from the cache. The object may still exist
-	// without the label by which the cache selects.
+	// Expected reports whether to ask the API server for an object that is missing from the cache. The object may exist, but lack the
+	// label by which the cache selects objects.
 	Expected func(Owner) bool
 }
 
-// NewChild completes a row with the parts that depend on the Go type.
+// NewChild adds the functions New and Spec, which depend on the Go type of the object, to a row.
 func NewChild[Owner client.Object, T any, P interface {
 	*T
 	client.Object
@@ -47,7 +48,7 @@ func NewChild[Owner client.Object, T any, P interface {
 	return row
 }
 
-// Named returns an object of this Kind with only the name that it has for an owner.
+// Named returns an object of this Kind that has only the namespace and name of the owner's child.
 func (c Child[Owner]) Named(owner types.NamespacedName) client.Object {
 	object := c.New()
 	object.SetNamespace(owner.Namespace)
@@ -55,7 +56,7 @@ func (c Child[Owner]) Named(owner types.NamespacedName) client.Object {
 	return object
 }
 
-// OwnerOf returns the owner whose child would have this name. It returns an empty name if no owner fits.
+// OwnerOf returns the name of the owner whose child has this name. It returns an empty name if the suffix does not match.
 func (c Child[Owner]) OwnerOf(object types.NamespacedName) types.NamespacedName {
 	name, found := strings.CutSuffix(object.Name, c.Suffix)
 	if !found {
@@ -64,10 +65,10 @@ func (c Child[Owner]) OwnerOf(object types.NamespacedName) types.NamespacedName 
 	return types.NamespacedName{Namespace: object.Namespace, Name: name}
 }
 
-// ConfigMapFields are the rules for a ConfigMap. The operator owns its data as a whole.
+// ConfigMapFields are the rules for a ConfigMap. The operator removes keys that others add.
 var ConfigMapFields = field.Rules{Owned: [][]string{{"data"}, {"binaryData"}}}
 
-// ConfigMapData returns the part of a ConfigMap that the operator sets.
+// ConfigMapData returns the fields of a ConfigMap that the operator sets.
 func ConfigMapData(c *corev1.ConfigMap) any { return []any{c.Data, c.BinaryData} }
 
 // DeploymentFields are the rules for a Deployment.

@@ -22,8 +22,8 @@ import (
 // row describes one Kind of child of a Memcached.
 type row = Child[*cachev1alpha1.Memcached]
 
-// Children lists the Kinds of objects that the operator keeps. To add a Kind, add a row here, a constructor in package desired, an
-// RBAC marker in the controllers, and a golden file.
+// Children lists the Kinds of objects that the operator keeps for a Memcached. To add a Kind, add a row here, a constructor in
+// package desired, an RBAC marker in the controllers, and a golden file.
 var Children = []row{
 	NewChild(row{
 		Kind:     corev1.SchemeGroupVersion.WithKind("Service"),
@@ -38,15 +38,15 @@ var Children = []row{
 	NewChild(row{
 		Kind:   networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
 		Fields: field.Rules{Owned: [][]string{{"spec"}}, Guard: true},
-		// Most Memcacheds have no NetworkPolicy, and asking for it would cost a request at each change of a spec.
+		// Most Memcacheds have no NetworkPolicy. Asking the API server for it would cost a request at each change of a spec.
 		Expected: func(*cachev1alpha1.Memcached) bool { return false },
 	}, func(p *networkingv1.NetworkPolicy) any { return &p.Spec }),
 	NewChild(row{
 		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix: ServersSuffix,
-		// Keys that others add are removed: applications read all keys into their environment.
+		// Applications may read all keys into their environment, so keys that others add are removed.
 		Fields: ConfigMapFields,
-		// If the last status lists servers, the ConfigMap may still exist although the spec no longer asks for a StatefulSet.
+		// If the last status lists servers, the ConfigMap may still exist, even if the spec no longer asks for a StatefulSet.
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
 			return len(mc.Status.Servers) > 0 && WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet
 		},
@@ -65,7 +65,8 @@ var Children = []row{
 		Workload: true,
 		Fields:   DeploymentFields,
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
-			// While a Memcached moves to a StatefulSet, its status lists no servers.
+			// While the nodes move from the Deployment to a StatefulSet, the status lists no servers. So without servers in the status, the
+			// Deployment may still exist.
 			wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadDeployment
 			return mc.Status.Image != "" && (wanted || mc.Spec.Size > 0 && len(mc.Status.Servers) == 0)
 		},
@@ -74,7 +75,7 @@ var Children = []row{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
 		Workload: true,
 		Fields: field.Rules{
-			// Nodes are numbered from 0.
+			// With spec.ordinals empty, nodes are numbered from 0.
 			Owned:     [][]string{podSpecPath, {"spec", "minReadySeconds"}, {"spec", "ordinals"}},
 			Size:      []string{"spec", "replicas"},
 			Immutable: [][]string{{"spec", "selector"}, {"spec", "serviceName"}, {"spec", "podManagementPolicy"}},
@@ -82,7 +83,8 @@ var Children = []row{
 			Guarded:   true,
 		},
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
-			// While a Memcached moves to a Deployment, its status lists no servers, but names nodes of both workloads.
+			// While the nodes move from the StatefulSet to a Deployment, the status lists no servers, but it names nodes of both workloads.
+			// So with a node of a StatefulSet in the status, the StatefulSet may still exist.
 			wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
 			return mc.Status.Image != "" && (wanted || len(mc.Status.Servers) > 0 || hasNumberedNode(mc))
 		},
@@ -92,11 +94,12 @@ var Children = []row{
 // PodTemplatePath is the field of a workload that holds the pod template.
 var PodTemplatePath = []string{"spec", "template"}
 
-// podSpecPath is owned as a whole: see ADR-0008. Others may still add labels and annotations to the pods.
+// podSpecPath is the pod spec in a workload. The operator removes what others add there: see ADR-0015. Others can still add labels
+// and annotations to the pod template.
 var podSpecPath = append(slices.Clone(PodTemplatePath), "spec")
 
-// ChildOf returns the row for an object, and false if its Kind is not in the table. If no suffix fits the name of the object, it
-// returns the first row of the Kind.
+// ChildOf returns the row for an object, and false if the table does not contain its Kind. If the object's name has none of the
+// suffixes, it returns the first row of the Kind.
 func ChildOf(object client.Object) (Child[*cachev1alpha1.Memcached], bool) {
 	var found row
 	for _, child := range Children {
@@ -110,7 +113,7 @@ func ChildOf(object client.Object) (Child[*cachev1alpha1.Memcached], bool) {
 	return found, found.New != nil
 }
 
-// Kinds returns one row of each Kind.
+// Kinds returns the first row of each Kind.
 func Kinds() []Child[*cachev1alpha1.Memcached] {
 	var kinds []row
 	for _, child := range Children {
@@ -121,8 +124,8 @@ func Kinds() []Child[*cachev1alpha1.Memcached] {
 	return kinds
 }
 
-// unwantedBudget reports whether the spec has changed and asks for no PodDisruptionBudget. The former spec may have asked for one,
-// which may exist even if the cache does not contain it.
+// unwantedBudget reports whether the spec has changed and asks for no PodDisruptionBudget. One may still exist from before the
+// change, even if the cache does not contain it.
 func unwantedBudget(mc *cachev1alpha1.Memcached) bool {
 	observed := mc.Status.ObservedGeneration
 	return observed > 0 && observed != mc.Generation && !WantsBudget(mc)
@@ -141,7 +144,7 @@ func WantsBudget(mc *cachev1alpha1.Memcached) bool {
 	return ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true)
 }
 
-// IsWorkload reports whether objects of a kind run the nodes.
+// IsWorkload reports whether objects of this Kind run nodes.
 func IsWorkload(kind string) bool {
 	return slices.ContainsFunc(Children, func(child row) bool { return child.Workload && child.Kind.Kind == kind })
 }

@@ -15,7 +15,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TestNamesOfChildren gets each child's name from a Memcached, and the Memcached from that name. If a suffix ended with another
+// TestNamesOfChildren derives each child's name from a Memcached, and the Memcached from that name. If a suffix ended with another
 // suffix of the same Kind, one object could belong to two Memcacheds.
 func TestNamesOfChildren(t *testing.T) {
 	suffixes := map[string][]string{}
@@ -50,7 +50,7 @@ func TestNamesOfChildren(t *testing.T) {
 	}
 }
 
-// TestExpectedWorkloads lists the workloads to look for outside the cache, because a workload may have lost its label.
+// TestExpectedWorkloads checks for which workloads the operator asks the API server if they are missing from the cache.
 func TestExpectedWorkloads(t *testing.T) {
 	const deployment, statefulSet = cachev1alpha1.WorkloadDeployment, cachev1alpha1.WorkloadStatefulSet
 	both := []cachev1alpha1.WorkloadKind{deployment, statefulSet}

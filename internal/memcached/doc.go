@@ -2,15 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package memcached holds the values that decisions about a Memcached use: names, the table of children, the observed state, the
-// plan. Package desired decides what the objects must be. Package status decides what the status must be. Neither imports the
-// other.
+// plan. Packages desired and status decide what the objects and the status must be. Neither imports the other.
 //
 // watch event -> observe: View -> desired.For: Plan -> write: Written -> status.For -> one status patch -> events
 //
-// Words: a node is one memcached in its pod, and a cluster node is a machine. The workload of a Memcached is its Deployment or
-// StatefulSet, and a move replaces one by the other. A wave gives nodes new arguments without replacing their pods, some nodes at a
-// time. Twins are Memcacheds with copies of the same items, of which one fills the other (spec.fillFrom). The record says from which
-// spec and defaults the workload was last written.
+// Words: a node is one memcached in its pod; a cluster node is a machine. The workload is the Deployment or StatefulSet of a
+// Memcached. The record (status.lastApplied) says from which spec and defaults the workload was last written. In a StatefulSet, a
+// ConfigMap assigns an argument list to each node. A wave assigns new lists to running nodes, some nodes at a time, without
+// replacing their pods. Twins are Memcacheds with the same items: the spec.fillFrom of one names the other.
 //
-// All three packages are pure: they use no cluster, clock, environment or log. So tables and golden files can test them.
+// All three packages are pure: they use no cluster, clock, environment or log.
 package memcached

@@ -11,45 +11,47 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// InPlace is the progress of a change of a StatefulSet's pods in place: see ADR-0017.
+// InPlace is the progress of changing images and resources in the existing pods of a StatefulSet: see ADR-0017.
 type InPlace struct {
 	// Open reports that some pods still have to change. Meanwhile the StatefulSet's controller replaces no pods.
 	Open bool
 	// Done is the number of pods that match the new template.
 	Done int32
-	// Patch is the next step, nil if there is none now.
+	// Patch is the next step, or nil if there is none now.
 	Patch *PodPatch
-	// Blocked says what the next step waits for, if a person may have to act. Otherwise it is empty.
+	// Blocked says what the next step waits for if a person may have to act. Otherwise, it is empty.
 	Blocked string
-	// Problem reports a change of a pod that the cluster refused. The pod keeps its old images and resources.
+	// Problem reports that the cluster refused to change a pod. The pod keeps its old images and resources.
 	Problem *Problem
 }
 
-// PodPatch is a change of one pod. Empty fields stay as they are.
+// PodPatch is a change of one pod. Empty fields change nothing.
 type PodPatch struct {
 	Pod *corev1.Pod
-	// Images and Resources are the new values by the name of the container.
+	// Images and Resources map names of containers to new values.
 	Images    map[string]string
 	Resources map[string]corev1.ResourceRequirements
-	// Revision is the new value of the label by which the StatefulSet's controller counts a pod as updated.
+	// Revision is the new value of the label controller-revision-hash, by which the StatefulSet's controller counts updated pods.
 	Revision string
-	// Annotations are the annotations to set. An empty value removes one.
+	// Annotations are the annotations to set. An empty value removes the annotation.
 	Annotations map[string]string
 }
 
-// InPlaceState is the content of the annotation on a pod that changes in place.
+// InPlaceState is the content of InPlaceAnnotation, which marks a pod that changes in place.
 type InPlaceState struct {
-	// Template is the hash of the template that the pod is to match.
+	// Template is the hash of the pod template that the pod must match after the change.
 	Template string `json:"template"`
-	// Former are the old images of the changed containers. Restarts are their restart counts before the change.
+	// Former maps the changed containers to their old images. Restarts maps them to their restart counts before the change, or to -1
+	// if they were not running.
 	Former   map[string]string `json:"former,omitempty"`
 	Restarts map[string]int32  `json:"restarts,omitempty"`
-	// Refused is why the change was undone, and Reason is the reason for the condition Degraded.
+	// Refused is why the change was undone. Reason is the reason to report in the condition Degraded.
 	Refused string `json:"refused,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 }
 
-// InPlaceStateOf returns the state of a pod, and false if the pod is not changing.
+// InPlaceStateOf returns the content of a pod's InPlaceAnnotation, and false if there is no such annotation. Invalid content counts
+// as empty.
 func InPlaceStateOf(pod *corev1.Pod) (state InPlaceState, begun bool) {
 	text, begun := pod.Annotations[InPlaceAnnotation]
 	if !begun || json.Unmarshal([]byte(text), &state) != nil {
@@ -67,11 +69,11 @@ func (s InPlaceState) String() string {
 	return string(text)
 }
 
-// templateArgument tells the launcher which section of the arguments to read.
+// templateArgument is the launcher's flag with the hash of a pod template. It selects a section of the ConfigMap.
 const templateArgument = "--template="
 
-// SectionOf returns the section of the arguments that a pod's launcher reads. It belongs to the template from which the pod was
-// created, because the arguments of a running container cannot change.
+// SectionOf returns the hash of the pod template whose section a pod's launcher reads. It is the template from which the pod was
+// created, because the flags of a running container cannot change.
 func SectionOf(pod *corev1.Pod) string {
 	if container := ContainerOf(&pod.Spec, ContainerName); container != nil {
 		for _, argument := range container.Args {
@@ -83,7 +85,7 @@ func SectionOf(pod *corev1.Pod) string {
 	return pod.Annotations[TemplateAnnotation]
 }
 
-// ContainerOf returns the container of this name, also an init container, or nil.
+// ContainerOf returns the container or init container of this name, or nil.
 func ContainerOf(spec *corev1.PodSpec, name string) *corev1.Container {
 	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
 		for i := range containers {
@@ -95,7 +97,7 @@ func ContainerOf(spec *corev1.PodSpec, name string) *corev1.Container {
 	return nil
 }
 
-// StatusOf returns the status of a container, or nil if it is missing or empty.
+// StatusOf returns the status of a container or init container, or nil if there is none.
 func StatusOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 		for i := range statuses {
@@ -107,8 +109,8 @@ func StatusOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
 	return nil
 }
 
-// PullFailure returns why the image of a container cannot be pulled, or an empty text. The text is the same during an attempt and
-// between two attempts.
+// PullFailure returns why the image of a container cannot be pulled, or "". The message is the same during an attempt and between
+// two attempts.
 func PullFailure(container *corev1.ContainerStatus) string {
 	if container == nil || container.State.Waiting == nil {
 		return ""
@@ -126,5 +128,5 @@ func PullFailure(container *corev1.ContainerStatus) string {
 	return backOff.ReplaceAllLiteralString(waiting.Message, "")
 }
 
-// backOff matches what the kubelet puts before the cause while it waits for the next attempt (pkg/kubelet/images/image_manager.go).
+// backOff matches the words that the kubelet puts before the cause between two attempts (pkg/kubelet/images/image_manager.go).
 var backOff = regexp.MustCompile(`^Back-off pulling image "[^"]*": \w+: `)

@@ -13,23 +13,18 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// evictedByTaint is the reason of evictions from a cluster node with a NoExecute taint. Kubernetes taints a node that stops
-// reporting (k8s.io/kubernetes/pkg/controller/tainteviction).
+// evictedByTaint is the reason in the condition DisruptionTarget of a pod that was evicted from a cluster node with a NoExecute
+// taint. Kubernetes taints a cluster node that stops reporting (k8s.io/kubernetes/pkg/controller/tainteviction).
 const evictedByTaint = "DeletionByTaintManager"
 
-// lostPodMargin is added to the grace period before a pod counts as lost. A working kubelet needs some seconds to kill containers
-// and report it, and the clocks of API servers differ.
+// lostPodMargin is how long after its grace period a pod counts as lost. A working kubelet needs some seconds to kill containers
+// and to report that. Also, the clocks of API servers differ.
 const lostPodMargin = 10 * time.Second
 
-// LostPods returns the evicted pods of a StatefulSet that no kubelet will ever stop. Next is the time until another pod counts as lost,
-// or 0 if none will. No event marks the end of a grace period. LostPods uses the API server's time: with a local clock that is ahead,
-// pods on healthy cluster nodes would count as lost.
-//
-// Kubernetes replaces a pod of a StatefulSet only after its kubelet has confirmed the stop, so that two pods never share a name. The
-// kubelet of a lost cluster node never does so. Forced deletion is safe: a cache has no data that two pods could corrupt.
-//
-// Pods of a Deployment are never lost: their replacements have other names and do not wait. There are no lost pods while the
-// Memcached is paused or being deleted.
+// LostPods returns the evicted pods of a StatefulSet that no kubelet will ever stop, because their cluster nodes are lost.
+// Kubernetes creates no replacement until such a pod is deleted by force. That is safe: a cache has no data that two pods of one
+// name could corrupt. Next is the time until another pod counts as lost, or 0 if none will. A Memcached that is paused or being
+// deleted has no lost pods.
 func (v View) LostPods() (lost []*corev1.Pod, next time.Duration) {
 	if v.Memcached.Spec.Paused || v.Memcached.DeletionTimestamp != nil {
 		return nil, 0
@@ -39,6 +34,7 @@ func (v View) LostPods() (lost []*corev1.Pod, next time.Duration) {
 		if !evictedByTaints(pod) || !inStatefulSet(pod, v.Workload, v.Former) {
 			continue
 		}
+		// v.Now is the API server's time. With a local clock that is ahead, pods on healthy cluster nodes would count as lost.
 		wait := pod.DeletionTimestamp.Add(lostPodMargin).Sub(v.Now)
 		if wait <= 0 {
 			lost = append(lost, pod)
@@ -49,14 +45,15 @@ func (v View) LostPods() (lost []*corev1.Pod, next time.Duration) {
 	return lost, next
 }
 
-// inStatefulSet reports whether one of the workloads is a StatefulSet and owns the pod.
+// inStatefulSet reports whether a StatefulSet among the workloads owns the pod. Pods of a Deployment are never lost, because their
+// replacements have other names and do not wait for them.
 func inStatefulSet(pod *corev1.Pod, workloads ...*Workload) bool {
 	return slices.ContainsFunc(workloads, func(w *Workload) bool {
 		return w != nil && w.Kind == cachev1alpha1.WorkloadStatefulSet && w.Owns(pod)
 	})
 }
 
-// evictedByTaints reports whether a taint has evicted a pod whose grace period is not 0. If it is 0, the pod was deleted by force, and
+// evictedByTaints reports whether a taint has evicted a pod whose grace period is not 0. With 0, the pod was deleted by force, and
 // only finalizers keep it.
 func evictedByTaints(pod *corev1.Pod) bool {
 	condition := PodCondition(pod, corev1.DisruptionTarget)

@@ -20,10 +20,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// graceEnds is when the grace period of the evicted pods ends; they are lost ten seconds later.
+// graceEnds is when the grace period of the evicted pods ends. Ten seconds later, the pods are lost.
 var graceEnds = time.Date(2030, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// evictedPod is a pod of the StatefulSet cache that the taint manager has evicted.
+// evictedPod returns a pod of the StatefulSet "cache" that the taint manager has evicted.
 func evictedPod(name string, changes ...func(*corev1.Pod)) corev1.Pod {
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: name,
@@ -50,7 +50,7 @@ func disrupted(status corev1.ConditionStatus, reason string) func(*corev1.Pod) {
 	}
 }
 
-// workloadOf makes a workload belong to the Memcached.
+// workloadOf makes the Memcached the owner of a workload.
 func workloadOf[T client.Object](workload T) T {
 	workload.SetName("cache")
 	workload.SetOwnerReferences([]metav1.OwnerReference{{
@@ -61,7 +61,7 @@ func workloadOf[T client.Object](workload T) T {
 
 func statefulSet(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet }
 
-// TestLostPods looks at an evicted pod at the end of lostPodMargin (late), or a second before (early).
+// TestLostPods covers evicted pods when lostPodMargin has passed (late), a second before (early), and at other times.
 func TestLostPods(t *testing.T) {
 	const early, late = 9 * time.Second, 10 * time.Second
 	lost := []string{"cache-1"}
@@ -125,7 +125,8 @@ func TestLostPods(t *testing.T) {
 	}
 }
 
-// TestLostPodsOneAfterTheOther has pods of two lost cluster nodes, and each time waits as long as LostPods says.
+// TestLostPodsOneAfterTheOther covers pods whose grace periods end at different times. After each check, it lets the time pass that
+// LostPods returns.
 func TestLostPodsOneAfterTheOther(t *testing.T) {
 	mc, clock := memcachedtest.Cache(4, statefulSet), clocktesting.NewFakePassiveClock(graceEnds)
 	later := func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.NewTime(graceEnds.Add(time.Minute))) }

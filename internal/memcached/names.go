@@ -7,16 +7,17 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// ManagedByLabel and ManagedBy mark every object that the operator creates. Its caches hold only children and pods with this label.
+// ManagedByLabel and its value ManagedBy mark every object that the operator creates. The operator's caches hold only children and
+// pods with this label.
 const (
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 	ManagedBy      = "memcached-operator"
 )
 
-// InstanceLabel holds the name of the Memcached.
+// InstanceLabel holds the name of the Memcached or MemcachedProxy.
 const InstanceLabel = "app.kubernetes.io/instance"
 
-// NameLabel holds nodeName in the pods of a Memcached, and ProxyName in the objects of a MemcachedProxy.
+// NameLabel has the value nodeName on the objects and pods of a Memcached, and ProxyName on those of a MemcachedProxy.
 const (
 	NameLabel = "app.kubernetes.io/name"
 	nodeName  = "memcached"
@@ -26,7 +27,7 @@ const (
 // ContainerName is the name of the container that runs memcached.
 const ContainerName = "memcached"
 
-// AgentContainerName is the name of the container that observes memcached and gives it certificates and users.
+// AgentContainerName is the name of the container that observes memcached and supplies it with certificates and users.
 const AgentContainerName = "memcached-agent"
 
 // LauncherContainerName is the name of the init container that installs the launcher for the memcached container.
@@ -35,31 +36,31 @@ const LauncherContainerName = "launcher"
 // LauncherPort is the port on which launchers serve their status and the probes.
 const LauncherPort = 9151
 
-// TemplateAnnotation is a pod annotation with the hash of the template that the pod of a StatefulSet matches. A change in place updates
-// the annotation.
+// TemplateAnnotation is an annotation on pods of a StatefulSet. It holds the hash of the pod template that the pod matches. A
+// change in place updates it.
 const TemplateAnnotation = "cache.example.com/template"
 
-// BaseAnnotation is a pod annotation with the hash of the template without images and resources. If a new template has the same
-// hash, the pod can change in place.
+// BaseAnnotation is a pod annotation with the hash of the pod template without images and resources. A pod can change in place only
+// if the new template has the same hash.
 const BaseAnnotation = "cache.example.com/template-base"
 
 // InPlaceAnnotation is the annotation of a pod that is being changed in place: see InPlaceState.
 const InPlaceAnnotation = "cache.example.com/in-place"
 
-// WakeAnnotation is a pod annotation with the hash of the arguments for the node. When it changes, the kubelet updates the pod's
-// ConfigMaps at once.
+// WakeAnnotation is a pod annotation with the hash of the node's argument list. When the annotation changes, the kubelet updates
+// the pod's ConfigMaps at once.
 const WakeAnnotation = "cache.example.com/arguments"
 
-// MetricsPort is the port on which agents serve metrics. The Prometheus exporter for memcached uses the same.
+// MetricsPort is the port on which agents serve metrics. The Prometheus exporter for memcached uses the same port.
 const MetricsPort = 9150
 
-// Port is the registered port of memcached, on which the nodes serve without TLS.
+// Port is memcached's registered port, on which the nodes serve without TLS.
 const Port = 11211
 
 // TLSPort is the port on which the nodes serve TLS.
 const TLSPort = 11212
 
-// SelectorLabels returns the labels that select the pods of a Memcached. Selectors are immutable, so they contain no version.
+// SelectorLabels returns the labels that select the pods of a Memcached. They contain no version, because selectors are immutable.
 func SelectorLabels(mc *cachev1alpha1.Memcached) map[string]string {
 	return IdentityOf(mc.Name)
 }

@@ -10,12 +10,12 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Orphans returns the nodes whose workload was deleted with --cascade=orphan, sorted by number or name. The Service still selects
-// these nodes. If the ReplicaSet of a deleted Deployment is left, it keeps replacing its pods.
+// Orphans returns the nodes whose workload was deleted with --cascade=orphan, sorted by name, with node 10 after node 9. The
+// Service still selects these nodes. The pods of a ReplicaSet that remains from a deleted Deployment count, too.
 func (v View) Orphans() []*corev1.Pod {
 	deployment := findWorkload(v.Children, func(w *Workload) bool { return w.Kind == cachev1alpha1.WorkloadDeployment })
 	return nodesOf(v.Pods, func(pod *corev1.Pod) bool {
-		return pod.Labels[NameLabel] == nodeName && // the Service selects by this label
+		return pod.Labels[NameLabel] == nodeName && // as in the selector of the Service
 			(metav1.GetControllerOfNoCopy(pod) == nil || deployment == nil && ownedByDeployment(pod, pod.Labels[InstanceLabel]))
 	}, true)
 }

@@ -16,37 +16,38 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Plan is the desired state of a Memcached. desired.For computes it once in each reconcile.
+// Plan is the desired state of a Memcached, as desired.For decides it in a reconcile.
 type Plan struct {
-	// Objects are all objects that must exist. Any other child is deleted.
+	// Objects are all objects that must exist. All other children are deleted.
 	Objects []client.Object
-	// Former is the old workload while spec.workload changes, or nil. It is one of the Objects; only its metadata and its size are
-	// used.
+	// Former is the workload of the other Kind while spec.workload changes, or nil. It is one of the Objects. Apart from its size, its
+	// spec is not written.
 	Former client.Object
-	// Problem is why the spec cannot be carried out, or nil. With a problem, running pods stay and no pods of the new spec are
-	// created. All other objects are written.
+	// Problem is why the spec cannot be carried out, or nil. With a problem, running pods stay as they are, and no pods of the new
+	// spec are created. All other objects are written.
 	Problem *Problem
-	// Wave is the progress of a change of arguments.
+	// Wave is the progress of a change of memcached's arguments in running pods.
 	Wave Wave
-	// Twins is the state of the twins.
+	// Twins says what a rollout or wave waits for because of twins, and which nodes may lack items.
 	Twins Twins
-	// InPlace is the progress of a change of images and resources in place.
+	// InPlace is the progress of a change of images and resources in existing pods.
 	InPlace InPlace
-	// LostPods are to be deleted without waiting for their cluster nodes.
+	// LostPods are the pods to delete by force: see View.LostPods.
 	LostPods []*corev1.Pod
-	// NextLostPod is how long it takes until another pod counts as lost, 0 for never.
+	// NextLostPod is the time until another pod counts as lost, or 0 if none will.
 	NextLostPod time.Duration
-	// Record goes into the status after the workload is written. If the workload's template hash differs, its pods run an earlier spec.
+	// Record is the next status.lastApplied, once the workload has been written. If the workload has another template hash, its pods
+	// run an earlier spec.
 	Record cachev1alpha1.MemcachedRecord
 	// StaleDefaults describes the newer defaults that the pods do not have yet. The next rollout adopts them.
 	StaleDefaults string
-	// Changes lists the differences between the spec and the one last carried out, as far as known.
+	// Changes lists the differences between the spec and the one that was last carried out. It is empty if that spec is unknown.
 	Changes []string
 	// MaxSurge and MaxUnavailable are the limits of a rollout: numbers, or percentages of the size.
 	MaxSurge, MaxUnavailable intstr.IntOrString
 }
 
-// Workload returns the object that runs the nodes.
+// Workload returns the workload that the spec asks for, or nil.
 func (p Plan) Workload() client.Object {
 	for _, object := range p.Objects {
 		if PodTemplate(object) != nil && object != p.Former {
@@ -56,26 +57,27 @@ func (p Plan) Workload() client.Object {
 	return nil
 }
 
-// Wave is the change of a StatefulSet's nodes to new arguments. New nodes start with the new arguments. Existing nodes receive them
-// in their pods, step by step.
+// Wave is a change of memcached's arguments in the running pods of a StatefulSet, step by step. A node that is created meanwhile
+// starts with the new arguments.
 type Wave struct {
 	// Arguments is the ConfigMap with the arguments, or nil. It is one of the Objects, and is written before the workload.
 	Arguments *corev1.ConfigMap
-	// Open reports that some nodes may still run with other arguments.
+	// Open reports that some nodes may not run with the new arguments yet.
 	Open bool
-	// Effect is what the change does to the nodes that still run with other arguments.
+	// Effect is what the change does to the nodes that do not run with the new arguments yet.
 	Effect Effect
 	// Done is the number of nodes that run with the new arguments.
 	Done int32
-	// Running are the nodes that have run with the new arguments for minReadySeconds. They need not be asked again.
+	// Running are the UIDs of pods that have run with the new arguments for minReadySeconds. They need not be asked again.
 	Running []types.UID
-	// Ask are the nodes whose answers decide the next step.
+	// Ask are the pods whose launchers must be asked before the next step can be decided.
 	Ask []*corev1.Pod
-	// Moving is the number of nodes that have the new arguments but have not run with them for minReadySeconds yet.
+	// Moving is the number of nodes to which the new arguments were assigned, but which have not run with them for minReadySeconds
+	// yet.
 	Moving int
-	// Wake are changes of pods that make the kubelet deliver the ConfigMap at once.
+	// Wake are patches of pods that make the kubelet deliver the ConfigMap at once.
 	Wake []PodPatch
-	// Blocked names the node that delays the next step, and the cause, if a person may have to act.
+	// Blocked names the node that delays the next step, and the cause, if a person may have to act. Otherwise, it is empty.
 	Blocked string
 }
 
@@ -102,7 +104,7 @@ type Problem struct {
 	Message string
 }
 
-// And adds another problem, which may be nil. The first problem determines the reason.
+// And combines two problems, each of which may be nil. The reason is that of the first one.
 func (p *Problem) And(other *Problem) *Problem {
 	if p == nil || other == nil {
 		return cmp.Or(p, other)
@@ -110,8 +112,8 @@ func (p *Problem) And(other *Problem) *Problem {
 	return &Problem{Reason: p.Reason, Message: p.Message + "; " + other.Message}
 }
 
-// ChangesKind reports whether a change of a spec field affects objects of a Kind. A field that is named like a Kind affects that
-// Kind; other fields affect the workload.
+// ChangesKind reports whether a change, such as "networkPolicy.enabled unset to true", affects objects of this Kind. A field that
+// is named like a Kind affects that Kind. All other fields affect the workload.
 func ChangesKind(change, kind string) bool {
 	field, _, _ := strings.Cut(change, " ")
 	field, _, _ = strings.Cut(field, ".")

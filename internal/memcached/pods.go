@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodReady reports whether a pod is ready, and its memcached and agent have started. For a moment after a container restarts, the
+// PodReady reports whether a pod is ready and its memcached and agent have started. For a moment after a container restarts, the
 // kubelet still reports the pod as ready because of earlier probes.
 func PodReady(pod *corev1.Pod) bool {
 	condition := PodCondition(pod, corev1.PodReady)
@@ -22,7 +22,7 @@ func starting(container *corev1.ContainerStatus) bool {
 	return container != nil && container.Started != nil && !*container.Started
 }
 
-// PodCondition returns the condition of a type, nil if there is none.
+// PodCondition returns the condition of this type, or nil if there is none.
 func PodCondition(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
 		if pod.Status.Conditions[i].Type == conditionType {
@@ -32,8 +32,7 @@ func PodCondition(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev
 	return nil
 }
 
-// ContainerStatuses returns the statuses that may explain why a pod is not ready. It leaves out init containers that have
-// succeeded.
+// ContainerStatuses returns the statuses of a pod's containers and init containers, without init containers that have succeeded.
 func ContainerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 	var statuses []corev1.ContainerStatus
 	for _, container := range pod.Status.InitContainerStatuses {
@@ -44,7 +43,7 @@ func ContainerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 	return append(statuses, pod.Status.ContainerStatuses...)
 }
 
-// HasAgent reports whether an agent observes memcached in a pod.
+// HasAgent reports whether the statuses of a pod's containers include an agent.
 func HasAgent(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(ContainerStatuses(pod), func(container corev1.ContainerStatus) bool {
 		return container.Name == AgentContainerName
@@ -52,7 +51,7 @@ func HasAgent(pod *corev1.Pod) bool {
 }
 
 // FailedAt returns when a pod failed: the last change of its conditions or the last end of a container, whichever is later. A pod
-// that the kubelet did not admit failed when it was created.
+// without either, which the kubelet did not admit, failed when it was created.
 func FailedAt(pod *corev1.Pod) metav1.Time {
 	failed := pod.CreationTimestamp
 	for i := range pod.Status.Conditions {

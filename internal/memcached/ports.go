@@ -13,22 +13,21 @@ import (
 // ClientPort is a port of the nodes that clients can reach.
 type ClientPort struct {
 	// Name is the name of the port in the Service and the pods.
-	Name string
-	// Number is the port.
+	Name   string
 	Number int32
 }
 
-// All ports for clients.
+// All client ports.
 var (
 	plaintext = ClientPort{Name: "memcached", Number: Port}
 	tls       = ClientPort{Name: "memcached-tls", Number: TLSPort}
 )
 
-// ClientPorts returns the ports of the nodes that clients can reach. Plaintext comes first, so that the announced port stays the
-// same while clients move to TLS.
+// ClientPorts returns the ports of the nodes that clients can reach, the plaintext port first. So the first port, which is
+// announced to clients, does not change while clients move to TLS.
 func ClientPorts(mc *cachev1alpha1.Memcached) []ClientPort { return PortsWith(mc.Spec.TLS) }
 
-// PortsWith returns the client ports for these TLS settings. nil means without TLS.
+// PortsWith returns the client ports for these TLS settings, which are nil without TLS.
 func PortsWith(wanted *cachev1alpha1.MemcachedTLS) []ClientPort {
 	var ports []ClientPort
 	if wanted == nil || wanted.Plaintext == cachev1alpha1.PlaintextEnabled {
@@ -40,7 +39,7 @@ func PortsWith(wanted *cachev1alpha1.MemcachedTLS) []ClientPort {
 	return ports
 }
 
-// ServicePorts returns the Service's ports for these client ports.
+// ServicePorts returns the ports of a Service for these client ports.
 func ServicePorts(ports []ClientPort) []corev1.ServicePort {
 	var service []corev1.ServicePort
 	for _, port := range ports {
@@ -51,7 +50,7 @@ func ServicePorts(ports []ClientPort) []corev1.ServicePort {
 	return service
 }
 
-// openPorts returns the client ports that a pod template opens.
+// openPorts returns the client ports that the memcached container in a pod template opens.
 func openPorts(template *corev1.PodTemplateSpec) []ClientPort {
 	var open []ClientPort
 	for _, container := range template.Spec.Containers {

@@ -9,11 +9,11 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// systemPriority is the prefix of the PriorityClasses for Kubernetes' own components. Their pods preempt all others, regardless of
-// disruption budgets.
+// systemPriority is the prefix of the PriorityClasses for Kubernetes' own components. Pods with such a class preempt all other
+// pods, regardless of disruption budgets.
 const systemPriority = "system-"
 
-// CheckPriority refuses a system class, unless the installer allows such classes.
+// CheckPriority returns a problem if the PriorityClass is a system class, unless the installer allows such classes.
 func CheckPriority(scheduling cachev1alpha1.MemcachedScheduling, opts Options) *Problem {
 	class := scheduling.PriorityClassName
 	if opts.AllowSystemPriorityClasses || !strings.HasPrefix(class, systemPriority) {

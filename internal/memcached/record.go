@@ -10,17 +10,17 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TemplateHashAnnotation and PodDefaultsAnnotation keep a copy of the record on the workload, in case the status is lost: see
-// ADR-0014.
+// TemplateHashAnnotation and PodDefaultsAnnotation store the template hash and the defaults of the record on the workload, too, in
+// case the status is lost: see ADR-0014.
 const (
 	TemplateHashAnnotation = "cache.example.com/template-hash"
 	PodDefaultsAnnotation  = "cache.example.com/pod-defaults"
 )
 
-// AppliedHashAnnotation is an annotation on each child with the hash of what the operator applied last.
+// AppliedHashAnnotation is an annotation on each child with the hash of the object that the operator applied last.
 const AppliedHashAnnotation = "cache.example.com/applied-hash"
 
-// RecordAnnotations returns the annotations that store a record on a workload.
+// RecordAnnotations returns the annotations that store a record's template hash and defaults on a workload.
 func RecordAnnotations(record cachev1alpha1.MemcachedRecord) map[string]string {
 	annotations := map[string]string{TemplateHashAnnotation: record.TemplateHash}
 	text, err := json.Marshal(record.Defaults)
@@ -33,18 +33,18 @@ func RecordAnnotations(record cachev1alpha1.MemcachedRecord) map[string]string {
 	return annotations
 }
 
-// TemplateHash returns the recorded hash of the template, or an empty text.
+// TemplateHash returns the template hash that is stored on the workload, or "".
 func (w *Workload) TemplateHash() string { return w.GetAnnotations()[TemplateHashAnnotation] }
 
-// RecordAnnotations returns the annotations of the workload that store its record.
+// RecordAnnotations returns those annotations of the workload that store a template hash or defaults.
 func (w *Workload) RecordAnnotations() map[string]string {
 	annotations := maps.Clone(w.GetAnnotations())
 	maps.DeleteFunc(annotations, func(key, _ string) bool { return key != TemplateHashAnnotation && key != PodDefaultsAnnotation })
 	return annotations
 }
 
-// LastApplied returns the recorded defaults if they belong to the template with this hash. If the status was lost or is behind the
-// workload, they come from the workload's annotations.
+// LastApplied returns the recorded defaults if they belong to the template with this hash. If the status was lost or is older than
+// the workload, they come from the workload's annotations. Found is false if nothing is recorded for this template.
 func (v View) LastApplied(templateHash string) (_ cachev1alpha1.MemcachedDefaults, found bool) {
 	last := v.Last.Applied
 	if last != nil && last.Workload == WorkloadKind(v.Memcached) && last.TemplateHash == templateHash {
@@ -61,7 +61,7 @@ func (v View) LastApplied(templateHash string) (_ cachev1alpha1.MemcachedDefault
 	return defaults, true
 }
 
-// CarriedOut returns the new record if the workload has been written, else the last one.
+// CarriedOut returns the decided record if the workload has already been written with it, and the last record otherwise.
 func (v View) CarriedOut(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.MemcachedRecord {
 	live := v.Workload
 	if live == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestCarriedOut expects the decided record only if the workload has its annotations, and otherwise the last record.
+// TestCarriedOut expects the decided record only if the workload has the annotations of that record, and otherwise the last record.
 func TestCarriedOut(t *testing.T) {
 	images := func(image cachev1alpha1.DefaultImage) cachev1alpha1.MemcachedDefaults {
 		return cachev1alpha1.MemcachedDefaults{Images: map[string]cachev1alpha1.DefaultImage{memcached.ContainerName: image}}

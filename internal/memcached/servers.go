@@ -10,30 +10,24 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// ServersSuffix ends the name of the ConfigMap that lists the servers of a Memcached.
+// ServersSuffix follows the name of a Memcached in the name of the ConfigMap that lists its servers.
 const ServersSuffix = "-servers"
 
 // Host returns the DNS name of the Service. Resolvers in pods append the cluster's domain.
 func Host(mc *cachev1alpha1.Memcached) string { return mc.Name + "." + mc.Namespace + ".svc" }
 
-// Servers returns the addresses of the nodes of a StatefulSet as host:port, sorted by number. The port is the first client port. A
-// pod's replacement has the same address, so the list changes only with the size and the port. The list is nil with a Deployment,
-// and during a move between workloads. With size 0 it is empty.
-//
-// The list has one entry for each replica of the StatefulSet, but at most spec.size entries. If the API server refuses a larger
-// size, the list stays as it is. During a pause, the list does not follow spec.size.
-//
-// The list of the last status stays in two cases. First, somebody has deleted the StatefulSet or scaled it down, which the operator
-// undoes. Second, the status has listed servers for the current spec, but the cache still shows the other workload: then the move
-// is over, and the cache lags behind.
+// Servers returns the addresses of the nodes of a StatefulSet as host:port with the first client port, sorted by number. The list
+// is nil with a Deployment and while nodes move between workloads. It has one address for each replica of the StatefulSet, but at
+// most spec.size addresses. During a pause, it does not follow spec.size. If somebody deletes the StatefulSet or scales it down,
+// the list stays as it is, because the operator undoes that.
 func (v View) Servers() []string {
 	return v.serversAt(v.ports()[0])
 }
 
-// ServerPort returns the port in Servers.
+// ServerPort returns the port in the addresses that Servers returns.
 func (v View) ServerPort() int { return int(v.ports()[0].Number) }
 
-// TLSServers returns the list of Servers with the TLS port, or nil if the StatefulSet does not open that port.
+// TLSServers returns the addresses of Servers with the TLS port instead, or nil if the StatefulSet does not open that port.
 func (v View) TLSServers() []string {
 	if slices.Contains(v.ports(), tls) {
 		return v.serversAt(tls)
@@ -69,7 +63,7 @@ func (v View) serversAt(port ClientPort) []string {
 	return servers
 }
 
-// slots returns the number of servers, or a negative number if there is no list.
+// slots returns the number of addresses in the list of servers, or a negative number if there is no list.
 func (v View) slots() int {
 	mc, set, other := v.Memcached, v.Workload, v.Former
 	wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
@@ -77,6 +71,7 @@ func (v View) slots() int {
 		set, other = other, set
 	}
 	size, slots := int(mc.Spec.Size), v.Last.Servers
+	// If the status lists servers for the current spec, the move is over, even if the cache still shows the other workload.
 	reported := slots > 0 && v.Last.Generation == mc.Generation
 	switch {
 	case !wanted && (!mc.Spec.Paused || set == nil && slots == 0), other != nil && !reported:

@@ -24,7 +24,7 @@ const (
 	statefulSets = cachev1alpha1.WorkloadStatefulSet
 )
 
-// workloadOf returns a workload with this owner and size. The owner "ours" is the Memcached of the test.
+// workloadOf returns a workload with this owner and size. The Memcached of the test has the UID "ours".
 func workloadOf(kind cachev1alpha1.WorkloadKind, owner types.UID, size int32) client.Object {
 	metadata := metav1.ObjectMeta{
 		Name: "cache", Namespace: "shop", OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: ptr.To(true)}},
@@ -36,14 +36,14 @@ func workloadOf(kind cachev1alpha1.WorkloadKind, owner types.UID, size int32) cl
 }
 
 func TestServers(t *testing.T) {
-	const none = -1 // there is no list, which is not the same as an empty one
+	const none = -1 // there is no list, not even an empty one
 	set := func(size int32) client.Object { return workloadOf(statefulSets, "ours", size) }
 	deployment := func(size int32) client.Object { return workloadOf(deployments, "ours", size) }
 	for name, test := range map[string]struct {
 		workload cachev1alpha1.WorkloadKind
 		size     int32
 		paused   bool
-		// reported is how many servers the last status has.
+		// reported is the number of servers in the last status.
 		reported int
 		children []client.Object
 		want     int
@@ -116,7 +116,8 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestServersAfterAMove has both workloads. If the status lists servers for the current generation, the Deployment is long gone.
+// TestServersAfterAMove covers an operator whose cache contains both workloads. If the status lists servers for the current
+// generation, the Deployment no longer exists, although the operator's cache still contains it.
 func TestServersAfterAMove(t *testing.T) {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", UID: "ours", Generation: 2}}
 	mc.Spec = cachev1alpha1.MemcachedSpec{Size: 3, Workload: statefulSets}
@@ -130,7 +131,8 @@ func TestServersAfterAMove(t *testing.T) {
 	}
 }
 
-// TestServersStay computes the servers five times, from the last result and another number of replicas. They must not change.
+// TestServersStay computes the list of servers five times, each time from its last result and another number of replicas. The list
+// must not change.
 func TestServersStay(t *testing.T) {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", UID: "ours"}}
 	mc.Spec = cachev1alpha1.MemcachedSpec{Size: 3, Workload: statefulSets}
@@ -142,12 +144,13 @@ func TestServersStay(t *testing.T) {
 	}
 }
 
-// TestServersHaveOpenPorts has StatefulSets that open other ports than the spec asks for: a pause or a refusal holds back the change.
+// TestServersHaveOpenPorts covers StatefulSets whose open ports differ from the spec, because a pause or a refusal holds the change
+// back.
 func TestServersHaveOpenPorts(t *testing.T) {
 	encrypted, both := &cachev1alpha1.MemcachedTLS{}, &cachev1alpha1.MemcachedTLS{Plaintext: cachev1alpha1.PlaintextEnabled}
 	for name, test := range map[string]struct {
 		tls *cachev1alpha1.MemcachedTLS
-		// live are the ports of the StatefulSet, nil if there is none.
+		// live are the names of the ports that the StatefulSet opens, nil if there is no StatefulSet.
 		live    []string
 		servers int32
 		tlsToo  bool

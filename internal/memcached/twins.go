@@ -12,24 +12,25 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Two Memcacheds are twins if the empty nodes of one copy their items from the nodes of the other: see ADR-0019. Each twin is a
-// whole copy of a cache. So the operator must never stop the nodes with the same number in both at the same time.
+// Two Memcacheds are twins if the empty nodes of one copy their items from the nodes of the other (spec.fillFrom): see ADR-0019.
+// Nodes with the same number then hold the same items. So the operator must never stop both at the same time.
 
-// Twins is the state of a Memcached's twins.
+// Twins says which twin a Memcached must wait for, and which of its own nodes may lack items.
 type Twins struct {
-	// Waits is the message about a twin that delays the next step of a rollout or wave; empty if none does.
+	// Waits says which twin delays the next step of a rollout or wave, and why. It is empty if none does.
 	Waits string
-	// Ask are the nodes, also those of twins, whose answers decide the next step.
+	// Ask are the pods, also of twins, whose launchers must be asked before the next step can be decided.
 	Ask []*corev1.Pod
-	// Filled are the nodes that are known to have all items of their twin's node.
+	// Filled holds the UIDs of the Memcached's pods that are known to have all items of the node with the same number in
+	// spec.fillFrom.
 	Filled map[types.UID]bool
 	// Asking reports that some nodes may still lack items.
 	Asking bool
-	// Problem reports nodes that serve without their twin's items. It stops no write.
+	// Problem reports that spec.fillFrom cannot be used, or that a node serves without the items of its twin. It stops no write.
 	Problem *Problem
 }
 
-// FillsFrom returns the name of the Memcached that fills empty nodes, or an empty name.
+// FillsFrom returns the name of the Memcached in spec.fillFrom, or "". For a Memcached with a Deployment, it is always "".
 func FillsFrom(mc *cachev1alpha1.Memcached) string {
 	if mc.Spec.FillFrom == nil || WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet {
 		return ""
@@ -37,7 +38,7 @@ func FillsFrom(mc *cachev1alpha1.Memcached) string {
 	return mc.Spec.FillFrom.Name
 }
 
-// Source returns the twin that fills empty nodes, or nil if it does not exist.
+// Source returns the Memcached in spec.fillFrom, or nil if it does not exist.
 func (v View) Source() *cachev1alpha1.Memcached {
 	for i := range v.Twins {
 		if v.Twins[i].Memcached.Name == FillsFrom(v.Memcached) {
@@ -61,7 +62,7 @@ func (v View) Copies() []View {
 	return copies
 }
 
-// Node returns the node with this number that is not terminating, or nil.
+// Node returns the node with this number, or nil. Terminating and failed pods do not count.
 func (v View) Node(ordinal int) *corev1.Pod {
 	for _, node := range v.Workload.Nodes(v.Pods) {
 		if number, ok := Ordinal(node); ok && number == ordinal {
@@ -71,7 +72,7 @@ func (v View) Node(ordinal int) *corev1.Pod {
 	return nil
 }
 
-// Began reports whether a replacement or restart of the StatefulSet's nodes is under way.
+// Began reports whether nodes of the StatefulSet are being replaced, or restarted with new arguments.
 func (v View) Began() bool {
 	w := v.Workload
 	if w != nil && w.Partition < w.Size && (w.RollingOut() || w.Outdated(w.Nodes(v.Pods)) > 0) {
@@ -87,8 +88,8 @@ func (v View) Began() bool {
 	return false
 }
 
-// Wants reports whether a Memcached has a change that may replace or restart nodes, or a spec that the operator has not handled
-// yet.
+// Wants reports whether the Memcached has a spec that the operator has not handled yet, or whether its last status reports a
+// rollout in progress.
 func (v View) Wants() bool {
 	progressing := meta.FindStatusCondition(v.Last.Conditions, cachev1alpha1.ConditionProgressing)
 	return v.Last.Generation != v.Memcached.Generation || progressing != nil && progressing.Status == metav1.ConditionTrue &&

@@ -18,35 +18,37 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Observed is what one reconcile read from the cluster for one Memcached. It holds facts only: a child may have the right name but
-// another owner.
+// Observed is what a reconcile has read from the cluster for one Memcached. It contains facts only: a child may have the right name
+// but another owner.
 type Observed struct {
-	// Children are the existing objects of the Kinds in Children.
+	// Children are the existing objects with the names of the Memcached's children.
 	Children []client.Object
-	// Pods are the pods with the Memcached's instance label, without those that have succeeded. The cache reduces them to what the
-	// status needs: see CacheOptions of the controllers.
+	// Pods are the pods with the Memcached's instance label, without those that have succeeded. They have only the fields that the
+	// cache keeps: see CacheOptions in package controllers.
 	Pods []corev1.Pod
-	// PendingCreate reports that an object was created but is not in the cache yet.
+	// PendingCreate reports that the operator has created a child that is not in the cache yet.
 	PendingCreate bool
 }
 
-// View is all that decisions about a Memcached depend on.
+// View is everything on which decisions about a Memcached depend.
 type View struct {
 	Observed
 
 	// Memcached may come from a cache and must not be changed.
 	Memcached *cachev1alpha1.Memcached
-	// Workload has the Kind that the spec asks for. Former has the other Kind: nodes leave it. Each may be nil.
+	// Workload is the Memcached's workload of the Kind that the spec asks for. Former is the workload of the other Kind, from which
+	// nodes move away. Each may be nil.
 	Workload, Former *Workload
 	// Last is the last status.
 	Last Last
-	// Answers are the answers of the launchers that a plan asked.
+	// Answers are the answers of launchers that are known so far. Plan.Wave.Ask and Plan.Twins.Ask name the launchers to ask next.
 	Answers Answers
-	// Twins are the views of the twins. These views have no Twins themselves.
+	// Twins are the views of the Memcacheds that spec.fillFrom names, or whose spec.fillFrom names this one. They have no Twins
+	// themselves.
 	Twins []View
-	// Filled are the nodes that have already reported to have all items of their twin's node.
+	// Filled holds the UIDs of pods that have already reported to have all items of their twin's node.
 	Filled map[types.UID]bool
-	// Unchangeable is the hash of a template for which the API server refused to change pods in place, or empty.
+	// Unchangeable is the hash of a pod template to which the API server refused to change pods in place, or empty.
 	Unchangeable string
 	// Agents are the reports of the nodes' agents.
 	Agents AgentReports
@@ -56,18 +58,18 @@ type View struct {
 
 // Last is the part of the last status that decisions and the next status depend on.
 type Last struct {
-	// Generation is the generation of the spec that the status is about.
+	// Generation is the generation of the spec for which the status was computed.
 	Generation int64
-	// Applied is the record of what was last applied to the pods, nil if unknown.
+	// Applied is the record of what was last carried out, nil if unknown.
 	Applied *cachev1alpha1.MemcachedRecord
-	// Servers is the number of servers in the status. Ready and Updated are its counts of nodes.
+	// Servers is the number of servers in the status. Ready and Updated are its numbers of ready and updated nodes.
 	Servers        int
 	Ready, Updated int32
 	// Conditions are the conditions of the last status. They show since when a change has been in progress.
 	Conditions []metav1.Condition
 }
 
-// Spec returns the spec that was last carried out, nil if unknown.
+// Spec returns the fields of the spec that was last carried out, nil if unknown.
 func (l Last) Spec() map[string]cachev1alpha1.RecordedValue {
 	if l.Applied == nil {
 		return nil
@@ -75,12 +77,13 @@ func (l Last) Spec() map[string]cachev1alpha1.RecordedValue {
 	return l.Applied.Spec
 }
 
-// IsTrue reports whether the last status had this condition True.
+// IsTrue reports whether this condition was True in the last status.
 func (l Last) IsTrue(condition string) bool {
 	return meta.IsStatusConditionTrue(l.Conditions, condition)
 }
 
-// NewView returns the view of a Memcached.
+// NewView returns the View of a Memcached. The fields that it does not know stay empty: Answers, Twins, Filled, Unchangeable and
+// Agents.
 func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View {
 	v := View{
 		Observed:  observed,
@@ -101,7 +104,7 @@ func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View
 	return v
 }
 
-// After returns the view after a write. The answers are the objects that the API server returned.
+// After returns the View after a write. The answers are the objects as the API server returned them.
 func (v View) After(answers []client.Object) View {
 	observed := v.Observed
 	observed.Children = slices.Clone(observed.Children)
@@ -122,8 +125,8 @@ func sameName(a, b client.Object) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && a.GetName() == b.GetName()
 }
 
-// belonging returns the workload if it belongs to the Memcached, else nil. A workload of the operator that has lost its owner
-// belongs to the Memcached that selects its pods, because these hold the cache.
+// belonging returns the workload if it belongs to the Memcached, and nil otherwise. A workload that has lost its owner belongs to
+// the Memcached that selects its pods if the operator wrote it, because these pods hold the cache.
 func belonging(mc *cachev1alpha1.Memcached, workload *Workload) *Workload {
 	if workload == nil {
 		return nil
@@ -136,7 +139,7 @@ func belonging(mc *cachev1alpha1.Memcached, workload *Workload) *Workload {
 	return workload
 }
 
-// ServiceName returns the name of the Memcached's Service, or an empty name.
+// ServiceName returns the name of the Service that the Memcached controls, or "".
 func (v View) ServiceName() string {
 	for _, child := range v.Children {
 		if service, ok := child.(*corev1.Service); ok && metav1.IsControlledBy(service, v.Memcached) {

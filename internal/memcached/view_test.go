@@ -44,7 +44,7 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// TestAfterNames has two objects of a Kind.
+// TestAfterNames covers two objects of one Kind with different names.
 func TestAfterNames(t *testing.T) {
 	one, other := &corev1.Service{}, &corev1.Service{}
 	one.Name, other.Name = "cache", "cache-other"

@@ -21,33 +21,32 @@ import (
 type Workload struct {
 	client.Object
 
-	// Kind of the object.
 	Kind cachev1alpha1.WorkloadKind
-	// Size is the requested number of nodes. Selector selects the nodes, and Template is their pod template.
+	// Size is the requested number of nodes. Selector selects their pods, and Template is the pod template.
 	Size     int32
 	Selector map[string]string
 	Template *corev1.PodTemplateSpec
 	// MaxSurge, MaxUnavailable and MinReadySeconds control the replacement of nodes.
 	MaxSurge, MaxUnavailable intstr.IntOrString
 	MinReadySeconds          int32
-	// Partition is the lowest number of a node that a StatefulSet's controller may replace.
+	// Partition is the smallest number of a node that the StatefulSet's controller may replace.
 	Partition int32
 
 	// ObservedGeneration is the generation that the workload's controller has observed, 0 for none.
 	ObservedGeneration int64
-	// Replicas, Updated, Ready and Available are the counts of nodes in the status of the workload.
+	// Replicas, Updated, Ready and Available are the numbers of nodes in the workload's status.
 	Replicas, Updated, Ready, Available int32
-	// Complete reports that the last rollout is complete. First reports that the last rollout is the first one; it is always false
-	// for a StatefulSet.
+	// Complete reports that the last rollout is complete. First reports that it is the first rollout; it is always false for a
+	// StatefulSet.
 	Complete, First bool
-	// UpdateRevision is the revision label of a StatefulSet's updated pods, empty for other workloads.
+	// UpdateRevision is the value of the label controller-revision-hash on a StatefulSet's updated pods. It is empty for a Deployment.
 	UpdateRevision string
-	// Overdue is the workload's message about a rollout that exceeded its deadline. Refused is the API server's error about the
-	// workload's pods. Each may be empty.
+	// Overdue is the message of a Deployment whose rollout has exceeded its deadline. Refused is the API server's error when it
+	// refused pods or a ReplicaSet of the Deployment. Each may be empty.
 	Overdue, Refused string
 	// Owns reports whether a pod belongs to the workload.
 	Owns func(*corev1.Pod) bool
-	// Resized returns an object with the same spec, but with this size and metadata.
+	// Resized returns a copy with the same spec, except for the size, and with this metadata.
 	Resized func(metadata metav1.ObjectMeta, size int32) client.Object
 }
 
@@ -56,7 +55,6 @@ func AsWorkload(object client.Object) *Workload {
 	return cmp.Or(deploymentWorkload(object), statefulSetWorkload(object))
 }
 
-// findWorkload returns the first workload that fits, or nil.
 func findWorkload(objects []client.Object, fits func(*Workload) bool) *Workload {
 	for _, object := range objects {
 		if workload := AsWorkload(object); workload != nil && fits(workload) {
@@ -77,7 +75,7 @@ func (w *Workload) Unobserved() bool { return w.GetGeneration() > w.ObservedGene
 // RollingOut reports whether the workload's controller may still create pods from an earlier template.
 func (w *Workload) RollingOut() bool { return w != nil && (w.Unobserved() || !w.Complete) }
 
-// Image is the image of memcached.
+// Image returns the image of the memcached container, or "".
 func (w *Workload) Image() string {
 	for _, container := range w.Template.Spec.Containers {
 		if container.Name == ContainerName {
@@ -87,7 +85,7 @@ func (w *Workload) Image() string {
 	return ""
 }
 
-// Outdated counts the nodes that do not match the current template.
+// Outdated returns the number of nodes that do not match the current pod template.
 func (w *Workload) Outdated(nodes []*corev1.Pod) int {
 	if w.UpdateRevision == "" {
 		return int(w.Replicas - w.Updated)
@@ -101,7 +99,7 @@ func (w *Workload) Outdated(nodes []*corev1.Pod) int {
 	return outdated
 }
 
-// Made reports whether a StatefulSet's pod matches the template that the controller observed last.
+// Made reports whether a StatefulSet's pod matches the pod template that the controller observed last.
 func (w *Workload) Made(pod *corev1.Pod) bool {
 	return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == w.UpdateRevision
 }
@@ -114,7 +112,8 @@ func (w *Workload) Nodes(pods []corev1.Pod) []*corev1.Pod {
 	return nodesOf(pods, w.Owns, w.Kind == cachev1alpha1.WorkloadStatefulSet)
 }
 
-// nodesOf returns the chosen pods that are neither terminating nor failed, sorted by name or by the number in it.
+// nodesOf returns the chosen pods that are neither terminating nor failed, sorted by name. If numbered, it sorts by the number at
+// the end of the name.
 func nodesOf(pods []corev1.Pod, chosen func(*corev1.Pod) bool, numbered bool) []*corev1.Pod {
 	var nodes []*corev1.Pod
 	for i := range pods {
@@ -132,7 +131,7 @@ func nodesOf(pods []corev1.Pod, chosen func(*corev1.Pod) bool, numbered bool) []
 	return nodes
 }
 
-// Settled reports whether the controller has carried out a workload's spec: all its pods are ready, and no others are left.
+// Settled reports whether the controller has carried out the workload's spec: all pods are ready, and no other pods remain.
 func Settled(object client.Object) bool {
 	w := AsWorkload(object)
 	return w != nil && w.GetGeneration() == w.ObservedGeneration && w.Complete &&
@@ -147,7 +146,7 @@ func PodTemplate(object client.Object) *corev1.PodTemplateSpec {
 	return nil
 }
 
-// ProgressDeadlineSeconds is how long a rollout may take for each node. It must exceed minReadySeconds.
+// ProgressDeadlineSeconds returns how many seconds a rollout may take without progress. It must exceed minReadySeconds.
 func ProgressDeadlineSeconds(mc *cachev1alpha1.Memcached) int32 {
 	return 600 + mc.Spec.UpdateStrategy.MinReadySeconds
 }

@@ -16,7 +16,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Annotation and reasons of the Deployment controller (k8s.io/kubernetes/pkg/controller/deployment/util).
+// Annotation and reasons that the Deployment controller sets (k8s.io/kubernetes/pkg/controller/deployment/util).
 const (
 	revisionAnnotation = "deployment.kubernetes.io/revision"
 	rolloutComplete    = "NewReplicaSetAvailable"
@@ -24,7 +24,7 @@ const (
 	replicaSetRefused  = "ReplicaSetCreateError"
 )
 
-// deploymentWorkload returns a Deployment as a workload, nil for any other object.
+// deploymentWorkload returns a Deployment as a Workload, nil for any other object.
 func deploymentWorkload(object client.Object) *Workload {
 	deployment, ok := object.(*appsv1.Deployment)
 	if !ok || deployment == nil {
@@ -70,8 +70,8 @@ func deploymentWorkload(object client.Object) *Workload {
 	return w
 }
 
-// ownedByDeployment reports whether a pod belongs to a Deployment. It compares names instead of watching ReplicaSets: a
-// ReplicaSet's name is the Deployment's name and the pods' label pod-template-hash.
+// ownedByDeployment reports whether a pod belongs to a Deployment. It compares names instead of watching ReplicaSets: the name of a
+// ReplicaSet consists of the Deployment's name and the value of the pods' label pod-template-hash.
 func ownedByDeployment(pod *corev1.Pod, deployment string) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && owner.Kind == "ReplicaSet" &&

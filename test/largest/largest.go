@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package largest creates the largest Memcached that the API server accepts. Tests and benchmarks show what a malicious user can do with
-// many such Memcacheds.
+// Package largest creates a Memcached that is about as large as the API server accepts. Tests and benchmarks use it to show what a
+// malicious user can do with many such Memcacheds.
 package largest
 
 import (
@@ -17,7 +17,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Limits of Kubernetes: the key and the value of a label, a name, and the annotations of an object.
+// Limits of Kubernetes in bytes: the key and the value of a label, the name of an object, and all annotations of an object.
 const (
 	keyLength         = 317
 	valueLength       = 63
@@ -25,7 +25,8 @@ const (
 	annotationsLength = 256 << 10
 )
 
-// Limits of the API. Each string in the scheduling counts as its length plus extra bytes, because it needs more memory than its content.
+// Limits of the Memcached API, in bytes or in numbers of elements. In the fields with the limit schedulingLength, each string
+// counts as its length plus extra bytes, because it needs more memory than its content.
 const (
 	imageLength           = 512
 	schedulingLength      = 4096
@@ -38,8 +39,9 @@ const (
 	exceptions            = 8
 )
 
-// Memcached returns a Memcached with the largest accepted annotations, and the largest accepted value of every field of the spec.
-// Its children are valid too. Labels, finalizers and owner references are limited only by the size of a request.
+// Memcached returns a Memcached with the largest accepted annotations, and the largest accepted values of almost all long fields of
+// its spec; networkPolicy.metricsFrom is not set. Its children are valid, too. It has no labels, finalizers or owner references,
+// which only the size of a request limits.
 func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{
@@ -48,7 +50,7 @@ func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 			Annotations: map[string]string{"a": text("", annotationsLength-1)},
 		},
 		Spec: cachev1alpha1.MemcachedSpec{
-			Size:             0, // pods are not measured
+			Size:             0, // no test or benchmark needs pods
 			Image:            image(),
 			ImagePullSecrets: secrets(),
 			Resources:        cachev1alpha1.MemcachedResources{Limits: resources(), Requests: resources()},
@@ -76,10 +78,10 @@ func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 	}
 }
 
-// text returns a string of this length that begins with start.
+// text returns a string of this length that begins with start and continues with the letter a.
 func text(start string, length int) string { return start + strings.Repeat("a", length-len(start)) }
 
-// key returns one of the longest keys of a label.
+// key returns a label key of the maximum length. Different numbers give different keys.
 func key(number int) string {
 	return text(fmt.Sprintf("k%d-", number), nameLength) + "/" + text("", keyLength-nameLength-1)
 }
@@ -107,7 +109,7 @@ func resources() corev1.ResourceList {
 	}
 }
 
-// nodeSelector returns 10 of the largest pairs and one that fills the rest.
+// nodeSelector returns 10 labels with keys and values of the maximum length, and one that uses up the rest of schedulingLength.
 func nodeSelector() map[string]string {
 	selector := map[string]string{}
 	for i := range 10 {
@@ -129,7 +131,7 @@ func tolerated() []cachev1alpha1.Toleration {
 	return all
 }
 
-// values returns this number of the largest values.
+// values returns count label values, all of the maximum length.
 func values(count int) []string {
 	all := make([]string, count)
 	for i := range all {
@@ -149,8 +151,8 @@ func nodeAffinity() *cachev1alpha1.NodeAffinity {
 	}}
 }
 
-// pods returns a selector with 8 of the largest pairs and an expression. A further key of the length left
-// fills what the limit allows.
+// pods returns a pod selector with 8 labels and one expression, all of the maximum length. left is the maximum length of one more
+// string in a rule with this selector and the topology key kubernetes.io/hostname.
 func pods() (selector *cachev1alpha1.LabelSelector, left int) {
 	selector = &cachev1alpha1.LabelSelector{
 		MatchLabels: map[string]cachev1alpha1.LabelValue{},
@@ -185,7 +187,8 @@ func spread() []cachev1alpha1.TopologySpreadConstraint {
 	}}
 }
 
-// peers returns a client with a selector of the largest size, and other clients with ranges of IP addresses.
+// peers returns the largest list of clients: one with a pod selector that uses up schedulingLength, and the others with the longest
+// ranges of IP addresses.
 func peers() []cachev1alpha1.NetworkPolicyPeer {
 	selector, left := pods()
 	selector.MatchExpressions = append(selector.MatchExpressions, cachev1alpha1.LabelSelectorRequirement{
@@ -202,7 +205,7 @@ func peers() []cachev1alpha1.NetworkPolicyPeer {
 	return all
 }
 
-// metadata returns 16 of the largest labels, and annotations that fill the rest.
+// metadata returns 16 labels of the maximum length, and two annotations that use up the rest of metadataLength.
 func metadata() cachev1alpha1.Metadata {
 	labels := map[string]cachev1alpha1.LabelValue{}
 	for i := range 16 {

@@ -21,7 +21,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// excess is one byte or one element more than the API server accepts.
+// excess makes a spec one byte or one element larger than the API server accepts. message is a part of the expected error.
 type excess struct {
 	message string
 	add     func(spec *cachev1alpha1.MemcachedSpec)
@@ -98,7 +98,8 @@ func excesses() map[string]excess {
 	}
 }
 
-// TestTheAPIAcceptsExactlyTheLargest checks that the limits are exact to the byte and that the children are accepted too.
+// TestTheAPIAcceptsExactlyTheLargest checks that the API server accepts the largest Memcached and its children, but not one byte or
+// element more.
 func TestTheAPIAcceptsExactlyTheLargest(t *testing.T) {
 	g := NewWithT(t)
 	started := manifests.Start(t, func(environment *envtest.Environment) {

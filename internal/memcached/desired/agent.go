@@ -13,7 +13,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// agentOf returns the agent of a Memcached. The pods may have none: see memcached.WantsAgent.
+// agentOf returns the settings from which the agent's container and volumes follow. Pods have an agent only if memcached.WantsAgent
+// says so.
 func agentOf(mc *cachev1alpha1.Memcached, defaults podDefaults) render.Agent {
 	return render.Agent{
 		Name: memcached.AgentContainerName, Image: string(defaults.Images[memcached.AgentContainerName]),
@@ -21,7 +22,7 @@ func agentOf(mc *cachev1alpha1.Memcached, defaults podDefaults) render.Agent {
 	}
 }
 
-// agents returns the native sidecars: the agent, if the spec needs one.
+// agents returns the container of the agent, or none if the spec needs no agent.
 func agents(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Container {
 	if !memcached.WantsAgent(mc) {
 		return nil
@@ -29,12 +30,12 @@ func agents(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Containe
 	return []corev1.Container{agentOf(mc, defaults).Container()}
 }
 
-// needsAgentImage reports whether pods need the agent's image, which also contains the launcher.
+// needsAgentImage reports whether pods need the image of the agent, which also contains the launcher.
 func needsAgentImage(mc *cachev1alpha1.Memcached) bool {
 	return memcached.WantsAgent(mc) || hasLauncher(mc)
 }
 
-// checkAgentImage returns a problem if the agent's image is needed and not known.
+// checkAgentImage returns a problem if pods need the image of the agent, but the operator does not know it.
 func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) *memcached.Problem {
 	if !needsAgentImage(mc) || defaults.Images[memcached.AgentContainerName] != "" {
 		return nil

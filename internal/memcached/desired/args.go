@@ -15,12 +15,12 @@ import (
 
 const idleTimeoutOption = ",idle_timeout="
 
-// defaultIdleTimeout applies with TLS or users. It limits how long clients hold connections without authenticating. Clients with
-// pools reconnect.
+// defaultIdleTimeout applies with TLS or users. It limits how long clients can hold connections without authenticating. Clients
+// with connection pools reconnect.
 const defaultIdleTimeout = "10m"
 
-// args returns memcached's arguments (memcached -h, doc/protocol.txt). UDP, watch and shutdown are never enabled, because they help
-// attackers more than users.
+// args returns memcached's command-line arguments (memcached -h, doc/protocol.txt). UDP and the commands "watch" and "shutdown" are
+// never enabled, because they help attackers more than users.
 func args(mc *cachev1alpha1.Memcached, defaults podDefaults) []string {
 	config, sizing := mc.Spec.Config, sizingOf(mc)
 	args := []string{
@@ -45,7 +45,7 @@ func args(mc *cachev1alpha1.Memcached, defaults podDefaults) []string {
 		args = append(args, "-e", itemsPath+"/items")
 	}
 	args = append(args, credentialArgs(mc)...)
-	// These options are one argument, so that an admission policy can check them together.
+	// All -o options are one argument, so that an admission policy can check them together.
 	options := fmt.Sprintf("read_buf_mem_limit=%d", sizing.buffers()/mebibyte)
 	if timeout := idleTimeoutOf(mc, defaults); timeout > 0 {
 		options += idleTimeoutOption + strconv.FormatInt(int64(timeout.Seconds()), 10)
@@ -53,7 +53,7 @@ func args(mc *cachev1alpha1.Memcached, defaults podDefaults) []string {
 	return append(args, "-o", options+tlsOptions(mc))
 }
 
-// idleTimeoutOf returns the idle timeout of connections, 0 for none.
+// idleTimeoutOf returns the idle timeout of connections, or 0 if there is none.
 func idleTimeoutOf(mc *cachev1alpha1.Memcached, defaults podDefaults) time.Duration {
 	if given := mc.Spec.Config.IdleTimeout; given != nil {
 		return given.Duration
@@ -65,7 +65,7 @@ func idleTimeoutOf(mc *cachev1alpha1.Memcached, defaults podDefaults) time.Durat
 	return timeout
 }
 
-// itemSize returns the value of memcached's -I, which knows only the suffixes k and m.
+// itemSize returns the value of memcached's option -I, which allows only the suffixes k and m.
 func itemSize(mc *cachev1alpha1.Memcached) string {
 	size := defaultMaxItemSize
 	if mc.Spec.Config.MaxItemSize != nil {

@@ -132,7 +132,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestItemSize has what memcached's -I understands: numbers with the suffixes k and m, which are multiples of 512k.
+// TestItemSize covers multiples of 512 KiB, the only sizes that the schema allows. memcached's -I allows only the suffixes k and m.
 func TestItemSize(t *testing.T) {
 	for size, want := range map[string]string{
 		"512Ki": "512k", "1Mi": "1m", "1536Ki": "1536k", "2Mi": "2m", "1048576": "1m", "524288": "512k",
@@ -146,7 +146,7 @@ func TestItemSize(t *testing.T) {
 	}
 }
 
-// optionsOf maps each flag in the arguments to its value. A flag without a value is mapped to itself.
+// optionsOf maps each flag in the arguments to its value. It maps a flag without a value to the flag itself.
 func optionsOf(args []string) map[string]string {
 	options := map[string]string{}
 	for i, arg := range args {
@@ -162,7 +162,7 @@ func optionsOf(args []string) map[string]string {
 	return options
 }
 
-// idleTimeout is the idle timeout among the options, empty for none.
+// idleTimeout returns the idle timeout in the -o options, or "".
 func idleTimeout(options map[string]string) string {
 	_, timeout, _ := strings.Cut(options["-o"], idleTimeoutOption)
 	timeout, _, _ = strings.Cut(timeout, ",")

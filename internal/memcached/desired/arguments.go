@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// argumentList returns the list of arguments for the spec.
+// argumentList returns the argument list that the spec asks for.
 func argumentList(mc *cachev1alpha1.Memcached, defaults podDefaults) protocol.List {
 	list := protocol.List{Arguments: args(mc, defaults)}
 	if restarted := restartedAt(mc); restarted != nil {
@@ -24,7 +24,6 @@ func argumentList(mc *cachev1alpha1.Memcached, defaults podDefaults) protocol.Li
 	return list
 }
 
-// argumentsConfigMap returns the ConfigMap for launchers.
 func argumentsConfigMap(mc *cachev1alpha1.Memcached, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
@@ -37,7 +36,8 @@ func argumentsConfigMap(mc *cachev1alpha1.Memcached, data map[string]string) *co
 	}
 }
 
-// asTheyAre returns the ConfigMap with the arguments in the cluster, without additions by others, or nil.
+// asTheyAre returns the ConfigMap with the arguments that the cluster has now, without additions by others. It returns nil if there
+// are none.
 func asTheyAre(v memcached.View) *corev1.ConfigMap {
 	if data := v.Arguments().Data(); len(data) > 0 {
 		return argumentsConfigMap(v.Memcached, data)
@@ -45,18 +45,18 @@ func asTheyAre(v memcached.View) *corev1.ConfigMap {
 	return nil
 }
 
-// wanted are the arguments that the spec asks for.
+// wanted is what the spec asks for.
 type wanted struct {
-	// list is the list of arguments. section is the hash of the pod template that the list is for.
+	// list is the argument list. section is the hash of the pod template whose nodes run this list.
 	list    protocol.List
 	section string
-	// inPlace is the change of pods in place to that template.
+	// inPlace is the change of existing pods to that template.
 	inPlace *inPlace
-	// problem is why the spec cannot be carried out.
+	// problem is why the spec cannot be carried out, or nil.
 	problem *memcached.Problem
 }
 
-// arguments decides which arguments each node of a StatefulSet runs. It returns a problem if a node refuses its arguments.
+// arguments decides which argument list each node of a StatefulSet runs. It returns a problem if a node refuses its list.
 func arguments(v memcached.View, want wanted, guard *twinGuard) (memcached.Wave, *memcached.Problem) {
 	if want.problem != nil {
 		return memcached.Wave{Arguments: asTheyAre(v)}, nil
@@ -78,7 +78,8 @@ func arguments(v memcached.View, want wanted, guard *twinGuard) (memcached.Wave,
 	return w.Wave, nil
 }
 
-// addEarlier adds sections for nodes that changed in place, because their launchers still read the section of their first template.
+// addEarlier adds a section for each earlier template from which an existing pod was created. After a change in place, the pod's
+// launcher still reads that section. present is the hash of the new template.
 func (w *wave) addEarlier(sections map[string]protocol.Section, present string) {
 	earlier := map[string]protocol.Section{}
 	for _, node := range w.nodes {
@@ -95,8 +96,8 @@ func (w *wave) addEarlier(sections map[string]protocol.Section, present string) 
 	maps.Copy(sections, earlier)
 }
 
-// keptSections returns the sections of other templates that pods may still read: those of the StatefulSet and of existing pods.
-// During a rollout, it returns all.
+// keptSections returns the sections in the cluster that pods may still read: those for the templates of the StatefulSet and of
+// existing pods, or all of them during a rollout.
 func (w *wave) keptSections(live memcached.Arguments) map[string]protocol.Section {
 	used := map[string]bool{}
 	if w.v.Workload != nil {
@@ -114,7 +115,7 @@ func (w *wave) keptSections(live memcached.Arguments) map[string]protocol.Sectio
 	return kept
 }
 
-// dropUnused removes the lists that no section names.
+// dropUnused removes the argument lists to which no section refers.
 func dropUnused(a memcached.Arguments) {
 	used := map[string]bool{}
 	for _, section := range a.Sections {

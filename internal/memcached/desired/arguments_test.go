@@ -19,7 +19,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// checkArgumentsConfigMap expects what nodes need for their first start: one list, and a section that gives it to all nodes.
+// checkArgumentsConfigMap checks that the ConfigMap has what nodes need for their first start: one argument list, and a section
+// that assigns it to all nodes.
 func checkArgumentsConfigMap(t *testing.T, mc *cachev1alpha1.Memcached, object *corev1.ConfigMap, objects []client.Object) {
 	t.Helper()
 	list := onlyList(t, object)
@@ -43,7 +44,7 @@ func checkArgumentsConfigMap(t *testing.T, mc *cachev1alpha1.Memcached, object *
 	}
 }
 
-// onlyList returns the list of arguments in a ConfigMap. There must be exactly one, and a launcher must accept it.
+// onlyList returns the argument list in a ConfigMap. It fails if there is not exactly one, or if a launcher would refuse it.
 func onlyList(t *testing.T, object *corev1.ConfigMap) protocol.List {
 	t.Helper()
 	var found []protocol.List
@@ -64,7 +65,7 @@ func onlyList(t *testing.T, object *corev1.ConfigMap) protocol.List {
 	return found[0]
 }
 
-// checkArguments checks arguments of memcached from a pod template or a ConfigMap.
+// checkArguments checks the arguments of memcached, which are in a pod template or a ConfigMap.
 func checkArguments(t *testing.T, args []string) {
 	t.Helper()
 	if !regexp.MustCompile(protocol.Pattern).MatchString(strings.Join(args, " ")) {
@@ -76,7 +77,8 @@ func checkArguments(t *testing.T, args []string) {
 	}
 }
 
-// checkCommands checks what the containers run. The arguments of memcached are in the template if there is no launcher.
+// checkCommands checks the commands of the containers. Without a launcher, it also checks memcached's arguments, which are then in
+// the template.
 func checkCommands(t *testing.T, template corev1.PodTemplateSpec) {
 	t.Helper()
 	section := template.Annotations[memcached.TemplateAnnotation]
@@ -105,7 +107,7 @@ func checkCommands(t *testing.T, template corev1.PodTemplateSpec) {
 	}
 }
 
-// argumentsAfter returns the desired arguments of memcached while this workload exists.
+// argumentsAfter returns the desired arguments of memcached if the cluster has this workload.
 func argumentsAfter(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workload, opts memcached.Options) []string {
 	t.Helper()
 	plan := For(memcachedtest.View(mc, memcached.Observed{Children: []client.Object{live.Object}}), opts)

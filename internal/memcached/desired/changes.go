@@ -26,8 +26,8 @@ const (
 	hashPrefix = "hash:"
 )
 
-// recordSpec flattens a spec for the record: one entry for each field, also for fields of objects. It leaves out paused, which only
-// delays changes.
+// recordSpec flattens a spec to names and values of fields, such as "config.memory" and "64Mi". It descends one level into objects.
+// It leaves out "paused", which only delays changes.
 func recordSpec(spec cachev1alpha1.MemcachedSpec) recordedFields {
 	spec.Paused = false
 	fields, recorded := map[string]any{}, recordedFields{}
@@ -46,7 +46,7 @@ func recordSpec(spec cachev1alpha1.MemcachedSpec) recordedFields {
 	return recorded
 }
 
-// recordValue returns a short printable scalar as it is, and a hash of anything else.
+// recordValue returns a short printable scalar as it is, and a hash of any other value.
 func recordValue(value any) cachev1alpha1.RecordedValue {
 	const longest = 40
 	encoded := encode(value)
@@ -64,8 +64,8 @@ func recordValue(value any) cachev1alpha1.RecordedValue {
 	return cachev1alpha1.RecordedValue(hashPrefix + hex.EncodeToString(sum[:8]))
 }
 
-// specChanges lists the fields that differ between two recorded specs, the size first, with the recorded values. An object with
-// several fields that was added or removed is one entry. The list is empty if one spec was not recorded.
+// specChanges lists the fields that differ, such as "size 3 to 5", the size first. It leaves out values that are hashes. If an
+// object with several fields was added or removed, it lists only the object. The list is nil if the spec before is unknown.
 func specChanges(before, after recordedFields) []string {
 	if len(before) == 0 {
 		return nil
@@ -90,7 +90,7 @@ func specChanges(before, after recordedFields) []string {
 	return slices.Compact(changes)
 }
 
-// cameOrWent reports whether an object with several fields exists in only one of the two records.
+// cameOrWent reports whether an object with several fields exists in only one of two specs.
 func cameOrWent(object string, before, after recordedFields) bool {
 	count := func(recorded recordedFields) (fields int) {
 		for name := range recorded {
@@ -104,8 +104,8 @@ func cameOrWent(object string, before, after recordedFields) bool {
 	return was*is == 0 && was+is > 1
 }
 
-// rolloutChanges returns the changes that replace or restart nodes, without size and update strategy. If the template is that of the
-// last record, and nodes do not restart or no such change is known, it returns the recorded changes.
+// rolloutChanges returns the changes that replace or restart nodes. If the last record has the same template, and nodes do not
+// restart or no change is known, it returns the changes in that record: their rollout may not be complete.
 func rolloutChanges(v memcached.View, decided cachev1alpha1.MemcachedRecord, restarting bool, changes []string) []string {
 	changes = slices.DeleteFunc(slices.Clone(changes), func(change string) bool {
 		return strings.HasPrefix(change, sizeField+" ") || strings.HasPrefix(change, "updateStrategy") ||

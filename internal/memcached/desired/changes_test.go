@@ -18,7 +18,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestSpecChanges has changes of a spec, and which of them replace nodes.
+// TestSpecChanges covers changes of a spec. For each, it checks the list of all changes (want) and of those that replace or restart
+// nodes (ofRollout).
 func TestSpecChanges(t *testing.T) {
 	type spec = cachev1alpha1.MemcachedSpec
 	memory := func(s *spec, value string) { s.Config.Memory = ptr.To(resource.MustParse(value)) }
@@ -75,7 +76,8 @@ func TestSpecChanges(t *testing.T) {
 	}
 }
 
-// TestRecordedSpecFits proves that no spec exceeds what the schema of the record allows. A change has two texts of up to 40 bytes.
+// TestRecordedSpecFits checks that no spec exceeds the limits in the schema of status.lastApplied. An item of its field "changes"
+// has the name of a field and two values of up to 40 bytes.
 func TestRecordedSpecFits(t *testing.T) {
 	const maxFields, maxText = 64, 160 - len(" ") - 40 - len(" to ") - 40
 	fields := 0
@@ -90,7 +92,7 @@ func TestRecordedSpecFits(t *testing.T) {
 	}
 }
 
-// fieldNames returns the JSON names of a type's fields, including nested ones up to this depth.
+// fieldNames returns the JSON names of a type's fields, including nested fields up to this depth.
 func fieldNames(of reflect.Type, depth int) []string {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -101,7 +103,7 @@ func fieldNames(of reflect.Type, depth int) []string {
 	var names []string
 	for field := range of.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "" { // it is inlined
+		if name == "" { // the field is inlined
 			names = append(names, fieldNames(field.Type, depth)...)
 			continue
 		}

@@ -13,14 +13,14 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// serversKey is the key with the addresses of all nodes.
+// serversKey is the key of the ConfigMap with the addresses of all nodes.
 const serversKey = "servers"
 
-// ConfigMap returns the ConfigMap that lists the servers for applications, as environment variables or files. It exists even with
-// size 0, because pods that refer to a missing ConfigMap do not start.
+// ConfigMap returns the ConfigMap that lists the servers. Applications read it as environment variables or files. It exists even
+// with size 0, because pods that refer to a missing ConfigMap do not start.
 //
-// While clients move to TLS, the key servers has the plaintext port, and the key tlsServers has the TLS port. When plaintext is
-// disabled, both keys have the TLS port.
+// If TLS and plaintext are enabled, the addresses in "servers" have the plaintext port, and those in "tlsServers" have the TLS
+// port. If plaintext is disabled, both have the TLS port.
 func ConfigMap(v memcached.View) *corev1.ConfigMap {
 	mc := v.Memcached
 	data := map[string]string{

@@ -13,10 +13,10 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// defaultPreStopDelay is the default time, in seconds, for which a deleted node continues to serve.
+// defaultPreStopDelay is the default time, in seconds, for which a node continues to serve after the deletion of its pod.
 const defaultPreStopDelay = 5
 
-// container runs memcached.
+// container returns the container that runs memcached.
 func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Container {
 	image := mc.Spec.Image
 	if image == "" {
@@ -35,12 +35,11 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 		Ports:           clientPorts(mc),
 		Resources:       resources(mc, defaults),
 		VolumeMounts:    append(launcherMounts(mc), agentOf(mc, defaults).MemcachedMounts()...),
-		// The probe only opens a TCP connection. That works on a busy memcached, and does not depend on the commands of a version.
-		// A restart loses a share of the cache. So the liveness probe restarts memcached only after a minute of refused
-		// connections.
+		// Without a launcher, the probes only open a TCP connection, which works even if memcached is busy. A restart loses a share of
+		// the cache. So the liveness probe restarts memcached only after a minute of failures.
 		ReadinessProbe: tcpProbe(mc, 5, 3),
-		// The first readiness probe often comes before memcached listens. Without this startup probe, the next readiness probe would
-		// follow only after 5 s.
+		// The first readiness probe often comes before memcached listens. Without this startup probe, the next one would follow only
+		// after 5 s.
 		StartupProbe:    tcpProbe(mc, 1, 60),
 		LivenessProbe:   tcpProbe(mc, 10, 6),
 		Lifecycle:       lifecycle(mc),
@@ -52,7 +51,6 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 	return result
 }
 
-// clientPorts returns the container's ports for clients.
 func clientPorts(mc *cachev1alpha1.Memcached) []corev1.ContainerPort {
 	var ports []corev1.ContainerPort
 	for _, port := range memcached.ClientPorts(mc) {
@@ -61,8 +59,8 @@ func clientPorts(mc *cachev1alpha1.Memcached) []corev1.ContainerPort {
 	return ports
 }
 
-// tcpProbe opens the first client port, which is plaintext if there is one: memcached counts a probe of a TLS port as a failed
-// handshake.
+// tcpProbe returns a probe that connects to the first client port. This is the plaintext port if there is one, because memcached
+// counts a probe of the TLS port as a failed handshake.
 func tcpProbe(mc *cachev1alpha1.Memcached, period, failures int32) *corev1.Probe {
 	port := memcached.ClientPorts(mc)[0]
 	return &corev1.Probe{
@@ -74,7 +72,8 @@ func tcpProbe(mc *cachev1alpha1.Memcached, period, failures int32) *corev1.Probe
 	}
 }
 
-// lifecycle delays the shutdown until clients and DNS have noticed it. On SIGTERM, memcached exits at once.
+// lifecycle delays the end of memcached until clients and DNS have noticed that the pod is being deleted. On SIGTERM, memcached
+// exits at once.
 func lifecycle(mc *cachev1alpha1.Memcached) *corev1.Lifecycle {
 	delay := preStopDelay(mc)
 	if delay == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// values are tried in this order until the API server accepts one for a field.
+// values are the values to try for each field, in this order, until the API server accepts one.
 var values = []string{
 	`true`, `1`, `64`, `"64Mi"`, `"1Mi"`, `"10m"`, `"2026-01-01T00:00:00Z"`, `"memcached"`, `{"team": "a"}`, `{"memory": "1Gi"}`, `{}`,
 	`"10.0.0.0/8"`, `"10.1.0.0/16"`, `"Exists"`, `"In"`, `"Always"`, `"SingleStack"`, `"Honor"`, `"NoExecute"`, `"DoNotSchedule"`,
@@ -22,7 +22,8 @@ var values = []string{
 	`"InPlaceIfPossible"`,
 }
 
-// TestDesiredOfEveryField gives each field of the spec a value, with each workload. Random specs rarely set nested fields.
+// TestDesiredOfEveryField sets each field of the spec, once with each Kind of workload. The random specs of other tests rarely set
+// nested fields.
 func TestDesiredOfEveryField(t *testing.T) {
 	definition, err := crd.Read(repository.Path(crd.File))
 	if err != nil {
@@ -47,14 +48,14 @@ func TestDesiredOfEveryField(t *testing.T) {
 	}
 }
 
-// refused reports whether the API server refuses every value of a field.
+// refused reports whether the API server refuses all values of a field.
 func refused(kind cachev1alpha1.WorkloadKind, field crd.Field) bool {
 	return kind == deploymentKind && field.Path == "spec.fillFrom.name" || kind == statefulSetKind && field.Path == "spec.updateStrategy.maxSurge" ||
 		strings.HasPrefix(field.Path, "spec.scheduling.affinity.") &&
 			(strings.HasSuffix(field.Path, ".namespaces[]") || strings.HasSuffix(field.Path, ".namespaceSelector"))
 }
 
-// storedWith is a Memcached in which a field has a value, nil if the API server refuses it.
+// storedWith returns a Memcached with this value in a field, or nil if the API server refuses it.
 func storedWith(t *testing.T, kind cachev1alpha1.WorkloadKind, field crd.Field, value string) *cachev1alpha1.Memcached {
 	t.Helper()
 	spec := map[string]any{}
@@ -63,7 +64,7 @@ func storedWith(t *testing.T, kind cachev1alpha1.WorkloadKind, field crd.Field, 
 	}
 	others := map[string]any{"size": 3, "workload": kind}
 	if field.Path == "spec.storage.type" {
-		others["config"] = map[string]any{"memory": "128Mi"} // MemoryFile needs it
+		others["config"] = map[string]any{"memory": "128Mi"} // MemoryFile needs more than the default
 	}
 	if field.Path == "spec.fillFrom.name" {
 		others["config"] = map[string]any{"dump": true}

@@ -11,7 +11,7 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// credentialArgs returns the arguments for TLS listeners and users. The agent always reaches memcached without TLS, on the loopback
+// credentialArgs returns the arguments for TLS and for users. The agent always reaches memcached without TLS, on the loopback
 // address.
 func credentialArgs(mc *cachev1alpha1.Memcached) []string {
 	var args []string
@@ -28,7 +28,7 @@ func credentialArgs(mc *cachev1alpha1.Memcached) []string {
 	return args
 }
 
-// tlsOptions returns memcached's -o options for TLS, or none. With ssl_verify_mode 2, memcached refuses clients without a
+// tlsOptions returns memcached's -o options for TLS, or "". With ssl_verify_mode=2, memcached refuses clients without a
 // certificate; with 1, it accepts them.
 func tlsOptions(mc *cachev1alpha1.Memcached) string {
 	if mc.Spec.TLS == nil {

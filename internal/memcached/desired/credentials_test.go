@@ -15,22 +15,23 @@ import (
 
 type edit = func(*cachev1alpha1.Memcached)
 
-// encryptedBy asks for TLS with the certificate in a Secret.
+// encryptedBy enables TLS with the certificate in a Secret.
 func encryptedBy(secret string) edit {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: secret} }
 }
 
-// withPlaintext lets in clients without TLS.
+// withPlaintext also allows clients without TLS.
 func withPlaintext(mc *cachev1alpha1.Memcached) {
 	mc.Spec.TLS.Plaintext = cachev1alpha1.PlaintextEnabled
 }
 
-// usersOf asks for logins of the users in a Secret.
+// usersOf enables authentication with the users in a Secret.
 func usersOf(secret string) edit {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: secret} }
 }
 
-// checkVolumes checks that only the agent mounts Secrets, and that memcached reads what the agent has checked.
+// checkVolumes checks which containers mount each volume. Only the agent mounts Secrets, and memcached reads the copies that the
+// agent has checked.
 func checkVolumes(t *testing.T, spec corev1.PodSpec) {
 	t.Helper()
 	readers := map[string][]string{}

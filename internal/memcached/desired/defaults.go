@@ -22,17 +22,17 @@ type podDefaults = cachev1alpha1.MemcachedDefaults
 
 // recordedDefault describes one of the podDefaults. To add one, add a field to MemcachedDefaults and a row to recordedDefaults.
 type recordedDefault struct {
-	// open reports whether the spec leaves the value open.
+	// open reports whether the spec does not set the value.
 	open func(*cachev1alpha1.Memcached) bool
-	// present returns the value that this version of the operator chooses.
+	// present returns the value that this version of the operator chooses for new pods.
 	present func(*cachev1alpha1.Memcached, memcached.Options) string
 	get     func(podDefaults) string
 	set     func(*podDefaults, string)
-	// valid reports whether a recorded value can be kept; an empty value means that none was recorded. An invalid value was not
-	// written by the operator.
+	// valid reports whether running nodes can keep the recorded value, which is empty if none was recorded. The operator never records
+	// an invalid value.
 	valid func(*cachev1alpha1.Memcached, string) bool
-	// newer describes the improvement if a rollout replaces the recorded value, or returns an empty text. It is nil if the
-	// improvement is not worth losing a cache.
+	// newer describes the value that the next rollout would adopt instead of the recorded one, or returns "". The func is nil if such
+	// a value is not worth losing a cache.
 	newer func(mc *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string
 }
 
@@ -41,7 +41,6 @@ var recordedDefaults = []recordedDefault{
 		open:    func(mc *cachev1alpha1.Memcached) bool { return mc.Spec.Image == "" },
 		present: func(_ *cachev1alpha1.Memcached, opts memcached.Options) string { return opts.DefaultImage },
 	}, memcached.ContainerName, "the image "),
-	// Each version of the operator has a new agent image.
 	recordedImage(recordedDefault{
 		open:    needsAgentImage,
 		present: func(_ *cachev1alpha1.Memcached, opts memcached.Options) string { return opts.AgentImage },
@@ -76,7 +75,7 @@ var recordedDefaults = []recordedDefault{
 		present: func(*cachev1alpha1.Memcached, memcached.Options) string { return defaultIdleTimeout },
 		get:     func(d podDefaults) string { return d.IdleTimeout },
 		set:     func(d *podDefaults, timeout string) { d.IdleTimeout = timeout },
-		// Nodes without a recorded value have no timeout.
+		// Nodes from before this default have no recorded value, and no timeout.
 		valid: func(_ *cachev1alpha1.Memcached, recorded string) bool {
 			timeout, err := time.ParseDuration(recorded)
 			return recorded == "" || err == nil && timeout >= time.Second
@@ -84,7 +83,8 @@ var recordedDefaults = []recordedDefault{
 	},
 }
 
-// recordedImage completes the row for a container's image. In the message about a newer image, the words come before the image's name.
+// recordedImage completes the row for a container's image. In the text about a newer image, the words precede the name of the
+// image.
 func recordedImage(row recordedDefault, container, words string) recordedDefault {
 	row.newer = func(mc *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string {
 		if present := row.present(mc, opts); present != "" && recorded != present {
@@ -103,9 +103,8 @@ func recordedImage(row recordedDefault, container, words string) recordedDefault
 	return row
 }
 
-// decideDefaults keeps the defaults of running pods until the spec requires new pods. So an upgrade of the operator replaces no
-// pod. The next rollout that a user causes adopts the current defaults. Changed reports that nodes will run with other defaults or
-// arguments.
+// decideDefaults keeps the defaults of running pods until a user's change requires new pods, which get the current defaults. So an
+// upgrade of the operator alone replaces no pods. Changed reports that nodes get another pod template or other arguments.
 func decideDefaults(v memcached.View, opts memcached.Options, templateHash string) (_ podDefaults, changed bool) {
 	mc := v.Memcached
 	recorded, found := v.LastApplied(templateHash)
@@ -125,26 +124,27 @@ func decideDefaults(v memcached.View, opts memcached.Options, templateHash strin
 	return defaults, !found || restarts
 }
 
-// restartsInPlace reports whether nodes get new arguments but keep their recorded defaults.
+// restartsInPlace reports whether the spec and the recorded defaults result in other arguments than the recorded ones, so that
+// launchers restart memcached.
 func restartsInPlace(v memcached.View, recorded podDefaults) bool {
 	last := v.Last.Applied
 	return hasLauncher(v.Memcached) && last != nil && last.ArgumentsHash != argumentList(v.Memcached, recorded).Hash()
 }
 
-// replacedByHand reports whether somebody ran kubectl rollout restart since the last record.
+// replacedByHand reports whether somebody has run "kubectl rollout restart" since the last record.
 func replacedByHand(v memcached.View) bool {
 	last := v.Last.Applied
 	return last != nil && last.RolloutRestartedAt != rolloutRestartedAt(v)
 }
 
-// outgrown reports whether memcached needs more memory than the recorded limit.
+// outgrown reports whether memcached needs more memory than the recorded limit allows. It is false if the spec sets the limit.
 func outgrown(mc *cachev1alpha1.Memcached, recorded podDefaults) bool {
 	limit, err := resource.ParseQuantity(recorded.MemoryLimit)
 	_, given := render.MemoryLimit(mc.Spec.Resources)
 	return !given && (err != nil || sizingOf(mc).check(limit) != nil)
 }
 
-// staleDefaults describes the newer defaults that a rollout would adopt; empty for none.
+// staleDefaults describes the newer defaults that the next rollout would adopt, or returns "".
 func staleDefaults(mc *cachev1alpha1.Memcached, defaults podDefaults, opts memcached.Options) string {
 	var stale []string
 	for _, row := range recordedDefaults {
@@ -158,7 +158,7 @@ func staleDefaults(mc *cachev1alpha1.Memcached, defaults podDefaults, opts memca
 	return strings.Join(stale, " and ")
 }
 
-// encode returns a value as JSON. It is only for values that can always be encoded.
+// encode returns a value as JSON. It panics if the value cannot be encoded.
 func encode(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// deployment returns a Deployment. Its nodes get a new name when they are replaced.
+// deployment returns the Deployment that runs the nodes. A node that is replaced gets a new name.
 func deployment(
 	mc *cachev1alpha1.Memcached, metadata metav1.ObjectMeta, size int32, template corev1.PodTemplateSpec,
 ) *appsv1.Deployment {
@@ -25,7 +25,7 @@ func deployment(
 			Replicas:        &size,
 			Selector:        &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)},
 			MinReadySeconds: mc.Spec.UpdateStrategy.MinReadySeconds,
-			// A cache is never rolled back to earlier data. One old ReplicaSet is enough to show what changed.
+			// Nobody rolls a cache back to earlier data. One old ReplicaSet is enough to show what has changed.
 			RevisionHistoryLimit:    ptr.To(int32(1)),
 			ProgressDeadlineSeconds: ptr.To(memcached.ProgressDeadlineSeconds(mc)),
 			Strategy: appsv1.DeploymentStrategy{

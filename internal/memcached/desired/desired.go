@@ -11,7 +11,7 @@ import (
 
 // For returns the desired state of a Memcached.
 func For(v memcached.View, opts memcached.Options) memcached.Plan {
-	mc := v.Memcached.DeepCopy() // the caches' objects must not change
+	mc := v.Memcached.DeepCopy() // because the original is in the cache
 	keepRestart(mc, v)
 	v.Memcached = mc
 	objects := []client.Object{Service(mc)}
@@ -26,12 +26,12 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 	}
 	nodes := nodesOf(v, opts)
 	if !isStatefulSet(mc) && v.Former != nil {
-		nodes.wave.Arguments = asTheyAre(v) // until the StatefulSet is gone
+		nodes.wave.Arguments = asTheyAre(v) // while the nodes of the StatefulSet still read them
 	}
 	if nodes.wave.Arguments != nil {
 		objects = append(objects, nodes.wave.Arguments)
 	}
-	if v.Workload != nil || !v.Occupied() { // without their Service, nobody would find the nodes
+	if v.Workload != nil || !v.Occupied() { // if a MemcachedProxy has the Service, clients would not find new nodes
 		objects = append(objects, nodes.workload)
 	}
 	former := formerWorkload(v)

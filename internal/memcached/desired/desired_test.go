@@ -17,8 +17,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestDesiredIsByteStable fails if the order in an object depends on a map. Each such difference would cause a write, and in the pod
-// template a rollout.
+// TestDesiredIsByteStable fails if the order of elements in an object depends on the iteration over a map. Each such difference
+// would cause a write, and in the pod template a rollout.
 func TestDesiredIsByteStable(t *testing.T) {
 	const repetitions = 1000
 	for _, c := range goldenCases(t) {
@@ -50,7 +50,8 @@ func TestDesiredDoesNotChangeItsInput(t *testing.T) {
 	}
 }
 
-// TestDesiredSharesNothing checks that the objects share no memory with the Memcached, which lies in the cache of all workers.
+// TestDesiredSharesNothing checks that the desired objects share no memory with the Memcached and the live workload. All workers
+// read these from the cache.
 func TestDesiredSharesNothing(t *testing.T) {
 	for _, c := range goldenCases(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -67,7 +68,7 @@ func TestDesiredSharesNothing(t *testing.T) {
 	}
 }
 
-// pointers are the addresses of all pointers, maps and slices below objects, each with its path.
+// pointers maps the addresses of all pointers, maps and slices in objects to their paths.
 func pointers(objects ...client.Object) map[uintptr]string {
 	found := map[uintptr]string{}
 	for _, object := range objects {
@@ -123,7 +124,8 @@ func encodedSpec(t testing.TB, workload client.Object) []byte {
 	return text
 }
 
-// TestOurLabelsWin has labels that the schema refuses: with other values of the selecting labels, the selector would lose the pods.
+// TestOurLabelsWin sets labels that the schema refuses, because selectors use them. With another value, the selector would not
+// match the pods.
 func TestOurLabelsWin(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	mine := map[string]cachev1alpha1.LabelValue{"team": "a", memcached.InstanceLabel: "another", memcached.ManagedByLabel: "me", "app.kubernetes.io/name": "redis"}
@@ -144,7 +146,7 @@ func TestOurLabelsWin(t *testing.T) {
 	}
 }
 
-// TestRecommendedLabels has labels that only describe an object. Users may override them, for example to name an application.
+// TestRecommendedLabels covers labels that only describe an object. Users may override them, for example to name an application.
 func TestRecommendedLabels(t *testing.T) {
 	const component, partOf = "app.kubernetes.io/component", "app.kubernetes.io/part-of"
 	mc := memcachedtest.Cache(3)

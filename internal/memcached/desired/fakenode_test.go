@@ -14,30 +14,31 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// fakeNode is a pod with a launcher.
+// fakeNode simulates a pod with a launcher.
 type fakeNode struct {
 	ordinal  int
 	uid      types.UID
 	template *corev1.PodTemplateSpec
-	// files are the data of the ConfigMap that the kubelet delivered last.
+	// files is the content of the ConfigMap that the kubelet delivered last.
 	files map[string]string
 
-	// list is in effect since the second in since. ran reports whether memcached has started.
+	// list is the argument list with which memcached has run since the second "since". ran reports that memcached has started.
 	list  protocol.List
 	ran   bool
 	since int64
-	// next is the list of a restart that is under way.
+	// next is the list with which memcached is being restarted, or nil.
 	next    *protocol.List
 	refused *protocol.Refusal
-	// changed is how the pod differs from its template, and pulling is the container whose image the kubelet cannot pull.
+	// changed is how the pod differs from its template. pulling is the container whose image the kubelet cannot pull.
 	changed changedPod
 	pulling string
-	// silent means that the launcher does not answer the operator, and unready that the pod does not serve.
+	// silent means that the launcher does not answer the operator. unready means that the pod does not serve.
 	silent, unready bool
-	// fills reports that a twin fills the empty node. filling counts the ticks until then, and late the ticks while its pod looks ready.
+	// fills reports that the node copies items from its twin. filling counts the ticks until the copy is complete. late counts the
+	// ticks for which the pod still looks ready meanwhile.
 	fills         bool
 	filling, late int
-	// probed counts the ticks until the kubelet has probed a restarted container. The pod stays ready until then.
+	// probed counts the ticks until the kubelet has probed a restarted container. Until then, the pod still looks ready.
 	probed int
 	// unscheduled means that no cluster node has room for the pod.
 	unscheduled bool
@@ -47,17 +48,19 @@ func (n *fakeNode) ready() bool {
 	return n.ran && !n.unready && !n.unscheduled && n.pulling == "" && (n.filling == 0 || n.late > 0)
 }
 
-// whole reports whether a node serves with all items.
+// whole reports whether the node exists and serves with all items.
 func (n *fakeNode) whole() bool { return n != nil && n.serves() && n.filling == 0 }
 
-// empty begins to fill a node.
+// empty lets a node that has a twin lose its items and begin to copy them from the twin. late is the number of ticks for which the
+// pod still looks ready.
 func (n *fakeNode) empty(late int) {
 	if n.fills {
 		n.filling, n.late = 4, late
 	}
 }
 
-// serves reports whether the node serves. The conditions of the pod do not show a short restart, or that the kubelet begins one late.
+// serves reports whether the node actually serves. A pod can look ready during a short restart, and while the kubelet is late to
+// begin one.
 func (n *fakeNode) serves() bool {
 	return n.ready() && n.next == nil && !n.changed.restarts() && n.probed != 1
 }
@@ -91,7 +94,8 @@ func (n *fakeNode) answer(now int64) memcached.Answer {
 	return answer
 }
 
-// tick is a step of the launcher: it ends a restart, or begins one.
+// tick lets the launcher take a step: it ends or begins a restart of memcached. With a list that contains refused, memcached does
+// not run.
 func (n *fakeNode) tick(now int64, refused string) {
 	n.filling, n.late, n.probed = max(n.filling-1, 0), max(n.late-1, 0), max(n.probed-1, 0)
 	if n.next != nil {
@@ -130,7 +134,7 @@ func (n *fakeNode) tick(now int64, refused string) {
 		}
 	}
 	if !n.ran {
-		n.files = nil // the container restarts, and the kubelet delivers new files
+		n.files = nil // the container restarts, and the kubelet delivers the ConfigMap again
 	}
 }
 

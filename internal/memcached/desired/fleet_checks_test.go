@@ -14,21 +14,21 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// want is the list that the plan wants nodes to run.
+// want returns the argument list that nodes must run according to the plan.
 func (f *fleet) want(plan memcached.Plan) protocol.List {
 	mc := f.mc.DeepCopy()
 	mc.Spec.RestartedAt = plan.Record.RestartedAt
 	return argumentList(mc, plan.Record.Defaults)
 }
 
-// entries returns the valid entries in a section of the ConfigMap.
+// entries returns the valid entries in a section of the ConfigMap: the hash of a list for each node number.
 func (f *fleet) entries(section string) map[int]string {
 	view := memcachedtest.View(f.mc, memcached.Observed{Children: memcachedtest.Children(f.config)})
 	return view.Arguments().Sections[section].Nodes
 }
 
-// checkRest checks a cache without a change in progress. Each pod must run what a new pod would run. The operator must ask no node and
-// change no object.
+// checkRest checks a cache without a change in progress. Each pod must be like a new pod. The operator must ask no node, and must
+// not want to change any object.
 func (f *fleet) checkRest() {
 	f.t.Helper()
 	want, section := f.want(f.plan), sectionOf(f.updated)
@@ -67,7 +67,8 @@ func (f *fleet) checkRest() {
 	}
 }
 
-// checkMoves has what is true of every write of entries.
+// checkMoves checks each write of entries. The new list goes only to nodes that have answered or do not serve, and is never taken
+// back. No more nodes change at a time than may be unavailable.
 func (f *fleet) checkMoves(view memcached.View, plan memcached.Plan) {
 	f.t.Helper()
 	section, want := sectionOf(&plan.Workload().(*appsv1.StatefulSet).Spec.Template), f.want(plan).Hash()

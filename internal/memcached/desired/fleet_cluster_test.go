@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// act lets the StatefulSet's controller act: it creates and deletes pods. It removes the last pod that has an earlier template, unless a
-// pod with a larger number is not ready.
+// act lets the StatefulSet's controller create and delete pods. Of the outdated pods, it deletes the one with the largest number,
+// unless a pod with a larger number is not ready.
 func (f *fleet) act() {
 	if f.set == nil {
 		return
@@ -31,7 +31,7 @@ func (f *fleet) act() {
 		f.made++
 		template := f.updated
 		if f.twin == nil && f.made%3 == 0 || ordinal < int(f.partition()) {
-			template = f.current // as during a rollout
+			template = f.current // during a rollout, a new pod may get the earlier template
 		}
 		f.nodes[ordinal] = &fakeNode{
 			ordinal: ordinal, uid: types.UID(fmt.Sprintf("%s-%d-%d", f.mc.Name, ordinal, f.made)), template: template, fills: f.twin != nil,
@@ -82,7 +82,7 @@ func (f *fleet) report() {
 
 func revisionOf(template *corev1.PodTemplateSpec) string { return "cache-" + sectionOf(template) }
 
-// deliver lets the kubelet of a node bring the ConfigMap.
+// deliver lets the kubelet of a node deliver the current ConfigMap.
 func (f *fleet) deliver(ordinal int) {
 	if node := f.nodes[ordinal]; node != nil && f.config != nil {
 		node.files = maps.Clone(f.config.Data)

@@ -21,33 +21,33 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// fleet is a cluster with one StatefulSet, its ConfigMap with arguments, and pods with launchers.
+// fleet simulates a cluster with one StatefulSet, the ConfigMap with its argument lists, and pods with launchers.
 type fleet struct {
 	t      *testing.T
 	mc     *cachev1alpha1.Memcached
 	opts   memcached.Options
 	set    *appsv1.StatefulSet
 	config *corev1.ConfigMap
-	// updated is the new template of a rollout, current is the former one. At rest, they are the same.
+	// updated is the new template of a rollout. current is the template before the rollout. Without a rollout, they are the same.
 	updated, current *corev1.PodTemplateSpec
 	nodes            map[int]*fakeNode
 	made             int
 	seconds          int64
-	// unwritable reports that writes of the ConfigMap fail. refused is a part of a list with which memcached does not run.
+	// unwritable reports that writes of the ConfigMap fail. With a list that contains refused, memcached does not run.
 	unwritable bool
 	refused    string
-	// unpullable is a part of the name of images that do not exist.
+	// unpullable is a part of the names of images that cannot be pulled.
 	unpullable string
-	// tampered reports that somebody else has given nodes other entries since all was at rest.
+	// tampered reports that somebody else has changed the ConfigMap since the last call of settle.
 	tampered bool
 
-	// twin is the other fleet of a pair, nil for none.
+	// twin is the fleet of the twin, or nil.
 	twin *fleet
 
 	remembered memcached.Answers
 	filled     map[types.UID]bool
 	plan       memcached.Plan
-	// asked are the names of the nodes that were asked since the last call of look. writes are the objects that were written since then.
+	// asked are the names of the nodes that were asked, and writes the objects that were written, since the last call of look.
 	asked, writes []string
 	log           []string
 }
@@ -63,7 +63,7 @@ func newFleet(t *testing.T, size int32, changes ...func(*cachev1alpha1.Memcached
 	return f
 }
 
-// observed returns what the operator reads.
+// observed returns what the operator reads from the cluster.
 func (f *fleet) observed() memcached.Observed {
 	observed := memcached.Observed{Children: memcachedtest.Children(f.config, f.set)}
 	for _, ordinal := range slices.Sorted(maps.Keys(f.nodes)) {
@@ -76,7 +76,7 @@ func (f *fleet) observed() memcached.Observed {
 	return observed
 }
 
-// decide does what the operator does before it writes: it asks nodes, and remembers which nodes it need not ask again.
+// decide does what the operator does before it writes: it asks nodes, and stores the answers of nodes that it need not ask again.
 func (f *fleet) decide() (memcached.View, memcached.Plan) {
 	f.t.Helper()
 	view := memcachedtest.View(f.mc, f.observed())
@@ -115,7 +115,7 @@ func (f *fleet) decide() (memcached.View, memcached.Plan) {
 	return view, plan
 }
 
-// reconcile decides and writes.
+// reconcile lets the operator decide, and write unless the Memcached is paused.
 func (f *fleet) reconcile() {
 	f.t.Helper()
 	view, plan := f.decide()
@@ -146,7 +146,7 @@ func (f *fleet) writeConfig(view memcached.View, plan memcached.Plan) error {
 	return nil
 }
 
-// setConfig writes the ConfigMap, for the operator or for somebody else.
+// setConfig replaces the content of the ConfigMap. Both the operator and other writers use it.
 func (f *fleet) setConfig(data map[string]string) {
 	f.config = memcachedtest.Live(f.t, f.mc, argumentsConfigMap(f.mc, data))
 }
@@ -181,7 +181,7 @@ func sectionOf(template *corev1.PodTemplateSpec) string {
 	return template.Annotations[memcached.TemplateAnnotation]
 }
 
-// tick lets some time pass for the launchers.
+// tick lets 5 seconds pass for the launchers and kubelets.
 func (f *fleet) tick() {
 	f.seconds += 5
 	for _, ordinal := range slices.Sorted(maps.Keys(f.nodes)) {
@@ -195,7 +195,7 @@ func (f *fleet) tick() {
 	}
 }
 
-// turn lets the operator, the controller and each node act once.
+// turn lets the StatefulSet's controller, the kubelets, each launcher and the operator act once.
 func (f *fleet) turn() {
 	f.t.Helper()
 	f.act()
@@ -208,7 +208,7 @@ func (f *fleet) turn() {
 	f.reconcile()
 }
 
-// settle repeats turn until nothing is left to do, and checks the result.
+// settle calls turn until nothing remains to be done, and checks the result.
 func (f *fleet) settle() {
 	f.t.Helper()
 	for range 400 {
@@ -227,7 +227,7 @@ func (f *fleet) settle() {
 	f.fail("it does not settle: open %t, %s %v, status %+v", f.plan.Wave.Open, f.plan.Wave.Blocked, f.plan.Problem, f.set.Status)
 }
 
-// look returns what was asked and written since the last look.
+// look returns what was asked and written since the last call of look.
 func (f *fleet) look() (asked, writes string) {
 	asked, writes = strings.Join(f.asked, " "), strings.Join(f.writes, " ")
 	f.asked, f.writes = nil, nil
@@ -239,7 +239,7 @@ func (f *fleet) fail(format string, args ...any) {
 	f.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), strings.Join(f.log, "\n"))
 }
 
-// podOf returns a pod that the StatefulSet's controller has created.
+// podOf returns a pod as the StatefulSet's controller creates it.
 func podOf(mc *cachev1alpha1.Memcached, ordinal int, uid types.UID, template *corev1.PodTemplateSpec) corev1.Pod {
 	labels := memcached.SelectorLabels(mc)
 	labels[appsv1.ControllerRevisionHashLabelKey] = revisionOf(template)

@@ -14,8 +14,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// FuzzDesired checks every Memcached that the API server would store. The resulting objects must be unprivileged and in the namespace of
-// the Memcached. The input is a Memcached as JSON, or else the choices of a generator. Run it with `go test ./internal/memcached/desired
+// FuzzDesired checks the objects of every Memcached that the API server would store. They must be unprivileged and in the namespace
+// of the Memcached. The input is a Memcached as JSON, or bytes for the generator. Run it with `go test ./internal/memcached/desired
 // -fuzz FuzzDesired`.
 func FuzzDesired(f *testing.F) {
 	for _, c := range goldenCases(f) {
@@ -39,7 +39,7 @@ func FuzzDesired(f *testing.F) {
 	})
 }
 
-// TestDesiredOfRandomSpecs makes the checks of FuzzDesired for thousands of random specs, which are the same in each run.
+// TestDesiredOfRandomSpecs runs the checks of FuzzDesired for thousands of random specs, which are the same in each run.
 func TestDesiredOfRandomSpecs(t *testing.T) {
 	const specs, shards = 5000, 4
 	server := apiServer(t)
@@ -75,12 +75,12 @@ func randomChoices(count int) [][]byte {
 	for i := range all {
 		all[i] = make([]byte, 400)
 		_, _ = random.Read(all[i])
-		all[i][0] |= 0x80 // no JSON
+		all[i][0] |= 0x80 // so that it does not begin like JSON
 	}
 	return all
 }
 
-// checkDesired checks the plan, and reports whether the spec can be carried out.
+// checkDesired checks the desired objects of a Memcached, and reports whether its spec can be carried out.
 func checkDesired(t *testing.T, mc *cachev1alpha1.Memcached) bool {
 	t.Helper()
 	before := encodedText(t, mc)

@@ -18,13 +18,13 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// generator makes a Memcached from bytes. Each byte is a choice, so that a fuzzer changes a field when it changes a byte. Most choices
-// are valid. Some are at a limit, odd, hostile or just beyond a limit.
+// generator makes a Memcached from bytes. Each byte is a choice, so a fuzzer that changes a byte changes a field. Most choices are
+// valid. Some are at a limit, just beyond a limit, odd or hostile.
 type generator struct {
 	choices []byte
 }
 
-// text is the JSON of a Memcached.
+// text returns a Memcached as JSON.
 func (g *generator) text() []byte {
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": "cache.example.com/v1alpha1",
@@ -104,7 +104,7 @@ func (g *generator) config() any {
 	})
 }
 
-// mebibytes is a quantity in one of the notations that a quantity has.
+// mebibytes returns a quantity between least and most MiB, in one of the notations for quantities. Some results are odd or invalid.
 func (g *generator) mebibytes(least, most int) any {
 	amount := min(least<<g.number(14)+g.number(256), most)
 	return one[any](g, fmt.Sprintf("%dMi", amount), amount<<20, fmt.Sprint(amount<<20), fmt.Sprintf("%dKi", amount<<10),
@@ -115,7 +115,7 @@ func (g *generator) resources() any {
 	list := func() any {
 		return g.some(map[string]func() any{
 			"cpu": func() any { return one[any](g, "1", "100m", 2, "1.5", "64", "1e3", "0", "999T", "0.0001") },
-			// 165Mi is a little less than memcached needs with the default configuration, but the schema's bound is lower.
+			// 165Mi is a little less than memcached needs with the default configuration. The lower bound in the schema allows it.
 			"memory":            func() any { return one(g, g.mebibytes(110, 1<<22), "165Mi") },
 			"ephemeral-storage": func() any { return one[any](g, "1Gi", 0, "5M") },
 		})
@@ -211,7 +211,7 @@ func (g *generator) strings(keys ...string) map[string]func() any {
 	return fields
 }
 
-// some has some of the fields, and all of those that are required.
+// some returns the required fields and some of the other fields.
 func (g *generator) some(fields map[string]func() any, required ...string) map[string]any {
 	object := map[string]any{}
 	for _, name := range required {
@@ -226,12 +226,12 @@ func (g *generator) some(fields map[string]func() any, required ...string) map[s
 	return object
 }
 
-// one is one of the values; the first ones are more likely.
+// one returns one of the values. The first values are more likely than the last.
 func one[T any](g *generator, values ...T) T {
 	return values[min(g.number(len(values)), g.number(len(values)))]
 }
 
-// number is below the limit.
+// number returns a number from 0 to limit-1.
 func (g *generator) number(limit int) int {
 	if len(g.choices) == 0 {
 		return 0
@@ -241,7 +241,7 @@ func (g *generator) number(limit int) int {
 	return int(choice) % limit
 }
 
-// rest takes up to 64 bytes for a generator of another kind.
+// rest takes up to 64 choices as the input of a randfill.Filler.
 func (g *generator) rest() []byte {
 	taken := g.choices[:min(64, len(g.choices))]
 	g.choices = g.choices[len(taken):]
@@ -254,7 +254,7 @@ func filled[T any](filler *randfill.Filler) T {
 	return value
 }
 
-// among fills with one of the values.
+// among returns a function for a Filler that chooses one of the values.
 func among[T any](values ...T) func(*T, randfill.Continue) {
 	return func(value *T, c randfill.Continue) { *value = values[c.Intn(len(values))] }
 }

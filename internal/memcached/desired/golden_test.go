@@ -3,13 +3,13 @@
 
 package desired
 
-// The golden files show the product as the cluster gets it. testdata/<case>.input.yaml is a Memcached as a user writes it.
-// testdata/<case>.golden.yaml holds all of its objects. `go test ./internal/memcached/desired -update` rewrites them.
+// The golden files show the objects as the cluster gets them. testdata/<case>.input.yaml is a Memcached as a user writes it.
+// testdata/<case>.golden.yaml contains its objects. `go test ./internal/memcached/desired -update` rewrites the golden files.
 //
-// A diff in a pod template (spec.template of a Deployment) replaces every node of every user when they upgrade the operator, and each
-// node loses its share of the cache. Such a diff needs a good reason, and a line in the CHANGELOG. The same holds for the annotation
-// cache.example.com/template-hash: if it changes, every Memcached adopts the new operator's defaults at once. The files contain the
-// annotation to show whether a newer Kubernetes library encodes a pod template differently.
+// If a pod template changes, every user who upgrades the operator loses all nodes, one after the other, and with them the cache. If
+// the annotation cache.example.com/template-hash changes, every Memcached adopts the new operator's defaults at once. Such a change
+// needs a good reason and a line in the CHANGELOG. The annotation also shows whether a newer Kubernetes library encodes a pod
+// template differently.
 
 import (
 	"flag"
@@ -33,7 +33,7 @@ const (
 	goldenSuffix = ".golden.yaml"
 )
 
-// goldenCase is an input file, read as the API server would store it.
+// goldenCase is an input file as the API server would store it.
 type goldenCase struct {
 	name string
 	mc   *cachev1alpha1.Memcached
@@ -74,7 +74,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenFilesHaveInputs finds golden files that no test looks at.
+// TestGoldenFilesHaveInputs fails for golden files without an input file, because no test reads them.
 func TestGoldenFilesHaveInputs(t *testing.T) {
 	files, err := filepath.Glob("testdata/*" + goldenSuffix)
 	if err != nil {
@@ -87,7 +87,7 @@ func TestGoldenFilesHaveInputs(t *testing.T) {
 	}
 }
 
-// objectsOf are the desired objects of a valid spec.
+// objectsOf returns the desired objects of a valid spec.
 func objectsOf(t testing.TB, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) []client.Object {
 	t.Helper()
 	plan := For(memcachedtest.View(mc, observed), opts)
@@ -97,13 +97,13 @@ func objectsOf(t testing.TB, mc *cachev1alpha1.Memcached, observed memcached.Obs
 	return plan.Objects
 }
 
-// live is the Deployment that an operator with the given options has left in the cluster.
+// live returns the Deployment that an operator with these options has left in the cluster.
 func live(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Options) *appsv1.Deployment {
 	t.Helper()
 	return memcachedtest.Live(t, mc, deploymentOf(t, mc, memcached.Observed{}, opts))
 }
 
-// liveWorkload is the workload that an operator with the given options has left in the cluster.
+// liveWorkload returns the workload that an operator with these options has left in the cluster.
 func liveWorkload(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Options) *memcached.Workload {
 	t.Helper()
 	plan := For(memcachedtest.View(mc, memcached.Observed{}), opts)
@@ -114,7 +114,7 @@ func liveWorkload(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Opti
 	return memcachedtest.View(mc, memcached.Observed{Children: []client.Object{memcachedtest.Live(t, mc, rendered)}}).Workload
 }
 
-// inEachWorkload runs a test for each Kind of workload, with a change that makes a Memcached ask for it.
+// inEachWorkload runs a test for each Kind of workload. It passes the test a func that sets spec.workload to this Kind.
 func inEachWorkload(t *testing.T, test func(t *testing.T, in func(*cachev1alpha1.Memcached))) {
 	t.Helper()
 	for _, kind := range []cachev1alpha1.WorkloadKind{deploymentKind, statefulSetKind} {
@@ -122,7 +122,7 @@ func inEachWorkload(t *testing.T, test func(t *testing.T, in func(*cachev1alpha1
 	}
 }
 
-// deploymentOf is the desired Deployment of a valid spec.
+// deploymentOf returns the desired Deployment of a valid spec.
 func deploymentOf(t testing.TB, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) *appsv1.Deployment {
 	t.Helper()
 	plan := For(memcachedtest.View(mc, observed), opts)

@@ -13,19 +13,19 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// inPlace changes the images and resources of pods to those of the template, one pod at a time. Each step depends only on the
-// observed state: see ADR-0017.
+// inPlace changes the images and resources of existing pods to those of the template, one pod at a time. Each step depends only on
+// the observed state: see ADR-0017.
 type inPlace struct {
 	memcached.InPlace
 
 	v        memcached.View
 	template *corev1.PodTemplateSpec
 	nodes    []*corev1.Pod
-	// shrinks reports that some pods get less memory.
+	// shrinks reports that some pods get a lower memory limit.
 	shrinks bool
 }
 
-// newInPlace decides whether the pods can change in place to match a template.
+// newInPlace decides whether the existing pods can change in place to match a template.
 func newInPlace(v memcached.View, template *corev1.PodTemplateSpec) *inPlace {
 	p := &inPlace{v: v, template: template, nodes: v.Workload.Nodes(v.Pods)}
 	p.Open = p.possible() && !p.replacesPods() && slices.ContainsFunc(p.nodes, p.outdated)
@@ -42,8 +42,8 @@ func newInPlace(v memcached.View, template *corev1.PodTemplateSpec) *inPlace {
 	return p
 }
 
-// possible reports whether all pods can change in place to match the template. It is false if the StatefulSet already has the operator's
-// template and may replace nodes. Somebody else has then changed the StatefulSet's template, and that change replaces pods.
+// possible reports whether all outdated pods can change in place. They cannot if the StatefulSet already has this template and no
+// partition, because its controller then replaces outdated pods.
 func (p *inPlace) possible() bool {
 	live := p.v.Workload
 	policy := p.v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy
@@ -60,8 +60,8 @@ func (p *inPlace) possible() bool {
 	})
 }
 
-// replacesPods reports whether the StatefulSet is in the middle of replacing pods. The remaining ones are of an earlier template, and
-// may have a limit that a change in place does not remove.
+// replacesPods reports whether the StatefulSet's controller is replacing pods. The remaining pods have an earlier template, perhaps
+// with a limit that a change in place cannot remove.
 func (p *inPlace) replacesPods() bool {
 	template := p.v.Workload.Template.Annotations[memcached.TemplateAnnotation]
 	return p.v.Workload.Partition == 0 && slices.ContainsFunc(p.nodes, func(pod *corev1.Pod) bool {
@@ -71,30 +71,32 @@ func (p *inPlace) replacesPods() bool {
 
 func (p *inPlace) hash() string { return p.template.Annotations[memcached.TemplateAnnotation] }
 
-// sameBase reports whether something with these annotations differs from the template only in images and resources.
+// sameBase reports whether a pod or template with these annotations differs from the new template only in images and resources.
 func (p *inPlace) sameBase(annotations map[string]string) bool {
 	return annotations[memcached.BaseAnnotation] == p.template.Annotations[memcached.BaseAnnotation]
 }
 
-// outdated reports whether a pod may not match the template.
+// outdated reports whether a pod does not match the new template, or has not finished its change.
 func (p *inPlace) outdated(pod *corev1.Pod) bool {
 	_, begun := pod.Annotations[memcached.InPlaceAnnotation]
 	return begun || pod.Annotations[memcached.TemplateAnnotation] != p.hash()
 }
 
-// changeable reports whether a pod can change in place to match the template. A restart with kubectl replaces pods instead.
+// changeable reports whether a pod can change in place to match the new template. After "kubectl rollout restart", pods must be
+// replaced instead.
 func (p *inPlace) changeable(pod *corev1.Pod) bool {
 	return p.sameBase(pod.Annotations) && memcached.ContainerOf(&pod.Spec, memcached.ContainerName) != nil &&
 		pod.Annotations[kubectlRestartedAt] == p.v.Workload.Template.Annotations[kubectlRestartedAt]
 }
 
-// stopsReplacements reports whether the StatefulSet's controller knows the template and must not replace pods.
+// stopsReplacements reports whether the StatefulSet has the new template and a partition, and its controller has observed both. The
+// controller then replaces no pods.
 func (p *inPlace) stopsReplacements() bool {
 	live := p.v.Workload
 	return live.Template.Annotations[memcached.TemplateAnnotation] == p.hash() && live.Partition > 0 && !live.Unobserved()
 }
 
-// decide takes the next step. It adds a node to the wave's Ask if it needs the node's answer.
+// decide sets the next step. If it needs the answer of a launcher, it adds the pod to w.Ask.
 func (p *inPlace) decide(w *memcached.Wave) {
 	if !p.Open || p.v.Memcached.Spec.Paused || !p.stopsReplacements() {
 		return
@@ -105,8 +107,9 @@ func (p *inPlace) decide(w *memcached.Wave) {
 	}
 }
 
-// next returns the pod to change. A pod whose change has begun comes first, so that only one changes at a time. Next comes a pod
-// that does not serve, because the change may repair it. Otherwise it is the last pod that need not wait for the wave.
+// next returns the pod to change. A pod whose change has begun comes first, so that only one pod changes at a time. Next comes a
+// pod that does not serve, because the change may repair it. Otherwise, it is the pod with the largest number that need not wait
+// for the wave.
 func (p *inPlace) next(w *memcached.Wave) (next *corev1.Pod) {
 	for _, pod := range slices.Backward(p.nodes) {
 		switch {
@@ -121,15 +124,15 @@ func (p *inPlace) next(w *memcached.Wave) (next *corev1.Pod) {
 	return next
 }
 
-// changing reports whether the change of a pod has begun or was refused. If the pod is only marked for the change and still serves,
-// another pod may go first.
+// changing reports whether the change of a pod has begun or was refused. As long as the pod is only marked for the change and still
+// serves, another pod may go first.
 func (p *inPlace) changing(pod *corev1.Pod) bool {
 	state, _ := memcached.InPlaceStateOf(pod)
 	return state.Template == p.hash() && (len(state.Former) > 0 || state.Refused != "" || !memcached.PodReady(pod))
 }
 
-// free reports whether a pod may stop serving for a moment. Disruption budgets do not apply to changes in place, so all other nodes must
-// exist and serve. A pod that has yet to restart with its new image looks ready, but does not count as serving.
+// free reports whether a pod may stop serving for a moment. Disruption budgets do not apply to changes in place, so all other nodes
+// must exist and serve. A pod with a new image looks ready until it restarts, but does not count as serving.
 func (p *inPlace) free(pod *corev1.Pod, w *memcached.Wave) bool {
 	if !memcached.PodReady(pod) {
 		return true
@@ -138,20 +141,21 @@ func (p *inPlace) free(pod *corev1.Pod, w *memcached.Wave) bool {
 		!slices.ContainsFunc(p.nodes, func(other *corev1.Pod) bool { return !memcached.PodReady(other) || restartPending(other) })
 }
 
-// comesAfter reports whether a pod changes after the wave. If some pods get less memory, memcached must use less of it before. Pods that
-// get more memory change before.
+// comesAfter reports whether a pod must wait for the wave. If memory limits fall, the wave must first make memcached use less
+// memory. Pods whose limit rises need not wait.
 func (p *inPlace) comesAfter(w *memcached.Wave, pod *corev1.Pod) bool {
 	return p.shrinks && w.Open && !p.grows(pod)
 }
 
-// grows reports whether a pod has not got the memory of the template yet.
+// grows reports whether a pod still has less memory than the new template.
 func (p *inPlace) grows(pod *corev1.Pod) bool {
 	wanted, status := memoryLimit(p.template.Spec), memcached.StatusOf(pod, memcached.ContainerName)
 	return p.outdated(pod) && (wanted.Cmp(*memoryLimit(pod.Spec)) > 0 ||
 		status != nil && status.Resources != nil && wanted.Cmp(*status.Resources.Limits.Memory()) > 0)
 }
 
-// updated are the containers that change in place. The launcher's init container is not among them, because it has exited.
+// updated are the names of the containers that change in place. The launcher's init container does not change, because it has
+// already exited.
 var updated = []string{memcached.AgentContainerName, memcached.ContainerName}
 
 // memoryLimit returns the memory limit of the memcached container.
@@ -161,7 +165,7 @@ func memoryLimit(spec corev1.PodSpec) *resource.Quantity {
 }
 
 // resizable reports whether the resources can change in place. Only CPU and memory may change, no request or limit may be removed,
-// and the quality of service class must stay. If a cluster supports less, its API server refuses the change.
+// and the pod must not join or leave the QoS class Guaranteed. If a cluster supports less, its API server refuses the change.
 func resizable(from, to *corev1.PodSpec) bool {
 	for _, name := range updated {
 		was, is := memcached.ContainerOf(from, name), memcached.ContainerOf(to, name)
@@ -175,7 +179,7 @@ func resizable(from, to *corev1.PodSpec) bool {
 	return guaranteed(from) == guaranteed(to)
 }
 
-// keepsKinds reports whether only amounts of CPU and memory differ, and no resource was removed.
+// keepsKinds reports whether no resource is removed, and only the amounts of CPU and memory differ.
 func keepsKinds(from, to corev1.ResourceList) bool {
 	for name, was := range from {
 		is, stays := to[name]
@@ -186,7 +190,7 @@ func keepsKinds(from, to corev1.ResourceList) bool {
 	return true
 }
 
-// guaranteed reports whether the pods are in the class Guaranteed: all requests equal the limits.
+// guaranteed reports whether pods are in the QoS class Guaranteed: all requests equal the limits.
 func guaranteed(spec *corev1.PodSpec) bool {
 	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
 		for _, container := range containers {

@@ -18,14 +18,16 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// changedPod is how a pod differs from its first template. Maps other than annotations are by container.
+// changedPod is how a pod differs from the template from which it was created. The keys of all maps except annotations are names of
+// containers.
 type changedPod struct {
 	label       string
 	annotations map[string]string
 	images      map[string]string
 	resources   map[string]corev1.ResourceRequirements
-	// starting are the containers that restart. runs are the images of running containers, if these differ from the template. actual are
-	// the resources in effect. infeasible is why the template's resources cannot take effect.
+	// starting are the containers that must restart with another image. runs are the images of running containers if they differ from
+	// the template. actual are the old resources while new resources are not in effect yet. infeasible is why the new resources cannot
+	// take effect.
 	starting   map[string]bool
 	runs       map[string]string
 	actual     map[string]corev1.ResourceRequirements
@@ -35,7 +37,7 @@ type changedPod struct {
 
 func (c changedPod) restarts() bool { return len(c.starting) > 0 }
 
-// revision is the label by which the StatefulSet's controller recognizes updated pods.
+// revision returns the value of the label by which the StatefulSet's controller recognizes updated pods.
 func (n *fakeNode) revision() string {
 	if n.changed.label != "" {
 		return n.changed.label
@@ -43,7 +45,7 @@ func (n *fakeNode) revision() string {
 	return revisionOf(n.template)
 }
 
-// change gives a pod what was patched.
+// change applies the patches of the node to its pod, and sets the status that the kubelet reports.
 func (n *fakeNode) change(pod *corev1.Pod) {
 	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = n.revision()
 	for key, value := range n.changed.annotations {
@@ -83,7 +85,7 @@ func (n *fakeNode) change(pod *corev1.Pod) {
 	}
 }
 
-// kubelet restarts containers with another image, and gives them other resources.
+// kubelet lets the kubelet restart containers with another image, and put resources into effect.
 func (n *fakeNode) kubelet(now int64, unpullable string) {
 	if n.unscheduled {
 		return
@@ -96,7 +98,7 @@ func (n *fakeNode) kubelet(now int64, unpullable string) {
 		}
 		delete(n.changed.starting, name)
 		if runs := cmp.Or(n.changed.runs[name], memcached.ContainerOf(&n.template.Spec, name).Image); runs == image && n.pulling == "" {
-			continue // it was changed back before the kubelet looked
+			continue // the image was changed back before the kubelet saw the change
 		}
 		n.pulling, n.since, n.changed.runs = "", now, add(n.changed.runs, map[string]string{name: image})
 		n.changed.count = maps.Clone(n.changed.count)
@@ -111,7 +113,7 @@ func (n *fakeNode) kubelet(now int64, unpullable string) {
 	}
 }
 
-// schedule lets the kubelet start the containers with the images of now.
+// schedule lets the kubelet start the containers with the current images of the pod.
 func (n *fakeNode) schedule() {
 	n.unscheduled = false
 	for name := range n.changed.starting {
@@ -120,7 +122,7 @@ func (n *fakeNode) schedule() {
 	n.changed.starting = nil
 }
 
-// slowKubelets lets the operator and the controller act while the kubelets do nothing.
+// slowKubelets lets the operator and the StatefulSet's controller act while the kubelets do nothing.
 func (f *fleet) slowKubelets() {
 	f.t.Helper()
 	for range 4 {
@@ -137,7 +139,8 @@ func (f *fleet) partition() int32 {
 	return 0
 }
 
-// patchPod does what the API server does, and checks that no other node is away when one restarts.
+// patchPod applies the operator's patch to a pod, as the API server does. If the patch restarts a container, it checks that no
+// other node is unavailable.
 func (f *fleet) patchPod(plan memcached.InPlace) {
 	f.t.Helper()
 	patch := plan.Patch
@@ -164,7 +167,7 @@ func (f *fleet) patchPod(plan memcached.InPlace) {
 		c.resources = add(c.resources, map[string]corev1.ResourceRequirements{
 			name: {Limits: add(is.Limits, resources.Limits), Requests: add(is.Requests, resources.Requests)},
 		})
-		if c.actual != nil { // it goes back
+		if c.actual != nil { // the patch restores the old resources
 			c.infeasible, c.actual = "", nil
 			continue
 		}
@@ -186,7 +189,7 @@ func add[K comparable, V any](to, from map[K]V) map[K]V {
 	return all
 }
 
-// checkAlone checks that every other node serves if this one does.
+// checkAlone checks that, if this node serves, all other nodes exist and serve, too.
 func (f *fleet) checkAlone(node *fakeNode) {
 	f.t.Helper()
 	for ordinal, other := range f.nodes {
@@ -199,7 +202,7 @@ func (f *fleet) checkAlone(node *fakeNode) {
 	}
 }
 
-// checkMemory checks that the limit of a pod, as it is in effect, holds memcached's item memory.
+// checkMemory checks that the memory limit in effect is above memcached's item memory.
 func (f *fleet) checkMemory(node *fakeNode) {
 	f.t.Helper()
 	pod := node.pod(f.mc)
@@ -212,7 +215,7 @@ func (f *fleet) checkMemory(node *fakeNode) {
 	}
 }
 
-// checkPod checks that a pod is like the template when no change is in progress.
+// checkPod checks a pod without a change in progress: its images and resources match the template, and the partition is 0.
 func (f *fleet) checkPod(pod *corev1.Pod) {
 	f.t.Helper()
 	for _, name := range updated {

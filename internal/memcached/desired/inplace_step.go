@@ -13,16 +13,16 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// podStep is the next step of a pod towards the template: first its resources, then its images. Once the pod serves, the last step sets
-// the label by which the StatefulSet's controller counts the pod as updated. The pod itself shows which steps are done, so another
-// process can continue.
+// podStep decides the next step of one pod towards the new template: first its resources, then its images. When the pod serves
+// again, the last step sets the label by which the StatefulSet's controller counts updated pods. The pod itself shows which steps
+// are done, so another process can continue.
 type podStep struct {
 	*inPlace
 
 	wave  *memcached.Wave
 	pod   *corev1.Pod
 	state memcached.InPlaceState
-	// begun reports that the pod is marked for the change to this template.
+	// begun reports that the pod's annotation marks it for the change to this template.
 	begun bool
 }
 
@@ -42,8 +42,8 @@ func (s *podStep) decide() {
 	}
 }
 
-// refused finds images and resources that the pod cannot get. If an image cannot be pulled, the node does not serve, so the pod
-// gets its old image back in the same step.
+// refused records in the pod that an image cannot be pulled, or that the cluster node cannot give the resources. It returns false
+// if there is no such refusal. After a failed pull, the same patch restores the old images, because the node does not serve.
 func (s *podStep) refused() bool {
 	for _, name := range updated {
 		former, changed := s.state.Former[name]
@@ -64,7 +64,7 @@ func (s *podStep) refused() bool {
 	return true
 }
 
-// longestWords limits the text about a refusal in the pod's annotation.
+// longestWords is the maximum length, in bytes, of the message about a refusal in the pod's annotation.
 const longestWords = 512
 
 func (s *podStep) refuse(reason, words string) {
@@ -73,7 +73,7 @@ func (s *podStep) refuse(reason, words string) {
 	s.patch(memcached.PodPatch{Annotations: map[string]string{memcached.InPlaceAnnotation: refused.String()}})
 }
 
-// goBack sets the resources in the pod's spec to those that the containers really have, and reports the refusal.
+// goBack sets the resources in the pod's spec back to those that the containers actually have, and reports the refusal.
 func (s *podStep) goBack() {
 	actual := map[string]corev1.ResourceRequirements{}
 	for _, name := range updated {
@@ -91,7 +91,8 @@ func (s *podStep) goBack() {
 		s.pod.Name, s.state.Refused, s.pod.Name, s.pod.Namespace, memcached.InPlaceAnnotation)}
 }
 
-// pending returns the kubelet's condition about a change of resources that is not done, nil if there is none.
+// pending returns the condition with which the kubelet says that it cannot apply the pod's resources yet, or nil. A condition about
+// an earlier change does not count.
 func (s *podStep) pending() *corev1.PodCondition {
 	pending := memcached.PodCondition(s.pod, corev1.PodResizePending)
 	if pending == nil || pending.ObservedGeneration > 0 && pending.ObservedGeneration < s.pod.Generation {
@@ -100,7 +101,7 @@ func (s *podStep) pending() *corev1.PodCondition {
 	return pending
 }
 
-// unsized returns the resources of the template that the pod's spec does not have yet.
+// unsized returns the resources of those containers whose resources in the pod's spec do not match the template.
 func (s *podStep) unsized() map[string]corev1.ResourceRequirements {
 	wanted := map[string]corev1.ResourceRequirements{}
 	for _, name := range updated {
@@ -123,7 +124,7 @@ func (s *podStep) unresized() bool {
 	return false
 }
 
-// resize sets the resources of the template. It returns false if there is nothing to change.
+// resize sets the resources of the template, or waits until it may do so. It returns false if they are already set.
 func (s *podStep) resize() bool {
 	wanted := s.unsized()
 	switch {
@@ -138,7 +139,7 @@ func (s *podStep) resize() bool {
 	return true
 }
 
-// resizing reports whether the step has to wait for the kubelet to apply resources.
+// resizing reports whether the step must wait until the kubelet has applied the resources.
 func (s *podStep) resizing() bool {
 	if pending := s.pending(); pending != nil {
 		s.Blocked = fmt.Sprintf("Pod %s waits for its resources: %s: %s", s.pod.Name, pending.Reason, pending.Message)
@@ -150,7 +151,7 @@ func (s *podStep) resizing() bool {
 	return s.unresized()
 }
 
-// setImages sets the images of the template. It returns false if there is nothing to change.
+// setImages sets the images of the template, or waits until it may do so. It returns false if there is nothing to change.
 func (s *podStep) setImages() bool {
 	images, former, restarts := map[string]string{}, map[string]string{}, map[string]int32{}
 	for _, name := range updated {
@@ -164,7 +165,7 @@ func (s *podStep) setImages() bool {
 	case len(images) == 0:
 		return false
 	case s.state.Former != nil && !maps.Equal(s.state.Former, former):
-		return false // a webhook has changed them, and would do so again
+		return false // a webhook has changed the images, and would do so again
 	case s.free(s.pod, s.wave):
 		s.state.Former, s.state.Restarts = former, restarts
 		s.patch(memcached.PodPatch{Images: images, Annotations: map[string]string{memcached.InPlaceAnnotation: s.state.String()}})
@@ -172,13 +173,14 @@ func (s *podStep) setImages() bool {
 	return true
 }
 
-// startsOf returns how often a container has restarted, or -1 if it does not run: it will start with the image in the pod's spec.
+// startsOf returns how often a container has restarted. It returns -1 if the container is not running, because it will then start
+// with the image in the pod's spec.
 func startsOf(pod *corev1.Pod, name string) int32 {
 	status := memcached.StatusOf(pod, name)
 	switch {
-	case status == nil && pod.Status.Phase == corev1.PodPending: // no cluster node has started it
+	case status == nil && pod.Status.Phase == corev1.PodPending: // no container has started yet
 		return -1
-	case status == nil: // it runs and has never exited
+	case status == nil: // the container runs and has never exited
 		return 0
 	case status.State.Waiting != nil || status.State.Terminated != nil:
 		return -1
@@ -187,7 +189,7 @@ func startsOf(pod *corev1.Pod, name string) int32 {
 	}
 }
 
-// restartPending reports whether the kubelet has yet to restart a container of the pod with a new image.
+// restartPending reports whether the kubelet has yet to restart a container of the pod with its new image.
 func restartPending(pod *corev1.Pod) bool {
 	state, _ := memcached.InPlaceStateOf(pod)
 	for name, restarts := range state.Restarts {
@@ -198,10 +200,11 @@ func restartPending(pod *corev1.Pod) bool {
 	return false
 }
 
-// probeSeconds is how long the kubelet may report a container as ready because of probes from before its restart.
+// probeSeconds is how long, in seconds, the kubelet may report a restarted container as ready because of earlier probes.
 const probeSeconds = 3
 
-// restarting reports whether the pod has not yet served with its new images for minReadySeconds and for probeSeconds.
+// restarting reports whether the step must wait until the pod has served with its new images, for minReadySeconds and at least for
+// probeSeconds.
 func (s *podStep) restarting() bool {
 	for name, restarts := range s.state.Restarts {
 		if startsOf(s.pod, name) <= restarts {
@@ -227,7 +230,7 @@ func (s *podStep) restarting() bool {
 	return true
 }
 
-// finish makes the StatefulSet count the pod as updated.
+// finish makes the StatefulSet's controller count the pod as updated.
 func (s *podStep) finish() {
 	s.patch(memcached.PodPatch{
 		Revision: s.v.Workload.UpdateRevision,
@@ -242,7 +245,7 @@ func (s *podStep) patch(patch memcached.PodPatch) {
 	s.Patch = &patch
 }
 
-// holds reports whether the resources contain the wanted ones. Others may have added more.
+// holds reports whether has contains all quantities of wanted. It may contain more.
 func holds(has, wanted corev1.ResourceRequirements) bool {
 	for _, lists := range [][2]corev1.ResourceList{{has.Limits, wanted.Limits}, {has.Requests, wanted.Requests}} {
 		for name, quantity := range lists[1] {

@@ -18,7 +18,7 @@ import (
 
 func withAgents(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
 
-// TestInPlaceOfThree checks each write for a new image.
+// TestInPlaceOfThree checks all writes for a new image of three nodes.
 func TestInPlaceOfThree(t *testing.T) {
 	f := newFleet(t, 3, inPlacePolicy)
 	memcachedtest.Image("memcached:1.7")(f.mc)
@@ -35,7 +35,7 @@ func TestInPlaceOfThree(t *testing.T) {
 	f.settle()
 }
 
-// TestInPlaceWaitsForProbes has a pod that looks ready in the first seconds after its restart.
+// TestInPlaceWaitsForProbes covers a pod that looks ready in the first seconds after its restart, because of earlier probes.
 func TestInPlaceWaitsForProbes(t *testing.T) {
 	f := newFleet(t, 1, inPlacePolicy)
 	memcachedtest.Image("memcached:1.7")(f.mc)
@@ -50,7 +50,7 @@ func TestInPlaceWaitsForProbes(t *testing.T) {
 	}
 }
 
-// TestInPlace covers changes by the user, events during them, and whether the pods are new in the end.
+// TestInPlace covers changes by the user, events during these changes, and whether the change replaces pods.
 func TestInPlace(t *testing.T) {
 	image := memcachedtest.Image("memcached:1.7")
 	cpu := func(cpu string) func(*cachev1alpha1.Memcached) {
@@ -127,7 +127,7 @@ func TestInPlace(t *testing.T) {
 					f.slowKubelets()
 				}
 				f.settle()
-				over := turns > 5 && story.then != nil // the change may be complete before
+				over := turns > 5 && story.then != nil // the change may already be complete
 				if replaced := f.made > made; replaced && !story.replaced || story.replaced && !replaced && !over {
 					t.Errorf("after %d turns, %d pods are new\n%s", turns, f.made-made, strings.Join(f.log, "\n"))
 				}
@@ -141,8 +141,8 @@ func TestInPlace(t *testing.T) {
 
 func reCreate(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.PodUpdatePolicy = "" }
 
-// TestALimitGoesInTheMiddle removes a limit, which replaces pods, and then changes the image. The pods that still have the limit are
-// replaced, too.
+// TestALimitGoesInTheMiddle removes a limit, which replaces pods, and changes the image before all pods are replaced. The change of
+// the image must not keep the remaining pods from being replaced.
 func TestALimitGoesInTheMiddle(t *testing.T) {
 	f := newFleet(t, 3, inPlacePolicy, func(mc *cachev1alpha1.Memcached) {
 		mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
@@ -161,8 +161,8 @@ func TestALimitGoesInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestMoreMemoryThanSomeCanHave lowers the wish after one pod has grown and another one could not. One pod then shrinks, and the
-// others grow.
+// TestMoreMemoryThanSomeCanHave asks for more memory than one cluster node has, after another pod has already grown. Then it asks
+// for less. The pod that has grown shrinks, and the others grow.
 func TestMoreMemoryThanSomeCanHave(t *testing.T) {
 	f := newFleet(t, 3, inPlacePolicy, memoryOf("1Gi"))
 	f.nodes[1].changed.infeasible = "Node didn't have enough capacity"
@@ -179,7 +179,7 @@ func TestMoreMemoryThanSomeCanHave(t *testing.T) {
 	}
 }
 
-// TestInPlaceOfAPodWithoutRoom changes a pod that has not started yet. Its first start already has the new image.
+// TestInPlaceOfAPodWithoutRoom changes a pod that no cluster node can run yet. Its first start already uses the new image.
 func TestInPlaceOfAPodWithoutRoom(t *testing.T) {
 	f := newFleet(t, 3, inPlacePolicy)
 	f.nodes[2].unscheduled = true
@@ -191,8 +191,8 @@ func TestInPlaceOfAPodWithoutRoom(t *testing.T) {
 	f.settle()
 }
 
-// TestInPlaceRefused covers images that cannot be pulled, and resources that a cluster node cannot give. The operator changes one pod
-// and changes it back. It leaves the other pods as they are.
+// TestInPlaceRefused covers images that cannot be pulled, and resources that a cluster node cannot give. The operator changes one
+// pod back and leaves the others as they are.
 func TestInPlaceRefused(t *testing.T) {
 	for name, story := range map[string]struct {
 		happens func(*fleet)
@@ -247,7 +247,8 @@ func TestInPlaceRefused(t *testing.T) {
 	}
 }
 
-// TestMoreMemoryOrder checks the order of changes: with more memory the limit comes first, with less memory the arguments.
+// TestMoreMemoryOrder checks the order of writes. To get more memory, the limit changes before the arguments. To get less, the
+// arguments change first.
 func TestMoreMemoryOrder(t *testing.T) {
 	order := func(from, to string) string {
 		f := newFleet(t, 1, inPlacePolicy, memoryOf(from))
@@ -264,7 +265,7 @@ func TestMoreMemoryOrder(t *testing.T) {
 	}
 }
 
-// TestNotInPlace covers events that end a change in place, so that pods must be replaced instead.
+// TestNotInPlace covers events that end a change in place, because pods must now be replaced.
 func TestNotInPlace(t *testing.T) {
 	for name, happens := range map[string]func(*memcached.View){
 		"an API server that cannot resize": func(v *memcached.View) {

@@ -27,7 +27,7 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// checkObjects checks what must be true of the objects of every Memcached.
+// checkObjects checks properties that the objects of every Memcached must have.
 func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Options, objects []client.Object) {
 	t.Helper()
 	selector := map[string]string{
@@ -55,7 +55,7 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 			selected = object.Spec.PodSelector.MatchLabels
 			checkNetworkPolicy(t, mc, object)
 		case *corev1.ConfigMap:
-			selected = selector // it has none
+			selected = selector // a ConfigMap has no selector
 			if object.Name == mc.Name+memcached.ArgumentsSuffix {
 				checkArgumentsConfigMap(t, mc, object, objects)
 			} else {
@@ -93,7 +93,7 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 	}
 }
 
-// checkConfigMap checks what applications read into their environment.
+// checkConfigMap checks the ConfigMap that lists the servers for applications.
 func checkConfigMap(t *testing.T, mc *cachev1alpha1.Memcached, object *corev1.ConfigMap) {
 	t.Helper()
 	lists := map[string]string{"servers": "11211"}
@@ -120,7 +120,7 @@ func checkConfigMap(t *testing.T, mc *cachev1alpha1.Memcached, object *corev1.Co
 	}
 }
 
-// checkNetworkPolicy refuses a rule with an empty list of clients, because it would let everybody in.
+// checkNetworkPolicy checks the rules of the policy. A rule without clients would admit everybody.
 func checkNetworkPolicy(t *testing.T, mc *cachev1alpha1.Memcached, policy *networkingv1.NetworkPolicy) {
 	t.Helper()
 	for i, rule := range policy.Spec.Ingress {
@@ -150,7 +150,7 @@ func contains(labels, wanted map[string]string) bool {
 	return true
 }
 
-// checkDeployment checks the API server's rules for a Deployment.
+// checkDeployment checks that the API server would accept the Deployment.
 func checkDeployment(t *testing.T, mc *cachev1alpha1.Memcached, deployment *appsv1.Deployment) {
 	t.Helper()
 	spec := deployment.Spec
@@ -170,7 +170,7 @@ func checkDeployment(t *testing.T, mc *cachev1alpha1.Memcached, deployment *apps
 	}
 }
 
-// checkStatefulSet checks the API server's rules for a StatefulSet, and that nodes are independent of each other.
+// checkStatefulSet checks that the API server would accept the StatefulSet, and that its nodes do not wait for each other.
 func checkStatefulSet(t *testing.T, mc *cachev1alpha1.Memcached, set *appsv1.StatefulSet) {
 	t.Helper()
 	spec := set.Spec
@@ -186,7 +186,7 @@ func checkStatefulSet(t *testing.T, mc *cachev1alpha1.Memcached, set *appsv1.Sta
 	}
 }
 
-// checkPods checks what no spec may change, because users who may create a Memcached must gain nothing but pods of memcached.
+// checkPods checks what no spec may change: users who may create a Memcached must be able to run nothing but memcached.
 func checkPods(t *testing.T, opts memcached.Options, template corev1.PodTemplateSpec) {
 	t.Helper()
 	if result := podSecurity(t, template); !result.Allowed {
@@ -237,7 +237,7 @@ func podSecurity(t *testing.T, template corev1.PodTemplateSpec) policy.Aggregate
 	return policy.AggregateCheckResults(evaluator.EvaluatePod(restricted, &template.ObjectMeta, &template.Spec))
 }
 
-// TestPodSecurityIsEvaluated fails if the evaluator allows everything.
+// TestPodSecurityIsEvaluated fails if the evaluator of the Pod Security Standards allows everything.
 func TestPodSecurityIsEvaluated(t *testing.T) {
 	deployment := live(t, memcachedtest.Cache(3), memcachedtest.Options)
 	deployment.Spec.Template.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = ptr.To(true)
@@ -246,7 +246,7 @@ func TestPodSecurityIsEvaluated(t *testing.T) {
 	}
 }
 
-// checkSettles checks that a later operator, which finds these objects in the cluster, changes nothing.
+// checkSettles checks that a later version of the operator changes nothing if it finds these objects in the cluster.
 func checkSettles(t *testing.T, mc *cachev1alpha1.Memcached, objects []client.Object) {
 	t.Helper()
 	before := encodedText(t, objects)
@@ -267,7 +267,8 @@ func checkSettles(t *testing.T, mc *cachev1alpha1.Memcached, objects []client.Ob
 	checkMove(t, mc, observed, later)
 }
 
-// checkMove asks for the other workload while the present one has all nodes. These must stay as they are until other nodes are ready.
+// checkMove changes spec.workload while the existing workload has all nodes. These nodes must stay as they are until other nodes
+// are ready.
 func checkMove(t *testing.T, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) {
 	t.Helper()
 	mc = mc.DeepCopy()

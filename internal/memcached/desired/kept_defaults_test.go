@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestKeptDefaults has live workloads that are not as the operator left them.
+// TestKeptDefaults covers workloads that others have changed since the operator wrote them. The status has no record.
 func TestKeptDefaults(t *testing.T) {
 	annotate := func(key, value string) func(*memcached.Workload) {
 		return func(w *memcached.Workload) { w.GetAnnotations()[key] = value }
@@ -69,7 +69,8 @@ func TestKeptDefaults(t *testing.T) {
 	}
 }
 
-// TestDefaultsKeptByTheStatus covers workloads that others have changed or deleted while the status still has the record.
+// TestDefaultsKeptByTheStatus covers workloads that others have changed while the status still has a record, and records that are
+// damaged or lost.
 func TestDefaultsKeptByTheStatus(t *testing.T) {
 	kept, adopted := [2]string{olderImage, olderLimit}, [2]string{memcachedtest.DefaultImage, presentLimit}
 	lost := func(w *memcached.Workload) { w.SetAnnotations(nil) }
@@ -128,8 +129,8 @@ func TestDefaultsKeptByTheStatus(t *testing.T) {
 	}
 }
 
-// TestRestartKeptByTheStatus covers nodes with a restartedAt that neither the spec nor the workload has any more. The user has removed
-// it from the spec, and somebody else from the workload.
+// TestRestartKeptByTheStatus removes restartedAt from the spec and from the workload. The record in the status still has it, so the
+// nodes must not restart.
 func TestRestartKeptByTheStatus(t *testing.T) {
 	inEachWorkload(t, func(t *testing.T, in func(*cachev1alpha1.Memcached)) {
 		mc := memcachedtest.Cache(3, in, memcachedtest.RestartedAt(2026))
@@ -161,7 +162,8 @@ func TestRestartKeptByTheStatus(t *testing.T) {
 	})
 }
 
-// TestIdleTimeout has caches with TLS. Idle connections end after ten minutes, unless the spec or an earlier version decided otherwise.
+// TestIdleTimeout covers caches with TLS. Idle connections end after ten minutes, unless the spec or the record has another
+// timeout.
 func TestIdleTimeout(t *testing.T) {
 	recorded := func(timeout string) func(*podDefaults) { return func(d *podDefaults) { d.IdleTimeout = timeout } }
 	for name, c := range map[string]struct {
@@ -200,7 +202,7 @@ func TestIdleTimeout(t *testing.T) {
 	}
 }
 
-// recordedTimeout returns the record of the idle timeout in these arguments.
+// recordedTimeout returns the idle timeout that the record must have for these arguments, or "".
 func recordedTimeout(args []string) string {
 	if idleTimeout(optionsOf(args)) == "" {
 		return ""

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// Volumes of pods with a launcher, and their paths in memcached's container.
+// Volumes of pods with a launcher, and their mount paths in the memcached container.
 const (
 	launcherVolume  = "launcher"
 	argumentsVolume = "arguments"
@@ -25,10 +25,10 @@ const (
 	itemsPath       = "/run/memcached-items"
 )
 
-// launcherPortName is the name of the launcher's port in the probes.
+// launcherPortName is the name of the launcher's port.
 const launcherPortName = "launcher"
 
-// hasLauncher reports whether a launcher runs memcached, as in every pod of a StatefulSet.
+// hasLauncher reports whether a launcher runs memcached. This is so in every pod of a StatefulSet.
 func hasLauncher(mc *cachev1alpha1.Memcached) bool { return isStatefulSet(mc) }
 
 // keepsItems reports whether items survive a restart of memcached in the same pod.
@@ -36,7 +36,7 @@ func keepsItems(mc *cachev1alpha1.Memcached) bool {
 	return hasLauncher(mc) && mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile
 }
 
-// launchers returns the init container that installs the launcher, if the pods have one.
+// launchers returns the init container that installs the launcher, or none if the pods have no launcher.
 func launchers(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Container {
 	if !hasLauncher(mc) {
 		return nil
@@ -46,8 +46,8 @@ func launchers(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Conta
 	)}
 }
 
-// launch makes the launcher run memcached in the container. The launcher also answers the probes, so that they do not fail while
-// memcached restarts, which takes a second or two.
+// launch makes the container start the launcher, which then runs memcached. The launcher also answers the probes, so that they do
+// not fail during a restart of memcached, which takes a second or two.
 func launch(container *corev1.Container) {
 	container.Command, container.Args = []string{render.LauncherPath + "/launcher"}, nil
 	container.Ports = append(container.Ports, corev1.ContainerPort{
@@ -58,12 +58,12 @@ func launch(container *corev1.Container) {
 	} {
 		probe.ProbeHandler = render.HTTPGet(path, launcherPortName)
 	}
-	// While a node is being filled it is not ready, but it must not be restarted.
+	// A node that is being filled is not ready, but must not be restarted.
 	container.StartupProbe.ProbeHandler = render.HTTPGet("/livez", launcherPortName)
 	container.StartupProbe.FailureThreshold *= 2 // the launcher waits up to a minute for its arguments
 }
 
-// launcherVolumes returns the volumes for the launcher and its state, the arguments, and the file with the items.
+// launcherVolumes returns the volumes for the launcher and its state, for the argument lists, and for the file with the items.
 func launcherVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 	if !hasLauncher(mc) {
 		return nil
@@ -78,7 +78,7 @@ func launcherVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 		}}},
 	}
 	if keepsItems(mc) {
-		// The volume has no limit of its own, so config.memory can change without a new pod. The pod's memory limits it.
+		// The pod's memory limit also limits this volume. With a limit of its own, a change of config.memory would require a new pod.
 		all = append(all, corev1.Volume{Name: itemsVolume, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
 		}})
@@ -117,7 +117,8 @@ func launcherMounts(mc *cachev1alpha1.Memcached) []corev1.VolumeMount {
 	return mounts
 }
 
-// launched completes the template of pods with a launcher. Section is the hash of the template; the launcher's arguments contain it.
+// launched adds the launcher's annotations and its flag --template to a pod template. Section is the hash of the given template,
+// which the flag contains.
 func launched(template corev1.PodTemplateSpec) (_ corev1.PodTemplateSpec, section string) {
 	section, base := render.Hash(template), baseHash(template)
 	template.Annotations = maps.Clone(template.Annotations)
@@ -132,7 +133,7 @@ func launched(template corev1.PodTemplateSpec) (_ corev1.PodTemplateSpec, sectio
 	return template, section
 }
 
-// baseHash returns the hash of everything that cannot change in a running pod: all but images and resources.
+// baseHash returns the hash of everything that cannot change in a running pod: the template without images and resources.
 func baseHash(template corev1.PodTemplateSpec) string {
 	rest := template.DeepCopy()
 	for _, containers := range [][]corev1.Container{rest.Spec.InitContainers, rest.Spec.Containers} {

@@ -19,7 +19,7 @@ func anotherTemplate(w *memcached.Workload) {
 	w.GetAnnotations()[memcached.TemplateHashAnnotation] = "0123"
 }
 
-// TestLimitBelowTheFloor checks that a new limit may be refused, but never the limit of running pods.
+// TestLimitBelowTheFloor checks that a memory limit below the minimum is refused, except for running pods that do not change.
 func TestLimitBelowTheFloor(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit   string

@@ -11,11 +11,12 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// A cache moves to a workload of another Kind node by node. One node starts in the new workload; when it is ready, one node of the
-// former workload stops. Each step depends only on the observed state, so a move can be interrupted and reversed.
+// When spec.workload changes, the nodes move from the old workload to the new one: a node starts in the new workload, and when it
+// is ready, a node of the old workload stops. Each step depends only on the observed state, so a move can be interrupted and
+// reversed: see ADR-0012.
 
 // sizeInMove returns the size of the workload that the spec asks for. During a move, both workloads together have at most one node
-// more than spec.size. Nodes that have started stay.
+// more than spec.size, not counting the surge of an unfinished rollout. Nodes that have started stay.
 func sizeInMove(v memcached.View) int32 {
 	mc, former := v.Memcached, v.Former
 	if former == nil {
@@ -24,9 +25,9 @@ func sizeInMove(v memcached.View) int32 {
 	nodes := former.Size
 	surging := former.Kind == cachev1alpha1.WorkloadDeployment && former.Replicas != former.Updated
 	switch {
-	case former.Unobserved(): // if the spec has changed back, there may be more nodes than were counted
+	case former.Unobserved(): // if spec.workload has changed back, there may be more nodes than the status says
 		nodes = mc.Spec.Size + 1
-	case !surging: // do not wait for surging pods: a rollout may never end
+	case !surging: // do not wait until surging pods end: their rollout may never end
 		nodes = max(nodes, former.Replicas)
 	}
 	size := mc.Spec.Size + 1 - nodes
@@ -36,8 +37,8 @@ func sizeInMove(v memcached.View) int32 {
 	return min(max(size, 0), mc.Spec.Size)
 }
 
-// formerWorkload returns the workload that nodes leave, sized for the nodes that have not moved, or nil once it is empty. Only its
-// size changes: nodes that are about to stop must not be replaced first.
+// formerWorkload returns the old workload, with a size for the nodes that have not moved yet, or nil when it has no nodes. Nothing
+// else in its spec changes, so that nodes that are about to stop are not replaced first.
 func formerWorkload(v memcached.View) client.Object {
 	mc, former := v.Memcached, v.Former
 	if former == nil {
@@ -57,9 +58,9 @@ func formerWorkload(v memcached.View) client.Object {
 	return former.Resized(metadata, size)
 }
 
-// moved counts the nodes of the new workload that are available and stay. It checks their readiness as well, because the
-// controller's counts may be old. Nodes above the workload's size do not count, since they are stopping. Nothing counts until the
-// controller has observed the current size.
+// moved returns the number of nodes in the new workload that are available and will stay. It is 0 until the controller has observed
+// the workload's current size. Nodes above that size are stopping, so they do not count. The controller's counts may be old, so
+// moved checks the pods as well.
 func moved(v memcached.View) int32 {
 	present := v.Workload
 	if present == nil || present.Unobserved() {

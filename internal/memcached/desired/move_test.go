@@ -27,7 +27,7 @@ func workloadKind(kind cachev1alpha1.WorkloadKind) func(*cachev1alpha1.Memcached
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = kind }
 }
 
-// TestMove moves caches in both directions, and lets everybody act in many orders.
+// TestMove changes spec.workload to a StatefulSet and back, while the operator and the controllers act in various orders.
 func TestMove(t *testing.T) {
 	for _, size := range []int32{0, 1, 2, 3, 5} {
 		for seed := range uint64(5) {
@@ -43,7 +43,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestMoveTurnsBack changes the spec back in the middle of a move, also before a workload has carried out its last size.
+// TestMoveTurnsBack changes spec.workload back in the middle of a move, sometimes before a workload has reached its last size.
 func TestMoveTurnsBack(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprintf("order %d", seed), func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestMoveTurnsBack(t *testing.T) {
 	}
 }
 
-// TestMoveWithAnotherSize changes the size in the middle of a move.
+// TestMoveWithAnotherSize changes spec.size in the middle of a move.
 func TestMoveWithAnotherSize(t *testing.T) {
 	for seed := range uint64(5) {
 		for _, size := range []int32{0, 1, 2, 6} {
@@ -76,7 +76,7 @@ func TestMoveWithAnotherSize(t *testing.T) {
 	}
 }
 
-// TestMoveWaitsForNodes covers a new workload whose nodes do not become ready: the former one stays.
+// TestMoveWaitsForNodes covers a new workload whose nodes do not become ready. The old workload must keep its nodes, unchanged.
 func TestMoveWaitsForNodes(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	former := live(t, mc, memcachedtest.Options)
@@ -98,8 +98,8 @@ func TestMoveWaitsForNodes(t *testing.T) {
 	}
 }
 
-// TestMoveCountsNodesThatStay covers nodes that have moved from a StatefulSet of two to a Deployment, with counts that are out of
-// date or ahead.
+// TestMoveCountsNodesThatStay covers a move of two nodes from a StatefulSet to a Deployment. The Deployment's status may be older
+// or newer than the pods in the operator's cache.
 func TestMoveCountsNodesThatStay(t *testing.T) {
 	for name, row := range map[string]struct {
 		size, available, unobserved int32
@@ -128,7 +128,7 @@ func TestMoveCountsNodesThatStay(t *testing.T) {
 	}
 }
 
-// TestMoveFromASurge has a Deployment whose rollout never ends. The move must not wait for its surge.
+// TestMoveFromASurge covers a Deployment whose rollout never ends. The move must not wait until the surging pod ends.
 func TestMoveFromASurge(t *testing.T) {
 	mc := memcachedtest.Cache(1, memcachedtest.Image("memcached:broken"))
 	former := live(t, mc, memcachedtest.Options)
@@ -139,7 +139,8 @@ func TestMoveFromASurge(t *testing.T) {
 	}
 }
 
-// TestMoveFromAnEmptyOrphan adopts a Deployment without nodes before it is deleted.
+// TestMoveFromAnEmptyOrphan covers an old Deployment without nodes and without an owner. The operator must adopt it before it
+// deletes it.
 func TestMoveFromAnEmptyOrphan(t *testing.T) {
 	mc := memcachedtest.Cache(0)
 	former := live(t, mc, memcachedtest.Options)
@@ -156,7 +157,7 @@ func TestMoveFromAnEmptyOrphan(t *testing.T) {
 	}
 }
 
-// sizesOf are the sizes of the desired workloads, by their Kind.
+// sizesOf returns the sizes of the desired workloads by their Kind.
 func sizesOf(t *testing.T, mc *cachev1alpha1.Memcached, former client.Object) map[string]int32 {
 	t.Helper()
 	sizes := map[string]int32{}
@@ -168,7 +169,7 @@ func sizesOf(t *testing.T, mc *cachev1alpha1.Memcached, former client.Object) ma
 	return sizes
 }
 
-// TestMoveOfSomebodyElse has a workload of the other Kind that does not belong to the Memcached. It must stay as it is.
+// TestMoveOfSomebodyElse covers a workload of the other Kind that does not belong to the Memcached. It must stay as it is.
 func TestMoveOfSomebodyElse(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	other := live(t, mc, memcachedtest.Options)
@@ -181,7 +182,8 @@ func TestMoveOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// TestStatefulSetAlwaysReplaces has limits of a rollout with which a node that keeps its name could never be replaced.
+// TestStatefulSetAlwaysReplaces covers values of maxUnavailable with which nodes of a StatefulSet could never be replaced. They
+// count as 1.
 func TestStatefulSetAlwaysReplaces(t *testing.T) {
 	for _, wanted := range []*string{nil, ptr.To("0"), ptr.To("0%")} {
 		mc := memcachedtest.Cache(1, workloadKind(statefulSetKind))

@@ -20,13 +20,13 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// moving is a cluster in which the controllers of the workloads act at any time.
+// moving simulates a cluster with both workloads, whose controllers act at any time.
 type moving struct {
 	t         *testing.T
 	mc        *cachev1alpha1.Memcached
 	random    *rand.Rand
 	workloads map[cachev1alpha1.WorkloadKind]client.Object
-	// ready is whether each node of each workload is ready. The operator reads cached, which lags.
+	// ready says for each node of each workload whether it is ready. cached is an earlier copy of ready, which the operator reads.
 	ready, cached map[cachev1alpha1.WorkloadKind][]bool
 	log           []string
 }
@@ -48,7 +48,7 @@ func newMoving(t *testing.T, seed uint64, mc *cachev1alpha1.Memcached) *moving {
 	return m
 }
 
-// observed returns what the operator reads.
+// observed returns what the operator reads from the cluster.
 func (m *moving) observed() memcached.Observed {
 	var observed memcached.Observed
 	for kind, object := range m.workloads {
@@ -72,7 +72,7 @@ func (m *moving) observed() memcached.Observed {
 	return observed
 }
 
-// reconcile writes what is desired.
+// reconcile lets the operator write the desired workloads.
 func (m *moving) reconcile() {
 	m.t.Helper()
 	wanted := For(memcachedtest.View(m.mc, m.observed()), memcachedtest.Options)
@@ -117,7 +117,7 @@ func sizeOf(object client.Object) *int32 {
 	}
 }
 
-// act lets the controller of a workload take a step, and reports whether nothing was left to do.
+// act lets the controller of a workload take one step, and reports whether there was nothing to do.
 func (m *moving) act(kind cachev1alpha1.WorkloadKind) (done bool) {
 	object := m.workloads[kind]
 	if object == nil {
@@ -139,7 +139,7 @@ func (m *moving) act(kind cachev1alpha1.WorkloadKind) (done bool) {
 	return done
 }
 
-// report lets the controller of a workload write its status, whether it has acted or not.
+// report lets the controller of a workload write its status, which may happen without a step.
 func (m *moving) report(kind cachev1alpha1.WorkloadKind) {
 	object, ready := m.workloads[kind], int32(0)
 	if object == nil {
@@ -164,7 +164,7 @@ func (m *moving) report(kind cachev1alpha1.WorkloadKind) {
 	m.log = append(m.log, fmt.Sprintf("%s reports %d, %d ready, of generation %d", kind, replicas, ready, generation))
 }
 
-// deliver lets the operator see the pods of a workload.
+// deliver brings the operator's cache of a workload's pods up to date.
 func (m *moving) deliver(kind cachev1alpha1.WorkloadKind) {
 	m.cached[kind] = slices.Clone(m.ready[kind])
 }
@@ -174,13 +174,14 @@ func (m *moving) fail(format string, args ...any) {
 	m.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), strings.Join(m.log, "\n"))
 }
 
-// run lets everybody act in any order until nothing is left to do.
+// run lets the operator and the controllers act in random order until nothing remains to be done.
 func (m *moving) run(most, fewest int) {
 	m.t.Helper()
 	m.interleave(1000, most, fewest)
 }
 
-// interleave lets everybody act in any order for this many steps. After each step, it checks the numbers of nodes.
+// interleave lets the operator and the controllers take this many steps in random order. After each step, it checks the numbers of
+// existing nodes (most) and ready nodes (fewest).
 func (m *moving) interleave(steps, most, fewest int) {
 	m.t.Helper()
 	for range steps {
@@ -217,7 +218,7 @@ func (m *moving) nodes() (nodes, ready int) {
 	return nodes, ready
 }
 
-// checkSettled checks that one workload is left, with all nodes ready.
+// checkSettled checks that only the wanted workload remains, and that all its nodes are ready.
 func (m *moving) checkSettled() {
 	m.t.Helper()
 	kind := memcached.WorkloadKind(m.mc)

@@ -11,7 +11,8 @@ import (
 
 const port = memcached.Port
 
-// labelsOf returns the labels of an object. The user's labels override descriptive ones, and the selecting labels override both.
+// labelsOf returns the labels of an object. The user's labels (wanted) override the descriptive labels, and the labels that
+// selectors use override both.
 func labelsOf(mc *cachev1alpha1.Memcached, wanted map[string]cachev1alpha1.LabelValue) map[string]string {
 	return render.Labels("cache", wanted, memcached.SelectorLabels(mc))
 }

@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// admits evaluates NetworkPolicies as the documentation of their API defines them. It reports whether a client on another cluster node
-// may connect to a port of a pod. A network plugin also admits all traffic from the pod's own cluster node, such as the kubelet's probes.
+// admits reports whether NetworkPolicies let a client on another cluster node connect to a port of a pod. It follows the
+// documentation of their API. Network plugins also admit all traffic from the pod's own cluster node, such as the kubelet's probes.
 func admits(
 	t *testing.T, policies []*networkingv1.NetworkPolicy, pod, client peer, protocol corev1.Protocol, number int32,
 ) bool {
@@ -39,7 +39,8 @@ func admits(
 	return !isolated
 }
 
-// includes reports whether a port of a rule includes this one. The operator's rules have port numbers and no names.
+// includes reports whether a rule's port includes this port. It supports only port numbers, because the operator's rules have no
+// port names.
 func includes(allowed networkingv1.NetworkPolicyPort, protocol corev1.Protocol, number int32) bool {
 	if ptr.Deref(allowed.Protocol, corev1.ProtocolTCP) != protocol {
 		return false
@@ -51,7 +52,7 @@ func includes(allowed networkingv1.NetworkPolicyPort, protocol corev1.Protocol, 
 	return first <= number && number <= ptr.Deref(allowed.EndPort, first)
 }
 
-// matches reports whether a peer in a rule includes a client. namespace is the policy's namespace.
+// matches reports whether a peer in a rule includes a client. namespace is the namespace of the policy.
 func matches(t *testing.T, namespace string, allowed networkingv1.NetworkPolicyPeer, client peer) bool {
 	t.Helper()
 	switch {

@@ -13,8 +13,9 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// NetworkPolicy returns a policy that opens only the pods' ports. Client ports and metrics are open to the peers in the spec, or else to
-// the pods of the namespace. Without monitoring, metrics are open only to peers in the spec. Twins may read the nodes to fill their own.
+// NetworkPolicy returns a policy that admits only clients, scrapers of metrics, the operator, and twins that fill their nodes from
+// these nodes. Clients and scrapers are the peers in the spec, or by default all pods of the namespace. Without monitoring, only
+// peers in the spec may scrape.
 func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 	mc := v.Memcached
 	var clients []int32
@@ -42,7 +43,7 @@ func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 	}
 }
 
-// fillingTwins returns peers for the pods of twins that fill themselves from these nodes.
+// fillingTwins returns the pods of the Memcacheds that fill their nodes from this one.
 func fillingTwins(v memcached.View) []networkingv1.NetworkPolicyPeer {
 	var peers []networkingv1.NetworkPolicyPeer
 	for _, twin := range v.Copies() {
@@ -54,7 +55,7 @@ func fillingTwins(v memcached.View) []networkingv1.NetworkPolicyPeer {
 	return peers
 }
 
-// portsForOperator returns the ports that the operator itself uses: the launcher's, and the agent's.
+// portsForOperator returns the ports to which the operator itself connects: those of the launcher and of the agent.
 func portsForOperator(mc *cachev1alpha1.Memcached) []int32 {
 	var ports []int32
 	if hasLauncher(mc) {
@@ -66,7 +67,8 @@ func portsForOperator(mc *cachev1alpha1.Memcached) []int32 {
 	return ports
 }
 
-// wantsNetworkPolicy reports whether the Memcached has a NetworkPolicy. Setting from or metricsFrom enables it.
+// wantsNetworkPolicy reports whether the Memcached has a NetworkPolicy. If networkPolicy.enabled is unset, it has one if from or
+// metricsFrom is set.
 func wantsNetworkPolicy(mc *cachev1alpha1.Memcached) bool {
 	wanted := mc.Spec.NetworkPolicy
 	return ptr.Deref(wanted.Enabled, len(wanted.From) > 0 || len(wanted.MetricsFrom) > 0)

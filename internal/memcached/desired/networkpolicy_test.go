@@ -23,21 +23,21 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// peer is the other end of a connection: a pod in a namespace, or an address outside of the cluster.
+// peer is one end of a connection: a pod in a namespace, or an address outside of the cluster.
 type peer struct {
 	namespace string
 	labels    labels.Set
 	address   string
 }
 
-// namespaces are those of the cluster with their labels.
+// namespaces are the namespaces of the cluster with their labels.
 var namespaces = map[string]labels.Set{
 	"shop":       {corev1.LabelMetadataName: "shop", "team": "shop"},
 	"storefront": {corev1.LabelMetadataName: "storefront", "team": "storefront"},
 	"strangers":  {corev1.LabelMetadataName: "strangers"},
 }
 
-// clients are all who try to connect to the nodes of a Memcached in the namespace shop.
+// clients are all peers that try to connect to the nodes of a Memcached in the namespace "shop".
 var clients = map[string]peer{
 	"shop/web":         {namespace: "shop", labels: labels.Set{"app": "web"}},
 	"shop/batch":       {namespace: "shop", labels: labels.Set{"app": "batch"}},
@@ -51,7 +51,7 @@ var clients = map[string]peer{
 	"2001:db8:1::7":    {address: "2001:db8:1::7"},
 }
 
-// TestNetworkPolicyAdmits checks who may connect, whatever the NetworkPolicy looks like.
+// TestNetworkPolicyAdmits checks which clients can connect to memcached, not how the policy expresses that.
 func TestNetworkPolicyAdmits(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec string
@@ -128,7 +128,7 @@ func TestNetworkPolicyAdmits(t *testing.T) {
 	}
 }
 
-// TestNetworkPolicyAdmitsToMetrics has other clients for the metrics than for the cache.
+// TestNetworkPolicyAdmitsToMetrics covers policies that admit other clients to the metrics than to memcached.
 func TestNetworkPolicyAdmitsToMetrics(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec string
@@ -180,7 +180,7 @@ const (
 	launcherPort = memcached.LauncherPort
 )
 
-// operatorPod is the operator as it is installed, in a namespace whose pods are no clients.
+// operatorPod returns the operator's pod as it is installed, in a namespace whose pods may not connect as clients.
 func operatorPod(t *testing.T) peer {
 	t.Helper()
 	for document := range strings.SplitSeq(repository.Read(t, "config", "manager", "manager.yaml"), "---\n") {
@@ -195,7 +195,8 @@ func operatorPod(t *testing.T) peer {
 
 func monitored(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
 
-// TestNetworkPolicyAdmitsToOpenPorts checks open and closed ports of the nodes, and pods that are not nodes.
+// TestNetworkPolicyAdmitsToOpenPorts checks to which ports of the nodes a client and the operator can connect. It also checks that
+// the policy does not apply to other pods.
 func TestNetworkPolicyAdmitsToOpenPorts(t *testing.T) {
 	for _, workload := range []string{"Deployment", "StatefulSet", "Deployment with agents", "Deployment with users", "StatefulSet with users"} {
 		mc := memcachedtest.Cache(3, func(mc *cachev1alpha1.Memcached) {

@@ -17,11 +17,11 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// pair are two caches that fill each other.
+// pair simulates two caches that are twins of each other.
 type pair struct {
 	a, b   *fleet
 	random *rand.Rand
-	// lost has the numbers of nodes that may be away in both caches.
+	// lost holds the node numbers for which neither cache needs to have a serving node with all items.
 	lost map[int]bool
 }
 
@@ -44,8 +44,8 @@ func newPair(t *testing.T, seed uint64, size int32) *pair {
 	return p
 }
 
-// turn lets both operators, the controllers and the nodes act once, in any order. It checks that a node and its twin are never away
-// together.
+// turn lets the operator, the controller and the nodes of both caches act in random order. After each step, it checks that of two
+// nodes with the same number, at least one serves with all items.
 func (p *pair) turn() {
 	for _, f := range p.both() {
 		acts := []func(){
@@ -96,7 +96,7 @@ func (p *pair) settled() bool {
 
 func (p *pair) settle() {
 	p.a.t.Helper()
-	if p.a.set == nil { // both start empty
+	if p.a.set == nil { // both caches start empty
 		for ordinal := range int(p.a.mc.Spec.Size) {
 			p.lost[ordinal] = true
 		}
@@ -122,7 +122,8 @@ func (p *pair) settle() {
 		strings.Join(p.a.log, "\n"), strings.Join(p.b.log, "\n"))
 }
 
-// TestTwinsNeverLeaveTogether covers changes of both caches, at once or one after the other, with all actors in any order.
+// TestTwinsNeverLeaveTogether covers changes of both twins, at once or one after the other, while operators, controllers and nodes
+// act in random order.
 func TestTwinsNeverLeaveTogether(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(p *pair){
@@ -190,7 +191,8 @@ func (p *pair) turns(count int) {
 	}
 }
 
-// TestTheSmallerNameGoesFirst checks the order in which nodes stop.
+// TestTheSmallerNameGoesFirst checks that all nodes of the cache with the smaller name are replaced before any node of the other
+// cache.
 func TestTheSmallerNameGoesFirst(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, 1, 3)
@@ -216,7 +218,7 @@ func TestTheSmallerNameGoesFirst(t *testing.T) {
 	}
 }
 
-// TestWhatATwinMustHave covers states in which no node may stop, and states in which a node may stop.
+// TestWhatATwinMustHave covers states of twins in which a node may stop, and states in which it may not.
 func TestWhatATwinMustHave(t *testing.T) {
 	t.Parallel()
 	for name, story := range map[string]struct {

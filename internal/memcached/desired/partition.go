@@ -9,15 +9,14 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// nodeState describes a node during a rollout of its StatefulSet.
 type nodeState struct {
 	// outdated reports that the node does not match the current template. A missing node is not outdated.
 	outdated, ready bool
 }
 
-// partition returns two node numbers. The nodes from first on can be replaced without stopping a node that serves. Next is the serving
-// node to replace after these nodes, or -1 if none may stop yet. Nodes are replaced from the last to the first. A replaced node must
-// serve before the next one stops.
+// partition returns two node numbers for a rollout, which goes from the last node to the first. Replacing all nodes from first on
+// stops no node that serves. Next is the serving node to replace after them. It is -1 if there is none, or if a replaced node does
+// not serve yet.
 func partition(nodes []nodeState) (first, next int) {
 	first, waits := len(nodes), false
 	for ordinal, node := range slices.Backward(nodes) {
@@ -34,8 +33,8 @@ func partition(nodes []nodeState) (first, next int) {
 }
 
 // partitionOf returns the partition of the StatefulSet: nodes with smaller numbers are not replaced. During a change in place, it
-// protects all nodes. Without twins, it protects none. With twins and no change, it protects all nodes, so that changes of the template
-// by others wait as well.
+// protects all nodes. Without twins, it protects none. With twins, it also protects all nodes while there is no rollout, so that
+// changes of the template by others must wait as well.
 func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuard) int32 {
 	w, size := v.Workload, v.Memcached.Spec.Size
 	switch {
@@ -48,7 +47,7 @@ func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuar
 	}
 	same := w.Template.Annotations[memcached.TemplateAnnotation] == section
 	if same && w.Unobserved() {
-		return min(w.Partition, size) // until the controller has observed the template, no node is known to match it
+		return min(w.Partition, size) // the controller has not observed the template, so no node is known to match it
 	}
 	nodes, outdated := nodeStates(v, section, same)
 	if same && !outdated && w.Complete {
@@ -61,8 +60,8 @@ func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuar
 	return int32(first) //nolint:gosec // at most size
 }
 
-// nodeStates returns the states of the nodes by number, and whether one is outdated. same reports that the StatefulSet has the
-// template of the section.
+// nodeStates returns the states of the nodes by number, and whether any node is outdated. section is the hash of the new pod
+// template. same reports that the StatefulSet has this template already.
 func nodeStates(v memcached.View, section string, same bool) (nodes []nodeState, outdated bool) {
 	nodes = make([]nodeState, v.Memcached.Spec.Size)
 	for _, pod := range v.Workload.Nodes(v.Pods) {

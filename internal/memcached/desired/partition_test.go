@@ -5,8 +5,8 @@ package desired
 
 import "testing"
 
-// TestPartition describes nodes by number: o is outdated and serves, x is outdated and does not serve, + is replaced and serves, -
-// is replaced and does not serve yet, or is missing.
+// TestPartition describes nodes by one character each, from node 0 on. Outdated nodes are o if they serve, and x if not. Replaced
+// nodes are + if they serve, and - if not. A missing node is - as well.
 func TestPartition(t *testing.T) {
 	t.Parallel()
 	for nodes, want := range map[string]struct{ first, next int }{
@@ -15,10 +15,10 @@ func TestPartition(t *testing.T) {
 		"oo+":   {2, 1},
 		"o++":   {1, 0},
 		"+++":   {0, -1},
-		"oo-":   {2, -1}, // the replaced node must serve first
+		"oo-":   {2, -1}, // node 2 must serve first
 		"o-+":   {1, -1},
 		"--+":   {0, -1},
-		"oox":   {2, 1}, // node 2 is away, so it may be replaced; node 1 may stop too, because the twin has its items
+		"oox":   {2, 1}, // node 2 does not serve, so it can be replaced; node 1 can stop, too, because the twin has its items
 		"xxx":   {0, -1},
 		"oxo":   {3, 2},
 		"ox-":   {1, -1},

@@ -12,7 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// topologySpread spreads nodes over hosts and zones as far as possible, so that the loss of a host or zone costs the least.
+// topologySpread returns the constraints in the spec. By default, it spreads nodes over hosts and zones as far as possible, so that
+// the loss of a host or zone costs the least.
 func topologySpread(mc *cachev1alpha1.Memcached) []corev1.TopologySpreadConstraint {
 	rollout := appsv1.DefaultDeploymentUniqueLabelKey
 	if isStatefulSet(mc) {

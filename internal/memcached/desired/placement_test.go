@@ -35,7 +35,8 @@ func TestNodeSelector(t *testing.T) {
 	}
 }
 
-// TestTopologySpread has constraints of users. A missing labelSelector gets a default, since it would select no pod.
+// TestTopologySpread covers constraints in the spec. If the labelSelector is missing, it gets a default, because it would select no
+// pods.
 func TestTopologySpread(t *testing.T) {
 	ours := &metav1.LabelSelector{MatchLabels: map[string]string{
 		"app.kubernetes.io/name":       "memcached",

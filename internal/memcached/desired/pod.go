@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// shutdownSeconds and the delay before the shutdown add up to the termination grace period. memcached exits within a second of
-	// SIGTERM. The rest is for a slow kubelet.
+	// The termination grace period is shutdownSeconds plus the delay before the shutdown. memcached exits within a second of SIGTERM.
+	// The rest is for a slow kubelet.
 	shutdownSeconds = 30
 )
 
-// podTemplate returns the pod template. Any difference in it replaces every node of every user. Golden files make such changes
-// visible.
+// podTemplate returns the pod template. If another version of the operator renders it differently, an upgrade replaces the nodes of
+// all users. Golden files make such changes visible.
 func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults podDefaults) corev1.PodTemplateSpec {
 	agent := agentOf(mc, defaults)
 	spec := render.PodSpec(mc.Spec.Scheduling, mc.Spec.ImagePullSecrets, agent, opts.OmitRunAsUser)
@@ -35,8 +35,8 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 	}
 }
 
-// templateHash returns the hash of the part of the pod template that the spec alone determines. With a launcher, this part contains no
-// arguments. So the item memory is added if the operator computes the memory limit from it.
+// templateHash returns the hash of the part of the pod template that the spec alone determines. With a launcher, this part does not
+// contain memcached's arguments. So the hash includes the item memory if the operator computes the memory limit from it.
 func templateHash(mc *cachev1alpha1.Memcached, opts memcached.Options) string {
 	template := podTemplate(mc, opts, podDefaults{})
 	if _, given := render.MemoryLimit(mc.Spec.Resources); hasLauncher(mc) && !given {

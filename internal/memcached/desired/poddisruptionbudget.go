@@ -12,8 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// PodDisruptionBudget returns a budget that lets a drain evict one node at a time. Nodes that are not ready may always be evicted.
-// They serve nobody, and would block the drain for ever.
+// PodDisruptionBudget returns a budget that, by default, lets a drain evict one node at a time. Nodes that are not ready can always
+// be evicted: they serve nobody, and would block the drain for ever.
 func PodDisruptionBudget(mc *cachev1alpha1.Memcached) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},

@@ -20,20 +20,21 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// portsSeen are the ports of a cache in all objects that have ports.
+// portsSeen are the ports in all objects of a cache.
 type portsSeen struct {
-	// Service, Container, Policy and Listeners are all ports for clients, as name:number or number.
+	// Service, Container, Policy and Listeners are the client ports in the Service, the pods, the NetworkPolicy and memcached's
+	// arguments. Each port is name:number or number.
 	Service, Container, Policy, Listeners []string
-	// Probes are the ports that the kubelet uses. Launcher are ports for the operator and the kubelet only.
+	// Probes are the ports that the kubelet probes. Launcher are the ports that only the operator and the kubelet use.
 	Probes, Launcher []string
-	// Servers and ConfigMap are what clients read.
+	// Servers are the addresses of the servers, and ConfigMap is the content of the ConfigMap that lists them.
 	Servers   []string
 	ConfigMap map[string]string
-	// Budget is the selector of the PodDisruptionBudget, which has no ports.
+	// Budget is the spec of the PodDisruptionBudget, which has no ports.
 	Budget policyv1.PodDisruptionBudgetSpec
 }
 
-// TestPortsAgree checks all places that have a port.
+// TestPortsAgree checks that all objects that contain ports have the same ports.
 func TestPortsAgree(t *testing.T) {
 	const plain, tls = "memcached:11211", "memcached-tls:11212"
 	budget := PodDisruptionBudget(memcachedtest.Cache(1)).Spec
@@ -83,7 +84,7 @@ func TestPortsAgree(t *testing.T) {
 	}
 }
 
-// portsOf collects the ports of a cache.
+// portsOf collects the ports in the desired objects of a cache.
 func portsOf(t *testing.T, mc *cachev1alpha1.Memcached) portsSeen {
 	t.Helper()
 	seen := portsSeen{Servers: memcachedtest.View(mc, memcached.Observed{}).Servers()}
@@ -128,8 +129,8 @@ func portsOf(t *testing.T, mc *cachev1alpha1.Memcached) portsSeen {
 	return seen
 }
 
-// listenersOf returns the ports on which memcached listens for other pods with these arguments. Port 11211 must always answer within the
-// pod, without TLS, because the agent connects there.
+// listenersOf returns the ports on which memcached listens for other pods with these arguments. It also checks that port 11211
+// answers without TLS at least within the pod, because the agent connects there.
 func listenersOf(t *testing.T, args []string) []string {
 	t.Helper()
 	options := optionsOf(args)

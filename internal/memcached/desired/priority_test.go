@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// Pods with a system class preempt the pods of others. So the installer decides whether these classes are allowed.
+// Pods with a system class preempt all other pods. So the installer decides whether these classes are allowed.
 func TestSystemPriorityClassesAreTheInstallersDecision(t *testing.T) {
 	for class, refused := range map[string]bool{
 		"":                        false,

@@ -12,8 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// resources returns the container's resources, with a given or computed memory limit. The limit must be high enough, since the
-// kernel kills a node that exceeds it, and its part of the cache is lost.
+// resources returns the resources of the memcached container, with the memory limit from the spec or the defaults. The kernel kills
+// a memcached that exceeds the limit, and its part of the cache is lost.
 func resources(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.ResourceRequirements {
 	limit, given := render.MemoryLimit(mc.Spec.Resources)
 	if !given && defaults.MemoryLimit != "" {
@@ -22,7 +22,7 @@ func resources(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Resourc
 	return render.Resources(mc.Spec.Resources, limit)
 }
 
-// checkMemoryLimit returns a problem if the pods change and the given limit is too small.
+// checkMemoryLimit returns a problem if the spec sets a memory limit that is too small. Pods that do not change keep such a limit.
 func checkMemoryLimit(mc *cachev1alpha1.Memcached, changed bool) *memcached.Problem {
 	limit, given := render.MemoryLimit(mc.Spec.Resources)
 	if !given || !changed {

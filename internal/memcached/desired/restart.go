@@ -15,12 +15,12 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// restartedAtAnnotation holds spec.restartedAt in a Deployment's pod template. A new value makes a new template, so the pods are
+// restartedAtAnnotation holds spec.restartedAt in a Deployment's pod template. A new value changes the template, so the pods are
 // replaced.
 const restartedAtAnnotation = "cache.example.com/restarted-at"
 
-// podAnnotations returns the annotations of the pods, nil for none. With a launcher, spec.restartedAt is in the list of arguments
-// instead, because the launcher restarts memcached without a new pod.
+// podAnnotations returns the annotations of the pods, nil for none. With a launcher, spec.restartedAt is not among them: it is in
+// the argument list, because the launcher restarts memcached without a new pod.
 func podAnnotations(mc *cachev1alpha1.Memcached) map[string]string {
 	annotations := render.Annotations(mc.Spec.PodMetadata)
 	if hasLauncher(mc) {
@@ -36,7 +36,7 @@ func podAnnotations(mc *cachev1alpha1.Memcached) map[string]string {
 	return annotations
 }
 
-// restartedAt returns spec.restartedAt in whole seconds, the precision of the API server, or nil if unset.
+// restartedAt returns spec.restartedAt in whole seconds, the precision of the API server, or nil if it is unset.
 func restartedAt(mc *cachev1alpha1.Memcached) *metav1.Time {
 	if mc.Spec.RestartedAt.IsZero() {
 		return nil
@@ -44,7 +44,7 @@ func restartedAt(mc *cachev1alpha1.Memcached) *metav1.Time {
 	return ptr.To(mc.Spec.RestartedAt.Rfc3339Copy())
 }
 
-// keepRestart keeps the recorded time if spec.restartedAt is removed. Removing it is no reason to replace nodes again.
+// keepRestart sets spec.restartedAt to the last value if the user has removed it, because a removal is no reason to restart nodes.
 func keepRestart(mc *cachev1alpha1.Memcached, v memcached.View) {
 	if !mc.Spec.RestartedAt.IsZero() {
 		return
@@ -65,13 +65,13 @@ func keepRestart(mc *cachev1alpha1.Memcached, v memcached.View) {
 	}
 }
 
-// kubectlRestartedAt is the annotation of the pods that kubectl rollout restart sets.
+// kubectlRestartedAt is the annotation of the pod template that "kubectl rollout restart" sets.
 const kubectlRestartedAt = "kubectl.kubernetes.io/restartedAt"
 
-// rolloutRestartedAt returns when somebody last ran kubectl rollout restart on the StatefulSet, or an empty text. It does not cover
-// spec.restartedAt, which restarts a StatefulSet's nodes in place.
+// rolloutRestartedAt returns when somebody last ran "kubectl rollout restart" on the StatefulSet, or "". It does not cover
+// spec.restartedAt, which restarts the nodes of a StatefulSet in their pods.
 func rolloutRestartedAt(v memcached.View) string {
-	const longest = 64 // kubectl writes 25
+	const longest = 64 // kubectl writes 25 bytes
 	live := v.Workload
 	if live == nil || live.Kind != cachev1alpha1.WorkloadStatefulSet {
 		return ""

@@ -15,7 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestSchedulingIsWhatKubernetesReads renders random values. In JSON, the operator's types and those of Kubernetes must be the same.
+// TestSchedulingIsWhatKubernetesReads renders random values. The JSON of the Memcached API's types must be the same as that of the
+// Kubernetes types.
 func TestSchedulingIsWhatKubernetesReads(t *testing.T) {
 	filler := randfill.NewWithSeed(1).NilChance(0.2).NumElements(1, 3)
 	for range 300 {
@@ -51,7 +52,7 @@ func TestNetworkPolicyIsWhatKubernetesReads(t *testing.T) {
 	}
 }
 
-// ofThisNamespace removes what the API server refuses.
+// ofThisNamespace removes references to other namespaces, which the API server refuses.
 func ofThisNamespace(affinity *cachev1alpha1.Affinity) {
 	if affinity == nil {
 		return

@@ -13,11 +13,11 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// Service returns the headless Service, whose DNS name lists the ready nodes. Pods that are not ready are left out. Otherwise, during a
-// rollout of a Deployment, the name would list starting and stopping pods, more than there are nodes. If nodes fill themselves, all pods
-// are listed, because proxies must store items in nodes that are still empty.
+// Service returns the headless Service, whose DNS name lists the ready nodes. With spec.fillFrom, it lists all nodes, because
+// proxies must store new items in nodes that are still being filled. Otherwise, it leaves out the nodes that are not ready: during
+// a rollout of a Deployment, these are starting and stopping pods.
 func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
-	// The default of Kubernetes is set explicitly, because without a value a Service would keep another policy.
+	// This default of Kubernetes is set explicitly. Without a value, an existing Service would keep another policy.
 	families := ptr.Deref(mc.Spec.Service.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
 	return &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},

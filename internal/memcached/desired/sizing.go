@@ -18,52 +18,43 @@ const (
 	mebibyte = int64(1) << 20
 )
 
-// The API's schema has the same defaults. These are for objects that were created without the schema.
+// Defaults for objects that were created without the API's schema, which has the same defaults.
 const (
 	defaultMemory      = 64 * mebibyte
-	defaultThreads     = 4 // memcached's
+	defaultThreads     = 4 // memcached's own default
 	defaultMaxItemSize = mebibyte
 	defaultConnections = 1024
 )
 
-// sizing is everything that determines the memory use of a memcached process.
+// sizing is everything on which the memory use of a memcached process depends.
 type sizing struct {
 	// memory is the memory for items in bytes, memcached -m.
 	memory int64
-	// connections is how many clients may be connected.
+	// connections is the number of clients that may be connected.
 	connections int32
 	// threads is the number of worker threads, memcached -t.
 	threads int32
-	// agent reports whether an agent connects to memcached. credentials reports whether it also checks certificates and users.
+	// agent reports that an agent connects to memcached. credentials reports that the agent also checks certificates and users.
 	agent, credentials bool
-	// launcher reports whether a launcher runs memcached in the same container.
+	// launcher reports that a launcher runs memcached in the same container.
 	launcher bool
-	// tls reports whether clients may use TLS. plaintext reports whether they may connect without it.
+	// tls reports that clients may use TLS. plaintext reports that they may connect without TLS.
 	tls, plaintext bool
 }
 
-// minimum is the memory, in bytes, below which memcached can be killed although it respects its options. It is 7 to 15 MiB above
-// the peak measured with memcached 1.6.45, in 38 combinations of memory, threads, connections and load: small items until eviction,
-// then every size class, then clients that fill all buffers. Its parts are:
-//
-//   - the item memory;
-//   - 39 MiB, since each of the 39 slab classes may take its first page of 1 MiB after the item memory is used up;
-//   - the hash table, old and new, during its expansion;
-//   - 11 MiB for the process itself and 0.1 MiB for each thread (measured: 0.07);
-//   - 1 KiB for each connection (measured: 0.7);
-//   - the buffers, which any client can fill to their limit, and which memcached keeps afterwards;
-//   - with TLS, 5 MiB for the process and 42 KiB for each connection. Measured were 22 KiB if idle, 30 with a part of a command,
-//     and 39 to 42 with unread responses: OpenSSL then has a buffer for each direction;
-//   - 4 MiB for a launcher (measured: 2.9, with 20 connections and 60 requests).
-//
-// memcached does not limit a get line while it arrives. The limit's reserve covers that: 16 lines of 800 KB at once take at most 16 MiB.
+// minimum is the memory limit, in bytes, below which the kernel may kill a memcached that respects its options. It is 7 to 15 MiB
+// above the peaks measured with memcached 1.6.45 under the worst load: small items until eviction, then every size class, then
+// clients that fill all buffers.
 func (s sizing) minimum() int64 {
+	// After the item memory is used up, each of the 39 slab classes may still take its first page of 1 MiB. Measured were 0.07 MiB for
+	// a thread and 0.7 KiB for a connection. memcached does not limit a "get" line while it arrives. The reserve in the limit covers
+	// that: 16 lines of 800 KB at once take at most 16 MiB.
 	const slabOvershoot, process, perThread, perConnection = 39 * mebibyte, 11 * mebibyte, mebibyte / 10, kibibyte
 	return s.memory + slabOvershoot + s.hashTable() + process + int64(s.threads)*perThread +
 		int64(s.connections)*perConnection + s.buffers() + s.encryption() + s.parent()
 }
 
-// parent is the launcher's part, in bytes.
+// parent is the launcher's part of the minimum, in bytes. Measured were 2.9 MiB, with 20 connections and 60 requests.
 func (s sizing) parent() int64 {
 	if s.launcher {
 		return 4 * mebibyte
@@ -71,7 +62,8 @@ func (s sizing) parent() int64 {
 	return 0
 }
 
-// encryption is the part for TLS, in bytes.
+// encryption is the part of the minimum for TLS, in bytes. Measured for each connection: 22 KiB if idle, 30 KiB with a part of a
+// command, and 39 to 42 KiB with unread responses. OpenSSL then has a buffer for each direction.
 func (s sizing) encryption() int64 {
 	const process, perConnection = 5 * mebibyte, 42 * kibibyte
 	if !s.tls {
@@ -80,22 +72,20 @@ func (s sizing) encryption() int64 {
 	return process + int64(s.connections)*perConnection
 }
 
-// buffers is memcached's read_buf_mem_limit in bytes, a whole number of MiB. Without this limit, one request of 400 KiB, a get of
-// 200,000 keys, takes 240 MiB. The limit covers requests and responses. Each thread may allocate an equal part of it, in buffers of
-// 16 KiB (thread.c, cache.c).
-//
-// One buffer holds what a connection has sent of a command. A get holds a response for each key until all responses are sent, and 13
-// responses fit into a buffer. Without a free buffer, a thread closes a connection that sends a command, and refuses a get. So there is
-// a buffer for each connection, and 7 MiB for each thread: a get of 5,000 keys takes 385 buffers, 6.02 MiB.
+// buffers is memcached's option read_buf_mem_limit in bytes, a whole number of MiB. It limits the buffers of 16 KiB for requests
+// and responses, of which each thread may allocate an equal share (thread.c, cache.c). Without a free buffer, a thread closes a
+// connection that sends a command, and refuses a "get". Without the limit, one "get" of 200,000 keys (400 KiB) takes 240 MiB.
 func (s sizing) buffers() int64 {
+	// A connection may hold one buffer with a part of a command. A "get" of 5,000 keys needs 385 more buffers (6.02 MiB) in its
+	// thread: a buffer holds 13 responses, and all responses are kept until the last one is sent.
 	const perConnection, perThread = 16 * kibibyte, 7 * mebibyte
 	bytes := int64(s.connections)*perConnection + int64(s.threads)*perThread
 	return (bytes + mebibyte - 1) / mebibyte * mebibyte
 }
 
-// hashTable is the largest size of the hash table in bytes. The table has 2^power buckets of 8 bytes, starts at power 16, and doubles at
-// more than 1.5 items a bucket. While it doubles, the old table of half the size exists as well (assoc.c). A page of 1 MiB holds at most
-// 10922 items, of 96 bytes each.
+// hashTable is the largest size of the hash table in bytes. The table has 2^power buckets of 8 bytes. It starts with power 16, and
+// doubles when it has more than 1.5 items for each bucket. While it doubles, the old table of half the size exists as well
+// (assoc.c). A page of 1 MiB holds at most 10922 items, which take 96 bytes each.
 func (s sizing) hashTable() int64 {
 	const initialPower, itemsPerPage = 16, 10922
 	items := s.memory / mebibyte * itemsPerPage
@@ -109,8 +99,8 @@ func (s sizing) hashTable() int64 {
 	return 12 << power
 }
 
-// limit is the default memory limit in bytes, in whole MiB. It adds a reserve to the minimum for kernel memory that counts for the
-// container: socket buffers of slow readers, page cache.
+// limit is the default memory limit in bytes, a whole number of MiB. It is the minimum and a reserve for kernel memory that counts
+// for the container: socket buffers of slow readers, and page cache.
 func (s sizing) limit() int64 {
 	reserve := max(32*mebibyte, s.memory/20)
 	return (s.minimum() + reserve + mebibyte - 1) / mebibyte * mebibyte
@@ -130,13 +120,13 @@ func (s sizing) check(limit resource.Quantity) error {
 		limit.String(), s.memory/mebibyte, s.connections, connections, s.threads, (s.minimum()+mebibyte-1)/mebibyte)
 }
 
-// connectionLimit is memcached's -c for this number of clients. Of -c, memcached takes 8 file descriptors for itself, 5 for each thread,
-// and one for each listener but the first. With a -c below about 5 for each thread and 32 more, memcached does not start.
-//
-// Clients must not use up the connections of others. The kubelet's two probes need one connection each. An agent needs four: one for
-// metrics, one for readiness, and as many that memcached has not closed yet. With credentials, the agent needs nine more for a handshake
-// and a login of each of 8 users. A launcher needs two more.
+// connectionLimit is the value of memcached's option -c with which this number of clients can connect. From -c, memcached takes 8
+// file descriptors for itself, 5 for each thread, and one for each listener but the first. To start, it needs a -c of about 32, and
+// 5 more for each thread.
 func (s sizing) connectionLimit() int32 {
+	// Clients must not use up the connections of others. The kubelet's two probes need one each, and a launcher needs two more. An
+	// agent needs four: one for metrics, one for readiness, and two earlier ones that memcached has not closed yet. With credentials,
+	// the agent needs nine more, for a handshake and for a login of each of 8 users.
 	const process, perThread, probes, questions, readings, proofs, least = 8, 5, 2, 2, 4, 9, 32
 	limit := perThread*s.threads + max(s.connections+process+s.listeners()-1+probes, least)
 	if s.launcher {
@@ -151,7 +141,7 @@ func (s sizing) connectionLimit() int32 {
 	return limit
 }
 
-// listeners returns the number of sockets on which memcached listens: one each for IPv4 and IPv6 for each client port. Without a
+// listeners returns the number of sockets on which memcached listens: one for IPv4 and one for IPv6 for each client port. Without a
 // plaintext port, there is one more for the agent.
 func (s sizing) listeners() int32 {
 	const each, agent = 2, 1
@@ -165,7 +155,6 @@ func (s sizing) listeners() int32 {
 	}
 }
 
-// sizingOf returns the sizing for a spec.
 func sizingOf(mc *cachev1alpha1.Memcached) sizing {
 	s := sizing{
 		memory:      defaultMemory,

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// The API server cannot compute the exact minimum, because CEL has no loop for the hash table. It refuses limits below a lower bound of
-// the minimum, in MiB. The operator refuses the few limits between the bound and the minimum. A bound above the minimum would refuse
-// limits that work.
+// The API server refuses memory limits below a lower bound of the minimum. It cannot compute the exact minimum, because a CEL rule
+// that computes the hash table would cost too much. The operator refuses the few limits between the bound and the minimum. If the
+// bound were above the minimum, the API server would refuse limits that work.
 func TestAdmissionNeverRefusesAMemoryLimitThatIsEnough(t *testing.T) {
 	b := admissionBound(t)
 	bound := func(s sizing) float64 {
@@ -34,7 +34,7 @@ func TestAdmissionNeverRefusesAMemoryLimitThatIsEnough(t *testing.T) {
 		}
 	}
 
-	// The bound is closest to the minimum where the hash table is fullest: at the largest memory before each doubling.
+	// The bound is closest to the minimum where the hash table is fullest: at the largest memory before the table doubles.
 	const smallest, largest = int64(64), int64(1) << 20
 	previous := sizing{memory: smallest * mebibyte}.hashTable()
 	for memory := smallest; memory <= largest; memory++ {
@@ -57,15 +57,16 @@ func TestAdmissionNeverRefusesAMemoryLimitThatIsEnough(t *testing.T) {
 	}
 }
 
-// admissible is the lower bound of the API server, in MiB.
+// admissible holds the numbers in the formula for the lower bound, in MiB.
 type admissible struct {
 	perMemory, fixed, perConnection, perThread float64
-	// fixedTLS and perConnectionTLS apply with TLS.
+	// fixedTLS and perConnectionTLS replace fixed and perConnection if TLS is enabled.
 	fixedTLS, perConnectionTLS float64
 }
 
-// admissionBound reads the numbers of the bound from the rules: memory * a + b + connections * c / d + threads * e. TLS has other values
-// for b and c. Without spec.config.threads, the rules assume one thread if there is a CPU limit, and otherwise the default.
+// admissionBound reads the numbers of the bound from the rules: memory * a + b + connections * c / d + threads * e, with other
+// values of b and c for TLS. Without spec.config.threads, the rules assume one thread if there is a CPU limit, and otherwise the
+// default.
 func admissionBound(t *testing.T) admissible {
 	t.Helper()
 	rules, err := os.ReadFile("../../../api/v1alpha1/rules.tmpl")

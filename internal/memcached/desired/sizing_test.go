@@ -11,18 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// The numbers of these tests were measured with memcached 1.6.45 (Debian) on 2 cores, kernel 6.18. They are VmHWM, the highest
-// resident memory of the process. Load "mixed" has items of 100 B to 100 KB, log-uniform. Load "small" has 10-byte values (chunks
-// of 96 bytes) until there are evictions and the hash table has stopped growing.
+// The numbers in these tests were measured with memcached 1.6.45 (Debian) on 2 cores, kernel 6.18. They are VmHWM, the highest
+// resident memory of the process. The load "mixed" has items of 100 B to 100 KB, distributed log-uniformly. The load "small" has
+// values of 10 bytes (chunks of 96 bytes) until memcached evicts items and the hash table has stopped growing.
 
-// usable is how many clients -c 1024 lets in with 4 threads and two listeners.
+// usable is the number of clients that can connect with -c 1024, 4 threads and two listeners.
 const usable = 1024 - 8 - 5*4 - 1
 
 func sized(memory int64, threads, connections int32) sizing {
 	return sizing{memory: memory * mebibyte, threads: threads, connections: connections}
 }
 
-// encrypted is the same with TLS.
+// encrypted returns the same sizing with TLS.
 func encrypted(s sizing) sizing {
 	s.tls = true
 	return s
@@ -67,7 +67,8 @@ func TestFloorExceedsWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// TestFloorIsTheFormula checks the minimum of the default spec, and how much more of each part adds to it.
+// TestFloorIsTheFormula checks the minimum of the default spec, and how much additional connections, threads, memory and TLS add to
+// it.
 func TestFloorIsTheFormula(t *testing.T) {
 	base := sized(64, 4, 1024)
 	if got := fmt.Sprintf("%.1f", float64(base.minimum())/float64(mebibyte)); got != "165.4" {
@@ -92,9 +93,9 @@ func TestFloorIsTheFormula(t *testing.T) {
 	}
 }
 
-// TestBufferLimit checks the limit against memcached's rules. Each thread may allocate its part of the limit in buffers of 16 KiB. A
-// connection that has sent a part of a command keeps one buffer. A multiget holds a response for each key until all responses are sent;
-// 13 responses fit into a buffer. With too few buffers, connections are closed and multigets are refused.
+// TestBufferLimit checks read_buf_mem_limit against memcached's rules. Each thread may allocate its share in buffers of 16 KiB. A
+// connection that has sent a part of a command keeps one buffer. A "get" of many keys keeps a response for each key until all are
+// sent, 13 in each buffer. Even if all connections keep a buffer, a "get" of 5,000 keys must fit.
 func TestBufferLimit(t *testing.T) {
 	const buffer, responses, multiget = 16 * kibibyte, 13, 5000
 	for _, c := range []struct {
@@ -142,7 +143,7 @@ func TestLimit(t *testing.T) {
 		if got%mebibyte != 0 {
 			t.Errorf("-m %d: the limit %d is not in whole MiB", c.sizing.memory/mebibyte, got)
 		}
-		// The terms of the sums above are rounded up one by one.
+		// Each term of the sums in the table is rounded up, so a sum may be one too large.
 		if got /= mebibyte; got > c.want || got < c.want-1 {
 			t.Errorf("-m %d: the limit is %dMi, not %dMi", c.sizing.memory/mebibyte, got, c.want)
 		}
@@ -152,12 +153,13 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestHashTable has the doublings. Measured hash_bytes: 2+4 MiB with -m 72, 4+8 with 73, 32+64 with 1100, and 64+128 with 1170.
+// TestHashTable checks at which memory sizes the hash table doubles. Measured hash_bytes, old and new table: 2+4 MiB with -m 72,
+// 4+8 MiB with 73, 32+64 MiB with 1100, and 64+128 MiB with 1170.
 func TestHashTable(t *testing.T) {
 	for _, c := range []struct{ memory, kibibytes int64 }{
 		{1, 512},
 		{9, 512},
-		{10, 1536}, // 512 KiB are 2^16 buckets of 8 bytes; this is the old and the new table
+		{10, 1536}, // 512 KiB (2^16 buckets of 8 bytes) for the old table, and 1024 KiB for the new one
 		{18, 1536},
 		{19, 3072},
 		{36, 3072},
@@ -188,7 +190,8 @@ func TestHashTable(t *testing.T) {
 	}
 }
 
-// TestSizingGrows checks that more of anything needs more memory, up to the largest spec, without an overflow.
+// TestSizingGrows checks that more memory, threads or connections increase the minimum, up to the largest memory, without an
+// overflow.
 func TestSizingGrows(t *testing.T) {
 	for memory := int64(64); memory < 1<<20; memory += memory/7 + 1 {
 		at, more := sized(memory, 4, 1024), sized(memory+memory/7+1, 4, 1024)
@@ -232,9 +235,9 @@ func TestCheckLimit(t *testing.T) {
 	}
 }
 
-// TestConnectionLimit checks the limit against memcached's rules. Of -c, memcached takes 8, 5 for each thread, and 1 for the second
-// listener. It needs 5 for each thread and 32 more to start. Measured: -c 200 with 4 threads admits 172 clients with one listener
-// and 171 with two; -c 26 with 4 threads does not start. The probes need two more.
+// TestConnectionLimit checks -c against memcached's rules. From -c, memcached takes 8, 5 for each thread, and 1 for the second
+// listener. To start, it needs 5 for each thread and 32 more. Measured: -c 200 with 4 threads admits 172 clients with one listener
+// and 171 with two; memcached with -c 26 and 4 threads does not start. The probes need two connections.
 func TestConnectionLimit(t *testing.T) {
 	for _, c := range []struct{ connections, threads, want int32 }{
 		{169, 4, 200},
@@ -258,7 +261,7 @@ func TestConnectionLimit(t *testing.T) {
 		if beside := s.connectionLimit(); beside != got+4 {
 			t.Errorf("%d connections, %d threads: -c %d beside an agent, not %d", c.connections, c.threads, beside, got+4)
 		}
-		s.credentials, s.tls = true, true // a login of each of 8 users and a handshake, and a listener for the agent
+		s.credentials, s.tls = true, true // the agent needs nine more connections, and memcached has one more listener
 		if encrypted := s.connectionLimit(); encrypted < got+4+9 || encrypted > got+4+9+1 {
 			t.Errorf("%d connections, %d threads: -c %d with TLS, and %d without", c.connections, c.threads, encrypted, got)
 		}

@@ -13,9 +13,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// statefulSet returns a StatefulSet. Its nodes keep their names when they are replaced, and start and stop independently of each
-// other. If the feature MaxUnavailableStatefulSet is off, as before Kubernetes 1.37, the cluster drops maxUnavailable and replaces
-// one node at a time.
+// statefulSet returns the StatefulSet that runs the nodes. They keep their names when they are replaced, and start and stop
+// independently of each other. In most clusters before Kubernetes 1.37, the feature MaxUnavailableStatefulSet is off: they drop
+// maxUnavailable, and replace one node at a time.
 func statefulSet(
 	mc *cachev1alpha1.Memcached, metadata metav1.ObjectMeta, size, partition int32, template corev1.PodTemplateSpec,
 ) *appsv1.StatefulSet {
@@ -29,7 +29,7 @@ func statefulSet(
 			ServiceName:         mc.Name,
 			PodManagementPolicy: appsv1.ParallelPodManagement,
 			MinReadySeconds:     mc.Spec.UpdateStrategy.MinReadySeconds,
-			// A cache is never rolled back to earlier data. One old revision is enough to show what changed.
+			// Nobody rolls a cache back to earlier data. One old revision is enough to show what has changed.
 			RevisionHistoryLimit: ptr.To(int32(1)),
 			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
 				Type: appsv1.RollingUpdateStatefulSetStrategyType,

@@ -13,15 +13,16 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// twinGuard decides whether a serving node may stop. The cache's twins must have the node's items, and must not stop nodes themselves.
+// twinGuard decides whether a serving node may stop. Each twin must then have the items of this node, and must not stop nodes
+// itself.
 type twinGuard struct {
 	v memcached.View
-	// waits is what the last call of allows waits for, or empty. ask are the nodes whose answers the call needs.
+	// waits is why the last call of allows returned false, or empty. ask are the pods of twins whose launchers must be asked first.
 	waits string
 	ask   []*corev1.Pod
 }
 
-// allows reports whether the node with this number may be stopped.
+// allows reports whether the node with this number may stop now.
 func (g *twinGuard) allows(ordinal int) bool {
 	for _, twin := range g.v.Copies() {
 		g.waits = cmp.Or(yieldsTo(twin, g.v), whole(twin))
@@ -35,8 +36,8 @@ func (g *twinGuard) allows(ordinal int) bool {
 	return true
 }
 
-// yieldsTo returns a message if the twin goes first, else an empty text. A rollout that has begun goes on. Otherwise the smaller
-// name goes first.
+// yieldsTo returns a message if the rollout of the twin goes first, and "" otherwise. If only one of the two rollouts has begun, it
+// goes first. Otherwise, the Memcached with the smaller name does.
 func yieldsTo(twin, v memcached.View) string {
 	name, smaller := twin.Memcached.Name, twin.Memcached.Name < v.Memcached.Name
 	switch theirs, ours := twin.Began(), v.Began(); {
@@ -49,7 +50,7 @@ func yieldsTo(twin, v memcached.View) string {
 	}
 }
 
-// whole returns a message if some nodes of a twin are not ready, else an empty text.
+// whole returns a message if any node of the twin is not ready, and "" otherwise.
 func whole(twin memcached.View) string {
 	name, ready, size := twin.Memcached.Name, int32(0), int32(0)
 	if twin.Workload != nil {
@@ -67,7 +68,7 @@ func whole(twin memcached.View) string {
 		name, ready, size)
 }
 
-// filled returns a message if the twin's node with this number may lack items, else an empty text.
+// filled returns a message if the twin's node with this number may lack items, and "" otherwise.
 func (g *twinGuard) filled(twin memcached.View, ordinal int) string {
 	node := twin.Node(ordinal)
 	if node == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// twinOf returns the twin from which launchers fill empty nodes, or nil if none can be used.
+// twinOf returns the Memcached in spec.fillFrom in the form that launchers read, or nil if its nodes cannot be used as a source.
 func twinOf(v memcached.View) *protocol.Twin {
 	source := v.Source()
 	if source == nil || unusable(source) != "" {
@@ -25,8 +25,8 @@ func twinOf(v memcached.View) *protocol.Twin {
 	return &protocol.Twin{Name: source.Name, Namespace: source.Namespace, Size: int(source.Spec.Size)}
 }
 
-// unusable returns what keeps the twin from filling nodes, or an empty text. The API server checks the same rules for the Memcached that
-// names the twin.
+// unusable returns the rule that a Memcached violates, so that spec.fillFrom of another cannot name it, or "". The API server
+// checks the same rules, but only for the Memcached that has spec.fillFrom.
 func unusable(twin *cachev1alpha1.Memcached) string {
 	spec := twin.Spec
 	switch {
@@ -45,11 +45,11 @@ func unusable(twin *cachev1alpha1.Memcached) string {
 	}
 }
 
-// twinsOf returns which nodes lack items of their twin's nodes, and what the next step waits for.
+// twinsOf returns which nodes have the items of their twin's nodes, and what the next step waits for.
 func twinsOf(v memcached.View, guard *twinGuard) memcached.Twins {
 	twins := memcached.Twins{Waits: guard.waits, Ask: guard.ask}
 	name := memcached.FillsFrom(v.Memcached)
-	if name == "" || v.Workload == nil { // if both were just created, there is no problem yet
+	if name == "" || v.Workload == nil { // a twin that was created at the same moment may not be in the cache yet
 		return twins
 	}
 	source := v.Source()
@@ -72,7 +72,7 @@ func twinUnusable(words string) *memcached.Problem {
 	}
 }
 
-// findFilled finds the nodes that have their twin's items. It asks each ready node until the node has these items.
+// findFilled finds the nodes that have the items of their twin's nodes. It asks each ready node until the node has them.
 func findFilled(v memcached.View, twins *memcached.Twins) {
 	twins.Filled = map[types.UID]bool{}
 	for _, node := range v.Workload.Nodes(v.Pods) {

@@ -24,7 +24,7 @@ func fillsFrom(name string) func(*cachev1alpha1.Memcached) {
 	}
 }
 
-// TestObjectsOfTwins checks the objects of a cache that fills from a twin, or is the source of a twin.
+// TestObjectsOfTwins checks the objects of a cache that fills its nodes from a twin, that a twin fills its nodes from, or both.
 func TestObjectsOfTwins(t *testing.T) {
 	t.Parallel()
 	clients := func(mc *cachev1alpha1.Memcached) {

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestUpgradeOfAgents has a newer operator. Agents get its image only in a new rollout.
+// TestUpgradeOfAgents covers an operator that is newer than the pods. Agents get its image only when a rollout replaces their pods.
 func TestUpgradeOfAgents(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*cachev1alpha1.Memcached)
@@ -34,7 +34,7 @@ func TestUpgradeOfAgents(t *testing.T) {
 				after := renderedAfter(t, mc, workload, memcachedtest.Options)
 				want := c.want
 				if isStatefulSet(mc) && name == "a restart" {
-					want = olderAgent // memcached restarts in the existing pods
+					want = olderAgent // memcached restarts without a new pod
 				}
 				for _, container := range memcached.PodTemplate(after).Spec.InitContainers {
 					if container.Image != want {
@@ -53,7 +53,7 @@ func TestUpgradeOfAgents(t *testing.T) {
 	}
 }
 
-// TestAgentWithoutImage covers an operator that does not know its own image.
+// TestAgentWithoutImage covers an operator that does not know its own image, which is also the image of agents.
 func TestAgentWithoutImage(t *testing.T) {
 	untold := memcached.Options{DefaultImage: memcachedtest.DefaultImage}
 	for field, change := range map[string]func(*cachev1alpha1.Memcached){

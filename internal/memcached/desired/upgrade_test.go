@@ -23,13 +23,14 @@ import (
 const (
 	olderImage = "docker.io/library/memcached:1.6.40"
 	olderAgent = "example.com/memcached-operator:v0.9.0"
-	// olderLimit is the limit of another sizing model for 64Mi. The current model gives presentLimit.
+	// olderLimit is the limit for 64Mi of item memory in an earlier sizing model. presentLimit is the limit in the current model, and
+	// limitWithTLS the same with TLS.
 	olderLimit   = "242Mi"
 	presentLimit = "198Mi"
 	limitWithTLS = "245Mi"
 )
 
-// inWorkload returns an image and a limit. With a StatefulSet, it adds 4Mi for the launcher to a computed limit.
+// inWorkload returns the wanted image and memory limit. With a StatefulSet, it adds 4Mi for the launcher to a computed limit.
 func inWorkload(mc *cachev1alpha1.Memcached, want [2]string) [2]string {
 	if limit := want[1]; isStatefulSet(mc) && slices.Contains([]string{olderLimit, presentLimit, limitWithTLS}, limit) {
 		quantity := resource.MustParse(limit)
@@ -39,10 +40,10 @@ func inWorkload(mc *cachev1alpha1.Memcached, want [2]string) [2]string {
 	return want
 }
 
-// older are the options of an earlier version; the present version has memcachedtest.Options.
+// older are the options of an earlier version of the operator. The current version has memcachedtest.Options.
 var older = memcached.Options{DefaultImage: olderImage, AgentImage: olderAgent}
 
-// leftByOlder is the workload that an operator with another default image and another sizing model has left.
+// leftByOlder returns the workload that an earlier operator has left, with another default image and another sizing model.
 func leftByOlder(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Options) *memcached.Workload {
 	t.Helper()
 	opts.DefaultImage, opts.AgentImage = olderImage, olderAgent
@@ -72,7 +73,7 @@ func recordOf(t testing.TB, workload client.Object) podDefaults {
 	return recorded
 }
 
-// record changes the defaults that are recorded on a workload.
+// record returns a function that changes the defaults that are recorded on a workload.
 func record(t testing.TB, change func(*podDefaults)) func(*memcached.Workload) {
 	return func(workload *memcached.Workload) {
 		recorded := recordOf(t, workload)
@@ -87,7 +88,7 @@ func setMemory(workload *memcached.Workload, quantity string) {
 	resources.Requests[corev1.ResourceMemory] = resource.MustParse(quantity)
 }
 
-// TestUpgradeAloneChangesNothing compares the whole workload with its annotations: an upgrade must cause no write.
+// TestUpgradeAloneChangesNothing checks that an upgrade of the operator changes nothing in a workload, so that it causes no write.
 func TestUpgradeAloneChangesNothing(t *testing.T) {
 	for _, c := range goldenCases(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -106,11 +107,11 @@ func TestUpgradeAloneChangesNothing(t *testing.T) {
 	}
 }
 
-// TestUpgradeThenChange covers changes that the user makes after an upgrade. Only those that replace the nodes anyway adopt the
-// current defaults.
+// TestUpgradeThenChange covers changes of the spec after an upgrade. Only changes that replace the nodes anyway adopt the current
+// defaults.
 func TestUpgradeThenChange(t *testing.T) {
 	kept, adopted := [2]string{olderImage, olderLimit}, [2]string{memcachedtest.DefaultImage, presentLimit}
-	// With these changes, a StatefulSet keeps its pods, and memcached restarts in them.
+	// These changes restart memcached in the existing pods of a StatefulSet.
 	inPlace := []string{"a restart", "connections", "another configuration"}
 	for name, c := range map[string]struct {
 		change func(*cachev1alpha1.Memcached)
@@ -178,7 +179,7 @@ func withLimit(name corev1.ResourceName, quantity string) func(*cachev1alpha1.Me
 	}
 }
 
-// TestUnsettingAdoptsTheDefaults removes the image and the memory limit from the spec.
+// TestUnsettingAdoptsTheDefaults removes the image and then the memory limit from the spec.
 func TestUnsettingAdoptsTheDefaults(t *testing.T) {
 	inEachWorkload(t, func(t *testing.T, in func(*cachev1alpha1.Memcached)) {
 		mc := memcachedtest.Cache(3, in, memcachedtest.Image("memcached:mine"), withLimit(corev1.ResourceMemory, "1Gi"))
@@ -194,7 +195,7 @@ func TestUnsettingAdoptsTheDefaults(t *testing.T) {
 	})
 }
 
-// TestOmitRunAsUserIsAChange checks that this option of the installer changes the pod template.
+// TestOmitRunAsUserIsAChange checks that this option of the installer changes the pod template of an existing workload.
 func TestOmitRunAsUserIsAChange(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	opts := memcached.Options{DefaultImage: memcachedtest.DefaultImage, OmitRunAsUser: true}
@@ -205,7 +206,7 @@ func TestOmitRunAsUserIsAChange(t *testing.T) {
 	}
 }
 
-// renderedAfter returns the desired workload while this workload exists.
+// renderedAfter returns the desired workload if the cluster has the live one.
 func renderedAfter(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workload, opts memcached.Options) client.Object {
 	t.Helper()
 	plan := For(memcachedtest.View(mc, memcached.Observed{Children: []client.Object{live.Object}}), opts)
@@ -216,7 +217,8 @@ func renderedAfter(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Wo
 	return after
 }
 
-// rendered returns the image and the memory limit of the pods, and checks the annotations that record them.
+// rendered returns the desired image and memory limit if the cluster has the live workload. It also checks the annotations that
+// record them.
 func rendered(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workload) [2]string {
 	t.Helper()
 	after := renderedAfter(t, mc, live, memcachedtest.Options)
@@ -245,7 +247,8 @@ func rendered(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workloa
 	return [2]string{container.Image, limit.String()}
 }
 
-// TestRolloutRestartAdopts restarts a StatefulSet with kubectl after an upgrade. The new pods adopt the present defaults, but only once.
+// TestRolloutRestartAdopts runs "kubectl rollout restart" on a StatefulSet after an upgrade. The new pods adopt the current
+// defaults. A later upgrade does not change them again.
 func TestRolloutRestartAdopts(t *testing.T) {
 	mc := memcachedtest.Cache(3, workloadKind(statefulSetKind))
 	live := leftByOlder(t, mc, memcachedtest.Options)

@@ -16,28 +16,29 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// wave gives nodes the arguments that the spec asks for, from the last node to the first, as many at a time as a rollout may
-// replace. Each step depends only on the observed state: see ADR-0016.
+// wave assigns the argument list that the spec asks for to running nodes, from the last node to the first. It assigns the new list
+// to as many nodes at a time as a rollout may replace. Each step depends only on the observed state: see ADR-0016.
 type wave struct {
 	memcached.Wave
 
 	v       memcached.View
 	guard   *twinGuard
 	inPlace *inPlace
-	want    string
-	// entries maps a node's number to the hash of the list that the node is to run. def is the hash for new nodes without an entry.
+	// want is the hash of the new argument list.
+	want string
+	// entries maps a node's number to the hash of its assigned list. def is the hash of the list for new nodes without an entry.
 	entries map[int]string
 	def     string
 	nodes   []waveNode
 }
 
-// waveNode is a node that gets new arguments in its pod.
+// waveNode is a node that can get the new list in its existing pod.
 type waveNode struct {
 	pod     *corev1.Pod
 	ordinal int
-	// section is the section that the node's launcher reads. After a change in place, this section belongs to an earlier template.
+	// section is the hash of the template whose section the node's launcher reads. After a change in place, it is an earlier template.
 	section string
-	// entry is the hash in the node's entry, or empty.
+	// entry is the hash of the list that the ConfigMap assigns to the node, or empty.
 	entry    string
 	answer   memcached.Answer
 	answered bool
@@ -58,19 +59,19 @@ func newWave(v memcached.View, want wanted, live memcached.Arguments, guard *twi
 		return w
 	}
 	if _, known := live.Lists[section.Default]; known {
-		w.def = section.Default // until all nodes run with the new list
+		w.def = section.Default // new nodes can go back to this list until all nodes run with the new one
 		w.Effect = effectOf(live.Lists[w.def], want.list)
 	}
 	for _, node := range w.nodes {
 		w.keep(node, live)
 		if former, known := live.Lists[w.entries[node.ordinal]]; known {
-			w.Effect = max(w.Effect, effectOf(former, want.list)) // some nodes may have an entry from an earlier, unfinished change
+			w.Effect = max(w.Effect, effectOf(former, want.list)) // an earlier change may be unfinished
 		}
 	}
 	return w
 }
 
-// effectOf returns what a change from one list to another does to a node.
+// effectOf returns what a change from one argument list to another does to a node.
 func effectOf(former, next protocol.List) memcached.Effect {
 	switch {
 	case former.Hash() == next.Hash():
@@ -84,8 +85,9 @@ func effectOf(former, next protocol.List) memcached.Effect {
 	}
 }
 
-// find finds the nodes of a template, also orphaned pods, because the next StatefulSet adopts them. It opens the wave unless the last
-// record and all entries have the wanted list. If only an entry differs, somebody else has written it, and it counts as missing.
+// find collects the nodes that can get the new list. They include orphaned pods, because the next StatefulSet adopts them. The wave
+// is open unless the record and all entries have the new list. If the record has it but an entry does not, somebody else wrote the
+// entry, which then counts as missing.
 func (w *wave) find(template string, live memcached.Arguments) {
 	last := w.v.Last.Applied
 	atRest := last != nil && last.ArgumentsHash == w.want
@@ -93,7 +95,7 @@ func (w *wave) find(template string, live memcached.Arguments) {
 		ordinal, ok := memcached.Ordinal(pod)
 		stays := w.inPlace.Open || pod.Annotations[memcached.TemplateAnnotation] == template
 		if !ok || !stays || w.entries[ordinal] == "" {
-			continue // it is about to be replaced or removed
+			continue // the pod will be replaced or removed
 		}
 		section := memcached.SectionOf(pod)
 		node := waveNode{pod: pod, ordinal: ordinal, section: section, entry: live.Sections[section].Nodes[ordinal]}
@@ -106,8 +108,8 @@ func (w *wave) find(template string, live memcached.Arguments) {
 	}
 }
 
-// keep keeps the entry of a node. If the entry was lost, the node's answer restores it. Without an answer, the node gets no entry
-// and keeps its list.
+// keep leaves the list that is assigned to a node as it is. If the entry was lost, the node's answer restores it. Without an
+// answer, the node gets no entry, so that it keeps running its list.
 func (w *wave) keep(node waveNode, live memcached.Arguments) {
 	hash := node.entry
 	if list, err := protocol.ParseList(node.answer.List); hash == "" && err == nil {
@@ -121,7 +123,6 @@ func (w *wave) keep(node waveNode, live memcached.Arguments) {
 	w.entries[node.ordinal] = hash
 }
 
-// decide takes the next step.
 func (w *wave) decide() {
 	if !w.Open || w.v.Memcached.Spec.Paused {
 		return
@@ -139,7 +140,8 @@ func (w *wave) decide() {
 	w.wake()
 }
 
-// wake makes the kubelet deliver new entries at once, by a change of the pod. It does so only if the spec allows changes in place.
+// wake patches the pods with new entries, so that their kubelets deliver the ConfigMap at once. It does so only if the spec allows
+// changes in place.
 func (w *wave) wake() {
 	if !w.Open || w.v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible {
 		return
@@ -153,8 +155,8 @@ func (w *wave) wake() {
 	}
 }
 
-// candidates returns how many nodes may change now, and the nodes that have yet to change, in order. The other nodes run with the wanted
-// list, or are busy. Busy nodes that do not serve get the wanted list at once.
+// candidates returns how many nodes may restart now, and the nodes that have yet to get the new list, in order. The other nodes
+// already run with the new list or are busy. Busy nodes that do not serve get the new list at once.
 func (w *wave) candidates() (free int, next []waveNode) {
 	free = w.atOnce() + len(w.nodes) - int(w.v.Memcached.Spec.Size) // missing nodes count as unavailable
 	for _, node := range slices.Backward(w.nodes) {
@@ -183,7 +185,7 @@ func (w *wave) candidates() (free int, next []waveNode) {
 	return free, next
 }
 
-// begin gives a serving node the wanted list, provided that its launcher answers.
+// begin assigns the new list to a serving node, provided that its launcher answers.
 func (w *wave) begin(node waveNode) {
 	switch {
 	case w.waits(node):
@@ -196,31 +198,31 @@ func (w *wave) begin(node waveNode) {
 	}
 }
 
-// runs reports whether a node runs with the wanted list and serves.
+// runs reports whether a node runs with the new list and serves.
 func (w *wave) runs(node waveNode) bool {
 	return w.entries[node.ordinal] == w.want && node.answer.Hash == w.want && node.answer.Restarting == "" && !node.answer.Fill.Open() &&
 		memcached.PodReady(node.pod)
 }
 
-// settled reports whether a node has run with the wanted list for minReadySeconds.
+// settled reports whether a node has run with its list for minReadySeconds.
 func (w *wave) settled(node waveNode) bool {
 	return node.answer.SecondsInEffect >= int64(w.v.Memcached.Spec.UpdateStrategy.MinReadySeconds)
 }
 
-// busy reports whether a node is not ready, or may soon stop because its launcher has not confirmed the new arguments.
+// busy reports whether a node is not ready, or may soon restart because its launcher has not confirmed its assigned list.
 func (w *wave) busy(node waveNode) bool {
 	entry := w.entries[node.ordinal]
 	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry != w.def && !node.answered
 }
 
-// changing reports whether a node runs with another list than its entry says.
+// changing reports whether a node is restarting, or runs with another list than the assigned one.
 func (w *wave) changing(node waveNode) bool {
 	entry := w.entries[node.ordinal]
 	return node.answered && node.answer.Failure == "" &&
 		(node.answer.Restarting != "" || entry != "" && node.answer.Hash != entry)
 }
 
-// ask asks a node for its status. A node that is ready and does not answer blocks the wave.
+// ask requests the status of a node. A node that is ready but does not answer blocks the wave.
 func (w *wave) ask(node waveNode) {
 	switch {
 	case node.answer.Failure != "" && memcached.PodReady(node.pod):
@@ -237,13 +239,13 @@ func (w *wave) block(node waveNode) {
 		node.pod.Name, memcached.LauncherPort, node.answer.Failure, mc.Name, mc.Namespace)
 }
 
-// waits reports whether a node needs more memory in its pod before it can run with the list.
+// waits reports whether a node needs more memory in its pod before it can run with the new list.
 func (w *wave) waits(node waveNode) bool {
 	return w.inPlace.Open && w.inPlace.grows(node.pod)
 }
 
-// replacing reports whether nodes get the list by a replacement or a change in place, and not by the wave. If pods get less memory, the
-// wave comes first, because memcached must use less memory before the limit of its pod falls.
+// replacing reports whether nodes get the new list by a replacement or a change in place, and not by the wave. If memory limits
+// fall, the wave goes first: memcached must use less memory before the limit of its pod falls.
 func (w *wave) replacing() bool {
 	if w.inPlace.Open {
 		return !w.inPlace.shrinks || !w.inPlace.stopsReplacements()
@@ -264,7 +266,7 @@ func (w *wave) atOnce() int {
 	return max(count, 1)
 }
 
-// refusal returns a problem if a node refuses the list, or nil.
+// refusal returns a problem if a node refuses the new list, or nil.
 func (w *wave) refusal() *memcached.Problem {
 	for _, node := range w.nodes {
 		if refused := node.answer.Refused; w.Open && refused != nil && refused.Hash == w.want {

@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestSilentNode covers a node whose launcher does not answer. Such a node stops a wave at any time, and the message says what helps.
+// TestSilentNode covers a node whose launcher does not answer. Such a node stops a wave, and the message says what helps.
 func TestSilentNode(t *testing.T) {
 	for _, ordinal := range []int{2, 1} {
 		f := newFleet(t, 3)
@@ -39,7 +39,8 @@ func TestSilentNode(t *testing.T) {
 	}
 }
 
-// TestOrphanedNodes deletes a StatefulSet without its pods, before a wave or in the middle of one. The next StatefulSet adopts them.
+// TestOrphanedNodes deletes a StatefulSet without its pods, before or during a wave. The next StatefulSet adopts the pods and
+// continues.
 func TestOrphanedNodes(t *testing.T) {
 	for turns := range 6 {
 		f := newFleet(t, 3)
@@ -52,7 +53,8 @@ func TestOrphanedNodes(t *testing.T) {
 	}
 }
 
-// TestUnreadyNode covers a node that is not ready: it gets the list at once, and no other node changes before it is ready.
+// TestUnreadyNode covers a node that is not ready. It gets the new list at once. No other node gets the list before this node is
+// ready.
 func TestUnreadyNode(t *testing.T) {
 	f := newFleet(t, 3)
 	f.nodes[0].unready = true
@@ -67,7 +69,7 @@ func TestUnreadyNode(t *testing.T) {
 	f.settle()
 }
 
-// TestRefusedList has a list that memcached does not run with.
+// TestRefusedList covers an argument list with which memcached does not run.
 func TestRefusedList(t *testing.T) {
 	f := newFleet(t, 3)
 	f.refused = "-t 2"
@@ -91,8 +93,8 @@ func TestRefusedList(t *testing.T) {
 	f.settle()
 }
 
-// TestNewNodesWithARefusedList covers nodes that start with the former list: those of a larger size in the same edit, and the
-// replacement of the node that has refused the new list.
+// TestNewNodesWithARefusedList covers nodes that are created after a node has refused the new list. They must start with the old
+// list.
 func TestNewNodesWithARefusedList(t *testing.T) {
 	for name, story := range map[string]struct {
 		size int32
@@ -134,7 +136,7 @@ func TestNewNodesWithARefusedList(t *testing.T) {
 	}
 }
 
-// TestTooSmallLimit starts no wave.
+// TestTooSmallLimit checks that no wave starts if the memory limit is too small for the new arguments.
 func TestTooSmallLimit(t *testing.T) {
 	f := newFleet(t, 3, withLimit(corev1.ResourceMemory, "200Mi"))
 	connections(20000)(f.mc)
@@ -149,7 +151,7 @@ func TestTooSmallLimit(t *testing.T) {
 	f.settle()
 }
 
-// TestPausedWave checks that a paused wave asks nobody, and continues after the pause.
+// TestPausedWave checks that a paused wave asks no node, and continues after the pause.
 func TestPausedWave(t *testing.T) {
 	f := newFleet(t, 3)
 	threadsOf(2)(f.mc)
@@ -164,7 +166,7 @@ func TestPausedWave(t *testing.T) {
 	if asked, writes := f.look(); asked+writes != "" || f.nodes[0].list.Value("-t") != "4" {
 		t.Errorf("asks %s, writes %s", asked, writes)
 	}
-	threadsOf(4)(f.mc) // one node has moved, and is to move back
+	threadsOf(4)(f.mc) // one node has the new list, and must go back
 	f.reconcile()
 	if f.plan.Wave.Effect != memcached.LosesItems {
 		t.Errorf("the effect is %d", f.plan.Wave.Effect)
@@ -180,7 +182,7 @@ func TestPausedWave(t *testing.T) {
 	f.settle()
 }
 
-// TestWaveWaitsForMinReadySeconds lets each node run for a while before the next one moves.
+// TestWaveWaitsForMinReadySeconds checks that each node runs for minReadySeconds before the next node gets the list.
 func TestWaveWaitsForMinReadySeconds(t *testing.T) {
 	f := newFleet(t, 3, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 60 })
 	threadsOf(2)(f.mc)
@@ -192,8 +194,8 @@ func TestWaveWaitsForMinReadySeconds(t *testing.T) {
 	}
 }
 
-// TestWaveWithoutTheConfigMap cannot write the ConfigMap: no node changes, and of the StatefulSet only the
-// size is written.
+// TestWaveWithoutTheConfigMap covers failed writes of the ConfigMap. No node changes, and only the size of the StatefulSet is
+// written.
 func TestWaveWithoutTheConfigMap(t *testing.T) {
 	f := newFleet(t, 3)
 	f.unwritable = true

@@ -16,7 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestWavesOfRandomHistories has random sequences of specs and faults. checkMoves checks each write, and checkRest checks the end.
+// TestWavesOfRandomHistories covers random sequences of specs and faults. checkMoves checks each write, and checkRest checks the
+// end.
 func TestWavesOfRandomHistories(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -35,7 +36,7 @@ func TestWavesOfRandomHistories(t *testing.T) {
 	}
 }
 
-// happen lets the user or a fault do one thing.
+// happen makes one random change of the spec, or lets one fault happen.
 func (f *fleet) happen(random *rand.Rand) {
 	spec := &f.mc.Spec
 	node := f.nodes[random.IntN(6)]
@@ -93,7 +94,7 @@ func (f *fleet) happen(random *rand.Rand) {
 	f.log = append(f.log, fmt.Sprintf("spec %s, unwritable %t, refused %q", encode(*spec), f.unwritable, f.refused))
 }
 
-// tamper edits the ConfigMap.
+// tamper replaces the content of some keys of the ConfigMap.
 func (f *fleet) tamper(random *rand.Rand) {
 	if f.config == nil {
 		return
@@ -106,7 +107,7 @@ func (f *fleet) tamper(random *rand.Rand) {
 	}
 }
 
-// someTurn lets some act.
+// someTurn lets a random actor act, and then the operator.
 func (f *fleet) someTurn(random *rand.Rand) {
 	f.t.Helper()
 	switch random.IntN(6) {
@@ -122,7 +123,7 @@ func (f *fleet) someTurn(random *rand.Rand) {
 	f.reconcile()
 }
 
-// heal ends all faults, and leaves a spec that can be carried out.
+// heal ends all faults, and leaves a spec that the operator can carry out.
 func (f *fleet) heal() {
 	f.refused, f.unwritable, f.mc.Spec.Paused = "", false, false
 	for _, node := range f.nodes {

@@ -35,7 +35,8 @@ func teamLabel(mc *cachev1alpha1.Memcached) {
 	mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "a"}
 }
 
-// moment describes a fleet: the threads of each node, the changed entries, and what was asked and written.
+// moment describes a fleet: the threads of each node, with * if another list is assigned to the node, and what was asked and
+// written since the last call.
 func (f *fleet) moment() string {
 	asked, writes := f.look()
 	var nodes []string
@@ -57,7 +58,7 @@ func (f *fleet) expect(want string) {
 	}
 }
 
-// TestWaveOfThree checks a wave step by step. It lists the threads of each node, with * if the node's entry has another list.
+// TestWaveOfThree checks a wave step by step: see moment.
 func TestWaveOfThree(t *testing.T) {
 	f := newFleet(t, 3)
 	threadsOf(2)(f.mc)
@@ -78,12 +79,12 @@ func TestWaveOfThree(t *testing.T) {
 	f.expect("4* 2 2; asks 1 0; writes ConfigMap")
 	f.turn()
 	f.turn()
-	f.expect("2 2 2; asks 0 0; writes ConfigMap") // without the former list
+	f.expect("2 2 2; asks 0 0; writes ConfigMap") // the old list is removed
 	f.settle()
 	f.expect("2 2 2; asks ; writes ")
 }
 
-// TestWaves covers changes by the user, events during them, and how many pods are replaced.
+// TestWaves covers changes by the user, events during these changes, and whether pods are replaced.
 func TestWaves(t *testing.T) {
 	scaled := memcachedtest.Size
 	for name, story := range map[string]struct {
@@ -132,7 +133,7 @@ func TestWaves(t *testing.T) {
 			made := f.made
 			story.change(f.mc)
 			if story.then != nil {
-				for range 7 { // some nodes have moved, and some have not
+				for range 7 { // some nodes have the new list, and some do not
 					f.turn()
 				}
 				story.then(f)
@@ -150,7 +151,7 @@ func memoryOf(quantity string) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Memory = ptr.To(resource.MustParse(quantity)) }
 }
 
-// TestRestStaysRest covers events without a change of the spec. No node may restart; only lists may be written again.
+// TestRestStaysRest covers events that do not change the arguments. No node may restart; only the ConfigMap may be written again.
 func TestRestStaysRest(t *testing.T) {
 	for name, happens := range map[string]func(*fleet){
 		"nothing":                    func(*fleet) {},
@@ -197,7 +198,8 @@ func TestRestStaysRest(t *testing.T) {
 	}
 }
 
-// TestOldConfigMap has a ConfigMap from a backup. If nodes have followed it, they go forward again one by one.
+// TestOldConfigMap restores a ConfigMap from a backup. If nodes have already gone back to its list, they get the new list again,
+// one by one.
 func TestOldConfigMap(t *testing.T) {
 	for name, followed := range map[string]bool{"nobody has seen it": false, "the nodes have followed it": true} {
 		f := newFleet(t, 3)
@@ -225,7 +227,7 @@ func TestOldConfigMap(t *testing.T) {
 	}
 }
 
-// TestForeignConfigMap has somebody else's ConfigMap of the name.
+// TestForeignConfigMap covers a ConfigMap of the same name that belongs to somebody else.
 func TestForeignConfigMap(t *testing.T) {
 	f := newFleet(t, 3)
 	f.config.OwnerReferences[0].UID = "somebody"

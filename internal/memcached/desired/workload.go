@@ -13,24 +13,21 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// nodes is the workload that runs the nodes, with all decisions about them.
+// nodes is the workload that runs the nodes, and all decisions about the nodes.
 type nodes struct {
 	workload client.Object
-	// wave is the change of a StatefulSet's nodes to new arguments.
-	wave memcached.Wave
-	// twins is the state of the twins.
-	twins memcached.Twins
-	// inPlace is the change of pods in place.
-	inPlace memcached.InPlace
-	// record describes what the nodes are created from.
+	wave     memcached.Wave
+	twins    memcached.Twins
+	inPlace  memcached.InPlace
+	// record says from which spec and defaults the workload is written.
 	record cachev1alpha1.MemcachedRecord
-	// problem is nil, or one of these: the memory limit is too small, the PriorityClass is not allowed, the image of the agent is
-	// not known, or a node refuses its configuration.
+	// problem is nil or one of these: a memory limit that is too small, a PriorityClass that is not allowed, an unknown image of the
+	// agent, or a node that refuses its configuration.
 	problem *memcached.Problem
 }
 
-// nodesOf decides about the nodes. It does not check the memory limit of running pods again: a later version of the operator may
-// compute a higher minimum, and must not stop a running cache.
+// nodesOf decides about the nodes. It does not check the memory limit of running pods again. A later version of the operator may
+// compute a higher minimum, but must not stop a running cache.
 func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	mc := v.Memcached
 	hash := templateHash(mc, opts)
@@ -68,8 +65,8 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	return n
 }
 
-// recordedHash returns the hash of the arguments of all nodes, or an empty text during a wave. A pause or a problem does not change the
-// recorded hash.
+// recordedHash returns the hash of the argument list that all nodes run, or "" during a wave. During a pause or with a problem, it
+// stays as recorded.
 func recordedHash(v memcached.View, n nodes, hash string) string {
 	switch {
 	case n.problem == nil && !n.wave.Open:
@@ -85,8 +82,8 @@ func isStatefulSet(mc *cachev1alpha1.Memcached) bool {
 	return memcached.WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
 }
 
-// updateLimits returns maxSurge and maxUnavailable. An additional node remaps keys when it joins and when it leaves, so the default
-// is no surge, unless there is only one node. The two are never both 0.
+// updateLimits returns maxSurge and maxUnavailable, which are never both 0. An additional node remaps keys when it joins and when
+// it leaves. So the default is no surge, unless there is only one node.
 func updateLimits(mc *cachev1alpha1.Memcached) (surge, unavailable intstr.IntOrString) {
 	wanted := mc.Spec.UpdateStrategy
 	none, one := intstr.FromInt32(0), intstr.FromInt32(1)
@@ -110,8 +107,8 @@ func updateLimits(mc *cachev1alpha1.Memcached) (surge, unavailable intstr.IntOrS
 	}
 }
 
-// unavailableByName returns maxUnavailable for a StatefulSet. It is at least one, since a node must stop before its replacement can
-// have its name.
+// unavailableByName returns maxUnavailable for a StatefulSet. It is at least 1, because a node must stop before its replacement can
+// have the same name.
 func unavailableByName(wanted cachev1alpha1.MemcachedUpdateStrategy) intstr.IntOrString {
 	if wanted.MaxUnavailable == nil || isZero(*wanted.MaxUnavailable) {
 		return intstr.FromInt32(1)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Golden compares objects with a file, and rewrites it first if update is set. A failure prints the advice.
+// Golden compares objects with a YAML file. If update is set, it first rewrites the file. If they differ, it prints the advice.
 func Golden(t testing.TB, file string, objects []client.Object, update bool, advice string) {
 	t.Helper()
 	got := Documents(t, objects)
@@ -33,7 +33,7 @@ func Golden(t testing.TB, file string, objects []client.Object, update bool, adv
 	}
 }
 
-// Documents returns objects as YAML, without their status.
+// Documents returns objects as YAML documents, without their status.
 func Documents(t testing.TB, objects []client.Object) []byte {
 	t.Helper()
 	var documents [][]byte

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memcachedtest builds Memcacheds, and workloads in the form that the API server stores, for the tests of desired and
-// status.
+// Package memcachedtest builds Memcacheds, and objects in the form that the API server stores, for the tests of packages desired
+// and status.
 package memcachedtest
 
 import (
@@ -26,7 +26,7 @@ import (
 // DefaultImage is the default image of the operator in the tests.
 const DefaultImage = "docker.io/library/memcached:1.6.45"
 
-// AgentImage is the operator's image in the tests.
+// AgentImage is the image of agents and launchers in the tests.
 const AgentImage = "example.com/memcached-operator:v1.0.0"
 
 // Options are the operator's options in the tests.
@@ -35,7 +35,7 @@ var Options = memcached.Options{DefaultImage: DefaultImage, AgentImage: AgentIma
 // Generation is the generation of every Memcached that Cache returns.
 const Generation = 7
 
-// Cache returns a Memcached named "cache". The changes are applied in order.
+// Cache returns a Memcached named "cache", to which it applies the changes in order.
 func Cache(size int32, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	mc := &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", UID: "cache-uid", Generation: Generation},
@@ -65,19 +65,19 @@ func MaxSurge(surge intstr.IntOrString) func(*cachev1alpha1.Memcached) {
 // Paused sets spec.paused.
 func Paused(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true }
 
-// RestartedAt sets spec.restartedAt.
+// RestartedAt sets spec.restartedAt to the first second of a year.
 func RestartedAt(year int) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		mc.Spec.RestartedAt = ptr.To(metav1.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC))
 	}
 }
 
-// View returns the view of a Memcached, for tests in which the time does not matter.
+// View returns the View of a Memcached, for tests in which the time does not matter.
 func View(mc *cachev1alpha1.Memcached, observed memcached.Observed) memcached.View {
 	return memcached.NewView(mc, observed, time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC))
 }
 
-// Live returns a rendered workload in the form that the API server stores.
+// Live returns a desired object in the form that the API server stores: with a UID, generation 1, and the Memcached as its owner.
 func Live[T client.Object](t testing.TB, mc *cachev1alpha1.Memcached, rendered T) T {
 	t.Helper()
 	text, err := json.Marshal(rendered)
@@ -94,12 +94,12 @@ func Live[T client.Object](t testing.TB, mc *cachev1alpha1.Memcached, rendered T
 	return live
 }
 
-// Controller returns a reference to a controlling owner.
+// Controller returns a reference to an owner that controls an object.
 func Controller(kind, name string, uid types.UID) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: kind, Name: name, UID: uid, Controller: ptr.To(true)}
 }
 
-// Children drops nil objects.
+// Children returns the objects that are not nil.
 func Children(objects ...client.Object) []client.Object {
 	return slices.DeleteFunc(objects, func(object client.Object) bool { return reflect.ValueOf(object).IsNil() })
 }
