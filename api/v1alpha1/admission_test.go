@@ -167,10 +167,10 @@ var _ = DescribeTable("A spec that cannot work is refused with the field and the
 	numbersAndPercentages(),
 )
 
-// entryOf is the name of a row in the output.
+// entryOf names a row after its input, in at most 120 characters.
 func entryOf(input string, _ ...string) string { return fmt.Sprintf("%.120s", input) }
 
-// numbersAndPercentages returns rows with bad values of the four fields that are a number of nodes or a percentage of size.
+// numbersAndPercentages returns rows with invalid values for the four fields that are a number of nodes or a percentage of size.
 func numbersAndPercentages() []TableEntry {
 	var entries []TableEntry
 	for _, field := range [][2]string{
@@ -244,7 +244,8 @@ var _ = DescribeTable("Resources that cannot work are refused with the field and
 		`spec.resources.limits must hold quantities from 0 to 1Pi, such as memory: 256Mi or cpu: 500m`),
 	Entry(nil, `resources: {requests: {cpu: ""}}`, `spec.resources.requests.cpu: Invalid value: ""`),
 	Entry(nil, `resources: {requests: {cpu: 1e1.5}}`, `spec.resources.requests must hold quantities from 0 to 1Pi`),
-	// These messages cannot tell the fix, because the API server checks types before rules. The descriptions of the fields tell it.
+	// These messages cannot name the fix, because the API server checks types before it evaluates rules. The descriptions of the
+	// fields name the fix.
 	Entry(nil, `resources: {requests: {cpu: 1.5}}`, `spec.resources.requests.cpu in body must be of type integer,string: "number"`),
 	Entry(nil, `resources: {limits: {cpu: 0.5}}`, `spec.resources.limits.cpu: Invalid value: "number": `,
 		`spec.resources.limits.cpu in body must be of type integer,string: "number"`),
@@ -288,7 +289,7 @@ var _ = DescribeTable("More than anybody needs is refused with the field and the
 		`spec.networkPolicy.from must have at most 4096 bytes of keys and values in its selectors`),
 	Entry(nil, `networkPolicy: {metricsFrom: `+many(9, "{ipBlock: {cidr: 10.%d.0.0/16}}")+`}`,
 		`spec.networkPolicy.metricsFrom: Too many: 9: must have at most 8 items`),
-	// Short values count too, because each of them needs memory.
+	// Even empty values count, because each string needs memory.
 	Entry(nil, `scheduling: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: `+
 		many(8, `{key: k%d, operator: In, values: `+many(32, `""`)+`}`)+`}]}}}}`,
 		`spec.scheduling.affinity.nodeAffinity must have at most 4096 bytes of keys and values, with 16 more for each of them`),

@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// boundedByTheMap matches values whose length a rule of their map bounds.
+// boundedByTheMap matches values in maps. A rule of the map limits their length.
 var boundedByTheMap = regexp.MustCompile(`^spec\.resources\.(limits|requests)\.|^spec\.scheduling\.nodeSelector\.k$`)
 
-// A value without a bound can be as large as a request, and each watcher keeps it in memory. Rules bound the keys of maps, and sums of
-// lengths. test/largest checks these rules.
+// Without a bound, a text or list can be as large as a request, and each watcher keeps it in memory. The rules that limit the keys
+// of maps and the sums of lengths are tested in test/largest.
 func TestEveryTextAndListOfTheSpecIsBounded(t *testing.T) {
 	checked := 0
 	for _, place := range places("spec") {
@@ -55,7 +55,7 @@ func TestEveryInt32IsBounded(t *testing.T) {
 	}
 }
 
-// many returns a YAML list with this number of copies of a thing, in which %d is the index.
+// many returns a YAML list with count elements. In each element, which is a copy of thing, the index replaces %d.
 func many(count int, thing string) string {
 	things := make([]string, count)
 	for i := range things {

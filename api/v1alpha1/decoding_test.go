@@ -48,7 +48,7 @@ var _ = Describe("A spec with any value at any place", Ordered, func() {
 	})
 
 	It("is accepted with one value at least, but for what a rule says never to set", func() {
-		excluded := "^spec.fillFrom" // the defaults of other fields exclude it: see fill_test.go
+		excluded := "^spec.fillFrom" // other fields must not have their defaults: see fill_test.go
 		Expect(neverAccepted(tries)).To(HaveEach(Or(MatchRegexp(notOffered.String()), MatchRegexp(excluded))))
 	})
 
@@ -81,7 +81,7 @@ var _ = Describe("A status with any value at any place", Ordered, func() {
 		})
 	})
 
-	// The format date-time alone also accepts lists, and times that are not in upper case.
+	// The format date-time alone also accepts lists, and times with a lowercase "t" or "z".
 	It("is refused for a time that Go cannot read", func() {
 		const path = "status.conditions[0].lastTransitionTime"
 		for _, t := range tries {
@@ -126,18 +126,19 @@ var (
 	}
 )
 
-// try is a value at a place, and what becomes of it.
+// try is a value for one place in a spec or status, and the API server's answer to it.
 type try struct {
 	place crd.Place
 	value string
 	// refusal is the error of the API server.
 	refusal error
-	// mc is the accepted object. decodeErr is why it cannot be decoded.
+	// mc is the accepted object. decodeErr is why Go cannot decode it, or nil.
 	mc        cachev1alpha1.Memcached
 	decodeErr error
 }
 
-// triesOf returns tries of the values above at each place. It adds the values in the place's enumeration, in its default and in the sample.
+// triesOf returns one try for each place below root and each value for it: the values above, those that the schema of the place
+// names (smallest, enumeration, default), and its value in the sample.
 func triesOf(root, sample string) []*try {
 	var tries []*try
 	for _, place := range places(root) {
@@ -164,7 +165,7 @@ func triesOf(root, sample string) []*try {
 
 var strictDecoder = serializer.NewCodecFactory(testenv.Scheme(), serializer.EnableStrict).UniversalDeserializer()
 
-// decode reads the answer of the API server.
+// decode records the API server's answer: a refusal, or the stored object.
 func (t *try) decode(stored []byte, refusal error) {
 	if t.refusal = refusal; refusal == nil {
 		_, _, t.decodeErr = strictDecoder.Decode(stored, nil, &t.mc)
@@ -207,7 +208,7 @@ func (t *try) unnamed() error {
 	return t.refusal
 }
 
-// problems returns the messages of the tries for which the function returns an error.
+// problems returns a message for each try for which say returns an error.
 func problems(tries []*try, say func(*try) error) []string {
 	var found []string
 	for _, t := range tries {
@@ -218,7 +219,7 @@ func problems(tries []*try, say func(*try) error) []string {
 	return found
 }
 
-// neverAccepted returns the fields for which no value was accepted: the test does not reach them, or nobody can use them.
+// neverAccepted returns the paths at which no value was accepted: either the tries do not fit, or nobody can use the field.
 func neverAccepted(tries []*try) []string {
 	accepted := map[string]bool{}
 	for _, t := range tries {
@@ -233,7 +234,6 @@ func neverAccepted(tries []*try) []string {
 	return paths
 }
 
-// concurrently calls the function for each try.
 func concurrently(tries []*try, do func(*try)) {
 	var group errgroup.Group
 	group.SetLimit(8)

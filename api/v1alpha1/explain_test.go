@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/test/crd"
 )
 
-// ruledBounds are the bounds that rules and types enforce, not the schema.
+// ruledBounds maps fields to bounds that rules or types enforce, but that are not in the schema.
 var ruledBounds = map[string][]string{
 	"spec.config.memory":                      {"64Mi", "1Ti"},
 	"spec.config.maxItemSize":                 {"512Ki", "1Gi"},
@@ -28,7 +28,7 @@ var ruledBounds = map[string][]string{
 	"spec.updateStrategy.maxSurge":            {"0", "1000", "0%", "100%"},
 }
 
-// computedDefaults are the defaults that the operator or the cluster computes, not the schema.
+// computedDefaults maps fields to defaults that the operator or the cluster computes, and that are not in the schema.
 var computedDefaults = map[string]string{
 	"spec.paused":                                                     "false",
 	"spec.storage.type":                                               "Memory",
@@ -94,7 +94,7 @@ func defaultIs(value string) *regexp.Regexp {
 	return regexp.MustCompile(`\b[Tt]he default(, [^.]*,)? is ` + regexp.QuoteMeta(value) + `[.,;:]`)
 }
 
-// defaultOf is the default of a field in words, or empty.
+// defaultOf returns the default of a field, as its description must name it, or an empty text.
 func defaultOf(field crd.Place) string {
 	if field.Schema.Default == nil || !isLeaf(field.Schema) {
 		return computedDefaults[field.Path]
@@ -102,12 +102,11 @@ func defaultOf(field crd.Place) string {
 	return strings.Trim(string(field.Schema.Default.Raw), `"`)
 }
 
-// isLeaf reports whether a field is a single value.
 func isLeaf(schema apiextensionsv1.JSONSchemaProps) bool {
 	return schema.Type != "object" && schema.Type != "array"
 }
 
-// isRequired reports whether an object without the field is rejected.
+// isRequired reports whether an object without this field is rejected.
 func isRequired(field crd.Place) bool {
 	dot := strings.LastIndex(field.Path, ".")
 	for _, parent := range places("spec") {
@@ -127,7 +126,7 @@ func bounds(schema apiextensionsv1.JSONSchemaProps) []string {
 		}
 	}
 	for _, bound := range []*int64{schema.MaxLength, schema.MinItems, schema.MaxItems, schema.MaxProperties} {
-		if bound != nil && schema.Format == "" { // a time has a length of its own
+		if bound != nil && schema.Format == "" { // a format such as date-time already limits the length
 			found = append(found, strconv.FormatInt(*bound, 10))
 		}
 	}

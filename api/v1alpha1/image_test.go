@@ -4,7 +4,7 @@
 package v1alpha1_test
 
 import (
-	// The kubelet knows these digest algorithms.
+	// These imports register the digest algorithms that the kubelet knows.
 	_ "crypto/sha256"
 	_ "crypto/sha512"
 	"fmt"
@@ -21,8 +21,8 @@ var (
 	tag128 = ":" + strings.Repeat("t", 128)
 )
 
-// The kubelet parses the image with ParseNormalizedNamed. With an image that this function refuses, a pod never starts, so the rules of
-// spec.image must refuse it. The end of the table lists images that only the rules refuse, with the reason.
+// The kubelet parses the image with ParseNormalizedNamed. A pod never starts with an image that this function refuses, so the rules
+// of spec.image must refuse the same images. The end of the table lists images that only the rules refuse, and why.
 var _ = DescribeTable("spec.image is refused if the kubelet could not parse it",
 	func(ctx SpecContext, image, cause string, parsable bool) {
 		_, parseErr := reference.ParseNormalizedNamed(image)
@@ -115,16 +115,16 @@ var _ = DescribeTable("spec.image is refused if the kubelet could not parse it",
 	Entry(nil, strings.Repeat("a", 248), tooLong, false),
 	Entry(nil, "registry.example.com/"+strings.Repeat("a", 256), tooLong, false),
 
-	// The parser's limit of 255 characters includes the library/ that it adds to the short names of Docker Hub. The rule's limit is 8
-	// characters lower, and the same for every registry.
+	// The parser's limit is 255 characters, including "library/", which it adds to the short names of Docker Hub. So the rule's
+	// limit, which is the same for every registry, is 8 characters lower.
 	Entry(nil, "registry.example.com/"+strings.Repeat("a", 248), tooLong, true),
 	// Registries serve sha256, and some sha512.
 	Entry(nil, "memcached@sha384:"+strings.Repeat("a1", 48), noReference, true),
-	// A host in brackets needs a colon: it is an IPv6 address.
+	// A host in brackets is an IPv6 address, which has a colon.
 	Entry(nil, "[0]:5000/memcached", noReference, true),
 )
 
-// Why an image is refused.
+// Ends of the messages that begin with "spec.image must".
 const (
 	noReference = "be an image reference such as memcached:1.6.45, registry.example.com:5000/team/memcached:1.6.45 or " +
 		"memcached@sha256:<64 hexadecimal digits>"

@@ -8,32 +8,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Affinity is the affinity and anti-affinity of the pods.
+// Affinity is where pods must or should run, by the labels of cluster nodes and by the pods that run there.
 type Affinity struct {
-	// nodeAffinity is about the cluster nodes on which the pods run.
+	// nodeAffinity selects the cluster nodes on which the pods must or should run.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="{{template `nodeAffinity`}} <= 4096",message="spec.scheduling.affinity.nodeAffinity must have at most 4096 bytes of keys and values, with 16 more for each of them: use fewer or shorter ones"
 	NodeAffinity *NodeAffinity `json:"nodeAffinity,omitempty"`
 
-	// podAffinity is about pods of the same namespace that the pods should be near.
+	// podAffinity selects pods of the same namespace. The new pods must or should run near them.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="{{template `podAffinity`}} <= 4096",message="spec.scheduling.affinity.podAffinity must have at most 4096 bytes of keys and values, with 16 more for each pair, key and value: use fewer or shorter ones"
 	PodAffinity *PodAffinity `json:"podAffinity,omitempty"`
 
-	// podAntiAffinity is about pods of the same namespace that the pods should be away from.
+	// podAntiAffinity selects pods of the same namespace. The new pods must not or should not run near them.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="{{template `podAffinity`}} <= 4096",message="spec.scheduling.affinity.podAntiAffinity must have at most 4096 bytes of keys and values, with 16 more for each pair, key and value: use fewer or shorter ones"
 	PodAntiAffinity *PodAffinity `json:"podAntiAffinity,omitempty"`
 }
 
-// NodeAffinity is about the cluster nodes on which the pods run.
+// NodeAffinity selects the cluster nodes on which pods must or should run.
 type NodeAffinity struct {
-	// requiredDuringSchedulingIgnoredDuringExecution must be met.
+	// requiredDuringSchedulingIgnoredDuringExecution selects the only cluster nodes on which a new pod may run.
 	// +optional
 	RequiredDuringSchedulingIgnoredDuringExecution *NodeSelector `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty"`
 
-	// preferredDuringSchedulingIgnoredDuringExecution are at most 8 preferred terms. The cluster node with the largest sum of
-	// weights is chosen.
+	// preferredDuringSchedulingIgnoredDuringExecution are at most 8 preferred terms. The scheduler prefers cluster nodes that meet
+	// terms with a large sum of weights.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -42,7 +42,7 @@ type NodeAffinity struct {
 
 // NodeSelector selects cluster nodes.
 type NodeSelector struct {
-	// nodeSelectorTerms are at most 8 terms. One must be met.
+	// nodeSelectorTerms are at most 8 terms, of which a cluster node must meet at least one.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -51,7 +51,7 @@ type NodeSelector struct {
 
 // PreferredNodeTerm is a preferred term with its weight.
 type PreferredNodeTerm struct {
-	// weight is the weight of the term, from 1 to 100.
+	// weight is how much the term counts, from 1 to 100.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
@@ -70,7 +70,7 @@ type NodeSelectorTerm struct {
 	// +kubebuilder:validation:MaxItems=8
 	MatchExpressions []NodeSelectorRequirement `json:"matchExpressions,omitempty"`
 
-	// matchFields are at most 2 requirements for fields of a cluster node: only metadata.name exists.
+	// matchFields are at most 2 requirements for fields of a cluster node. The only field that can be used is metadata.name.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=2
@@ -84,12 +84,13 @@ type NodeSelectorRequirement struct {
 	// +kubebuilder:validation:MaxLength=317
 	Key string `json:"key"`
 
-	// operator is how the values are compared.
+	// operator is how the label or field is compared with the values: In, NotIn, Exists, DoesNotExist, Gt or Lt.
 	// +required
 	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist;Gt;Lt
 	Operator corev1.NodeSelectorOperator `json:"operator"`
 
-	// values are at most 32 values to compare with, each in at most 253 characters.
+	// values are at most 32 values to compare with, each in at most 253 characters: at least one for In and NotIn, one integer for
+	// Gt and Lt, none for Exists and DoesNotExist.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -97,16 +98,16 @@ type NodeSelectorRequirement struct {
 	Values []string `json:"values,omitempty"`
 }
 
-// PodAffinity selects pods of the same namespace.
+// PodAffinity has required and preferred terms, which select pods of the same namespace.
 type PodAffinity struct {
-	// requiredDuringSchedulingIgnoredDuringExecution are at most 8 terms. All must be met.
+	// requiredDuringSchedulingIgnoredDuringExecution are at most 8 terms. A new pod runs only where it meets all of them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	RequiredDuringSchedulingIgnoredDuringExecution []PodAffinityTerm `json:"requiredDuringSchedulingIgnoredDuringExecution,omitempty"`
 
-	// preferredDuringSchedulingIgnoredDuringExecution are at most 8 preferred terms. The cluster node with the largest sum of
-	// weights is chosen.
+	// preferredDuringSchedulingIgnoredDuringExecution are at most 8 preferred terms. The scheduler prefers cluster nodes that meet
+	// terms with a large sum of weights.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -115,7 +116,7 @@ type PodAffinity struct {
 
 // WeightedPodTerm is a preferred term with its weight.
 type WeightedPodTerm struct {
-	// weight is the weight of the term, from 1 to 100.
+	// weight is how much the term counts, from 1 to 100.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
@@ -126,42 +127,44 @@ type WeightedPodTerm struct {
 	PodAffinityTerm PodAffinityTerm `json:"podAffinityTerm"`
 }
 
-// PodAffinityTerm selects pods of the Memcached's namespace. Other namespaces are not allowed, because a term could keep their pods
-// from running.
+// PodAffinityTerm selects pods of the same namespace. Other namespaces are not allowed, because an anti-affinity term can keep the
+// pods that it selects away from cluster nodes.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.namespaces) || size(self.namespaces) == 0",fieldPath=".namespaces",message="spec.scheduling.affinity: the namespaces of a term must not be set, as a Memcached has no say about the pods of others: remove them"
 // +kubebuilder:validation:XValidation:rule="!has(self.namespaceSelector)",fieldPath=".namespaceSelector",message="spec.scheduling.affinity: the namespaceSelector of a term must not be set, as a Memcached has no say about the pods of others: remove it"
 type PodAffinityTerm struct {
-	// labelSelector selects pods by their labels.
+	// labelSelector selects pods by their labels. An empty one, {}, selects all pods of the namespace. Without a labelSelector, the
+	// term selects no pods.
 	// +optional
 	LabelSelector *LabelSelector `json:"labelSelector,omitempty"`
 
-	// namespaces must not be set: a term is about the namespace of the Memcached.
+	// namespaces must not be set: a term selects only pods of the same namespace.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=63
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// topologyKey is the label of cluster nodes that names their place, in at most 317 characters.
+	// topologyKey is the key of a label of cluster nodes, such as kubernetes.io/hostname, in at most 317 characters. Pods are near
+	// each other if their cluster nodes have the same value of this label.
 	// +required
 	// +kubebuilder:validation:MaxLength=317
 	TopologyKey string `json:"topologyKey"`
 
-	// namespaceSelector must not be set: a term is about the namespace of the Memcached.
+	// namespaceSelector must not be set: a term selects only pods of the same namespace.
 	// +optional
 	NamespaceSelector *NamespaceSelector `json:"namespaceSelector,omitempty"`
 
-	// matchLabelKeys are at most 8 keys of labels, each in at most 317 characters. Other pods must have the same values of these
-	// labels as the pod itself.
+	// matchLabelKeys are at most 8 keys of labels, each in at most 317 characters. The term selects only pods that have the same
+	// values of these labels as the new pod.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=317
 	MatchLabelKeys []string `json:"matchLabelKeys,omitempty"`
 
-	// mismatchLabelKeys are at most 8 keys of labels, each in at most 317 characters. Other pods must have other values of these
-	// labels than the pod itself.
+	// mismatchLabelKeys are at most 8 keys of labels, each in at most 317 characters. The term selects only pods that have other
+	// values of these labels than the new pod.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -169,7 +172,8 @@ type PodAffinityTerm struct {
 	MismatchLabelKeys []string `json:"mismatchLabelKeys,omitempty"`
 }
 
-// NamespaceSelector must not be set. It accepts any content, so that the rule about it can refuse it.
+// NamespaceSelector must not be set. Its schema accepts any content, so that the refusal comes from the rule of PodAffinityTerm,
+// whose message names the fix.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type NamespaceSelector struct{}
@@ -195,12 +199,13 @@ type LabelSelectorRequirement struct {
 	// +kubebuilder:validation:MaxLength=317
 	Key string `json:"key"`
 
-	// operator is how the values are compared.
+	// operator is how the label is compared with the values: In, NotIn, Exists or DoesNotExist.
 	// +required
 	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
 	Operator metav1.LabelSelectorOperator `json:"operator"`
 
-	// values are at most 32 values to compare with, each in at most 63 characters.
+	// values are at most 32 values to compare with, each in at most 63 characters: at least one for In and NotIn, none for Exists
+	// and DoesNotExist.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32

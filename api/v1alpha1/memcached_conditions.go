@@ -5,40 +5,42 @@ package v1alpha1
 
 // Condition types of a Memcached that are always present.
 const (
-	// ConditionReady is the summary: every node runs what the spec asks for and is ready, and nothing is Degraded.
+	// ConditionReady is True while every node is ready and runs what the spec asks for, and the Memcached is not Degraded.
 	ConditionReady = "Ready"
-	// ConditionAvailable is True while clients find enough ready nodes through a Service. At least one node must be ready, and at most
+	// ConditionAvailable is True while a Service leads clients to enough ready nodes. At least one node must be ready, and at most
 	// maxUnavailable nodes may be missing. Nodes that a larger size adds do not count as missing.
 	ConditionAvailable = "Available"
 	// ConditionProgressing is True while a change is being carried out.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded is True while something prevents the desired state. Running nodes keep running.
+	// ConditionDegraded is True while something prevents the desired state. Nodes that run are not stopped because of it.
 	ConditionDegraded = "Degraded"
 )
 
 // Condition types for kstatus (sigs.k8s.io/cli-utils/pkg/kstatus). They exist only while they are True, and have the reason of
-// Ready. A Memcached that is not Ready has one of them, unless spec.paused keeps it from being Ready.
+// Ready. While Ready is False, exactly one of them exists.
 const (
-	// ConditionReconciling is True while the Memcached is not Ready, but not Stalled either.
+	// ConditionReconciling is True while Ready is False and the Memcached is not Stalled.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled is True while no change proceeds because the Memcached is Degraded or its change is Stuck. Somebody may have to act.
+	// ConditionStalled is True while Ready is False, no change is in progress, and the Memcached is Degraded or its change is
+	// Stuck. Somebody may have to act.
 	ConditionStalled = "Stalled"
 )
 
 // Condition types that exist only while they are True.
 const (
-	// ConditionNeedsAttention is True while serving nodes report a problem that somebody should solve. It changes no other
-	// condition. Only nodes with spec.monitoring, spec.tls or spec.auth have an agent that reports problems.
+	// ConditionNeedsAttention is True while serving nodes report a problem that somebody should solve. It does not change other
+	// conditions. Only nodes with spec.monitoring, spec.tls or spec.auth have the agent that reports problems.
 	ConditionNeedsAttention = "NeedsAttention"
 )
 
-// Reasons of NeedsAttention, as are InvalidCertificate and InvalidCredentials if serving nodes do not use the content of a Secret.
+// Reasons of NeedsAttention. If serving nodes keep the old content of a Secret because the new content is invalid, the reason is
+// InvalidCertificate or InvalidCredentials (below).
 const (
 	// ReasonReloadFailed means that memcached may not have read the current content of the Secrets.
 	ReasonReloadFailed = "ReloadFailed"
-	// ReasonConnectionLimit means that memcached refuses clients because others use all connections.
+	// ReasonConnectionLimit means that memcached refuses new connections, because clients already use all that it allows.
 	ReasonConnectionLimit = "ConnectionLimit"
-	// ReasonCertificateExpiring means that the certificate has expired, or will within 7 days.
+	// ReasonCertificateExpiring means that the certificate has expired, or will expire within 7 days.
 	ReasonCertificateExpiring = "CertificateExpiring"
 	// ReasonCertificateNames means that the certificate does not cover the names by which clients reach the nodes.
 	ReasonCertificateNames = "CertificateNames"
@@ -59,33 +61,36 @@ const (
 const (
 	// ReasonMinimumNodesReady means that enough nodes are ready to serve.
 	ReasonMinimumNodesReady = "MinimumNodesReady"
-	// ReasonNodesUnavailable means that too few nodes are ready. As the reason of Ready, it means that at least one node is missing.
+	// ReasonNodesUnavailable means that too few nodes are ready. As the reason of Ready, it means that fewer nodes are ready than
+	// spec.size asks for.
 	ReasonNodesUnavailable = "NodesUnavailable"
-	// ReasonServiceMissing means that clients have no Service to find the nodes. Degraded has the cause.
+	// ReasonServiceMissing means that no Service leads clients to the nodes. Degraded has the cause.
 	ReasonServiceMissing = "ServiceMissing"
 )
 
 // Reasons of Progressing.
 const (
 	// ReasonCreating means that the nodes start for the first time. As the reason of Available, it means that the cluster has not
-	// reported their state yet.
+	// reported the state of the nodes yet.
 	ReasonCreating = "Creating"
 	// ReasonRollingOut means that nodes are being replaced, or that memcached restarts in the existing pods.
 	ReasonRollingOut = "RollingOut"
-	// ReasonUpdatingInPlace means that images or resources change in running pods.
+	// ReasonUpdatingInPlace means that pods get new images or resources without being replaced.
 	ReasonUpdatingInPlace = "UpdatingInPlace"
 	// ReasonScaling means that nodes are being added or removed.
 	ReasonScaling = "Scaling"
-	// ReasonWaitingForDeletion means that an object of the same name, or the Memcached itself, must disappear first.
+	// ReasonWaitingForDeletion means that the Memcached is being deleted, or that an old object must disappear before a new one can
+	// have its name.
 	ReasonWaitingForDeletion = "WaitingForDeletion"
 	// ReasonComplete means that no change is in progress.
 	ReasonComplete = "Complete"
-	// ReasonNewerDefaultsAvailable means Complete, and also that the operator has a newer default image, agent or memory limit. The
-	// next rollout will adopt it.
+	// ReasonNewerDefaultsAvailable means that no change is in progress, and that the operator has a newer default image, agent or
+	// memory limit. The next rollout will adopt it.
 	ReasonNewerDefaultsAvailable = "NewerDefaultsAvailable"
-	// ReasonUnsupportedVersion means Complete, and also that the image's memcached is older than the oldest supported one.
+	// ReasonUnsupportedVersion means that no change is in progress, and that the image's memcached is older than the oldest
+	// supported version.
 	ReasonUnsupportedVersion = "UnsupportedVersion"
-	// ReasonPaused means that spec.paused holds changes back.
+	// ReasonPaused means that spec.paused is true, so changes are held back.
 	ReasonPaused = "Paused"
 	// ReasonStuck means that a change cannot proceed. The message says why, or refers to Degraded.
 	ReasonStuck = "Stuck"
@@ -95,21 +100,21 @@ const (
 const (
 	// ReasonAsExpected means that there is no problem.
 	ReasonAsExpected = "AsExpected"
-	// ReasonConflict means that another owner has an object of the same name.
+	// ReasonConflict means that an object of the same name belongs to another owner.
 	ReasonConflict = "Conflict"
 	// ReasonInvalidResources means that the memory limit is too small for the configuration.
 	ReasonInvalidResources = "InvalidResources"
-	// ReasonInvalidSpec means that the spec cannot be carried out.
+	// ReasonInvalidSpec means that the spec cannot be carried out: the operator or the API server refuses a value.
 	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonQuotaExceeded means that a ResourceQuota refuses an object or a pod.
 	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonAdmissionDenied means that Pod Security, a policy or a webhook refuses an object or a pod.
 	ReasonAdmissionDenied = "AdmissionDenied"
-	// ReasonImagePullFailed means that the image cannot be pulled.
+	// ReasonImagePullFailed means that an image of a pod cannot be pulled.
 	ReasonImagePullFailed = "ImagePullFailed"
 	// ReasonUnschedulable means that no cluster node both matches a pod and has room for it.
 	ReasonUnschedulable = "Unschedulable"
-	// ReasonNodesCrashing means that memcached exits again and again, or does not start.
+	// ReasonNodesCrashing means that a container of a node exits, or does not start.
 	ReasonNodesCrashing = "NodesCrashing"
 	// ReasonNodesUnresponsive means that memcached runs but does not answer its agent.
 	ReasonNodesUnresponsive = "NodesUnresponsive"
@@ -117,26 +122,27 @@ const (
 	ReasonInvalidCertificate = "InvalidCertificate"
 	// ReasonInvalidCredentials means that a node does not start because the Secret of spec.auth is missing or unusable.
 	ReasonInvalidCredentials = "InvalidCredentials"
-	// ReasonInPlaceForbidden means that spec.updateStrategy.podUpdatePolicy asks for changes in place, but the operator lacks the
-	// permission.
+	// ReasonInPlaceForbidden means that spec.updateStrategy.podUpdatePolicy is InPlaceIfPossible, but the operator has no
+	// permission to change pods.
 	ReasonInPlaceForbidden = "InPlaceForbidden"
-	// ReasonInPlaceRefused means that the cluster node cannot give a pod other resources in place. The pod keeps its old resources.
+	// ReasonInPlaceRefused means that a cluster node cannot give a running pod its new resources. The pod keeps its old resources.
 	ReasonInPlaceRefused = "InPlaceRefused"
-	// ReasonConfigurationRefused means that memcached does not start with the configuration. The node keeps its former configuration.
+	// ReasonConfigurationRefused means that memcached does not start with a new configuration. The node keeps its old
+	// configuration.
 	ReasonConfigurationRefused = "ConfigurationRefused"
-	// ReasonTwinUnusable means that the Memcached of spec.fillFrom cannot fill nodes.
+	// ReasonTwinUnusable means that the Memcached in spec.fillFrom.name does not exist, or cannot fill nodes because of its spec.
 	ReasonTwinUnusable = "TwinUnusable"
-	// ReasonNodesUnfilled means that a node serves without the items of its twin. The node tries again to get them.
+	// ReasonNodesUnfilled means that a node serves without the items of the Memcached in spec.fillFrom.name. The node keeps trying
+	// to copy them.
 	ReasonNodesUnfilled = "NodesUnfilled"
-	// ReasonFieldContested means that somebody else keeps changing a field that the operator sets.
+	// ReasonFieldContested means that another writer keeps changing a field that the operator sets.
 	ReasonFieldContested = "FieldContested"
-	// ReasonImmutableField means that the workload was created with another value of a field that Kubernetes does not allow to
-	// change.
+	// ReasonImmutableField means that the workload has another value in a field that Kubernetes does not allow to change.
 	ReasonImmutableField = "ImmutableField"
-	// ReasonNodesFailed means that the kubelet rejected or evicted a pod, which has no replacement.
+	// ReasonNodesFailed means that the kubelet rejected or evicted a pod, and that its replacement has not started.
 	ReasonNodesFailed = "NodesFailed"
-	// ReasonNodesOrphaned means that clients still use nodes without a workload. The message says how to remove them.
+	// ReasonNodesOrphaned means that clients still use nodes that no workload controls. The message says how to remove them.
 	ReasonNodesOrphaned = "NodesOrphaned"
-	// ReasonApplyFailed means that the API server refuses to read or write an object for a reason other than those above.
+	// ReasonApplyFailed means that an object could not be read or written, for a reason other than those above.
 	ReasonApplyFailed = "ApplyFailed"
 )

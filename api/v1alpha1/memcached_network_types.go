@@ -3,17 +3,18 @@
 
 package v1alpha1
 
-// MemcachedNetworkPolicy configures the NetworkPolicy. It needs a network plugin that enforces NetworkPolicies.
+// MemcachedNetworkPolicy configures the NetworkPolicy of the nodes. It has an effect only if the network plugin of the cluster
+// enforces NetworkPolicies.
 type MemcachedNetworkPolicy struct {
-	// enabled is whether there is a NetworkPolicy. Only the clients in the list from can then connect. The default is true if from
-	// or metricsFrom is given, and false otherwise. A new Memcached starts no nodes before the policy exists. While the Memcached
-	// is Degraded, the policy may lack the latest change.
+	// enabled is whether there is a NetworkPolicy, which lets only the clients in spec.networkPolicy.from connect. The default is
+	// true if from or metricsFrom is given, and false otherwise. A new Memcached starts no nodes before the NetworkPolicy exists.
+	// While the Memcached is Degraded, the NetworkPolicy may lack the latest change.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// from are the clients that may connect, in 1 to 8 groups. The default is all pods of the namespace. Network plugins always
-	// allow the kubelet's probes.
+	// from are the clients that may connect, in 1 to 8 groups. The default is all pods of the namespace. The kubelet's probes are
+	// always allowed.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -22,9 +23,9 @@ type MemcachedNetworkPolicy struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="From",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	From []NetworkPolicyPeer `json:"from,omitempty"`
 
-	// metricsFrom may read the metrics of the agents, in 1 to 8 groups. With spec.monitoring, the default is all pods of the
-	// namespace. With only spec.tls or spec.auth, it is nobody. Without from, all pods of the namespace may then connect as
-	// clients.
+	// metricsFrom are the clients that may read the metrics of the agents, in 1 to 8 groups. With spec.monitoring, the default is
+	// all pods of the namespace. With only spec.tls or spec.auth, the default is nobody. If only metricsFrom is given, all pods of
+	// the namespace may still connect to memcached.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -38,12 +39,13 @@ type MemcachedNetworkPolicy struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.ipBlock) ? !has(self.podSelector) && !has(self.namespaceSelector) : has(self.podSelector) || has(self.namespaceSelector)",message="spec.networkPolicy: from[] and metricsFrom[] must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
 type NetworkPolicyPeer struct {
-	// podSelector selects pods by their labels, in the namespace or in those that namespaceSelector selects. An empty one, {},
-	// selects all.
+	// podSelector selects pods by their labels, in the namespaces that namespaceSelector selects, or in the same namespace if there
+	// is no namespaceSelector. An empty one, {}, selects all these pods.
 	// +optional
 	PodSelector *LabelSelector `json:"podSelector,omitempty"`
 
-	// namespaceSelector selects namespaces by their labels. An empty one, {}, selects all.
+	// namespaceSelector selects namespaces by their labels. An empty one, {}, selects all namespaces. Without podSelector, all pods
+	// of these namespaces may connect.
 	// +optional
 	NamespaceSelector *LabelSelector `json:"namespaceSelector,omitempty"`
 
@@ -54,7 +56,7 @@ type NetworkPolicyPeer struct {
 
 // IPBlock is a range of IP addresses, except some smaller ranges.
 type IPBlock struct {
-	// cidr is the range, such as 10.0.0.0/8 or 2001:db8::/32, in at most 43 characters. No bit is set beyond the prefix.
+	// cidr is the range, such as 10.0.0.0/8 or 2001:db8::/32, in at most 43 characters. All bits after the prefix must be 0.
 	// +required
 	// +kubebuilder:validation:MaxLength=43
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])/(3[0-2]|[12]?[0-9])$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$')",message="spec.networkPolicy: ipBlock.cidr must be a range of IP addresses, such as 10.0.0.0/8 or 2001:db8::/32"

@@ -5,14 +5,14 @@ package v1alpha1
 
 import corev1 "k8s.io/api/core/v1"
 
-// MemcachedResources are the compute resources of each node.
+// MemcachedResources are the compute resources of memcached's container in each pod.
 //
 // +kubebuilder:validation:XValidation:rule="{{template `requestWithinLimit` `cpu`}}",fieldPath=".requests",message="spec.resources.requests.cpu must not be larger than spec.resources.limits.cpu: lower the request or raise the limit"
 // +kubebuilder:validation:XValidation:rule="{{template `requestWithinLimit` `memory`}}",fieldPath=".requests",message="spec.resources.requests.memory must not be larger than spec.resources.limits.memory: lower the request or raise the limit"
 // +kubebuilder:validation:XValidation:rule="{{template `requestWithinLimit` `ephemeral-storage`}}",fieldPath=".requests",message="spec.resources.requests.ephemeral-storage must not be larger than spec.resources.limits.ephemeral-storage: lower the request or raise the limit"
 type MemcachedResources struct {
-	// limits are how much of at most 3 resources a node may use: cpu, memory and ephemeral-storage. A fraction of a CPU must be
-	// text, such as 500m or "0.5" in quotation marks; a plain 0.5 is rejected.
+	// limits are how much memcached's container may use of 3 resources: cpu, memory and ephemeral-storage. A fraction of a CPU must
+	// be text, such as 500m or "0.5" in quotation marks; a plain 0.5 is rejected.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.limits may hold cpu, memory and ephemeral-storage only: remove the others"
@@ -21,8 +21,9 @@ type MemcachedResources struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Limits",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 
-	// requests are how much of at most 3 resources is reserved, the same as for limits. "0.5" CPU is text, and a plain 0.5 is
-	// rejected. The default is the limits. In both, CPU is rounded up to thousandths, and the others to whole bytes.
+	// requests are how much of the same 3 resources is reserved. A fraction of a CPU must be text, such as 500m or "0.5" in
+	// quotation marks; a plain 0.5 is rejected. The default is the limits. In limits and requests, CPU is rounded up to
+	// thousandths, and the other resources are rounded up to whole bytes.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.requests may hold cpu, memory and ephemeral-storage only: remove the others"
@@ -32,7 +33,7 @@ type MemcachedResources struct {
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 }
 
-// ImagePullSecret names a Secret in the namespace of the Memcached.
+// ImagePullSecret names a Secret in the same namespace.
 type ImagePullSecret struct {
 	// name is the name of the Secret, in at most 253 characters.
 	// +required
@@ -50,10 +51,10 @@ type ImagePullSecret struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, {{template `qualifiedName` `A-Za-z0-9`}})",fieldPath=".annotations",message="annotations must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
 // +kubebuilder:validation:XValidation:rule="(has(self.labels) ? self.labels.map(k, size(bytes(k)) + size(bytes(self.labels[k]))).sum() : 0) + (has(self.annotations) ? self.annotations.map(k, size(bytes(k)) + size(bytes(self.annotations[k]))).sum() : 0) <= 16384",message="labels and annotations must have at most 16384 bytes together, their keys included: remove or shorten some"
 type Metadata struct {
-	// labels are added to the object: at most 64, with values of at most 63 characters. The operator's own labels cannot be set.
-	// Their keys are app.kubernetes.io/name, app.kubernetes.io/instance, app.kubernetes.io/managed-by, pod-template-hash and all
-	// that start with cache.example.com/. Its app.kubernetes.io/component (cache or proxy) and app.kubernetes.io/part-of
-	// (memcached) can be changed.
+	// labels are added to the object: at most 64, with values of at most 63 characters. The keys app.kubernetes.io/name,
+	// app.kubernetes.io/instance, app.kubernetes.io/managed-by, pod-template-hash, and all that start with cache.example.com/,
+	// cannot be set. The operator sets app.kubernetes.io/component (cache or proxy) and app.kubernetes.io/part-of (memcached)
+	// unless labels have these keys.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Labels",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}

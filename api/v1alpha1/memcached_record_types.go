@@ -5,16 +5,16 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// MemcachedRecord is what the operator last applied to the pods. It shows whether a change comes from the Memcached or from
-// somebody else who changed the workload.
+// MemcachedRecord is what the operator last applied to the pods. The operator compares it with the spec and the workload. So it
+// knows whether the spec has changed, or somebody else has changed the workload.
 type MemcachedRecord struct {
 	// workload is the kind of the workload that runs the nodes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Kind of the workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Workload WorkloadKind `json:"workload,omitempty"`
 
-	// templateHash is the hash of the part of the pod template that the spec alone determines, without the defaults. It changes
-	// when a new spec replaces the nodes.
+	// templateHash is the hash of the pod template without the settings in defaults. It depends only on the spec. If a new spec
+	// changes it, the nodes are replaced.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
@@ -26,14 +26,14 @@ type MemcachedRecord struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	AppliedHash string `json:"appliedHash,omitempty"`
 
-	// argumentsHash is the hash of the memcached arguments of all nodes of a StatefulSet. It is absent while nodes change to other
-	// arguments.
+	// argumentsHash is the hash of memcached's arguments, if all nodes of a StatefulSet run with them. It is absent while nodes
+	// change to other arguments.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the arguments",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	ArgumentsHash string `json:"argumentsHash,omitempty"`
 
-	// restartedAt is the spec.restartedAt of the nodes, also after it was removed from the spec.
+	// restartedAt is the last spec.restartedAt that was applied to the nodes. It stays when spec.restartedAt is removed.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=date-time
@@ -42,8 +42,8 @@ type MemcachedRecord struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last restart",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 
-	// rolloutRestartedAt is the time of the last kubectl rollout restart of a StatefulSet, from the pod template. A later one
-	// adopts newer defaults.
+	// rolloutRestartedAt is the time of the last kubectl rollout restart of a StatefulSet, from the pod template. Each new restart
+	// of this kind adopts the current defaults of the operator.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last rollout restart",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
@@ -54,15 +54,15 @@ type MemcachedRecord struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Defaults",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Defaults MemcachedDefaults `json:"defaults,omitzero"`
 
-	// spec are the fields of the spec that was last carried out, such as config.memory: 64Mi. A value that is longer than 40
-	// characters, or not a single value, is recorded as its hash. Fields that were not set are absent.
+	// spec are the fields of the spec that was last carried out, such as config.memory: 64Mi. A list, a map, or a value of more
+	// than 40 characters is recorded as its hash. Fields that were not set are absent.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Spec carried out",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Spec map[string]RecordedValue `json:"spec,omitempty"`
 
-	// changes are the changes of the spec that caused the current rollout, such as config.memory 64Mi to 128Mi. It is absent
-	// without a rollout, or if the cause is unknown.
+	// changes are the changes of the spec that caused the current rollout, such as "config.memory 64Mi to 128Mi". They are absent
+	// if no rollout is in progress, or if its cause is unknown.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -71,12 +71,13 @@ type MemcachedRecord struct {
 	Changes []string `json:"changes,omitempty"`
 }
 
-// RecordedValue is the value of a field, or "hash:" and the hash of the value.
+// RecordedValue is the value of a field, or "hash:" followed by the hash of the value.
 //
 // +kubebuilder:validation:MaxLength=40
 type RecordedValue string
 
-// MemcachedDefaults are settings that the operator chose for the pods because the spec leaves them open. Others are absent.
+// MemcachedDefaults are settings that the operator chose for the pods because the spec leaves them open. Settings that the spec
+// determines are absent.
 type MemcachedDefaults struct {
 	// images are the images of the containers, by the name of the container.
 	// +optional
@@ -84,13 +85,13 @@ type MemcachedDefaults struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Default images",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Images map[string]DefaultImage `json:"images,omitempty"`
 
-	// memoryLimit is the memory limit of memcached.
+	// memoryLimit is the memory limit of memcached's container.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Default memory limit",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	MemoryLimit string `json:"memoryLimit,omitempty"`
 
-	// idleTimeout is how long a connection may be idle. Empty means for ever.
+	// idleTimeout is how long a connection may be idle before memcached closes it, such as 10m. Empty means without a limit.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Default idle timeout",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}

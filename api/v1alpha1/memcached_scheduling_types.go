@@ -5,33 +5,35 @@ package v1alpha1
 
 import corev1 "k8s.io/api/core/v1"
 
-// The types in this file and in memcached_affinity_types.go have the same fields as Kubernetes' types, with limits: see ADR-0003.
+// The types below, except MemcachedScheduling, and those in memcached_affinity_types.go have the same fields as Kubernetes' own
+// types, but limit the values: see ADR-0003.
 
-// MemcachedScheduling is where the nodes may run.
+// MemcachedScheduling is where the pods may run.
 type MemcachedScheduling struct {
-	// nodeSelector selects the cluster nodes by their labels, at most 64. The operator adds kubernetes.io/os: linux unless
-	// that key is given.
+	// nodeSelector selects cluster nodes that have all of these labels, at most 64. The operator adds kubernetes.io/os: linux
+	// unless that key is given.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.map(k, size(k) + size(self[k]) + 16).sum() <= 4096",message="spec.scheduling.nodeSelector must have at most 4096 characters, with 16 more for each pair: remove some labels"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Node selector",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 
-	// tolerations allow cluster nodes with matching taints. There can be at most 16.
+	// tolerations allow the pods to run on cluster nodes with matching taints. There can be at most 16.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Tolerations",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Tolerations []Toleration `json:"tolerations,omitempty"`
 
-	// affinity is the affinity and anti-affinity of the pods.
+	// affinity is where the pods must or should run, by the labels of cluster nodes and by the pods that run there.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Affinity",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Affinity *Affinity `json:"affinity,omitempty"`
 
-	// topologySpreadConstraints spread the pods. There can be at most 8. The default is a soft spread over hosts and over zones. A
-	// constraint without a labelSelector is about the pods of this Memcached; an empty one, {}, is about all pods of the namespace.
-	// To spread the pods of each rollout separately, add pod-template-hash to matchLabelKeys.
+	// topologySpreadConstraints spread the pods. There can be at most 8. The default is a soft spread over hosts and over zones.
+	// Without a labelSelector, a constraint counts the pods of this Memcached or MemcachedProxy. With an empty labelSelector, {},
+	// it counts all pods of the namespace. To spread each rollout separately, add pod-template-hash (for a Deployment) or
+	// controller-revision-hash (for a StatefulSet) to matchLabelKeys.
 	// +optional
 	// +listType=map
 	// +listMapKey=topologyKey
@@ -41,8 +43,8 @@ type MemcachedScheduling struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Topology spread constraints",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	TopologySpreadConstraints []TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 
-	// priorityClassName is the name of the PriorityClass of the pods, in at most 253 characters. The default is the
-	// cluster's. A name that starts with system- is rejected, unless the operator runs with --allow-system-priority-classes.
+	// priorityClassName is the name of the PriorityClass of the pods, in at most 253 characters. The default is the cluster's. If
+	// the name starts with system-, no pods are created, unless the operator runs with --allow-system-priority-classes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.scheduling.priorityClassName must be the name of a PriorityClass: lowercase letters, digits, '-' and '.', starting and ending with a letter or a digit"
@@ -50,14 +52,15 @@ type MemcachedScheduling struct {
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
-// Toleration allows cluster nodes with a matching taint.
+// Toleration allows pods to run on cluster nodes with a matching taint.
 type Toleration struct {
-	// key is the key of the taint, in at most 317 characters. The default, with the operator Exists, is every taint.
+	// key is the key of the taint, in at most 317 characters. The default, which needs the operator Exists, is every taint.
 	// +optional
 	// +kubebuilder:validation:MaxLength=317
 	Key string `json:"key,omitempty"`
 
-	// operator is how key and value are compared with those of the taint. The default is Equal.
+	// operator is how the value of the taint is compared with value: Equal, Exists (any value matches), Lt or Gt (integers). The
+	// default is Equal.
 	// +optional
 	// +kubebuilder:validation:Enum=Exists;Equal;Lt;Gt
 	Operator corev1.TolerationOperator `json:"operator,omitempty"`
@@ -67,30 +70,32 @@ type Toleration struct {
 	// +kubebuilder:validation:MaxLength=63
 	Value string `json:"value,omitempty"`
 
-	// effect is the effect of the taint. The default is every effect.
+	// effect is the effect of the taint: NoSchedule, PreferNoSchedule or NoExecute. The default is every effect.
 	// +optional
 	// +kubebuilder:validation:Enum=NoSchedule;PreferNoSchedule;NoExecute
 	Effect corev1.TaintEffect `json:"effect,omitempty"`
 
-	// tolerationSeconds is how long a taint with the effect NoExecute is tolerated. The default is forever.
+	// tolerationSeconds is how many seconds a taint with the effect NoExecute is tolerated. The default is forever.
 	// +optional
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
 }
 
-// TopologySpreadConstraint limits how unevenly pods are spread.
+// TopologySpreadConstraint limits how unevenly pods are spread over places, such as hosts or zones.
 type TopologySpreadConstraint struct {
-	// maxSkew is how many more pods one place may have than another, from 1 to 1000.
+	// maxSkew is how many more pods a place may have than the place with the fewest pods, from 1 to 1000.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MaxSkew int32 `json:"maxSkew"`
 
-	// topologyKey is the label of cluster nodes that names their place, in at most 317 characters.
+	// topologyKey is the key of a label of cluster nodes, such as topology.kubernetes.io/zone, in at most 317 characters. Cluster
+	// nodes with the same value of this label are one place.
 	// +required
 	// +kubebuilder:validation:MaxLength=317
 	TopologyKey string `json:"topologyKey"`
 
-	// whenUnsatisfiable is what happens to a pod that would exceed maxSkew.
+	// whenUnsatisfiable is what happens to a pod that would exceed maxSkew. With DoNotSchedule, it waits. With ScheduleAnyway, it
+	// runs, but places with fewer pods are preferred.
 	// +required
 	// +kubebuilder:validation:Enum=DoNotSchedule;ScheduleAnyway
 	WhenUnsatisfiable corev1.UnsatisfiableConstraintAction `json:"whenUnsatisfiable"`
@@ -99,25 +104,27 @@ type TopologySpreadConstraint struct {
 	// +optional
 	LabelSelector *LabelSelector `json:"labelSelector,omitempty"`
 
-	// minDomains is the least number of places, from 1 to 1000. The default is 1.
+	// minDomains is the number of places, from 1 to 1000, that must be available. If there are fewer, maxSkew limits the pods of
+	// each place as if another place had no pods. The default is 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	MinDomains *int32 `json:"minDomains,omitempty"`
 
-	// nodeAffinityPolicy is whether to count cluster nodes that nodeSelector and affinity exclude. The default is Honor: they do
-	// not count.
+	// nodeAffinityPolicy is whether cluster nodes count that nodeSelector or affinity excludes. The default is Honor: they do not
+	// count. With Ignore, they count.
 	// +optional
 	// +kubebuilder:validation:Enum=Honor;Ignore
 	NodeAffinityPolicy *corev1.NodeInclusionPolicy `json:"nodeAffinityPolicy,omitempty"`
 
-	// nodeTaintsPolicy is whether to count cluster nodes with taints that are not tolerated. The default is Ignore: they count.
+	// nodeTaintsPolicy is whether cluster nodes count that have taints without a toleration. The default is Ignore: they count.
+	// With Honor, they do not count.
 	// +optional
 	// +kubebuilder:validation:Enum=Honor;Ignore
 	NodeTaintsPolicy *corev1.NodeInclusionPolicy `json:"nodeTaintsPolicy,omitempty"`
 
-	// matchLabelKeys are at most 8 keys of labels, each in at most 317 characters. Only pods with the same values as the pod itself
-	// are counted.
+	// matchLabelKeys are at most 8 keys of labels, each in at most 317 characters. Only pods that have the same values of these
+	// labels as the new pod are counted.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8

@@ -12,14 +12,14 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Observed generation",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// replicas is the number of nodes that exist and are not terminating.
+	// replicas is the number of nodes: the pods that are neither terminating nor failed.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Nodes that exist",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Replicas int32 `json:"replicas"`
 
-	// readyReplicas is the number of those nodes that are ready.
+	// readyReplicas is the number of nodes that are ready.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
@@ -38,16 +38,17 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector of the pods",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Selector string `json:"selector,omitempty"`
 
-	// nodes are the sorted names of this Memcached's pods that are not terminating. Those of a StatefulSet are sorted by number.
+	// nodes are the names of this Memcached's pods that are neither terminating nor failed. They are sorted by name, or by number
+	// with a StatefulSet.
 	// +optional
 	// +listType=set
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Names of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Nodes []string `json:"nodes,omitempty"`
 
-	// servers are the addresses of the nodes of a StatefulSet as host:port, in the order of their numbers. They stay the same when
-	// nodes are replaced or away. The port is 11211, or 11212 with spec.tls and its plaintext Disabled. There are none with a
-	// Deployment, or while the cache moves to another workload. The ConfigMap with the name of the Memcached and -servers holds the
-	// same list.
+	// servers are the addresses of the nodes of a StatefulSet as host:port, sorted by number. An address stays the same while its
+	// node is replaced or unreachable. The port is 11211, or 11212 if spec.tls has plaintext Disabled. With a Deployment, or while
+	// the cache moves to another workload, there are no servers. The ConfigMap NAME-servers, where NAME is the name of the
+	// Memcached, has the same list.
 	// +optional
 	// +listType=atomic
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Addresses of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
@@ -58,25 +59,26 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
 
-	// version is memcached's version from the image's tag, if that is a complete version.
+	// version is memcached's version according to the image's tag, or "unknown" if the tag is not a complete version of memcached.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Version of memcached",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Version string `json:"version,omitempty"`
 
-	// serviceName is the name of the headless Service, whose DNS name lists the ready nodes.
+	// serviceName is the name of the headless Service, whose DNS name lists the ready nodes. With spec.fillFrom, it lists all
+	// nodes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Service",xDescriptors={"urn:alm:descriptor:io.kubernetes:Service"}
 	ServiceName string `json:"serviceName,omitempty"`
 
-	// lastApplied is what the operator last applied to the pods. It shows which defaults of the operator they have.
+	// lastApplied is what the operator last applied to the pods, including its own default settings.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last carried out",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	LastApplied *MemcachedRecord `json:"lastApplied,omitempty"`
 
-	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (enough nodes serve), Progressing (a
-	// change is being carried out) and Degraded (something prevents the desired state; the message says what). All four exist once
-	// the operator has handled the Memcached. While it is not Ready, kstatus tools find Reconciling or, if somebody may have to
-	// act, Stalled. NeedsAttention exists while serving nodes report a problem through their agent.
+	// conditions are Ready (everything is as the spec says), Available (enough nodes serve), Progressing (a change is being carried
+	// out) and Degraded (something prevents the desired state; the message says what). All four exist once the operator has handled
+	// the Memcached. While Ready is False, there is also Reconciling or, if somebody may have to act, Stalled, for tools that use
+	// kstatus. NeedsAttention exists while serving nodes report a problem through their agents.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

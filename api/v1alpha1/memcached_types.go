@@ -24,17 +24,18 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || has(self.config) && has(self.config.dump) && self.config.dump",fieldPath=".fillFrom",message="spec.fillFrom must not be set without spec.config.dump, with which nodes tell each other their keys: set spec.config.dump to true"
 // +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || !has(self.auth) && (!has(self.tls) || has(self.tls.plaintext) && self.tls.plaintext == 'Enabled')",fieldPath=".fillFrom",message="spec.fillFrom must not be set with spec.auth, nor with spec.tls without plaintext: remove spec.auth, and set spec.tls.plaintext to Enabled"
 type MemcachedSpec struct {
-	// size is the number of memcached nodes, from 0 to 1000. Clients spread the keys over the nodes, so a change remaps keys (with
-	// consistent hashing, about one in size). With 0, the other objects remain. kubectl scale changes this field.
+	// size is the number of memcached nodes, from 0 to 1000. A change remaps keys, because clients spread the keys over the nodes.
+	// With consistent hashing, one node more or less remaps about one key in size. With 0, the other objects remain. kubectl scale
+	// changes this field.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,order=1,displayName="Size",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Size int32 `json:"size"`
 
-	// image is the memcached image (1.6.45 or newer), in at most 512 characters, with memcached on its PATH, able to run as any
-	// user. The default is the image that the operator was installed with. A newer default is used at the next rollout that a
-	// change of this resource causes, never after an upgrade of the operator.
+	// image is an image with memcached 1.6.45 or newer on its PATH, able to run as any user. The reference has at most 512
+	// characters. The default is the image that the operator was installed with. An upgrade of the operator alone replaces no node.
+	// The next rollout that a change of this resource causes also adopts a newer default.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])([.]([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\\\\[[a-fA-F0-9]*:[a-fA-F0-9:]*\\\\])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64}|@sha512:[0-9a-f]{128})?$')",message="spec.image must be an image reference such as memcached:1.6.45, registry.example.com:5000/team/memcached:1.6.45 or memcached@sha256:<64 hexadecimal digits>"
@@ -43,14 +44,14 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
 
-	// imagePullPolicy is when the image is pulled. The default is IfNotPresent.
+	// imagePullPolicy is when the image is pulled: Always, IfNotPresent or Never. The default is IfNotPresent.
 	// +optional
 	// +kubebuilder:default=IfNotPresent
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image pull policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:imagePullPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 
-	// imagePullSecrets are at most 16 Secrets of the same namespace with credentials of the image's registry.
+	// imagePullSecrets are at most 16 Secrets of the same namespace with credentials for the registries of the images.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -58,15 +59,15 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image pull Secrets",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ImagePullSecrets []ImagePullSecret `json:"imagePullSecrets,omitempty"`
 
-	// config is the configuration of memcached. A change replaces the nodes, or with workload StatefulSet restarts memcached in
-	// their pods.
+	// config is the configuration of memcached. With workload Deployment, a change replaces the nodes. With StatefulSet, most
+	// changes only restart memcached in its pods: see docs/concepts/changes.md.
 	// +optional
 	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Configuration",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config"}
 	Config MemcachedConfig `json:"config,omitzero"`
 
-	// resources are the compute resources of each node. The default memory limit is computed from config. The memory request equals
-	// the limit, and a memory request without a limit is also the limit. CPU has no default.
+	// resources are the compute resources of each node. The default memory limit is computed from config. The default memory
+	// request is the limit. A memory request without a limit is also the limit. CPU has no default.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Resources",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:resourceRequirements"}
 	Resources MemcachedResources `json:"resources,omitzero"`
@@ -76,7 +77,7 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Scheduling",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Scheduling MemcachedScheduling `json:"scheduling,omitzero"`
 
-	// podMetadata is added to the pods. A change replaces them.
+	// podMetadata are labels and annotations that are added to the pods. A change replaces the pods.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !k.startsWith('container.apparmor.security.beta.kubernetes.io/'))",fieldPath=".annotations",message="spec.podMetadata.annotations must not hold a key that starts with container.apparmor.security.beta.kubernetes.io/, which would take a security profile away: remove it"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod metadata",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podMetadata","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -104,21 +105,21 @@ type MemcachedSpec struct {
 	Monitoring MemcachedMonitoring `json:"monitoring,omitzero"`
 
 	// tls lets clients connect with TLS, to port 11212. An agent in each pod gives the certificate to memcached. Enabling or
-	// disabling it replaces the nodes.
+	// disabling TLS replaces the nodes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="TLS",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls"}
 	TLS *MemcachedTLS `json:"tls,omitempty"`
 
-	// auth lets in only clients that log in with a name and a password. Without tls, passwords can be read on the network. An agent
-	// in each pod gives the users to memcached. Enabling or disabling it replaces the nodes.
+	// auth lets only clients use the cache that log in with a name and a password. Without tls, passwords can be read on the
+	// network. An agent in each pod gives the users to memcached. Enabling or disabling auth replaces the nodes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Users",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:auth"}
 	Auth *MemcachedAuth `json:"auth,omitempty"`
 
 	// workload is the Kind of the object that runs the nodes: Deployment or StatefulSet. The default is Deployment. Nodes of a
-	// StatefulSet keep their names when they are replaced, and clients that find nodes by name keep their keys: see status.servers.
-	// A change moves the cache to the other Kind, node by node. With a StatefulSet, the name of the Memcached has at most 52
-	// characters.
+	// StatefulSet keep their names when they are replaced, so clients that find nodes by name do not remap keys: see
+	// status.servers. A change moves the cache to the other Kind node by node, and all items are lost. With a StatefulSet, the name
+	// of the Memcached has at most 52 characters.
 	// +optional
 	// +kubebuilder:default=Deployment
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Deployment","urn:alm:descriptor:com.tectonic.ui:select:StatefulSet","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -129,10 +130,11 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Storage",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:storage","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Storage MemcachedStorage `json:"storage,omitzero"`
 
-	// fillFrom is another Memcached, the twin. An empty node copies the items of the twin's node with the same number before it becomes
-	// ready. The operator never stops the same node of both: it replaces and restarts nodes one at a time, and only while all
-	// other nodes of both are ready. fillFrom needs workload StatefulSet, config.dump true, storage Memory, no auth, and with tls its
-	// plaintext Enabled. The Service then also lists nodes that are not ready. A change restarts no node.
+	// fillFrom is the Memcached from which empty nodes copy items: each node from the node with the same number, before it becomes
+	// ready. The operator never stops nodes with the same number in both Memcacheds at once. It replaces and restarts nodes one at
+	// a time, and only while all other nodes of both are ready. fillFrom needs workload StatefulSet, config.dump true, storage
+	// Memory and no auth; with tls, plaintext must be Enabled. The Service then also lists nodes that are not ready. A change
+	// restarts no node.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Fill from",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:fillFrom","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	FillFrom *MemcachedFillFrom `json:"fillFrom,omitempty"`
@@ -149,15 +151,15 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Graceful shutdown",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:gracefulShutdown","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	GracefulShutdown MemcachedGracefulShutdown `json:"gracefulShutdown,omitzero"`
 
-	// paused is whether all changes except a deletion are held back. The default is false. While it is true, the operator changes
-	// no object of this Memcached. The status stays current and names what is held back.
+	// paused is whether the operator holds back all changes of this Memcached's objects. The Memcached can still be deleted. The
+	// default is false. During a pause, the status stays current and names the changes that are held back.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Paused",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Paused bool `json:"paused,omitempty"`
 
-	// restartedAt is a time, such as 2026-01-01T00:00:00Z. A new time restarts the nodes according to updateStrategy. In a
-	// Deployment, pods are replaced and adopt newer defaults of the operator (image, memory limit). In a StatefulSet, memcached
-	// restarts within its pod. The default is no restart. Removing it restarts nothing.
+	// restartedAt is a time, such as 2026-01-01T00:00:00Z. A new time restarts the nodes according to updateStrategy. With a
+	// Deployment, the pods are replaced and adopt newer defaults of the operator (image, memory limit). With a StatefulSet,
+	// memcached restarts within its pods. The default is no restart. Removing restartedAt restarts nothing.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=date-time
@@ -172,8 +174,8 @@ type MemcachedSpec struct {
 // +kubebuilder:validation:XValidation:rule="{{template `maxItemSizeFits`}}",fieldPath=".maxItemSize",messageExpression="'spec.config.maxItemSize is %s, more than half of spec.config.memory (%s), which memcached refuses: lower maxItemSize or raise memory'.format([string(self.maxItemSize), string(self.memory)])",message="spec.config.maxItemSize must be at most half of spec.config.memory: lower it"
 type MemcachedConfig struct {
 	// memory is the memory for items on each node (memcached -m), from 64Mi to 1Ti in whole MiB. The default is 64Mi. The memory
-	// limit is larger, see resources. Sizes just below a doubling of the hash table waste least: 72Mi, 144Mi, 288Mi, 576Mi, 1152Mi
-	// and so on.
+	// limit of the container is larger: see resources. memcached's hash table doubles just above 72Mi, 144Mi, 288Mi, 576Mi, 1152Mi
+	// and so on, so these sizes make the best use of the limit.
 	// +optional
 	// +kubebuilder:default="64Mi"
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('64Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Ti')) <= 0 && int(quantity(string(self)).asApproximateFloat()) % 1048576 == 0",message="spec.config.memory must be a whole number of MiB from 64Mi to 1Ti, such as 64Mi or 2Gi"
@@ -181,9 +183,10 @@ type MemcachedConfig struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Memory for items",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:text"}
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
-	// maxConnections is the number of connections that clients can have open to each node at once, from 1 to 65536. The default is
-	// 1024, and at least 23 clients can always connect. memcached's option -c is higher, by its own connections. A client beyond
-	// the limit gets an error and is disconnected. Each connection takes 17 KiB of the memory limit, and 59 KiB with tls.
+	// maxConnections is how many connections clients can have open to each node at once, from 1 to 65536. The default is 1024.
+	// About 20 are possible even with a lower number. memcached's option -c is higher, because it also counts connections of
+	// memcached itself, of probes and of the operator. A client beyond the limit gets an error and is disconnected. Each connection
+	// takes 17 KiB of the memory limit, or 59 KiB with tls.
 	// +optional
 	// +kubebuilder:default=1024
 	// +kubebuilder:validation:Minimum=1
@@ -191,8 +194,8 @@ type MemcachedConfig struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum of connections",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:number"}
 	MaxConnections int32 `json:"maxConnections,omitempty"`
 
-	// threads is the number of worker threads (memcached -t), from 1 to 64. The default is the CPU limit rounded up, or 4
-	// without a CPU limit. Each thread takes 7.1 MiB of the memory limit, so that it can answer a get of 5,000 keys.
+	// threads is the number of worker threads (memcached -t), from 1 to 64. The default is the CPU limit rounded up, or 4 without a
+	// CPU limit. Each thread takes 7.1 MiB of the memory limit, most of it for buffers that let it answer a get of 5,000 keys.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
@@ -218,7 +221,7 @@ type MemcachedConfig struct {
 	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
 
 	// verbosity is how much memcached logs: 0 is nothing, 1 is errors and warnings (memcached -v). The default is 0. Higher levels
-	// would log keys; a client can still ask for one with memcached's command verbosity.
+	// are refused because they log keys. A client can still set one with memcached's "verbosity" command.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
@@ -226,25 +229,26 @@ type MemcachedConfig struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Verbosity",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:number"}
 	Verbosity int32 `json:"verbosity,omitempty"`
 
-	// flushAll is whether clients may empty a node with flush_all. The default is true.
+	// flushAll is whether clients may empty a node with the "flush_all" command. The default is true.
 	// +optional
 	// +kubebuilder:default=true
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Allow flush_all",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	FlushAll *bool `json:"flushAll,omitempty"`
 
-	// dump is whether clients may list the keys of a node (stats cachedump, lru_crawler metadump). The default is false.
+	// dump is whether clients may list the keys of a node, with the commands "stats cachedump" and "lru_crawler metadump". The
+	// default is false.
 	// +optional
 	// +kubebuilder:default=false
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Allow listing of keys",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	Dump *bool `json:"dump,omitempty"`
 }
 
-// MemcachedService configures the Service, which has the name of the resource and the ports that clients can use: memcached,
-// 11211, and memcached-tls, 11212.
+// MemcachedService configures the Service, which has the same name as the resource. Its ports are the ones that clients can use:
+// memcached (11211), memcached-tls (11212), or both.
 type MemcachedService struct {
 	Metadata `json:",inline"`
 
-	// ipFamilyPolicy is the IP family policy of the Service. The default is the cluster's.
+	// ipFamilyPolicy is SingleStack, PreferDualStack or RequireDualStack. The default is the cluster's, SingleStack.
 	// +optional
 	// +kubebuilder:validation:Enum=SingleStack;PreferDualStack;RequireDualStack
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="IP family policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:service","urn:alm:descriptor:com.tectonic.ui:select:SingleStack","urn:alm:descriptor:com.tectonic.ui:select:PreferDualStack","urn:alm:descriptor:com.tectonic.ui:select:RequireDualStack","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -263,7 +267,7 @@ const (
 	WorkloadStatefulSet WorkloadKind = "StatefulSet"
 )
 
-// Memcached is a cache of memcached nodes, reconciled as a Deployment or a StatefulSet, with a headless Service and a
+// Memcached is a cache of memcached nodes. The operator creates a Deployment or a StatefulSet for it, with a headless Service and a
 // PodDisruptionBudget of the same name.
 //
 // +kubebuilder:object:root=true

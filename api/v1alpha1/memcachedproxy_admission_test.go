@@ -20,7 +20,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// dryRunProxy creates a MemcachedProxy whose spec is given as YAML, without storing it.
+// dryRunProxy creates a MemcachedProxy with this name and spec (YAML), without storing it. It returns what would be stored.
 func dryRunProxy(ctx context.Context, name, spec string) (*cachev1alpha1.MemcachedProxy, error) {
 	text, err := yaml.YAMLToJSON([]byte(spec))
 	Expect(err).NotTo(HaveOccurred())

@@ -3,16 +3,18 @@
 
 package v1alpha1
 
-// A MemcachedProxy has the condition types of a Memcached, and shares reasons about pods, such as ImagePullFailed. The reasons
-// below are its own.
+// Reasons that only a MemcachedProxy has. It has the condition types of a Memcached, except NeedsAttention, and many of the same
+// reasons.
 const (
-	// ReasonAllProxiesReady means that every proxy is ready, up to date, and routes to all nodes of the pool.
+	// ReasonAllProxiesReady means that every proxy is ready, up to date, and uses all nodes of the pools.
 	ReasonAllProxiesReady = "AllProxiesReady"
 	// ReasonProxiesReady means that at least one proxy is ready to serve.
 	ReasonProxiesReady = "ProxiesReady"
-	// ReasonProxiesUnavailable means that no proxy is ready. As the reason of Ready, it means that at least one proxy is missing.
+	// ReasonProxiesUnavailable means that no proxy is ready. As the reason of Ready, it means that at least one proxy is missing or
+	// too many exist.
 	ReasonProxiesUnavailable = "ProxiesUnavailable"
-	// ReasonRoutesAnnounced means that all proxies will change to another number of nodes at the time in the message.
+	// ReasonRoutesAnnounced means that the proxies are changing to another number of nodes. The message says when, and how many
+	// proxies know it.
 	ReasonRoutesAnnounced = "RoutesAnnounced"
 	// ReasonPoolSizesDiffer means that the Memcacheds in spec.pools have different numbers of nodes.
 	ReasonPoolSizesDiffer = "PoolSizesDiffer"

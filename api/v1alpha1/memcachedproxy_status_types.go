@@ -12,14 +12,14 @@ type MemcachedProxyStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Observed generation",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// replicas is the number of proxies that exist and are not terminating.
+	// replicas is the number of proxies: the pods that are neither terminating nor failed.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Proxies that exist",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Replicas int32 `json:"replicas"`
 
-	// readyReplicas is the number of those proxies that are ready.
+	// readyReplicas is the number of proxies that are ready.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
@@ -43,20 +43,20 @@ type MemcachedProxyStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image of the proxies",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
 
-	// address is where clients connect, as host:port.
+	// address is the host:port to which clients connect.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Address",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Address string `json:"address,omitempty"`
 
-	// routes are the numbers of nodes that the proxies use. They are absent until the pool has servers.
+	// routes is the number of nodes that the proxies use, now and next. It is absent until the pool has servers.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Routes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Routes *MemcachedProxyRoutes `json:"routes,omitempty"`
 
-	// conditions are Ready (everything is as the spec says; for kubectl wait), Available (proxies serve), Progressing (a change is
-	// being carried out) and Degraded (something prevents the desired state; the message says what). All four exist once the
-	// operator has handled the MemcachedProxy. While it is not Ready, kstatus tools find Reconciling or, if somebody may have to
-	// act, Stalled.
+	// conditions are Ready (everything is as the spec says), Available (proxies serve), Progressing (a change is being carried out)
+	// and Degraded (something prevents the desired state; the message says what). All four exist once the operator has handled the
+	// MemcachedProxy. While Ready is False, there is also Reconciling or, if somebody may have to act, Stalled, for tools that use
+	// kstatus.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -65,29 +65,29 @@ type MemcachedProxyStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// MemcachedProxyRoutes are the numbers of nodes that proxies use. A new number is announced, so that all proxies change at the same
-// time.
+// MemcachedProxyRoutes is the number of nodes that the proxies use, now and next. Another number is announced two minutes before it
+// takes effect, so that all proxies change at the same time.
 type MemcachedProxyRoutes struct {
-	// nodes is the number of nodes that share the keys now.
+	// nodes is the number of nodes over which the proxies spread the keys now.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	Nodes int32 `json:"nodes"`
 
-	// next is the announced number of nodes, absent if there is none.
+	// next is the announced number of nodes. It is absent if none is announced.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Next number of nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	Next *int32 `json:"next,omitempty"`
 
-	// from is when the announced number takes effect.
+	// from is when the announced number takes effect. It is absent if none is announced.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="From",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	From *metav1.Time `json:"from,omitempty"`
 
-	// proxies is how many ready proxies are known to have these routes. It is absent once all have them.
+	// proxies is how many ready proxies are known to have read these routes. It is absent once all have.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Proxies with the routes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}

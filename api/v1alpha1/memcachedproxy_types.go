@@ -10,8 +10,8 @@ import (
 
 // MemcachedProxySpec is the desired state of a MemcachedProxy.
 type MemcachedProxySpec struct {
-	// size is the number of proxies, from 0 to 1000. The default is 2. Each uses all nodes and stores nothing, so a change of size
-	// moves no key. kubectl scale and a HorizontalPodAutoscaler change this field.
+	// size is the number of proxies, from 0 to 1000. The default is 2. A change of size moves no key, because each proxy uses all
+	// nodes and stores nothing. kubectl scale and a HorizontalPodAutoscaler change this field.
 	// +optional
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=0
@@ -19,9 +19,9 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,order=1,displayName="Size",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Size *int32 `json:"size,omitempty"`
 
-	// pools are the Memcacheds of the namespace that the proxies use. With 2 or 3 of the same size, each holds a copy of all items:
-	// proxies write to all, and read from the first one that has the key. Each must have workload StatefulSet, no auth, and with
-	// tls its plaintext Enabled.
+	// pools are the Memcacheds of the namespace that the proxies use, from 1 to 3. With several, each holds a copy of all items,
+	// and all should have the same size. Proxies write to all of them, and read from the first one that has the key. Each must have
+	// workload StatefulSet and no auth; with tls, its plaintext must be Enabled.
 	// +required
 	// +listType=map
 	// +listMapKey=name
@@ -30,8 +30,9 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,order=2,displayName="Pools",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:arrayFieldGroup:pools"}
 	Pools []MemcachedProxyPool `json:"pools"`
 
-	// image is the memcached image (1.6.45 or newer), in at most 512 characters, with memcached on its PATH, able to run as any
-	// user. The default is the image that the operator was installed with; a newer default replaces the proxies.
+	// image is an image with memcached 1.6.45 or newer on its PATH, able to run as any user. The reference has at most 512
+	// characters. The default is the image that the operator was installed with. An upgrade of the operator alone replaces no
+	// proxy. The next rollout that a change of this resource causes also adopts a newer default.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])([.]([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\\\\[[a-fA-F0-9]*:[a-fA-F0-9:]*\\\\])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64}|@sha512:[0-9a-f]{128})?$')",message="spec.image must be an image reference such as memcached:1.6.45, registry.example.com:5000/team/memcached:1.6.45 or memcached@sha256:<64 hexadecimal digits>"
@@ -40,14 +41,14 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
 
-	// imagePullPolicy is when the image is pulled. The default is IfNotPresent.
+	// imagePullPolicy is when the image is pulled: Always, IfNotPresent or Never. The default is IfNotPresent.
 	// +optional
 	// +kubebuilder:default=IfNotPresent
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image pull policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:imagePullPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 
-	// imagePullSecrets are at most 16 Secrets of the same namespace with credentials of the image's registry.
+	// imagePullSecrets are at most 16 Secrets of the same namespace with credentials for the registries of the images.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -61,9 +62,9 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Configuration",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config"}
 	Config MemcachedProxyConfig `json:"config,omitzero"`
 
-	// resources are the compute resources of each proxy. The default memory limit is computed from config and tls. The memory
-	// request equals the limit, and a memory request without a limit is also the limit. CPU has no default; a
-	// HorizontalPodAutoscaler by CPU needs a request.
+	// resources are the compute resources of each proxy. The default memory limit is computed from config and tls. The default
+	// memory request is the limit. A memory request without a limit is also the limit. CPU has no default; a
+	// HorizontalPodAutoscaler by CPU needs a CPU request.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Resources",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:resourceRequirements"}
 	Resources MemcachedResources `json:"resources,omitzero"`
@@ -73,13 +74,13 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Scheduling",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Scheduling MemcachedScheduling `json:"scheduling,omitzero"`
 
-	// podMetadata is added to the pods. A change replaces them.
+	// podMetadata are labels and annotations that are added to the pods. A change replaces the pods.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !k.startsWith('container.apparmor.security.beta.kubernetes.io/'))",fieldPath=".annotations",message="spec.podMetadata.annotations must not hold a key that starts with container.apparmor.security.beta.kubernetes.io/, which would take a security profile away: remove it"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod metadata",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podMetadata","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodMetadata Metadata `json:"podMetadata,omitzero"`
 
-	// service configures the Service, which is the one address of the cache.
+	// service configures the Service, through which clients reach all proxies at one address.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Service",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:service","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Service MemcachedService `json:"service,omitzero"`
@@ -90,8 +91,8 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="PodDisruptionBudget",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodDisruptionBudget MemcachedPodDisruptionBudget `json:"podDisruptionBudget,omitzero"`
 
-	// networkPolicy lets only the clients that it lists connect to the proxies. A Memcached whose networkPolicy lists clients must
-	// list the proxies too.
+	// networkPolicy lets only the clients that it lists connect to the proxies. If a Memcached in pools lists clients in its own
+	// networkPolicy, that list must contain the proxies.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="NetworkPolicy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	NetworkPolicy MemcachedProxyNetworkPolicy `json:"networkPolicy,omitzero"`
@@ -101,8 +102,8 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Monitoring",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:monitoring"}
 	Monitoring MemcachedMonitoring `json:"monitoring,omitzero"`
 
-	// tls lets clients connect to the proxies with TLS, at port 11212. The proxies connect to the nodes without it. An agent in
-	// each pod gives the certificate to memcached. Enabling or disabling it replaces the proxies.
+	// tls lets clients connect to the proxies with TLS, at port 11212. The proxies always connect to the nodes without TLS. An
+	// agent in each pod gives the certificate to memcached. Enabling or disabling TLS replaces the proxies.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="TLS",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls"}
 	TLS *MemcachedTLS `json:"tls,omitempty"`
@@ -120,8 +121,8 @@ type MemcachedProxyPool struct {
 
 // MemcachedProxyConfig is the configuration of a proxy.
 type MemcachedProxyConfig struct {
-	// maxConnections is the number of connections that clients can have open to each proxy at once, from 1 to 65536. The default is
-	// 1024. A client beyond the limit gets an error and is disconnected. The proxy may run out of connections to nodes before.
+	// maxConnections is how many connections clients can have open to each proxy at once, from 1 to 65536. The default is 1024. The
+	// limit of the proxy is somewhat higher. A client beyond that limit gets an error and is disconnected.
 	// +optional
 	// +kubebuilder:default=1024
 	// +kubebuilder:validation:Minimum=1
@@ -129,8 +130,8 @@ type MemcachedProxyConfig struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum of connections",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:number"}
 	MaxConnections int32 `json:"maxConnections,omitempty"`
 
-	// threads is the number of worker threads, from 1 to 64, each with a connection to each node. The default is the CPU limit rounded
-	// up, or 1 without a CPU limit.
+	// threads is the number of worker threads, from 1 to 64. Each thread has a connection to each node. The default is the CPU
+	// limit rounded up, or 1 without a CPU limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
@@ -138,9 +139,10 @@ type MemcachedProxyConfig struct {
 	Threads int32 `json:"threads,omitempty"`
 }
 
-// MemcachedProxyNetworkPolicy is about who may connect to the proxies.
+// MemcachedProxyNetworkPolicy configures the NetworkPolicy of the proxies.
 type MemcachedProxyNetworkPolicy struct {
-	// enabled is whether there is a NetworkPolicy. The default is true if from or metricsFrom is given, and false otherwise.
+	// enabled is whether there is a NetworkPolicy, which lets only the clients in spec.networkPolicy.from connect. The default is
+	// true if from or metricsFrom is given, and false otherwise.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="NetworkPolicy enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Enabled *bool `json:"enabled,omitempty"`
@@ -154,8 +156,8 @@ type MemcachedProxyNetworkPolicy struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Clients",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	From []NetworkPolicyPeer `json:"from,omitempty"`
 
-	// metricsFrom may read the metrics of the agents, in 1 to 8 groups. With spec.monitoring, the default is all pods of the
-	// namespace. With only spec.tls, it is nobody.
+	// metricsFrom are the clients that may read the metrics of the agents, in 1 to 8 groups. With spec.monitoring, the default is
+	// all pods of the namespace. With only spec.tls, the default is nobody.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -165,8 +167,8 @@ type MemcachedProxyNetworkPolicy struct {
 	MetricsFrom []NetworkPolicyPeer `json:"metricsFrom,omitempty"`
 }
 
-// MemcachedProxy is one address for the nodes of a cache. Its proxies find the node of each key. It is reconciled as a Deployment,
-// with a Service, a PodDisruptionBudget and a ConfigMap with the routes.
+// MemcachedProxy is one address for the nodes of a cache. Its proxies find the node of each key. The operator creates a Deployment
+// for it, with a Service, a PodDisruptionBudget, and a ConfigMap that tells the proxies the nodes.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

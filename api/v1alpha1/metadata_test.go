@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// What the API server says about labels and annotations.
+// Messages of the API server about labels and annotations.
 const (
 	labelValueRule = "the value of a label must be at most 63 letters, digits, '-', '_' and '.', starting and ending with a " +
 		"letter or a digit, or empty"
@@ -45,7 +45,7 @@ var _ = DescribeTable("Labels and annotations that cannot be set are refused wit
 	Entry(nil, `labels: {team: 1}`, `labels.team in body must be of type string: "integer"`),
 )
 
-// The API server checks these keys with IsQualifiedName, those of annotations after converting them to lower case.
+// Kubernetes checks keys with IsQualifiedName. It converts keys of annotations to lower case first.
 var _ = DescribeTable("A key of labels or annotations is refused if and only if Kubernetes refuses it",
 	func(ctx SpecContext, key string) {
 		for _, field := range []string{"podMetadata.labels", "podMetadata.annotations", "service.labels", "service.annotations"} {

@@ -15,17 +15,18 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// crdSchema is the schema of the CustomResourceDefinition.
+// crdSchema returns the schema of Memcached.
 func crdSchema() apiextensionsv1.JSONSchemaProps {
 	definition, err := crd.Read(repository.Path(crd.File))
 	utilruntime.Must(err)
 	return *definition.Spec.Versions[0].Schema.OpenAPIV3Schema
 }
 
-// places returns the paths of spec or status and of all fields below.
+// places returns the place root, which is spec or status, and all places below.
 func places(root string) []crd.Place { return crd.Places(root, crdSchema().Properties[root]) }
 
-// valueAt returns the JSON of the value at a path in a spec, which is given as YAML. In a list, it takes the first element.
+// valueAt returns the value at a path in a spec as JSON, or an empty text. The spec is YAML. In a list, valueAt takes the first
+// element.
 func valueAt(spec, path string) string {
 	var value any
 	utilruntime.Must(yaml.Unmarshal([]byte(spec), &value))

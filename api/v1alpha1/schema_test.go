@@ -21,13 +21,14 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// kubernetesTypes matches fields with types of Kubernetes, whose descriptions are not ours.
+// kubernetesTypes matches fields of Kubernetes' own types, whose descriptions this package cannot change.
 var kubernetesTypes = regexp.MustCompile(`^status\.conditions\[`)
 
-// kubernetesShapes matches fields with types of ours that have the same fields as types of Kubernetes.
+// kubernetesShapes matches fields of types in this package that copy the fields of a Kubernetes type.
 var kubernetesShapes = regexp.MustCompile(`^spec\.(scheduling\.(affinity|tolerations|topologySpreadConstraints)|networkPolicy\.(from|metricsFrom))[.[]`)
 
-// ownFields returns the places that have a name of ours, which elements of lists and maps lack.
+// ownFields returns the fields that this package names. It leaves out elements of lists and maps, and fields of Kubernetes' own
+// types.
 func ownFields() []crd.Place {
 	fields := slices.Concat(places("spec"), places("status"))
 	return slices.DeleteFunc(fields, func(p crd.Place) bool {
@@ -83,7 +84,7 @@ func TestEveryRuleNamesItsField(t *testing.T) {
 	}
 }
 
-// A marker is one line of source. Text that is too long for it, or is needed twice, must be a template.
+// A marker is one line of source. An expression that is too long for one line, or is needed twice, must be a template.
 func TestMarkersAreShortAndSayThingsOnce(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) < 10 {

@@ -23,13 +23,13 @@ import (
 )
 
 var (
-	// restConfig reaches the API server of the suite.
+	// restConfig is the configuration of clients of the suite's API server.
 	restConfig *rest.Config
-	// minor is the minor version of this API server.
+	// minor is the minor version of that API server.
 	minor testenv.Minor
-	// k8s is a client like that of a user.
+	// k8s is a client with Go types.
 	k8s client.Client
-	// raw sends JSON unchanged, and returns the unchanged answer of the API server.
+	// raw is a client that sends and returns JSON unchanged.
 	raw rest.Interface
 )
 
@@ -64,19 +64,19 @@ func rawClient(scheme *runtime.Scheme) rest.Interface {
 	return restClient
 }
 
-// dryRun creates a Memcached without storing it, and returns what would be stored.
+// dryRun creates a Memcached, given as JSON, without storing it. It returns what would be stored.
 func dryRun(ctx context.Context, memcached []byte) ([]byte, error) {
 	return send(ctx, raw.Post(), memcached)
 }
 
-// dryRunSpec creates a Memcached whose spec is given as YAML, without storing it.
+// dryRunSpec is dryRun for a spec that is given as YAML.
 func dryRunSpec(ctx context.Context, spec string) ([]byte, error) {
 	text, err := yaml.YAMLToJSON([]byte(spec))
 	Expect(err).NotTo(HaveOccurred())
 	return dryRun(ctx, manifest("memcached-sample", "", string(text)))
 }
 
-// send sends a dry run with the field validation of kubectl.
+// send sends a request as a dry run, with strict field validation as kubectl does.
 func send(ctx context.Context, request *rest.Request, memcached []byte) ([]byte, error) {
 	result := request.Namespace(metav1.NamespaceDefault).Resource("memcacheds").
 		Param("dryRun", metav1.DryRunAll).Param("fieldValidation", metav1.FieldValidationStrict).
@@ -89,7 +89,7 @@ func send(ctx context.Context, request *rest.Request, memcached []byte) ([]byte,
 	return stored, nil
 }
 
-// manifest is the JSON of a Memcached.
+// manifest returns the JSON of a Memcached.
 func manifest(name, resourceVersion, spec string) []byte {
 	return []byte(`{"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached", "metadata": {"name": "` + name +
 		`", "resourceVersion": "` + resourceVersion + `"}, "spec": ` + spec + `}`)
@@ -106,7 +106,7 @@ func create(ctx context.Context, name string, spec cachev1alpha1.MemcachedSpec) 
 	return mc
 }
 
-// expectRefusal expects that the API server refuses a Memcached for the given causes, each "field: what is wrong".
+// expectRefusal expects that the API server has refused an object for all given causes, each "field: what is wrong".
 func expectRefusal(err error, causes ...string) {
 	GinkgoHelper()
 	Expect(apierrors.IsInvalid(err)).To(BeTrue(), "want a refusal of the value, got: %v", err)

@@ -67,7 +67,7 @@ var _ = Describe("Unknown fields of a Memcached", func() {
 	})
 })
 
-// recordedWarnings are the warnings of an API server.
+// recordedWarnings keeps the warnings of an API server.
 type recordedWarnings struct{ texts []string }
 
 // HandleWarningHeader implements rest.WarningHandler.

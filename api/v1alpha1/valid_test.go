@@ -200,7 +200,7 @@ var _ = Describe("kubectl get", func() {
 	})
 })
 
-// specOf returns the spec of a Memcached that the API server accepted.
+// specOf returns the spec of a stored Memcached. It takes the results of dryRun.
 func specOf(stored []byte, err error) string {
 	GinkgoHelper()
 	Expect(err).NotTo(HaveOccurred())
@@ -211,7 +211,8 @@ func specOf(stored []byte, err error) string {
 	return string(memcached.Spec)
 }
 
-// everyField returns a spec that sets the fields of ours that can be set together, each to a value that is not its default.
+// everyField returns testdata/every_field.yaml: a spec with all fields that can be set together, each with another value than its
+// default.
 func everyField() string {
 	text, err := os.ReadFile("testdata/every_field.yaml")
 	utilruntime.Must(err)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ask asks the launchers and the agents of nodes for their status.
+// Package ask asks launchers and agents, in the pods of nodes and proxies, for their status.
 package ask
 
 import (
@@ -21,23 +21,24 @@ import (
 )
 
 const (
-	// Timeout limits a request with its answer, because a change of nodes waits for the answer.
+	// Timeout limits the time of a request and its answer, because a change of nodes waits for the answer.
 	Timeout = time.Second
-	// maxAnswer limits the bytes that are read, because the owner of the pod controls the answer.
+	// maxAnswer limits how many bytes of an answer are read, because the owner of the pod controls the answer.
 	maxAnswer = 4 << 10
 )
 
-// Client connects to the addresses of pods. It follows no redirect. It ignores proxies in the environment, which cannot reach pods.
+// Client connects to the addresses of pods. It does not follow redirects.
 type Client struct{ http *http.Client }
 
-// New returns a client.
+// New returns a client that limits each request to Timeout. It ignores HTTP proxies in the environment, because they cannot reach
+// pods.
 func New() *Client {
 	c := NewWith(&http.Transport{Proxy: nil, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswer})
 	c.http.Timeout = Timeout
 	return c
 }
 
-// NewWith returns a client that uses this transport. The context limits the time of a request.
+// NewWith returns a client that uses this transport. Only the context limits the time of a request.
 func NewWith(transport http.RoundTripper) *Client {
 	return &Client{http: &http.Client{
 		Transport:     transport,
@@ -45,26 +46,27 @@ func NewWith(transport http.RoundTripper) *Client {
 	}}
 }
 
-// Launcher asks the launcher at an IP address. Errors contain the address.
+// Launcher asks the launcher of a node for its status. address is an IP address or a host name. Errors contain it.
 func (c *Client) Launcher(ctx context.Context, address string, port int) (protocol.Status, error) {
 	return c.LauncherAt(ctx, net.JoinHostPort(address, strconv.Itoa(port)))
 }
 
-// LauncherAt asks the launcher of a node at a host and port.
+// LauncherAt asks the launcher of a node for its status. address is host:port.
 func (c *Client) LauncherAt(ctx context.Context, address string) (protocol.Status, error) {
 	var status protocol.Status
 	err := c.get(ctx, url.URL{Host: address, Path: protocol.StatusPath}, &status)
 	return status, err
 }
 
-// Proxy asks the launcher of a proxy at a host and port.
+// Proxy asks the launcher of a proxy for its status. address is host:port.
 func (c *Client) Proxy(ctx context.Context, address string) (protocol.ProxyStatus, error) {
 	var status protocol.ProxyStatus
 	err := c.get(ctx, url.URL{Host: address, Path: protocol.StatusPath}, &status)
 	return status, err
 }
 
-// Agent asks the agent at an IP address. Hosts are the names by which clients reach the node. Errors contain the address.
+// Agent asks an agent for its status. address is an IP address or a host name, and errors contain it. hosts are the names by which
+// clients reach the node.
 func (c *Client) Agent(ctx context.Context, address string, port int, hosts []string) (agentprotocol.Status, error) {
 	var status agentprotocol.Status
 	err := c.get(ctx, url.URL{
@@ -98,7 +100,7 @@ func (c *Client) get(ctx context.Context, target url.URL, status any) error {
 
 var errAnswer = errors.New("not the answer of a node")
 
-// Decode reads an answer of at most maxAnswer bytes.
+// Decode decodes a JSON answer into status. It reads at most maxAnswer bytes.
 func Decode(answer io.Reader, status any) error {
 	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(status); err != nil {
 		return fmt.Errorf("%w: %w", errAnswer, err)

@@ -17,7 +17,7 @@ import (
 
 type row = memcached.Child[*cachev1alpha1.MemcachedProxy]
 
-// Children lists the Kinds of objects that the operator keeps for a MemcachedProxy.
+// Children has one row for each Kind of object that the operator creates for a MemcachedProxy.
 var Children = []row{
 	memcached.NewChild(row{
 		Kind:     corev1.SchemeGroupVersion.WithKind("Service"),
@@ -50,7 +50,8 @@ var Children = []row{
 
 func wasCarriedOut(proxy *cachev1alpha1.MemcachedProxy) bool { return proxy.Status.Image != "" }
 
-// unwantedBudget reports whether the spec has changed since the last status and asks for no PodDisruptionBudget.
+// unwantedBudget reports whether a PodDisruptionBudget may exist that must be deleted: the spec has changed since the last status,
+// and asks for none.
 func unwantedBudget(proxy *cachev1alpha1.MemcachedProxy) bool {
 	observed := proxy.Status.ObservedGeneration
 	return observed > 0 && observed != proxy.Generation && !wantsBudget(proxy)

@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// conditions returns the four conditions that always exist. For kstatus, Reconciling or Stalled follows if it applies.
+// conditions returns the four conditions that always exist and, if it applies, Reconciling or Stalled for kstatus.
 func conditions(f facts) []metav1.Condition {
 	degraded, progressing := status.Degraded(f.problem), progressingCondition(f)
 	ready := readyCondition(f, progressing, degraded)
@@ -21,7 +21,8 @@ func conditions(f facts) []metav1.Condition {
 	return status.Complete(all, f.Proxy.Status.Conditions, f.Proxy.Generation, f.Now)
 }
 
-// availableCondition is True if at least one proxy is ready, or none is wanted, and if a Service leads clients to the proxies.
+// availableCondition returns Available. It is True if a Service leads clients to the proxies, and at least one proxy is ready or
+// none is wanted.
 func availableCondition(f facts) metav1.Condition {
 	condition := metav1.Condition{
 		Type:    cachev1alpha1.ConditionAvailable,
@@ -73,12 +74,13 @@ func progressingCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// stuck reports whether a problem stops a change: a problem of the spec or, during a change, a problem of the pods.
+// stuck reports whether a problem stops a change: any problem of the spec or of a write or, while a change is in progress (moving),
+// a problem of the pods.
 func (f facts) stuck(moving bool) bool {
 	return f.Written.Problem != nil || f.problem != nil && (f.workload == nil || f.unwritten || moving)
 }
 
-// rollout returns the reason and the message of Progressing, both empty if nothing is in progress.
+// rollout returns the reason and the message of Progressing while the Deployment changes. Otherwise both are empty.
 func rollout(f facts) (reason, message string) {
 	w := f.workload
 	switch {

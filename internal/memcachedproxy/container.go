@@ -16,12 +16,12 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// installer returns the init container that installs the launcher.
+// installer returns the init container that copies the launcher into a volume.
 func installer(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) corev1.Container {
 	return render.LauncherInstaller(launcherName, string(defaults.Images[launcherName]), proxy.Spec.Resources)
 }
 
-// installedSize is the limit of the volume for the launcher and its files, which have a few megabytes.
+// installedSize returns the size limit of the launcher's volume. The launcher and its files take a few megabytes.
 func installedSize() resource.Quantity { return resource.MustParse("64Mi") }
 
 // container returns the container in which the launcher runs memcached as a proxy.
@@ -67,7 +67,7 @@ func arguments(proxy *cachev1alpha1.MemcachedProxy) []string {
 	return args
 }
 
-// ports returns the container's ports: those for clients, and the launcher's.
+// ports returns the container's ports: those for clients, and the port of the launcher.
 func ports(proxy *cachev1alpha1.MemcachedProxy) []corev1.ContainerPort {
 	var all []corev1.ContainerPort
 	for _, port := range memcached.PortsWith(proxy.Spec.TLS) {
@@ -109,8 +109,8 @@ func connections(proxy *cachev1alpha1.MemcachedProxy) int32 {
 	return cmp.Or(proxy.Spec.Config.MaxConnections, 1024)
 }
 
-// threads returns the number of worker threads. Without a CPU limit it is 1: with more threads, each handles fewer requests at once and
-// takes more CPU time for each request (docs/benchmarks.md, M15).
+// threads returns the number of worker threads: config.threads, or else the CPU limit rounded up, or else 1. The more threads there
+// are, the fewer requests each handles at once, and the more CPU time each request takes (docs/benchmarks.md, M15).
 func threads(proxy *cachev1alpha1.MemcachedProxy) int32 {
 	return render.Threads(proxy.Spec.Config.Threads, proxy.Spec.Resources, 1)
 }

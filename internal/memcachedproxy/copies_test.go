@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// copyOf returns a Memcached with count servers, like sessions but with another name.
+// copyOf returns a Memcached like sessions, with another name.
 func copyOf(name string, count int, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	mc := sessions(count, changes...)
 	mc.Name = name
@@ -27,7 +27,8 @@ func copied(proxy *cachev1alpha1.MemcachedProxy) {
 	proxy.Spec.Pools = append(proxy.Spec.Pools, cachev1alpha1.MemcachedProxyPool{Name: "twins"})
 }
 
-// routesFor plans while the ConfigMap has the routes live, or does not exist if live is empty. text is the planned routes.
+// routesFor returns the plan and the text of its routes. live is the text of the routes in the ConfigMap. If live is empty, there
+// is no ConfigMap.
 func routesFor(v View, live string) (plan Plan, text string) {
 	if live != "" {
 		v.Children = []client.Object{&corev1.ConfigMap{
@@ -40,7 +41,7 @@ func routesFor(v View, live string) (plan Plan, text string) {
 	return plan, text
 }
 
-// Of each copy, proxies use as many nodes as the smallest copy has. Copies without nodes are ignored.
+// All pools get the same number of nodes: that of the smallest pool with nodes.
 func TestRoutesOfCopies(t *testing.T) {
 	const pattern, twins = "sessions-%d.sessions.shop.svc", "twins-%d.twins.shop.svc\n"
 	unknown := func(mc *cachev1alpha1.Memcached) { mc.Status = cachev1alpha1.MemcachedStatus{ObservedGeneration: -1} }

@@ -24,16 +24,16 @@ const (
 )
 
 const (
-	// preStopSeconds is how long a deleted proxy continues to serve, until clients and kube-proxy have noticed.
+	// preStopSeconds is how long a deleted proxy continues to serve, so that clients and kube-proxy can notice the deletion.
 	preStopSeconds = 5
-	// shutdownSeconds and preStopSeconds add up to the termination grace period.
+	// shutdownSeconds is the rest of the termination grace period, after preStopSeconds.
 	shutdownSeconds = 30
 	// progressDeadlineSeconds is how long a rollout may take for each proxy.
 	progressDeadlineSeconds = 600
 )
 
-// deploymentOf returns the Deployment. Proxies store nothing, so a new one starts before an old one stops. The problem is why pods
-// of this spec must not be created.
+// deploymentOf returns the Deployment. Proxies store nothing, so a new one starts before an old one stops. The problem is why no
+// pods of this spec may be created, or nil.
 func deploymentOf(v View, opts memcached.Options) (*appsv1.Deployment, *memcached.Problem) {
 	proxy, size := v.Proxy, v.Size()
 	hash := templateHash(proxy, opts)
@@ -64,8 +64,8 @@ func deploymentOf(v View, opts memcached.Options) (*appsv1.Deployment, *memcache
 	}, problem
 }
 
-// defaultsOf returns settings that the operator chooses because the spec leaves them open. It keeps those of running pods until the
-// spec requires new pods, so an upgrade of the operator replaces no pod.
+// defaultsOf returns the settings that the operator chooses because the spec leaves them open. It keeps the settings of running
+// pods until the spec requires new pods, so that an upgrade of the operator replaces no pod.
 func defaultsOf(v View, opts memcached.Options, hash string) (defaults cachev1alpha1.MemcachedDefaults, kept bool) {
 	if live := v.Workload(); live != nil && live.TemplateHash() == hash {
 		err := json.Unmarshal([]byte(live.GetAnnotations()[memcached.PodDefaultsAnnotation]), &defaults)
@@ -98,19 +98,18 @@ func checkLauncherImage(defaults cachev1alpha1.MemcachedDefaults) *memcached.Pro
 		"operator does not know: set its environment variable " + memcached.AgentImageVariable}
 }
 
-// podLabels returns the labels of the pods.
 func podLabels(proxy *cachev1alpha1.MemcachedProxy) map[string]string {
 	return labelsOf(proxy, proxy.Spec.PodMetadata.Labels)
 }
 
-// podTemplate returns the template of the pods. It is the same for all pools, because the routes are in a ConfigMap.
+// podTemplate returns the template of the pods. It does not depend on the pools, because the routes are in a ConfigMap.
 func podTemplate(
 	proxy *cachev1alpha1.MemcachedProxy, opts memcached.Options, defaults cachev1alpha1.MemcachedDefaults,
 ) corev1.PodTemplateSpec {
 	scheduling, agent := proxy.Spec.Scheduling, agentOf(proxy, defaults)
 	spec := render.PodSpec(scheduling, proxy.Spec.ImagePullSecrets, agent, opts.OmitRunAsUser)
 	spec.TerminationGracePeriodSeconds = ptr.To(int64(preStopSeconds + shutdownSeconds))
-	// The launcher looks up absent nodes each second, so no lookup may take longer.
+	// Every second, the launcher looks up the nodes that DNS does not know, so no lookup may take longer.
 	spec.DNSConfig = &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{
 		{Name: "timeout", Value: ptr.To("1")}, {Name: "attempts", Value: ptr.To("1")},
 	}}

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memcachedproxy decides about MemcachedProxies. It is pure, like package memcached and its subpackages for Memcacheds:
+// Package memcachedproxy decides what the objects and the status of a MemcachedProxy must be. It is pure, like package memcached,
+// from which it takes Problem, Workload and Written:
 //
 // watch event -> observe: View -> For: Plan -> write: Written -> StatusFor -> one status patch -> events
 //
-// Words: routes tell proxies the names and the number of the nodes. Another number is announced two minutes before it holds, so that
-// all proxies change at the same time. The uptake is which proxies have read the routes.
-//
-// It uses types of package memcached (Problem, Workload, Written), and package render.
+// Words: a pool is the nodes of one Memcached in spec.pools. With several pools, each holds the same items, and the pools after the
+// first are called copies. Routes tell proxies the names and the number of the nodes. Another number is announced two minutes
+// before it takes effect, so that all proxies change at the same time. The uptake says how many proxies have read the routes.
 package memcachedproxy

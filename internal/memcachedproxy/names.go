@@ -11,7 +11,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// Name is the value of memcached.NameLabel in the objects of a MemcachedProxy. No Memcached's selector matches it.
+// Name is the value of memcached.NameLabel in the objects of a MemcachedProxy. Memcacheds have another value, so their selectors do
+// not match these objects.
 const Name = memcached.ProxyName
 
 // RoutesSuffix ends the name of the ConfigMap with the routes of a MemcachedProxy.
@@ -31,7 +32,7 @@ func labelsOf(proxy *cachev1alpha1.MemcachedProxy, wanted map[string]cachev1alph
 	return render.Labels("proxy", wanted, SelectorLabels(proxy))
 }
 
-// Address returns the address for clients.
+// Address returns the address for clients as host:port. If the port without TLS is open, the address has that port.
 func Address(proxy *cachev1alpha1.MemcachedProxy) string {
 	port := memcached.PortsWith(proxy.Spec.TLS)[0].Number
 	return proxy.Name + "." + proxy.Namespace + ".svc:" + strconv.Itoa(int(port))

@@ -12,8 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// NetworkPolicy returns a policy that lets clients reach the proxies: those in the spec, or else the pods of the namespace. It also
-// lets the operator reach the launchers. If monitoring is off, metrics are open only to peers in the spec.
+// NetworkPolicy returns a policy that lets clients reach the proxies: the peers in the spec, or else the pods of the namespace. The
+// operator can always reach the launchers. Without monitoring, metrics are open only to peers in the spec.
 func NetworkPolicy(proxy *cachev1alpha1.MemcachedProxy) *networkingv1.NetworkPolicy {
 	var clients []int32
 	for _, port := range memcached.PortsWith(proxy.Spec.TLS) {

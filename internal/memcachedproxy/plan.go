@@ -24,20 +24,20 @@ type Plan struct {
 	HoldTemplate bool
 	// HoldAll reports that nothing may be written, because the names belong to another owner.
 	HoldAll bool
-	// Routes are the proxies' routes, nil if unknown. Announcing reports that they replace different routes in the ConfigMap.
+	// Routes are the proxies' routes, nil if unknown. Announcing reports that the existing ConfigMap has other routes.
 	Routes     *protocol.Routes
 	Announcing bool
 	// Ask are the proxies to ask for their routes.
 	Ask []*corev1.Pod
 	// TemplateHash is the hash of this spec's pod template.
 	TemplateHash string
-	// Next is the time until an announced number of nodes takes effect, 0 for none.
+	// Next is the time until the announced number of nodes takes effect, 0 if none is announced.
 	Next time.Duration
 }
 
 // For returns the desired state of a MemcachedProxy.
 func For(v View, opts memcached.Options) Plan {
-	v.Proxy = v.Proxy.DeepCopy() // an object from a client's cache must not change
+	v.Proxy = v.Proxy.DeepCopy() // it may come from a client's cache and must not be changed
 	if problem := namesakeProblem(v); problem != nil {
 		return Plan{Problem: problem, HoldAll: true, Routes: v.liveRoutes()}
 	}
@@ -63,14 +63,15 @@ func For(v View, opts memcached.Options) Plan {
 	if v.changing() && !plan.Announcing {
 		plan.Ask = v.serving()
 	}
-	// Without routes, pods would wait for the ConfigMap.
+	// Pods cannot start without the ConfigMap of the routes.
 	if plan.Routes != nil || v.Workload() != nil {
 		plan.Objects = append(plan.Objects, template)
 	}
 	return plan
 }
 
-// namesakeProblem returns a problem if an older Memcached has the same name: the objects of both would have the same names.
+// namesakeProblem returns a problem if a Memcached with the same name exists that was not created later, because the objects of
+// both would have the same names.
 func namesakeProblem(v View) *memcached.Problem {
 	other := v.Namesake
 	if other == nil || v.Proxy.CreationTimestamp.Before(&other.CreationTimestamp) {

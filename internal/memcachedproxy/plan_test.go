@@ -56,7 +56,7 @@ func front(changes ...func(*cachev1alpha1.MemcachedProxy)) *cachev1alpha1.Memcac
 	return proxy
 }
 
-// live returns the view after an operator has written its plan, and the cluster has carried out this plan.
+// live returns the view after the operator has written its plan and the cluster has carried it out.
 func live(t *testing.T, v View, opts memcached.Options) View {
 	t.Helper()
 	v.Children, v.Pods = nil, nil
@@ -107,7 +107,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A new size is announced once and takes effect two minutes later. An announcement stays, because proxies have read it.
+// A new size is announced once and takes effect two minutes later. It stays announced, because proxies may have read it.
 func TestRoutes(t *testing.T) {
 	const pattern = "sessions-%d.sessions.shop.svc"
 	for _, row := range []struct {
@@ -153,7 +153,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// Proxies that run stay as they are whatever becomes of their pool.
+// Running proxies stay as they are, whatever happens to their pool.
 func TestPools(t *testing.T) {
 	policy := func(peers ...cachev1alpha1.NetworkPolicyPeer) func(*cachev1alpha1.Memcached) {
 		return func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.From = peers }

@@ -11,7 +11,7 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// PodDisruptionBudget returns a budget that lets a drain evict one proxy at a time.
+// PodDisruptionBudget returns the budget in the spec. By default, a drain can evict one proxy at a time.
 func PodDisruptionBudget(proxy *cachev1alpha1.MemcachedProxy) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},

@@ -42,7 +42,7 @@ func problemOf(v View, name string, mc *cachev1alpha1.Memcached) *memcached.Prob
 	}
 }
 
-// unsupported returns why the proxies cannot route to an existing Memcached, or nil.
+// unsupported returns why the proxies cannot route to a Memcached with this spec, or nil. If mc is nil, it returns nil.
 func (v View) unsupported(mc *cachev1alpha1.Memcached) *memcached.Problem {
 	if mc == nil {
 		return nil
@@ -65,8 +65,8 @@ func (v View) unsupported(mc *cachev1alpha1.Memcached) *memcached.Problem {
 	return &memcached.Problem{Reason: cachev1alpha1.ReasonPoolUnsupported, Message: message}
 }
 
-// unreachable returns a problem if the Memcached's NetworkPolicy keeps the proxies out, nil if it may let them in. The operator
-// does not add the proxies to that policy: anybody who may create a proxy could then get around it.
+// unreachable returns a problem if the Memcached's NetworkPolicy keeps the proxies out, or nil. The operator does not add the
+// proxies to the policy, because then anybody who may create a proxy could get around it.
 func unreachable(proxy *cachev1alpha1.MemcachedProxy, mc *cachev1alpha1.Memcached) *memcached.Problem {
 	wanted := mc.Spec.NetworkPolicy
 	listed := func(peer cachev1alpha1.NetworkPolicyPeer) bool { return mayBe(peer, podLabels(proxy)) }
@@ -78,8 +78,7 @@ func unreachable(proxy *cachev1alpha1.MemcachedProxy, mc *cachev1alpha1.Memcache
 		mc.Name, memcached.NameLabel, Name, memcached.InstanceLabel, proxy.Name)}
 }
 
-// differingSizes returns a message if the Memcacheds in spec.pools, which are copies, have different numbers of nodes, else an
-// empty text.
+// differingSizes returns a message if the Memcacheds in spec.pools have different numbers of nodes, else an empty text.
 func differingSizes(v View) string {
 	var sizes []string
 	same := true
@@ -98,7 +97,8 @@ func differingSizes(v View) string {
 		"is the same", strings.Join(sizes, ", "))
 }
 
-// unfilled returns a hint if empty nodes of copies get only new writes, else an empty text.
+// unfilled returns a hint that names the Memcacheds whose empty nodes get only new writes, because they have no spec.fillFrom. With
+// one pool, or without such a Memcached, it returns an empty text.
 func unfilled(v View) string {
 	var names []string
 	for _, mc := range v.Pools() {
@@ -112,8 +112,8 @@ func unfilled(v View) string {
 	return fmt.Sprintf("; empty nodes of %s get new writes only: set spec.fillFrom there", strings.Join(names, " and "))
 }
 
-// mayBe reports whether pods with these labels may be among the peers. The pods are in the same namespace. The labels of the
-// namespace and the pods' addresses are unknown.
+// mayBe reports whether pods of the same namespace with these labels may belong to the peer. The namespace's labels and the pods'
+// addresses are unknown, so parts of the peer that depend on them are assumed to match.
 func mayBe(peer cachev1alpha1.NetworkPolicyPeer, pods map[string]string) bool {
 	if peer.IPBlock != nil || peer.PodSelector == nil {
 		return true

@@ -16,8 +16,8 @@ import (
 // a minute and a half.
 const notice = 2 * time.Minute
 
-// routesOf returns the routes for the proxies, nil if unknown. An announcement stays until it takes effect, because some proxies
-// have read it.
+// routesOf returns the routes for the proxies, nil if unknown. An announced number of nodes stays until it takes effect, because
+// some proxies may have read it.
 func routesOf(v View) *protocol.Routes {
 	live := v.liveRoutes()
 	count, known := slotsOf(v)
@@ -53,11 +53,12 @@ func (v View) liveRoutes() *protocol.Routes {
 	return &routes
 }
 
-// patternOf returns the pattern of the nodes' names, as in the Memcached's status.servers.
+// patternOf returns the host names in the Memcached's status.servers, with %d for the number of the node.
 func patternOf(mc *cachev1alpha1.Memcached) string { return mc.Name + "-%d." + memcached.Host(mc) }
 
-// slotsOf returns the number of slots among which the keys are divided, and false if it is unknown. A slot consists of one node of
-// each pool, so the smallest pool determines the number. Pools without any node are ignored, as if all their nodes were away.
+// slotsOf returns the number of slots over which the keys are spread, and false if it is unknown. A slot is the nodes with the same
+// number, one of each pool, so there are as many slots as the smallest pool has nodes. A pool without nodes does not count: it is
+// as if all its nodes were unreachable.
 func slotsOf(v View) (count int, known bool) {
 	for _, mc := range v.Pools() {
 		nodes, known := nodesOf(mc)

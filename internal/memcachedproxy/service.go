@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// Service returns the Service with the one address for clients. It sends each connection to a ready proxy.
+// Service returns the Service that gives clients one address. It leads each connection to a ready proxy.
 func Service(proxy *cachev1alpha1.MemcachedProxy) *corev1.Service {
 	families := ptr.Deref(proxy.Spec.Service.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
 	return &corev1.Service{
@@ -26,7 +26,7 @@ func Service(proxy *cachev1alpha1.MemcachedProxy) *corev1.Service {
 			Type:           corev1.ServiceTypeClusterIP,
 			IPFamilyPolicy: &families,
 			Selector:       SelectorLabels(proxy),
-			// None spreads the connections of one client over several proxies.
+			// With None, the connections of one client are spread over several proxies.
 			SessionAffinity: corev1.ServiceAffinityNone,
 			Ports:           memcached.ServicePorts(memcached.PortsWith(proxy.Spec.TLS)),
 		},

@@ -23,13 +23,13 @@ type facts struct {
 
 	workload *memcached.Workload
 	size     int32
-	// existing is the number of proxies that are not terminating. ready is the number of ready ones.
+	// existing is the number of proxies that are neither terminating nor failed. ready is the number of ready ones.
 	existing, ready int32
 	// problem is a refused write or a problem of the pods, or nil.
 	problem *memcached.Problem
 	// uptake is nil if no change of the routes is in progress.
 	uptake *uptake
-	// unwritten reports that the Deployment differs from the spec.
+	// unwritten reports that the Deployment has another size or pod template than the spec asks for.
 	unwritten bool
 }
 
@@ -75,7 +75,7 @@ func factsOf(before View, plan Plan, written memcached.Written) facts {
 	return f
 }
 
-// unfinished returns how many proxies have the new routes. It returns nil if all have them and nothing is announced.
+// unfinished returns how many proxies have read the routes. If all have, and no other number of nodes is announced, it returns nil.
 func (f facts) unfinished() *uptake {
 	now := f.View.uptake()
 	if now.complete() && f.liveRoutes().Pool.Wait(f.Now) == 0 && !f.Announcing {
@@ -84,7 +84,7 @@ func (f facts) unfinished() *uptake {
 	return &now
 }
 
-// reported returns the routes in the ConfigMap, or nil.
+// reported returns the routes in the ConfigMap as they appear in the status, or nil.
 func reported(f facts) *cachev1alpha1.MemcachedProxyRoutes {
 	live := f.liveRoutes()
 	if live == nil {
@@ -101,7 +101,7 @@ func reported(f facts) *cachev1alpha1.MemcachedProxyRoutes {
 	return routes
 }
 
-// announced describes the progress of a change of the routes. It returns nothing without such a change.
+// announced returns a message about the change of the routes that is in progress, or an empty text.
 func announced(f facts) string {
 	live := f.liveRoutes()
 	if live == nil || f.uptake == nil {

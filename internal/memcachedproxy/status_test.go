@@ -162,7 +162,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// view returns the view after a plan was written.
+// view returns the view after the plan's ConfigMap was written.
 func view(v View, plan Plan) View {
 	for _, object := range plan.Objects {
 		if routes, ok := object.(*corev1.ConfigMap); ok {
@@ -198,7 +198,7 @@ func TestStatusFields(t *testing.T) {
 	}
 }
 
-// A condition that does not change keeps its time, because an unchanged status must not be written.
+// A condition with an unchanged status keeps its transition time. Otherwise the status would be written again and again.
 func TestStatusIsSteady(t *testing.T) {
 	v := live(t, View{Proxy: front(), Pool: sessions(3), Now: now}, options)
 	first := StatusFor(v, For(v, options), memcached.Written{})

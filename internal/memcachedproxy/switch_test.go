@@ -12,8 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// All proxies must divide the keys in the same way at each moment, whatever the sizes of a cache and however late the operator
-// notices them. The proxies read each ConfigMap within a minute and a half.
+// All proxies must spread the keys over the same number of nodes at each moment. The test changes the size of the cache at random,
+// and the operator notices it late. The proxies read each ConfigMap within a minute and a half.
 func TestProxiesSwitchTogether(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -52,7 +52,7 @@ func TestProxiesSwitchTogether(t *testing.T) {
 	}
 }
 
-// reader is a proxy with the routes that the kubelet has brought, and those that it will bring.
+// reader is a proxy. routes are those that the kubelet has delivered, and coming are those that it will deliver.
 type reader struct {
 	routes protocol.Routes
 	coming []arrival
@@ -63,12 +63,12 @@ type arrival struct {
 	at     time.Time
 }
 
-// read makes routes arrive at a time.
+// read lets routes arrive at the given time.
 func (r *reader) read(routes protocol.Routes, at time.Time) {
 	r.coming = append(r.coming, arrival{routes, at})
 }
 
-// at returns to how many nodes the proxy leads. An older ConfigMap never follows a newer one.
+// at returns the number of nodes that the proxy uses. Once a ConfigMap has arrived, older ones are ignored.
 func (r *reader) at(now time.Time) int {
 	for i, next := range slices.Backward(r.coming) {
 		if !next.at.After(now) {

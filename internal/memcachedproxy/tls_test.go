@@ -13,7 +13,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TLS takes memory. A memory limit in the spec must be large enough for it.
+// TLS takes memory, for which a memory limit in the spec must be large enough.
 func TestTLSNeedsMemory(t *testing.T) {
 	tls := func(p *cachev1alpha1.MemcachedProxy) {
 		p.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "front-tls"}
@@ -29,7 +29,7 @@ func TestTLSNeedsMemory(t *testing.T) {
 	}
 }
 
-// The address has the port without TLS if that port is open, so that it stays valid for clients without TLS.
+// If the port without TLS is open, the address has that port, so that clients without TLS can still use the address.
 func TestAddress(t *testing.T) {
 	for plaintext, want := range map[cachev1alpha1.PlaintextMode]string{
 		"": "front.shop.svc:11212", cachev1alpha1.PlaintextDisabled: "front.shop.svc:11212", cachev1alpha1.PlaintextEnabled: "front.shop.svc:11211",

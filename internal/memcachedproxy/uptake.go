@@ -13,14 +13,14 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// changing reports whether some proxies may not have the ConfigMap's routes yet. This is so until an announced number of nodes takes
-// effect, and while the last status reports a change.
+// changing reports whether some proxies may not have read the ConfigMap's routes yet: an announced number of nodes has not taken
+// effect, or the last status reports a change.
 func (v View) changing() bool {
 	live, reported := v.liveRoutes(), v.Proxy.Status.Routes
 	return live != nil && (live.Pool.Wait(v.Now) > 0 || reported != nil && reported.Proxies != nil)
 }
 
-// serving returns the proxies that clients reach. It sorts them by name, because the same answers must give the same status.
+// serving returns the ready proxies. It sorts them by name, so that the same answers always give the same status.
 func (v View) serving() (pods []*corev1.Pod) {
 	for _, pod := range v.Workload().Nodes(v.Pods) {
 		if memcached.PodReady(pod) {
@@ -31,15 +31,15 @@ func (v View) serving() (pods []*corev1.Pod) {
 	return pods
 }
 
-// uptake counts the proxies that have read the ConfigMap's routes. Once an announced number of nodes has taken effect, a proxy counts only
-// if it uses this number.
+// uptake is the progress of a change of the routes.
 type uptake struct {
+	// of counts the ready proxies. have counts those that have read the ConfigMap's routes and, once an announced number of nodes has
+	// taken effect, use that number.
 	have, of int32
-	// failure is why one of the other proxies did not answer or refused the routes, or empty.
+	// failure is why one of the ready proxies did not answer or refused the routes, or empty.
 	failure string
 }
 
-// complete reports whether all proxies have the routes.
 func (a uptake) complete() bool { return a.have == a.of }
 
 func (v View) uptake() (a uptake) {

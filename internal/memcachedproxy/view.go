@@ -24,16 +24,16 @@ import (
 type View struct {
 	// Proxy may come from a cache and must not be changed.
 	Proxy *cachev1alpha1.MemcachedProxy
-	// Pool is the first Memcached in spec.pools. Copies are the others, in order. Each is nil if it does not exist.
+	// Pool is the first Memcached in spec.pools. Copies are the others, in order. A Memcached that does not exist is nil.
 	Pool   *cachev1alpha1.Memcached
 	Copies []*cachev1alpha1.Memcached
-	// Namesake is the Memcached with the MemcachedProxy's name, or nil.
+	// Namesake is the Memcached with the same name as the MemcachedProxy, or nil.
 	Namesake *cachev1alpha1.Memcached
 	// Children are the existing objects of the Kinds in Children. They may belong to another owner.
 	Children []client.Object
 	// Pods are the pods with the MemcachedProxy's labels, without those that have succeeded.
 	Pods []corev1.Pod
-	// Answers are the launchers' answers by the UID of the pod.
+	// Answers maps the UID of a pod to the answer of its launcher.
 	Answers map[types.UID]Answer
 	// PendingCreate reports that an object was created but is not in the cache yet.
 	PendingCreate bool
@@ -56,8 +56,8 @@ func (v View) Pools() []*cachev1alpha1.Memcached {
 	return append([]*cachev1alpha1.Memcached{v.Pool}, v.Copies...)
 }
 
-// Workload returns the Deployment of the MemcachedProxy, or nil. A Deployment without an owner belongs to the MemcachedProxy for
-// which it was created.
+// Workload returns the Deployment of the MemcachedProxy, or nil. A Deployment that has lost its owner still belongs to the
+// MemcachedProxy for which it was created.
 func (v View) Workload() *memcached.Workload {
 	for _, object := range v.Children {
 		w := memcached.AsWorkload(object)
@@ -72,7 +72,7 @@ func (v View) Workload() *memcached.Workload {
 	return nil
 }
 
-// ConfigMap returns the MemcachedProxy's ConfigMap with the routes, or nil.
+// ConfigMap returns the ConfigMap with the routes. It returns nil if there is none, or if the ConfigMap belongs to another owner.
 func (v View) ConfigMap() *corev1.ConfigMap {
 	for _, object := range v.Children {
 		if found, ok := object.(*corev1.ConfigMap); ok && (metav1.GetControllerOfNoCopy(found) == nil || metav1.IsControlledBy(found, v.Proxy)) {
@@ -82,7 +82,7 @@ func (v View) ConfigMap() *corev1.ConfigMap {
 	return nil
 }
 
-// discoverable reports whether a Service leads clients to the proxies, whoever made the Service.
+// discoverable reports whether a Service selects the proxies, whoever owns the Service.
 func (v View) discoverable() bool {
 	return slices.ContainsFunc(v.Children, func(object client.Object) bool {
 		service, ok := object.(*corev1.Service)
@@ -90,7 +90,7 @@ func (v View) discoverable() bool {
 	})
 }
 
-// after returns the view after a write. The answers are the objects that the API server returned.
+// after returns the view after a write. answers are the objects that the API server returned.
 func (v View) after(answers []client.Object) View {
 	v.Children = slices.Clone(v.Children)
 	for _, object := range answers {

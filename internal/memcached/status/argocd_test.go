@@ -56,7 +56,7 @@ func TestArgoCDHealthWithoutStatus(t *testing.T) {
 	}
 }
 
-// argoCDScript returns the script of the page.
+// argoCDScript returns the health script on that page.
 func argoCDScript(t *testing.T) string {
 	t.Helper()
 	page := docs.Parse("gitops.md", []byte(repository.Read(t, "docs", "operations", "gitops.md")))
@@ -75,7 +75,7 @@ func argoCDScript(t *testing.T) string {
 	return script
 }
 
-// argoCDHealth runs a script with the libraries that Argo CD allows (util/lua/lua.go), and returns status and message.
+// argoCDHealth runs the script with the libraries that Argo CD allows (util/lua/lua.go). It returns the status and the message.
 func argoCDHealth(t *testing.T, script string, object map[string]any) string {
 	t.Helper()
 	state := lua.NewState(lua.Options{SkipOpenLibs: true})
@@ -96,7 +96,6 @@ func argoCDHealth(t *testing.T, script string, object map[string]any) string {
 	return lua.LVAsString(health.RawGetString("status")) + ": " + lua.LVAsString(health.RawGetString("message"))
 }
 
-// luaValue turns decoded JSON into values of Lua.
 func luaValue(state *lua.LState, value any) lua.LValue {
 	switch value := value.(type) {
 	case bool:

@@ -14,9 +14,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// attentionConditions returns the condition NeedsAttention if agents report a problem. Until all agents have been asked, the
-// condition stays as it was: the operator may have just started. It also stays while an agent that may have the problem does not
-// answer.
+// attentionConditions returns the condition NeedsAttention if agents report a problem. An existing condition stays as it is until
+// all agents have been asked, because the operator may have just started. It also stays if no agent reports a problem but some
+// agents have not answered.
 func attentionConditions(f facts) []metav1.Condition {
 	last := meta.FindStatusCondition(f.Last.Conditions, cachev1alpha1.ConditionNeedsAttention)
 	findings := memcached.Findings(f.Memcached, f.Agents.Nodes)
@@ -36,7 +36,7 @@ func attentionConditions(f facts) []metav1.Condition {
 	}}
 }
 
-// inWords describes a finding and who reports it. It quotes the report, because somebody else may control the pod.
+// inWords describes a finding and names the pods that report it. It quotes the report, because somebody else may control the pod.
 func inWords(finding memcached.Finding) string {
 	says, more := "says", ""
 	if others := len(finding.Pods) - 1; others > 0 {

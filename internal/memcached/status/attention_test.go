@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// attentionRows have three ready nodes whose agents report something.
+// attentionRows have three ready nodes whose agents report problems or none.
 func attentionRows() []statusCase {
 	report := func(pod string, reasons ...string) memcached.AgentReport {
 		said := memcached.AgentReport{Pod: pod}

@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// textOf is the text by which a template is recognized.
+// textOf returns a template as text, so that templates can be compared.
 func textOf(template corev1.PodTemplateSpec) string {
 	text, err := json.Marshal(template)
 	if err != nil {
@@ -28,7 +28,7 @@ func textOf(template corev1.PodTemplateSpec) string {
 	return string(text)
 }
 
-// kubelet makes pods ready, and removes terminating ones, in any order.
+// kubelet makes pods ready and removes terminating ones, in random order.
 type kubelet struct {
 	random *rand.Rand
 	pods   []corev1.Pod
@@ -57,13 +57,13 @@ func (k *kubelet) removePod() bool {
 
 func (k *kubelet) existing() []corev1.Pod { return k.pods }
 
-// setCluster is a model of Kubernetes' work for one StatefulSet with the pod management policy Parallel: the StatefulSet controller
+// setCluster simulates what Kubernetes does for one StatefulSet with the pod management policy Parallel: the StatefulSet controller
 // (k8s.io/kubernetes/pkg/controller/statefulset: stateful_set_control.go) and the kubelet.
 type setCluster struct {
 	kubelet
 
 	set *appsv1.StatefulSet
-	// template is the text of the StatefulSet's pod template. templates are all templates that have a revision.
+	// template is the StatefulSet's pod template as text. templates are the texts of all templates that have a revision.
 	template  string
 	templates []string
 }
@@ -96,7 +96,7 @@ func (c *setCluster) updated(pod *corev1.Pod) bool {
 	return c.templateSeen() && pod.Labels[appsv1.ControllerRevisionHashLabelKey] == c.revision()
 }
 
-// revision is the name of the revision of the template.
+// revision returns the name of the revision of the current template.
 func (c *setCluster) revision() string {
 	return fmt.Sprintf("r%d", slices.Index(c.templates, c.template))
 }
@@ -126,7 +126,7 @@ func (c *setCluster) sync() bool {
 
 func (c *setCluster) size() int { return int(*c.set.Spec.Replicas) }
 
-// find returns the pod with a number, nil if there is none.
+// find returns the pod with this number, or nil.
 func (c *setCluster) find(number int) *corev1.Pod {
 	i := slices.IndexFunc(c.pods, func(pod corev1.Pod) bool { return pod.Name == nameOf(number) })
 	if i < 0 {
@@ -166,8 +166,8 @@ func (*setCluster) terminate(pod *corev1.Pod) bool {
 	return true
 }
 
-// rollOut imitates updateStatefulSetAfterInvariantEstablished. It first replaces the unready pods of earlier revisions. Then it replaces
-// ready pods of earlier revisions, from the last to the first, unless too many pods are unavailable.
+// rollOut imitates updateStatefulSetAfterInvariantEstablished. It replaces all unready pods of earlier revisions. It also replaces
+// ready ones, from the last to the first, as far as maxUnavailable allows.
 func (c *setCluster) rollOut() (acted bool) {
 	budget, _ := intstr.GetScaledValueFromIntOrPercent(c.set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable, c.size(), false)
 	budget = max(budget, 1)
@@ -195,7 +195,7 @@ func (c *setCluster) rollOut() (acted bool) {
 	return acted
 }
 
-// count is updateStatus and completeRollingUpdate.
+// count imitates updateStatus and completeRollingUpdate.
 func (c *setCluster) count() appsv1.StatefulSetStatus {
 	status := appsv1.StatefulSetStatus{
 		ObservedGeneration: c.set.Generation, UpdateRevision: c.revision(), CurrentRevision: c.set.Status.CurrentRevision,

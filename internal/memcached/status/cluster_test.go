@@ -17,18 +17,18 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// cluster is a model of Kubernetes' work for one Deployment: the Deployment controller
+// cluster simulates what Kubernetes does for one Deployment: the Deployment controller
 // (k8s.io/kubernetes/pkg/controller/deployment: sync.go, rolling.go, progress.go), the ReplicaSet controller and the kubelet. Each
-// acts on what the others have written, one step at a time, in any order.
+// acts on what the others have written. They take steps one at a time, in random order.
 type cluster struct {
 	kubelet
 
 	deployment *appsv1.Deployment
-	// template is the text of the Deployment's pod template.
+	// template is the Deployment's pod template as text.
 	template    string
 	replicaSets []*replicaSet
 	names       int
-	// look is called when something that the operator can see has changed within a step.
+	// look is called in the middle of a step, when the operator could already see a part of its changes.
 	look func()
 }
 
@@ -39,7 +39,7 @@ func (c *cluster) live() client.Object {
 	return c.deployment
 }
 
-// write does what the API server does with the Deployment that is desired.
+// write stores the desired Deployment as the API server would.
 func (c *cluster) write(object client.Object) {
 	wanted := object.(*appsv1.Deployment)
 	c.template = textOf(wanted.Spec.Template)
@@ -73,7 +73,7 @@ type replicaSet struct {
 	actual, ready int32
 }
 
-// step takes the first of its steps that changes something, in any order, and reports whether there is one.
+// step tries the possible steps in random order until one changes something. It reports whether one did.
 func (c *cluster) step() bool {
 	if c.deployment == nil {
 		return false
@@ -88,7 +88,7 @@ func (c *cluster) step() bool {
 
 func (c *cluster) size() int32 { return *c.deployment.Spec.Replicas }
 
-// newest is the ReplicaSet of the Deployment's template, nil if there is none.
+// newest returns the ReplicaSet of the Deployment's current template, nil if there is none.
 func (c *cluster) newest() *replicaSet {
 	for _, rs := range c.replicaSets {
 		if rs.template == c.template {
@@ -115,7 +115,8 @@ func (c *cluster) syncDeployment() bool {
 		!equality.Semantic.DeepEqual(before, c.deployment.Status)
 }
 
-// adopt finds or creates the ReplicaSet of the template. It writes to the Deployment before the observed generation changes.
+// adopt finds or creates the ReplicaSet of the template. Like the real controller, it writes to the Deployment before the observed
+// generation changes.
 func (c *cluster) adopt() *replicaSet {
 	latest := 0
 	newest := c.newest()
@@ -150,7 +151,8 @@ func (c *cluster) limits() (surge, unavailable int32) {
 	return int32(up), min(int32(down), c.size())
 }
 
-// scale handles a new size. During a rollout, the real controller does more: here only the last active ReplicaSet changes its size.
+// scale handles a new size. During a rollout, the real controller distributes the new size over all ReplicaSets. Here only the last
+// one with pods changes.
 func (c *cluster) scale() bool {
 	active := slices.DeleteFunc(slices.Clone(c.replicaSets), func(rs *replicaSet) bool { return rs.replicas == 0 })
 	surge, _ := c.limits()
@@ -213,7 +215,7 @@ func (c *cluster) total() int32 {
 	return total
 }
 
-// count is calculateStatus.
+// count imitates calculateStatus.
 func (c *cluster) count() appsv1.DeploymentStatus {
 	status := appsv1.DeploymentStatus{
 		ObservedGeneration: c.deployment.Generation, Conditions: c.deployment.Status.Conditions,
@@ -229,7 +231,7 @@ func (c *cluster) count() appsv1.DeploymentStatus {
 	return status
 }
 
-// judge is syncRolloutStatus.
+// judge imitates syncRolloutStatus.
 func (c *cluster) judge() appsv1.DeploymentStatus {
 	old, status := c.deployment.Status, c.count()
 	var reason string
@@ -251,7 +253,7 @@ func (c *cluster) judge() appsv1.DeploymentStatus {
 	return status
 }
 
-// syncReplicaSet creates and deletes pods, or else counts them.
+// syncReplicaSet creates or deletes pods. If there are as many as wanted, it updates the counts.
 func (c *cluster) syncReplicaSet(rs *replicaSet) bool {
 	var own []int
 	ready := int32(0)

@@ -26,7 +26,8 @@ func conditions(f facts) []metav1.Condition {
 	return Complete(all, f.Last.Conditions, f.Memcached.Generation, f.Now)
 }
 
-// Complete adds generations and times to conditions. An unchanged condition keeps the time of its last transition.
+// Complete adds the generation and the transition time to each condition, and sanitizes its message. A condition with an unchanged
+// status keeps its transition time.
 func Complete(conditions, last []metav1.Condition, generation int64, now time.Time) []metav1.Condition {
 	for i := range conditions {
 		condition := &conditions[i]
@@ -34,7 +35,7 @@ func Complete(conditions, last []metav1.Condition, generation int64, now time.Ti
 		condition.Message = SanitizeMessage(condition.Message)
 		condition.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
 		if old := meta.FindStatusCondition(last, condition.Type); old != nil && old.Status == condition.Status &&
-			old.Reason != cachev1alpha1.ReasonWaitingForOperator { // the time of that default has no meaning
+			old.Reason != cachev1alpha1.ReasonWaitingForOperator { // the schema sets that reason, with a meaningless time
 			condition.LastTransitionTime = old.LastTransitionTime
 		}
 	}
@@ -74,7 +75,7 @@ func degradedCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// Degraded returns the condition Degraded for a problem, nil for none.
+// Degraded returns the condition Degraded: True for a problem, and False for nil.
 func Degraded(problem *memcached.Problem) metav1.Condition {
 	condition := metav1.Condition{
 		Type:    cachev1alpha1.ConditionDegraded,
@@ -88,7 +89,8 @@ func Degraded(problem *memcached.Problem) metav1.Condition {
 	return condition
 }
 
-// primaryProblem returns the problem to report: first that of the plan or the write, then one of the pods, then one of the twins.
+// primaryProblem returns the problem that Degraded reports, or nil. A problem of the plan or the write comes first, then one of the
+// pods, then one of the twins.
 func (f facts) primaryProblem() *memcached.Problem {
 	if f.Problem != nil {
 		return f.Problem
@@ -130,8 +132,9 @@ func progressingCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// stuck returns why the current change cannot proceed, or an empty text. A workload that could not be written counts, even while its
-// previous spec rolls out. A refusal of another object counts only if no change of the nodes is under way.
+// stuck returns why the current change cannot proceed, or an empty text. If the workload could not be written, its change is stuck,
+// even while an earlier spec rolls out. If only another object could not be written, the change is stuck unless a rollout is in
+// progress.
 func (f facts) stuck() string {
 	moving := f.rollout.reason != "" && f.Workload != nil
 	switch {
@@ -148,8 +151,8 @@ func (f facts) stuck() string {
 	}
 }
 
-// readyCondition returns the summary: True if everything is as specified, Unknown if a pause holds changes back, and otherwise False
-// with the reason of the first cause. A problem comes before a pause.
+// readyCondition returns the summary: True if everything is as specified, Unknown if a pause holds changes back, and otherwise
+// False with the first cause. A problem comes before a pause.
 func readyCondition(f facts, progressing, degraded metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {

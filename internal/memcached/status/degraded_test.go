@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// refusalRows have an object that was refused, for each reason, while all nodes run.
+// refusalRows have one refused object, with a different reason in each row, while all nodes run.
 func refusalRows() []statusCase {
 	var rows []statusCase
 	for _, reason := range []string{
@@ -37,7 +37,7 @@ func refusalRows() []statusCase {
 // checkImage is the remedy if the image of memcached cannot be pulled.
 const checkImage = ". Check spec.image, and spec.imagePullSecrets if its registry demands a login"
 
-// podRows have one pod of three in trouble, after the rollout is complete, so no change is stuck.
+// podRows have a problem with one pod of three after the rollout, so no change is stuck.
 func podRows(t *testing.T) []statusCase {
 	const notFound = `rpc error: code = NotFound desc = failed to resolve reference "docker.io/library/memcached:9": not found`
 	mc := memcachedtest.Cache(3)
@@ -207,7 +207,7 @@ func podRows(t *testing.T) []statusCase {
 	})
 }
 
-// priorityRows have more than one thing wrong: the user hears of the first cause.
+// priorityRows have several problems. The conditions report the one that comes first.
 func priorityRows(t *testing.T) []statusCase {
 	mc := memcachedtest.Cache(3)
 	quota := refused(`pods "cache-5d4f-x7x2k" is forbidden: exceeded quota: pods`)
@@ -265,7 +265,7 @@ func then(changes ...func(*corev1.Pod)) func(*corev1.Pod) {
 // moreMemory is the remedy for a memcached that was killed for its memory.
 const moreMemory = ": it needs more memory than its limit; raise spec.resources.limits.memory"
 
-// stopped is a pod whose memcached container has exited and was not started again.
+// stopped lets memcached's container exit without a restart.
 func stopped(code int32, reason, message string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		stoppedAs(0, code, reason)(pod)
@@ -281,7 +281,7 @@ func exit(code int32, reason string) corev1.ContainerState {
 	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason}}
 }
 
-// first is a pod with an init container of somebody else in this state. The memcached container waits for it.
+// first adds an init container of somebody else in this state. The memcached container waits for it.
 func first(state corev1.ContainerState) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		waiting("PodInitializing", "")(pod)
@@ -289,7 +289,7 @@ func first(state corev1.ContainerState) func(*corev1.Pod) {
 	}
 }
 
-// injected is a pod into which somebody else put a container.
+// injected adds a container of somebody else.
 func injected(name string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: name})

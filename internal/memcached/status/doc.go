@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package status computes the status of a Memcached. It is pure. All that it knows of the desired state is in memcached.Plan.
-// Package memcached explains its words.
+// Package status computes the status of a Memcached from what was observed, the plan, and the result of the write. It is pure, and
+// knows of the desired state only what is in memcached.Plan. Package memcached explains the words node, workload, move, wave, twin
+// and record.
 package status

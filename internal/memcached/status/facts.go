@@ -21,23 +21,24 @@ type facts struct {
 	memcached.Written
 
 	size int32
-	// accepted is the size in the workload. It differs from spec.size if a new size was not written.
+	// accepted is the number of nodes that the workloads ask for. It differs from spec.size if a new size was not written.
 	accepted int32
 	// required is how many nodes must be ready for the cache to be available. available reports whether the cache is available.
 	required  int32
 	available bool
 	// discoverable reports whether a Service lets clients find the nodes.
 	discoverable bool
-	// nodes are those of the workload, of the former workload, and orphans, in this order. ready is the number of ready nodes.
+	// nodes are the nodes of the workload, those of the former workload, and orphans, in this order. ready is the number of ready
+	// nodes.
 	nodes []*corev1.Pod
 	ready int32
 	// podProblem is a problem of the pods, or what keeps them from being created.
 	podProblem *memcached.Problem
-	// twinProblem is set if nodes cannot get the items of their twin's nodes.
+	// twinProblem is why nodes cannot get the items of their twin's nodes, or nil.
 	twinProblem *memcached.Problem
-	// rollout is the progress of rollouts.
+	// rollout is the progress of a change of the nodes.
 	rollout rolloutState
-	// applied is the record of what was carried out.
+	// applied is the record of what was last carried out, for the status.
 	applied *cachev1alpha1.MemcachedRecord
 	// staleDefaults describes the newer defaults that the next rollout will adopt; empty if the nodes have them already.
 	staleDefaults string
@@ -73,8 +74,8 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	return f
 }
 
-// carriedOut returns the record for the status. While a part of the new spec is held back or fails, or nodes move, the record keeps the
-// last spec. It names the changes that cause a rollout until the rollout is complete.
+// carriedOut returns the record for the status. It keeps the last spec while a part of the new spec is held back or fails, or while
+// nodes move. Until a rollout is complete, it names the changes that cause the rollout.
 func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 	record := f.CarriedOut(plan.Record).DeepCopy()
 	if record == nil {
@@ -89,7 +90,7 @@ func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 	return record
 }
 
-// waiting returns the rollout with messages that say what the rollout waits for, and that a deadline has passed.
+// waiting returns the rollout with additions to its messages: what it waits for, and whether it has exceeded the deadline.
 func (f facts) waiting(plan memcached.Plan) rolloutState {
 	rollout := f.rollout
 	if f.Workload != nil && rollout.reason != "" && unwatched(f.View) {
@@ -113,7 +114,7 @@ func (f facts) replacing() bool {
 	return f.rollout.reason == cachev1alpha1.ReasonRollingOut || f.rollout.reason == cachev1alpha1.ReasonUpdatingInPlace
 }
 
-// cause returns the part of a rollout's message that names the changes, or an empty text if they are unknown.
+// cause returns the end of a rollout's message that names the changes, or an empty text if they are unknown.
 func (f facts) cause() string {
 	if !f.replacing() || f.Former != nil || f.applied == nil || len(f.applied.Changes) == 0 {
 		return ""
@@ -121,7 +122,7 @@ func (f facts) cause() string {
 	return "; changed: " + strings.Join(f.applied.Changes, ", ")
 }
 
-// problemOf returns what is wrong with the workloads' nodes, or why one is missing; nil for no problem.
+// problemOf returns what is wrong with the nodes of the workloads, or why a node is missing. Without a problem, it returns nil.
 func (f facts) problemOf(nodes []*corev1.Pod) *memcached.Problem {
 	problem := cmp.Or(PodProblem(f.Workload, f.Pods, f.Now), PodProblem(f.Former, f.Pods, f.Now))
 	if latest := cmp.Or(f.Workload, f.Former); latest != nil && problem == nil && readyNodes(nodes) < f.accepted {
@@ -130,7 +131,8 @@ func (f facts) problemOf(nodes []*corev1.Pod) *memcached.Problem {
 	return problem
 }
 
-// askedFor returns the number of nodes that the workloads ask for. During a move, it is at most spec.size.
+// askedFor returns the number of nodes that the workloads ask for: during a move, the sum of both, but at most spec.size. Without a
+// workload, it returns spec.size.
 func askedFor(size int32, w, former *memcached.Workload) int32 {
 	switch {
 	case w == nil && former == nil:
@@ -159,14 +161,14 @@ func (f facts) unwritten() bool {
 	return f.Workload != nil && (f.accepted != f.size || f.TemplatePending)
 }
 
-// required returns the number of nodes that must be ready for the cache to be available: spec.size or the size in the workload,
-// whichever is smaller, less the nodes that a rollout may stop. Unless spec.size is 0, at least one node must be ready.
+// required returns how many nodes must be ready for the cache to be available: spec.size or accepted, whichever is smaller, less
+// the nodes that a rollout may stop. Unless spec.size is 0, it is at least one.
 func required(mc *cachev1alpha1.Memcached, plan memcached.Plan, accepted int32) int32 {
 	return max(requiredReady(min(mc.Spec.Size, accepted), plan), min(mc.Spec.Size, 1))
 }
 
-// requiredReady returns how many nodes stay ready during a rollout, computed like the Deployment controller does. Percentages of
-// maxUnavailable are rounded down, those of maxSurge up. If both are 0, one node may be unavailable.
+// requiredReady returns how many of size nodes stay ready during a rollout, as the Deployment controller computes it. Percentages
+// are rounded down for maxUnavailable, and up for maxSurge. If both limits are 0, one node may be unavailable.
 func requiredReady(size int32, plan memcached.Plan) int32 {
 	extra, surgeErr := intstr.GetScaledValueFromIntOrPercent(&plan.MaxSurge, int(size), true)
 	missing, err := intstr.GetScaledValueFromIntOrPercent(&plan.MaxUnavailable, int(size), false)
@@ -178,7 +180,7 @@ func requiredReady(size int32, plan memcached.Plan) int32 {
 	return int32(max(int(size)-missing, 0)) //nolint:gosec // at most size
 }
 
-// stillAvailable reports whether the cache was available and has lost no node since. New nodes that a larger size asks for do not
+// stillAvailable reports whether the last status was Available and no node has been lost since. New nodes of a larger size do not
 // count as lost.
 func stillAvailable(last memcached.Last, ready int32) bool {
 	return last.IsTrue(cachev1alpha1.ConditionAvailable) && ready >= max(last.Ready, 1)

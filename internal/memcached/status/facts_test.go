@@ -25,8 +25,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// These functions build facts: a Deployment as the API server and the Deployment controller leave it, and pods as the kubelet
-// leaves them. They apply changes in order.
+// The functions below build facts: a Deployment as the API server and the Deployment controller write it, and pods as the kubelet
+// does. They apply changes in order.
 
 func beingDeleted(mc *cachev1alpha1.Memcached) {
 	mc.DeletionTimestamp = ptr.To(metav1.Now())
@@ -40,7 +40,7 @@ const (
 	replicaSetRefused  = "ReplicaSetCreateError"
 )
 
-// makeDeployment is the live Deployment of a Memcached, without a status unless changes set one.
+// makeDeployment returns the live Deployment of a Memcached. It has a status only if changes set one.
 func makeDeployment(
 	t testing.TB, mc *cachev1alpha1.Memcached, changes ...func(*appsv1.Deployment),
 ) *appsv1.Deployment {
@@ -57,7 +57,7 @@ func makeDeployment(
 	return deployment
 }
 
-// counts is the status of a Deployment after the Deployment controller has looked at the given generation.
+// counts sets the status that the Deployment controller writes when it has observed this generation.
 func counts(observed int64, replicas, updated, ready int32) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		d.Status.ObservedGeneration = observed
@@ -75,7 +75,7 @@ func revision(number int) func(*appsv1.Deployment) {
 	}
 }
 
-// progress is the Deployment's own Progressing condition.
+// progress adds the Deployment's own condition Progressing.
 func progress(reason string) func(*appsv1.Deployment) {
 	return deploymentSays(appsv1.DeploymentProgressing, reason, `ReplicaSet "cache-5d4f" says `+reason)
 }
@@ -88,19 +88,19 @@ func deploymentSays(condition appsv1.DeploymentConditionType, reason, message st
 	}
 }
 
-// refused is the condition with which a Deployment reports that the API server refused a pod.
+// refused adds the condition with which a Deployment reports that the API server refused a pod.
 func refused(message string) func(*appsv1.Deployment) {
 	return deploymentSays(appsv1.DeploymentReplicaFailure, "FailedCreate", message)
 }
 
-// settled is the status of a Deployment whose first rollout is complete.
+// settled sets the status of a Deployment whose first rollout is complete.
 func settled(d *appsv1.Deployment) {
 	revision(1)(d)
 	counts(d.Generation, *d.Spec.Replicas, *d.Spec.Replicas, *d.Spec.Replicas)(d)
 	progress(rolloutComplete)(d)
 }
 
-// makePods returns pods of the ReplicaSet "cache-5d4f", named cache-5d4f-00 and so on, ready unless changes say otherwise.
+// makePods returns pods of the ReplicaSet "cache-5d4f", named cache-5d4f-00 and so on. They are ready unless changes say otherwise.
 func makePods(count int, changes ...func(*corev1.Pod)) []corev1.Pod {
 	var pods []corev1.Pod
 	for i := range count {
@@ -154,7 +154,7 @@ func notReady(pod *corev1.Pod) { readiness(corev1.ConditionFalse)(pod) }
 
 func terminating(pod *corev1.Pod) { pod.DeletionTimestamp = ptr.To(metav1.Now()) }
 
-// waiting is a pod whose memcached container waits, and is not ready.
+// waiting lets the memcached container wait, so that the pod is not ready.
 func waiting(reason, message string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		notReady(pod)
@@ -164,7 +164,7 @@ func waiting(reason, message string) func(*corev1.Pod) {
 	}
 }
 
-// exited is a pod whose memcached container has exited; it may have been started again since.
+// exited adds an earlier exit of the memcached container. The container may have been started again since.
 func exited(code int32, reason, message string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{
@@ -173,7 +173,7 @@ func exited(code int32, reason, message string) func(*corev1.Pod) {
 	}
 }
 
-// complete returns the row with its defaults.
+// complete returns the row with defaults for the fields that it does not set.
 func (c statusCase) complete(t *testing.T) statusCase {
 	t.Helper()
 	if c.mc == nil {
@@ -196,7 +196,7 @@ func (c statusCase) complete(t *testing.T) statusCase {
 	return c
 }
 
-// leadToRunbook adds the link to the runbook to a condition that needs it. So the rows can leave it out.
+// leadToRunbook adds the link to the runbook to a condition that must have it, so that rows need not contain it.
 func leadToRunbook(condition string) string {
 	_, reason, _ := strings.Cut(condition, " ")
 	reason, _, _ = strings.Cut(reason, ":")

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// at is so many seconds after noon.
+// at returns the time that is this many seconds after noon.
 func at(seconds int) metav1.Time {
 	return metav1.NewTime(noon.Add(time.Duration(seconds) * time.Second))
 }
@@ -28,14 +28,14 @@ func pending(pod *corev1.Pod) {
 	pod.Status.Phase, pod.Status.ContainerStatuses = corev1.PodPending, nil
 }
 
-// rejected is a pod that the kubelet has not admitted, so that it never had a container.
+// rejected returns a change that turns a pod into one that the kubelet did not admit: it never had a container.
 func rejected(reason, message string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: reason, Message: message}
 	}
 }
 
-// evicted is a pod that the kubelet ended this many seconds after noon.
+// evicted returns a change that turns a pod into one that the kubelet evicted this many seconds after noon.
 func evicted(seconds int) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		notReady(pod)
@@ -107,7 +107,7 @@ func failedPodRows(t *testing.T) []statusCase {
 	}
 }
 
-// exitRows have a container that has exited and runs again, in a pod that is not ready. They show when the exit is the cause.
+// exitRows have a pod that is not ready, and whose container has exited before. They show when the exit is the cause.
 func exitRows(t *testing.T) []statusCase {
 	const killed = "NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)" + moreMemory
 	mc := memcachedtest.Cache(3)
@@ -154,7 +154,7 @@ func exitRows(t *testing.T) []statusCase {
 	return rows
 }
 
-// TestStatusCountsNoFailedPods has a failed pod and a node.
+// TestStatusCountsNoFailedPods has one failed pod and one node.
 func TestStatusCountsNoFailedPods(t *testing.T) {
 	mc := memcachedtest.Cache(1)
 	pods := []corev1.Pod{makePod("cache-5d4f-00", evicted(0)), makePod("cache-5d4f-01")}

@@ -16,13 +16,13 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// replacedWithin is how long the ReplicaSet controller may take to replace a failed pod. A pod created later replaces something
-// else.
+// replacedWithin is how long the ReplicaSet controller may take to replace a failed pod. A pod that is created later is not the
+// replacement.
 const replacedWithin = time.Minute
 
-// podFailed returns why the kubelet rejected or ended a pod, if a node is still missing because of it: there are too few nodes, or the
-// replacement has not started. Kubernetes keeps failed pods for days, so replaced ones do not count. The message has no pod name,
-// because each new pod has another name.
+// podFailed returns why the kubelet rejected or ended a pod, or nil. A failed pod counts only while its replacement is missing or
+// has not started, because Kubernetes keeps failed pods for days. The message has no pod name: it would change with each pod that
+// fails.
 func podFailed(w *memcached.Workload, pods []corev1.Pod, missing int32) *memcached.Problem {
 	for _, pod := range lastFailed(w, pods) {
 		if !missed(pod, pods, missing) {
@@ -63,7 +63,8 @@ func laterFailed(a, b *corev1.Pod) int {
 	return strings.Compare(b.Name, a.Name)
 }
 
-// missed reports whether the replacement of a failed pod is missing or has not started.
+// missed reports whether the replacement of a failed pod is missing or has not started. missing is how many nodes the workload
+// lacks.
 func missed(failed *corev1.Pod, pods []corev1.Pod, missing int32) bool {
 	since, replicaSet := memcached.FailedAt(failed), metav1.GetControllerOfNoCopy(failed).Name
 	for i := range pods {

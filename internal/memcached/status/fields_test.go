@@ -64,7 +64,7 @@ func TestStatusConditionsAreInAFixedOrder(t *testing.T) {
 	}
 }
 
-// TestStatusNodes covers a node of the Memcached and two orphans, among other pods with the same label.
+// TestStatusNodes covers a node of the Memcached and two orphans, among pods that only have the same instance label.
 func TestStatusNodes(t *testing.T) {
 	mc := memcachedtest.Cache(1)
 	withoutController := func(pod *corev1.Pod) { pod.OwnerReferences[0].Controller = nil }
@@ -116,7 +116,7 @@ func TestStatusIgnoresWhatIsNotOurs(t *testing.T) {
 	}
 }
 
-// TestStatusOfAnOrphan covers a Deployment that has lost its owner, a Memcached of this name.
+// TestStatusOfAnOrphan covers a Deployment that the Memcached no longer controls, although it was created for the Memcached.
 func TestStatusOfAnOrphan(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	for name, owners := range map[string][]metav1.OwnerReference{
@@ -186,7 +186,7 @@ func TestEveryReasonIsInTheTruthTable(t *testing.T) {
 		}
 	}
 	for _, reason := range repository.Reasons(t) {
-		if !seen[reason] && reason != cachev1alpha1.ReasonWaitingForOperator { // of the API server
+		if !seen[reason] && reason != cachev1alpha1.ReasonWaitingForOperator {
 			t.Errorf("no row of the truth table has the reason %s", reason)
 		}
 	}

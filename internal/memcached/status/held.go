@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// heldBack lists what a pause holds back: changes of the spec, and the Kinds of other objects that differ.
+// heldBack lists what a pause holds back: changes of spec fields, and the Kinds of other objects that differ from the spec.
 func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.Plan) []string {
 	if len(written.Pending) == 0 && plan.Wave.Effect == memcached.NoEffect {
 		return nil
@@ -36,7 +36,7 @@ func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.P
 	return held
 }
 
-// heldCost returns what the held changes will do to the nodes, or an empty text.
+// heldCost returns what the changes that are held back will do to the nodes, or an empty text.
 func (f facts) heldCost(plan memcached.Plan) string {
 	effect := plan.Wave.Effect
 	switch {
@@ -54,7 +54,7 @@ func (f facts) heldCost(plan memcached.Plan) string {
 	return ""
 }
 
-// pausedMessage describes what a pause holds back, what it will cost, and how to end the pause.
+// pausedMessage says what a pause holds back, what that will cost, and how to end the pause.
 func pausedMessage(f facts) string {
 	if len(f.held) == 0 {
 		return "spec.paused holds changes back; there are none now"

@@ -103,7 +103,7 @@ func pauseRows(t *testing.T) []statusCase {
 	}}
 }
 
-// carriedOut sets a last status that records the spec of another Memcached as carried out.
+// carriedOut sets a last status that records the spec of another Memcached as the last one carried out.
 func carriedOut(was *cachev1alpha1.Memcached) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		mc.Status.LastApplied = new(desired.For(memcachedtest.View(was, memcached.Observed{}), memcachedtest.Options).Record)
@@ -209,14 +209,14 @@ func stuckRows(t *testing.T) []statusCase {
 	}}
 }
 
-// noRoomFor is a pod that the scheduler cannot place.
+// noRoomFor turns a pod into one that the scheduler cannot place.
 func noRoomFor(pod *corev1.Pod) {
 	notReady(pod)
 	scheduled(corev1.ConditionFalse, corev1.PodReasonUnschedulable, noRoom)(pod)
 	pod.Status.ContainerStatuses = nil
 }
 
-// TestHeldBackNamesAKindOnce covers a StatefulSet, which has two ConfigMaps.
+// TestHeldBackNamesAKindOnce covers a pause that holds back two ConfigMaps, as with a StatefulSet.
 func TestHeldBackNamesAKindOnce(t *testing.T) {
 	held := heldBack(nil, memcached.Written{Pending: []string{"ConfigMap", "ConfigMap", "Service"}}, memcached.Plan{})
 	if want := []string{"the ConfigMap", "the Service"}; !slices.Equal(held, want) {

@@ -9,9 +9,9 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// KStatusConditions returns the conditions that sigs.k8s.io/cli-utils/pkg/kstatus evaluates. kstatus treats an absent condition as
-// False, so only True ones are set. They depend only on the other conditions, so they cause no extra write. If a pause holds changes
-// back and Ready is Unknown, none is set: nothing is in progress, and nothing has failed.
+// KStatusConditions returns Reconciling or Stalled while Ready is False, and otherwise nothing: sigs.k8s.io/cli-utils/pkg/kstatus
+// treats an absent condition as False. While a pause makes Ready Unknown, nothing is in progress and nothing has failed. The result
+// depends only on the other conditions, so it causes no additional write.
 func KStatusConditions(ready, progressing, degraded metav1.Condition) []metav1.Condition {
 	condition := metav1.Condition{
 		Type:    cachev1alpha1.ConditionReconciling,

@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// unstructured is the Memcached of a row with its status, as clients that do not know the type read it.
+// unstructured returns the row's Memcached with its status, as a client without Go types reads it.
 func (c statusCase) unstructured(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	mc := c.mc.DeepCopy()
@@ -31,7 +31,7 @@ func (c statusCase) unstructured(t *testing.T) *unstructured.Unstructured {
 	return object
 }
 
-// kstatusOf has the expected result for the most important rows. For the others, TestKstatus derives it.
+// kstatusOf maps the most important rows to the expected result. For the other rows, TestKstatus derives the result.
 var kstatusOf = map[string]status.Status{
 	"created":                                                  status.CurrentStatus,
 	"created with size 0":                                      status.CurrentStatus,
@@ -53,8 +53,8 @@ var kstatusOf = map[string]status.Status{
 	"the Memcached is being deleted, its pods are still there": status.TerminatingStatus,
 }
 
-// TestKstatus uses the library of Flux, Helm and kpt. Current must mean Ready. Failed must mean that somebody has to act, unless a
-// change is in progress: then the result is InProgress until the change has ended.
+// TestKstatus uses the library of Flux, Helm and kpt. Current must mean Ready. While a change is in progress, the result must be
+// InProgress, even if something else is wrong. Failed must mean that somebody has to act.
 func TestKstatus(t *testing.T) {
 	found := 0
 	for _, c := range rows(t) {
@@ -106,8 +106,8 @@ func TestKstatusOfOldStatus(t *testing.T) {
 	}
 }
 
-// TestKstatusConditions checks kstatus' rules for its conditions: they are absent unless they are True. They change only together with
-// the other conditions, so that they cause no additional write.
+// TestKstatusConditions checks that the conditions for kstatus are absent unless they are True. They must change only together with
+// other conditions, so that they cause no additional write.
 func TestKstatusConditions(t *testing.T) {
 	known := map[string]string{}
 	for _, c := range rows(t) {

@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// mistakeRows have pods that a namespace refuses: the message names the field of the Memcached that helps.
+// mistakeRows have pods that the API server refuses. The message names the field of the Memcached that helps.
 func mistakeRows(t *testing.T) []statusCase {
 	const (
 		pod    = `pods "cache-5d4f-x7x2k" is forbidden: `
@@ -72,7 +72,7 @@ func TestNameSpecFields(t *testing.T) {
 	}
 }
 
-// TestPodProblemsNameTheField has messages of the kubelet and the scheduler about a pod, and the field that helps.
+// TestPodProblemsNameTheField has messages of the kubelet and the scheduler about a pod, each with the field that helps.
 func TestPodProblemsNameTheField(t *testing.T) {
 	waiting := func(container, reason, message string) corev1.Pod {
 		return corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{

@@ -15,7 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// problemOfOrphans reports orphans: nodes that the settled workload has not adopted.
+// problemOfOrphans returns a problem if there are orphans. During a rollout, it returns nil, because the workload may still adopt
+// them.
 func (f facts) problemOfOrphans(orphans []*corev1.Pod) *memcached.Problem {
 	if f.Workload == nil || f.rollout.reason != "" {
 		return nil
@@ -23,8 +24,8 @@ func (f facts) problemOfOrphans(orphans []*corev1.Pod) *memcached.Problem {
 	return orphaned(f.Memcached, orphans)
 }
 
-// orphaned describes orphans. Clients use the items of these nodes, so only the user may remove them. For pods of a ReplicaSet, the
-// message names the ReplicaSet, because it would replace removed pods.
+// orphaned returns a problem that names orphans, or nil if there are none. Clients use the items of these nodes, so only the user
+// may remove them. If a ReplicaSet would replace removed pods, the command in the message deletes the ReplicaSet.
 func orphaned(mc *cachev1alpha1.Memcached, orphans []*corev1.Pod) *memcached.Problem {
 	if len(orphans) == 0 {
 		return nil

@@ -16,8 +16,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// overdue returns a message if a change has exceeded the progress deadline, else an empty text. It covers changes for which Kubernetes
-// has no deadline: those of a StatefulSet, and moves between workloads. A pod's start, restart, end or new readiness counts as progress.
+// overdue returns a message if a change has exceeded the progress deadline, else an empty text. It is for changes to which
+// Kubernetes applies no deadline: those of a StatefulSet, and moves between workloads. A pod that starts, restarts, ends or changes
+// its readiness counts as progress.
 func overdue(v memcached.View) string {
 	workload := v.Workload
 	since, began := progressingSince(v)
@@ -27,9 +28,9 @@ func overdue(v memcached.View) string {
 	since = later(since, workload.GetCreationTimestamp().Time)
 	for i := range v.Pods {
 		since = later(since, movedAt(&v.Pods[i]))
-		since = later(since, v.Answers[v.Pods[i].UID].Since) // the pod does not show a restart in place
+		since = later(since, v.Answers[v.Pods[i].UID].Since) // a restart in place does not change the pod
 	}
-	for _, twin := range v.Twins { // a twin's rollout may go first
+	for _, twin := range v.Twins { // this change may wait for the rollout of a twin
 		for i := range twin.Pods {
 			since = later(since, movedAt(&twin.Pods[i]))
 		}
@@ -42,27 +43,27 @@ func overdue(v memcached.View) string {
 		int(deadline.Minutes()), strings.ToLower(string(workload.Kind)), workload.GetName(), workload.GetNamespace())
 }
 
-// unwatched reports whether Kubernetes has no deadline for changes: during a move, and with a StatefulSet.
+// unwatched reports whether Kubernetes applies no deadline to a change of the nodes: during a move, and with a StatefulSet.
 func unwatched(v memcached.View) bool {
 	return v.Former != nil || v.Workload.Kind == cachev1alpha1.WorkloadStatefulSet
 }
 
-// progressingSince returns when the change began, or the zero time if it was already overdue. It returns false if no change has
-// begun.
+// progressingSince returns when the change in progress began according to the last status, or the zero time if the change was
+// already overdue. It returns false if no change was in progress.
 func progressingSince(v memcached.View) (time.Time, bool) {
 	last := meta.FindStatusCondition(v.Last.Conditions, cachev1alpha1.ConditionProgressing)
 	switch {
 	case last == nil || last.ObservedGeneration != v.Memcached.Generation:
 		return time.Time{}, false
 	case last.Reason == cachev1alpha1.ReasonStuck:
-		// If a problem had stopped the change, the deadline begins anew when the problem is gone.
+		// If a problem stopped the change, the deadline begins anew once the problem is gone.
 		return time.Time{}, !v.Last.IsTrue(cachev1alpha1.ConditionDegraded)
 	default:
 		return last.LastTransitionTime.Time, last.Status == metav1.ConditionTrue
 	}
 }
 
-// movedAt returns when a pod last changed.
+// movedAt returns when a pod was created or deleted, or changed its readiness, whichever is latest.
 func movedAt(pod *corev1.Pod) time.Time {
 	at := pod.CreationTimestamp.Time
 	if pod.DeletionTimestamp != nil {
@@ -81,7 +82,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// RequeueAfter returns when to compute the status again without an event, 0 for never.
+// RequeueAfter returns the time after which the status must be computed again even if no event occurs, or 0 for never.
 func RequeueAfter(v memcached.View, current cachev1alpha1.MemcachedStatus) time.Duration {
 	after := time.Duration(0)
 	if v.Workload != nil && unwatched(v) && meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionProgressing) {

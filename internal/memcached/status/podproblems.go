@@ -14,8 +14,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// PodProblem returns why pods of a workload are missing or not ready: the result of the first check that finds something. It leaves
-// out parts of the cluster's messages that differ at each retry, because each new message costs a write of the status.
+// PodProblem returns why pods of a workload are missing or not ready, or nil. Of several problems, it returns the first in the
+// order of the checks. It leaves out parts of the cluster's messages that differ at each retry, because each new message costs a
+// write of the status.
 func PodProblem(w *memcached.Workload, pods []corev1.Pod, now time.Time) *memcached.Problem {
 	if w == nil {
 		return nil
@@ -46,7 +47,7 @@ func imagePullFailed(pod *corev1.Pod) *memcached.Problem {
 	return nil
 }
 
-// crashing finds containers that do not start, or that have exited and are not ready again.
+// crashing returns a problem if a container does not start, or has exited and is not ready again.
 func crashing(pod *corev1.Pod) *memcached.Problem {
 	for _, container := range memcached.ContainerStatuses(pod) {
 		if problem := crashOf(pod, container); problem != nil {
@@ -57,14 +58,14 @@ func crashing(pod *corev1.Pod) *memcached.Problem {
 }
 
 func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *memcached.Problem {
-	if reason, _ := refusalOf(container); reason != "" { // the agent exited because of a Secret
+	if reason, _ := refusalOf(container); reason != "" { // the agent refuses a Secret: see secretRefused
 		return nil
 	}
 	waiting, exit := container.State.Waiting, crashExit(pod, container)
 	problem := &memcached.Problem{Reason: cachev1alpha1.ReasonNodesCrashing}
 	switch {
-	// One such reason is CreateContainerConfigError. RunContainerError alternates with the exit at each retry, so the exit is reported
-	// instead.
+	// CreateContainerConfigError is one of these reasons. RunContainerError alternates with the exit at each retry, so if there was
+	// an exit, only the exit is reported.
 	case waiting != nil && strings.HasSuffix(waiting.Reason, "Error") && (exit == nil || waiting.Reason != "RunContainerError"):
 		problem.Message = fmt.Sprintf("Pod %s cannot start: %s: %s", pod.Name, waiting.Reason, waiting.Message) +
 			startRemedy(container.Name, waiting.Message)
@@ -78,7 +79,7 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *memcached.Probl
 	return problem
 }
 
-// wordsFor describes how a container exited.
+// wordsFor describes how a container exited, and names a remedy if memcached exited.
 func wordsFor(container corev1.ContainerStatus, exit *corev1.ContainerStateTerminated) string {
 	words := fmt.Sprintf("exited with code %d (%s)", exit.ExitCode, exit.Reason)
 	if exit.Message != "" {
@@ -90,7 +91,7 @@ func wordsFor(container corev1.ContainerStatus, exit *corev1.ContainerStateTermi
 	return words
 }
 
-// remedyFor names the spec field that helps against an exit of memcached. It is empty if no field is known to help.
+// remedyFor names the spec field that helps if memcached exits in this way. It is empty if no field is known to help.
 func remedyFor(exit *corev1.ContainerStateTerminated) string {
 	switch {
 	case exit.Reason == "OOMKilled":
@@ -115,8 +116,8 @@ func crashExit(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.Contai
 	return exit
 }
 
-// exitOf returns the exit that keeps a pod from being ready, or nil. After a restart, the exit is the cause until the pod is ready
-// again. If the pod has been ready since the restart, there must be another cause.
+// exitOf returns the exit that keeps a pod from being ready, or nil. If the container runs again, its last exit counts until the
+// pod has been ready. After that, there must be another cause.
 func exitOf(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	exit, running := lastExit(container), container.State.Running
 	ready := memcached.PodCondition(pod, corev1.PodReady)
@@ -129,7 +130,7 @@ func exitOf(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.Container
 	return exit
 }
 
-// lastExit is the last exit of a container, nil if there was none.
+// lastExit returns the last exit of a container, or nil.
 func lastExit(container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	if exit := container.State.Terminated; exit != nil {
 		return exit

@@ -79,7 +79,7 @@ func rolloutRows(t *testing.T) []statusCase {
 		pods:       append(makePods(3, old), makePod("cache-5d4f-03", notReady)),
 		changing:   "RollingOut: 1 of 3 nodes are updated",
 	}, {
-		// The Deployment controller keeps the condition of the last rollout when it goes back to a ReplicaSet that exists.
+		// When the Deployment controller goes back to a ReplicaSet that exists, it keeps the condition of the last rollout.
 		name:       "rolling back, no node replaced",
 		deployment: makeDeployment(t, mc, specGeneration(3), revision(3), counts(3, 3, 0, 3), progress(rolloutComplete)),
 		pods:       makePods(3, old),
@@ -117,7 +117,7 @@ func scalingRows(t *testing.T) []statusCase {
 		changing:   "Scaling: Scaling from 1 to 3 nodes",
 		available:  unavailable1,
 	}, {
-		// Now that the new pod exists, the Deployment looks as if a node were being replaced. Ready says what is missing.
+		// The new pod exists, so the Deployment looks as if a node were being replaced.
 		name:       "scaled up: a new node is not ready",
 		deployment: makeDeployment(t, mc, specGeneration(2), revision(1), counts(2, 3, 3, 2), progress(rolloutComplete)),
 		pods:       append(makePods(2), makePod("cache-5d4f-02", notReady)),

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestRecord covers changes of the spec: the record shows which were carried out, and which replace nodes.
+// TestRecord covers changes of the spec. The record shows which spec was carried out, and which changes replace nodes.
 func TestRecord(t *testing.T) {
 	changed := func(before int32, more ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 		return memcachedtest.Cache(3, append([]func(*cachev1alpha1.Memcached){

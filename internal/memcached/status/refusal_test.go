@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestRefusalReason has messages from the sources of Kubernetes 1.37.
+// TestRefusalReason has messages from the source code of Kubernetes 1.37.
 func TestRefusalReason(t *testing.T) {
 	const (
 		pod     = `pods "cache-5d4f8b-x7x2k" is forbidden: `
@@ -54,7 +54,7 @@ func TestRefusalReason(t *testing.T) {
 		{denied, pod + "[maximum cpu usage per Container is 1, but limit is 2, maximum memory usage per Pod is 128Mi, but limit is 198Mi]"},
 		// openshift/apiserver-library-go/pkg/securitycontextconstraints/sccadmission/admission.go
 		{denied, pod + `unable to validate against any security context constraint: [provider "anyuid": Forbidden: not usable by user or serviceaccount]`},
-		// Others: RBAC, PriorityClass, validation, the API server in trouble.
+		// Others: RBAC, PriorityClass, validation, and an API server with problems of its own.
 		{another, `deployments.apps "cache" is forbidden: User "system:serviceaccount:operator:manager" cannot patch resource "deployments" in API group "apps" in the namespace "shop"`},
 		{denied, pod + "no PriorityClass with name cache-critical was found"},
 		{another, `Pod "cache-5d4f8b-x7x2k" is invalid: spec.containers[0].image: Required value`},
@@ -67,8 +67,8 @@ func TestRefusalReason(t *testing.T) {
 	}
 }
 
-// TestMessagesStayTheSame has refusals of pods that differ only in the generated names of the pods. The message must not change, since a
-// new message would cause a write of the status at every retry.
+// TestMessagesStayTheSame has refusals of pods that differ only in the generated names of the pods. The messages of the conditions
+// must not differ, since a new message would cause a write of the status at every retry.
 func TestMessagesStayTheSame(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	for _, refusal := range []string{
@@ -102,7 +102,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	} {
 		written := memcached.Written{Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonApplyFailed, Message: message}}
 		degraded := conditionOf(statusOf(mc, memcached.Observed{}, written, noon), cachev1alpha1.ConditionDegraded)
-		// An event with a longer note is refused, and lost.
+		// The API server refuses an event with a longer note, and the event is lost.
 		if length := len(degraded.Message); length > 1024 || length < 1024-utf8.UTFMax && !strings.HasPrefix(message, "\xff") {
 			t.Errorf("%s: the message has %d bytes", name, length)
 		}

@@ -9,9 +9,9 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// RefusalReason returns the reason of Degraded for the API server's message about a refused object. Quotas, RBAC, policies and
-// webhooks give the same status reasons, Forbidden, Invalid, BadRequest or InternalError, so only the text tells them apart. For a
-// refused pod, the workload holds only the text.
+// RefusalReason returns the reason of Degraded for the API server's message about a refused object. Only the text of the message
+// tells quotas, RBAC, policies and webhooks apart. Their status reasons, such as Forbidden or Invalid, are the same, and a workload
+// reports only the text about a refused pod.
 func RefusalReason(message string) string {
 	switch {
 	case strings.Contains(message, "exceeded quota"),
@@ -24,10 +24,10 @@ func RefusalReason(message string) string {
 		strings.Contains(message, "failed calling webhook"),
 		strings.Contains(message, "denied request: "), // ValidatingAdmissionPolicy and MutatingAdmissionPolicy
 		strings.Contains(message, "unable to validate against any security context constraint"),
-		// Other admission, such as LimitRange, PriorityClass and ServiceAccount. A message about missing permissions names the
-		// user.
+		// Other admission plugins, such as LimitRange, PriorityClass and ServiceAccount. A message about missing permissions also
+		// contains "is forbidden: ", but names the user.
 		strings.Contains(message, "is forbidden: ") && !strings.Contains(message, `User "`) &&
-			!strings.Contains(message, "not yet ready to handle request"): // an API server that starts
+			!strings.Contains(message, "not yet ready to handle request"): // the API server is starting
 		return cachev1alpha1.ReasonAdmissionDenied
 	default:
 		return cachev1alpha1.ReasonApplyFailed

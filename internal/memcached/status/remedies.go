@@ -12,10 +12,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// remedy is an advice for messages that contain a text.
+// remedy applies to messages that contain text. words are the advice.
 type remedy struct{ text, words string }
 
-// scheduling are the remedies for messages of the scheduler's plugins.
+// scheduling has the remedies for messages of the scheduler's plugins.
 var scheduling = []remedy{
 	{"Insufficient ", "Lower spec.resources or spec.config.memory, or add cluster nodes."},
 	{"didn't match Pod's node affinity/selector", "Correct spec.scheduling.nodeSelector or affinity, or label cluster nodes."},
@@ -24,7 +24,7 @@ var scheduling = []remedy{
 	{"didn't match pod anti-affinity rules", "Relax spec.scheduling.affinity, or add cluster nodes."},
 }
 
-// refusals are the remedies for refusals of pods. The first that matches applies.
+// refusals has the remedies for refusals of pods. The first one that matches applies.
 var refusals = []remedy{
 	// k8s.io/kubernetes/plugin/pkg/admission/limitranger
 	{
@@ -67,7 +67,7 @@ func schedulingRemedies(message string) string {
 	return words.String()
 }
 
-// pullRemedy names the field that helps if an image cannot be pulled. It is empty for containers of others.
+// pullRemedy names the field that helps if an image cannot be pulled. It is empty for containers that the operator does not create.
 func pullRemedy(container string) string {
 	const login = "spec.imagePullSecrets if its registry demands a login"
 	switch container {
@@ -79,7 +79,7 @@ func pullRemedy(container string) string {
 	return ""
 }
 
-// startRemedy names the field that helps if a container cannot be started.
+// startRemedy names the field that helps if a container cannot be started, or is empty.
 func startRemedy(container, message string) string {
 	if container == memcached.ContainerName && strings.Contains(message, "executable file not found") {
 		return ". The image has no memcached: correct spec.image"
@@ -87,13 +87,14 @@ func startRemedy(container, message string) string {
 	return ""
 }
 
-// explained are the reasons whose messages end with a link to the runbook, because they quote the cluster.
+// explained are the reasons whose messages quote the cluster. These messages end with a link to the runbook.
 var explained = []string{
 	cachev1alpha1.ReasonImagePullFailed, cachev1alpha1.ReasonNodesCrashing, cachev1alpha1.ReasonUnschedulable,
 	cachev1alpha1.ReasonAdmissionDenied, cachev1alpha1.ReasonQuotaExceeded,
 }
 
-// withRunbook appends a link to the runbook to a message, and shortens the message if necessary.
+// withRunbook returns the message of a problem, with a link to the runbook if its reason is in explained. It shortens a long
+// message so that the link fits.
 func withRunbook(problem memcached.Problem) string {
 	message := SanitizeMessage(problem.Message)
 	if !slices.Contains(explained, problem.Reason) {
@@ -107,7 +108,7 @@ func withRunbook(problem memcached.Problem) string {
 	return message + " " + section
 }
 
-// runbookOf returns the runbook's section about a reason.
+// runbookOf returns the link to the runbook's section about a reason.
 func runbookOf(reason string) string {
 	return "See docs/operations/runbook.md#" + strings.ToLower(reason)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestRequiredReady compares with the Deployment controller's numbers (MaxUnavailable in
-// k8s.io/kubernetes/pkg/controller/deployment/util): maxUnavailable is rounded down, maxSurge is rounded up, and if both are 0, one
+// TestRequiredReady expects the Deployment controller's numbers (MaxUnavailable in
+// k8s.io/kubernetes/pkg/controller/deployment/util). maxUnavailable is rounded down, and maxSurge is rounded up. If both are 0, one
 // node may be unavailable.
 func TestRequiredReady(t *testing.T) {
 	number := func(n int32) *intstr.IntOrString { return ptr.To(intstr.FromInt32(n)) }
@@ -59,7 +59,7 @@ func TestRequiredReady(t *testing.T) {
 		{1000, percent("99%"), nil, 10},
 		{101, percent("50%"), percent("50%"), 51},
 		{3, percent("half"), nil, 3},
-		{3, nil, percent("half"), 3}, // the schema refuses this value: with it, no node may be missing
+		{3, nil, percent("half"), 3}, // the schema refuses this value; if it exists nevertheless, no node may be missing
 	} {
 		mc := memcachedtest.Cache(c.size)
 		mc.Spec.UpdateStrategy.MaxUnavailable, mc.Spec.UpdateStrategy.MaxSurge = c.unavailable, c.surge

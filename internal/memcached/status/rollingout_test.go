@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestRollingOut computes each status with statusOf, so that it tests only a status that the operator really writes.
+// TestRollingOut computes each status with statusOf, so that it tests only statuses that the operator can write.
 func TestRollingOut(t *testing.T) {
 	replaced := []func(*appsv1.Deployment){specGeneration(2), revision(2), counts(2, 3, 1, 2), progress("ReplicaSetUpdated")}
 	tests := []struct {

@@ -15,24 +15,21 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// rolloutState describes what the workload's controller is doing.
+// rolloutState is the progress of a change of the nodes.
 type rolloutState struct {
-	// reason is the reason of Progressing, empty if there is nothing to do.
+	// reason and message are those of the condition Progressing. reason is empty if no change is in progress.
 	reason, message string
-	// deadlineMessage is the message about a missed progress deadline.
+	// deadlineMessage says that the change has exceeded the progress deadline, or is empty.
 	deadlineMessage string
-	// templateUnobserved reports that the workload's controller may not have observed the template. The controller's count of updated
-	// nodes may then be about an earlier template.
+	// templateUnobserved reports that the workload's controller may not have observed the pod template. Its count of updated nodes
+	// may then be about an earlier template.
 	templateUnobserved bool
 }
 
-// templateObserved reports whether the workload's controller has observed the current pod template. Only then is its count of
-// updated nodes about that template. An unobserved generation is not enough to know: a change of annotations, minReadySeconds or
-// the size makes a new generation, too.
-//
-// The template was observed if this process's last write did not change it, and the controller had observed the generation before that
-// write. If this is not known, the last status decides, provided that it is about the current spec: a status has no updated nodes while
-// the template is unobserved. In doubt, the answer is no, and the Memcached is not Ready until the controller catches up.
+// templateObserved reports whether the workload's controller has observed the current pod template, so that its count of updated
+// nodes is about that template. An unobserved generation alone does not mean no: perhaps only the size has changed. If the write
+// changed the template, the answer is no. If it did not, and the controller was up to date before, the answer is yes. Otherwise the
+// last status decides, because it counts updated nodes only of an observed template. In doubt, the answer is no.
 func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	present := v.Workload
 	if present == nil || !present.Unobserved() {
@@ -50,7 +47,7 @@ func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	return counted && v.Last.Generation == v.Memcached.Generation
 }
 
-// rolloutOf returns the progress of the workloads and of the plan. Before is the workload before the write.
+// rolloutOf returns the progress of a rollout, a wave, a change in place or a move. before is the workload before the write.
 func rolloutOf(before *memcached.Workload, v memcached.View, plan memcached.Plan) rolloutState {
 	mc, w, former := v.Memcached, v.Workload, v.Former
 	nodes := w.Nodes(v.Pods)
@@ -74,7 +71,7 @@ func rolloutOf(before *memcached.Workload, v memcached.View, plan memcached.Plan
 	return state
 }
 
-// waveWords describes what happens to the nodes that get new arguments.
+// waveWords describes what a change of arguments does to the nodes.
 func waveWords(effect memcached.Effect) string {
 	switch effect {
 	case memcached.GrowsInPlace:
@@ -86,7 +83,7 @@ func waveWords(effect memcached.Effect) string {
 	}
 }
 
-// starting reports whether the nodes start for the first time. For a StatefulSet, only the last status shows that.
+// starting reports whether the nodes are starting for the first time. For a StatefulSet, only the last status shows that.
 func starting(v memcached.View, nodes []*corev1.Pod) bool {
 	w := v.Workload
 	switch {
@@ -97,7 +94,7 @@ func starting(v memcached.View, nodes []*corev1.Pod) bool {
 	}
 	last := meta.FindStatusCondition(v.Last.Conditions, cachev1alpha1.ConditionProgressing)
 	first := last == nil || last.Reason == cachev1alpha1.ReasonCreating ||
-		last.Reason == cachev1alpha1.ReasonStuck && w.Complete && w.Outdated(nodes) == 0 // it was stuck during its first start
+		last.Reason == cachev1alpha1.ReasonStuck && w.Complete && w.Outdated(nodes) == 0 // the first start was stuck
 	return first && min(readyNodes(nodes), w.Ready) < w.Size
 }
 
@@ -105,8 +102,7 @@ func rolloutStateOf(w *memcached.Workload, nodes []*corev1.Pod, size int32, temp
 	if w == nil || w.ObservedGeneration == 0 {
 		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: "Starting " + countNodes(size)}
 	}
-	// Complete may be about an earlier rollout: it also holds while the workload scales, and when a rollout has just begun. Outdated
-	// nodes show the latter.
+	// w.Complete can also be true when a rollout has just begun. Then some nodes are outdated.
 	settled := !templateObserved || w.Complete && w.Outdated(nodes) == 0 && !starting
 	switch {
 	case settled && w.Replicas != size:

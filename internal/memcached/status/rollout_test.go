@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// chapter is a change by the user and the reasons of Progressing that follow, without repetitions.
+// chapter is a change by the user, and the reasons of Progressing that follow, without repetitions.
 type chapter struct {
 	name    string
 	change  func(*cachev1alpha1.Memcached)
@@ -42,7 +42,7 @@ var chapters = []chapter{
 	},
 }
 
-// moves are changes of the workload. The cache must stay available and have at most one node more than its size.
+// moves are chapters with changes of spec.workload. The cache must stay available, and have at most one node more than its size.
 var moves = []chapter{
 	{"create", func(*cachev1alpha1.Memcached) {}, "Creating Complete"},
 	{"move to a StatefulSet", inStatefulSet, "RollingOut Complete"},
@@ -58,7 +58,8 @@ var moves = []chapter{
 
 func inDeployment(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadDeployment }
 
-// Progressing goes through the right reasons, Ready is never early, and a rollout costs no availability.
+// TestStatusThroughRollouts simulates rollouts in random order of events. Progressing must go through the right reasons, Ready must
+// not come early, and the cache must stay available.
 func TestStatusThroughRollouts(t *testing.T) {
 	for name, in := range map[string]func(*cachev1alpha1.Memcached){"Deployment": inDeployment, "StatefulSet": inStatefulSet} {
 		for seed := range uint64(25) {
@@ -72,7 +73,7 @@ func TestStatusThroughRollouts(t *testing.T) {
 	}
 }
 
-// TestStatusThroughMoves is the same for moves from one workload to the other.
+// TestStatusThroughMoves does the same for moves from one workload to the other.
 func TestStatusThroughMoves(t *testing.T) {
 	for seed := range uint64(25) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -85,7 +86,7 @@ func TestStatusThroughMoves(t *testing.T) {
 	}
 }
 
-// TestStatusThroughInterruptions has users who change their mind in the middle of a change.
+// TestStatusThroughInterruptions has users who start another change while one is in progress.
 func TestStatusThroughInterruptions(t *testing.T) {
 	for name, c := range map[string]struct {
 		in       func(*cachev1alpha1.Memcached)

@@ -14,14 +14,14 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// secretFields maps the reasons with which agents refuse a Secret to the spec field that names the Secret.
+// secretFields maps each reason with which agents refuse a Secret to the spec field that names the Secret.
 var secretFields = map[string]string{
 	cachev1alpha1.ReasonInvalidCertificate: "spec.tls.secretName",
 	cachev1alpha1.ReasonInvalidCredentials: "spec.auth.secretName",
 }
 
-// secretRefused finds a node whose agent keeps memcached from starting because a Secret is missing or unusable. The agent reports
-// that when it exits. After its restart, it waits until the Secret changes.
+// secretRefused returns a problem if the pod's agent keeps memcached from starting because a Secret is missing or unusable. The
+// agent exits once to report the cause. After its restart, it waits until the Secret changes.
 func secretRefused(pod *corev1.Pod) *memcached.Problem {
 	for _, container := range memcached.ContainerStatuses(pod) {
 		reason, words := refusalOf(container)

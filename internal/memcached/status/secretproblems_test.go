@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// secretRows have one pod of three whose agent does not let memcached start, because of a Secret.
+// secretRows have one pod of three whose agent keeps memcached from starting because of a Secret.
 func secretRows() []statusCase {
 	const certificate = "InvalidCertificate: Pod cache-5d4f-02 cannot start: the Secret in spec.tls.secretName is not usable: "
 	const users = "InvalidCredentials: Pod cache-5d4f-02 cannot start: the Secret in spec.auth.secretName is not usable: "
@@ -49,7 +49,8 @@ func secretRows() []statusCase {
 	return rows
 }
 
-// refusingSecret is a pod whose agent has exited with a message. state writes that exit into the status as the kubelet does.
+// refusingSecret returns a change that turns a pod into one whose agent has exited with this message. state writes the exit into
+// the agent's status.
 func refusingSecret(message string, state func(*corev1.ContainerStatus, corev1.ContainerState)) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		waiting("PodInitializing", "")(pod)

@@ -22,7 +22,7 @@ import (
 
 func inStatefulSet(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet }
 
-// progressing sets the condition Progressing of the last status, and its time.
+// progressing sets the condition Progressing of the last status, with its transition time.
 func progressing(status metav1.ConditionStatus, reason string, since time.Time) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		mc.Status.Conditions = []metav1.Condition{{
@@ -32,7 +32,7 @@ func progressing(status metav1.ConditionStatus, reason string, since time.Time) 
 	}
 }
 
-// makeStatefulSet is the live StatefulSet of a Memcached, without a status unless changes set one.
+// makeStatefulSet returns the live StatefulSet of a Memcached. It has a status only if changes set one.
 func makeStatefulSet(t testing.TB, mc *cachev1alpha1.Memcached, changes ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 	t.Helper()
 	plan := desired.For(memcachedtest.View(mc, memcached.Observed{}), memcachedtest.Options)
@@ -49,7 +49,7 @@ func makeStatefulSet(t testing.TB, mc *cachev1alpha1.Memcached, changes ...func(
 	return set
 }
 
-// setCounts is the status of a StatefulSet after its controller has looked at it.
+// setCounts sets the status that the StatefulSet controller writes when it has observed the StatefulSet.
 func setCounts(replicas, updated, ready int32) func(*appsv1.StatefulSet) {
 	return func(set *appsv1.StatefulSet) {
 		set.Status.ObservedGeneration = set.Generation
@@ -67,7 +67,7 @@ func setSize(size int32) func(*appsv1.StatefulSet) {
 	return func(set *appsv1.StatefulSet) { set.Spec.Replicas = &size }
 }
 
-// setPods are ready pods of the StatefulSet, one for each given revision.
+// setPods returns ready pods of the StatefulSet, one for each given revision.
 func setPods(revisions ...string) []corev1.Pod {
 	var pods []corev1.Pod
 	for i, revision := range revisions {
@@ -229,7 +229,8 @@ func TestNodesOfStatefulSetsAreSortedByNumber(t *testing.T) {
 	}
 }
 
-// TestRequeueAfter expects a later check of a silent node, and of a change for which Kubernetes has no deadline.
+// TestRequeueAfter expects another computation when a silent node becomes a problem, and when a change exceeds a deadline that
+// Kubernetes does not watch.
 func TestRequeueAfter(t *testing.T) {
 	of := func(changes ...func(*appsv1.StatefulSet)) memcached.Observed {
 		mc := memcachedtest.Cache(3, inStatefulSet)

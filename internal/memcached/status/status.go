@@ -12,8 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// For computes the status from the view before the write, the plan, and the result of the write. Of the last status, it uses only
-// memcached.Last.
+// For computes the status from the view before the write, the plan, and the result of the write. It uses the last status only
+// through memcached.Last.
 func For(before memcached.View, plan memcached.Plan, written memcached.Written) cachev1alpha1.MemcachedStatus {
 	facts := factsOf(before, plan, written)
 	mc := facts.Memcached

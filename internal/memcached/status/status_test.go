@@ -22,25 +22,25 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// noon is the present of the tests.
+// noon is the current time in the tests.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// statusCase is a row of the truth table: facts, and the four conditions that follow, each as "Status Reason: message". By default,
-// three nodes are ready. If a row has pods but no workload, complete adds a settled Deployment.
+// statusCase is a row of the truth table: facts, and the four conditions that must follow, each as "Status Reason: message". By
+// default, three nodes are ready. If a row has pods but no workload, the method complete adds a settled Deployment.
 type statusCase struct {
 	name string
 	mc   *cachev1alpha1.Memcached
 	// before is the Deployment before a write, or nil if there was no write. deployment is the Deployment after the write.
 	before     *appsv1.Deployment
 	deployment *appsv1.Deployment
-	// others are objects beside the Deployment, or in its place.
+	// others are objects in addition to the Deployment, or instead of it.
 	others  []client.Object
 	pods    []corev1.Pod
 	written memcached.Written
-	// twins and answers are those that the plan sees.
+	// twins and answers are given to the plan only.
 	twins   []memcached.View
 	answers memcached.Answers
-	// inPlace replaces the plan's InPlace, unless it is nil.
+	// inPlace replaces InPlace of the plan, unless it is nil.
 	inPlace *memcached.InPlace
 	// agents are the reports of the agents. attention is the expected condition NeedsAttention, empty for none.
 	agents    memcached.AgentReports
@@ -132,7 +132,7 @@ func TestStatusOfEveryRow(t *testing.T) {
 	}
 }
 
-// checkRepetitions finds a sentence that the user reads more than twice.
+// checkRepetitions reports a message that more than two conditions have.
 func checkRepetitions(t *testing.T, status cachev1alpha1.MemcachedStatus) {
 	t.Helper()
 	sentences := map[string][]string{}
@@ -144,9 +144,9 @@ func checkRepetitions(t *testing.T, status cachev1alpha1.MemcachedStatus) {
 	}
 }
 
-// checkQuiet computes the status again from the stored status, as a new process does later. The result must be the same, since any
-// difference would cause a write. A row with others is computed again after a minute instead of an hour, because a change without a
-// deadline in Kubernetes counts as stuck after ten minutes.
+// checkQuiet computes the status again from the stored status, as a new process does an hour later. The result must be the same,
+// since any difference would cause a write. A row with other objects is computed a minute later instead, because the operator
+// considers a change of a StatefulSet stuck after ten minutes.
 func (c statusCase) checkQuiet(t *testing.T, status cachev1alpha1.MemcachedStatus) {
 	t.Helper()
 	text, err := json.Marshal(status)
@@ -167,7 +167,7 @@ func (c statusCase) checkQuiet(t *testing.T, status cachev1alpha1.MemcachedStatu
 	}
 }
 
-// checkOrder gives the pods in other orders, because the operator's cache has no order.
+// checkOrder computes the status with the pods in other orders, because the operator's cache has no order.
 func (c statusCase) checkOrder(t *testing.T, status cachev1alpha1.MemcachedStatus) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))

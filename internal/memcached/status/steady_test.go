@@ -14,7 +14,8 @@ import (
 
 const (
 	restart = "kubectl patch memcached cache -n shop --type=merge " + `-p '{"spec":{"restartedAt":"'$(date -u +%FT%TZ)'"}}'`
-	// newerDefaults ends the message of NewerDefaultsAvailable. tooOld begins the condition with the reason UnsupportedVersion.
+	// newerDefaults is the end of the message for NewerDefaultsAvailable. tooOld is the beginning of the condition for
+	// UnsupportedVersion.
 	newerDefaults = "; the next rollout adopts them. To roll out now: " + restart
 	tooOld        = "False UnsupportedVersion: memcached 1.6.40 is older than 1.6.45, the oldest supported version: "
 )

@@ -18,22 +18,23 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// model simulates the work of Kubernetes for the workload of one Kind.
+// model simulates what Kubernetes does for a workload of one Kind.
 type model interface {
-	// live is the workload, nil if there is none.
+	// live returns the workload, nil if there is none.
 	live() client.Object
-	// write does what the API server does with the workload that is desired, and remove deletes it.
+	// write stores the desired workload as the API server would. remove deletes the workload.
 	write(wanted client.Object)
 	remove()
-	// step takes one step, and reports whether there was one to take.
+	// step takes one step, if there is one to take, and reports whether it did.
 	step() bool
 	existing() []corev1.Pod
-	// templateSeen reports whether the controller has seen the template, and updated whether a pod is made from it.
+	// templateSeen reports whether the workload's controller has seen the current template. updated reports whether a pod has that
+	// template.
 	templateSeen() bool
 	updated(pod *corev1.Pod) bool
 }
 
-// story is a simulated cluster with an operator that reconciles at every change.
+// story is a simulated cluster with an operator, which reconciles at every change.
 type story struct {
 	t      *testing.T
 	random *rand.Rand
@@ -43,11 +44,11 @@ type story struct {
 	seen    []corev1.Pod
 	chapter string
 	reasons []string
-	// serving reports that there were nodes: the Memcached must stay available, whatever changes.
+	// serving reports that there were nodes before the chapter, so the Memcached must stay Available.
 	serving bool
-	// quiet reports that no node is replaced, added or removed: the Memcached must stay Ready.
+	// quiet reports that the chapter replaces, adds or removes no node, so the Memcached must stay Ready.
 	quiet bool
-	// members is how many nodes there may be that are not terminating, 0 for any number.
+	// members is the largest allowed number of pods that are not terminating, 0 for any.
 	members int
 }
 
@@ -61,7 +62,7 @@ func newStory(t *testing.T, seed, variant uint64, in func(*cachev1alpha1.Memcach
 	return s
 }
 
-// kinds are the keys of the models, in a random order.
+// kinds returns the keys of models in random order.
 func (s *story) kinds() []cachev1alpha1.WorkloadKind {
 	kinds := []cachev1alpha1.WorkloadKind{cachev1alpha1.WorkloadDeployment, cachev1alpha1.WorkloadStatefulSet}
 	s.random.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
@@ -109,7 +110,7 @@ func (s *story) end() {
 	}
 }
 
-// run takes at most this many random steps. It ends when no step changes anything and the operator has nothing to write.
+// run takes random steps, at most this many. It ends earlier if no step changes anything and the operator has nothing to write.
 func (s *story) run(most int) {
 	for range most {
 		if slices.ContainsFunc(s.kinds(), func(kind cachev1alpha1.WorkloadKind) bool { return s.models[kind].step() }) {
@@ -141,14 +142,14 @@ func (s *story) observed() memcached.Observed {
 	return observed
 }
 
-// glance computes the status without a write.
+// glance computes the status without writing the plan.
 func (s *story) glance() {
 	observed := s.observed()
 	s.mc.Status = statusOf(s.mc, observed, memcached.Written{Objects: observed.Children}, noon)
 	s.check()
 }
 
-// reconcile writes the plan, computes the status from the state before and after the write, and reports whether it wrote anything.
+// reconcile writes the plan and computes the status from the state before and after that. It reports whether it wrote anything.
 func (s *story) reconcile() (written bool) {
 	observed := s.observed()
 	plan := desired.For(memcachedtest.View(s.mc, observed), memcachedtest.Options)

@@ -15,12 +15,12 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// runs changes the image of the pod template, as somebody else may.
+// runs changes the image in the pod template, as another writer may do.
 func runs(image string) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = image }
 }
 
-// next is a Deployment after a write that the Deployment controller has not seen.
+// next makes one generation that the Deployment controller has not seen.
 func next(d *appsv1.Deployment) { d.Generation++ }
 
 // templateRows have a generation of the Deployment that the Deployment controller has not seen.
@@ -138,7 +138,7 @@ func TestStatusUpdatedReplicas(t *testing.T) {
 	}
 }
 
-// TestStatusOfSizeZeroStaysReady has no nodes to count.
+// TestStatusOfSizeZeroStaysReady covers a last status that counts no updated nodes because there are none.
 func TestStatusOfSizeZeroStaysReady(t *testing.T) {
 	mc := memcachedtest.Cache(0)
 	deployment := makeDeployment(t, mc, settled)
@@ -150,5 +150,5 @@ func TestStatusOfSizeZeroStaysReady(t *testing.T) {
 	}
 }
 
-// nextButOne makes two generations that nobody has seen.
+// nextButOne makes two generations that the Deployment controller has not seen.
 func nextButOne(d *appsv1.Deployment) { d.Generation += 2 }

@@ -13,16 +13,16 @@ import (
 
 var generatedName = regexp.MustCompile(`\b([Pp]ods?) "[^"]*"`)
 
-// SanitizeMessage makes a message of the cluster fit for a condition and an event. The result is one line of visible text, short
-// enough for an event. It leaves out generated pod names, which differ at every retry.
+// SanitizeMessage makes a message of the cluster fit for conditions and events: one line of visible text, short enough for an
+// event. It leaves out generated pod names, which differ at every retry.
 func SanitizeMessage(message string) string {
 	return shorten(plain(generatedName.ReplaceAllString(message, "$1")), longestMessage)
 }
 
-// longestMessage is the longest note of an event, in bytes.
+// longestMessage is the longest message that an event may have, in bytes.
 const longestMessage = 1024
 
-// shorten cuts a message to this number of bytes.
+// shorten cuts a message to at most this number of bytes. A cut message ends with an ellipsis.
 func shorten(message string, longest int) string {
 	const more = "…"
 	if len(message) <= longest {
@@ -35,7 +35,7 @@ func shorten(message string, longest int) string {
 	return message[:end] + more
 }
 
-// quoted marks text of a container as a quotation: somebody else may control its image.
+// quoted puts the text of a container in quotation marks, because somebody else may control the image. It shortens a long text.
 func quoted(message string) string {
 	const longest = 512 // leaves room for the operator's own words
 	return `"` + shorten(strings.ReplaceAll(plain(message), `"`, "'"), longest) + `"`
@@ -57,7 +57,6 @@ func visible(r rune) rune {
 	return r
 }
 
-// countNodes describes a number of nodes.
 func countNodes(count int32) string {
 	if count == 1 {
 		return "1 node"

@@ -13,14 +13,14 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// How long memcached may give no answer before that is reported. After the kubelet has restarted, it takes some seconds until its
-// probes have reached all pods. A memcached that starts may take longer.
+// How long memcached may not answer before that is reported. silencePatience applies to a pod that was ready: a restarted kubelet
+// needs some seconds until it has probed all pods. startPatience applies after a start.
 const (
 	silencePatience = 10 * time.Second
 	startPatience   = time.Minute
 )
 
-// unresponsive finds a node whose memcached runs but has not answered its agent for too long.
+// unresponsive returns a check of a pod. The check returns a problem if memcached runs but has not answered its agent for too long.
 func unresponsive(now time.Time) func(*corev1.Pod) *memcached.Problem {
 	return func(pod *corev1.Pod) *memcached.Problem {
 		reportAt, silent := silentUntil(pod)
@@ -35,7 +35,8 @@ func unresponsive(now time.Time) func(*corev1.Pod) *memcached.Problem {
 	}
 }
 
-// silentUntil reports whether memcached and its agent run but the agent gets no answer. reportAt is when that becomes a problem.
+// silentUntil reports whether memcached and its agent run but the agent gets no answer. reportAt is when this silence becomes a
+// problem.
 func silentUntil(pod *corev1.Pod) (reportAt time.Time, silent bool) {
 	server, agent := runningSince(pod, memcached.ContainerName), runningSince(pod, memcached.AgentContainerName)
 	ready := memcached.PodCondition(pod, corev1.PodReady)
@@ -49,7 +50,7 @@ func silentUntil(pod *corev1.Pod) (reportAt time.Time, silent bool) {
 	return started.Add(startPatience), true
 }
 
-// runningSince returns the status of a running container, or nil.
+// runningSince returns the status of the container with this name if the container is running, else nil.
 func runningSince(pod *corev1.Pod, container string) *corev1.ContainerStatus {
 	for _, status := range memcached.ContainerStatuses(pod) {
 		if status.Name == container && status.State.Running != nil {

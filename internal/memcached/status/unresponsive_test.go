@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// TestUnresponsive has pods whose agents have had no answer from memcached for some time. podRows has the message.
+// TestUnresponsive has pods whose agents get no answer from memcached, or seem to get none. podRows covers the message.
 func TestUnresponsive(t *testing.T) {
 	for name, c := range map[string]struct {
 		change   func(*corev1.Pod)
@@ -54,8 +54,8 @@ func withoutAgent(pod *corev1.Pod) { pod.Status.InitContainerStatuses = nil }
 
 func agentOfOthers(pod *corev1.Pod) { pod.Status.InitContainerStatuses[0].Name = "agent" }
 
-// silent returns a pod whose agent gets no answer from memcached. The arguments are seconds after noon: when both containers started, and
-// when the pod became unready or was created.
+// silent returns a change that turns a pod into one whose agent gets no answer from memcached. The arguments are seconds after
+// noon: when the two containers started, and when the pod became unready or was created.
 func silent(server, agent, unready int) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		notReady(pod)

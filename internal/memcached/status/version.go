@@ -35,7 +35,8 @@ func versionOf(image string) (version string, old bool) {
 	return match[1] + "." + match[2] + "." + match[3], false
 }
 
-// unsupported returns a message with the remedy if nodes run, or will run, a memcached that is too old, else an empty text.
+// unsupported returns a message with the remedy if nodes run, or will run, a memcached that is too old. Otherwise it returns an
+// empty text.
 func (f facts) unsupported() string {
 	if f.Workload == nil {
 		return ""

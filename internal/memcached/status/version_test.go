@@ -52,7 +52,7 @@ func TestVersionOfAnImage(t *testing.T) {
 	}
 }
 
-// A new Memcached has no image before the workload has one.
+// The version is empty until the workload has an image.
 func TestStatusHasTheVersionOfTheImage(t *testing.T) {
 	mc := memcachedtest.Cache(3, memcachedtest.Image("memcached:1.6.46-alpine"))
 	observed := memcached.Observed{Children: memcachedtest.Children(makeDeployment(t, mc, settled)), Pods: makePods(3)}

@@ -21,13 +21,15 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestRestartsInPlace has three ready nodes that get another configuration one by one. Their pods do not show the change.
+// TestRestartsInPlace has three ready nodes that get a new configuration one by one. Only their answers show the change, not their
+// pods.
 func TestRestartsInPlace(t *testing.T) {
 	const blocked = "The operator cannot ask the node cache-2"
 	const stuck = "No node has come, gone or changed for 10 minutes; to see why: kubectl describe statefulset cache -n shop"
 	for name, test := range map[string]struct {
 		wave memcached.Wave
-		// ago is how long the change has been in progress according to the status. moved is how long ago the last node restarted.
+		// ago is how long the change has been in progress, according to the last status. moved is how long ago the last node
+		// restarted.
 		ago, moved time.Duration
 		paused     bool
 		want       string
@@ -80,7 +82,7 @@ func TestRestartsInPlace(t *testing.T) {
 	}
 }
 
-// TestPausedChanges covers changes of a StatefulSet that a pause holds back, and their costs for the nodes.
+// TestPausedChanges covers changes of a StatefulSet that a pause holds back, and what they will cost.
 func TestPausedChanges(t *testing.T) {
 	limited := func(mc *cachev1alpha1.Memcached) {
 		mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
