@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// begin starts memcached with the list of arguments that choose returns.
+// begin starts memcached with the list that choose returns.
 func (l *launcher) begin(ctx context.Context) error {
 	loaded, err := loadState(l.options.State)
 	if err != nil {
@@ -33,8 +33,8 @@ func (l *launcher) begin(ctx context.Context) error {
 	return l.start(list, known)
 }
 
-// choose returns the node's list of arguments in the ConfigMap, or else the list that memcached last ran with. A known list has run
-// before, or is the only one.
+// choose returns the list to start with: the node's list in the ConfigMap if that is usable, else the one that memcached last ran
+// with. known reports that there is no other list to go back to.
 func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
 	last, ran := l.state.accepted()
 	if !ran {
@@ -43,7 +43,7 @@ func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
 		if err != nil || !found || former.Hash() == first.Hash() {
 			return first, true, err
 		}
-		l.state.Accepted = former.String() // other nodes run with it, so it is safe to go back to
+		l.state.Accepted = former.String() // other nodes run with this list, so it is safe to go back to
 		return first, false, nil
 	}
 	l.source.changed()
@@ -54,7 +54,7 @@ func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
 	return found.list, last.Hash() == found.hash, nil
 }
 
-// beginFailed returns the exit code of a container that could not start memcached.
+// beginFailed returns what run must return after begin has failed. A container that had to end meanwhile has not failed.
 func beginFailed(err error) (int, error) {
 	if errors.Is(err, errEnded) {
 		return 0, nil
@@ -62,7 +62,7 @@ func beginFailed(err error) (int, error) {
 	return 1, err
 }
 
-// first returns the list for the node's first start. It waits for a limited time until the kubelet delivers the list.
+// first returns the list for the node's first start. It waits for options.wait at most until the kubelet has delivered the list.
 func (l *launcher) first() (protocol.List, error) {
 	l.excuse(l.options.wait)
 	deadline := time.NewTimer(l.options.wait)
@@ -90,7 +90,7 @@ func (l *launcher) first() (protocol.List, error) {
 // errMissing means that the list has not arrived yet.
 var errMissing = errors.New("arguments are missing")
 
-// assigned returns the list for the node's first start.
+// assigned returns the list for the node's first start, or errMissing if the list has not arrived yet.
 func (l *launcher) assigned() (protocol.List, error) {
 	l.source.changed()
 	found, err := l.source.entry(true)

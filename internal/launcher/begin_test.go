@@ -67,8 +67,8 @@ func TestFirstStartWithForeignArguments(t *testing.T) {
 	}
 }
 
-// When memcached has crashed, the kubelet starts the container again. memcached then runs with its last list, or with a new one in
-// the ConfigMap, and without items: the crash wrote no NAME.meta.
+// After a crash of memcached, the kubelet starts the container again. memcached runs with its last list, or with a new one from the
+// ConfigMap. The items are lost, because a crash writes no NAME.meta.
 func TestContainerStartsAgainAfterACrash(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -94,7 +94,7 @@ func TestContainerStartsAgainAfterACrash(t *testing.T) {
 	}
 }
 
-// A list that the ConfigMap gets while no container runs can be bad, too.
+// The ConfigMap gets a bad list while no container runs.
 func TestContainerStartsAgainWithArgumentsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -105,7 +105,7 @@ func TestContainerStartsAgainWithArgumentsThatAreRefused(t *testing.T) {
 	p.status("the list is refused", func(s protocol.Status) bool { return s.Hash == good && s.Refused != nil && s.Refused.Hash == bad })
 }
 
-// If a new node gets bad arguments, it starts with the default list, with which other nodes still run.
+// If a new node gets a bad list, it starts with the section's default list, with which other nodes still run.
 func TestFirstStartWithArgumentsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -119,7 +119,7 @@ func TestFirstStartWithArgumentsThatAreRefused(t *testing.T) {
 	}
 	p.status("the former list is in effect", refused)
 	p.end()
-	p.start() // another container remembers the refusal
+	p.start() // the next container remembers the refusal
 	p.status("the former list is in effect", refused)
 }
 
@@ -147,7 +147,7 @@ func TestTimeInEffect(t *testing.T) {
 	p.status("a second has passed", func(s protocol.Status) bool { return s.SecondsInEffect >= 1 })
 }
 
-// If a signal ends memcached soon after a start with other arguments, the launcher does not refuse these.
+// If a signal ends memcached soon after a start with a new list, the launcher does not refuse the list.
 func TestMemcachedEndsSoonAfterAStartWithOtherArguments(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -170,7 +170,7 @@ func TestMemcachedEndsSoonAfterAStartWithOtherArguments(t *testing.T) {
 	}
 }
 
-// A memcached that hangs before its list is accepted must not hold the end of the container up.
+// A memcached that hangs before its list is accepted must not delay the end of the container.
 func TestEndWhileMemcachedHangsAfterItsStart(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -180,7 +180,7 @@ func TestEndWhileMemcachedHangsAfterItsStart(t *testing.T) {
 	p.client()
 	pid := p.pid()
 	must(t, syscall.Kill(pid, syscall.SIGSTOP))
-	time.Sleep(100 * time.Millisecond) // for a question to memcached
+	time.Sleep(100 * time.Millisecond) // until the launcher has asked memcached
 	p.signals <- syscall.SIGTERM
 	p.await("memcached is to end", func() error {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// newCopiesPod starts pools of two nodes that are copies of each other, their proxy, and a single memcached for comparison.
+// newCopiesPod starts pools of two nodes that hold the same items, their proxy, and a single memcached for comparison.
 func newCopiesPod(t *testing.T, pools int) *proxyPod {
 	t.Helper()
 	p := newProxyPod(t)
@@ -24,7 +24,7 @@ func newCopiesPod(t *testing.T, pools int) *proxyPod {
 	text := p.pattern + " 2\n"
 	for pool := range pools {
 		p.startNode(10 * pool)
-		p.startNode(10*pool + 1) // its twin is 1
+		p.startNode(10*pool + 1) // nodes 1, 11 and 21 hold the same items
 		if pool > 0 {
 			text += strings.Replace(p.pattern, "%d", fmt.Sprintf("%d%%d", pool), 1) + "\n"
 		}
@@ -47,7 +47,7 @@ func (p *proxyPod) hang(number int) {
 	p.t.Cleanup(func() { _ = p.nodes[number].Process.Signal(syscall.SIGCONT) })
 }
 
-// Each command has the answer of a single memcached, whatever happens to the nodes of one copy, and no node keeps another value.
+// Each command gets the answer of a single memcached, whatever happens to some pools. Afterwards, no running node has a different value.
 func TestAnswersOfCopies(t *testing.T) {
 	t.Parallel()
 	first, second, third := []int{0, 1}, []int{10, 11}, []int{20, 21}
@@ -74,7 +74,7 @@ func TestAnswersOfCopies(t *testing.T) {
 				before, _ := split(dialogue.text)
 				client.agrees(oracle, dialogue.name, before, i)
 			}
-			time.Sleep(1100 * time.Millisecond) // flush_all spares what was stored in the same second
+			time.Sleep(1100 * time.Millisecond) // flush_all may spare what was stored in the same second
 			for _, number := range row.empty {
 				p.empty(number)
 			}
@@ -109,7 +109,7 @@ func TestAnswersOfCopies(t *testing.T) {
 
 func keyOf(number int) string { return fmt.Sprintf("key-%d", number) }
 
-// agrees checks that commands have the answers of a single memcached.
+// agrees checks that commands get the same answers from the proxy as from oracle.
 func (c *talk) agrees(oracle *talk, name string, lines []string, number int) {
 	c.t.Helper()
 	for _, command := range statements(lines, keyOf(number)) {
@@ -119,7 +119,7 @@ func (c *talk) agrees(oracle *talk, name string, lines []string, number int) {
 	}
 }
 
-// Clients notice nothing when a node ends: neither a miss nor an error.
+// When one of two nodes with the same items ends, clients get neither a miss nor an error.
 func TestCopyEndsUnderLoad(t *testing.T) {
 	t.Parallel()
 	p := newCopiesPod(t, 2)
@@ -150,7 +150,7 @@ func TestCopyEndsUnderLoad(t *testing.T) {
 			}
 		}()
 	}
-	for _, number := range []int{0, 11} { // of different slots
+	for _, number := range []int{0, 11} { // these nodes hold different items
 		p.kill(number)
 		p.await("it counts as away", func() error {
 			stats, err := p.client().Stats(t.Context(), "proxybe")
@@ -195,7 +195,7 @@ func TestConcurrentAdds(t *testing.T) {
 	}
 }
 
-// memcached counts missed writes, and reads that another copy has answered, by the number of the pool.
+// memcached counts, by pool, missed writes, and reads that this pool has answered instead of an earlier pool.
 func TestCountsOfCopies(t *testing.T) {
 	t.Parallel()
 	p := newCopiesPod(t, 2)
@@ -219,7 +219,7 @@ func TestCountsOfCopies(t *testing.T) {
 	counts("missed 0 0, found 0")
 	p.empty(0)
 	p.empty(1)
-	time.Sleep(1100 * time.Millisecond) // as above
+	time.Sleep(1100 * time.Millisecond) // flush_all works with whole seconds
 	for i := range 100 {
 		client.say("get " + keyOf(i))
 	}
@@ -247,7 +247,7 @@ func TestCountsOfCopies(t *testing.T) {
 	counts("missed 0 106, found 100") // nothing is counted without any node
 }
 
-// The routes lead to two pools, then to one, and back. memcached keeps its clients.
+// The routes change from two pools to one and back. Clients stay connected.
 func TestPoolBecomesCopies(t *testing.T) {
 	t.Parallel()
 	p := newCopiesPod(t, 2)
@@ -269,10 +269,10 @@ func TestPoolBecomesCopies(t *testing.T) {
 	if found != 2 {
 		t.Errorf("%d nodes have the key", found)
 	}
-	// Two equal pools are no copies.
+	// The launcher refuses to use the same pool twice.
 	p.route(one + p.pattern + "\n")
 	p.proxyStatus("it is refused", func(s protocol.ProxyStatus) bool { return s.Refused != nil && s.Routes == two })
-	// Commands without a key are answered, too.
+	// The proxy also answers commands without a key.
 	talk := newTalk(t, copies.Memcached)
 	if reply := talk.say("version"); !strings.HasPrefix(reply, "VERSION 1.") {
 		t.Errorf("version: %q", reply)

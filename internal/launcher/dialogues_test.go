@@ -16,11 +16,12 @@ import (
 	"time"
 )
 
-// dialogues are sequences of client commands. K stands for the key, B for the key in base64, and C for the CAS value in the last
-// reply. Bars separate lines. Something happens to a copy after the first command, or before it if the text begins with a bar.
+// dialogues are sequences of client commands. K stands for the key, B for the key in base64, and C for the last CAS value that the
+// client has received. Bars separate lines. TestAnswersOfCopies empties, kills or stops nodes after the first command, or before it
+// if the text begins with a bar.
 var dialogues = []struct {
 	name, text string
-	// single says that one copy executes the command, and the others delete the key.
+	// single reports that one pool executes the command, and that the key is deleted from the others.
 	single bool
 }{
 	{name: "get", text: "set K 7 0 1|a|get K|get K no-such-key K|get no-such-key"},
@@ -90,7 +91,7 @@ var dialogues = []struct {
 	{name: "mn", text: "|mn|mn"},
 }
 
-// split returns the lines before something happens to a copy, and the lines after that.
+// split returns the lines before and after the change of the nodes.
 func split(text string) (before, after []string) {
 	lines := strings.Split(text, "|")
 	if lines[0] == "" {
@@ -99,7 +100,7 @@ func split(text string) (before, after []string) {
 	return lines[:2], lines[2:]
 }
 
-// talk is a client that sees the whole of each reply.
+// talk is a client that reads complete replies, of any number of lines.
 type talk struct {
 	t      *testing.T
 	conn   net.Conn
@@ -123,7 +124,7 @@ var (
 	debugging = regexp.MustCompile(`(?m)^ME (\S+) .*$`)
 )
 
-// say sends lines and returns the replies, without CAS values.
+// say sends a command and returns the complete reply. It replaces CAS values and lifetimes by placeholders, because they differ.
 func (c *talk) say(lines ...string) string {
 	c.t.Helper()
 	text := strings.Join(lines, "\r\n")
@@ -152,10 +153,10 @@ func (c *talk) say(lines ...string) string {
 	return debugging.ReplaceAllString(lifetimes.ReplaceAllString(answer, " tLEFT"), "ME $1")
 }
 
-// withValues are the commands that have a value on the next line.
+// withValues are the commands whose value is on the next line.
 var withValues = []string{"set", "add", "replace", "append", "prepend", "cas", "ms"}
 
-// statements splits lines into commands, each with the line of its value.
+// statements splits lines into commands with their values, and inserts the key.
 func statements(lines []string, key string) [][]string {
 	var all [][]string
 	names := strings.NewReplacer("K", key, "B", base64.StdEncoding.EncodeToString([]byte(key)))

@@ -3,8 +3,13 @@
 
 //go:build linux
 
-// Package launcher is the parent process of memcached in its container. It reads memcached's arguments from a ConfigMap, and
-// restarts memcached when they change. So the pod keeps its name, address and memory volume. The launcher answers the operator and
-// the kubelet over HTTP, but accepts no commands there. It uses memory of memcached's container, so it does little: see ADR-0016.
-// Package protocol explains lists, sections and entries.
+// Package launcher is the parent process of memcached in its container. It reads memcached's arguments from a ConfigMap and
+// restarts memcached when they change, so the pod keeps its name, address and volumes. Over HTTP, the launcher reports its status
+// to the operator and answers the kubelet's probes, but accepts no commands. It does little, because its memory counts against the
+// limit of memcached's container: see ADR-0016.
+//
+// A node is a pod with a memcached that stores items. A list is a command line of memcached (protocol.List). The section of the
+// ConfigMap for a pod template assigns a list to each node (protocol.Section); what it assigns to a node is the node's entry. The
+// twin is the Memcached that spec.fillFrom names: a node copies items from the twin's node with the same number. A proxy is a
+// memcached that passes requests on to nodes, and its routes name those nodes (protocol.Routes).
 package launcher

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// settleClients is how long proxies may take to find a node that has started. They cache DNS answers (30 s with kubeadm) and
-	// retry after 1 s; the rest is reserve. Until then, proxies store only in the twin, which an earlier copy would miss.
+	// settleClients is how long a copy waits after memcached serves. Proxies may take that long to find the node: DNS answers are cached for
+	// 30 s with kubeadm, and proxies retry after 1 s. Until then, proxies store only in the twin, so an earlier copy would miss some items.
 	settleClients = 35 * time.Second
-	// refill is the time until the next attempt if the node serves without the twin's items.
+	// refill is the pause before a failed copy is tried again.
 	refill = 15 * time.Second
-	// twinPort is the port of a twin's node without TLS.
+	// twinPort is the port at which the twin's nodes serve without TLS.
 	twinPort = "11211"
-	// slowestFill is the minimum speed of a copy in MiB per second. A copy may take a minute longer than -m at this speed.
+	// slowestFill is the minimum speed of a copy in MiB per second. The time limit of a copy is one minute plus the time for -m at this speed.
 	slowestFill = 16
 )
 
@@ -34,8 +34,8 @@ var (
 	errUnreadable = errors.New("the name of its twin cannot be read")
 )
 
-// emptied stops a copy, and prepares the status for a start of memcached, which is empty unless it keeps its items in a file. A node
-// with a twin becomes ready only after the copy has succeeded or failed.
+// emptied stops the current copy, and sets the status for the next start of memcached. If memcached starts empty and spec.fillFrom
+// names a twin, the node is not ready before a copy has succeeded or failed.
 func (l *launcher) emptied() {
 	if l.stopFilling != nil {
 		l.stopFilling()
@@ -54,7 +54,7 @@ func (l *launcher) emptied() {
 	})
 }
 
-// fill copies the twin's items into memcached, which now serves. The copy runs in the background.
+// fill starts to copy the twin's items into memcached, in the background. memcached must serve already.
 func (l *launcher) fill(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -87,7 +87,7 @@ type filler struct {
 	limit   time.Duration
 }
 
-// run waits until clients have found the node, and then repeats the copy until it succeeds.
+// run waits for settleClients, and then tries the copy until it succeeds or there is no twin any more.
 func (f filler) run(ctx context.Context) {
 	for wait := f.options.settleClients; ; wait = f.options.refill {
 		select {
@@ -112,14 +112,14 @@ func (f filler) run(ctx context.Context) {
 	}
 }
 
-// once copies the items of the twin one time. The result has the error too, and is nil if the spec names no twin any more.
+// once makes one attempt to copy the twin's items. The result contains the error too. Without a twin, the result is nil.
 func (f filler) once(ctx context.Context) (*protocol.Fill, error) {
 	began := time.Now()
 	twin, found, err := f.source.twin()
 	switch {
 	case err != nil:
 		err = errors.Join(errUnreadable, err)
-	case !found: // the spec no longer names a twin
+	case !found:
 		return nil, nil
 	case f.options.Ordinal >= twin.Size:
 		err = fmt.Errorf("%w: %s has %d nodes", errNoTwin, twin.Name, twin.Size)
@@ -144,7 +144,7 @@ func (f filler) once(ctx context.Context) (*protocol.Fill, error) {
 	return &status, err
 }
 
-// report shows progress, except for later attempts of a node that already serves without the twin's items.
+// report shows the progress of a copy in the status, until the node is ready. Later attempts show only their result.
 func (f filler) report(status protocol.Fill) {
 	f.view.update(func(v *view) {
 		if v.status.Fill.Open() {
@@ -153,5 +153,5 @@ func (f filler) report(status protocol.Fill) {
 	})
 }
 
-// shortened cuts a reason off, to keep the status small.
+// shortened cuts off a reason, to keep the status small.
 func shortened(reason string) string { return reason[:min(len(reason), maxReason)] }

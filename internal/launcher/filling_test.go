@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// twinOf returns a new pod whose twin is the other pod.
+// twinOf returns a new pod that copies items from the other pod.
 func twinOf(t *testing.T, other *pod) *pod {
 	t.Helper()
 	p := newPod(t)
@@ -32,14 +32,14 @@ func (p *pod) name(text string) {
 	p.write(protocol.TwinKey, text)
 }
 
-// fill waits until the fill has a state.
+// fill waits until the copy of items has this state.
 func (p *pod) fill(state protocol.FillState) protocol.Fill {
 	p.t.Helper()
 	status := p.status("the fill is "+string(state), func(s protocol.Status) bool { return s.Fill != nil && s.Fill.State == state })
 	return *status.Fill
 }
 
-// open returns a list of arguments that lets clients dump memcached's keys.
+// open returns a list with which clients may dump memcached's keys.
 func open(t *testing.T, changes ...string) protocol.List {
 	t.Helper()
 	return inMemory(t, append(changes, "-W -X", "-W")...)
@@ -111,7 +111,7 @@ func TestFilledAfterEachStart(t *testing.T) {
 	}
 }
 
-// TestReadyWithout has twins whose items cannot be copied at first.
+// TestReadyWithout starts nodes whose twin (spec.fillFrom) cannot be copied at first.
 func TestReadyWithout(t *testing.T) {
 	t.Parallel()
 	full := func(t *testing.T, other *pod) {
@@ -168,7 +168,7 @@ func TestReadyWithout(t *testing.T) {
 	}
 }
 
-// TestTwinIsGone removes the twin's name while a node waits, and while another node serves without the twin's items.
+// TestTwinIsGone removes the twin from the ConfigMap: once while a node waits, and once while a node serves without the twin's items.
 func TestTwinIsGone(t *testing.T) {
 	t.Parallel()
 	gone := func(t *testing.T, p *pod) {
@@ -212,7 +212,7 @@ func TestNothingToFill(t *testing.T) {
 	}
 }
 
-// TestEndWhileFilling ends a container whose twin hangs.
+// TestEndWhileFilling ends a container while its twin (spec.fillFrom) hangs.
 func TestEndWhileFilling(t *testing.T) {
 	t.Parallel()
 	other := newPod(t)

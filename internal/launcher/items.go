@@ -14,16 +14,17 @@ import (
 	"time"
 )
 
-// metaLines is the number of lines that memcached writes into NAME.meta before it ends (restart.c of 1.6.45).
+// metaLines is the number of lines that complete requires. memcached 1.6.45 writes a tag and 16 values, each in a line.
 const metaLines = 16
 
-// items is the file in which memcached keeps its items with -e. When SIGUSR1 ends memcached, it also writes a file NAME.meta, which
-// it reads and removes at the next start. Without NAME.meta, memcached has ended in another way, and the items are unusable.
+// items is the path of the file in which memcached keeps its items (-e). On SIGUSR1, memcached writes NAME.meta beside that file
+// and ends. The next memcached reads and removes NAME.meta. Without NAME.meta, the items are unusable.
 type items string
 
 func (i items) meta() string { return string(i) + ".meta" }
 
-// prepare removes both files unless they are usable and complete. With an incomplete NAME.meta, memcached would abort at each start.
+// prepare removes both files, unless usable is true and NAME.meta is complete. With an incomplete NAME.meta, memcached would abort
+// at each start.
 func (i items) prepare(usable bool) error {
 	if usable && i.complete() {
 		return nil
@@ -43,8 +44,8 @@ func remove(file string) error {
 	return nil
 }
 
-// startable returns how long to wait before memcached starts: if it starts within the second in which it ended, it discards its
-// items.
+// startable returns how long to wait before memcached may start. A memcached that starts in the same second in which NAME.meta was
+// written discards its items.
 func (i items) startable(now time.Time) time.Duration {
 	meta, err := os.Stat(i.meta())
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// launcher runs one memcached at a time. Only its loop uses these fields; the server uses the view.
+// launcher runs one memcached at a time. The goroutine of run owns the fields. Other goroutines use only view and log.
 type launcher struct {
 	options Options
 	log     *log.Logger
@@ -27,23 +27,23 @@ type launcher struct {
 	view    view
 
 	process *process
-	// list is the process's list of arguments. It is accepted after memcached has served with it for some time.
+	// list is the command line of process. accepted reports that memcached has run with it for options.settled, and has answered.
 	list     protocol.List
 	accepted bool
-	// stopped is when memcached last stopped serving. It is zero once memcached serves again.
+	// stopped is when the current restart of memcached began, or zero if there is none.
 	stopped time.Time
-	// before is the number of items before memcached stopped.
+	// before is the number of items before the last restart, -1 if unknown.
 	before int64
-	// obstacle is why a list of arguments is not in effect yet.
+	// obstacle is why memcached could not get more memory at the last attempt. delay does not log the same reason twice in a row.
 	obstacle string
-	// ending reports that the container has to end, so nothing may be started.
+	// ending reports that the container must end, so memcached must not be started again.
 	ending bool
-	// stopFilling stops the copy into the process. It is nil if there is no copy.
+	// stopFilling cancels the copy of items into process, and waits until the copy has ended. It is nil before memcached serves.
 	stopFilling func()
 }
 
-// Run runs memcached until it ends, or until SIGTERM or SIGINT ends it. It returns the container's exit code. The caller must have
-// locked its thread: see start.
+// Run runs memcached until the container must end, and returns the container's exit code. A SIGHUP from signals is passed on to
+// memcached. Any other signal ends memcached. The caller must have called runtime.LockOSThread: see start.
 func Run(ctx context.Context, o Options, signals <-chan os.Signal, log *log.Logger) (int, error) {
 	l := &launcher{
 		options: o, log: log, signals: signals, items: items(o.Items),
@@ -70,11 +70,11 @@ func (l *launcher) run(ctx context.Context) (int, error) {
 			if signal != syscall.SIGHUP {
 				return l.end(signal), nil
 			}
-			_ = l.process.signal(syscall.SIGHUP) // if memcached has ended, it reads its files at the next start
+			_ = l.process.signal(syscall.SIGHUP) // a memcached that has ended reads its files at its next start
 		case <-l.settling():
 			l.settle(ctx)
 		case <-reclaims.C:
-			_ = reclaim(ctx, l.options.Memcached, l.list) // a busy memcached is asked again
+			_ = reclaim(ctx, l.options.Memcached, l.list) // after an error, the next tick tries again
 		case <-ticker.C:
 			err := l.follow(ctx)
 			if errors.Is(err, errEnded) {
@@ -87,7 +87,7 @@ func (l *launcher) run(ctx context.Context) (int, error) {
 	}
 }
 
-// follow reads the ConfigMap, and brings a changed list into effect.
+// follow applies the node's list if the ConfigMap has changed. It does nothing before the current list is accepted.
 func (l *launcher) follow(ctx context.Context) error {
 	if !l.accepted || !l.source.changed() {
 		return nil
@@ -109,7 +109,7 @@ func (l *launcher) follow(ctx context.Context) error {
 	}
 }
 
-// next returns the node's entry in the ConfigMap. It is empty if the ConfigMap cannot be read.
+// next returns the node's entry, or an empty entry if the ConfigMap cannot be read.
 func (l *launcher) next() entry {
 	found, err := l.source.entry(false)
 	if err != nil {
@@ -134,7 +134,7 @@ func (l *launcher) grow(ctx context.Context, list protocol.List) {
 	l.accept()
 }
 
-// delay makes the launcher try a list again later. Perhaps clients use all connections, or users are about to change.
+// delay records a temporary error, such as no free connection, and makes follow try again at the next tick.
 func (l *launcher) delay(err error) {
 	if l.obstacle != err.Error() {
 		l.log.Printf("trying again: %v", err)
@@ -142,7 +142,7 @@ func (l *launcher) delay(err error) {
 	l.obstacle, l.source.seen = err.Error(), nil
 }
 
-// refuse records which list does not come into effect, and why.
+// refuse records that the list with this hash does not come into effect, and why.
 func (l *launcher) refuse(hash, reason string) {
 	l.log.Printf("keeping the arguments, because %s was refused: %s", hash, reason)
 	l.state.Refused = &protocol.Refusal{Hash: hash, Reason: reason}
@@ -150,7 +150,7 @@ func (l *launcher) refuse(hash, reason string) {
 	l.view.update(func(v *view) { v.status.Refused, v.status.Restarting = l.state.Refused, "" })
 }
 
-// forgive forgets the refused list once the ConfigMap names the list in effect.
+// forgive clears the refusal, because the ConfigMap now names the list that is in effect.
 func (l *launcher) forgive() {
 	if l.state.Refused == nil {
 		return
@@ -162,7 +162,7 @@ func (l *launcher) forgive() {
 
 const settlePoll = 20 * time.Millisecond
 
-// settling returns a timer's channel if the list is not accepted yet, else nil.
+// settling returns a channel that fires after settlePoll, or nil if the list is accepted already.
 func (l *launcher) settling() <-chan time.Time {
 	if l.accepted {
 		return nil
@@ -170,7 +170,7 @@ func (l *launcher) settling() <-chan time.Time {
 	return time.After(settlePoll)
 }
 
-// settle records when memcached serves. It accepts the list when memcached has run long enough.
+// settle marks memcached as serving if it answers. If memcached has also run for options.settled, settle accepts the list.
 func (l *launcher) settle(ctx context.Context) {
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -183,7 +183,7 @@ func (l *launcher) settle(ctx context.Context) {
 	}
 }
 
-// served records the first answer after a start.
+// served records that memcached serves after a start or a restart, and begins to copy items into it.
 func (l *launcher) served(ctx context.Context) {
 	if l.stopFilling == nil {
 		l.fill(ctx)
@@ -200,7 +200,7 @@ func (l *launcher) served(ctx context.Context) {
 	l.view.update(func(v *view) { v.serving, v.status.Restart = true, &result })
 }
 
-// accept records that the list of the process is in effect.
+// accept records l.list as the list in effect.
 func (l *launcher) accept() {
 	l.accepted = true
 	hash := l.list.Hash()

@@ -28,7 +28,7 @@ func TestItemsSurviveEveryChangeThatMemcachedAllows(t *testing.T) {
 	for _, change := range [][]string{
 		{"-c 1055", "-c 2031", "=44", "=60"}, {"-t 4", "-t 8"}, {"-X", "-X -F -v"}, {"-W -X", "-W"}, {"=44", "=44,idle_timeout=600"}, nil,
 	} {
-		before := p.client() // a connection to the process that ends
+		before := p.client() // a connection to the process that the restart ends
 		status := p.runs(p.assign(inFile(t, change...)))
 		if status.Restart == nil || status.Restart.ItemsBefore != stored || status.Restart.ItemsAfter != stored {
 			t.Errorf("%q: the restart was %+v", change, status.Restart)
@@ -71,7 +71,7 @@ func TestRefusedArguments(t *testing.T) {
 	p := newPod(t)
 	good := p.begin(inFile(t))
 	p.store(stored)
-	// With this list, memcached ends before it reads its items.
+	// With -t 2, the script of newPod ends before memcached reads its items.
 	bad := p.assign(inFile(t, "-t 4", "-t 2"))
 	status := p.status("the list is refused", func(s protocol.Status) bool { return s.Refused != nil && s.Hash == good && s.Restarting == "" })
 	if status.Refused.Hash != bad || !strings.Contains(status.Refused.Reason, "no such option") {
@@ -99,11 +99,11 @@ func TestRefusedArguments(t *testing.T) {
 	}
 }
 
-// Once memcached has read NAME.meta, it changes its items. If it then ends, they are lost.
+// Once memcached has read NAME.meta, it changes the items file. If it then ends, the items are lost.
 func TestArgumentsThatAreRefusedAfterItemsWereRead(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	p.options.settled = 5 * time.Second // on a busy machine, memcached ends later
+	p.options.settled = 5 * time.Second // longer than memcached runs with -t 3, also on a busy machine
 	good := p.begin(inFile(t))
 	p.store(stored)
 	p.assign(inFile(t, "-t 4", "-t 3"))
@@ -196,7 +196,7 @@ func TestProbes(t *testing.T) {
 	if ready, live := p.ready(), p.live(); ready != http.StatusOK || live != http.StatusOK {
 		t.Errorf("ready %d, live %d", ready, live)
 	}
-	// A process that is stopped accepts connections, and answers nothing.
+	// A stopped process accepts connections, but answers nothing.
 	must(t, syscall.Kill(p.pid(), syscall.SIGSTOP))
 	defer func() { must(t, syscall.Kill(p.pid(), syscall.SIGCONT)) }()
 	if ready, live := p.ready(), p.live(); ready != http.StatusServiceUnavailable || live != http.StatusOK {

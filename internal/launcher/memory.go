@@ -18,10 +18,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// askTimeout limits each exchange with memcached.
+// askTimeout limits each exchange with memcached, including connecting and logging in.
 const askTimeout = time.Second
 
-// ask connects to memcached, logs in if memcached demands it, and sends a request.
+// ask connects to memcached, logs in if memcached demands it, and calls question.
 func ask(ctx context.Context, address string, list protocol.List, question func(context.Context, *memcache.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -40,7 +40,7 @@ func ask(ctx context.Context, address string, list protocol.List, question func(
 	return question(ctx, conn)
 }
 
-// logIn logs in as the first user in memcached's user file.
+// logIn logs in as the first user in the file users.
 func logIn(ctx context.Context, conn *memcache.Conn, users string) error {
 	text, err := os.ReadFile(users) //nolint:gosec // the operator names it
 	if err != nil {
@@ -73,7 +73,7 @@ func count(ctx context.Context, address string, list protocol.List) int64 {
 
 var errCrawling = errors.New("memcached's crawler runs, perhaps for a client that lists keys")
 
-// crawlerRests returns nil if memcached says that its crawler does not run.
+// crawlerRests returns nil if memcached answers that its LRU crawler is idle.
 func crawlerRests(ctx context.Context, address string, list protocol.List) error {
 	return ask(ctx, address, list, func(ctx context.Context, conn *memcache.Conn) error {
 		stats, err := conn.Stats(ctx)

@@ -20,40 +20,39 @@ import (
 
 // Options are the launcher's flags.
 type Options struct {
-	// Arguments is the directory of the ConfigMap with the arguments. Template is the hash of the pod template, which names the
-	// section to read.
+	// Arguments is the directory with the files of the ConfigMap. Template is the hash of the pod template, which selects the section to read.
 	Arguments, Template string
 	// Ordinal is the number of the pod in its StatefulSet.
 	Ordinal int
 	// State is the directory for what must outlive the container.
 	State string
-	// Items is the file in which memcached keeps its items with -e.
+	// Items is the file in which memcached keeps its items if the list contains -e.
 	Items string
-	// Listen is the address of the launcher's own HTTP server. Memcached is memcached's address without TLS.
+	// Listen is the address of the launcher's own HTTP server. Memcached is the address at which memcached serves without TLS.
 	Listen, Memcached string
-	// Program is the path of memcached.
+	// Program is the name or the path of memcached's executable.
 	Program string
-	// wait is how long a first start waits for its arguments. The kubelet may start a pod with an older ConfigMap.
+	// wait is how long the first start of a pod waits for its arguments, because the kubelet may start a pod with an older ConfigMap.
 	wait time.Duration
 	// settled is how long memcached must run before its arguments count as accepted.
 	settled time.Duration
-	// poll is how often the launcher checks memcached and the ConfigMap.
+	// poll is the time between two looks at the ConfigMap, and between two questions about memcached's crawler.
 	poll time.Duration
-	// reclaim is how often the launcher frees pages that memcached does not free itself.
+	// reclaim is how often the launcher takes free pages from slab classes.
 	reclaim time.Duration
-	// settleClients is how long clients may take to find a memcached that has started. refill is the pause before a failed copy is
-	// tried again.
+	// settleClients is how long a copy waits after memcached serves, so that clients find the node first. refill is the pause before a
+	// failed copy is tried again.
 	settleClients, refill time.Duration
-	// crawler is how long a restart waits for memcached's crawler.
+	// crawler is how long a restart waits at most until memcached's LRU crawler is idle.
 	crawler time.Duration
-	// twin returns the address of the twin's node with the same number.
+	// twin returns the address of the twin's node that has the same number as this node.
 	twin func(protocol.Twin) string
 }
 
-// ErrUsage is wrapped by errors about flags.
+// ErrUsage is wrapped by every error of Parse and ParseProxy.
 var ErrUsage = errors.New("usage")
 
-// Parse parses the flags. The number of the pod is at the end of its host name.
+// Parse parses the flags of a node's launcher. The host name must end with the pod's ordinal.
 func Parse(args []string, hostname string, output io.Writer) (Options, error) {
 	o := Options{
 		Items: "/run/memcached-items/items", wait: time.Minute, settled: 2 * time.Second, poll: time.Second, reclaim: 10 * time.Second,

@@ -18,7 +18,6 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// process is a running memcached.
 type process struct {
 	pid     int
 	started time.Time
@@ -27,8 +26,8 @@ type process struct {
 	errors *lastLine
 }
 
-// start starts a program. The caller must stay on its thread, because the kernel kills the child when the thread that started it
-// ends.
+// start starts a program with the arguments of a list. The caller must have locked its goroutine to its thread: when this thread
+// ends, the kernel kills the program.
 func start(program string, list protocol.List) (*process, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -43,7 +42,7 @@ func start(program string, list protocol.List) (*process, error) {
 		path, append([]string{program}, list.Arguments...), &syscall.ProcAttr{
 			Env: os.Environ(), Files: []uintptr{0, 1, write.Fd()}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 		})
-	_ = write.Close() // the child has its own copy
+	_ = write.Close() // the child has its own descriptor
 	if err != nil {
 		return nil, errors.Join(err, read.Close())
 	}
@@ -57,8 +56,8 @@ func start(program string, list protocol.List) (*process, error) {
 	return p, nil
 }
 
-// wait waits for the end of memcached. The launcher is the first process of the container, so it must also wait for orphaned
-// processes.
+// wait waits until memcached ends, and sends its status to ended. As the first process of the container, the launcher must also
+// wait for orphaned processes.
 func (p *process) wait(copied <-chan struct{}) {
 	child := p.pid
 	if os.Getpid() == 1 {
@@ -72,7 +71,7 @@ func (p *process) wait(copied <-chan struct{}) {
 		case err != nil || pid == p.pid:
 			select {
 			case <-copied:
-			case <-time.After(time.Second): // a process that memcached left behind may still hold the pipe
+			case <-time.After(time.Second): // a child of memcached may still hold the pipe
 			}
 			p.ended <- status
 			return
@@ -90,13 +89,13 @@ func exitCode(status syscall.WaitStatus) int {
 	return status.ExitStatus()
 }
 
-// lastLine keeps the beginning of the last line that was written.
+// lastLine is a writer that keeps the beginning of the last line that is not empty.
 type lastLine struct {
 	mutex sync.Mutex
 	line  string
 }
 
-// maxReason is how much of a line is kept.
+// maxReason is how many bytes of a line or of a reason are kept.
 const maxReason = 256
 
 // Write implements io.Writer.

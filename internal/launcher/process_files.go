@@ -13,10 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepFileLimit keeps memcached from lowering its limit of open files to its limit of connections. If clients used all connections,
-// memcached could otherwise open no connection to a node. It could not open the routes either, and would end. In programs that this
-// thread starts, a filter makes the system call succeed without effect. memcached still refuses clients beyond its limit of
-// connections.
+// keepFileLimit keeps memcached from lowering its limit of open files to its limit of connections. Otherwise, clients that use all
+// connections would leave no file descriptor for a node or for the routes, and memcached would end because it cannot read its routes. A
+// filter of system calls prevents this in programs that this thread starts. keepFileLimit fails if the current limit is below atLeast.
 func keepFileLimit(atLeast int) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -40,15 +39,15 @@ func keepFileLimit(atLeast int) error {
 	return nil
 }
 
-// architectures maps Go's names of the images' architectures to the kernel's numbers.
+// architectures maps each GOARCH of the images to the kernel's number of the architecture.
 var architectures = map[string]uint32{
 	"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64, "ppc64le": unix.AUDIT_ARCH_PPC64LE, "s390x": unix.AUDIT_ARCH_S390X,
 }
 
-// limitFilter answers prlimit64(PID, RLIMIT_NOFILE, LIMIT, OLD) with 0 without a call, unless LIMIT is nil. It allows all other
-// calls.
+// limitFilter returns a seccomp program: prlimit64 with RLIMIT_NOFILE and a new limit succeeds without effect. All other system
+// calls are allowed.
 func limitFilter(arch uint32) []unix.SockFilter {
-	const numberAt, archAt, resourceAt, limitAt = 0, 4, 24, 32 // in struct seccomp_data
+	const numberAt, archAt, resourceAt, limitAt = 0, 4, 24, 32 // offsets in struct seccomp_data
 	low := uint32(0)
 	if runtime.GOARCH == "s390x" { // big-endian: the lower half of an argument comes second
 		low = 4

@@ -16,8 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// proxy runs a memcached that sends clients' requests to the nodes of a cache. Only its loop uses these fields; the server uses the
-// view.
+// proxy runs a memcached that passes clients' requests on to nodes. The goroutine of run owns the fields. The HTTP server reads only view.
 type proxy struct {
 	options ProxyOptions
 	log     *log.Logger
@@ -25,33 +24,33 @@ type proxy struct {
 	view    proxyView
 
 	process *process
-	// read are the routes from the ConfigMap.
+	// read are the last valid routes in the ConfigMap.
 	read protocol.Routes
-	// routes are the last accepted routes. The addresses of their nodes were looked up.
+	// routes are the last accepted routes: the addresses of their nodes were looked up.
 	routes protocol.Routes
-	// count is the number of nodes that memcached uses, or will use after the current reload.
+	// count is the number of nodes in each pool that memcached uses, or will use after the current reload.
 	count int
-	// written is the text in the file that memcached reads.
+	// written is the text of the values file, which memcached reads with its routes.
 	written string
 	// reload is the current reload, or nil.
 	reload *reload
-	// known are the addresses of nodes. found receives the results of searches.
+	// known are the addresses of nodes. found receives the result of a DNS search. searching reports that a search is running.
 	known     addresses
 	found     chan search
 	searching bool
 	// searched is the text of the routes whose nodes were last looked up. swept is when the last search for all nodes began.
 	searched string
 	swept    time.Time
-	// turn grows with each search. It selects which absent nodes the next search looks up, if there are many.
+	// turn grows with each search. It selects the nodes that the next search looks up, if many nodes are unreachable.
 	turn int
-	// loaded and failed are how often memcached has read routes, and how often that failed.
+	// loaded and failed are the last values of memcached's counters of begun and failed reloads.
 	loaded, failed int64
-	// refused is why the last text was refused, or empty.
+	// refused is why the routes in the ConfigMap or the last reload were refused, or empty.
 	refused string
 }
 
-// RunProxy runs a proxy until memcached ends, or until SIGTERM or SIGINT ends it. It returns the container's exit code. The caller
-// must have locked its thread: see start.
+// RunProxy runs a proxy until memcached ends by itself, or because of a signal other than SIGHUP. It returns the container's exit
+// code. The caller must have called runtime.LockOSThread: see start.
 func RunProxy(ctx context.Context, o ProxyOptions, signals <-chan os.Signal, log *log.Logger) (int, error) {
 	p := &proxy{options: o, log: log, signals: signals, known: o.lastKnown(), found: make(chan search, 1)}
 	return runBeside(ctx, o.Listen, o.Memcached, &p.view, p.run)
@@ -85,7 +84,7 @@ func (p *proxy) run(ctx context.Context) (int, error) {
 	}
 }
 
-// begin starts memcached with the routes in the ConfigMap, or with those that an earlier container has accepted.
+// begin starts memcached with the routes in the ConfigMap. If these are unusable, it uses the routes that an earlier container accepted.
 func (p *proxy) begin(ctx context.Context) error {
 	routes, text, err := p.options.readRoutes()
 	if err != nil {
@@ -132,13 +131,14 @@ func (p *proxy) end() int {
 	}
 }
 
-// switching returns a timer's channel for the next change of the number of nodes. It is nil if none is due or memcached is busy.
+// switching returns a channel that fires when the announced number of nodes takes effect. It is nil if no other number is
+// announced, or while a reload is in progress.
 func (p *proxy) switching(now time.Time) <-chan time.Time {
 	wait := p.routes.Pool.Wait(now)
 	if p.busy() || wait == 0 && p.routes.Pool.At(now) == p.count {
 		return nil
 	}
-	return time.After(max(wait, p.options.settle)) // so that a failed change is tried again
+	return time.After(max(wait, p.options.settle)) // a failed change is tried again after a pause
 }
 
 func (p *proxy) follow(ctx context.Context, now time.Time) {
@@ -154,20 +154,21 @@ func (p *proxy) follow(ctx context.Context, now time.Time) {
 	}
 }
 
-// change brings the routes in the ConfigMap and the addresses of their nodes into effect.
+// change applies the routes in the ConfigMap and the addresses of their nodes. It does nothing before the nodes of new routes were
+// looked up.
 func (p *proxy) change(ctx context.Context, now time.Time) {
 	text := p.read.String()
 	if text != p.routes.String() && text != p.searched {
-		return // wait for the addresses of the nodes, at most two seconds
+		return // learn calls change again when the addresses are known
 	}
 	count := p.read.Pool.At(now)
 	if values := p.options.valuesOf(p.read, count, p.known); values != p.written {
 		if loaded, failed, err := p.reloads(ctx); err == nil {
-			p.loaded, p.failed = loaded, failed // an agent's reload for a certificate counts here as well
+			p.loaded, p.failed = loaded, failed // an agent's SIGHUP for a new certificate also counts as a reload
 		}
 		if err := replaceFile(p.options.values(), values); err != nil {
 			p.log.Printf("the routes stay as they are: %v", err)
-			return // the next change tries again
+			return // the next call tries again
 		}
 		if count != p.count {
 			p.log.Printf("leading to %d nodes instead of %d", count, p.count)
@@ -178,7 +179,7 @@ func (p *proxy) change(ctx context.Context, now time.Time) {
 	p.accept(p.read, count)
 }
 
-// accept records accepted routes, and adds them to the status.
+// accept saves routes for later containers, and shows them in the status.
 func (p *proxy) accept(routes protocol.Routes, count int) {
 	text := routes.String()
 	if text != p.routes.String() {
@@ -204,7 +205,7 @@ func (p *proxy) forgive() {
 	p.view.update(func(v *proxyView) { v.status.Refused = nil })
 }
 
-// refuse logs and reports once why a text is not accepted.
+// refuse logs and reports why routes are not accepted, unless it has just done so for the same reason.
 func (p *proxy) refuse(text string, reason error) {
 	if p.refused == reason.Error() {
 		return

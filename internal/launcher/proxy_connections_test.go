@@ -22,10 +22,10 @@ func TestProxyWithoutConnections(t *testing.T) {
 	p.beginWith(2)
 	conns := p.occupy()
 	node, other := p.direct(0), p.direct(1)
-	// The launcher has no connection to memcached left, but its signal still makes memcached read the routes.
+	// The launcher cannot connect to memcached any more, but its signal still makes memcached read the routes.
 	p.lead(1)
 	p.proxyStatus("the routes are being read", func(s protocol.ProxyStatus) bool { return s.Count == 1 })
-	p.await("they are", func() error { return p.allAt(conns[0], node) }) // before that, some keys belong to the other node
+	p.await("they are", func() error { return p.allAt(conns[0], node) }) // until then, some keys belong to the other node
 	p.lead(2)
 	p.await("the next ones are", func() error {
 		for _, key := range keys(100) {
@@ -45,11 +45,11 @@ func TestProxyWithoutConnections(t *testing.T) {
 	p.agrees(conns[0], 2)
 }
 
-// memcached reads new routes even if clients take all connections as soon as it starts.
+// memcached reads new routes even if clients use all connections from the start.
 func TestProxyStartsWithoutConnections(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
-	// Clients connect before the launcher asks for the first time.
+	// Clients connect before the launcher asks memcached for the first time.
 	p.proxy.settle, p.proxy.poll = time.Second, 2*time.Second
 	for i := range 2 {
 		p.startNode(i)
@@ -62,7 +62,7 @@ func TestProxyStartsWithoutConnections(t *testing.T) {
 	p.await("the next routes are read", func() error { return p.allAt(conns[0], node) })
 }
 
-// allAt returns an error unless a node has every key that a client of the proxy sets.
+// allAt stores keys through the proxy. It returns an error unless the node has all of them.
 func (p *proxyPod) allAt(client, node *memcache.Conn) error {
 	p.t.Helper()
 	for _, key := range keys(100) {
@@ -92,7 +92,7 @@ func (p *proxyPod) occupy() (conns []*memcache.Conn) {
 	return conns
 }
 
-// Clients that use every connection keep other clients out, but must not keep the proxy from a node that returns.
+// Clients that use all connections keep other clients out. The proxy must still reach a node that returns.
 func TestNodeReplacedWithoutConnections(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -111,7 +111,7 @@ func TestNodeReplacedWithoutConnections(t *testing.T) {
 	}
 }
 
-// occupyMore takes connections that have become free.
+// occupyMore connects again and again, to take connections that have become free.
 func (p *proxyPod) occupyMore() {
 	p.t.Helper()
 	for range 50 {

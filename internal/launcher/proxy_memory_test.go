@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Clients that request much and read nothing may cause errors for others, but memcached takes at most 24 MiB, and 40 MiB for each
-// thread.
+// Clients that request much and read nothing may cause errors for others. memcached must not take more than 24 MiB plus 40 MiB for
+// each thread.
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -63,7 +63,7 @@ func TestGetsOfManyKeys(t *testing.T) {
 		if answered := err == nil && reply == "END" && values == 0; answered != (size == 1000) {
 			t.Errorf("a get of %d keys: %q, %v", size, reply, err)
 		}
-		_ = conn.Close() // also if memcached has done so
+		_ = conn.Close() // memcached may have closed it already
 		conn = p.client()
 		if reply := p.set(conn, "another", "x"); reply != "STORED" {
 			t.Errorf("after a get of %d keys, another client gets %q", size, reply)
@@ -77,7 +77,7 @@ func TestGetsOfManyKeys(t *testing.T) {
 	}
 }
 
-// residentMiB is the memory of memcached in MiB.
+// residentMiB returns the resident memory of a process in MiB.
 func (p *proxyPod) residentMiB(pid int) int {
 	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

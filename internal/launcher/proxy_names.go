@@ -22,27 +22,28 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// addresses maps the names of nodes to their addresses. An address is invalid if DNS has none for the name. It is missing if DNS
+// addresses maps the names of nodes to their IP addresses. The address is invalid if DNS has none for the name, and missing if DNS
 // has not answered.
 type addresses map[string]netip.Addr
 
-// Limits of requests to DNS. Absent nodes are looked up every second. All nodes are looked up every 30 seconds, or every N/2 seconds
-// if there are N > 60 nodes.
+// Limits of DNS requests. The launcher looks up unreachable nodes every second. It looks up all N nodes every sweepInterval, or
+// every N*sweepPerNode if that is longer.
 const (
 	sweepInterval, sweepPerNode = 30 * time.Second, time.Second / 2
-	// lookupsAtOnce limits the names that are looked up at the same time, and the absent nodes that are looked up in a second.
+	// lookupsAtOnce limits the concurrent lookups, and the unreachable nodes in one search.
 	lookupsAtOnce = 16
 	// lookupTimeout limits the time of a whole search.
 	lookupTimeout = 2 * time.Second
 )
 
-// search is the result of looking up the nodes of the routes with this text.
+// search is the result of a DNS search for the nodes of routes. text is the text of these routes.
 type search struct {
 	text  string
 	found addresses
 }
 
-// look starts a search for all nodes in the ConfigMap's routes, or only for absent ones.
+// look starts a DNS search in the background, unless one is running. The search is for all nodes of p.read if that is due, else
+// only for unreachable nodes.
 func (p *proxy) look(ctx context.Context, now time.Time) {
 	if p.searching {
 		return
@@ -85,8 +86,8 @@ func (p *proxy) merge(found addresses) {
 	}
 }
 
-// await waits until DNS has answered for each node whose address is not known from an earlier container. A proxy without any node
-// must not become ready.
+// await waits until DNS has answered for each node whose address is not known from an earlier container. A proxy without addresses
+// must not become ready, because it would answer only with misses and errors.
 func (p *proxy) await(ctx context.Context) error {
 	knows := func(name string) bool {
 		_, known := p.known[name]
@@ -112,7 +113,7 @@ func (p *proxy) await(ctx context.Context) error {
 	}
 }
 
-// namesOf returns the names of the nodes in routes, including announced ones.
+// namesOf returns the names of the nodes in routes, including announced nodes.
 func namesOf(routes protocol.Routes) []string {
 	count := routes.Pool.Count
 	if next := routes.Pool.Next; next != nil {
@@ -121,7 +122,7 @@ func namesOf(routes protocol.Routes) []string {
 	return routes.Names(count)
 }
 
-// inTurn selects the names for the next search, so that after some searches all were looked up.
+// inTurn returns at most lookupsAtOnce names, beginning at the position turn, modulo the number of names.
 func inTurn(names []string, turn int) []string {
 	if len(names) <= lookupsAtOnce {
 		return names
@@ -130,8 +131,8 @@ func inTurn(names []string, turn int) []string {
 	return slices.Concat(names[begin:], names[:begin])[:lookupsAtOnce]
 }
 
-// away returns the nodes that memcached cannot reach or whose address is unknown. If memcached has no free connection to answer, it
-// returns all nodes.
+// away returns the names of the nodes that memcached cannot reach, or whose address is unknown. If memcached does not answer, it
+// returns all names.
 func (o ProxyOptions) away(ctx context.Context, names []string, known addresses) []string {
 	var bad map[string]string
 	err := ask(ctx, o.Memcached, protocol.List{}, func(ctx context.Context, conn *memcache.Conn) (err error) {
@@ -143,13 +144,15 @@ func (o ProxyOptions) away(ctx context.Context, names []string, known addresses)
 	})
 }
 
-// badStat returns the name of memcached's statistic that counts the threads that cannot reach a node: at most 126 characters.
+// badStat returns the name of memcached's statistic that counts the threads that cannot reach a node. memcached cuts off the name
+// after 126 characters.
 func badStat(name string) string {
 	stat := "bad_" + name
 	return stat[:min(len(stat), 126)]
 }
 
-// find looks up names. The result leaves out names for which DNS does not answer.
+// find looks up the addresses of names. Of several addresses, it prefers the known one. The result leaves out names for which DNS
+// does not answer.
 func (o ProxyOptions) find(ctx context.Context, names []string, known addresses) addresses {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
@@ -172,8 +175,8 @@ func (o ProxyOptions) find(ctx context.Context, names []string, known addresses)
 	return found
 }
 
-// lookup returns the address of a host, or an invalid address if the host has none. Of several addresses, it prefers the former one.
-// If DNS does not answer, it returns an error.
+// lookup returns the address of a host, or an invalid address if the host has none. Of several addresses, it prefers former. If DNS
+// does not answer, it returns an error.
 func (o ProxyOptions) lookup(ctx context.Context, host string, former netip.Addr) (netip.Addr, error) {
 	answers, err := o.dns.LookupNetIP(ctx, "ip", host)
 	var failure *net.DNSError
@@ -189,7 +192,8 @@ func (o ProxyOptions) lookup(ctx context.Context, host string, former netip.Addr
 	}
 }
 
-// hostOf returns the DNS name of a node. With the cluster's domain, it is complete, so that one request is enough.
+// hostOf returns the name to look up for a node. It appends the cluster's domain to a name that ends with ".svc", so that one
+// request is enough.
 func hostOf(name, domain string) string {
 	if domain == "" || !strings.HasSuffix(name, ".svc") {
 		return name
@@ -197,8 +201,7 @@ func hostOf(name, domain string) string {
 	return name + "." + domain + "."
 }
 
-// domain returns the cluster's domain. The kubelet writes svc.DOMAIN into the pod's search list; if it is not there, the result is
-// empty.
+// domain returns the cluster's domain, or an empty text if it is unknown. The kubelet writes svc.DOMAIN into the pod's DNS search list.
 func (o ProxyOptions) domain() string {
 	text, err := os.ReadFile(o.resolver)
 	if err != nil {

@@ -45,7 +45,7 @@ func (p *proxyPod) slowest(names []string) (stop func() time.Duration) {
 	}
 }
 
-// A node returns with another address. The ring uses its name, so clients and the other nodes notice nothing.
+// A node returns with another address. The hash ring uses its name, so clients still find their keys.
 func TestNodeReplaced(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -65,7 +65,7 @@ func TestNodeReplaced(t *testing.T) {
 		}
 		return err
 	})
-	// Another server gets the former address.
+	// Another server gets the node's former address.
 	p.startNode(1)
 	p.startNode(7)
 	nodes[1], nodes[7] = p.direct(1), p.direct(7)
@@ -150,7 +150,7 @@ func missing(owner memcache.Owner, node int) string {
 	panic("a node has no key")
 }
 
-// A pod whose first start finds no DNS waits: without addresses, its clients would miss everything.
+// The first start of a pod waits for DNS: without addresses, its clients would get only misses and errors.
 func TestFirstStartNeedsDNS(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -185,7 +185,7 @@ func TestQuestionsAtRest(t *testing.T) {
 	p := newProxyPod(t)
 	dns := p.beginNamed(3)
 	p.await("the first look is over", func() error {
-		if dns.questions() < 12 { // before the start, and once afterwards
+		if dns.questions() < 12 { // A and AAAA of three nodes, before the start and after it
 			return errors.New("too few questions")
 		}
 		return nil
@@ -268,7 +268,6 @@ func (p *proxyPod) has(text string) error {
 	return nil
 }
 
-// stat returns a statistic of a node.
 func (p *proxyPod) stat(conn *memcache.Conn, name string) int64 {
 	p.t.Helper()
 	stats, err := conn.Stats(p.t.Context())

@@ -17,11 +17,11 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// nameserver answers on loopback.
+// nameserver is a DNS server on the loopback address.
 type nameserver struct {
 	conn  net.PacketConn
 	mutex sync.Mutex
-	// records are addresses by name, with the dot at the end. If away, the server does not answer. If failing, it sends errors.
+	// records are addresses by name, with the dot at the end. If away is set, the server does not answer. If failing is set, it sends errors.
 	records       map[string]string
 	away, failing bool
 	asked         map[string]int
@@ -72,7 +72,7 @@ func (s *nameserver) reply(request []byte) []byte {
 	case address.Is6() && question.Type == dnsmessage.TypeAAAA:
 		message.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.AAAAResource{AAAA: address.As16()}}}
 	}
-	reply, _ := message.Pack() // of what was unpacked
+	reply, _ := message.Pack() // this cannot fail for an unpacked message
 	return reply
 }
 
@@ -106,7 +106,7 @@ func (p *proxyPod) named() *nameserver {
 	return dns
 }
 
-// beginNamed starts nodes with names in a nameserver, and a proxy that leads to them.
+// beginNamed starts nodes, a nameserver that knows their names, and a proxy for them.
 func (p *proxyPod) beginNamed(count int) *nameserver {
 	p.t.Helper()
 	dns := p.named()
@@ -117,7 +117,7 @@ func (p *proxyPod) beginNamed(count int) *nameserver {
 	return dns
 }
 
-// at gives the name of a node the address that startNode uses for a number.
+// at makes the nameserver answer for node-NODE with the address of the node that startNode(number) starts.
 func (p *proxyPod) at(dns *nameserver, node, number int) {
 	dns.change(func() { dns.records[fmt.Sprintf("node-%d.shop.svc.cluster.test.", node)] = p.node(number) })
 }

@@ -21,34 +21,34 @@ import (
 
 // ProxyOptions are the launcher's flags in the container of a proxy.
 type ProxyOptions struct {
-	// Routes is the directory of the ConfigMap with the routes.
+	// Routes is the directory with the files of the ConfigMap.
 	Routes string
 	// State is the directory for files that memcached reads, and for what must outlive the container.
 	State string
 	// Listen is the address of the launcher's own HTTP server. Memcached is memcached's address.
 	Listen, Memcached string
-	// Program is the path of memcached.
+	// Program is the name or the path of memcached's executable.
 	Program string
-	// TLS is the lowest TLS version for clients, 1.2 or 1.3, or empty without TLS. ClientCA reports that clients need a
-	// certificate, and Plaintext that they may also connect without TLS.
+	// TLS is the lowest TLS version for clients, 1.2 or 1.3, or empty without TLS. ClientCA means that clients need a certificate.
+	// Plaintext means that clients may also connect without TLS.
 	TLS                 string
 	ClientCA, Plaintext bool
 	// Agent reports that an agent also connects to memcached.
 	Agent bool
-	// Threads is the number of memcached's worker threads. MaxConnections is how many connections clients can have at least.
+	// Threads is the number of memcached's worker threads. MaxConnections is the number of connections that clients can have at least.
 	Threads, MaxConnections int
-	// tlsListen is where memcached serves TLS. An agent puts the certificate into the directory pair.
+	// tlsListen is the address at which memcached serves TLS. pair is the directory into which an agent writes the certificate and its key.
 	tlsListen, pair string
-	// resolver is the file with the DNS search list, and dns looks up names.
+	// resolver is the file with the DNS search list (resolv.conf). dns looks up names.
 	resolver string
 	dns      *net.Resolver
-	// poll is how often the launcher reads the ConfigMap and looks up absent nodes. settle is how often it asks memcached whether
-	// new routes were read. If no reload begins within resend, it signals again. A reload that has begun and does not fail within
-	// confirm counts as successful.
+	// poll is how often the launcher reads the ConfigMap and looks up unreachable nodes. settle is how often it asks memcached about a
+	// reload. If memcached does not begin to reload within resend, the launcher signals it again. A reload that has begun and does not
+	// fail within confirm counts as successful.
 	poll, settle, resend, confirm time.Duration
 }
 
-// ParseProxy parses the flags.
+// ParseProxy parses the flags of a proxy's launcher.
 func ParseProxy(args []string, output io.Writer) (ProxyOptions, error) {
 	o := ProxyOptions{
 		tlsListen: "*:11212", pair: "/run/memcached/current",
@@ -81,16 +81,18 @@ func ParseProxy(args []string, output io.Writer) (ProxyOptions, error) {
 }
 
 const (
-	// ownConnections is the number of file descriptors that memcached itself needs, and ownPerThread is the number for each thread.
+	// ownConnections is the number of file descriptors that memcached itself needs. ownPerThread is the number for each thread.
 	ownConnections, ownPerThread = 9, 5
-	// agentConnections is for an agent's connections. tlsConnections is for the TLS listeners and a handshake of the agent.
+	// agentConnections is the number of file descriptors for the connections of an agent. tlsConnections is the number for the TLS
+	// listeners and for one handshake of the agent.
 	agentConnections, tlsConnections = 4, 3
-	// backends is the least number of nodes for which each thread has file descriptors. A connection to a node counts as an open
-	// file, but not against memcached's limit of connections.
+	// backends is the unit in which connectionLimit reserves each thread's file descriptors for nodes. memcached does not count
+	// connections to nodes against -c.
 	backends = 64
 )
 
-// connectionLimit returns memcached's -c, which also limits its file descriptors. Each thread has a connection to each node.
+// connectionLimit returns the value of -c, from which memcached also derives its limit of file descriptors. Each thread has a
+// connection to each node.
 func (o ProxyOptions) connectionLimit(nodes int) int {
 	reserved := (nodes + backends) / backends * backends
 	limit := o.MaxConnections + ownConnections + o.Threads*(ownPerThread+reserved)
@@ -103,11 +105,11 @@ func (o ProxyOptions) connectionLimit(nodes int) int {
 	return limit
 }
 
-// tlsVersions maps TLS to memcached's ssl_min_version.
+// tlsVersions maps the flag --tls to memcached's ssl_min_version.
 var tlsVersions = map[string]int{"": 0, "1.2": 2, "1.3": 3}
 
-// tlsArguments returns the arguments for TLS, and tlsOptions the values of -o. The launcher and the agent always reach memcached
-// without TLS, on the loopback address.
+// tlsArguments returns memcached's arguments for TLS, and tlsOptions what follows in the value of -o. The launcher and the agent
+// always reach memcached without TLS, on the loopback address.
 func (o ProxyOptions) tlsArguments() []string {
 	if o.TLS == "" {
 		return nil
@@ -130,15 +132,15 @@ func (o ProxyOptions) tlsOptions() string {
 	return options
 }
 
-// requests is the number of keys that clients can wait for at the same time. Each takes 5 KiB, which memcached keeps for later keys.
+// requests returns the limit of keys that clients wait for at the same time. Each takes 5 KiB, which memcached reuses but does not free.
 func (o ProxyOptions) requests() int { return o.MaxConnections + 2048*o.Threads }
 
-// readBuffers is memcached's limit, in MiB, for commands that it has begun to read and for what it notes about the answer to each key.
-// Connections that need more are closed.
+// readBuffers returns read_buf_mem_limit in MiB: the memory for incomplete commands, and for what memcached notes about the answer
+// to each key. memcached closes connections that need more.
 func (o ProxyOptions) readBuffers() int { return o.MaxConnections*8/1024 + 16*o.Threads }
 
-// arguments returns memcached's arguments. A proxy stores no items, except for empty ones that mg with N creates while a node is
-// away.
+// arguments returns memcached's arguments. 8 MiB for items (-m) suffice: a proxy stores only the empty items that "mg" with the
+// flag N makes while a node is unreachable.
 func (o ProxyOptions) arguments(nodes int) protocol.List {
 	arguments := []string{
 		"-p", "11211", "-U", "0", "-m", "8", "-c", strconv.Itoa(o.connectionLimit(nodes)), "-t", strconv.Itoa(o.Threads),
@@ -148,8 +150,8 @@ func (o ProxyOptions) arguments(nodes int) protocol.List {
 		fmt.Sprintf("read_buf_mem_limit=%d,proxy_config=routelib:%s,proxy_arg=%s", o.readBuffers(), o.copies(), o.program())+o.tlsOptions())}
 }
 
-// program, copies and values are files that memcached reads: the program that creates routes, the route to copies, and the program's
-// values. accepted is the file with the routes from which values was written.
+// program, copies and values are the files that memcached reads: the Lua program that makes routes, the Lua code for several pools,
+// and the values for the program. accepted is the file with the last accepted routes.
 func (o ProxyOptions) program() string  { return filepath.Join(o.State, "routes.lua") }
 func (o ProxyOptions) copies() string   { return filepath.Join(o.State, "copies.lua") }
 func (o ProxyOptions) values() string   { return filepath.Join(o.State, "routes.values") }

@@ -17,27 +17,27 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// reload is the state while memcached reads its routes.
+// reload is the state of a reload, in which memcached reads its routes.
 type reload struct {
-	// first reports that memcached has just been started.
+	// first reports that memcached has just been started, so no signal was sent.
 	first bool
-	// sent is the time of the last signal to memcached. begun is when this launcher saw that memcached had begun to read, or zero.
+	// sent is when memcached was started or last signaled. begun is when the launcher noticed that memcached had begun to read, or zero.
 	sent, begun time.Time
-	// blind reports that memcached does not answer, for example because clients use all connections. Newer routes then do not wait
-	// for this reload.
+	// blind reports that memcached has not answered, for example because clients use all connections. Newer routes do not wait for
+	// such a reload.
 	blind bool
 }
 
-// busy reports whether memcached may be reading its routes, and so ignores signals.
+// busy reports whether newer routes must wait for a reload. While memcached reads its routes, it ignores signals.
 func (p *proxy) busy() bool { return p.reload != nil && !p.reload.blind }
 
-// send makes memcached read its routes again. memcached does so within a second and keeps all connections.
+// send makes memcached read its routes again within a second. Clients stay connected.
 func (p *proxy) send() {
 	p.reload.sent = time.Now()
 	_ = p.process.signal(syscall.SIGHUP) // if the process has ended, the loop notices it
 }
 
-// settling returns a channel that fires for the next check while memcached reads its routes.
+// settling returns a channel that fires when settle must check the reload, or nil without a reload.
 func (p *proxy) settling() <-chan time.Time {
 	if p.reload == nil {
 		return nil
@@ -48,8 +48,8 @@ func (p *proxy) settling() <-chan time.Time {
 var errUnread = errors.New(
 	"memcached could not read its routes (proxy_config_reload_fails) and is asked again: the former ones are in effect")
 
-// settle checks whether memcached has read its routes. memcached counts only begun and failed reloads, so a reload has succeeded if no
-// failure follows for a while. If memcached has not begun or does not answer, it gets the signal again. An extra reload does no harm.
+// settle checks whether memcached has read its routes. memcached counts only begun and failed reloads, so a reload counts as successful
+// if it does not fail within options.confirm. A memcached that does not begin or does not answer is signaled again, which does no harm.
 func (p *proxy) settle(ctx context.Context) {
 	loaded, failed, err := p.reloads(ctx)
 	switch {
@@ -95,13 +95,13 @@ func (p *proxy) reloads(ctx context.Context) (loaded, failed int64, err error) {
 	return loaded, failed, err
 }
 
-// proxyView is the status of a proxy that the server shows. The proxy's loop updates it.
+// proxyView is the status of a proxy. The goroutine of run updates it, and the HTTP server reads it.
 type proxyView struct {
 	mutex  sync.Mutex
 	status protocol.ProxyStatus
 	// since is when the current number of nodes came into effect.
 	since time.Time
-	// serving is false until memcached has started.
+	// serving is false until memcached has answered for the first time.
 	serving bool
 }
 
@@ -111,14 +111,14 @@ func (v *proxyView) update(change func(*proxyView)) {
 	change(v)
 }
 
-// excused reports whether memcached need not accept connections yet. The startup probe limits how long.
+// excused reports whether memcached need not accept connections yet. The startup probe limits how long that can be.
 func (v *proxyView) excused(time.Time) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	return !v.serving
 }
 
-// MarshalJSON returns the status.
+// MarshalJSON returns the status as JSON.
 func (v *proxyView) MarshalJSON() ([]byte, error) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()

@@ -16,17 +16,17 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// program is the Lua program that creates memcached's routes from values.
+// program is the Lua program that makes memcached's routes from the values file.
 //
 //go:embed routes.lua
 var program []byte
 
-// copiesRoute is the Lua route to pools that are copies of each other.
+// copiesRoute is the Lua code for routes to several pools with the same items.
 //
 //go:embed copies.lua
 var copiesRoute []byte
 
-// readRoutes returns the routes in the ConfigMap and their text. It returns the text even if that is invalid.
+// readRoutes returns the routes in the ConfigMap and their text. The text is returned even if it is invalid.
 func (o ProxyOptions) readRoutes() (protocol.Routes, string, error) {
 	text, err := os.ReadFile(filepath.Join(o.Routes, protocol.RoutesKey))
 	if err != nil {
@@ -36,7 +36,7 @@ func (o ProxyOptions) readRoutes() (protocol.Routes, string, error) {
 	return routes, string(text), err
 }
 
-// acceptedRoutes returns the routes that an earlier container has accepted.
+// acceptedRoutes returns the routes that an earlier container accepted.
 func (o ProxyOptions) acceptedRoutes() (protocol.Routes, error) {
 	text, err := os.ReadFile(o.accepted())
 	if err != nil {
@@ -45,7 +45,7 @@ func (o ProxyOptions) acceptedRoutes() (protocol.Routes, error) {
 	return protocol.ParseRoutes(string(text))
 }
 
-// valuesOf returns the text of the file with the program's values. A node without an address counts as away.
+// valuesOf returns the text of the values file. It leaves out nodes without an address: the Lua program treats them as unreachable.
 func (o ProxyOptions) valuesOf(routes protocol.Routes, count int, known addresses) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "count %d\nbuffers %d\nrequests %d\n", count, o.Threads*buffersPerThread, o.requests())
@@ -60,7 +60,7 @@ func (o ProxyOptions) valuesOf(routes protocol.Routes, count int, known addresse
 	return text.String()
 }
 
-// lastKnown returns the addresses that an earlier container has written.
+// lastKnown returns the addresses in the values file of an earlier container.
 func (o ProxyOptions) lastKnown() addresses {
 	known := addresses{}
 	text, err := os.ReadFile(o.values())
@@ -76,5 +76,5 @@ func (o ProxyOptions) lastKnown() addresses {
 	return known
 }
 
-// buffersPerThread is how many KiB of responses the clients of a thread may leave unread. These take up to twice as much memory.
+// buffersPerThread limits the responses that clients have not read yet, in KiB for each thread. They take up to twice as much memory.
 const buffersPerThread = 16 << 10

@@ -20,7 +20,7 @@ import (
 
 const failure = "SERVER_ERROR backend failure"
 
-// Clients of the nodes and of the proxy must find each other's keys. The proxy keeps its clients when the routes change.
+// Clients of the nodes and clients of the proxy must find each other's keys. The proxy keeps its clients when the routes change.
 func TestDirectClientsAndProxyAgree(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -77,7 +77,7 @@ func TestNodeAway(t *testing.T) {
 			if got, err := conn.Command(t.Context(), command); owner(key) == 1 && (err != nil || got != "EN" && got != "END") {
 				t.Errorf("%s: %q, %v", command, got, err)
 			} else if owner(key) != 1 {
-				conn = p.client() // the rest of the value is of no interest
+				conn = p.client() // the rest of the reply is not read
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func TestNodeHangs(t *testing.T) {
 			}
 		}
 	}
-	if waited > 3*time.Second { // a second, as above
+	if waited > 3*time.Second { // about a second on an idle machine
 		t.Errorf("the clients waited for %s", waited)
 	}
 	must(t, p.nodes[1].Process.Signal(syscall.SIGCONT))
@@ -161,7 +161,7 @@ func TestAnnouncedCount(t *testing.T) {
 		t.Errorf("%.1f s after its time, the status is %+v", since, after)
 	}
 	p.agrees(conn, 4)
-	// In the ConfigMap, the announced number is now the current one.
+	// The ConfigMap now names the announced number as the current one.
 	if p.leads(p.lead(4)).Count != 4 || p.pid() != pid || strings.Count(p.logged(), "leading to 4 nodes") != 1 {
 		t.Errorf("the launcher logged:\n%s", p.logged())
 	}
@@ -253,7 +253,7 @@ func TestEndOfProxy(t *testing.T) {
 	}
 	p.startProxy()
 	p.leads(p.pattern + " 1\n")
-	p.signals <- syscall.SIGHUP // that is for memcached
+	p.signals <- syscall.SIGHUP // it does not end the container
 	if code := p.end(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}

@@ -26,18 +26,19 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// proxyPod is the container of a proxy and the nodes behind it, all real. The names of the nodes are addresses, or in a nameserver.
+// proxyPod is the container of a proxy with the nodes behind it, which are all real. The nodes' names are IP addresses, unless a
+// nameserver resolves them.
 type proxyPod struct {
 	pod     // for signals, the log and waiting
 	proxy   ProxyOptions
 	pattern string
-	// network is the beginning of the addresses of the nodes.
+	// network is the beginning of the nodes' addresses, such as "127.64.1.".
 	network string
 	nodes   map[int]*exec.Cmd
 	self    string
 }
 
-// networks counts the networks that proxyPods of this process use.
+// networks is the number of networks that this process has used.
 var networks atomic.Int32
 
 func newProxyPod(t *testing.T) *proxyPod {
@@ -65,7 +66,7 @@ func newProxyPod(t *testing.T) *proxyPod {
 
 func (p *proxyPod) node(number int) string { return fmt.Sprintf("%s1%d", p.network, number) }
 
-// names returns the names of the first nodes.
+// names returns the names of the first count nodes.
 func (p *proxyPod) names(count int) []string {
 	return protocol.Routes{Pool: protocol.Pool{Pattern: p.pattern}}.Names(count)
 }
@@ -106,7 +107,7 @@ func (p *proxyPod) startProxy() {
 	})
 }
 
-// beginWith starts nodes and a proxy that leads to them.
+// beginWith starts nodes and a proxy for them.
 func (p *proxyPod) beginWith(count int) {
 	p.t.Helper()
 	for i := range count {
@@ -117,7 +118,7 @@ func (p *proxyPod) beginWith(count int) {
 	p.leads(text)
 }
 
-// leads waits until routes are in effect.
+// leads waits until the routes with this text are in effect.
 func (p *proxyPod) leads(text string) protocol.ProxyStatus {
 	p.t.Helper()
 	return p.proxyStatus("the routes are in effect", func(s protocol.ProxyStatus) bool { return s.Routes == text && !s.Reloading })
@@ -151,7 +152,7 @@ func (p *proxyPod) storeAll(conn *memcache.Conn) {
 	}
 }
 
-// untilStored stores the keys until that succeeds, because a node that was away is found.
+// untilStored stores all keys again and again until that succeeds: the proxy has then found every node.
 func (p *proxyPod) untilStored(conn *memcache.Conn) {
 	p.t.Helper()
 	p.await("the node is found", func() error {
@@ -175,7 +176,7 @@ func (p *proxyPod) read(conn *memcache.Conn, key string) string {
 	return string(value.Bytes)
 }
 
-// agrees checks that a proxy uses the ring of a number of nodes.
+// agrees checks that the proxy stores keys in the nodes to which libmemcached's ring of count nodes assigns them.
 func (p *proxyPod) agrees(conn *memcache.Conn, count int) {
 	p.t.Helper()
 	owner, nodes := memcache.Ketama(p.names(count)), make([]*memcache.Conn, count)

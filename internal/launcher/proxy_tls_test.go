@@ -50,7 +50,7 @@ func (p *proxyPod) certify(authority *credentials.Authority) string {
 // hangUp signals memcached, as an agent does.
 func (p *proxyPod) hangUp() error { return syscall.Kill(p.memcachedPID(), syscall.SIGHUP) }
 
-// memcachedPID asks memcached for its process ID, because the arguments of all tests look the same.
+// memcachedPID asks memcached for its process ID. pid cannot find a process whose arguments are for TLS.
 func (p *proxyPod) memcachedPID() int {
 	p.t.Helper()
 	stats, err := p.client().Stats(p.t.Context())
@@ -58,7 +58,7 @@ func (p *proxyPod) memcachedPID() int {
 	return int(number(stats, "pid"))
 }
 
-// dialTLS connects as a client that trusts the CA, and returns the serial number of the certificate that it was shown.
+// dialTLS connects as a client that trusts the CA. It also returns the serial number of memcached's certificate.
 func (p *proxyPod) dialTLS(authority *credentials.Authority, pair ...tls.Certificate) (*memcache.Conn, string, error) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority.PEM())
@@ -73,8 +73,8 @@ func (p *proxyPod) dialTLS(authority *credentials.Authority, pair ...tls.Certifi
 	return memcache.NewConn(conn, p.proxy.tlsListen), conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Text(16), nil
 }
 
-// Clients with TLS find the keys of clients without it. For a new certificate, the agent sends the same signal as the launcher for
-// new routes. No client may lose its connection, and memcached must still read new routes.
+// Clients with TLS find the keys of clients without it. For a new certificate, an agent sends the same signal as the launcher for
+// new routes: clients stay connected, and memcached still reads new routes.
 func TestProxyWithTLS(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -127,7 +127,7 @@ func TestProxyWithClientCertificates(t *testing.T) {
 	}
 }
 
-// The operator's memory model must cover TLS: 5 MiB, and 42 KiB for each connection. Half of the clients send a part of a request,
+// The operator's memory model must cover TLS: 5 MiB, plus 42 KiB for each connection. Half of the clients send a part of a request,
 // and the others do not read their responses.
 func TestMemoryForTLS(t *testing.T) {
 	t.Parallel()
@@ -163,7 +163,7 @@ func TestMemoryForTLS(t *testing.T) {
 	}
 }
 
-// sendTLS sends a request with TLS, and never reads.
+// sendTLS sends a request over TLS, and does not read the response.
 func (p *proxyPod) sendTLS(authority *credentials.Authority, request string) {
 	p.t.Helper()
 	roots := x509.NewCertPool()

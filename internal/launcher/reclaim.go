@@ -18,14 +18,13 @@ const (
 	mebibyte = 1 << 20
 	// lastClass is memcached's largest slab class (memcached.h of 1.6.45).
 	lastClass = 63
-	// sparePages is how many free pages a slab class may keep. maxPages is how many pages reclaim takes at once; memcached itself
-	// takes one a second.
+	// sparePages is how many free pages a slab class may keep. maxPages is how many pages reclaim takes from a class at once.
 	sparePages = 2.5
 	maxPages   = 10
 )
 
-// reclaim takes free pages from slab classes, so that items of other sizes can use them. Usually memcached does so itself. After it
-// has started with items from a file, it does not, because it assumes that there is unused memory (slab_automove.c of 1.6.45).
+// reclaim takes free pages from slab classes, so that items of other sizes can use them. memcached does so itself, unless it has
+// started with items from a file: it then assumes that there is unused memory (slab_automove.c of 1.6.45).
 func reclaim(ctx context.Context, address string, list protocol.List) error {
 	if !list.InFile() {
 		return nil
@@ -48,7 +47,7 @@ func reclaim(ctx context.Context, address string, list protocol.List) error {
 	})
 }
 
-// free returns the number of free pages that a slab class does not need.
+// free returns how many free pages reclaim may take from a slab class, zero or less for none.
 func free(stats map[string]string, class int) int {
 	prefix := strconv.Itoa(class) + ":"
 	chunks, perPage := number(stats, prefix+"free_chunks"), number(stats, prefix+"chunks_per_page")
@@ -58,7 +57,8 @@ func free(stats map[string]string, class int) int {
 	return min(int(float64(chunks)/float64(perPage)-sparePages), maxPages)
 }
 
-// reassign frees pages of a slab class for all classes. It stops when memcached is busy, because pages move one at a time.
+// reassign moves pages from a slab class to the pages that all classes share. It stops when memcached refuses, because memcached
+// moves one page at a time.
 func reassign(ctx context.Context, conn *memcache.Conn, class, pages int) error {
 	for range pages {
 		reply, err := conn.Command(ctx, fmt.Sprintf("slabs reassign %d 0", class))

@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// crawlerWait is how long a restart waits for memcached's crawler.
+// crawlerWait is how long a restart waits at most until memcached's LRU crawler is idle.
 const crawlerWait = 10 * time.Second
 
 func (l *launcher) restart(ctx context.Context, list protocol.List) error {
@@ -36,8 +36,9 @@ func (l *launcher) restart(ctx context.Context, list protocol.List) error {
 	return l.start(list, false)
 }
 
-// awaitCrawler waits until memcached says that its crawler rests. After SIGUSR1, memcached waits for its crawler, and serves nobody.
-// The crawler waits for a client that lists keys but does not read them. If that takes too long, memcached is killed without its items.
+// awaitCrawler waits until memcached's LRU crawler is idle, for options.crawler at most. After SIGUSR1, memcached serves nobody
+// until its crawler is idle. The crawler may wait for a client that lists keys but does not read them. If that takes too long, stop
+// kills memcached, and the items are lost.
 func (l *launcher) awaitCrawler(ctx context.Context) {
 	deadline := time.After(l.options.crawler)
 	for told := false; !l.ending; told = true {
@@ -53,26 +54,27 @@ func (l *launcher) awaitCrawler(ctx context.Context) {
 			l.log.Printf("restarting memcached nevertheless: without its items if it does not end within %s", patience(l.list))
 			return
 		case status := <-l.process.ended:
-			l.process.ended <- status // for stop
+			l.process.ended <- status // so that stop receives it
 			return
 		case signal := <-l.signals:
-			l.ending = signal != syscall.SIGHUP // memcached reads its files when it starts
+			l.ending = signal != syscall.SIGHUP // SIGHUP needs no action: memcached reads its files when it starts
 		case <-time.After(l.options.poll):
 		}
 	}
 }
 
-// errEnded means that the container has to end, so that no process may be started.
+// errEnded means that the container must end, so memcached was not started.
 var errEnded = errors.New("the container is to end")
 
-// stop stops memcached and waits for its end. If the items are in a file, SIGUSR1 makes memcached write NAME.meta before it ends.
+// stop signals memcached, and waits until it ends. If items are in a file, the signal is SIGUSR1, so that memcached writes
+// NAME.meta. If memcached does not end in time, stop kills it.
 func (l *launcher) stop(signal syscall.Signal) syscall.WaitStatus {
 	if l.list.InFile() {
 		signal = syscall.SIGUSR1
 	}
 	bound := patience(l.list)
 	l.excuse(bound)
-	_ = l.process.signal(signal) // a process that has ended is handled below
+	_ = l.process.signal(signal) // an error means that memcached has ended, which the loop below notices
 	for {
 		select {
 		case status := <-l.process.ended:
@@ -86,7 +88,7 @@ func (l *launcher) stop(signal syscall.Signal) syscall.WaitStatus {
 	}
 }
 
-// end stops memcached for the last time.
+// end stops memcached, and returns the exit code of the container.
 func (l *launcher) end(signal os.Signal) int {
 	term, ok := signal.(syscall.Signal)
 	if !ok {
@@ -95,7 +97,7 @@ func (l *launcher) end(signal os.Signal) int {
 	return exitCode(l.stop(term))
 }
 
-// start starts memcached. A known list (see choose) stays in effect even if memcached ends soon.
+// start starts memcached with a list. After a known list (see choose), goBack has no other list to start.
 func (l *launcher) start(list protocol.List, known bool) error {
 	last, ran := l.state.accepted()
 	if err := l.items.prepare(ran && last.Keeps(list)); err != nil {
@@ -116,12 +118,12 @@ func (l *launcher) start(list protocol.List, known bool) error {
 	return nil
 }
 
-// goBack starts memcached with its former arguments if memcached has ended soon after a start with new ones. If there are no former
-// arguments, its error describes how memcached ended.
+// goBack starts memcached with the last accepted list, if memcached has failed before its new list was accepted. Otherwise, it
+// returns an error that describes how memcached ended.
 func (l *launcher) goBack(status syscall.WaitStatus) error {
 	reason := fmt.Sprintf("memcached ended with exit code %d: %s", exitCode(status), l.process.errors)
 	last, ran := l.state.accepted()
-	// Exit code 0 means that a signal has ended memcached. That is no problem of the arguments.
+	// Exit code 0 means that memcached ended because of a signal, not because of its arguments.
 	ended := exitCode(status) == 0
 	if l.accepted || ended || !ran || last.Hash() == l.list.Hash() {
 		return errors.New(reason)
@@ -130,12 +132,12 @@ func (l *launcher) goBack(status syscall.WaitStatus) error {
 	return l.start(last, true)
 }
 
-// excuse sets how long memcached need not accept connections.
+// excuse makes the liveness probe succeed for this time, even if memcached accepts no connections.
 func (l *launcher) excuse(bound time.Duration) {
 	l.view.update(func(v *view) { v.serving, v.deadline = false, time.Now().Add(bound) })
 }
 
-// patience returns how long memcached may take to stop or to start. With 1 GiB of items in a file, both take a second each.
+// patience returns how long memcached may take to stop or to start. With 1 GiB of items in a file, each takes about a second.
 func patience(list protocol.List) time.Duration {
 	mebibytes, err := strconv.Atoi(list.Value("-m"))
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// longKeys is the number of keys whose list is too long for the buffers of a connection.
+// longKeys is a number of long keys. Their list exceeds the buffers of a connection.
 const longKeys = 50000
 
-// listed starts a node with such keys, and returns a client that lists them and does not read the list.
+// listed starts a node with longKeys keys. It returns a client that requests the list of keys and does not read it.
 func (p *pod) listed() *memcache.Conn {
 	p.t.Helper()
 	p.begin(inFile(p.t, "-W -X", "-W"))
@@ -60,7 +60,7 @@ const (
 	anyway  = "restarting memcached nevertheless"
 )
 
-// memcached ends only when it has listed its keys, and serves nobody until then.
+// After SIGUSR1, memcached would serve nobody until it has listed its keys. So the launcher waits before it sends the signal.
 func TestRestartWaitsForAListOfKeys(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -119,7 +119,7 @@ func TestEndWhileARestartWaitsForAListOfKeys(t *testing.T) {
 	}
 }
 
-// If memcached crashes meanwhile, the restart goes on at once.
+// If memcached crashes while a restart waits, the restart goes on at once.
 func TestCrashWhileARestartWaits(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

@@ -21,18 +21,18 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// Limits of the HTTP server. It uses memory of memcached's container, and everybody who can reach the pod can connect to it.
+// Limits of the HTTP server. It uses memory of memcached's container, and everybody who can reach the pod can connect to the server.
 const (
 	maxConnections = 4
 	requestTimeout = 2 * time.Second
 	maxHeaderBytes = 4 << 10
 )
 
-// view is what the server reports. Only the launcher's loop writes it.
+// view is what the HTTP server reports. The goroutine of launcher.run and the copy of items write it.
 type view struct {
 	mutex  sync.Mutex
 	status protocol.Status
-	// serving is false while memcached stops or starts. That must end before the deadline.
+	// serving is false while memcached stops or starts, which must end before deadline.
 	serving  bool
 	deadline time.Time
 }
@@ -50,7 +50,7 @@ func (v *view) excused(now time.Time) bool {
 	return !v.serving && now.Before(v.deadline)
 }
 
-// unready returns an error while memcached is being filled from its twin.
+// unready returns an error while the node waits for the items of the twin (spec.fillFrom).
 func (v *view) unready() error {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -60,12 +60,12 @@ func (v *view) unready() error {
 	return nil
 }
 
-// unready returns nil, because a proxy has no items.
+// unready returns nil, because no items are copied into a proxy.
 func (*proxyView) unready() error { return nil }
 
 var errFilling = errors.New("memcached is being filled")
 
-// MarshalJSON returns the status.
+// MarshalJSON returns the status as JSON.
 func (v *view) MarshalJSON() ([]byte, error) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -76,7 +76,7 @@ func (v *view) MarshalJSON() ([]byte, error) {
 	return json.Marshal(status)
 }
 
-// reporter returns the status as JSON, and reports whether memcached need not accept connections now.
+// reporter is the status of a node or of a proxy.
 type reporter interface {
 	json.Marshaler
 	excused(now time.Time) bool
@@ -84,7 +84,7 @@ type reporter interface {
 	unready() error
 }
 
-// runBeside runs a loop and a server. When the loop ends, it stops the server and returns the container's exit code.
+// runBeside calls run and runs the HTTP server meanwhile. When run returns, it stops the server and returns the exit code of run.
 func runBeside(ctx context.Context, address, memcached string, v reporter, run func(context.Context) (int, error)) (int, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -98,7 +98,7 @@ func runBeside(ctx context.Context, address, memcached string, v reporter, run f
 	return code, errors.Join(err, <-served)
 }
 
-// serve serves until the context ends.
+// serve runs the HTTP server until the context ends.
 func serve(ctx context.Context, listener net.Listener, memcached string, v reporter) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+protocol.StatusPath, func(w http.ResponseWriter, _ *http.Request) {

@@ -19,11 +19,11 @@ import (
 type source struct {
 	folder, section string
 	ordinal         int
-	// seen identifies the section's file at the last look. The kubelet replaces the file when the ConfigMap changes.
+	// seen describes the section's file at the last call of changed, or is nil. The kubelet replaces the file when the ConfigMap changes.
 	seen os.FileInfo
 }
 
-// entry is what the section of the ConfigMap says about this node.
+// entry is the list that the ConfigMap assigns to this node. hash is empty if there is none.
 type entry struct {
 	hash string
 	list protocol.List
@@ -40,8 +40,7 @@ func (s *source) read() (protocol.Section, error) {
 	return protocol.ParseSection(string(text))
 }
 
-// entry returns the entry of this node. On the node's first start, the section's default replaces a missing entry. Without both,
-// the hash is empty.
+// entry returns the entry of this node. On the node's first start, the section's default replaces a missing entry.
 func (s *source) entry(first bool) (entry, error) {
 	section, err := s.read()
 	if err != nil {
@@ -57,7 +56,8 @@ func (s *source) entry(first bool) (entry, error) {
 	return found, nil
 }
 
-// former returns the section's default list. During a change of arguments, it is the list from before the change.
+// former returns the section's default list, and false if it cannot be read. Until every node runs a changed list, the default is
+// the list from before the change.
 func (s *source) former() (protocol.List, bool) {
 	section, err := s.read()
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *source) list(hash string) (protocol.List, error) {
 	return list, err
 }
 
-// twin returns the cache from which an empty node copies items, and false if there is none.
+// twin returns the Memcached that spec.fillFrom names, and false if there is none.
 func (s *source) twin() (_ protocol.Twin, found bool, _ error) {
 	text, err := os.ReadFile(filepath.Join(s.folder, protocol.TwinKey))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +92,7 @@ func (s *source) twin() (_ protocol.Twin, found bool, _ error) {
 	return twin, err == nil, err
 }
 
-// changed reports whether the ConfigMap has changed since the last call.
+// changed reports whether the section's file was replaced since the last call.
 func (s *source) changed() bool {
 	now, err := os.Stat(filepath.Join(s.folder, protocol.SectionKey(s.section)))
 	if err != nil || s.seen != nil && os.SameFile(now, s.seen) && now.ModTime().Equal(s.seen.ModTime()) {

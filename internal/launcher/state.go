@@ -15,19 +15,19 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// state must outlive the container: it records what memcached has accepted and refused.
+// state is what the launcher remembers when its container ends.
 type state struct {
-	// Accepted is the text of the list that memcached last ran with, empty before the first start.
+	// Accepted is the text of the list to go back to, usually the one that was last in effect. It is empty before the first start.
 	Accepted string `json:"accepted"`
-	// Refused is a list that was refused after Accepted, or nil.
+	// Refused is the last list that was refused, or nil. It is cleared once the ConfigMap names a list that is in effect.
 	Refused *protocol.Refusal `json:"refused,omitempty"`
-	// Version is the version of the memcached that wrote the file with items.
+	// Version is the version of the memcached that wrote the items file.
 	Version string `json:"version,omitempty"`
 }
 
 const stateFile = "state.json"
 
-// loadState loads the state. Without a readable file, it is empty: the ConfigMap then decides, as at the first start.
+// loadState reads the state from its file. The state is empty if there is no file, or if an error is returned.
 func loadState(folder string) (state, error) {
 	text, err := os.ReadFile(filepath.Join(folder, stateFile)) //nolint:gosec // of a flag
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +43,7 @@ func loadState(folder string) (state, error) {
 	return loaded, nil
 }
 
-// accepted returns the list that memcached last ran with.
+// accepted returns the parsed Accepted, and false if it is empty or invalid.
 func (s state) accepted() (list protocol.List, found bool) {
 	if s.Accepted == "" {
 		return protocol.List{}, false

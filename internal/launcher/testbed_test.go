@@ -26,12 +26,12 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// patienceOfTests is longer than a loaded machine takes for anything here.
+// patienceOfTests is longer than anything here takes, even on a busy machine.
 const patienceOfTests = time.Minute
 
 const template = "0123"
 
-// pod is the container of a node, with a real memcached. The ConfigMap and the volumes are folders.
+// pod is the container of a node, with a real memcached. Its ConfigMap and volumes are folders.
 type pod struct {
 	t       *testing.T
 	options Options
@@ -58,7 +58,8 @@ func newPod(t *testing.T) *pod {
 	must(t, err)
 	_, port, err := net.SplitHostPort(p.options.Memcached)
 	must(t, err)
-	// The script lets memcached run as root, and sets its address and a file of this test. It exits at once for -t 2, soon for -t 3.
+	// The script lets memcached run as root, and sets the address and the items file of this test. It fails at once for -t 2, and
+	// after half a second for -t 3.
 	script := fmt.Sprintf(`#!/bin/sh
 for argument; do
 	shift
@@ -74,7 +75,7 @@ exec $limit %s -u %s "$@" -l 127.0.0.1:%s
 	return p
 }
 
-// claims makes memcached say that it has another version.
+// claims makes memcached's -V print this version.
 func (p *pod) claims(version string) {
 	p.t.Helper()
 	script, err := os.ReadFile(p.options.Program)
@@ -92,7 +93,7 @@ func (p *pod) write(name, text string) {
 	must(p.t, os.Rename(file+"~", file))
 }
 
-// assign gives this node a list.
+// assign makes a list the entry of this node, and returns its hash.
 func (p *pod) assign(list protocol.List) string {
 	p.t.Helper()
 	p.write(protocol.ListKey(list.Hash()), list.String())
@@ -108,7 +109,7 @@ func (p *pod) start() {
 	})
 }
 
-// run lets a container run until the end of the test.
+// run runs a container in the background. At the end of the test, the container gets SIGTERM.
 func (p *pod) run(container func(signals <-chan os.Signal) (int, error)) {
 	p.signals, p.ended = make(chan os.Signal, 8), make(chan int, 1)
 	signals, ended := p.signals, p.ended
@@ -128,7 +129,7 @@ func (p *pod) run(container func(signals <-chan os.Signal) (int, error)) {
 	})
 }
 
-// begin starts the container with a list and waits until the list is in effect.
+// begin starts the container with a list, and waits until the list is in effect. It returns the hash of the list.
 func (p *pod) begin(list protocol.List) string {
 	p.t.Helper()
 	hash := p.assign(list)
@@ -194,7 +195,7 @@ func statusOf[T any](p *pod, what string, fulfilled func(T) bool) (status T) {
 	return status
 }
 
-// runs waits until a list is in effect.
+// runs waits until the list with this hash is in effect.
 func (p *pod) runs(hash string) protocol.Status {
 	p.t.Helper()
 	return p.status("the list "+hash+" is in effect", func(s protocol.Status) bool { return s.Hash == hash && s.Restarting == "" })
@@ -208,7 +209,7 @@ func (p *pod) get(path string) (*http.Response, error) {
 	return http.DefaultClient.Do(request)
 }
 
-// ready and live are the status codes of the probes.
+// ready and live return the status codes of the probes.
 func (p *pod) ready() int { return p.code(protocol.ReadyPath) }
 func (p *pod) live() int  { return p.code(protocol.LivePath) }
 
@@ -247,7 +248,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// inMemory and inFile are lists with 64 MiB and 128 MiB. The changes are pairs of old and new text.
+// inMemory and inFile return lists with 64 MiB of items in memory, and with 128 MiB in a file. The changes are pairs of old and new text.
 func inMemory(t *testing.T, changes ...string) protocol.List {
 	t.Helper()
 	return list(t, "-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -o read_buf_mem_limit=44", changes)
@@ -265,7 +266,7 @@ func list(t *testing.T, arguments string, changes []string) protocol.List {
 	return parsed
 }
 
-// pid is the process ID of memcached.
+// pid returns the process ID of memcached.
 func (p *pod) pid() int {
 	p.t.Helper()
 	entries, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -16,11 +16,12 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// testedVersions are the versions that were tested with items in a file, the oldest first. The launcher does not start an older
-// memcached with such a file.
+// testedVersions are the versions of memcached that were tested with items in a file, oldest first. The launcher refuses items in a
+// file with a version older than the first.
 var testedVersions = []string{"1.6.45"}
 
-// checkVersion finds the version of memcached if its items are in a file. It discards a file from another version.
+// checkVersion refuses a memcached that is too old for items in a file, and removes items that another version has written. If the
+// list keeps items in memory, it does nothing.
 func (l *launcher) checkVersion(ctx context.Context, list protocol.List) error {
 	if !list.InFile() {
 		return nil
@@ -47,7 +48,7 @@ func (l *launcher) checkVersion(ctx context.Context, list protocol.List) error {
 	return nil
 }
 
-// versionOf returns the version that a program prints, such as "memcached 1.6.45".
+// versionOf returns the version that a program prints with -V, such as "memcached 1.6.45".
 func versionOf(ctx context.Context, program string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -56,7 +57,7 @@ func versionOf(ctx context.Context, program string) (string, error) {
 	return line[:min(len(line), maxReason)], err
 }
 
-// compare reports whether both versions are known, and whether the first one is older.
+// compare reports whether both versions can be parsed, and whether version is older than other.
 func compare(version, other string) (known, older bool) {
 	a, errA := numbers(version)
 	b, errB := numbers(other)

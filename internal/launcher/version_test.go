@@ -12,13 +12,13 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// Each version of memcached may have another format of the file with items.
+// The launcher refuses items in a file with an old version of memcached, and warns of an untested one.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	const untested = "was not tested with storage.type MemoryFile, only 1.6.45"
 	for claim, test := range map[string]struct {
 		list protocol.List
-		// refused is why the launcher ends, and logged is what it warns of.
+		// refused is why the launcher ends. logged is its warning.
 		refused, logged string
 	}{
 		"memcached 1.6.44":  {inFile(t), "storage.type MemoryFile needs memcached 1.6.45 or later, but the image has memcached 1.6.44: set spec.image", ""},
@@ -49,7 +49,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// Another image in the same pod does not read the items that the former image has written.
+// A memcached does not read the items that another version has written.
 func TestAnotherVersionStartsEmpty(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

@@ -18,10 +18,9 @@ import (
 // atATime limits how many nodes are asked in parallel.
 const atATime = 32
 
-// errNoAnswer means that a node took too long.
+// errNoAnswer means that a node has not answered in time.
 var errNoAnswer = errors.New("no answer in time")
 
-// notRunningError means that the memcached of a pod does not run.
 type notRunningError struct{ state string }
 
 func (e *notRunningError) Error() string { return "memcached does not run: " + e.state }
@@ -29,7 +28,7 @@ func (e *notRunningError) Error() string { return "memcached does not run: " + e
 // question sends requests to a node and reads the replies.
 type question func(ctx context.Context, conn *memcache.Conn) error
 
-// askEach asks the pods in parallel, and returns an error or nil for each. A slow pod does not delay the others.
+// askEach asks the pods in parallel: ask(i) is the question for pods[i]. The result has an error or nil for each pod.
 func (s *session) askEach(ctx context.Context, c *cluster, pods []corev1.Pod, ask func(i int) question) []error {
 	failures := make([]error, len(pods))
 	progress := s.newProgress(len(pods))
@@ -55,7 +54,7 @@ func atOnce(count int, run func(i int)) {
 	running.Wait()
 }
 
-// ask connects to the memcached of a pod and asks it.
+// ask connects to the memcached of a pod, logs in if necessary, and asks the question.
 func (s *session) ask(ctx context.Context, c *cluster, pod *corev1.Pod, ask question) error {
 	if !runs(pod) {
 		return &notRunningError{stateOf(pod)}
@@ -74,7 +73,7 @@ func (s *session) ask(ctx context.Context, c *cluster, pod *corev1.Pod, ask ques
 	return refused(ask(limited, conn))
 }
 
-// progress shows on a terminal how many nodes have answered. For fewer than worthCounting nodes it shows nothing, as they answer fast.
+// progress shows on a terminal how many nodes were asked, unless there are fewer than worthCounting.
 type progress struct {
 	session *session
 	total   int

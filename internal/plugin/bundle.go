@@ -27,7 +27,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// bundle is the archive that debug writes. A step that fails adds a line to the list of problems, and the other steps still run.
+// bundle is the archive that the command "debug" writes. A step that fails adds a line to problems, and the other steps still run.
 type bundle struct {
 	session  *session
 	cluster  *cluster
@@ -36,7 +36,7 @@ type bundle struct {
 	zip      *gzip.Writer
 	archive  *tar.Writer
 	problems []string
-	// failure is an error of the archive itself.
+	// failure is the first error in writing the archive.
 	failure error
 }
 
@@ -45,7 +45,7 @@ func newBundle(out io.Writer, s *session, c *cluster, now time.Time) *bundle {
 	return &bundle{session: s, cluster: c, now: now, zip: zip, archive: tar.NewWriter(zip)}
 }
 
-// collect writes all files, and prints each step on standard error.
+// collect writes all files except problems.txt, and prints each step on standard error.
 func (b *bundle) collect(ctx context.Context, mc *cachev1alpha1.Memcached, operatorNamespace string) {
 	b.folder = mc.Name
 	b.step("versions")
@@ -99,12 +99,12 @@ func (b *bundle) versions() []byte {
 	return fmt.Appendf(nil, "kubectl-memcached: %s\nKubernetes: %s\ntime: %s\n", b.session.version, version, timestamp(b.now))
 }
 
-// ours reports whether a container is memcached or its agent. redactLog can clean only their logs.
+// ours reports whether a container is memcached or its agent. redactLog understands only their logs.
 func ours(container string) bool {
 	return container == memcached.ContainerName || container == memcached.AgentContainerName
 }
 
-// operatorLogs is the folder of the operator's logs. They need no cleaning, since the operator knows no keys.
+// operatorLogs is the folder of the operator's logs. They are not redacted, because the operator knows no keys.
 const operatorLogs = "operator"
 
 // logLines and logBytes limit each log.
@@ -140,7 +140,7 @@ func (b *bundle) addLog(ctx context.Context, pod *corev1.Pod, file, container st
 	b.add(file, content.Bytes())
 }
 
-// addStatistics writes the statistics of each node. Callers choose topics without keys.
+// addStatistics writes the general statistics of each node, and those of the topics. The caller must choose topics that contain no keys.
 func (b *bundle) addStatistics(ctx context.Context, pods []corev1.Pod, topics ...string) {
 	statistics := make([]map[string]map[string]string, len(pods))
 	failures := b.session.askEach(ctx, b.cluster, pods, func(i int) question {
@@ -166,7 +166,7 @@ func (b *bundle) addStatistics(ctx context.Context, pods []corev1.Pod, topics ..
 	}
 }
 
-// events returns the events as text, one line each.
+// events returns the events about a resource as text, one line each.
 func (b *bundle) events(ctx context.Context, owner client.Object) ([]byte, error) {
 	about, err := b.cluster.events(ctx, owner)
 	if err != nil {
@@ -181,14 +181,14 @@ func (b *bundle) events(ctx context.Context, owner client.Object) ([]byte, error
 	return lines, nil
 }
 
-// note adds an error to the problems.
+// note adds an error to problems, unless it is nil.
 func (b *bundle) note(err error, what string) {
 	if err != nil {
 		b.problems = append(b.problems, what+": "+explain(err))
 	}
 }
 
-// addUnless adds a file, or reports the error if there is one.
+// addUnless adds a file if err is nil, else it notes err.
 func (b *bundle) addUnless(err error, name string, content []byte) {
 	if err != nil {
 		b.note(err, name)
@@ -207,7 +207,7 @@ func (b *bundle) add(name string, content []byte) {
 	}
 }
 
-// close writes the problems and completes the archive.
+// close writes problems.txt and completes the archive.
 func (b *bundle) close() error {
 	if len(b.problems) > 0 {
 		b.add("problems.txt", []byte(strings.Join(b.problems, "\n")+"\n"))

@@ -25,7 +25,7 @@ import (
 type cluster struct {
 	client.Client
 
-	// namespace is the value of --namespace, or that of the kubeconfig.
+	// namespace is the value of --namespace, or the namespace in the kubeconfig.
 	namespace string
 	// login is the login to memcached, nil for none.
 	login *login
@@ -33,11 +33,11 @@ type cluster struct {
 	dial dialFunc
 	// logs reads the log of a container.
 	logs func(ctx context.Context, pod *corev1.Pod, options *corev1.PodLogOptions) (io.ReadCloser, error)
-	// serverVersion is the version of Kubernetes.
+	// serverVersion returns the version of Kubernetes.
 	serverVersion func() (string, error)
 }
 
-// Limits of the client: a command may send a burst of requests, one request for each node.
+// Limits of requests to the API server. A command may send one request for each node at once.
 const requestsPerSecond, requestBurst = 50, 300
 
 // connect finds the cluster as kubectl does, by flags and kubeconfig.
@@ -81,7 +81,7 @@ func connect(s *session) (*cluster, error) {
 	}, nil
 }
 
-// open connects to the cluster and reads the Memcached that a command names.
+// open connects to the cluster, and reads the Memcached with this name. With --user, it also finds the login.
 func (s *session) open(ctx context.Context, name string) (*cluster, *cachev1alpha1.Memcached, error) {
 	c, err := s.connect(s)
 	if err != nil {
@@ -102,7 +102,7 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// memcached reads a Memcached. If it does not exist, the error lists those that do.
+// memcached reads a Memcached. If it does not exist, the error names the existing ones.
 func (c *cluster) memcached(ctx context.Context, name string) (*cachev1alpha1.Memcached, error) {
 	var mc cachev1alpha1.Memcached
 	err := c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, &mc)
@@ -127,7 +127,7 @@ func (c *cluster) memcacheds(ctx context.Context, everywhere bool) ([]cachev1alp
 	return list.Items, nil
 }
 
-// within returns the namespace, or all namespaces.
+// within returns an option that limits a list to the namespace, or to nothing if everywhere is true.
 func (c *cluster) within(everywhere bool) client.InNamespace {
 	if everywhere {
 		return ""

@@ -36,14 +36,14 @@ type session struct {
 	clock   clock.Clock
 	// nodeTimeout is how long one node may take to answer.
 	nodeTimeout time.Duration
-	// user is the user of memcached that --user selects. readPassword reads the password; it is nil without a terminal.
+	// user is the value of --user, a user of memcached. readPassword reads the user's password; it is nil without a terminal.
 	user         string
 	readPassword func() (string, error)
 	// pollPeriod is how often a command that waits checks again.
 	pollPeriod time.Duration
 }
 
-// Run runs the plugin with arguments and returns the exit code.
+// Run runs the plugin with the arguments of a command line, and returns the exit code.
 func Run(ctx context.Context, version string, args []string, streams genericiooptions.IOStreams) int {
 	s := &session{
 		IOStreams: streams, version: version, connect: connect, clock: clock.RealClock{}, pollPeriod: time.Second,
@@ -107,7 +107,7 @@ func newCommand(s *session) *cobra.Command {
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.ErrOut)
-	// pflag writes --help[=true|false]; the help shows --help only.
+	// pflag describes boolean flags as --help[=true|false]. The help shows only --help.
 	cobra.AddTemplateFunc("plain", func(usages string) string { return strings.ReplaceAll(usages, "[=true|false]", "             ") })
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", ".FlagUsages | plain |"))
 	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return misuse(command, "%s", err) })

@@ -18,7 +18,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TestCommands compares what users see with testdata/*.golden. `go test ./internal/plugin -update` rewrites these files.
+// TestCommands compares what users see with testdata/*.golden. "go test ./internal/plugin -update" rewrites these files.
 func TestCommands(t *testing.T) {
 	for name, test := range map[string]struct {
 		prepare func(*testing.T, *world)
@@ -131,7 +131,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestKeysAreOnTheirNode writes, reads and deletes a key. Only the node that holds the key gets the requests.
+// TestKeysAreOnTheirNode stores, reads and deletes a key. Only the node that holds the key may get the item.
 func TestKeysAreOnTheirNode(t *testing.T) {
 	for _, test := range []struct{ flags, cache, key, node string }{
 		{"--hash=ketama", "pages", "user:42", "pages-0"},
@@ -180,7 +180,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// Scripts may use status as a check: it fails if a cache has nodes but none of them answers. It writes the table nevertheless.
+// Scripts may use "status" as a check: it fails if a cache has nodes but none of them answers. It writes the table nevertheless.
 func TestStatusOfACacheThatDoesNotAnswer(t *testing.T) {
 	for _, args := range []string{"status pages", "status", "status pages --output=json"} {
 		w := newWorld(t, interceptor.Funcs{})
@@ -197,7 +197,7 @@ func TestStatusOfACacheThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// When the cluster refuses a request, the user sees the missing permission.
+// If the API server refuses a request, the error shows the missing permission.
 func TestForbidden(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
@@ -210,7 +210,7 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// TestWatch interrupts status --watch. That is not a failure.
+// TestWatch interrupts "status --watch", which is not a failure.
 func TestWatch(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	reads := 0

@@ -11,13 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// completionTimeout is how long a shell waits for the cluster.
+// completionTimeout limits how long a shell waits for completions.
 const completionTimeout = 3 * time.Second
 
 // finder reads candidates for a completion from the cluster.
 type finder func(ctx context.Context, c *cluster) ([]string, error)
 
-// complete returns the candidates that find returns. It hides errors, which would disturb the line that the user types.
+// complete returns the candidates that find returns. It hides errors, because they would disturb the line that the user types.
 func (s *session) complete(command *cobra.Command, find finder) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
 	defer cancel()
@@ -47,7 +47,7 @@ func (s *session) completeNames(command *cobra.Command, args []string, _ string)
 	})
 }
 
-// completeTopics completes the arguments of stats.
+// completeTopics completes the arguments of the command "stats".
 func (s *session) completeTopics(command *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 1 {
 		return topics, cobra.ShellCompDirectiveNoFileComp

@@ -18,7 +18,7 @@ func bindYes(command *cobra.Command, yes *bool) {
 	command.Flags().BoolVarP(yes, "yes", "y", false, "Do not ask")
 }
 
-// confirm asks whether to continue. No answer means no.
+// confirm prints the consequences. Unless yes is set, it asks whether to continue, and returns an error if the user does not agree.
 func (s *session) confirm(ctx context.Context, consequences string, yes bool) error {
 	fmt.Fprintln(s.ErrOut, consequences)
 	if yes {
@@ -43,8 +43,7 @@ func (s *session) confirm(ctx context.Context, consequences string, yes bool) er
 	return errors.New("nothing was done")
 }
 
-// interruptible reads from the standard input until the context ends. A read cannot be canceled: after an interrupt, it goes on until the
-// process ends.
+// interruptible calls read with the standard input. When the context ends, it returns at once, but read goes on in the background.
 func (s *session) interruptible(ctx context.Context, read func(io.Reader) (string, error)) (string, error) {
 	type result struct {
 		text string

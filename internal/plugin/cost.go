@@ -9,7 +9,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// countOfItems returns the number of items in words. complete is false if some nodes have not answered.
+// countOfItems returns a text such as "all 3 items". complete is false if some nodes have not answered.
 func countOfItems(items int64, complete bool) string {
 	switch {
 	case complete:
@@ -21,7 +21,7 @@ func countOfItems(items int64, complete bool) string {
 	}
 }
 
-// restartCost tells the user what is lost when every node restarts. items says in words what the nodes hold.
+// restartCost tells the user what is lost when every node restarts. items is the text from countOfItems.
 func restartCost(mc *cachev1alpha1.Memcached, items string) string {
 	if mc.Spec.Size == 0 {
 		return fmt.Sprintf("%s/%s has no nodes. Nothing is lost.", mc.Namespace, mc.Name)
@@ -74,8 +74,8 @@ func emptyingCommand(mc *cachev1alpha1.Memcached) string {
 	return "kubectl memcached restart"
 }
 
-// keptShare returns the share of the keys that clients still find after one node was emptied. The new pod of a Deployment has a new name,
-// so keys also move between this pod and the others.
+// keptShare returns the share of the keys that clients still find after one node has restarted empty. The new pod of a Deployment
+// has a new name, so keys also move between this pod and the others.
 func keptShare(workload cachev1alpha1.WorkloadKind, nodes int) float64 {
 	kept := float64(nodes-1) / float64(nodes)
 	if workload == cachev1alpha1.WorkloadStatefulSet {

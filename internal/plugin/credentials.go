@@ -23,16 +23,16 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// credentialsReport says which certificate a node serves, and whether it has loaded what the Secrets hold.
+// credentialsReport says which certificate a node serves, and whether the node uses the present content of the Secrets.
 type credentialsReport struct {
-	// Serial and Expiry are those of the certificate that memcached serves, empty without TLS.
+	// Serial and Expiry are the serial number and the expiry of memcached's certificate. They are empty without TLS.
 	Serial string     `json:"serial,omitempty"`
 	Expiry *time.Time `json:"expiry,omitempty"`
 	// Reload is Succeeded if the agent has verified that memcached uses the present content of the Secrets, else Failed.
 	Reload string `json:"reload"`
 	// LastReload is the time of the last reload, successful or not.
 	LastReload *time.Time `json:"lastReload,omitempty"`
-	// RestartRequired says why memcached must be restarted. Until then, a certificate, CA or user that was removed from a
+	// RestartRequired are the reasons why memcached must be restarted. Until then, a certificate, CA or user that was removed from a
 	// Secret still works.
 	RestartRequired []string `json:"restartRequired,omitempty"`
 }
@@ -43,10 +43,10 @@ const (
 	reloadFailed    = "Failed"
 )
 
-// series are the metrics of an agent, by name.
+// series are the metrics of an agent, by metric name.
 type series map[string]*dto.MetricFamily
 
-// maxSeriesBytes limits a response. An agent serves far less.
+// maxSeriesBytes limits how much of an agent's response is read. Agents send far less.
 const maxSeriesBytes = 4 << 20
 
 // hasCredentials reports whether a pod has TLS or users. The agent of such a pod has series about them.
@@ -71,7 +71,7 @@ func agentHas(pod *corev1.Pod, flag string) bool {
 	return false
 }
 
-// seriesOf asks the agents of the pods for which of(pod) is true. The result is nil for the other pods and for agents that do not answer.
+// seriesOf returns the series of each pod's agent. They are nil if of(pod) is false, memcached does not run, or the agent does not answer.
 func (s *session) seriesOf(ctx context.Context, c *cluster, pods []corev1.Pod, of func(*corev1.Pod) bool) []series {
 	all := make([]series, len(pods))
 	atOnce(len(pods), func(i int) {
@@ -111,7 +111,7 @@ func parseSeries(text io.Reader) (series, error) {
 	return read, nil
 }
 
-// value returns the value of the series with these label values.
+// value returns the value of the metric with this name and these label values.
 func (s series) value(name string, labels ...string) (value float64, found bool) {
 	for _, metric := range s[name].GetMetric() {
 		if slices.EqualFunc(metric.GetLabel(), labels, func(l *dto.LabelPair, want string) bool { return l.GetValue() == want }) {
@@ -121,7 +121,7 @@ func (s series) value(name string, labels ...string) (value float64, found bool)
 	return 0, false
 }
 
-// labels returns all label values of the series with a name, sorted.
+// labels returns the label values of all metrics with this name, sorted.
 func (s series) labels(name string) []string {
 	var values []string
 	for _, metric := range s[name].GetMetric() {
@@ -166,7 +166,7 @@ func (s series) credentials() *credentialsReport {
 	return report
 }
 
-// statistics returns the series under the names of memcached's own statistics.
+// statistics returns values from the series under the names that memcached's own statistics have.
 func (s series) statistics() map[string]string {
 	statistics := map[string]string{"version": strings.Join(s.labels("memcached_version"), ",")}
 	for name, from := range map[string][]string{
@@ -181,8 +181,8 @@ func (s series) statistics() map[string]string {
 	return statistics
 }
 
-// addSeries adds the credentials from an agent's series. If memcached demanded a login, addSeries also adds the figures, with rates between
-// the first and the later series.
+// addSeries adds the credentials. If memcached has demanded a login, it also adds figures from the series, with rates between from
+// and later.
 func (n *nodeReport) addSeries(from, later series, interval time.Duration, failure error) {
 	n.Credentials = from.credentials()
 	if up, _ := from.value("memcached_up"); up == 1 && errors.Is(failure, errAuthentication) {
@@ -194,13 +194,13 @@ func (n *nodeReport) addSeries(from, later series, interval time.Duration, failu
 	}
 }
 
-// Limits for the time until a certificate expires. The alerts about expiring certificates have the same limits.
+// An expiry is red if less than verySoon remains, and yellow if less than soon remains. The alerts have the same limits.
 const (
 	soon     = 21 * 24 * time.Hour
 	verySoon = 3 * 24 * time.Hour
 )
 
-// credentialRows returns a table of the credentials of the nodes, or nil if no node has any.
+// credentialRows returns a table of the nodes' credentials, or nil if no node has any.
 func (r *cacheReport) credentialRows(now time.Time) [][]cell {
 	rows := [][]cell{texts([]string{"NODE", "CERTIFICATE", "EXPIRES", "RELOAD", "RESTART-REQUIRED"})}
 	known := false

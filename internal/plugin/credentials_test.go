@@ -49,7 +49,7 @@ func serveAgent(metrics, problems string) net.Conn {
 	})
 }
 
-// agentSeries returns the series of an agent whose certificate expires in some days.
+// agentSeries returns the series of an agent whose certificate expires in this number of days.
 func agentSeries(serial string, days, success, caRemoved, userRemoved int) string {
 	return fmt.Sprintf(`# HELP memcached_agent_certificate_info 1, with the serial number.
 # TYPE memcached_agent_certificate_info gauge
@@ -72,7 +72,7 @@ memcached_version{version="1.6.45"} 1
 `, serial, float64(now.AddDate(0, 0, days).Unix()), success, now.Add(-time.Minute).Unix(), caRemoved, userRemoved)
 }
 
-// mountSecrets adds an agent to each node of pages. The agent reads a Secret with TLS certificates.
+// mountSecrets adds an agent to each node of the cache pages. The agent reads a Secret with TLS certificates.
 func mountSecrets(t *testing.T, w *world) {
 	t.Helper()
 	for _, name := range []string{"pages-0", "pages-1"} {
@@ -118,7 +118,7 @@ func secureWithUsers(t *testing.T, w *world) {
 	authenticate(t, w)
 }
 
-// crowd gives nodes agents for monitoring alone. One of them reports that clients use all connections.
+// crowd gives the nodes of the cache pages agents for monitoring alone. One agent reports that clients use all connections.
 func crowd(t *testing.T, w *world) {
 	mountSecrets(t, w)
 	for _, name := range []string{"pages-0", "pages-1"} {
@@ -128,7 +128,7 @@ func crowd(t *testing.T, w *world) {
 	w.problems["pages-0"] = `{"reason":"ConnectionLimit","message":"raise spec.config.maxConnections"}`
 }
 
-// The agent of pages-0 cannot be reached, and that of pages-1 serves no series.
+// secureWithoutAgents makes the agent of pages-0 unreachable, and lets the agent of pages-1 serve no series.
 func secureWithoutAgents(t *testing.T, w *world) {
 	mountSecrets(t, w)
 	w.agents["pages-1"] = ""
@@ -145,7 +145,7 @@ func TestExpiries(t *testing.T) {
 	}
 }
 
-// A response that does not come from an agent must not fail the command.
+// A response that does not come from an agent must not make the command fail.
 func TestSeriesThatMakeNoSense(t *testing.T) {
 	for _, text := range []string{"", "# nothing\n", "one\n", "memcached_agent_reload_success many\n", "\x00\xff 1\n"} {
 		read, _ := parseSeries(strings.NewReader(text))

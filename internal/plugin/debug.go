@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// debugCommand collects what is needed to find a problem.
+// debugCommand writes an archive with what is needed to find a problem.
 type debugCommand struct {
 	*session
 

@@ -1,9 +1,13 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plugin is kubectl memcached. It shows what is inside a cache, and makes the changes that users make by hand.
+// Package plugin is the command "kubectl memcached". It shows what is inside caches, and makes the changes that users make by hand.
 //
-// Each command has a file, but get, set and delete share keys.go. Commands read Memcacheds and pods with the permissions of the user. They
-// reach memcached through the API server, as kubectl port-forward does: this needs neither the operator nor an agent. Computations are pure
-// functions: figures.go, table.go, cost.go, members.go, recommend.go, redact.go.
+// A cache is a Memcached resource. Its nodes are its pods. Its figures are the statistics that the commands show. Its series are
+// the metrics of its agents. Its twin is the Memcached that spec.fillFrom names: an empty node copies items from the twin's node
+// with the same number.
+//
+// Each command has a file, but get, set and delete share keys.go. Commands read Memcacheds and pods with the permissions of the
+// user. They reach memcached through the API server, as "kubectl port-forward" does: this needs neither the operator nor an agent.
+// The computations in figures.go, table.go, cost.go, members.go, recommend.go and redact.go need no cluster.
 package plugin

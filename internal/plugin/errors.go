@@ -18,7 +18,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// unknown returns the error for a Memcached that does not exist. It lists the Memcacheds of the namespace.
+// unknown returns the error for a Memcached that does not exist. The error names the Memcacheds of the namespace. If the name
+// belongs to a MemcachedProxy, the error names its pools instead.
 func (c *cluster) unknown(ctx context.Context, name string) error {
 	const elsewhere = "--namespace selects another one, and kubectl memcached status --all-namespaces lists them all"
 	var proxy cachev1alpha1.MemcachedProxy

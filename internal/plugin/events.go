@@ -49,19 +49,18 @@ func suffixesOf[Owner client.Object](kind string, children []memcached.Child[Own
 	return suffixes
 }
 
-// hash is the hash of a pod template: a number of up to ten digits, with one of these characters for each digit. random is the end of
-// names that the API server generates.
+// hash matches the hash of a pod template in a name. random matches the five characters that the API server appends to a generated name.
 const hash, random = "[4-9bcdf]{1,10}", "[bcdfghjklmnpqrstvwxz2456789]{5}"
 
-// generated are the ends of names that Kubernetes generates, by Kind. The objects themselves may be gone. A pod's name has at most 63
-// characters: after a long name of the owner, the second hyphen is cut off.
+// generated matches what Kubernetes appends to the owner's name, by Kind. It compares names, because the objects may no longer
+// exist. Kubernetes shortens the name of a ReplicaSet before it appends random, so the second hyphen may be missing.
 var generated = map[string]*regexp.Regexp{
 	"EndpointSlice": regexp.MustCompile("^-" + random + "$"),
 	"Pod":           regexp.MustCompile("^-([0-9]+|" + hash + "-?" + random + ")$"),
 	"ReplicaSet":    regexp.MustCompile("^-" + hash + "$"),
 }
 
-// lastSeen returns when an event last happened. The field with that time depends on the API that wrote the event.
+// lastSeen returns when an event last happened. The API that wrote the event determines which field contains this time.
 func lastSeen(event *corev1.Event) time.Time {
 	switch {
 	case event.Series != nil:

@@ -13,8 +13,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TestEvents has events about a cache or a proxy named shop, and about other applications whose names begin with shop. No pod exists any
-// more.
+// TestEvents checks which events belong to a cache or a proxy named shop. Other applications have names that begin with shop, too.
+// The pods no longer exist.
 func TestEvents(t *testing.T) {
 	cache := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop"}}
 	proxy := &cachev1alpha1.MemcachedProxy{ObjectMeta: cache.ObjectMeta}
@@ -46,7 +46,7 @@ func TestEvents(t *testing.T) {
 		{"Pod", "shop-2-0", false, false},
 		{"Pod", "shop-db-0", false, false},
 		{"Pod", "shop-7d9f8c6b5d-kx2lm", true, true},
-		{"Pod", "shop-7d9f8c6kx2lm", true, true}, // as after a long name
+		{"Pod", "shop-7d9f8c6kx2lm", true, true}, // after a long name of the owner, the second hyphen is missing
 		{"Pod", "shop-2-7d9f8c6b5d-kx2lm", false, false},
 		{"Pod", "shop-frontend-7d9f8c6b5d-kx2lm", false, false},
 		{"Pod", "shop-http-kx2lm", false, false},

@@ -19,11 +19,11 @@ import (
 
 // fakeMemcached replies with recorded statistics, and stores items.
 type fakeMemcached struct {
-	// stats are the lines of the replies to stats by topic, as memcached 1.6.45 sent them.
+	// stats are the lines of the replies to "stats" by topic, as memcached 1.6.45 sent them.
 	stats map[string][]string
 	// different overrides recorded statistics.
 	different map[string]string
-	// grow are the names of statistics that grow with each reply.
+	// grow are the names of statistics that grow by 5 with each reply.
 	grow []string
 	// authenticates simulates memcached -Y. keepsItems simulates memcached -F. hangs simulates a memcached that does not answer.
 	authenticates, hangs, keepsItems bool
@@ -34,7 +34,7 @@ type fakeMemcached struct {
 	flushed []time.Time
 }
 
-// theLogin is the only login that a memcached with -Y accepts.
+// theLogin is the only login that a fakeMemcached accepts.
 const theLogin = "web hunter2"
 
 type storedItem struct {
@@ -42,7 +42,7 @@ type storedItem struct {
 	value         []byte
 }
 
-// newMemcached returns a memcached whose statistics depend on its number.
+// newMemcached returns a fakeMemcached whose statistics depend on a number.
 func newMemcached(t *testing.T, number int) *fakeMemcached {
 	t.Helper()
 	f := &fakeMemcached{stats: map[string][]string{}, items: map[string]storedItem{}, different: map[string]string{
@@ -60,7 +60,7 @@ func newMemcached(t *testing.T, number int) *fakeMemcached {
 	return f
 }
 
-// connect connects to the memcached without a network.
+// connect returns a connection to the fakeMemcached, without a network.
 func (f *fakeMemcached) connect() net.Conn {
 	here, there := net.Pipe()
 	go f.serve(there)
@@ -108,7 +108,7 @@ func replyToLogin(in io.Reader, words []string) (string, error) {
 	return "CLIENT_ERROR authentication failure\r\n", err
 }
 
-// readValueOf reads the value of a command: set key flags expiry size.
+// readValueOf reads the value that follows a command such as "set KEY FLAGS EXPIRY SIZE".
 func readValueOf(in io.Reader, words []string) ([]byte, error) {
 	size, err := strconv.Atoi(words[4])
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// figures are the statistics of one node, or their sum over several nodes. Unknown values are nil.
+// figures are the statistics of one node, or their sum over several nodes. Pointers are nil for unknown values.
 type figures struct {
 	// Version is the version of memcached. If nodes run different versions, it lists them.
 	Version string `json:"version,omitempty"`
@@ -26,7 +26,7 @@ type figures struct {
 	Evictions int64 `json:"evictions"`
 	// HitRatio is the share of hits since memcached started, from 0 to 1. It is unknown before the first get.
 	HitRatio *float64 `json:"hitRatio,omitempty"`
-	// HitRatioNow is the hit ratio within the command's interval. It is unknown if there was no get.
+	// HitRatioNow is the hit ratio within the command's interval. It is unknown if there was no get in the interval.
 	HitRatioNow *float64 `json:"hitRatioNow,omitempty"`
 	// GetsPerSecond and the other rates cover the command's interval or, without one, the time since memcached started.
 	GetsPerSecond      *float64 `json:"getsPerSecond,omitempty"`
@@ -37,7 +37,7 @@ type figures struct {
 	hitsNow, missesNow int64
 }
 
-// figuresOf reads the output of stats. A missing number is 0.
+// figuresOf reads the output of memcached's command "stats". A missing number is 0.
 func figuresOf(stats map[string]string) figures {
 	number := func(name string) int64 { return numberOf(stats, name) }
 	f := figures{
@@ -66,8 +66,8 @@ func ratio(hits, misses int64) *float64 {
 	return ptr.To(float64(hits) / float64(hits+misses))
 }
 
-// withRates returns the figures with the rates between two measurements. If memcached restarted in between, or somebody reset the
-// counters, the rates since the start stay.
+// withRates returns f with the rates since the measurement before. If memcached was restarted or its counters were reset in
+// between, it returns f as it is, with the rates since memcached started.
 func withRates(f, before figures, interval time.Duration) figures {
 	hits, misses, evictions := f.Hits-before.Hits, f.Misses-before.Misses, f.Evictions-before.Evictions
 	if interval <= 0 || f.UptimeSeconds < before.UptimeSeconds || min(hits, misses, evictions) < 0 {
@@ -79,7 +79,7 @@ func withRates(f, before figures, interval time.Duration) figures {
 	return f
 }
 
-// total sums up the figures of the nodes that serve. It returns nil if none of them has figures.
+// total sums up the figures of the ready nodes. It returns nil if none of them has figures.
 func total(nodes []nodeReport) *figures {
 	var sum *figures
 	var versions []string

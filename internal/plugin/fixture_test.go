@@ -35,7 +35,6 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/*.golden")
 
-// compare compares a text with a golden file.
 func compare(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".golden")
@@ -56,33 +55,32 @@ func compare(t *testing.T, name, got string) {
 // now is the current time in all tests.
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// stopped is a clock that always shows the same time. Its timers are real.
+// stopped is a clock that always shows now. Its timers are real.
 type stopped struct{ clock.RealClock }
 
 func (stopped) Now() time.Time                { return now }
 func (stopped) Since(time.Time) time.Duration { return time.Second }
 
-// world is a cluster whose memcacheds are fakes.
+// world is a cluster in which memcached, agents and launchers are fakes.
 type world struct {
 	client client.WithWatch
 	// memcacheds are the running memcacheds by pod name.
 	memcacheds map[string]*fakeMemcached
-	// agents are the series of the running agents by pod name.
+	// agents are the series of the running agents, by pod name.
 	agents map[string]string
-	// problems are the problems that these agents report, as JSON.
+	// problems are the problems that these agents report as JSON, by pod name.
 	problems map[string]string
 	// launchers are the answers of the running launchers by pod name.
 	launchers map[string]string
-	// dialErrors are the errors for pods that cannot be reached.
+	// dialErrors are the errors for pods that cannot be reached, by pod name.
 	dialErrors map[string]error
-	// forbidden are the errors for resources that the user may not read.
+	// forbidden are the errors for resources that the user may not read, by resource.
 	forbidden map[string]error
 	logs      map[string]string
-	// password is the password that the user types, empty without a terminal.
+	// password is what the user types as the password. It is empty without a terminal.
 	password string
 }
 
-// result is the outcome of a command.
 type result struct {
 	stdout, stderr string
 	code           int
@@ -156,8 +154,8 @@ func (w *world) cluster(namespace string) *cluster {
 	}
 }
 
-// newWorld returns a world with three caches. The namespace shop has sessions, a Deployment, and pages, a StatefulSet. The namespace blog
-// has fresh, which the operator has not seen.
+// newWorld returns a world with three caches. The namespace shop has a Deployment named sessions, and a StatefulSet named pages.
+// The namespace blog has a cache named fresh, which the operator has not seen yet.
 func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 	t.Helper()
 	sessions := newCache("shop", "sessions", 3, cachev1alpha1.WorkloadDeployment)
@@ -198,7 +196,7 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 	return w
 }
 
-// resourceOf returns the resource of an object or a list, such as secrets for a *v1.SecretList.
+// resourceOf returns the resource of an object or a list, such as "secrets" for a *v1.SecretList.
 func resourceOf(object any) string {
 	kind := reflect.TypeOf(object).Elem().Name()
 	return strings.ToLower(strings.TrimSuffix(kind, "List")) + "s"
@@ -236,7 +234,7 @@ func newPod(mc *cachev1alpha1.Memcached, name, address string) *corev1.Pod {
 	}
 }
 
-// change edits an object of the world.
+// change edits an object of the world and its status.
 func change[T client.Object](t *testing.T, w *world, object T, name string, edit func(T)) {
 	t.Helper()
 	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, object); err != nil {

@@ -17,13 +17,12 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// flushCommand empties nodes.
 type flushCommand struct {
 	*session
 
 	node string
 	yes  bool
-	// pace is the pause between two nodes, 0 to flush all at once.
+	// pace is the pause between two nodes. If it is 0, all nodes are flushed at once.
 	pace time.Duration
 }
 
@@ -91,7 +90,6 @@ func (o *flushCommand) run(command *cobra.Command, args []string) error {
 	return errors.Join(silent, o.flush(ctx, c, answering))
 }
 
-// flush empties nodes, all at once or one after the other.
 func (o *flushCommand) flush(ctx context.Context, c *cluster, pods []corev1.Pod) error {
 	together := len(pods)
 	if o.pace > 0 {
@@ -126,7 +124,7 @@ func flush(ctx context.Context, conn *memcache.Conn) error {
 	return err
 }
 
-// count counts the items of the nodes that answer. silent joins the errors of the others.
+// count sums up the items of the nodes that answer. silent joins the errors of the other nodes.
 func (o *flushCommand) count(ctx context.Context, c *cluster, pods []corev1.Pod) (answering []corev1.Pod, items int64, silent error) {
 	counts, failures := o.countItems(ctx, c, pods)
 	for i := range pods {
@@ -138,7 +136,7 @@ func (o *flushCommand) count(ctx context.Context, c *cluster, pods []corev1.Pod)
 	return answering, items, nodesFailed(pods, failures)
 }
 
-// countItems returns how many items each node has.
+// countItems returns the number of items or the error of each node.
 func (s *session) countItems(ctx context.Context, c *cluster, pods []corev1.Pod) ([]int64, []error) {
 	counts := make([]int64, len(pods))
 	failures := s.askEach(ctx, c, pods, func(i int) question {
@@ -151,7 +149,7 @@ func (s *session) countItems(ctx context.Context, c *cluster, pods []corev1.Pod)
 	return counts, failures
 }
 
-// nodeCount is a number of nodes in words.
+// nodeCount returns a text such as "1 node" or "3 nodes".
 func nodeCount(count int) string {
 	if count == 1 {
 		return "1 node"

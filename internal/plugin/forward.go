@@ -25,8 +25,8 @@ import (
 
 type dialFunc func(ctx context.Context, pod *corev1.Pod, port int) (net.Conn, error)
 
-// forwarding returns a dialFunc that connects through the API server and the kubelet. Unlike kubectl port-forward, it opens no port on
-// this machine that other users could connect to.
+// forwarding returns a dialFunc that connects through the API server and the kubelet. Unlike "kubectl port-forward", it opens no
+// port on this machine, to which other users could connect.
 func forwarding(config *rest.Config, clientset kubernetes.Interface) dialFunc {
 	return func(ctx context.Context, pod *corev1.Pod, port int) (net.Conn, error) {
 		target := clientset.CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).
@@ -68,7 +68,7 @@ func newDialer(config *rest.Config, target *url.URL) (httpstream.Dialer, error) 
 // tunnel carries a connection to a pod.
 type tunnel struct{ httpstream.Connection }
 
-// openTunnel opens a tunnel, or returns when the context ends. If the dialer connects after that, openTunnel closes the connection.
+// openTunnel opens a tunnel. It returns early if the context ends. A connection that succeeds later is closed.
 func openTunnel(ctx context.Context, dialer httpstream.Dialer) (tunnel, error) {
 	type result struct {
 		connection httpstream.Connection
@@ -90,7 +90,7 @@ func openTunnel(ctx context.Context, dialer httpstream.Dialer) (tunnel, error) {
 	}
 }
 
-// connect opens the two streams of a connection. The kubelet sends errors over the first, and data over the second.
+// connect opens the two streams of a connection. The first is for errors of the kubelet, and the second is for data.
 func (t tunnel) connect(port int) (net.Conn, error) {
 	headers := http.Header{}
 	headers.Set(corev1.StreamType, corev1.StreamTypeError)
@@ -109,13 +109,13 @@ func (t tunnel) connect(port int) (net.Conn, error) {
 	return newForwarded(t, data, failure), nil
 }
 
-// forwarded is a connection to a port of a pod. Streams support no deadlines, so callers use one end of a pipe. Two goroutines copy between
-// the other end of the pipe and the data stream. A forwarded connection is not safe for concurrent use.
+// forwarded is a connection to a port of a pod. Streams support no deadlines, so callers use one end of a pipe, and goroutines copy
+// between its other end and the data stream. A forwarded connection is not safe for concurrent use.
 type forwarded struct {
 	net.Conn
 
 	tunnel io.Closer
-	// failed receives the error that the kubelet reports, or nil.
+	// failed receives the error that the kubelet reports, or nil. reason is that error after it was received.
 	failed chan error
 	reason error
 }
@@ -138,7 +138,7 @@ func newForwarded(tunnel io.Closer, data, failure io.ReadWriter) *forwarded {
 	return f
 }
 
-// reasonWait is how long a closed connection waits for the kubelet's error, which comes over another stream.
+// reasonWait is how long a closed connection waits for the kubelet's error, because that comes over another stream.
 const reasonWait = time.Second
 
 // Read reads data. If the kubelet could not connect to the port, Read returns the kubelet's error.
@@ -153,7 +153,7 @@ func (f *forwarded) Write(data []byte) (int, error) {
 	return count, f.because(err)
 }
 
-// SetDeadline ignores that the connection is closed: Read and Write return the reason.
+// SetDeadline sets the deadline. It does not fail for a closed connection, so that Read and Write return the reason.
 func (f *forwarded) SetDeadline(at time.Time) error {
 	if err := f.Conn.SetDeadline(at); !errors.Is(err, io.ErrClosedPipe) {
 		return err
@@ -161,7 +161,7 @@ func (f *forwarded) SetDeadline(at time.Time) error {
 	return nil
 }
 
-// because returns the kubelet's error instead of io.EOF or io.ErrClosedPipe, if there is one.
+// because returns the kubelet's error, if there is one, instead of io.EOF or io.ErrClosedPipe.
 func (f *forwarded) because(err error) error {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) {
 		return err

@@ -24,7 +24,7 @@ type keyCommand struct {
 	*session
 
 	placement placement
-	// expiry is the expiry time of the item that set stores, 0 for none.
+	// expiry is the lifetime of the item that "set" stores, 0 for an unlimited one.
 	expiry time.Duration
 }
 
@@ -104,7 +104,7 @@ func validateKey(command *cobra.Command, key string) error {
 	return nil
 }
 
-// keyFunc handles a key on the node that holds it.
+// keyFunc handles a key on the node that holds it. args are the key and, for "set", the value.
 type keyFunc func(ctx context.Context, conn *memcache.Conn, node string, args []string) error
 
 func (o *keyCommand) run(do keyFunc) func(*cobra.Command, []string) error {
@@ -141,7 +141,8 @@ func (o *keyCommand) run(do keyFunc) func(*cobra.Command, []string) error {
 	}
 }
 
-// readValue replaces the value "-" by the standard input. It runs before the command connects, so that no connection waits for the user.
+// readValue replaces the value "-" by the standard input. It must run before the command connects, so that no connection waits for
+// the user.
 func (o *keyCommand) readValue(ctx context.Context, args []string) ([]string, error) {
 	if len(args) < 3 || args[2] != "-" {
 		return args, nil
@@ -172,7 +173,6 @@ func (o *keyCommand) find(ctx context.Context, c *cluster, mc *cachev1alpha1.Mem
 	return nil, "", fmt.Errorf("%s holds the key, but has no pod at the moment", owner.pod)
 }
 
-// missError says that a node does not have a key.
 type missError struct{ node string }
 
 func (e *missError) Error() string { return e.node + " does not have the key" }
@@ -204,7 +204,7 @@ func printableLines(value string) string {
 }
 
 func (o *keyCommand) set(ctx context.Context, conn *memcache.Conn, node string, args []string) error {
-	// A memcached that requires authentication would read the value as a login.
+	// Without a login, a memcached that demands one would take the value for a login.
 	if demanded, err := conn.DemandsLogin(ctx); err != nil || demanded {
 		return cmp.Or(err, errAuthentication)
 	}

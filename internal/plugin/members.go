@@ -22,14 +22,14 @@ import (
 type member struct {
 	host string
 	port int
-	// pod is the name of its pod.
+	// pod is the name of the node's pod.
 	pod string
 }
 
 // server is the host:port of the node.
 func (m member) server() string { return net.JoinHostPort(m.host, strconv.Itoa(m.port)) }
 
-// ringName is the name of the node on the ring of libmemcached.
+// ringName is the name of the node on libmemcached's hash ring. The default port is not part of it.
 func (m member) ringName() string {
 	if m.port == memcached.Port {
 		return m.host
@@ -43,9 +43,9 @@ const (
 	byAddress = "address"
 )
 
-// membersOf returns the nodes that clients use, in natural order. Clients that know the nodes by name also use nodes that are not ready.
-// Clients that know them by address see only the ready nodes in the DNS. By default, clients know nodes with stable names by name, and
-// use the port that the operator announces.
+// membersOf returns the nodes that clients use, in natural order. Clients that know nodes by name also use nodes that are not
+// ready. Clients that know nodes by address find only ready nodes in the DNS. Nodes with stable names are known by name, unless
+// v.by says otherwise.
 func membersOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod, v view) ([]member, error) {
 	members, err := announced(mc, pods, v.by)
 	if err != nil || v.port == 0 {
@@ -61,7 +61,7 @@ func membersOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod, v view) ([]member
 	return members, nil
 }
 
-// announced returns the nodes with the port that the operator announces, in natural order.
+// announced returns the same nodes as membersOf, with the port that the operator announces.
 func announced(mc *cachev1alpha1.Memcached, pods []corev1.Pod, by string) ([]member, error) {
 	named := len(mc.Status.Servers) > 0
 	if by == byName && !named {
@@ -99,7 +99,7 @@ func announced(mc *cachev1alpha1.Memcached, pods []corev1.Pod, by string) ([]mem
 // hashes are the values of --hash.
 var hashes = []string{"ketama", "modula", "jump"}
 
-// ownerOf returns the member that holds a key.
+// ownerOf returns the member that holds a key, if clients use this hash.
 func ownerOf(members []member, hash, key string) member {
 	names := make([]string, len(members))
 	for i, m := range members {
@@ -133,7 +133,7 @@ func (p *placement) validate(command *cobra.Command) error {
 // view holds the flags that say whether clients know the nodes by name or by IP, and at which port.
 type view struct {
 	by string
-	// port is 0 for the port that the operator announces.
+	// port is the port that clients use, or 0 for the port that the operator announces.
 	port int
 }
 

@@ -11,7 +11,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TestPortsOfNodes has nodes with and without TLS. The plugin asks all of them at the pod's loopback address, where memcached needs no TLS.
+// TestPortsOfNodes checks the ports of nodes with and without TLS. The plugin always uses port 11211, because memcached needs no
+// TLS at the pod's loopback address.
 func TestPortsOfNodes(t *testing.T) {
 	plain := corev1.ContainerPort{Name: "memcached", ContainerPort: 11211}
 	tls := corev1.ContainerPort{Name: "memcached-tls", ContainerPort: 11212}
@@ -32,7 +33,7 @@ func TestPortsOfNodes(t *testing.T) {
 	}
 }
 
-// TestChosenPort has clients that choose one of the ports that the nodes open. The port is part of the nodes' names.
+// TestChosenPort checks clients that choose a port. On the hash ring, port 11212 is part of the nodes' names.
 func TestChosenPort(t *testing.T) {
 	plain := corev1.ContainerPort{Name: "memcached", ContainerPort: 11211}
 	tls := corev1.ContainerPort{Name: "memcached-tls", ContainerPort: 11212}

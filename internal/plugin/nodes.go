@@ -54,8 +54,8 @@ func inUse(pods []corev1.Pod) []corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil || ended(&pod) })
 }
 
-// withoutReplaced removes ended pods that have been replaced. If fewer than size other pods exist, it keeps the latest ended pods to fill
-// the gap.
+// withoutReplaced removes ended pods that have been replaced. If fewer than size other pods exist, it keeps the latest ended pods
+// to fill the gap.
 func withoutReplaced(pods []corev1.Pod, size int32) []corev1.Pod {
 	var past []*corev1.Pod
 	for i := range pods {
@@ -88,7 +88,7 @@ func runs(pod *corev1.Pod) bool {
 	return false
 }
 
-// opens reports whether clients reach the memcached of a pod on a port.
+// opens reports whether the memcached container of a pod declares a port.
 func opens(pod *corev1.Pod, port int) bool {
 	for i := range pod.Spec.Containers {
 		container := &pod.Spec.Containers[i]

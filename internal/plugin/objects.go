@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// kindToCollect is a Kind of objects that debug collects. Secrets are never collected.
+// kindToCollect is a Kind of objects that the command "debug" collects. Secrets are never collected.
 type kindToCollect struct {
 	file   string
 	list   client.ObjectList
@@ -41,7 +41,7 @@ func kindsToCollect(name string) []kindToCollect {
 	}
 }
 
-// podOf returns the metadata and the spec of a pod or of a workload's pod template, and nil for other objects.
+// podOf returns the metadata and the spec of a pod, or those of a workload's pod template. For other objects, it returns nil.
 func podOf(object client.Object) (*metav1.ObjectMeta, *corev1.PodSpec) {
 	switch object := object.(type) {
 	case *corev1.Pod:
@@ -56,7 +56,7 @@ func podOf(object client.Object) (*metav1.ObjectMeta, *corev1.PodSpec) {
 	return nil, nil
 }
 
-// manifestOf returns an object as YAML, after redact.
+// manifestOf redacts an object and returns it as YAML.
 func manifestOf(object client.Object, scheme *runtime.Scheme) ([]byte, error) {
 	kind, err := apiutil.GVKForObject(object, scheme)
 	if err != nil {
@@ -67,7 +67,7 @@ func manifestOf(object client.Object, scheme *runtime.Scheme) ([]byte, error) {
 	return yaml.Marshal(object)
 }
 
-// manifestsOf returns the objects of a list as YAML, one document for each.
+// manifestsOf redacts the objects of a list and returns them as YAML, one document for each.
 func manifestsOf(list client.ObjectList, scheme *runtime.Scheme) ([]byte, error) {
 	var all []byte
 	err := apimeta.EachListItem(list, func(item runtime.Object) error {

@@ -39,7 +39,6 @@ func (o *outputFlag) validate(command *cobra.Command) error {
 	return nil
 }
 
-// writeDocument writes a value as JSON or YAML.
 func (s *session) writeDocument(format string, value any) error {
 	if format == formatYAML {
 		document, err := yaml.Marshal(value)

@@ -33,13 +33,13 @@ type overview struct {
 	Monitoring string `json:"monitoring"`
 	Budget     string `json:"budget"`
 	Operator   string `json:"operator"`
-	// Twins is empty if the cache has no twins.
+	// Twins names the caches that fill the nodes of this cache, and those that it fills. It is empty if there are none.
 	Twins string `json:"twins,omitempty"`
-	// Events has the latest event at the end.
+	// Events are the latest events, with the last one at the end.
 	Events []eventReport `json:"events,omitempty"`
 }
 
-// eventReport is an event.
+// eventReport is an event as the overview shows it.
 type eventReport struct {
 	Time    time.Time `json:"time"`
 	Type    string    `json:"type"`
@@ -50,11 +50,12 @@ type eventReport struct {
 
 const (
 	offText = "off"
-	// lastEvents is how many events an overview has.
+	// lastEvents is the number of events in an overview.
 	lastEvents = 5
 )
 
-// overviewOf needs more permissions than the rest of the status. Where the user lacks one, the overview shows "unknown" and the reason.
+// overviewOf reads resources for which the user may lack permissions. In place of such a resource, the overview shows "unknown" and
+// the reason.
 func overviewOf(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached, pods []corev1.Pod) *overview {
 	o := &overview{
 		Image:      cmp.Or(mc.Status.Image, mc.Spec.Image, unknownText),
@@ -117,7 +118,7 @@ func addressesOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod) string {
 	return addresses
 }
 
-// serviceHost is the DNS name of the Service.
+// serviceHost returns the DNS name of the Service.
 func serviceHost(mc *cachev1alpha1.Memcached) string {
 	return mc.Status.ServiceName + "." + mc.Namespace + ".svc"
 }
@@ -160,7 +161,6 @@ func operatorOf(ctx context.Context, c *cluster) string {
 
 func unknownBecause(err error) string { return "unknown: " + explain(err) }
 
-// addEvents adds the last events.
 func (o *overview) addEvents(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) {
 	events, err := c.events(ctx, mc)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// describe gives sessions everything that an overview can show, and more events than it shows.
+// describe gives the cache sessions everything that an overview can show, and more events than it shows.
 func describe(t *testing.T, w *world) {
 	change(t, w, &cachev1alpha1.Memcached{}, "sessions", func(mc *cachev1alpha1.Memcached) {
 		mc.Spec.Config.Memory = ptr.To(resource.MustParse("64Mi"))
@@ -66,7 +66,7 @@ func describe(t *testing.T, w *world) {
 	}
 }
 
-// forbid makes the user read caches and pods only.
+// forbid lets the user read only caches and pods.
 func forbid(t *testing.T, w *world) {
 	describe(t, w)
 	for _, resource := range []string{"poddisruptionbudgets", "events", "deployments"} {
@@ -74,7 +74,7 @@ func forbid(t *testing.T, w *world) {
 	}
 }
 
-// mixVersions gives the nodes of pages two images, and makes a newer image of the agent available.
+// mixVersions gives the nodes of the cache pages two images. The operator reports that a newer image of the agent is available.
 func mixVersions(t *testing.T, w *world) {
 	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) {
 		mc.Status.Conditions = append(mc.Status.Conditions, metav1.Condition{
@@ -99,7 +99,7 @@ func mixVersions(t *testing.T, w *world) {
 	}
 }
 
-// terminate makes one node of sessions terminate, and another one unreachable.
+// terminate makes one node of the cache sessions terminate, and another one unreachable.
 func terminate(t *testing.T, w *world) {
 	change(t, w, &corev1.Pod{}, "sessions-7d9f-zb4td", func(pod *corev1.Pod) { pod.Finalizers = []string{"test/keep"} })
 	pod := &corev1.Pod{ObjectMeta: metaNamed("sessions-7d9f-zb4td")}

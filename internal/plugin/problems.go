@@ -17,8 +17,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// problems returns the problems that agents report for nodes whose memcached runs. Each problem is listed once, with all its nodes. Agents
-// that do not answer are listed, too.
+// problems returns a line for each reason that agents report, with all affected nodes and the message of the first of them. A node
+// whose agent does not answer has its own line. Nodes without an agent, and nodes whose memcached does not run, are skipped.
 func (s *session) problems(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached, pods []corev1.Pod) []string {
 	reports, failures := make([]*memcached.AgentReport, len(pods)), make([]string, len(pods))
 	atOnce(len(pods), func(i int) {
@@ -57,7 +57,7 @@ func (s *session) problems(ctx context.Context, c *cluster, mc *cachev1alpha1.Me
 	return problems
 }
 
-// agentTransport connects to the agent of a pod, whatever the address of the request.
+// agentTransport returns a transport that always connects to the agent of this pod, whatever host a request names.
 func agentTransport(c *cluster, pod *corev1.Pod) *http.Transport {
 	return transportTo(c, pod, memcached.MetricsPort)
 }

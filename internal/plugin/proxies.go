@@ -20,7 +20,6 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// proxyReport is the status of a MemcachedProxy.
 type proxyReport struct {
 	Namespace string   `json:"namespace"`
 	Name      string   `json:"name"`
@@ -84,8 +83,8 @@ func (c *cluster) proxiesOf(ctx context.Context, name string) ([]cachev1alpha1.M
 	return slices.DeleteFunc(all, func(proxy cachev1alpha1.MemcachedProxy) bool { return !slices.Contains(poolsOf(&proxy), name) }), err
 }
 
-// refuseCopies returns an error if a proxy has several pools, and one of them is the Memcached. Such a proxy keeps each key in all pools,
-// and --hash does not offer its hash. If the proxies cannot be read, there is no error: most caches have none.
+// refuseCopies returns an error if the Memcached is one of several pools of a proxy. Such a proxy keeps each key in all its pools, and
+// chooses nodes by a hash that --hash does not offer. If proxies cannot be read, there is no error, because most caches have no such proxy.
 func (c *cluster) refuseCopies(ctx context.Context, name string) error {
 	proxies, err := c.proxiesOf(ctx, name)
 	if err != nil {
@@ -101,7 +100,7 @@ func (c *cluster) refuseCopies(ctx context.Context, name string) error {
 	return nil
 }
 
-// proxyReports reports on all proxies, or on those of the named cache. It prints an error if the user may not read them.
+// proxyReports reports on all proxies, or on the proxies of the named cache. It prints an error if the user may not read them.
 func (o *statusCommand) proxyReports(ctx context.Context, c *cluster, args []string) []proxyReport {
 	var proxies []cachev1alpha1.MemcachedProxy
 	var err error
@@ -153,7 +152,7 @@ func (r *proxyReport) color() color {
 	return yellow
 }
 
-// nodes returns the number of nodes to which the proxies send requests, and the announced number with its time.
+// nodes returns, as a text, the number of nodes to which the proxies send requests, and the announced number with its time.
 func (r *proxyReport) nodes() string {
 	if r.Nodes == nil {
 		return unknownText

@@ -21,7 +21,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// withProxies adds the proxies front and side, whose pool is pages, and lonely, whose pool does not exist.
+// withProxies adds three proxies. The cache pages is the pool of front and side. The pool of lonely does not exist.
 func withProxies(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, interceptor.Funcs{})
@@ -102,7 +102,7 @@ func TestDebugOfProxies(t *testing.T) {
 	}
 }
 
-// Proxies with several pools have a hash of their own and write to each pool, so that keys are found only through them.
+// A proxy with several pools writes to each of them, and chooses nodes by its own hash. So keys are found only through the proxy.
 func TestKeysOfCopies(t *testing.T) {
 	w := withProxies(t)
 	change(t, w, &cachev1alpha1.MemcachedProxy{}, "side", func(proxy *cachev1alpha1.MemcachedProxy) {
@@ -122,7 +122,7 @@ func TestKeysOfCopies(t *testing.T) {
 	if got := w.run(t, "", "get", "pages", "user:42"); got.code != 1 || !strings.HasSuffix(got.stderr, "through the proxy\n") {
 		t.Errorf("without an address: %s", got)
 	}
-	// The plugin does not insist on reading proxies.
+	// If the proxies cannot be read, the commands work nevertheless.
 	for _, err := range []error{errors.New("memcachedproxies is forbidden"), &apimeta.NoKindMatchError{}} {
 		w.forbidden["memcachedproxys"] = err
 		if got := w.run(t, "", "set", "pages", "user:42", "hello"); got.code != 0 {

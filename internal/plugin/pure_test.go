@@ -137,7 +137,7 @@ func TestExpiryTime(t *testing.T) {
 	}
 }
 
-// The shares are documented in docs/clients.md.
+// docs/clients.md documents these shares.
 func TestKeptShare(t *testing.T) {
 	for _, test := range []struct {
 		workload cachev1alpha1.WorkloadKind
@@ -173,7 +173,7 @@ func TestRedactLog(t *testing.T) {
 	}
 }
 
-// Containers and annotations that others add to the child objects may contain their secrets.
+// What others add to the child objects may contain their secrets.
 func TestRedactTemplates(t *testing.T) {
 	template := func() (template corev1.PodTemplateSpec) {
 		template.Annotations = map[string]string{"example.com/token": "secret", "cache.example.com/x": "1", "kubectl.kubernetes.io/restartedAt": "now"}
@@ -204,7 +204,7 @@ func TestRedactTemplates(t *testing.T) {
 	}
 }
 
-// A value that some client has stored must not disturb the terminal of another user.
+// A value of one client must not disturb the terminal of another user.
 func TestPrintable(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain, ä, 日本": "plain, ä, 日本", "\x1b[31m\u009b": "?[31m?", "a\u202eb\u2066c\u200fd\u061ce": "a?b?c?d?e", "a\u2028b\u2029c": "a?b?c",
@@ -223,7 +223,7 @@ func TestTableAlignsWithColors(t *testing.T) {
 	} {
 		var got strings.Builder
 		writeTable(&got, colored, rows)
-		// The table keeps the padding after a colored cell, which does not matter here.
+		// The table keeps the padding after a colored cell. It does not matter here.
 		lines := strings.Split(got.String(), "\n")
 		for i := range lines {
 			lines[i] = strings.TrimRight(lines[i], " ")

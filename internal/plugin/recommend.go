@@ -16,19 +16,19 @@ import (
 // plan is the memory of a node, in bytes, and the number of nodes.
 type plan struct{ memory, size int64 }
 
-// Bounds of a recommendation.
+// Bounds and thresholds of recommendations.
 const (
-	// smallestNode and, with storage.type MemoryFile, smallestFile are the smallest memory that the API accepts.
+	// smallestNode is the smallest memory that the API accepts, and smallestFile is the smallest with storage.type MemoryFile.
 	smallestNode = 64 << 20
 	smallestFile = 128 << 20
-	// largestNode limits how far a recommendation enlarges a node. Beyond it, more nodes are better, because each node takes its keys with it
-	// when it leaves.
+	// largestNode is the largest memory to which a recommendation enlarges a node. Beyond it, more nodes are better: the loss of one
+	// then costs fewer keys.
 	largestNode = 16 << 30
-	// Evictions are judged after an uptime of settled, and spare memory after an uptime of full.
+	// settled is the uptime after which evictions are judged. full is the uptime after which spare memory is judged.
 	settled = time.Hour
 	full    = 24 * time.Hour
-	// A cache that evicts has enough memory if its hit ratio is at least goodRatio, and if evicted items had not been read for at least
-	// oldEnough.
+	// The memory of a cache that evicts suffices if the hit ratio is at least goodRatio, and evicted items had not been read for at
+	// least oldEnough.
 	goodRatio = 0.9
 	oldEnough = time.Hour
 	// busyNode is the number of reads per second that memcached's four threads serve easily.
@@ -43,8 +43,8 @@ func smallestOf(mc *cachev1alpha1.Memcached) int64 {
 	return smallestNode
 }
 
-// recommend returns a plan that fits the load, and the reasons. It at most doubles the memory, because only a test shows how more memory
-// affects the hit ratio. No node gets less than the smallest memory.
+// recommend returns a plan for the load, and the reasons. The plan at most doubles the memory of a node, because only a test shows
+// how more memory affects the hit ratio. No node gets less than smallest.
 func recommend(now plan, smallest int64, nodes []load) (plan, []string) {
 	advice, sum := now, sumOf(nodes)
 	var reasons []string
@@ -84,7 +84,7 @@ func adviseEvicting(memory int64, sum load) (int64, []string) {
 	return memory * 2, reasons
 }
 
-// adviseSpare recommends the memory for nodes that have never evicted.
+// adviseSpare recommends the memory for nodes that have not evicted since they started. used is the memory that the fullest node uses.
 func adviseSpare(memory, smallest int64, uptime time.Duration, used int64) (int64, []string) {
 	enough := max(smallest, powerOfTwo(used*3/2))
 	if uptime < full || enough >= memory {
@@ -157,7 +157,7 @@ func maxPages(nodes []load) (most int64) {
 	return most
 }
 
-// powerOfTwo returns the smallest power of two that is at least a number.
+// powerOfTwo returns the smallest power of two that is not below least.
 func powerOfTwo(least int64) int64 {
 	power := int64(1)
 	for power < least {

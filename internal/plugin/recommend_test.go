@@ -14,7 +14,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// calm returns the load of a node with 1Gi that has run for two days, evicts nothing, and uses 900 MiB.
+// calm returns the load of a node with 1 GiB of memory that has run for two days, evicts nothing, and uses 900 MiB.
 func calm(edit ...func(*load)) load {
 	l := load{
 		node: "node", pages: 900 << 20, maxConnections: 1000,
@@ -29,7 +29,7 @@ func calm(edit ...func(*load)) load {
 	return l
 }
 
-// evicting makes a node evict items that had been unread for the given time.
+// evicting makes a node evict items that had not been read for this time. hits is the hit ratio in percent.
 func evicting(age time.Duration, hits int64) func(*load) {
 	return func(l *load) {
 		l.Evictions, l.EvictionsPerSecond, l.evictedAge = 1000, ptr.To(5.0), age
@@ -37,7 +37,7 @@ func evicting(age time.Duration, hits int64) func(*load) {
 	}
 }
 
-// evictItems makes the nodes of sessions evict items that had been unread for three minutes.
+// evictItems makes all nodes evict items that had not been read for three or for ten minutes.
 func evictItems(_ *testing.T, w *world) {
 	for _, server := range w.memcacheds {
 		server.grow = []string{"evictions", "get_hits", "get_misses"}
@@ -46,8 +46,8 @@ func evictItems(_ *testing.T, w *world) {
 	}
 }
 
-// restartedInFile makes the nodes of pages store items in a file of 1Gi. They restarted in place two days ago, and have evicted nothing since.
-// Two slab classes have pages, one of them the given number. None was allocated after the restart.
+// restartedInFile gives all nodes 1 GiB for items in a file, an uptime of two days, and no evictions. Slab class 9 has this number
+// of pages. memcached has allocated no memory since the restart.
 func restartedInFile(pages string) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		inFile(3)(t, w)
@@ -134,7 +134,7 @@ func TestRecommend(t *testing.T) {
 	}
 }
 
-// The API refuses a smaller memory with storage.type MemoryFile.
+// With storage.type MemoryFile, the API refuses less than 128 MiB.
 func TestSmallestNodes(t *testing.T) {
 	mc := newCache("shop", "pages", 1, cachev1alpha1.WorkloadStatefulSet)
 	if got := smallestOf(mc); got != 64<<20 {

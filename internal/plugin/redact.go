@@ -20,8 +20,8 @@ const removed = "(removed)"
 // lastApplied is an annotation that repeats the whole manifest, including the parts that redact removes.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
-// redact removes parts of an object that may be confidential or do not help: the environment of containers, the commands of containers
-// that are not ours, the values of foreign annotations, and the managed fields.
+// redact removes parts of an object that may be confidential or do not help: the environment of containers, the command lines of
+// containers that are not ours, the values of annotations that others have added, and the managed fields.
 func redact(object client.Object) {
 	object.SetManagedFields(nil)
 	object.SetAnnotations(redactAnnotations(object.GetAnnotations()))
@@ -46,7 +46,7 @@ func redact(object client.Object) {
 	}
 }
 
-// redactAnnotations keeps all names, but only those values that the operator and Kubernetes write.
+// redactAnnotations removes the values of annotations that neither the operator nor Kubernetes writes, and the annotation lastApplied.
 func redactAnnotations(annotations map[string]string) map[string]string {
 	kept := maps.Clone(annotations)
 	delete(kept, lastApplied)
@@ -74,8 +74,8 @@ func redactEnv(env []corev1.EnvVar) {
 	}
 }
 
-// redactLog copies a log of memcached. It leaves out a log with requests completely, because requests contain keys. Any client may send
-// verbosity 2. memcached then logs each request in pieces, from several threads, so that part of a key may be a line of its own.
+// redactLog copies a log of memcached, unless it contains requests: it then writes only how many lines it left out. To leave out
+// single lines would not suffice: memcached logs a request in pieces, so a line of its own may contain a part of a key.
 func redactLog(out io.Writer, log io.Reader) error {
 	content, err := io.ReadAll(log)
 	if err != nil {
@@ -94,8 +94,8 @@ func redactLog(out io.Writer, log io.Reader) error {
 	return err
 }
 
-// isTraffic reports whether a line of memcached's log is about a request: "<28 get key", ">28 sending key key", "28: ...",
-// "> FOUND KEY key".
+// isTraffic reports whether a line of memcached's log may be about a request, such as "<28 get key", ">28 sending key key", "28:
+// ..." or "> FOUND KEY key".
 func isTraffic(line string) bool {
 	line = strings.TrimLeft(line, " ")
 	return line != "" && strings.ContainsRune("<>0123456789", rune(line[0]))

@@ -17,7 +17,6 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// nodeReport describes a node.
 type nodeReport struct {
 	Name string `json:"name"`
 	// State is Ready, NotReady, Terminating, or why memcached does not run.
@@ -31,7 +30,7 @@ type nodeReport struct {
 	Figures *figures `json:"figures,omitempty"`
 	// Credentials is nil if the node has neither TLS nor users, or if its agent has not answered.
 	Credentials *credentialsReport `json:"credentials,omitempty"`
-	// Fill describes the copy from the node's twin. It is nil without a twin.
+	// Fill describes the copy of items from the twin (spec.fillFrom). It is nil without a twin.
 	Fill *fillReport `json:"fill,omitempty"`
 	// Problem says why memcached has not answered.
 	Problem string `json:"problem,omitempty"`
@@ -55,31 +54,30 @@ func nodeReportOf(pod *corev1.Pod, measured *figures, failure error) nodeReport 
 	return node
 }
 
-// cacheReport describes a cache.
 type cacheReport struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Status is the reason of the condition Ready, and Message explains it if the condition is not True.
+	// Status is the reason of the condition Ready. Message explains it if the condition is not True.
 	Status  string `json:"status"`
 	Message string `json:"message,omitempty"`
-	// Attention is the condition NeedsAttention, empty if there is none.
+	// Attention is the reason and the message of the condition NeedsAttention, or empty if there is none.
 	Attention string `json:"attention,omitempty"`
 	Size      int32  `json:"size"`
-	// ReadyNodes is the number of ready nodes.
+	// ReadyNodes counts the nodes whose State is Ready.
 	ReadyNodes int32                      `json:"readyNodes"`
 	Workload   cachev1alpha1.WorkloadKind `json:"workload"`
 	// Overview is set only in the report on a single cache.
 	Overview *overview    `json:"overview,omitempty"`
 	Nodes    []nodeReport `json:"nodes"`
-	// Total sums up the nodes that serve. It is nil if none has answered.
+	// Total sums up the ready nodes. It is nil if none of them has answered.
 	Total *figures `json:"total,omitempty"`
 	// Proxies are the proxies that have the cache as a pool. They are set only in the report on a single cache.
 	Proxies []proxyReport `json:"proxies,omitempty"`
-	// Problems are the problems with certificates and Secrets, with remedies.
+	// Problems are what the agents of the nodes report, with remedies. They are set only in the report on a single cache.
 	Problems []string `json:"problems,omitempty"`
 }
 
-// statusUnknown is the status of a Memcached that the operator has not seen yet. It has no conditions.
+// statusUnknown is the status of a resource without conditions, because the operator has not seen it yet.
 const statusUnknown = "Unknown"
 
 func reportOf(mc *cachev1alpha1.Memcached, nodes []nodeReport) cacheReport {
@@ -106,7 +104,6 @@ func reportOf(mc *cachev1alpha1.Memcached, nodes []nodeReport) cacheReport {
 	return report
 }
 
-// headline describes the cache in one line.
 func (r *cacheReport) headline() string {
 	line := fmt.Sprintf("%s/%s: %d of %d nodes ready, %s, %s", r.Namespace, r.Name, r.ReadyNodes, r.Size, r.Workload, r.Status)
 	if r.Message != "" {
@@ -134,7 +131,7 @@ func (f *figures) cells() []cell {
 	}
 }
 
-// rows returns a table of the nodes of a cache and their total. It omits the last column if it is empty.
+// rows returns a table of the nodes of a cache and their total. It omits the column PROBLEM if that is empty.
 func (r *cacheReport) rows() [][]cell {
 	rows := [][]cell{append(texts([]string{"NODE", "STATE", "CLUSTER-NODE", "RESTARTS"}), texts(figureHeader)...)}
 	for i := range r.Nodes {
@@ -151,7 +148,7 @@ func (r *cacheReport) rows() [][]cell {
 	return withoutEmptyColumn(append(rows, append(texts([]string{"TOTAL", "", "", ""}), r.Total.cells()...)), "PROBLEM")
 }
 
-// listRows returns a table of caches.
+// listRows returns a table with a row for each cache.
 func listRows(reports []cacheReport, namespaces bool) [][]cell {
 	header := append([]cell{text("NAME"), text("READY"), text("STATUS")}, texts(figureHeader)...)
 	if namespaces {
@@ -172,7 +169,7 @@ func listRows(reports []cacheReport, namespaces bool) [][]cell {
 	return withoutEmptyColumn(rows, "PROBLEM")
 }
 
-// problem says how many nodes have not answered. If all of them have the same problem, the text contains that problem.
+// problem says how many nodes have not answered. It quotes the problem if all of them have the same one.
 func (r *cacheReport) problem() string {
 	silent, problem := 0, ""
 	for i := range r.Nodes {

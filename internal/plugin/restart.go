@@ -18,7 +18,6 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// restartCommand restarts the nodes of a cache.
 type restartCommand struct {
 	*session
 
@@ -94,7 +93,7 @@ func (o *restartCommand) run(command *cobra.Command, args []string) error {
 	return nil
 }
 
-// items says how many items the nodes hold. Nodes with users reveal this number only after a login.
+// items says in words how many items the nodes hold. Nodes with users reveal this number only after a login.
 func (o *restartCommand) items(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) (string, error) {
 	pods, err := c.pods(ctx, mc)
 	if err != nil {
@@ -108,7 +107,7 @@ func (o *restartCommand) items(ctx context.Context, c *cluster, mc *cachev1alpha
 	return countOfItems(sum, errors.Join(failures...) == nil), nil
 }
 
-// restart sets spec.restartedAt to a new time, in whole seconds.
+// restart sets spec.restartedAt to the current second. If the present value is not earlier, restart adds a second to that value.
 func (o *restartCommand) restart(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) error {
 	before := mc.DeepCopy()
 	now := o.clock.Now().UTC().Truncate(time.Second)
@@ -172,15 +171,14 @@ func restartProgress(mc *cachev1alpha1.Memcached, generation int64) (line string
 	return line, false
 }
 
-// standstill remembers since when a Stalled restart has made no progress, and how far it had come.
+// standstill remembers since when a Stalled restart has made no progress, and the numbers of updated and ready nodes at that time.
 type standstill struct {
 	since          time.Time
 	updated, ready int32
 }
 
-// givesUp returns why waiting is useless, or nothing while the restart may continue. It gives up at once if the Memcached is Stalled
-// because of an exceeded deadline. A Memcached that is Stalled because it is Degraded may recover, for example when the broken node
-// restarts. givesUp then waits until nothing has changed for as long as the deadline.
+// givesUp returns why waiting is useless, or an empty text while the restart may continue. If a deadline was exceeded, it gives up at once.
+// A Degraded Memcached may recover, for example when a broken node restarts: givesUp waits until nothing has changed for a whole deadline.
 func (s *standstill) givesUp(mc *cachev1alpha1.Memcached, generation int64, now time.Time) string {
 	ready, conditions, status := reportedReady(mc, generation), mc.Status.Conditions, &mc.Status
 	if ready == nil || !apimeta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionStalled) {

@@ -16,7 +16,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// operatorReports returns a world in which each read of pages after the restart returns the next of these states.
+// operatorReports returns a world in which each read of the cache pages after the restart returns the next of these states.
 func operatorReports(t *testing.T, states ...[]metav1.Condition) *world {
 	t.Helper()
 	reads := 0
@@ -41,7 +41,7 @@ func conditionOf(conditionType, reason string, status metav1.ConditionStatus, ge
 	return metav1.Condition{Type: conditionType, Reason: reason, Status: status, ObservedGeneration: generation, Message: "no room"}
 }
 
-// rolling, replaced, overdue and degraded return the conditions for a generation.
+// rolling, replaced, overdue and degraded return conditions that the operator has set for this generation.
 func rolling(generation int64) []metav1.Condition {
 	return []metav1.Condition{
 		conditionOf("Ready", "RollingOut", "False", generation), conditionOf("Progressing", "RollingOut", "True", generation),
@@ -117,7 +117,7 @@ func TestRestartProgress(t *testing.T) {
 	}
 }
 
-// The deadline of a change is ten minutes for each node. Here minReadySeconds adds a minute.
+// The deadline for progress is ten minutes plus minReadySeconds, here eleven minutes.
 func TestRestartGivesUp(t *testing.T) {
 	type look struct {
 		minute         int
@@ -160,7 +160,7 @@ func TestRestartTakesTooLong(t *testing.T) {
 	}
 }
 
-// A second restart within the same second must set a later time. The same time would change nothing.
+// A second restart within the same second must set a later time, because the same time would change nothing.
 func TestRestartTwice(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	for range 2 {

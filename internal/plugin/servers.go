@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// serversCommand lists the nodes for clients.
 type serversCommand struct {
 	*session
 

@@ -17,7 +17,6 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// sizeCommand recommends the size of a cache.
 type sizeCommand struct {
 	*session
 
@@ -86,18 +85,17 @@ func (o *sizeCommand) run(command *cobra.Command, args []string) error {
 	return errors.Join(nodesFailed(pods, failures), context.Cause(ctx))
 }
 
-// load is the load on a node.
 type load struct {
 	figures
 
 	node string
-	// pages is the memory in the pages of slab classes.
+	// pages is the memory in the pages of all slab classes, in bytes.
 	pages int64
-	// evictedAge is how long the last evicted item had been unread. Of several slab classes, it is the shortest time.
+	// evictedAge is how long the last evicted item had not been read. If there are several slab classes, it is the shortest time.
 	evictedAge time.Duration
 	// evictedUnread counts evicted items that were never read.
 	evictedUnread int64
-	// maxConnections, rejected and tooLarge are as memcached reports them.
+	// maxConnections, rejected and tooLarge are statistics of memcached: see measure.
 	maxConnections, rejected, tooLarge int64
 }
 
@@ -132,11 +130,11 @@ func (o *sizeCommand) measure(ctx context.Context, conn *memcache.Conn) (load, e
 	return l, nil
 }
 
-// pageSize is the size of memcached's slab pages. The chunks of a page may fill less of it.
+// pageSize is the size of memcached's slab pages in bytes, including the rest that their chunks leave unused.
 const pageSize = 1 << 20
 
-// pagesOf returns the memory in the pages of slab classes. With storage.type MemoryFile, total_malloced does not show it: memcached
-// allocates the whole file at its first start, and nothing at a start with the items of the file.
+// pagesOf returns the memory in the pages of all slab classes, in bytes. total_malloced does not show it with storage.type
+// MemoryFile: memcached allocates the whole file at its first start, and nothing at a start with the items of the file.
 func pagesOf(slabs map[string]string) (memory int64) {
 	for name := range slabs {
 		if strings.HasSuffix(name, ":total_pages") {

@@ -17,10 +17,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// topics are the topics that users may choose. Other topics of memcached show keys or addresses of clients, or are slow.
+// topics are the topics that users may choose. memcached's other topics show keys or addresses of clients, or are slow.
 var topics = []string{"settings", "items", "slabs"}
 
-// statsCommand shows what memcached itself reports.
 type statsCommand struct {
 	*session
 
@@ -128,13 +127,12 @@ func statRows(nodes []string, byNode map[string]map[string]string) [][]cell {
 	return rows
 }
 
-// bindNode adds the flag that selects a node.
 func (s *session) bindNode(command *cobra.Command, node *string) {
 	command.Flags().StringVar(node, "node", "", "Only this node, by the name of its pod")
 	_ = command.RegisterFlagCompletionFunc("node", s.completeNodes) // the flag exists
 }
 
-// podsOf reads the pods of a Memcached that are in use, or only the named one. It returns an error if there is none.
+// podsOf reads the pods of a Memcached that are in use or, if node is not empty, only that pod. It returns an error if there is none.
 func (c *cluster) podsOf(ctx context.Context, mc *cachev1alpha1.Memcached, node string) ([]corev1.Pod, error) {
 	pods, err := c.pods(ctx, mc)
 	if err != nil {

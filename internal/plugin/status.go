@@ -20,7 +20,6 @@ import (
 
 const formatTable = "table"
 
-// statusCommand shows what is inside caches.
 type statusCommand struct {
 	*session
 
@@ -28,7 +27,7 @@ type statusCommand struct {
 	everywhere bool
 	watch      bool
 	interval   time.Duration
-	// namespace is set after the connection to the cluster.
+	// namespace is the namespace of the cluster connection. It is empty before the command has connected.
 	namespace string
 }
 
@@ -102,7 +101,7 @@ func (o *statusCommand) run(command *cobra.Command, args []string) error {
 	}
 }
 
-// silent returns an error for each cache whose size is above 0, but of which no node answers.
+// silent returns an error that names each cache whose size is above 0, but of which no node answers.
 func silent(reports []cacheReport) error {
 	var names []error
 	for i := range reports {
@@ -125,7 +124,7 @@ func (o *statusCommand) validate(command *cobra.Command, args []string) error {
 	return o.output.validate(command)
 }
 
-// look reads the Memcacheds and the statistics of their nodes.
+// look reports on the Memcached that args name, or on all of them, with the statistics of the nodes.
 func (o *statusCommand) look(ctx context.Context, c *cluster, args []string) ([]cacheReport, error) {
 	var caches []cachev1alpha1.Memcached
 	if len(args) > 0 {
@@ -226,7 +225,7 @@ func (o *statusCommand) seriesTwice(ctx context.Context, c *cluster, pods []core
 	return first, o.seriesOf(ctx, c, pods, hasUsers)
 }
 
-// show writes the reports. It shows a single cache in detail.
+// show writes the reports. If one is true, it shows the only report in detail.
 func (o *statusCommand) show(reports []cacheReport, proxies []proxyReport, one bool) error {
 	if one {
 		reports[0].Proxies = proxies
@@ -251,7 +250,6 @@ func (o *statusCommand) show(reports []cacheReport, proxies []proxyReport, one b
 	return nil
 }
 
-// showAll writes a row for each cache and each proxy.
 func (o *statusCommand) showAll(reports []cacheReport, proxies []proxyReport) {
 	switch {
 	case len(reports) == 0 && o.everywhere:
@@ -267,7 +265,6 @@ func (o *statusCommand) showAll(reports []cacheReport, proxies []proxyReport) {
 	}
 }
 
-// showOne writes the report on one cache.
 func (o *statusCommand) showOne(r *cacheReport) {
 	fmt.Fprintln(o.Out, printable(r.headline()))
 	writeTable(o.Out, false, r.Overview.rows())

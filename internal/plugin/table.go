@@ -38,7 +38,7 @@ func text(value string) cell { return cell{text: value} }
 // columnGap separates columns, as in the tables of kubectl.
 const columnGap = "   "
 
-// writeTable writes rows with aligned columns. The first row is the header. It replaces control characters in all texts.
+// writeTable writes rows with aligned columns. It replaces control characters in all texts.
 func writeTable(out io.Writer, colored bool, rows [][]cell) {
 	var widths []int
 	for _, row := range rows {
@@ -73,7 +73,6 @@ func printable(value string) string {
 	}, value)
 }
 
-// isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	file, isFile := stream.(*os.File)
 	return isFile && term.IsTerminal(int(file.Fd()))
@@ -87,7 +86,7 @@ func (s *session) colored() bool {
 // unknownText is shown for unknown values.
 const unknownText = "-"
 
-// mebibytes formats bytes like the fields of a spec.
+// mebibytes formats a number of bytes, such as "64.0Mi" or, from 10 GiB on, "10.0Gi".
 func mebibytes(bytes int64) string {
 	const mebibyte, gibibyte = 1 << 20, 1 << 30
 	if bytes >= 10*gibibyte {

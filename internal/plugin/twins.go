@@ -16,7 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// fillReport describes the copy from a node's twin, as the launcher reports it. If the launcher does not answer, only Problem is set.
+// fillReport describes the copy of items from the twin (spec.fillFrom), as the launcher of a node reports it. If the launcher does
+// not answer, only Problem is set.
 type fillReport struct {
 	*protocol.Fill
 
@@ -41,7 +42,7 @@ func twinsOf(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) strin
 	return strings.Join(twins, ", ")
 }
 
-// addFills asks the launchers of a cache with a twin about the copies from that twin.
+// addFills adds to nodes what their launchers report about the copy of items from the twin. Without a twin, it does nothing.
 func (s *session) addFills(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached, pods []corev1.Pod, nodes []nodeReport) {
 	if memcached.FillsFrom(mc) == "" {
 		return
@@ -62,7 +63,7 @@ func (s *session) addFills(ctx context.Context, c *cluster, mc *cachev1alpha1.Me
 	})
 }
 
-// fillRows returns a table of the copies from twins, or nil if no node has a twin.
+// fillRows returns a table of the nodes' fillReports, or nil if there are none.
 func (r *cacheReport) fillRows() [][]cell {
 	rows := [][]cell{texts([]string{"NODE", "FILL", "FROM", "COPIED", "PRESENT", "REFUSED", "PROBLEM"})}
 	for i := range r.Nodes {

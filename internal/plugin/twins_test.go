@@ -13,7 +13,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// twins makes the cache copies fill the five nodes of pages. The launcher of the last node does not answer.
+// twins makes a cache named copies the twin of the cache pages, which gets five nodes. The launcher of the last node does not answer.
 func twins(t *testing.T, w *world) {
 	t.Helper()
 	copies := newCache("shop", "copies", 0, cachev1alpha1.WorkloadStatefulSet)
@@ -45,7 +45,7 @@ func twins(t *testing.T, w *world) {
 	}
 }
 
-// YAML contains the copies as well. A launcher that does not report on copies yet adds nothing.
+// The YAML output also contains the reports on copies. A launcher that reports none adds nothing.
 func TestFillsInDocuments(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	twins(t, w)

@@ -23,7 +23,6 @@ import (
 // login is a user of memcached.
 type login struct{ user, password string }
 
-// bindUser adds the flag that selects a user.
 func (s *session) bindUser(command *cobra.Command) {
 	command.Flags().StringVar(&s.user, "user", "",
 		"Log in as this user of spec.auth, with the password in its Secret, or one that you type if you may not read it")
@@ -51,7 +50,7 @@ func (s *session) loginFor(ctx context.Context, c *cluster, mc *cachev1alpha1.Me
 	return &login{s.user, string(password)}, nil
 }
 
-// usersOf returns the passwords in a Secret by user, as the agent reads them.
+// usersOf returns the passwords in a Secret by user. The agent reads the Secret in the same way.
 func usersOf(data map[string][]byte) map[string][]byte {
 	name, hasName := data[corev1.BasicAuthUsernameKey]
 	password, hasPassword := data[corev1.BasicAuthPasswordKey]
@@ -84,7 +83,7 @@ func terminalPassword(in any) func() (string, error) {
 	}
 }
 
-// logIn logs in if memcached demands it. A memcached without users would store the password as a value.
+// logIn logs in if memcached demands it. A memcached that does not would store the password as a value.
 func (l *login) logIn(ctx context.Context, conn *memcache.Conn) error {
 	if l == nil {
 		return nil
@@ -100,7 +99,6 @@ func (l *login) logIn(ctx context.Context, conn *memcache.Conn) error {
 	return err
 }
 
-// deniedError means that memcached refuses a user.
 type deniedError struct{ user string }
 
 func (e *deniedError) Error() string {

@@ -15,7 +15,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// withUsers makes pages demand a login. Its Secret has two users: web, and old, whose password memcached does not accept.
+// withUsers makes the cache pages demand a login. Its Secret has two users. memcached does not accept the password of the user old.
 func withUsers(t *testing.T, w *world) {
 	nameUsers(t, w)
 	authenticate(t, w)
@@ -33,7 +33,7 @@ func withBasicAuth(t *testing.T, w *world) {
 	}})
 }
 
-// withForbiddenSecret makes pages use a Secret that the user may not read.
+// withForbiddenSecret makes the cache pages use a Secret that the user of the plugin may not read.
 func withForbiddenSecret(t *testing.T, w *world) {
 	withUsers(t, w)
 	w.forbidden["secrets"] = errors.New(`secrets "pages-users" is forbidden: User "jane" cannot get resource "secrets"`)
@@ -84,7 +84,7 @@ func TestNoPasswordForAMemcachedWithoutUsers(t *testing.T) {
 	}
 }
 
-// TestPaceOfFlush flushes one node after the other, with a pause between two nodes and none after the last.
+// TestPaceOfFlush flushes one node after the other, with a pause between two nodes.
 func TestPaceOfFlush(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	const pace = 50 * time.Millisecond

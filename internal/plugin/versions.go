@@ -17,7 +17,6 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// versionsCommand shows which versions the nodes of caches run.
 type versionsCommand struct {
 	*session
 
@@ -69,7 +68,6 @@ func (o *versionsCommand) run(command *cobra.Command, _ []string) error {
 	return nil
 }
 
-// versionsOf returns the row for a cache.
 func versionsOf(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) ([]cell, error) {
 	pods, err := c.pods(ctx, mc)
 	if err != nil {
@@ -93,8 +91,8 @@ func listImages(images []string) string {
 	return cmp.Or(strings.Join(slices.Compact(images), ","), unknownText)
 }
 
-// outdated returns the operator's message about newer versions. Only with the reason Complete are there none: other reasons of
-// Progressing, such as Paused, come before those about versions.
+// outdated returns the operator's message about newer or unsupported versions, or "no" if the condition Progressing has the reason
+// Complete. Other reasons, such as Paused, do not show whether there are newer versions.
 func outdated(mc *cachev1alpha1.Memcached) cell {
 	progressing := apimeta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionProgressing)
 	if progressing == nil {

@@ -9,17 +9,15 @@ import (
 	"time"
 )
 
-// destination is the memcached that receives items.
 type destination struct {
 	*peer
 
 	sent Result
 }
 
-// begin starts a batch.
 func (d *destination) begin() { d.sent = Result{} }
 
-// add sends an item. Its value and the line end come from the reader.
+// add sends an item. The reader provides the value and the line end.
 func (d *destination) add(i item, value io.Reader) error {
 	if err := d.patient(i.size); err != nil {
 		return err
@@ -35,7 +33,7 @@ func (d *destination) add(i item, value io.Reader) error {
 	return nil
 }
 
-// end reads the answers for the batch. memcached answers only for items that it has not added.
+// end completes the batch and returns its Result. memcached answers only for items that it has not added.
 func (d *destination) end() (Result, error) {
 	if _, err := d.out.WriteString("mn" + crlf); err != nil {
 		return Result{}, err

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fill copies items from one memcached to another that already serves: see ADR-0019. The source lists its keys (lru_crawler
-// mgdump hash), and a filter selects some. The copy reads their items in batches (mg). The destination adds the items that it does
-// not have (ms in mode E), so newer writes of clients win. Copies keep values, flags, the remaining time and binary keys.
+// Package fill copies items from one memcached, the source, to another that already serves, the destination: see ADR-0019. The
+// source lists its keys ("lru_crawler mgdump hash"). The copy requests their items in batches ("mg") and sends them to the
+// destination ("ms" in mode E), which adds the items that it does not have. So newer writes of clients win.
 //
-// At most one batch of about 4 MiB is under way, and values of any size are passed on in parts. That limits the memory, which
-// belongs to memcached's container, and the load on the source, which has clients. If a client deletes an item from both memcacheds
-// between mg and ms, the copy brings the item back.
+// At most one batch of about 4 MiB is in progress, and values are passed on in parts. This limits the memory of the copy and the
+// load on the source. If a client deletes an item from both memcacheds between "mg" and "ms", the copy brings the item back.
 //
-// Items that a client is to store again are left out: stale ones, and empty ones that wait for their first value. memcached gives one
-// reader of a stale item the token to do so. If that is the copy, it gives the token back after the batch, unless it breaks off.
+// The copy leaves out items that a client must store again: stale items, and empty items that wait for their first value. memcached
+// gives a token to one reader of a stale item, which must then store the item. A copy that gets the token gives it back after the
+// batch, unless the copy fails before.
 package fill

@@ -10,43 +10,43 @@ import (
 	"time"
 )
 
-// Copy describes a copy.
+// Copy describes a copy of items between two memcacheds.
 type Copy struct {
-	// Source and Destination are addresses of memcacheds without TLS and users.
+	// Source and Destination are the addresses of memcacheds that demand neither TLS nor a login.
 	Source, Destination string
-	// Keep selects keys. nil selects all.
+	// Keep selects the keys to copy. If it is nil, all keys are copied.
 	Keep func(key []byte) bool
 	// Progress is called after each batch. It may be nil.
 	Progress func(Result)
-	// stall and retry replace the constants below in tests.
+	// stall and retry replace stallTimeout and busyRetry in tests.
 	stall, retry time.Duration
 }
 
 // Result counts what has been copied.
 type Result struct {
-	// Items are the items that the destination has added. Bytes is the length of all values that were sent.
+	// Items is the number of items that the destination has added. Bytes is the size of all values that were sent.
 	Items, Bytes int64
-	// Present are items that the destination already had. Refused are items that it could not store.
+	// Present is the number of items that the destination already had. Refused is the number of items that it could not store.
 	Present, Refused int64
 }
 
 const (
-	// stallTimeout limits how long the source or the destination may take for a batch.
+	// stallTimeout limits the time for one exchange with the source or the destination. Values get more time: see patient.
 	stallTimeout = 10 * time.Second
 	// busyRetry is the pause before another request to a source whose crawler is busy.
 	busyRetry = time.Second
 )
 
-// Reasons why a source does not list its keys.
+// Reasons why the source does not list its keys.
 var (
-	// ErrDumpRefused means that memcached may not list its keys.
+	// ErrDumpRefused means that the source's arguments forbid listing keys (-X).
 	ErrDumpRefused = errors.New("memcached refuses to list its keys: set spec.config.dump to true")
-	// errBusy means that memcached's crawler does something else.
+	// errBusy means that the source cannot list its keys now: its LRU crawler is busy, or it enlarges its hash table.
 	errBusy = errors.New("memcached is busy with another crawl")
 )
 
-// Run copies until the source has no more keys or the context ends. It waits for a busy source. The Result is valid even if there
-// is an error.
+// Run copies until the source has no more keys, the context ends, or an error occurs. It waits for a busy source. The Result is
+// valid even with an error.
 func (c Copy) Run(ctx context.Context) (Result, error) {
 	if c.stall == 0 {
 		c.stall, c.retry = stallTimeout, busyRetry
@@ -69,7 +69,7 @@ func (c Copy) Run(ctx context.Context) (Result, error) {
 	}
 }
 
-// once copies the items of one dump.
+// once requests the list of keys one time, copies the items, and adds the numbers to total.
 func (c Copy) once(ctx context.Context, total *Result) error {
 	to, err := dial(ctx, c.Destination, c.stall)
 	if err != nil {
@@ -105,11 +105,11 @@ const (
 	// firstBatch and maxBatch are the numbers of items in the first and in the largest batch.
 	firstBatch = 16
 	maxBatch   = 256
-	// batchBytes is the intended size of a batch.
+	// batchBytes is the intended size of a batch, in bytes.
 	batchBytes = 4 << 20
 )
 
-// batch copies in batches.
+// batch copies items from one memcached to another, one batch after the other.
 type batch struct {
 	from *source
 	to   *destination
@@ -120,7 +120,7 @@ type batch struct {
 	copied Result
 }
 
-// next copies a batch, and reports whether there may be another one.
+// next copies a batch, and reports whether another batch may follow.
 func (b *batch) next() (more bool, err error) {
 	asked, more, err := b.from.ask(b.size, b.keep)
 	if err != nil {

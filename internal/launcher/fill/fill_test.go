@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestItems copies one item of each sort. The destination must answer "mg ASKED" with want.
+// TestItems copies one item of each kind. The destination must answer "mg ASKED" with want.
 func TestItems(t *testing.T) {
 	t.Parallel()
 	from, to := start(t), start(t)
@@ -144,8 +144,8 @@ func TestDumpRefused(t *testing.T) {
 	}
 }
 
-// TestBusySource has another client that lists keys and does not read them. The list of 12 MB is too long for the buffers of its
-// connection, so memcached's crawler waits for this client. A request for a list would hang the only thread.
+// TestBusySource copies while another client lists keys and does not read them. The list of 12 MB exceeds the buffers of the
+// connection, so memcached's LRU crawler waits for this client. Another list request would block memcached's only thread.
 func TestBusySource(t *testing.T) {
 	t.Parallel()
 	const count = 50000
@@ -181,7 +181,7 @@ func TestBusySource(t *testing.T) {
 	}
 }
 
-// TestSourceBreaksOff has sources that end or hang when a part has been copied, and one that does not run.
+// TestSourceBreaksOff copies from sources that end or hang after the first batch, and from one that does not run.
 func TestSourceBreaksOff(t *testing.T) {
 	t.Parallel()
 	for name, signal := range map[string]syscall.Signal{"it ends": syscall.SIGKILL, "it hangs": syscall.SIGSTOP} {

@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// item is the line that memcached sends before a value.
+// item is the parsed line that memcached sends before a value.
 type item struct {
 	// key is the key as memcached sent it. A binary key is in base64.
 	key    string
 	binary bool
 	flags  uint32
-	// seconds is the remaining time, -1 for ever.
+	// seconds is the remaining lifetime of the item, -1 if it is unlimited.
 	seconds int64
-	// cas is the version of the item. It changes with the value.
+	// cas is the CAS value, which changes with each write.
 	cas string
-	// stale reports that a client has marked the item as stale. won reports that the answer carries the token for a stale item: memcached
-	// gives it to one reader, which stores the item again. claimed reports that a client has the token.
+	// stale reports that a client has marked the item as stale. won reports that this answer carries the token: memcached gives it to
+	// one reader of a stale item, which must store the item again. claimed reports that the token was given away before.
 	stale, won, claimed bool
 	size                int64
 }
 
-// parseItem parses a line such as "VA 5 kname f0 t-1". The number of words at its end varies.
+// parseItem parses a line such as "VA 5 kname f0 t-1". More words may follow.
 func parseItem(line string) (item, error) {
 	words := strings.Split(line, " ")
 	if len(words) < 5 || words[0] != "VA" {
@@ -49,7 +49,7 @@ func parseItem(line string) (item, error) {
 	return found, nil
 }
 
-// readWord parses one of the last words. The word's first letter says what it is.
+// readWord parses a word after the size. Its first letter says what the rest means.
 func readWord(word string, found *item) (err error) {
 	switch word[:min(len(word), 1)] {
 	case "k":
@@ -74,16 +74,16 @@ func readWord(word string, found *item) (err error) {
 	return err
 }
 
-// lasting reports whether to copy an item. An item with 0 seconds left must not be copied, because a copy with 0 would never expire. An
-// empty item that is claimed has no value yet (mg with N).
+// lasting reports whether to copy an item. It leaves out stale items, and claimed items without a value. It also leaves out items
+// that expire within this second, because a copy with a lifetime of 0 would never expire.
 func (i item) lasting() bool { return i.seconds != 0 && !i.stale && (i.size > 0 || !i.claimed) }
 
-// release returns the request that gives the token back. It does not change the version, or anything if that has changed since.
+// release returns the request that gives the token back. It leaves the CAS value as it is, and does nothing if the value has changed.
 func (i item) release() string {
 	return fmt.Sprintf("md %s%s I q C%s E%s%s", i.key, i.base64(), i.cas, i.cas, crlf)
 }
 
-// base64 returns the flag of a binary key.
+// base64 returns the flag b for a binary key.
 func (i item) base64() string {
 	if i.binary {
 		return " b"
@@ -91,10 +91,10 @@ func (i item) base64() string {
 	return ""
 }
 
-// longestRelative is the longest time that memcached reads as seconds from now. It reads a larger number as a point in time.
+// longestRelative is the longest lifetime that memcached accepts in seconds. It takes a larger number for a point in time.
 const longestRelative = 30 * 24 * 60 * 60
 
-// request returns the request that adds the item, without the value.
+// request returns the request that adds the item, up to the value.
 func (i item) request(now time.Time) string {
 	expiry := int64(0)
 	switch {
@@ -106,7 +106,7 @@ func (i item) request(now time.Time) string {
 	return fmt.Sprintf("ms %s %d%s F%d T%d ME q%s", i.key, i.size, i.base64(), i.flags, expiry, crlf)
 }
 
-// keyOf returns the key in a line of a dump, such as "mg name", or "mg bmFtZQ== b" for a binary key.
+// keyOf returns the key in a line of the key list, such as "mg name", or "mg bmFtZQ== b" for a binary key.
 func keyOf(line string) (key []byte, valid bool) {
 	words := strings.Split(line, " ")
 	switch {

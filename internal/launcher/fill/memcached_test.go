@@ -60,13 +60,13 @@ func (s *server) connect() *memcache.Conn {
 	return conn
 }
 
-// store stores items key-0 and so on, many in one request.
+// store stores the items key-0, key-1 and so on.
 func (s *server) store(count, size int) {
 	s.t.Helper()
 	s.storeAs("key", count, size)
 }
 
-// storeAs stores items PREFIX-0 and so on.
+// storeAs stores the items PREFIX-0, PREFIX-1 and so on.
 func (s *server) storeAs(prefix string, count, size int) {
 	s.t.Helper()
 	conn, value := s.connect(), strings.Repeat("v", size)
@@ -98,7 +98,7 @@ func (s *server) items() string {
 	return stats["curr_items"]
 }
 
-// value is the value of a key, empty if there is none.
+// value returns the value of a key, empty if there is none.
 func (s *server) value(key string) string {
 	s.t.Helper()
 	value, err := s.connect().Value(s.t.Context(), key)

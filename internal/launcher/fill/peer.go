@@ -16,21 +16,20 @@ import (
 
 const (
 	crlf = "\r\n"
-	// bufferSize is the size of each buffer, far more than memcached's longest line.
+	// bufferSize is the size of each buffer in bytes, far more than memcached's longest line.
 	bufferSize = 32 << 10
 )
 
-// peer is a connection to a memcached.
 type peer struct {
 	conn  net.Conn
 	in    *bufio.Reader
 	out   *bufio.Writer
 	stall time.Duration
-	// release stops closing the connection when the context ends.
+	// release cancels the automatic close of conn at the end of the context.
 	release func() bool
 }
 
-// dial connects. The connection closes when the context ends.
+// dial connects within stall. The connection closes when the context ends.
 func dial(ctx context.Context, address string, stall time.Duration) (*peer, error) {
 	dialing, cancel := context.WithTimeout(ctx, stall)
 	defer cancel()
@@ -40,7 +39,7 @@ func dial(ctx context.Context, address string, stall time.Duration) (*peer, erro
 	}
 	return &peer{
 		conn: conn, in: bufio.NewReaderSize(conn, bufferSize), out: bufio.NewWriterSize(conn, bufferSize), stall: stall,
-		release: context.AfterFunc(ctx, func() { _ = conn.Close() }), // this fails only for a closed connection
+		release: context.AfterFunc(ctx, func() { _ = conn.Close() }), // an error means that it is closed already
 	}, nil
 }
 
@@ -49,10 +48,10 @@ func (p *peer) close() {
 	_ = p.conn.Close() // the answer was read before
 }
 
-// slowest is the least number of bytes that a peer must transfer in a second.
+// slowest is the minimum speed of a peer, in bytes per second.
 const slowest = 4 << 20
 
-// patient sets the deadline of an exchange with this number of bytes.
+// patient sets the deadline of the next exchange, in which this number of bytes is transferred.
 func (p *peer) patient(size int64) error {
 	return p.conn.SetDeadline(time.Now().Add(p.stall + time.Duration(size/slowest)*time.Second))
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestItemsThatAClientStoresAgain checks that a copy leaves them out, and that a client still learns that it is the one (W) to do so.
+// TestItemsThatAClientStoresAgain checks that a copy leaves out such items, and that the source still gives their tokens (W) to a client.
 func TestItemsThatAClientStoresAgain(t *testing.T) {
 	t.Parallel()
 	from, to := start(t), start(t)
@@ -23,7 +23,7 @@ func TestItemsThatAClientStoresAgain(t *testing.T) {
 		{"large", "ms large 1000000\r\n" + strings.Repeat("l", 1000000), []string{"md large I"}, "HD X W", "EN"},
 		{"claimed", "ms claimed 1\r\nx", []string{"md claimed I", "mg claimed"}, "HD Z X", "EN"},
 		{"placeholder", "", []string{"mg placeholder N300"}, "HD Z", "EN"},
-		{"early", "ms early 1 T300\r\nx", []string{"mg early R600"}, "HD Z", "HD"}, // a good value, which expires soon
+		{"early", "ms early 1 T300\r\nx", []string{"mg early R600"}, "HD Z", "HD"}, // a valid value that expires soon
 		{"empty", "ms empty 0\r\n", nil, "HD", "HD"},
 	}
 	version := func(key string) string {
@@ -58,7 +58,7 @@ func TestItemsThatAClientStoresAgain(t *testing.T) {
 	}
 }
 
-// TestItemsChangeBeforeTokensAreGivenBack has an item that is gone, and one that was stored again.
+// TestItemsChangeBeforeTokensAreGivenBack gives back the tokens of an item that no longer exists, and of an item with another CAS value.
 func TestItemsChangeBeforeTokensAreGivenBack(t *testing.T) {
 	t.Parallel()
 	from := start(t)

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// source is the memcached whose items are copied. It lists its keys on one connection and sends the items on another one.
+// source is the memcached whose items are copied. It lists its keys on one connection, and sends the items on another.
 type source struct {
 	keys, values *peer
 	// ended reports that all keys were listed.
 	ended bool
-	// releases are requests that give tokens back.
+	// releases are the requests that give back the tokens of the current batch.
 	releases strings.Builder
 }
 
-// openSource connects and starts a dump.
+// openSource connects twice, and requests the list of keys.
 func openSource(ctx context.Context, address string, stall time.Duration) (*source, error) {
 	keys, err := dial(ctx, address, stall)
 	if err != nil {
@@ -42,8 +42,8 @@ func (s *source) close() {
 	s.values.close()
 }
 
-// begin requests the list of keys, unless memcached's crawler runs. If the crawler waits for a client that does not read, this request
-// would not be answered as busy: it would hang one of memcached's threads. A crawl that begins between the two requests can still do so.
+// begin requests the list of keys, or returns errBusy if memcached's LRU crawler runs. If the crawler waited for a client that does
+// not read, the request would block one of memcached's threads. This can still happen if a crawl starts after the check.
 func (s *source) begin() error {
 	if err := s.keys.patient(0); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (s *source) begin() error {
 	}
 }
 
-// idle returns errBusy if memcached's crawler runs. memcached answers this even while the crawler waits for a client.
+// idle returns errBusy if memcached's LRU crawler runs. memcached answers "stats" even while the crawler waits for a client.
 func (s *source) idle() error {
 	busy := false
 	line, err := s.keys.ask("stats")
@@ -82,8 +82,9 @@ func (s *source) idle() error {
 	return err
 }
 
-// ask requests the items of the next keys. It returns how many, and whether there are more keys. The flag u keeps the source's order
-// of eviction. The flag q makes the source leave out items that no longer exist.
+// ask reads lines of the key list, limited by most, and requests the items of the keys that keep selects. It returns the number of
+// requested items, and whether there are more keys. The flag u leaves the order of eviction as it is. The flag q suppresses answers
+// for missing items.
 func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, err error) {
 	if err := s.keys.patient(0); err != nil {
 		return 0, false, err
@@ -114,7 +115,7 @@ func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, er
 	return asked, !s.ended, err
 }
 
-// key reads the next line of the list and returns the key in it. At the end of the list, there is none.
+// key reads the next line of the key list, and returns the line and its key. At the end of the list, it sets ended.
 func (s *source) key() (line string, key []byte, err error) {
 	line, err = s.keys.line()
 	if err != nil {
@@ -134,7 +135,7 @@ func (s *source) key() (line string, key []byte, err error) {
 	return line, key, nil
 }
 
-// answer reads to the next value. It returns false at the end of the batch.
+// answer reads the line before the next value, or returns false at the end of the batch.
 func (s *source) answer() (_ item, found bool, _ error) {
 	for {
 		line, err := s.values.line()
@@ -158,7 +159,7 @@ func (s *source) answer() (_ item, found bool, _ error) {
 	}
 }
 
-// release gives back the tokens of the batch, so that a client gets them and stores the items again.
+// release gives back the tokens of the batch, so that clients get them and store the items again.
 func (s *source) release() error {
 	if s.releases.Len() == 0 {
 		return nil
@@ -168,13 +169,12 @@ func (s *source) release() error {
 	}
 	line, err := s.values.ask(s.releases.String() + "mn")
 	s.releases.Reset()
-	for err == nil && line != "MN" { // an item has changed
+	for err == nil && line != "MN" { // a line for each item that has changed
 		line, err = s.values.line()
 	}
 	return err
 }
 
-// skip reads a value and drops it.
 func (s *source) skip(i item) error {
 	_, err := s.values.in.Discard(int(i.size) + len(crlf))
 	return err

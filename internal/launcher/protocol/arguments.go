@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// Keys of the ConfigMap. A list is the text of a List. A section maps the nodes of a pod template to lists.
+// Prefixes of keys of the ConfigMap. The hash of a list follows listPrefix. The hash of a pod template follows sectionPrefix.
 const (
 	listPrefix    = "arguments."
 	sectionPrefix = "nodes."
 )
 
-// ListKey returns the key of the list with this hash.
+// ListKey returns the ConfigMap's key for the list with this hash.
 func ListKey(hash string) string { return listPrefix + hash }
 
-// SectionKey returns the key of the section for a pod template.
+// SectionKey returns the ConfigMap's key for the section of a pod template, given by its hash.
 func SectionKey(template string) string { return sectionPrefix + template }
 
 // ListHash returns the hash in the key of a list, and false for other keys.
@@ -30,8 +30,8 @@ func ListHash(key string) (string, bool) { return strings.CutPrefix(key, listPre
 // SectionTemplate returns the hash of the pod template in the key of a section, and false for other keys.
 func SectionTemplate(key string) (string, bool) { return strings.CutPrefix(key, sectionPrefix) }
 
-// Pattern matches the arguments that the operator writes, joined by spaces. Other options of memcached would let clients shut it
-// down (-A), enable UDP (-U), or run scripts (-o proxy_config). make manifests copies the pattern into the admission policy.
+// Pattern matches the arguments that the operator writes, joined by spaces. Other arguments could let clients shut memcached down
+// (-A), enable UDP (-U with a port), or run scripts (-o proxy_config). "make manifests" copies the pattern into the admission policy.
 const Pattern = `^-p 11211 -U 0 -m [0-9]+ -c [0-9]+ -t [0-9]+ -I [0-9]+[km] -W( -X)?( -F)?( -v)?( -e /run/memcached-items/items)?` +
 	`(` + users + buffers + `| -Z -l notls:(127[.]0[.]0[.]1|[*]):11211,[*]:11212` + users + buffers + certificate + `)$`
 
@@ -42,7 +42,7 @@ const (
 		`(,ssl_ca_cert=/run/memcached/current/ca[.]crt,ssl_verify_mode=2)?`
 )
 
-// RestartPattern matches the line after the arguments: it contains spec.restartedAt, if that is set.
+// RestartPattern matches the line after the arguments, which contains spec.restartedAt. Without spec.restartedAt, there is no such line.
 const RestartPattern = `^restartedAt=[0-9TZ:.+-]{1,64}$`
 
 var (
@@ -50,7 +50,7 @@ var (
 	restart = regexp.MustCompile(RestartPattern)
 )
 
-// List is the list of memcached's arguments on one node.
+// List is the command line of memcached on one node.
 type List struct {
 	// Arguments are memcached's arguments, without the program's name.
 	Arguments []string
@@ -58,10 +58,10 @@ type List struct {
 	RestartedAt string
 }
 
-// ErrNotOurs is why a text is refused that the operator would never write.
+// ErrNotOurs means that the operator would never write this text.
 var ErrNotOurs = errors.New("not what the operator writes")
 
-// ParseList parses the text of a list.
+// ParseList parses the text of a list. It refuses a text that the operator would never write.
 func ParseList(text string) (List, error) {
 	line, rest, _ := strings.Cut(text, "\n")
 	if !pattern.MatchString(line) {
@@ -92,7 +92,7 @@ func (l List) Hash() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Value returns the value of an option such as -m, or an empty value.
+// Value returns the argument after an option such as -m, or an empty text if there is none.
 func (l List) Value(option string) string {
 	for i, argument := range l.Arguments[:max(len(l.Arguments)-1, 0)] {
 		if argument == option {
@@ -102,7 +102,7 @@ func (l List) Value(option string) string {
 	return ""
 }
 
-// shorten limits how much of a foreign text is repeated.
+// shorten cuts off a text after 200 bytes.
 func shorten(text string) string {
 	const most = 200
 	if len(text) > most {

@@ -5,7 +5,9 @@
 // into a ConfigMap. Over HTTP, the launcher reports what it does with them. The package imports only the standard library, because
 // the launcher must be small.
 //
-// Words: a list is all arguments of one memcached, and its hash identifies it. A section of the ConfigMap belongs to the pods of one
-// template. It has an entry for each node, which is the hash of the node's list, and a default for nodes that start without an entry.
-// Routes are the pools of nodes that a proxy uses, with the number of nodes and an announced one.
+// A list is a command line of memcached, identified by its hash. A section of the ConfigMap is for the pods of one pod template. It
+// has an entry for each node, which is the hash of the node's list, and a default for the first start of nodes without an entry.
+//
+// The twin is the Memcached that spec.fillFrom names: an empty node copies items from the twin's node with the same number. A pool
+// is a group of nodes. The routes of a proxy name its pools and their number of nodes.
 package protocol

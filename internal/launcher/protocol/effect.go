@@ -8,17 +8,17 @@ import (
 	"strconv"
 )
 
-// InFile reports whether memcached keeps its items in a file.
+// InFile reports whether memcached keeps its items in a file (-e).
 func (l List) InFile() bool { return l.Value("-e") != "" }
 
-// Keeps reports whether memcached keeps its items after a restart with another list. memcached compares -m and -I. It also compares
-// other options, which the operator does not use.
+// Keeps reports whether memcached keeps its items after a restart with next: both lists need a file, and the same -m and -I.
+// memcached also compares other options, which the operator never changes.
 func (l List) Keeps(next List) bool {
 	return l.InFile() && next.InFile() && l.Value("-m") == next.Value("-m") && l.Value("-I") == next.Value("-I")
 }
 
-// Grows reports whether the other list has more memory and nothing else differs. memcached can take more memory while it runs,
-// unless its items are in a file, whose size is fixed.
+// Grows reports whether next differs only by more memory (-m), and memcached can get it without a restart. That is impossible for
+// items in a file, because its size is fixed.
 func (l List) Grows(next List) bool {
 	if l.InFile() || len(l.Arguments) != len(next.Arguments) || l.RestartedAt != next.RestartedAt {
 		return false

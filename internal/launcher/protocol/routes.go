@@ -13,34 +13,34 @@ import (
 	"time"
 )
 
-// RoutesKey is the key of a proxy's ConfigMap with the text of its Routes.
+// RoutesKey is the key of a proxy's ConfigMap whose value is the text of its Routes.
 const RoutesKey = "routes"
 
 // MaxNodes is the largest number of nodes in a pool.
 const MaxNodes = 1000
 
-// ordinal is replaced by the number of a node in the pattern of a Pool.
+// ordinal is the placeholder for the number of a node in a pattern.
 const ordinal = "%d"
 
-// MaxPools is the largest number of pools in routes.
+// MaxPools is the largest number of pools in Routes.
 const MaxPools = 3
 
-// Routes describe the nodes to which a proxy sends requests: one pool, or several pools that are copies of each other.
+// Routes are the pools to which a proxy sends requests. Nodes with the same number in different pools hold the same items.
 type Routes struct {
 	Pool Pool
-	// Copies are the patterns of the other pools. Each has as many nodes as Pool. Nodes with the same number have the same keys.
+	// Copies are the patterns of the other pools. Each of them has as many nodes as Pool.
 	Copies []string
 }
 
-// Pool is a cache whose nodes share the keys. Without copies, libmemcached's ring divides the keys; with copies, the jump hash of
-// memcached's proxy. If two proxies divide keys differently, old values stay in some nodes. So a new number of nodes is announced
-// before it takes effect, and all proxies change at the same time.
+// Pool is a group of nodes among which a proxy divides the keys, by libmemcached's hash ring or, with several pools, by the jump
+// hash of memcached's proxy. If two proxies divided the keys differently, some nodes would keep old values. So a new number of
+// nodes is announced first, and all proxies change to it at the same time.
 type Pool struct {
-	// Pattern is the name by which clients reach each node directly, with %d for its number.
+	// Pattern is the name by which clients reach each node directly, with %d in place of the node's number.
 	Pattern string
 	// Count is the current number of nodes.
 	Count int
-	// Next is the announced number of nodes, or nil. Once its time has come, it remains in effect.
+	// Next is the announced number of nodes, or nil. From its time on, it replaces Count.
 	Next *NextCount
 }
 
@@ -50,7 +50,7 @@ type NextCount struct {
 	From  time.Time
 }
 
-// maxPattern leaves room for the number and the cluster's domain: a DNS name has at most 253 characters.
+// maxPattern leaves room for a number and the cluster's domain, because a DNS name has at most 253 characters.
 const maxPattern = 190
 
 var (
@@ -58,7 +58,7 @@ var (
 	host = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 )
 
-// ParseRoutes parses the text of routes.
+// ParseRoutes parses the text of Routes. It refuses a text that the operator would never write.
 func ParseRoutes(text string) (Routes, error) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	parts := pool.FindStringSubmatch(lines[0])
@@ -83,7 +83,7 @@ func ParseRoutes(text string) (Routes, error) {
 // Patterns returns the patterns of all pools.
 func (r Routes) Patterns() []string { return append([]string{r.Pool.Pattern}, r.Copies...) }
 
-// Names returns the names of the first nodes of each pool.
+// Names returns the names of the first count nodes of each pool.
 func (r Routes) Names(count int) []string {
 	var names []string
 	for _, pattern := range r.Patterns() {
@@ -94,7 +94,7 @@ func (r Routes) Names(count int) []string {
 	return names
 }
 
-// checkPatterns returns what is wrong with the patterns of the pools. Two equal pools would be no copies.
+// checkPatterns returns what is wrong with the patterns of the pools. No two patterns may be equal.
 func checkPatterns(patterns []string) error {
 	var errs []error
 	for i, pattern := range patterns {
@@ -140,7 +140,7 @@ func (r Routes) String() string {
 	return strings.Join(append([]string{text}, r.Copies...), "\n") + "\n"
 }
 
-// At returns the number of nodes that holds at now.
+// At returns the number of nodes in effect at the time now.
 func (p Pool) At(now time.Time) int {
 	if p.Next != nil && !now.Before(p.Next.From) {
 		return p.Next.Count
@@ -148,7 +148,7 @@ func (p Pool) At(now time.Time) int {
 	return p.Count
 }
 
-// Wait returns the time until the announced number of nodes takes effect, 0 for none.
+// Wait returns the time until the announced number of nodes takes effect, or 0 if there is none or it is in effect already.
 func (p Pool) Wait(now time.Time) time.Duration {
 	if p.Next == nil {
 		return 0
@@ -156,24 +156,24 @@ func (p Pool) Wait(now time.Time) time.Duration {
 	return max(p.Next.From.Sub(now), 0)
 }
 
-// ProxyStatus is the answer of a proxy's launcher. It contains no secrets.
+// ProxyStatus is what a proxy's launcher answers at StatusPath. It contains no secrets.
 type ProxyStatus struct {
-	// Routes is the text that the launcher has accepted, including an announced number of nodes.
+	// Routes is the text of the accepted Routes, including an announced number of nodes.
 	Routes string `json:"routes"`
-	// Count is the number of nodes that share the keys, and Seconds is how long this number has been in effect.
+	// Count is the number of nodes in each pool. Seconds is how long this number has been in effect.
 	Count   int     `json:"count"`
 	Seconds float64 `json:"seconds"`
-	// Reloading reports that memcached has not confirmed the last change yet.
+	// Reloading reports that memcached may not have read the accepted routes yet.
 	Reloading bool `json:"reloading,omitempty"`
-	// Refused is a text that the launcher did not accept, with the reason. It stays until a text is accepted.
+	// Refused is the last text that the launcher or memcached did not accept, or nil if a later text was accepted.
 	Refused *RefusedRoutes `json:"refused,omitempty"`
 }
 
-// RefusedRoutes are routes that did not come into effect.
+// RefusedRoutes are routes that did not come into effect. Routes is the beginning of their text.
 type RefusedRoutes struct {
 	Routes string `json:"routes"`
 	Reason string `json:"reason"`
 }
 
-// Shorten limits how much of a foreign text is repeated.
+// Shorten cuts off a text after 200 bytes.
 func Shorten(text string) string { return shorten(text) }

@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// Section maps the nodes of a pod template to lists.
+// Section assigns a list to each node of a pod template.
 type Section struct {
-	// Default is the hash of the list for nodes without an entry, at their first start.
+	// Default is the hash of the list for the first start of a node without an entry.
 	Default string
-	// Nodes are the hashes of lists by the number of the node.
+	// Nodes maps the number of a node to the hash of its list.
 	Nodes map[int]string
 }
 
 const defaultEntry = "default"
 
-// ParseSection parses the text of a section: one line for each entry, such as "0 1f2e3d4c5b6a7988".
+// ParseSection parses the text of a section: a line for the default, and a line such as "0 1f2e3d4c5b6a7988" for each entry.
 func ParseSection(text string) (Section, error) {
 	section := Section{Nodes: map[int]string{}}
 	for line := range strings.Lines(text) {

@@ -7,35 +7,35 @@ import "time"
 
 // Paths that a launcher serves.
 const (
-	// StatusPath returns the Status as JSON.
+	// StatusPath returns the Status as JSON, or the ProxyStatus for a proxy.
 	StatusPath = "/status"
-	// ReadyPath succeeds if memcached answers and is not being filled.
+	// ReadyPath succeeds if memcached answers and the node does not wait for the items of the twin (spec.fillFrom).
 	ReadyPath = "/readyz"
-	// LivePath succeeds if memcached accepts connections. It also succeeds during a restart.
+	// LivePath succeeds if memcached accepts connections. For a limited time, it also succeeds while memcached starts or stops.
 	LivePath = "/livez"
 )
 
-// Status is the answer of a node's launcher. It contains no secrets.
+// Status is what a node's launcher answers at StatusPath. It contains no secrets.
 type Status struct {
-	// Hash is the hash of the List in effect, empty before the first start.
+	// Hash is the hash of the List in effect. It is empty until a list is in effect in this container.
 	Hash string `json:"hash"`
 	// List is the text of the List in effect. It can replace a lost ConfigMap.
 	List string `json:"list"`
 	// Since is when the list came into effect in this container. It is absent during a restart.
 	Since time.Time `json:"since,omitzero"`
-	// SecondsInEffect is how long the list has been in effect by the launcher's clock, so that the reader need not compare clocks.
+	// SecondsInEffect is how long the list has been in effect, by the launcher's clock, which may differ from the reader's clock.
 	SecondsInEffect int64 `json:"secondsInEffect"`
 	// Restarting is the hash of the list that is coming into effect, or empty.
 	Restarting string `json:"restarting,omitempty"`
-	// Refused is the last list that memcached or the launcher did not accept. It stays until another list is in effect.
+	// Refused is the last list that memcached or the launcher did not accept. It stays until the ConfigMap names a list that is in effect.
 	Refused *Refusal `json:"refused,omitempty"`
-	// Restart is the result of the last restart, or nil.
+	// Restart is the result of the last restart in this container, or nil.
 	Restart *Restart `json:"restart,omitempty"`
-	// Fill is the progress of the copy from the Memcached in spec.fillFrom since memcached started, or nil if there is none.
+	// Fill is the copy of items from the twin (spec.fillFrom) since memcached started, or nil if there is none.
 	Fill *Fill `json:"fill,omitempty"`
 }
 
-// Refusal is a list that did not come into effect, and the reason.
+// Refusal is the hash of a list that did not come into effect, and the reason.
 type Refusal struct {
 	Hash   string `json:"hash"`
 	Reason string `json:"reason"`
@@ -50,36 +50,35 @@ type Restart struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// FillState is the state of a copy from the twin.
+// FillState is the state of a copy of items from the twin (spec.fillFrom).
 type FillState string
 
 const (
-	// FillWaiting means that the copy waits until clients know the node and store new values in it.
+	// FillWaiting means that the copy has not begun, because clients must first find the node and store new values in it.
 	FillWaiting FillState = "Waiting"
 	// FillCopying means that items are being copied.
 	FillCopying FillState = "Copying"
-	// FillDone means that the node has the items of its twin.
+	// FillDone means that the copy has ended without an error.
 	FillDone FillState = "Done"
-	// FillFailed means that the node serves without the items of its twin. The launcher tries again.
+	// FillFailed means that the node serves without the twin's items. The launcher will try again.
 	FillFailed FillState = "Failed"
 )
 
-// Fill describes the copy of items from a twin.
+// Fill describes a copy of items from the twin.
 type Fill struct {
-	// From is the address of the twin.
+	// From is the address of the twin's node.
 	From  string    `json:"from"`
 	State FillState `json:"state"`
-	// Items and Bytes count what was copied. Present counts items that the node already had. Refused counts items that the node
-	// could not store.
+	// Items and Bytes count what was copied. Present counts items that the node already had. Refused counts items that it could not store.
 	Items   int64 `json:"items"`
 	Bytes   int64 `json:"bytes"`
 	Present int64 `json:"present"`
 	Refused int64 `json:"refused,omitempty"`
-	// Seconds is the time of the copy so far.
+	// Seconds is how long the copy has run.
 	Seconds float64 `json:"seconds"`
 	// Reason is why the copy failed.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Open reports whether the node is not ready because its copy has not ended.
+// Open reports whether the node must not become ready yet, because its first copy has not ended.
 func (f *Fill) Open() bool { return f != nil && (f.State == FillWaiting || f.State == FillCopying) }

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// TwinKey is the key of the ConfigMap with the text of a Twin. It is absent if nodes do not copy items.
+// TwinKey is the key of the ConfigMap whose value is the text of a Twin. It is absent without spec.fillFrom.
 const TwinKey = "fillFrom"
 
 // TwinPattern matches the text of a Twin without its line end: name, namespace and size.
@@ -17,7 +17,7 @@ const TwinPattern = `^[a-z]([-a-z0-9]{0,61}[a-z0-9])? [a-z0-9]([-a-z0-9]{0,61}[a
 
 var twinPattern = regexp.MustCompile(TwinPattern[:len(TwinPattern)-1] + `\n$`)
 
-// Twin is the cache from which empty nodes copy items: each from the node with the same number.
+// Twin is the Memcached that spec.fillFrom names. An empty node copies items from the twin's node with the same number.
 type Twin struct {
 	Name, Namespace string
 	Size            int
@@ -36,7 +36,7 @@ func ParseTwin(text string) (Twin, error) {
 // String returns the text of the Twin.
 func (t Twin) String() string { return fmt.Sprintf("%s %s %d\n", t.Name, t.Namespace, t.Size) }
 
-// Host returns the DNS name of a node. Resolvers in pods append the cluster's domain.
+// Host returns the DNS name of the twin's node with this number. Resolvers in pods append the cluster's domain.
 func (t Twin) Host(ordinal int) string {
 	return t.Name + "-" + strconv.Itoa(ordinal) + "." + t.Name + "." + t.Namespace + ".svc"
 }
