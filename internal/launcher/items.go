@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// metaLines is the number of lines that complete requires. memcached 1.6.45 writes a tag and 16 values, each in a line.
-const metaLines = 16
+// metaLines is the number of lines that complete requires: memcached 1.6.45 writes a tag and 16 values, each in a line.
+const metaLines = 17
 
 // items is the path of the file in which memcached keeps its items (-e). On SIGUSR1, memcached writes NAME.meta beside that file
 // and ends. The next memcached reads and removes NAME.meta. Without NAME.meta, the items are unusable.

@@ -6,6 +6,7 @@
 package launcher
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"os"
@@ -262,19 +263,28 @@ func TestEndWhileRestarting(t *testing.T) {
 	}
 }
 
+// A NAME.meta that lacks half of its text, or only its last line, costs the items but does not keep memcached from starting.
 func TestIncompleteMetadata(t *testing.T) {
 	t.Parallel()
-	p := newPod(t)
-	hash := p.begin(inFile(t))
-	p.store(stored)
-	p.end()
-	meta := p.options.Items + ".meta"
-	text, err := os.ReadFile(meta)
-	must(t, err)
-	must(t, os.WriteFile(meta, text[:len(text)/2], 0o700))
-	p.start()
-	p.runs(hash)
-	if p.stored(stored) != 0 {
-		t.Error("items were found by half of their metadata")
+	for name, keep := range map[string]func(text []byte) []byte{
+		"half":                  func(text []byte) []byte { return text[:len(text)/2] },
+		"all but the last line": func(text []byte) []byte { return text[:bytes.LastIndexByte(text[:len(text)-1], '\n')+1] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPod(t)
+			hash := p.begin(inFile(t))
+			p.store(stored)
+			p.end()
+			meta := p.options.Items + ".meta"
+			text, err := os.ReadFile(meta)
+			must(t, err)
+			must(t, os.WriteFile(meta, keep(text), 0o700))
+			p.start()
+			p.runs(hash)
+			if p.stored(stored) != 0 {
+				t.Error("items were found by incomplete metadata")
+			}
+		})
 	}
 }

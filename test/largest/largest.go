@@ -39,9 +39,9 @@ const (
 	exceptions            = 8
 )
 
-// Memcached returns a Memcached with the largest accepted annotations, and the largest accepted values of almost all long fields of
-// its spec; networkPolicy.metricsFrom is not set. Its children are valid, too. It has no labels, finalizers or owner references,
-// which only the size of a request limits.
+// Memcached returns a Memcached with the largest accepted annotations, and the largest accepted values of all long fields of its
+// spec that can be set together. Its children are valid, too. It has no labels, finalizers or owner references, which only the size
+// of a request limits.
 func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{
@@ -63,7 +63,7 @@ func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 				TopologySpreadConstraints: spread(),
 				PriorityClassName:         text("a", nameLength),
 			},
-			NetworkPolicy: cachev1alpha1.MemcachedNetworkPolicy{From: peers()},
+			NetworkPolicy: cachev1alpha1.MemcachedNetworkPolicy{From: peers(), MetricsFrom: peers()},
 			TLS: &cachev1alpha1.MemcachedTLS{
 				SecretName: text("t", nameLength), ClientAuth: cachev1alpha1.ClientAuthRequire,
 				MinVersion: cachev1alpha1.TLSVersion13, Plaintext: cachev1alpha1.PlaintextDisabled,

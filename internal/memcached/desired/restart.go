@@ -5,6 +5,7 @@ package desired
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,5 +78,5 @@ func rolloutRestartedAt(v memcached.View) string {
 		return ""
 	}
 	text := live.Template.Annotations[kubectlRestartedAt]
-	return text[:min(len(text), longest)]
+	return strings.ToValidUTF8(text[:min(len(text), longest)], "") // the API server would replace half a character
 }

@@ -6,7 +6,9 @@ package desired
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -265,5 +267,16 @@ func TestRolloutRestartAdopts(t *testing.T) {
 	mc.Status.LastApplied.RolloutRestartedAt = "2026-01-01T00:00:00Z"
 	if got := rendered(t, mc, live); got != inWorkload(mc, [2]string{olderImage, olderLimit}) {
 		t.Errorf("after another upgrade: %v", got)
+	}
+}
+
+// TestRestartedAtIsRecordedAsItIsStored cuts a long annotation inside a character. The record must equal itself after it was stored
+// as JSON, or the operator would find a new restart in each reconcile.
+func TestRestartedAtIsRecordedAsItIsStored(t *testing.T) {
+	mc := memcachedtest.Cache(3, workloadKind(statefulSetKind))
+	live := leftByOlder(t, mc, memcachedtest.Options)
+	live.Template.Annotations[kubectlRestartedAt] = "x" + strings.Repeat("é", 40)
+	if got := rolloutRestartedAt(memcached.View{Workload: live}); !utf8.ValidString(got) || len(got) != 63 {
+		t.Errorf("got %q", got)
 	}
 }
