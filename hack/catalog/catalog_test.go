@@ -15,7 +15,7 @@ import (
 
 const root = "../.."
 
-// save writes a test's file and returns its name.
+// save writes a file and returns its name.
 func save(t *testing.T, file, content string) string {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
@@ -33,7 +33,7 @@ func read(t *testing.T, file string) string {
 	return string(content)
 }
 
-// foldersIn returns the subfolders of a folder, or none if it does not exist.
+// foldersIn returns the subfolders of a folder, or none if the folder does not exist.
 func foldersIn(t *testing.T, folder string) []string {
 	t.Helper()
 	folders, err := filepath.Glob(filepath.Join(folder, "*"))
@@ -63,7 +63,7 @@ func bundleOf(t *testing.T, version string) string {
 
 const header = "schema: olm.semver\ngenerateMajorChannels: true\n"
 
-// list returns a channel of a template with these versions.
+// list returns the part of a template that puts these versions into a channel.
 func list(name string, versions ...string) string {
 	text := name + ":\n  bundles:\n"
 	for _, version := range versions {
@@ -86,7 +86,7 @@ func rendered(t *testing.T, template string, versions ...string) *declcfg.Declar
 	return config
 }
 
-// The catalog and its graph are up to date with the template. Every released version can be upgraded to the newest one.
+// The catalog and the upgrade graph in the repository must be up to date with the template and the bundles.
 func TestTheCatalogIsCurrent(t *testing.T) {
 	output := t.TempDir()
 	bundles := foldersIn(t, filepath.Join(root, "catalog", "bundles"))
@@ -103,7 +103,7 @@ func TestTheCatalogIsCurrent(t *testing.T) {
 	}
 }
 
-// Every bundle in the folder has been released. The version in preparation is not in it.
+// catalog/bundles has the bundle of each released version. The template must name each of them, with the digest of its image.
 func TestEveryKeptBundleIsInTheTemplate(t *testing.T) {
 	template := read(t, filepath.Join(root, "catalog", "template.yaml"))
 	for _, folder := range foldersIn(t, filepath.Join(root, "catalog", "bundles")) {
@@ -155,8 +155,8 @@ func TestChannelsOfSeveralReleases(t *testing.T) {
 	}
 }
 
-// The candidate channel upgrades a release candidate to the release. The stable channel contains the release as well, but cannot upgrade
-// the candidate. A user therefore switches channels after the upgrade.
+// The candidate channel upgrades a release candidate to the release. The stable channel also contains the release, but cannot upgrade a
+// candidate to it. A user of a candidate therefore upgrades first, and then switches to the stable channel.
 func TestACandidateReachesTheStableChannel(t *testing.T) {
 	versions := []string{"1.0.0-rc.1", "1.0.0"}
 	config := rendered(t, list("candidate", versions...)+list("stable", "1.0.0"), versions...)
@@ -243,7 +243,7 @@ func TestMistakesAreToldInOneSentence(t *testing.T) {
 	}
 }
 
-// The tag says to which version the digest belongs.
+// If an image in the template has a tag and a digest, the catalog names the image by the digest. The tag is needed to find the bundle.
 func TestABundleWithADigestIsNamedByIt(t *testing.T) {
 	digest := "@sha256:" + strings.Repeat("0123456789abcdef", 4)
 	template := strings.ReplaceAll(header+list("stable", "1.0.0", "1.0.1"), ":v1.0.0\n", ":v1.0.0"+digest+"\n")

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The pipeline of OpenShift's community catalog adds a bundle's image to those lists of the template that release-config.yaml names. opm
-// must then render the channels that the bundle's annotations have.
+// The pipeline of OpenShift's community catalog adds the bundle's image to the channels of the template that release-config.yaml names.
+// From this template, opm must render exactly the channels in the bundle's annotations.
 func TestCommunityCatalogHasTheChannelsOfTheBundle(t *testing.T) {
 	version, err := versionOf(filepath.Join(root, "bundle"))
 	if err != nil {

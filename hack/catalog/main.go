@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The command catalog renders the template of the project's OLM catalog. It does what opm does, but reads each bundle from a folder, so
-// that no bundle needs to be in a registry. It refuses a catalog in which some version cannot be upgraded to the newest one.
+// that no bundle needs to be in a registry. It fails if a channel has a version that cannot be upgraded to the channel's newest version.
 package main
 
 import (
@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("render %s: %w", *template, err)
 	}
-	// opm's rules: every version is in a channel, and every channel has exactly one newest version.
+	// This checks opm's rules, such as: every version is in a channel, and every channel has exactly one newest version.
 	if _, err := declcfg.ConvertToModel(*config); err != nil {
 		return fmt.Errorf("the catalog of %s is not valid: %w", *template, err)
 	}

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// findBundles returns the bundles' folders by version.
+// findBundles returns the version of the bundle in each folder: a map from versions to folders.
 func findBundles(folders []string) (map[string]string, error) {
 	bundles := map[string]string{}
 	for _, folder := range folders {
@@ -37,7 +37,7 @@ func findBundles(folders []string) (map[string]string, error) {
 	return bundles, nil
 }
 
-// versionOf returns the version of the bundle in a folder, from its ClusterServiceVersion.
+// versionOf returns the version of the bundle in a folder. The version is in the ClusterServiceVersion.
 func versionOf(folder string) (string, error) {
 	file := folder + "/" + bundle.ManifestsDir + "memcached-operator.clusterserviceversion.yaml"
 	text, err := os.ReadFile(file)
@@ -55,13 +55,14 @@ func versionOf(folder string) (string, error) {
 	return csv.Spec.Version, nil
 }
 
-// render renders a semver template with these bundles. The map contains their folders by version.
+// render renders the semver template in a file. repository replaces that of the template's images unless it is empty. bundles has the
+// folder of each version's bundle.
 func render(ctx context.Context, file, repository string, bundles map[string]string) (*declcfg.DeclarativeConfig, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	// Of the manifests, current versions of OLM read only the ClusterServiceVersion.
+	// The catalog has only metadata of each ClusterServiceVersion instead of the manifests: current versions of OLM read nothing else.
 	migrate, err := migrations.NewMigrations("bundle-object-to-csv-metadata")
 	if err != nil {
 		return nil, err
@@ -78,14 +79,14 @@ func render(ctx context.Context, file, repository string, bundles map[string]str
 		if repository != "" {
 			named = repository
 		}
-		if pinned { // the digest suffices, and some tools refuse a reference with both
+		if pinned { // without the tag, because some tools refuse a reference with both a tag and a digest
 			return renderBundle(ctx, folder, named+"@"+digest, migrate)
 		}
 		return renderBundle(ctx, folder, named+":v"+version, migrate)
 	}).Render(ctx, bytes.NewReader(text))
 }
 
-// renderBundle renders the bundle in a folder as opm renders the image built from it.
+// renderBundle renders the bundle in a folder as opm renders the image that is built from this folder.
 func renderBundle(ctx context.Context, folder, image string, migrate *migrations.Migrations) (*declcfg.DeclarativeConfig, error) {
 	name, err := template.New("image").Parse(image)
 	if err != nil {

@@ -52,7 +52,7 @@ func refused(t *testing.T, before, after *apiextensionsv1.CustomResourceDefiniti
 	return errs
 }
 
-// definition reads the CustomResourceDefinition of a bundle. Its status says that resources of the storage version exist.
+// definition reads the CustomResourceDefinition of a bundle. It adds a status that says that resources of the storage version exist.
 func definition(t *testing.T, bundle string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -68,8 +68,8 @@ func definition(t *testing.T, bundle string) *apiextensionsv1.CustomResourceDefi
 	return crd
 }
 
-// Every released version can be upgraded to the version in preparation, and every stored resource stays valid. Before the first release,
-// this compares the only version with itself, and so shows that the library accepts the definition.
+// OLM v1 must accept the upgrade of the definition from each released version to the version in preparation. The version in preparation is
+// also compared with itself, which shows that the library accepts the definition.
 func TestNoUpgradeOfTheDefinitionIsRefused(t *testing.T) {
 	current := filepath.Join(root, "bundle")
 	after := definition(t, current)
@@ -131,7 +131,7 @@ func TestBreakingChangesAreRefused(t *testing.T) {
 	}
 }
 
-// A release may add an optional field, widen a range, add a value and change texts.
+// A release may add an optional field, widen a range, add a value to an enum, and change descriptions.
 func TestCompatibleChangesAreNotRefused(t *testing.T) {
 	before := definition(t, filepath.Join(root, "bundle"))
 	after := before.DeepCopy()

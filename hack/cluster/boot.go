@@ -20,18 +20,18 @@ import (
 	"github.com/example/memcached-operator/test/process"
 )
 
-// stepDeadline bounds each wait of the boot.
+// stepDeadline is how long boot waits for a result.
 const stepDeadline = 3 * time.Minute
 
-// reap is the first process of the namespaces. It starts the boot. Since the kernel makes it the parent of orphaned processes, it also
-// waits for these. Containers leave many of them.
+// reap runs in the first process of the namespaces. It starts the second process, which runs boot. The kernel makes the first process the
+// parent of orphaned processes, of which containers leave many. So reap waits for all child processes.
 func reap(name string) error {
 	boot := exec.Command("/proc/self/exe", "--name", name, secondProcess)
 	boot.Stdout, boot.Stderr = os.Stdout, os.Stderr
 	if err := boot.Start(); err != nil {
 		return err
 	}
-	// up reads from this pipe until all writers have closed it. The boot is now the only writer.
+	// up reads from this pipe until all writers have closed it. Only the second process may remain a writer.
 	if err := os.Stdout.Close(); err != nil {
 		return err
 	}
@@ -54,10 +54,10 @@ type booting struct {
 	failed chan error
 }
 
-// boot starts everything in the order of dependence, and reports each step with its time. It then keeps running as the parent of the
+// boot starts the cluster step by step, and reports each step with the time that it took. It then keeps running as the parent of the
 // components.
 func (c *cluster) boot(ctx context.Context) error {
-	// exec finds commands in the PATH of this process.
+	// exec.Command finds commands in the PATH of this process.
 	if err := os.Setenv("PATH", c.binary("")+":"+os.Getenv("PATH")); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (c *cluster) boot(ctx context.Context) error {
 	for {
 		select {
 		case err := <-b.failed:
-			// The cluster continues: a test may have ended the component and will start it again.
+			// The cluster keeps running, because a test may have ended the component, and may start it again.
 			fmt.Fprintln(os.Stderr, err)
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -82,7 +82,7 @@ func (c *cluster) boot(ctx context.Context) error {
 	}
 }
 
-// takeSteps takes one step after another. If a component ends meanwhile, the step fails.
+// takeSteps takes one step after another. If a component ends meanwhile, the current step fails.
 func (b *booting) takeSteps(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
@@ -116,7 +116,7 @@ func (b *booting) takeSteps(ctx context.Context) error {
 	return nil
 }
 
-// run starts a component of the cluster. The component ends with the boot.
+// run starts a component of the cluster. When the component ends, run sends its error to failed.
 func (b *booting) run(spec component) error {
 	p, err := process.Start(process.Spec{
 		Name:    spec.name,
@@ -142,7 +142,7 @@ func (b *booting) startAPIServer(ctx context.Context) error {
 	return b.until(ctx, "kubectl", "get", "--raw", "/readyz")
 }
 
-// startControllers does not wait for the controllers: later steps wait for their effects.
+// startControllers does not wait until the components work, because later steps wait for their effects.
 func (b *booting) startControllers(context.Context) error {
 	components := []component{
 		controllerManager(b.cluster), scheduler(b.cluster), containerd(b.cluster), registry(b.cluster),
@@ -182,14 +182,14 @@ func (b *booting) startDNS(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// This also waits for kube-proxy. Users can create pods only after the ServiceAccount default exists.
+	// The name resolves only if kube-proxy works. Pods can be created only after the ServiceAccount default exists.
 	if err := b.until(ctx, "getent", "ahosts", "kubernetes.default.svc.cluster.local"); err != nil {
 		return err
 	}
 	return b.until(ctx, "kubectl", "get", "serviceaccount", "default")
 }
 
-// until repeats a command until it succeeds. It polls, since the API server cannot yet be watched for the result.
+// until repeats a command until it succeeds. It does not use watches, because the API server may not serve yet.
 func (b *booting) until(ctx context.Context, name string, args ...string) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, stepDeadline, true, func(ctx context.Context) (bool, error) {

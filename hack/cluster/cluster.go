@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// Addresses of the cluster. All clusters use the same ones, since each has a network namespace of its own.
+// Addresses in the cluster. All clusters use the same addresses, because each has its own network namespace.
 const (
 	nodeName    = "node"
 	nodeIP      = "192.168.99.1"
@@ -30,18 +30,18 @@ const (
 	apiServerURL = "https://127.0.0.1:6443"
 )
 
-// cluster is a cluster, running or not.
 type cluster struct {
 	name string
 	// root is the root of the repository.
 	root string
 	// out receives the output for users.
 	out io.Writer
-	// dir contains all files of the cluster: credentials, configuration, logs, data.
+	// dir contains all files of the cluster: credentials, configuration, logs and data.
 	dir string
 }
 
-// open finds the files of a cluster. Only root may call it, in the root of the repository.
+// open returns the cluster with this name, which need not exist. It fails if the user is not root, or if the working directory is not the
+// root of the repository.
 func open(name string) (*cluster, error) {
 	root, err := os.Getwd()
 	if err != nil {
@@ -63,11 +63,11 @@ func (c *cluster) binary(name string) string { return filepath.Join(c.root, "bin
 
 func (c *cluster) kubeconfig() string { return c.file("admin.kubeconfig") }
 
-// cgroup is the path of the cgroup of all containers, relative to the root of each cgroup hierarchy.
+// cgroup returns the path of the cgroup of all containers, relative to the root of each cgroup hierarchy.
 func (c *cluster) cgroup() string { return "memcached-operator-" + c.name }
 
-// firstPID returns the process ID of the first process of the cluster's namespaces, as seen from outside. It returns 0 if the cluster
-// does not run.
+// firstPID returns the process ID, outside of the cluster's namespaces, of the first process in them. It returns 0 if the cluster does
+// not run.
 func (c *cluster) firstPID() int {
 	content, err := os.ReadFile(c.file("pid"))
 	if err != nil {
@@ -81,12 +81,12 @@ func (c *cluster) firstPID() int {
 	return id
 }
 
-// notePID records the first process with its start time, since the kernel reuses process IDs.
+// notePID records the first process of the cluster for firstPID. It also records the start time, because the kernel reuses process IDs.
 func (c *cluster) notePID(pid int) error {
 	return os.WriteFile(c.file("pid"), fmt.Appendf(nil, "%d %s\n", pid, startTime(pid)), 0o600)
 }
 
-// startTime returns field 22 of /proc/PID/stat, see proc_pid_stat(5). It returns nothing for a zombie or without such a process.
+// startTime returns field 22 of /proc/PID/stat, see proc_pid_stat(5). It returns "" if there is no such process, or if it is a zombie.
 func startTime(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -107,8 +107,8 @@ func (c *cluster) exec(ctx context.Context, command []string) error {
 	if pid == 0 {
 		return fmt.Errorf("the cluster %s does not run: start it with make cluster-up", c.name)
 	}
-	// The terminal sends Ctrl-C to the command, which decides how to end. nsenter must not end before the command, so nsenter inherits from
-	// this process that Ctrl-C is ignored. env restores the default for the command.
+	// On Ctrl-C, the terminal sends SIGINT to this process, to nsenter and to the command. Only the command must end, in its own way. So
+	// this process ignores SIGINT, which nsenter inherits. env restores the default for the command.
 	signal.Ignore(os.Interrupt)
 	args := []string{
 		"--target", strconv.Itoa(pid), "--net", "--mount", "--pid", "--uts", "--ipc", "--",
@@ -117,7 +117,7 @@ func (c *cluster) exec(ctx context.Context, command []string) error {
 	cmd := exec.CommandContext(ctx, "nsenter", append(args, command...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = c.environment()
-	// If this process is terminated, the command also decides how to end.
+	// If ctx ends, because this process was terminated, the command is not killed either.
 	cmd.Cancel = func() error { return os.ErrProcessDone }
 	return cmd.Run()
 }

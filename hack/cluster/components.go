@@ -10,7 +10,7 @@ const containerdSocket = "/run/containerd/containerd.sock"
 // cniPlugins is the folder in which Debian installs the CNI plugins.
 const cniPlugins = "/usr/lib/cni"
 
-// component is a command in bin/kubernetes that runs as long as the cluster.
+// component is a program in bin/kubernetes that runs as long as the cluster does.
 type component struct {
 	name string
 	args []string
@@ -22,7 +22,7 @@ func etcd(c *cluster) component {
 		"--name=etcd",
 		"--data-dir=" + c.file("etcd"),
 		"--log-level=warn",
-		// No data outlives the cluster.
+		// Losing data is no problem, because no data outlives the cluster.
 		"--unsafe-no-fsync",
 	}}
 }
@@ -44,9 +44,9 @@ func apiServer(c *cluster) component {
 		"--kubelet-certificate-authority=" + c.file("ca.crt"),
 		"--kubelet-client-certificate=" + c.file("kubelet-client.crt"),
 		"--kubelet-client-key=" + c.file("kubelet-client.key"),
-		// kubectl logs and exec must not look up the node's name, which no DNS server has.
+		// For kubectl logs and exec, the API server connects to the kubelet by address, because no DNS server has the node's name.
 		"--kubelet-preferred-address-types=InternalIP",
-		// Aggregated API servers, such as OLM's package server, trust this CA. The API server reaches them without kube-proxy.
+		// All flags from here to --enable-aggregator-routing are for aggregated API servers, such as OLM's package server.
 		"--requestheader-client-ca-file=" + c.file("ca.crt"),
 		"--requestheader-allowed-names=front-proxy-client",
 		"--requestheader-username-headers=X-Remote-User",
@@ -67,9 +67,9 @@ func controllerManager(c *cluster) component {
 		"--use-service-account-credentials",
 		"--root-ca-file=" + c.file("ca.crt"),
 		"--service-account-private-key-file=" + c.file("service-account.key"),
-		// Shorter than the default of 15 s, because a test waits for it.
+		// A test waits for this period, so it is shorter than the default of 15 s.
 		"--horizontal-pod-autoscaler-sync-period=5s",
-		// The default would create a folder outside of the cluster's own mounts. The cluster uses no FlexVolume plugins.
+		// The default folder is outside of the cluster's own mounts, and would be created on the machine.
 		"--flex-volume-plugin-dir=/var/lib/kubelet/volume-plugins",
 	}}
 }
@@ -87,7 +87,7 @@ func containerd(c *cluster) component {
 func registry(c *cluster) component {
 	return component{
 		name: "registry", args: []string{"serve", c.file("registry.yaml")},
-		// The default is to send traces to a collector, which does not exist here.
+		// By default, the registry would send traces to a collector, which does not exist here.
 		env: []string{"OTEL_TRACES_EXPORTER=none"},
 	}
 }

@@ -23,7 +23,7 @@ import (
 //go:embed config
 var configuration embed.FS
 
-// targets are the paths of configuration files that need a folder of their own.
+// targets maps configuration files that must be in a subfolder of the cluster's directory to their paths there.
 var targets = map[string]string{
 	"hosts.toml":    "registries/_default/hosts.toml",
 	"pods.conflist": "cni/pods.conflist",
@@ -67,13 +67,13 @@ func (b *booting) writeFile(t *template.Template, values map[string]string) erro
 		return err
 	}
 	if err := t.Execute(file, values); err != nil {
-		_ = file.Close() // the error above matters more
+		_ = file.Close() // err matters more
 		return err
 	}
 	return file.Close()
 }
 
-// writeCredentials creates a CA and its certificates for servers, clients of servers, and users of the API server.
+// writeCredentials creates a CA, and with it the certificates of servers, of clients, and of the users in kubeconfigs.
 func (b *booting) writeCredentials() error {
 	ca, err := credentials.NewAuthority("local-cluster")
 	if err != nil {

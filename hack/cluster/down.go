@@ -19,10 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// removal is how long the kernel may take to end all processes of a cluster.
+// removal is how long the kernel may take to end all processes of a cluster and to release their cgroups.
 const removal = time.Minute
 
-// down ends the cluster.
+// down ends the cluster and removes its files.
 func (c *cluster) down(ctx context.Context) error {
 	if _, err := os.Stat(c.dir); errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintf(c.out, "There is no cluster %s.\n", c.name)
@@ -65,7 +65,7 @@ func hierarchies() ([]string, error) {
 	}
 	var folders []string
 	for _, entry := range entries {
-		// A link is a second name of a hierarchy.
+		// A symbolic link is only a second name of a hierarchy.
 		if entry.IsDir() {
 			folders = append(folders, filepath.Join(root, entry.Name()))
 		}
@@ -85,8 +85,8 @@ func (c *cluster) removeCgroups() error {
 	return errors.Join(failures...)
 }
 
-// removeCgroup removes a cgroup and those below it, deepest first. Only the folders can be removed, and the kernel removes the files in
-// them.
+// removeCgroup removes a cgroup and those below it, the deepest first. It removes only folders, because the files in a cgroup cannot be
+// removed, and vanish with the folder.
 func removeCgroup(root string) error {
 	var folders []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The components run for days. They must not keep files open that make's shell has open, such as a lock or a pipe.
+// The components may run for days. They must not keep files open that the shell of make has open, such as a lock or a pipe.
 func TestComponentsInheritNoFiles(t *testing.T) {
 	file, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	inherited, err := unix.Dup(int(file.Fd())) // like a shell's file: children inherit the copy
+	inherited, err := unix.Dup(int(file.Fd())) // child processes inherit the copy, as they inherit files of a shell
 	if err != nil {
 		t.Fatal(err)
 	}

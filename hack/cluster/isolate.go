@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isolate prepares the namespaces in which the boot already runs, and the containers' cgroup.
+// isolate prepares the namespaces in which boot already runs, and the cgroup of the containers.
 func (b *booting) isolate(ctx context.Context) error {
 	if err := b.mount(); err != nil {
 		return err
@@ -32,14 +32,14 @@ func (b *booting) isolate(ctx context.Context) error {
 
 // mount gives the cluster its own /proc, /run, /var/lib and /var/log. It shares the rest of the file system with the machine.
 func (b *booting) mount() error {
-	// After this, mounts do not affect the machine.
+	// From here on, mounts do not affect the machine.
 	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
 	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return fmt.Errorf("mounting /proc: %w", err)
 	}
-	// With some resolvers this is a link into /run, which the mount below hides.
+	// With some resolvers, /etc/resolv.conf is a link to a file in /run, which the mount below hides.
 	resolvConf, err := filepath.EvalSymlinks("/etc/resolv.conf")
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (b *booting) mount() error {
 	return b.mountResolvConf(resolvConf)
 }
 
-// mountResolvConf makes the cluster's names resolve, as in a pod.
+// mountResolvConf replaces resolv.conf by one with which the names of the cluster resolve as in a pod. target is the path of the real file.
 func (b *booting) mountResolvConf(target string) error {
 	content := "nameserver " + dnsIP + "\nsearch default.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n"
 	if err := os.WriteFile(b.file("resolv.conf"), []byte(content), 0o644); err != nil {
@@ -83,7 +83,7 @@ func bind(source, target string) error {
 	return nil
 }
 
-// network creates the interface of the node. It is a bridge without ports, because every kernel supports bridges.
+// network creates the network interface of the node. It is a bridge without ports, because every kernel supports bridges.
 func (b *booting) network(ctx context.Context) error {
 	for _, command := range []string{
 		"link set lo up",
@@ -99,7 +99,7 @@ func (b *booting) network(ctx context.Context) error {
 	return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644)
 }
 
-// makeCgroups creates the cgroup in which the kubelet creates the pods' cgroups, with all controllers.
+// makeCgroups creates the cgroup in which the kubelet creates the cgroups of pods, and makes all controllers available there.
 func (b *booting) makeCgroups() error {
 	folders, err := hierarchies()
 	if err != nil {
@@ -119,7 +119,7 @@ func (b *booting) makeCgroups() error {
 	return nil
 }
 
-// delegateControllers makes all controllers of a cgroup available in the cgroups below it. With cgroup v1 they always are.
+// delegateControllers makes all controllers of a cgroup available in the cgroups below it. With cgroup v1, they already are.
 func delegateControllers(path string) error {
 	available, err := os.ReadFile(filepath.Join(path, "cgroup.controllers"))
 	if errors.Is(err, os.ErrNotExist) {

@@ -4,9 +4,9 @@
 //go:build linux
 
 // Cluster runs a single-node Kubernetes cluster on a Linux machine, as root: etcd, the control plane, a kubelet with containerd and runc,
-// CoreDNS and an image registry. Everything runs in its own network, mount and process namespaces. It therefore does not reach the
-// machine's network, and several clusters can run side by side. When the first process of the namespaces ends, everything ends. The make
-// targets cluster-up, cluster-exec and cluster-down build what the cluster needs and call this command.
+// CoreDNS and an image registry. Each cluster has its own network, mount and process namespaces. It therefore cannot reach the machine's
+// network, and several clusters can run side by side. When the first process in the namespaces ends, the kernel ends all others. The
+// make targets cluster-up, cluster-exec and cluster-down build what the cluster needs, and call this command.
 package main
 
 import (
@@ -28,7 +28,7 @@ const usage = `Usage: cluster [--name NAME] up | down | exec COMMAND [ARGUMENT..
   down  ends the cluster and removes everything that it has left
 `
 
-// Exit statuses of this command. The command that exec runs has its own.
+// Exit statuses of this command. With exec, the exit status is that of the command that it runs.
 const (
 	failed      = 1
 	misused     = 2

@@ -20,7 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Subcommands that up starts in the new namespaces. The first one becomes process 1 there and starts the second one.
+// Subcommands of this command, in the order in which they start. up starts firstProcess in new namespaces, in which it has the process
+// ID 1. firstProcess starts secondProcess.
 const (
 	firstProcess  = "first-process"
 	secondProcess = "boot"
@@ -39,7 +40,7 @@ func (c *cluster) up(ctx context.Context) error {
 	}
 	start := time.Now()
 	if err := c.start(ctx); err != nil {
-		log, _ := os.ReadFile(c.file("boot.log")) // without a log, the error must suffice
+		log, _ := os.ReadFile(c.file("boot.log")) // if there is no log, err must suffice
 		return errors.Join(fmt.Errorf("the cluster %s did not start: %w\n%s", c.name, err, log), c.remove(context.WithoutCancel(ctx)))
 	}
 	fmt.Fprintf(c.out, "The cluster %s is ready after %.0f s.\n", c.name, time.Since(start).Seconds())
@@ -47,7 +48,7 @@ func (c *cluster) up(ctx context.Context) error {
 	return nil
 }
 
-// start starts the first process in new namespaces, and prints what the boot reports. It returns when the boot is complete.
+// start starts the first process in new namespaces, and prints what boot reports. It returns when the cluster is ready, or has failed.
 func (c *cluster) start(ctx context.Context) error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err
@@ -84,7 +85,7 @@ func (c *cluster) start(ctx context.Context) error {
 	if _, err := io.Copy(c.out, progress); err != nil {
 		return errors.Join(err, first.Process.Kill(), first.Wait())
 	}
-	// The boot closes its end of the pipe when it is complete or has failed. Only a complete boot has written the file.
+	// boot closes its end of the pipe when the cluster is ready, or has failed. Only if the cluster is ready, boot has written this file.
 	if _, err := os.Stat(c.file("ready")); err != nil {
 		return errors.Join(context.Cause(ctx), first.Wait())
 	}
@@ -106,8 +107,8 @@ func (c *cluster) printUse() {
 `, option, c.kubeconfig(), c.dir, strings.TrimSpace(string(image)))
 }
 
-// keepFiles prevents child processes from inheriting this process's inherited files. The components would otherwise hold locks and pipes
-// of the process that started the cluster.
+// keepFiles prevents child processes from inheriting the files that this process has inherited. Otherwise, the components would hold locks
+// and pipes of the process that started the cluster.
 func keepFiles() error {
 	const first, last = 3, 1<<31 - 1
 	return os.NewSyscallError("close_range", unix.CloseRange(first, last, unix.CLOSE_RANGE_CLOEXEC))

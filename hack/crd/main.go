@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crd expands the templates in the validation rules of a CustomResourceDefinition. A marker must fit in a single line, and CEL
-// has no functions. An expression that is long, or that several rules need, is therefore a named template. The marker contains only its
-// name.
+// Command crd expands the templates in the validation rules of a CustomResourceDefinition. The kubebuilder marker of a rule must be a
+// single line, and CEL has no functions. An expression that is long, or that several rules need, is therefore a named template: the marker
+// contains only the template's name.
 //
 // Usage: crd TEMPLATES CRD.
 package main
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// rewrite expands the CRD in place.
+// rewrite expands the templates in crdFile. Their definitions are in templatesFile.
 func rewrite(templatesFile, crdFile string) error {
 	templates, err := template.ParseFiles(templatesFile)
 	if err != nil {
@@ -52,7 +52,7 @@ func rewrite(templatesFile, crdFile string) error {
 	return os.WriteFile(crdFile, append([]byte("---\n"), text...), 0o600)
 }
 
-// expand executes every string in the value that is a template.
+// expand replaces each string in the value that is a template by the template's result.
 func expand(templates *template.Template, value any) (any, error) {
 	var err error
 	switch value := value.(type) {
@@ -76,7 +76,7 @@ func expand(templates *template.Template, value any) (any, error) {
 	return value, nil
 }
 
-// execute returns the result of a template in a marker, in one line.
+// execute returns the result of a template as a single line.
 func execute(templates *template.Template, text string) (string, error) {
 	templates, err := templates.Clone()
 	if err != nil {

@@ -11,10 +11,11 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// The story writes enough keys for meaningful percentages.
+// keys is how many keys the story writes: enough for meaningful shares. valueSize is the length of each value in bytes.
 const keys, valueSize = 10_000, 100
 
-// writeKeys fills the cache like an application, through a hash ring over status.nodes. Simulated nodes have no cache.
+// writeKeys writes keys like an application, through a hash ring over status.nodes. It does nothing on simulated nodes, which store
+// nothing.
 func (d *demo) writeKeys(ctx context.Context) error {
 	return d.withCache(ctx, func(cache *traffic.Client) error {
 		if err := cache.Write(ctx, keys, valueSize); err != nil {
@@ -25,7 +26,8 @@ func (d *demo) writeKeys(ctx context.Context) error {
 	})
 }
 
-// readKeys reads all keys from the current nodes, and reports how many it finds. It fails if fewer than least are found.
+// readKeys returns a step that reads all keys from the current nodes. The step reports how many are found, and explains this by the text
+// "why". It fails if fewer than least are found.
 func (d *demo) readKeys(why string, least int) step {
 	return func(ctx context.Context) error {
 		return d.withCache(ctx, func(cache *traffic.Client) error { return d.read(ctx, cache, why, least) })

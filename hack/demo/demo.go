@@ -20,11 +20,11 @@ import (
 
 const (
 	namespace = "default"
-	// stepDeadline is the time limit for a step.
+	// stepDeadline is how long a step may wait.
 	stepDeadline = time.Minute
 )
 
-// errTooLate is the cause of a context whose step has exceeded the limit.
+// errTooLate is the error of a step that has waited for stepDeadline.
 var errTooLate = fmt.Errorf("not true within %s", stepDeadline)
 
 // The suggestions at the end of the story.
@@ -38,13 +38,13 @@ kubectl describe ` + sampleCommand + `
 kubectl explain memc.spec`
 )
 
-// stage is the story's cluster with its operator.
+// stage is the cluster in which the story takes place, with its operator.
 type stage interface {
 	// name describes the cluster.
 	name() string
 	// opening returns the first chapters of the story. After them, the operator runs and the demo's client is connected.
 	opening() []chapter
-	// watch runs until the context ends. It calls fail if the cluster or the operator ends.
+	// watch calls fail if the cluster or the operator ends before the context does.
 	watch(ctx context.Context, fail func(error))
 	// servesData reports whether the nodes run a real memcached.
 	servesData() bool
@@ -56,14 +56,15 @@ type stage interface {
 	stop() error
 }
 
-// demo is the state of the story. The client is connected as soon as the cluster answers.
+// demo is the state of the story.
 type demo struct {
 	out   *narrator
 	stage stage
-	k8s   client.WithWatch
+	// k8s is the demo's client. It is nil until the cluster answers.
+	k8s client.WithWatch
 	// env is added to the environment of the commands.
 	env []string
-	// mc is the sample as it was when it was last Ready.
+	// mc is the sample as it was last read.
 	mc *cachev1alpha1.Memcached
 }
 
@@ -86,7 +87,7 @@ func (d *demo) connect(config *rest.Config) (err error) {
 	return err
 }
 
-// until waits until check finds nothing missing among the story's objects. It fails as soon as the operator or the cluster has ended.
+// until waits until check finds nothing missing. It fails after stepDeadline, and as soon as the operator or the cluster has ended.
 func (d *demo) until(ctx context.Context, check await.Check) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stepDeadline, errTooLate)
 	defer cancel()
@@ -118,7 +119,7 @@ func (d *demo) runs(command string) step {
 	return func(ctx context.Context) error { return d.run(ctx, command) }
 }
 
-// run shows a command, runs it as a user would, and shows its output.
+// run shows a command, runs it in a shell, and shows its output.
 func (d *demo) run(ctx context.Context, command string) error {
 	d.out.command(command)
 	shell := exec.CommandContext(ctx, "sh", "-c", command)

@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/test/await"
 )
 
-// readyWith returns why a Memcached is not Ready with this number of nodes, or nothing.
+// readyWith returns why a Memcached is not Ready with this number of nodes, or "" if it is.
 func readyWith(mc *cachev1alpha1.Memcached, size int) string {
 	ready := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionReady)
 	switch {
@@ -34,7 +34,7 @@ func readyWith(mc *cachev1alpha1.Memcached, size int) string {
 	return ""
 }
 
-// without returns a message if status.nodes contains the name, or nothing.
+// without returns a message if status.nodes contains the name, or else "".
 func without(mc *cachev1alpha1.Memcached, name string) string {
 	if slices.Contains(mc.Status.Nodes, name) {
 		return "status.nodes still has " + name
@@ -42,7 +42,7 @@ func without(mc *cachev1alpha1.Memcached, name string) string {
 	return ""
 }
 
-// running returns a message about pods that do not run the image, or nothing.
+// running returns a message about the pods that do not run the image, or "" if all do.
 func running(pods []corev1.Pod, image string) string {
 	var others []string
 	for i := range pods {
@@ -55,7 +55,7 @@ func running(pods []corev1.Pod, image string) string {
 	return strings.Join(others, ", ")
 }
 
-// untilReady waits until the sample is Ready with this number of nodes, and the checks find nothing missing.
+// untilReady returns a step that waits until the sample is Ready with this number of nodes, and the checks find nothing missing.
 func (d *demo) untilReady(size int, checks ...await.Check) step {
 	return func(ctx context.Context) error {
 		return d.until(ctx, func(ctx context.Context) (string, error) {

@@ -5,8 +5,8 @@
 // leaves the cluster to the user until Ctrl-C. make demo builds and runs it. By default it starts a simulated cluster. With --deploy
 // IMAGE, it uses the cluster of KUBECONFIG, and deploys the operator with that image to it.
 //
-// With DEMO_EXIT=1 it ends after the story. It fails if a step does not succeed in time, and reports why. On a terminal, it leaves time
-// to read.
+// With DEMO_EXIT=1, the demo ends after the story. It fails if a step does not succeed in time, and reports why. On a terminal, it pauses
+// so that users can read, unless DEMO_EXIT is 1 or CI is set.
 package main
 
 import (
@@ -19,13 +19,13 @@ import (
 	"syscall"
 )
 
-// make demo runs the demo in the root of the repository, where these files are.
+// Paths relative to the root of the repository, in which make demo runs the demo.
 const (
 	controlPlaneDir = "bin/kubernetes"
 	sampleFile      = "config/samples/cache_v1alpha1_memcached.yaml"
 )
 
-// Exit statuses. Ctrl-C normally ends the demo with success. With DEMO_EXIT=1 it is a failure, because the story has not reached its end.
+// Exit statuses. If Ctrl-C ends the demo, the status is succeeded. With DEMO_EXIT=1 it is interrupted, because the story is incomplete.
 const (
 	succeeded   = 0
 	failed      = 1
@@ -38,7 +38,7 @@ func main() { os.Exit(status()) }
 func status() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	// The demo must clean up even if its output is closed.
+	// If the output is closed, the demo must still run on and clean up.
 	signal.Ignore(syscall.SIGPIPE)
 	exit := os.Getenv("DEMO_EXIT") == "1"
 	d := &demo{out: newNarrator(ctx, os.Stdout, exit, os.Getenv), stage: &simulatedStage{}}
@@ -89,7 +89,7 @@ func tellStory(ctx context.Context, d *demo) error {
 		d.out.chapter(i+1, len(chapters), chapter.title)
 		if err := chapter.tell(ctx, d); err != nil {
 			if ctx.Err() != nil {
-				return ctx.Err() // instead of the error of whatever Ctrl-C has ended
+				return ctx.Err() // err may come from a command that Ctrl-C has ended
 			}
 			d.report(ctx)
 			return fmt.Errorf("step %d (%s): %w", i+1, chapter.title, err)

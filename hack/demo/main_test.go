@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// interruptedStage begins with a command that Ctrl-C interrupts.
+// interruptedStage is a stage whose first command Ctrl-C interrupts.
 type interruptedStage struct {
 	stage
 	cancel context.CancelFunc
@@ -35,7 +35,7 @@ func TestACommandThatCtrlCEndsIsNoFailure(t *testing.T) {
 	}
 }
 
-// Ctrl-C is the normal end for a user, but a failure for a script.
+// Ctrl-C is a success for a user. With DEMO_EXIT=1, as in a script, it is a failure.
 func TestHowTheDemoEnds(t *testing.T) {
 	broken := errors.New("broken")
 	canceled := fmt.Errorf("step 3: %w", context.Canceled)

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/term"
 )
 
-// indent separates text from the time in front of each chapter.
+// indent is as wide as the time in front of chapters and outcomes. It is in front of commands and their output.
 const indent = "          "
 
 // Escape sequences of terminals.
@@ -26,33 +26,33 @@ const (
 	plain = "\x1b[0m"
 )
 
-// Readers get this time for each piece of text, plus the time for each of its lines.
+// Readers get timeToRead for each piece of text, plus timeToReadLine for each of its lines.
 const (
 	timeToRead     = 700 * time.Millisecond
 	timeToReadLine = 150 * time.Millisecond
 )
 
-// longestSilence is how long the narrator stays silent during a long step.
+// longestSilence is how long the narrator writes nothing during a long step.
 const longestSilence = 3 * time.Second
 
 // narrator writes the story.
 type narrator struct {
 	out     io.Writer
 	started time.Time
-	// styled adds bold and faint text. paced delays each piece of text until readers have read the previous one.
+	// styled makes some text bold or faint. paced delays each piece of text until users have read the previous one.
 	styled, paced bool
-	// interrupted ends all pauses.
+	// interrupted ends all pauses when it is closed.
 	interrupted <-chan struct{}
 
 	mu sync.Mutex
-	// readAt is when readers will have read the text so far.
+	// readAt is when users will have read the text so far.
 	readAt time.Time
 	// awaited is what the current step waits for.
 	awaited string
 }
 
-// newNarrator styles the text only on a terminal, and paces it only if somebody reads along. In CI, or if the demo ends with the story,
-// nobody does.
+// newNarrator returns a narrator that styles its text only on a terminal. It paces the text only on a terminal, and neither in CI nor if
+// exit is set, because then nobody reads along.
 func newNarrator(ctx context.Context, out *os.File, exit bool, getenv func(string) string) *narrator {
 	terminal := term.IsTerminal(int(out.Fd()))
 	return &narrator{
@@ -62,7 +62,7 @@ func newNarrator(ctx context.Context, out *os.File, exit bool, getenv func(strin
 	}
 }
 
-// title writes the title of the story or of its last part.
+// title writes a title or message about the whole demo.
 func (n *narrator) title(text string) { n.write("", n.style(bold, text)) }
 
 // chapter writes the title of a chapter, with the time since the start.
@@ -87,7 +87,7 @@ func (n *narrator) block(text string) {
 	n.write(lines...)
 }
 
-// Write writes a command's output with an indent. Each call contains one or more complete lines.
+// Write writes the output of a command, indented. It takes each call's output for complete lines.
 func (n *narrator) Write(output []byte) (int, error) {
 	n.block(string(output))
 	return len(output), nil
@@ -100,7 +100,8 @@ func (n *narrator) await(what string) {
 	n.awaited = what
 }
 
-// breakSilence prints what the current step waits for after each longer silence, until the context ends.
+// breakSilence prints what the current step waits for, each time that the narrator has written nothing for longestSilence. It returns
+// when the context ends.
 func (n *narrator) breakSilence(ctx context.Context) {
 	for {
 		n.mu.Lock()
@@ -119,7 +120,7 @@ func (n *narrator) breakSilence(ctx context.Context) {
 	}
 }
 
-// elapsed returns the time since the start.
+// elapsed returns the time since the start as text.
 func (n *narrator) elapsed() string {
 	return n.style(faint, fmt.Sprintf("%7.1fs", time.Since(n.started).Seconds())) + "  "
 }
@@ -131,7 +132,7 @@ func (n *narrator) style(sequence, text string) string {
 	return sequence + text + plain
 }
 
-// write waits until readers have read the previous text, and writes the next one.
+// write writes lines. If the narrator is paced, it first waits until users have read the previous text.
 func (n *narrator) write(lines ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -144,7 +145,7 @@ func (n *narrator) write(lines ...string) {
 	n.print(lines...)
 }
 
-// print ignores errors. The story continues even if its output is closed.
+// print writes lines at once. It ignores errors, because the demo continues even if its output is closed.
 func (n *narrator) print(lines ...string) {
 	for _, line := range lines {
 		_, _ = fmt.Fprintln(n.out, line)

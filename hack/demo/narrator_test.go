@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tell runs a story with a simulated clock. It returns the output and the duration.
+// tell runs a story on a simulated clock, after change has changed its narrator. It returns the output and the duration.
 func tell(t *testing.T, change, story func(*narrator)) (text string, took time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
@@ -45,7 +45,7 @@ func TestReadersGetTimeToRead(t *testing.T) {
 	}
 }
 
-// Readers can read while the cluster works, so no further pause is needed.
+// If a step takes longer than reading the text before it, the narrator must not pause.
 func TestThePaceIsNoDelay(t *testing.T) {
 	_, took := tell(t, func(n *narrator) { n.paced = true }, func(n *narrator) {
 		n.command("kubectl get pods")

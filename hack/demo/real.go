@@ -13,14 +13,14 @@ import (
 	"github.com/example/memcached-operator/test/operator"
 )
 
-// operatorLogs shows the log of the operator that make deploy installs.
+// operatorLogs is the command that shows the log of the operator that make deploy has installed.
 const operatorLogs = "kubectl logs --namespace " + operator.Namespace + " deployment/memcached-operator-controller-manager"
 
 // realStage is a cluster whose nodes run containers. hack/demo/demo.sh starts and stops it. make deploy installs the operator.
 type realStage struct {
-	// image is the operator's image.
+	// image is the image of the operator.
 	image string
-	// cluster is the name of the cluster for make cluster-exec.
+	// cluster is the name of the cluster, as make cluster-exec needs it.
 	cluster string
 }
 
@@ -69,5 +69,5 @@ func (s *realStage) stay(ctx context.Context, d *demo) error {
 	return nil
 }
 
-// stop does nothing. The script that has started the cluster stops it.
+// stop does nothing, because the script that has started the cluster also stops it.
 func (*realStage) stop() error { return nil }

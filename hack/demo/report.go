@@ -15,7 +15,7 @@ const (
 	reportedLines = 30
 )
 
-// report shows objects, events, conditions and the operator's log. They help to find out why a step failed.
+// report shows what helps to find out why a step failed: objects, events, conditions and the operator's log.
 func (d *demo) report(ctx context.Context) {
 	if d.k8s == nil {
 		return // there is no cluster yet

@@ -23,7 +23,7 @@ const (
 	ownedSelector = " -l " + instanceLabel + "=" + sampleName
 )
 
-// Commands that show the sample and its child objects.
+// Commands that show the sample, which is the Memcached of the story, and its child objects.
 const (
 	getMemcacheds = "kubectl get memc"
 	getNodes      = "kubectl get " + sampleCommand + " -o jsonpath='{.status.nodes}'"
@@ -59,7 +59,7 @@ func (d *demo) pods(ctx context.Context) ([]corev1.Pod, error) {
 	return pods.Items, err
 }
 
-// leftovers returns a message about remaining objects of the sample, or nothing.
+// leftovers returns a message about remaining objects of the sample, or "" if none remains.
 func (d *demo) leftovers(ctx context.Context) (string, error) {
 	var left []string
 	count := func(plural string, list client.ObjectList, options ...client.ListOption) error {
@@ -69,7 +69,7 @@ func (d *demo) leftovers(ctx context.Context) (string, error) {
 		}
 		return err
 	}
-	err := count("Memcacheds", &cachev1alpha1.MemcachedList{}, client.InNamespace(namespace)) // the sample itself has no labels
+	err := count("Memcacheds", &cachev1alpha1.MemcachedList{}, client.InNamespace(namespace)) // the sample has no label to select it by
 	for _, kind := range ownedKinds() {
 		err = errors.Join(err, count(kind.plural, kind.list, owned...))
 	}

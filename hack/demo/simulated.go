@@ -17,10 +17,10 @@ import (
 	"github.com/example/memcached-operator/test/simulated"
 )
 
-// operatorUser has only the permissions of config/rbac/role.yaml.
+// operatorUser is the Kubernetes user as which the operator runs. It has only the permissions of config/rbac/role.yaml.
 const operatorUser = "memcached-operator"
 
-// simulatedStage is a control plane with simulated nodes, and the operator as a process of this machine.
+// simulatedStage is a control plane with simulated nodes. The operator runs beside it, as a process.
 type simulatedStage struct {
 	cluster  *simulated.Cluster
 	operator *operator.Operator
@@ -76,7 +76,7 @@ func (s *simulatedStage) tellOperator(ctx context.Context, d *demo) error {
 	return nil
 }
 
-// startOperator runs the operator as a process of this machine, with its generated role, and waits until it is ready.
+// startOperator starts the operator as a process, with the permissions of its generated role, and waits until it is ready.
 func (s *simulatedStage) startOperator(ctx context.Context, d *demo) error {
 	user := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: operatorUser}
 	if err := operator.Permit(ctx, d.k8s, operator.RoleFile, user); err != nil {

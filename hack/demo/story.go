@@ -15,6 +15,7 @@ import (
 const (
 	sampleName    = "memcached-sample"
 	sampleCommand = "memc/" + sampleName
+	// created is the number of nodes at first, and more the number after the scaling.
 	created, more = 3, 5
 	newImage      = "docker.io/library/memcached:1.6.45-alpine"
 )
@@ -45,7 +46,7 @@ func createMemcached(ctx context.Context, d *demo) error {
 func scaleMemcached(ctx context.Context, d *demo) error {
 	return inOrder(ctx, d.runs(fmt.Sprintf("kubectl scale %s --replicas %d", sampleCommand, more)),
 		d.untilReady(more), d.outcome("Ready with %d nodes.", more), d.runs(getMemcacheds), d.runs(getNodes),
-		// About three fifths stay, since the new nodes take over two fifths. The ring is not perfectly even.
+		// The two new nodes take over about two fifths of the keys. The ring is not perfectly even, so only half must be found.
 		d.readKeys("The new nodes took over the others.", keys/2), d.writeKeys)
 }
 
@@ -54,7 +55,7 @@ func deletePod(ctx context.Context, d *demo) error {
 	gone := func(context.Context) (string, error) { return without(d.mc, victim), nil }
 	return inOrder(ctx, d.runs("kubectl delete pod "+victim), d.untilReady(more, gone),
 		d.outcome("Ready again with %d nodes. status.nodes no longer has %s.", more, victim), d.runs(getNodes),
-		// A fifth is lost with the pod. The replacement has a new name and takes over another fifth from the other nodes.
+		// A fifth of the keys is lost with the pod. The replacement has a new name, so it takes over another fifth from the other nodes.
 		d.readKeys("The pod's share is lost, and its successor takes keys over from the others.", keys/2))
 }
 

@@ -19,15 +19,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The hand-written files of the chart. Values from config replace the text between [[ and ]].
+// The hand-written files of the chart. They are templates with the delimiters [[ and ]], which this command executes.
 //
 //go:embed all:chart
 var source embed.FS
 
-// page is the documentation of the chart. It is also the chart's README.
+// page is the documentation of the chart. The chart's README is made of it.
 const page = "docs/operations/helm.md"
 
-// render returns the files of the chart.
+// render returns the content of the chart's files by name.
 func render(r release) (map[string][]byte, error) {
 	manifests, defaults, err := templates(r.root)
 	if err != nil {
@@ -54,7 +54,7 @@ func render(r release) (map[string][]byte, error) {
 	return files, err
 }
 
-// data returns the values for the hand-written files.
+// data returns the data for the templates in the hand-written files.
 func (r release) data(defaults map[string]any) (map[string]any, error) {
 	if r.image != "" {
 		defaults["image"] = r.image
@@ -67,7 +67,7 @@ func (r release) data(defaults map[string]any) (map[string]any, error) {
 	}
 	repository, tag, digest := split(defaults["image"].(string))
 	if tag == "v"+r.version {
-		tag = "" // the chart's default
+		tag = "" // the chart uses this tag by default
 	}
 	data := map[string]any{
 		"Version": r.version, "Prerelease": strings.Contains(r.version, "-"), "Defaults": defaults,
@@ -82,7 +82,7 @@ func (r release) data(defaults map[string]any) (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Links refer to this version, as in make bundle.
+		// Links in config name the version v0.0.0. As in make bundle, they must name the version of the release.
 		content := object{}
 		if err := yaml.Unmarshal([]byte(strings.ReplaceAll(string(text), "/v0.0.0", "/v"+r.version)), &content); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
@@ -96,14 +96,14 @@ func (r release) data(defaults map[string]any) (map[string]any, error) {
 // split splits the name of an image.
 func split(image string) (repository, tag, digest string) {
 	repository, digest, _ = strings.Cut(image, "@")
-	// A colon before a slash belongs to a port.
+	// A colon before the last slash belongs to a port.
 	if colon := strings.LastIndex(repository, ":"); colon > strings.LastIndex(repository, "/") {
 		repository, tag = repository[:colon], repository[colon+1:]
 	}
 	return repository, tag, digest
 }
 
-// fillAll executes the hand-written files as templates.
+// fillAll executes the hand-written files as templates, and adds the results to files.
 func fillAll(files map[string][]byte, data map[string]any) error {
 	return fs.WalkDir(source, "chart", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -131,7 +131,7 @@ func fill(name string, text []byte, data map[string]any) ([]byte, error) {
 	return filled.Bytes(), err
 }
 
-// indented returns a value as YAML, with all lines indented.
+// indented returns a value as YAML, with all lines indented by this number of spaces.
 func indented(indent int, value any) (string, error) {
 	text, err := yaml.Marshal(value)
 	margin := strings.Repeat(" ", indent)
@@ -145,13 +145,13 @@ func inJSON(value any) (string, error) {
 }
 
 var (
-	// link matches a link to another file of the repository.
+	// link matches the target of a Markdown link to another file of the repository.
 	link = regexp.MustCompile(`\]\(([^):#]+)(#[^)]*)?\)`)
-	// comment matches a comment on a line of its own.
+	// comment matches a line that is an HTML comment.
 	comment = regexp.MustCompile(`(?m)^ *<!-- .* -->\n`)
 )
 
-// readme returns the documentation of the chart for readers who do not have the repository.
+// readme returns the chart's README: the page, without comments. Its links to files of the repository become links to their URLs.
 func (r release) readme(repository string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(r.root, filepath.FromSlash(page)))
 	if err != nil {

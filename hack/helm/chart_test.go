@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Helm installs the same objects as kustomize.
+// The chart must install the same objects as the kustomizations in config.
 func TestChartInstallsWhatConfigInstalls(t *testing.T) {
 	for name, test := range map[string]struct {
 		values string
@@ -40,7 +40,7 @@ func TestChartInstallsWhatConfigInstalls(t *testing.T) {
 	}
 }
 
-// Each value changes the fields that it describes, and nothing else.
+// Each value must change the fields that it describes, and nothing else.
 func TestValuesChangeWhatTheySay(t *testing.T) {
 	const (
 		deployment = "Deployment memcached-operator-controller-manager: spec."
@@ -95,7 +95,7 @@ func TestValuesChangeWhatTheySay(t *testing.T) {
 	}
 }
 
-// watched returns the expected change of the operator's container when it watches these namespaces.
+// watched returns the change of the operator's container that the test expects if the operator watches these namespaces.
 func watched(t *testing.T, before objects, namespaces string) string {
 	t.Helper()
 	spec := before["Deployment memcached-operator-controller-manager"]["spec"].(object)["template"].(object)["spec"].(object)
@@ -107,7 +107,7 @@ func watched(t *testing.T, before objects, namespaces string) string {
 	return "containers " + containers + " -> " + after
 }
 
-// All references to the operator's account follow its name. Nothing else does.
+// serviceAccount.name must change the ServiceAccount of the operator and all references to it, and nothing else.
 func TestTheAccountCanHaveAnotherName(t *testing.T) {
 	const everything = "monitoring: {enabled: true}, networkPolicy: {enabled: true}, replicas: 2"
 	usual := installAs(t, "memcached-operator", namespace, "{"+everything+"}")
@@ -131,7 +131,7 @@ func TestTheAccountCanHaveAnotherName(t *testing.T) {
 	}
 }
 
-// kube-prometheus-stack selects monitors by a label, and users drop series that they do not want to store.
+// Users need these values: kube-prometheus-stack selects ServiceMonitors by a label, and relabelings drop series that are not wanted.
 func TestValuesOfTheServiceMonitor(t *testing.T) {
 	monitor := "ServiceMonitor memcached-operator-controller-manager-metrics-monitor"
 	before := install(t, "monitoring: {enabled: true}")[monitor]
@@ -149,7 +149,7 @@ func TestValuesOfTheServiceMonitor(t *testing.T) {
 	}
 }
 
-// In each watched namespace, the operator has the permissions that it otherwise has in all namespaces. It has none in others.
+// With watchNamespaces, the operator must have its usual permissions in each of these namespaces, and none in others.
 func TestPermissionsInTheWatchedNamespaces(t *testing.T) {
 	files, err := installed(t, chartFor(t, tested(t)), "memcached-operator", namespace, "watchNamespaces: [shop, blog]")
 	if err != nil {
@@ -180,7 +180,7 @@ func TestPermissionsInTheWatchedNamespaces(t *testing.T) {
 	}
 }
 
-// both returns the lines for the policies with these names, and for their bindings.
+// both returns the lines that the test expects if the policies with these names, and their bindings, are missing or new.
 func both(sign string, names ...string) []string {
 	var all []string
 	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
@@ -191,7 +191,7 @@ func both(sign string, names ...string) []string {
 	return all
 }
 
-// Values of the operator's container change only this container.
+// Values about the operator's container must change only the fields that they describe.
 func TestValuesOfTheContainer(t *testing.T) {
 	container := func(all objects) object {
 		spec := all["Deployment memcached-operator-controller-manager"]["spec"].(object)["template"].(object)["spec"].(object)
@@ -267,7 +267,7 @@ func TestWithoutMetricsNothingServesThem(t *testing.T) {
 	}
 }
 
-// A release with another name and namespace uses them everywhere. Nothing else differs.
+// A release with another name and namespace must use them in all objects. Nothing else may differ.
 func TestNamesFollowTheRelease(t *testing.T) {
 	const everything = "{monitoring: {enabled: true}, networkPolicy: {enabled: true}}"
 	var names []string
@@ -297,7 +297,8 @@ func TestNamesFollowTheRelease(t *testing.T) {
 	}
 }
 
-// A release's name has at most 53 characters, a Service's name at most 63.
+// The names of all objects must be valid, whatever the name of the release is. The name of a release has at most 53 characters, and the
+// name of a Service at most 63.
 func TestLongNamesAreValid(t *testing.T) {
 	dnsLabel := regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	for _, name := range []string{strings.Repeat("a", 53), strings.Repeat("b", 27) + "-c", "1"} {
@@ -310,8 +311,8 @@ func TestLongNamesAreValid(t *testing.T) {
 	}
 }
 
-// Helm upgrades a CRD in templates, but not one in crds. The annotation makes Helm keep the CRD on uninstallation, and with it all
-// Memcacheds.
+// Helm upgrades a CRD in the folder templates, but not one in the folder crds. Because of the annotation, helm uninstall keeps the CRDs,
+// and with them all Memcacheds.
 func TestDefinitionIsUpgradedAndKept(t *testing.T) {
 	if found := chartFor(t, tested(t)).CRDObjects(); len(found) > 0 {
 		t.Errorf("the chart has %d definitions that Helm would never upgrade", len(found))

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Expressions for the values that are always set. For other values, the expression depends on the place of the mark.
+// valueExpressions has the expressions of values that are never empty. The expressions of optional values are in the function expressions.
 var valueExpressions = map[string]string{
 	"replicas":       "{{ .Values.replicas }}",
 	"image":          `{{ include "memcached-operator.image" . | quote }}`,
 	"agentImage":     "{{ .Values.agentImage | quote }}",
 	"memcachedImage": "{{ .Values.memcachedImage | quote }}",
 	"goMemoryLimit":  "{{ .Values.goMemoryLimit | quote }}",
-	// Sorted, so that another order of the same namespaces causes no restart.
+	// The namespaces are sorted, so that another order of the same namespaces does not restart the operator.
 	"watchNamespaces": `{{ sortAlpha .Values.watchNamespaces | join "," | quote }}`,
 }
 
@@ -25,13 +25,13 @@ var scalars = map[string]bool{
 	"priorityClassName": true, "image.pullPolicy": true, "monitoring.interval": true, "monitoring.scrapeTimeout": true,
 }
 
-// markedValue matches a line with a field or a list item that is the mark of a value.
+// markedValue matches a line with a field or a list item that has the mark of a value in place of its value.
 var markedValue = regexp.MustCompile(`(?m)^( *)(- |\w+: )` + regexp.QuoteMeta(valueMark) + `([\w.]+)$`)
 
-// markedFields matches a mark in a map. The value's fields are added to the map.
+// markedFields matches a line on which a mark is a key in a map. The mark stands for additional fields of the map.
 var markedFields = regexp.MustCompile(`(?m)^( *)` + regexp.QuoteMeta(valueMark) + `([\w.]+): ""$`)
 
-// expressions replaces the marks by expressions of templates.
+// expressions replaces the marks in a text by expressions of Helm templates.
 func expressions(text string) string {
 	text = markedFields.ReplaceAllStringFunc(text, func(line string) string {
 		parts := markedFields.FindStringSubmatch(line)

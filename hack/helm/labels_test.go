@@ -5,7 +5,7 @@ package main
 
 import "testing"
 
-// Other tools select objects by these labels, and the chart guidelines require them.
+// Helm's guidelines for charts require these labels, and other tools select objects by them.
 func TestLabelsNameTheRelease(t *testing.T) {
 	version := tested(t).version
 	for key, manifest := range installAs(t, "shop", "caches", "monitoring: {enabled: true}") {
@@ -22,7 +22,7 @@ func TestLabelsNameTheRelease(t *testing.T) {
 	}
 }
 
-// commonLabels are on every object, but the pods have only podLabels.
+// The labels in commonLabels must be on every object of the chart.
 func TestCommonLabelsAreOnEveryObject(t *testing.T) {
 	for key, manifest := range install(t, "{commonLabels: {team: a}, monitoring: {enabled: true}, replicas: 2}") {
 		if manifest["metadata"].(object)["labels"].(object)["team"] != "a" {
@@ -31,7 +31,7 @@ func TestCommonLabelsAreOnEveryObject(t *testing.T) {
 	}
 }
 
-// A label in both commonLabels and monitoring.labels must appear only once, since duplicate keys are invalid YAML.
+// A label in both commonLabels and monitoring.labels must be on the ServiceMonitor only once, because duplicate keys are invalid YAML.
 func TestLabelsOfTheServiceMonitorWin(t *testing.T) {
 	all := install(t, "{commonLabels: {release: mine, team: a}, monitoring: {enabled: true, labels: {release: stack}}}")
 	for key, manifest := range all {

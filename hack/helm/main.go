@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The command helm writes the Helm chart of the operator. kustomize builds the manifests from config. The command builds the complete
-// installation, and one variant without each part that a value of the chart can disable. It turns the differences into templates. Fields
-// that differ between releases, such as the namespace, become expressions. The defaults of the values come from config. Other files of
-// the chart, such as values.yaml, are in the folder chart.
+// The command helm writes the Helm chart of the operator from the kustomizations in config. It builds the manifests of the complete
+// installation, and of one variant for each value of the chart that can disable a part. It turns the differences into conditions of
+// templates. Fields that differ between Helm releases, such as the namespace, become expressions. The defaults of the values come from
+// config, too. Other files of the chart, such as values.yaml, are in the folder chart.
 package main
 
 import (
@@ -25,13 +25,13 @@ func main() {
 	}
 }
 
-// release describes the release for which to write a chart.
+// release describes the release of the operator for which to write a chart.
 type release struct {
 	// root is the folder of the repository.
 	root string
 	// version is the version of the operator and of the chart, without a leading v.
 	version string
-	// image, agentImage and memcachedImage replace the images in config unless they are empty.
+	// image, agentImage and memcachedImage replace the images in config. Empty ones replace nothing.
 	image, agentImage, memcachedImage string
 }
 
@@ -54,7 +54,7 @@ func run(args []string) error {
 	return write(*output, files)
 }
 
-// write replaces the chart in a folder.
+// write writes the files to a folder, in place of the chart that the folder may contain.
 func write(folder string, files map[string][]byte) error {
 	if err := removeChart(folder); err != nil {
 		return err
@@ -71,7 +71,7 @@ func write(folder string, files map[string][]byte) error {
 	return nil
 }
 
-// removeChart removes a folder if it contains a chart, and returns an error for any other folder.
+// removeChart removes a folder that contains a chart. It returns an error if the folder contains files, but no chart.
 func removeChart(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {

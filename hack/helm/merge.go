@@ -13,13 +13,14 @@ import (
 // block is a sequence of lines of a template.
 type block struct {
 	lines []string
-	// lacking are the variants that lack the lines. If only is set, it has the opposite meaning: just these variants have the lines.
+	// lacking are indexes of variants. If only is false, just these variants lack the lines.
 	lacking []int
-	only    bool
+	// only is true if just the variants in lacking have the lines.
+	only bool
 }
 
-// merge combines the manifest of the complete installation and those of the variants into one template. A variant's manifest may be
-// empty. Rendered for a variant, the template yields that variant's manifest.
+// merge combines the lines of a manifest in the complete installation, and of the same manifest in each variant, into one template. A
+// manifest may be empty. If Helm renders the template for a variant, the result is the variant's manifest.
 func merge(whole []string, manifests [][]string) string {
 	lacking := make([][]int, len(whole))
 	added := make([][]block, len(whole)+1)
@@ -43,8 +44,8 @@ func merge(whole []string, manifests [][]string) string {
 	return spell(arrange(whole, lacking, added))
 }
 
-// slide moves the lines that a variant lacks down as far as the result stays the same. If two list items end with the same line, either
-// of the two lines could count as the missing one. All variants must choose the same one.
+// slide moves a deletion of lines down as far as the result stays the same. If two list items end with the same line, either of these
+// lines could count as deleted. It must be the same one for all variants.
 func slide(op difflib.OpCode, whole []string, end int) difflib.OpCode {
 	for op.I2 < end && whole[op.I1] == whole[op.I2] {
 		op.I1++
@@ -53,7 +54,7 @@ func slide(op difflib.OpCode, whole []string, end int) difflib.OpCode {
 	return op
 }
 
-// add adds lines that only a variant has. If another variant has the same lines, they share a block.
+// add adds lines that variant v has, but the complete installation has not. Variants with the same lines share a block.
 func add(blocks []block, lines []string, v int) []block {
 	for i := range blocks {
 		if slices.Equal(blocks[i].lines, lines) {
@@ -64,7 +65,7 @@ func add(blocks []block, lines []string, v int) []block {
 	return append(blocks, block{lines: lines, lacking: []int{v}, only: true})
 }
 
-// arrange joins consecutive lines that the same variants lack, and inserts the lines that only variants have.
+// arrange makes blocks of consecutive lines that the same variants lack, and inserts the blocks that only variants have.
 func arrange(whole []string, lacking [][]int, added [][]block) []block {
 	var blocks []block
 	for i, line := range whole {
@@ -79,7 +80,7 @@ func arrange(whole []string, lacking [][]int, added [][]block) []block {
 	return append(blocks, added[len(whole)]...)
 }
 
-// spell writes blocks with their conditions. Two blocks that exclude each other become if and else.
+// spell returns the blocks with their conditions as text. Two blocks that exclude each other become an if and an else.
 func spell(blocks []block) string {
 	var text strings.Builder
 	for i := 0; i < len(blocks); i++ {

@@ -32,7 +32,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// An edit of text that is no longer in config must cause an error.
+// If the text that an edit replaces is no longer in config, build must return an error.
 func TestChangedConfigIsNoticed(t *testing.T) {
 	b, err := newBuilder(root)
 	if err != nil {

@@ -30,7 +30,7 @@ func TestChartIsLinted(t *testing.T) {
 			t.Errorf("the chart has no %s", name)
 		}
 	}
-	// write replaces a chart, but must not delete any other folder.
+	// write must replace a chart, but must not delete another folder.
 	if err := write(dir, files); err != nil {
 		t.Error(err)
 	}

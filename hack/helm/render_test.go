@@ -26,7 +26,7 @@ import (
 
 const root = "../.."
 
-// tested returns the release of the checkout: the version in published.mk, with the images in config.
+// tested returns the release that the tests use: the version in published.mk, with the images in config.
 func tested(t *testing.T) release {
 	t.Helper()
 	_, version, _ := strings.Cut(read(t, filepath.Join(root, "hack", "release", "published.mk")), "\nVERSION ?= ")
@@ -34,7 +34,7 @@ func tested(t *testing.T) release {
 	return release{root: root, version: version}
 }
 
-// rendered caches the files of charts, because rendering takes a second.
+// rendered caches the files of charts, because rendering a chart takes a second.
 var rendered = map[release]map[string][]byte{}
 
 // filesFor returns the files of a release's chart.
@@ -64,7 +64,7 @@ func chartFor(t *testing.T, r release) *chartv2.Chart {
 	return chart
 }
 
-// valuesFrom parses values in YAML, like a user's file.
+// valuesFrom parses the YAML of a values file.
 func valuesFrom(t *testing.T, text string) map[string]any {
 	t.Helper()
 	values := map[string]any{}
@@ -74,7 +74,7 @@ func valuesFrom(t *testing.T, text string) map[string]any {
 	return values
 }
 
-// installed returns what helm install would install. The result contains the rendered files by name.
+// installed returns what helm install would install: the text of each rendered file, by name.
 func installed(t *testing.T, chart *chartv2.Chart, name, namespace, values string) (map[string]string, error) {
 	t.Helper()
 	capabilities := common.DefaultCapabilities.Copy()
@@ -86,7 +86,7 @@ func installed(t *testing.T, chart *chartv2.Chart, name, namespace, values strin
 	return engine.Render(chart, all)
 }
 
-// objects are manifests by kind and name.
+// objects maps a kind and a name, such as "Service a", to the manifest.
 type objects map[string]object
 
 // install returns the objects of the release memcached-operator in the namespace of config.
@@ -128,12 +128,12 @@ func (o objects) add(t *testing.T, manifest object) {
 	o[key] = manifest
 }
 
-// releaseLabels are labels that always differ between installations by Helm and by kustomize.
+// releaseLabels are the labels that differ between an installation by Helm and one by kustomize.
 var releaseLabels = []string{
 	"app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "app.kubernetes.io/version", "helm.sh/chart",
 }
 
-// unlabeled removes releaseLabels, and the namespace, which Helm itself creates.
+// unlabeled removes the labels in releaseLabels, and the Namespace, which is not in the chart.
 func (o objects) unlabeled() objects {
 	for key, manifest := range o {
 		metadata := manifest["metadata"].(object)
@@ -151,7 +151,7 @@ func (o objects) unlabeled() objects {
 	return o
 }
 
-// kustomized builds a folder of config as users do. edits replace text in its kustomization.yaml.
+// kustomized builds a folder of config as users do. The edits are pairs of a text in its kustomization.yaml and the replacement.
 func kustomized(t *testing.T, folder string, edits ...string) objects {
 	t.Helper()
 	dir := t.TempDir()
@@ -200,7 +200,7 @@ func replaceIn(t *testing.T, path, before, after string) {
 	}
 }
 
-// changes returns the differences between two installations, one line for each field.
+// changes returns the differences between two installations: a line for each object and each field that differs.
 func changes(before, after objects) []string {
 	var found []string
 	for key, manifest := range before {
@@ -219,7 +219,7 @@ func changes(before, after objects) []string {
 	return found
 }
 
-// fieldChanges compares maps field by field, and everything else as a whole.
+// fieldChanges returns a line for each difference between two values. It compares maps field by field, and other values as a whole.
 func fieldChanges(path string, before, after any) []string {
 	old, isMap := before.(object)
 	now, areMaps := after.(object)

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Names in config that a release replaces.
+// Names in config that become expressions, because they depend on the Helm release.
 const (
 	namespace  = "memcached-operator-system"
 	namePrefix = "memcached-operator-"
@@ -19,21 +19,22 @@ const (
 	account = namePrefix + "controller-manager"
 )
 
-// Marks are placeholders for expressions while the manifests are still YAML. They are plain scalars.
+// Marks are placeholders for expressions. With marks, the manifests are still valid YAML. nameMark is followed by the rest of an object's
+// name, and valueMark by the name of a value.
 const (
 	namespaceMark = "CHART.namespace"
 	nameMark      = "CHART.name-"
 	accountMark   = "CHART.account"
 	labelsMark    = "CHART.labels"
 	valueMark     = "CHART.value."
-	// monitorLabelsMark stands for the labels of the release and of the ServiceMonitor.
+	// monitorLabelsMark stands for the labels that all objects have, and those in the value monitoring.labels.
 	monitorLabelsMark = "CHART.monitorLabels"
 )
 
-// managedBy is a label that kustomize and Helm set differently.
+// managedBy is a label to which config and Helm give different values.
 const managedBy = "app.kubernetes.io/managed-by"
 
-// templates returns the templates of the manifests by file, and the defaults of the values.
+// templates returns the text of the chart's generated templates by file name, and the defaults of the chart's values.
 func templates(root string) (map[string]string, map[string]any, error) {
 	b, err := newBuilder(root)
 	if err != nil {
@@ -72,7 +73,7 @@ func templates(root string) (map[string]string, map[string]any, error) {
 	return assemble(keys, manifests, others), marker.defaults, nil
 }
 
-// assemble merges the variants of each manifest, and joins the manifests of each kind in one file.
+// assemble makes a template of each manifest. It returns one file for each kind of object.
 func assemble(keys []string, manifests map[string][]string, others []map[string][]string) map[string]string {
 	files := map[string]string{}
 	for _, key := range keys {
@@ -90,13 +91,14 @@ func assemble(keys []string, manifests map[string][]string, others []map[string]
 	return files
 }
 
-// conditions are conditions for whole manifests.
+// conditions maps keys of manifests to conditions for the whole manifest.
 var conditions = map[string]string{
 	"ServiceAccount " + account:                          ".Values.serviceAccount.create",
 	"RoleBinding memcached-operator-manager-rolebinding": "not .Values.watchNamespaces", // watchnamespaces.yaml has other RoleBindings
 }
 
-// keyOf returns a key that identifies a manifest in all variants. A Role in one variant may be a ClusterRole in another.
+// keyOf returns a key of kind and name that identifies a manifest in all variants. A ClusterRole has the key of a Role, because it may be a
+// Role in another variant.
 func keyOf(manifest object) string {
 	metadata := manifest["metadata"].(object)
 	return strings.TrimPrefix(manifest["kind"].(string), "Cluster") + " " + metadata["name"].(string)
@@ -104,7 +106,7 @@ func keyOf(manifest object) string {
 
 // marker replaces parts of manifests by marks, and collects the replaced values.
 type marker struct {
-	// names are the names of all objects.
+	// names are the names of objects that begin with namePrefix.
 	names map[string]bool
 	// defaults are the replaced values, by the name of the chart's value.
 	defaults map[string]any
@@ -120,7 +122,7 @@ func newMarker(whole []object) *marker {
 	return m
 }
 
-// mark returns the lines of the marked manifests, by key.
+// mark replaces parts of the manifests by marks, and returns the lines of each manifest by key.
 func (m *marker) mark(objects []object) (map[string][]string, error) {
 	manifests := map[string][]string{}
 	for _, manifest := range objects {
@@ -152,7 +154,7 @@ func (m *marker) mark(objects []object) (map[string][]string, error) {
 	return manifests, nil
 }
 
-// markNames replaces the namespace and the names of all objects, including references to them.
+// markNames replaces the namespace and the names of objects in a value, also where other objects refer to them.
 func (m *marker) markNames(value any) any {
 	switch value := value.(type) {
 	case object:
@@ -177,7 +179,7 @@ func (m *marker) markNames(value any) any {
 	return value
 }
 
-// markKind replaces the fields for which the chart has values.
+// markKind replaces the fields of a manifest for which the chart has values.
 func (m *marker) markKind(manifest object) error {
 	metadata := manifest["metadata"].(object)
 	switch {
@@ -227,14 +229,14 @@ func (m *marker) markDeployment(spec object) error {
 		}
 		m.markValue(variable, "value", value)
 	}
-	// An operator for a single namespace takes the variable from its pod's metadata.
+	// In the variant for a single namespace, Kubernetes sets the variable to the namespace of the operator's pod.
 	if variable := find(container["env"].([]any), "WATCH_NAMESPACE"); variable["valueFrom"] == nil {
 		m.markValue(variable, "value", "watchNamespaces")
 	}
 	return nil
 }
 
-// markValue replaces a field. The field may be absent.
+// markValue replaces a field by the mark of a value, and records what the field contained as the default of the value.
 func (m *marker) markValue(in object, field, value string) {
 	m.defaults[value] = in[field]
 	in[field] = valueMark + value

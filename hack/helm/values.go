@@ -12,15 +12,15 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// value is a value that a user can set.
+// value is a value of the chart, or a group of values.
 type value struct {
-	// path contains the names of its groups and its own name.
+	// path contains the names of the groups to which the value belongs, and its own name.
 	path []string
 	// meaning is the comment above the value.
 	meaning string
 }
 
-// valuesIn returns all values of values.yaml, in its order.
+// valuesIn returns all values in the text of values.yaml, in the order of the text.
 func valuesIn(text []byte) ([]value, error) {
 	root, err := kyaml.Parse(string(text))
 	if err != nil {
@@ -40,7 +40,7 @@ func valuesOf(node *kyaml.RNode, path []string) ([]value, error) {
 	return all, err
 }
 
-// membersOf returns the values in a group. A map is a group if its fields have comments. Otherwise the map itself is the value.
+// membersOf returns the values in a group, or none if the node is not a group. A map is a group if its first field has a comment.
 func membersOf(node *kyaml.RNode, path []string) ([]value, error) {
 	if node.YNode().Kind != kyaml.MappingNode {
 		return nil, nil
@@ -52,7 +52,7 @@ func membersOf(node *kyaml.RNode, path []string) ([]value, error) {
 	return members, err
 }
 
-// words joins the lines of a comment.
+// words returns the text of a comment in one line.
 func words(comment string) string {
 	var all []string
 	for line := range strings.Lines(comment) {
@@ -61,7 +61,7 @@ func words(comment string) string {
 	return strings.Join(all, " ")
 }
 
-// describe copies the comments of values.yaml to the schema, where editors show them.
+// describe returns the schema with the comments of values.yaml as descriptions, which editors show.
 func describe(schema, values []byte) ([]byte, error) {
 	all, err := valuesIn(values)
 	if err != nil {

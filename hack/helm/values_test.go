@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Invalid values are refused before anything is installed. The message names the value.
+// Helm must refuse invalid values before it installs anything. The message must name the value.
 func TestWrongValuesAreRefused(t *testing.T) {
 	chart := chartFor(t, tested(t))
 	for values, words := range map[string]string{
@@ -66,7 +66,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 	}
 }
 
-// Every value has a comment and is in the schema. The schema contains no other values.
+// Every value must have a comment and be in the schema. The schema must not contain other values.
 func TestEveryValueIsDescribed(t *testing.T) {
 	files := filesFor(t, tested(t))
 	values, err := valuesIn(files["values.yaml"])
@@ -104,7 +104,7 @@ func TestEveryValueIsDescribed(t *testing.T) {
 	}
 }
 
-// The chart contains the README, so its readers do not have the repository.
+// The chart contains the README without the repository, so the README must not link to files by relative paths.
 func TestReadmeStandsAlone(t *testing.T) {
 	files := filesFor(t, tested(t))
 	readme := string(files["README.md"])

@@ -17,16 +17,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// variant is an installation without the part that one value of the chart disables.
+// variant is an installation that differs from the complete one because of one value of the chart.
 type variant struct {
-	// unless and when are conditions in templates. when holds if the variant is installed, and unless holds if it is not.
+	// when is the condition, in templates, under which Helm installs the variant. unless is the opposite condition.
 	unless, when string
-	// folder contains the kustomization. edits are pairs of a text in it and its replacement.
+	// folder is the folder of the kustomization.
 	folder string
-	edits  []string
+	// edits are pairs of a text in kustomization.yaml and its replacement.
+	edits []string
 }
 
-// complete is the kustomization for everything. It is config/default, with its optional parts uncommented.
+// complete is the folder of the kustomization for the complete installation. The edits in uncomment enable its optional parts.
 const complete = "config/default"
 
 var uncomment = []string{
@@ -34,8 +35,8 @@ var uncomment = []string{
 	"#- ../components/in-place\n", "- ../components/in-place\n",
 }
 
-// variants has a variant for each part that a value can disable, and one for an operator of a single namespace, whose kustomization has no
-// cluster-scoped objects.
+// variants has one variant for an operator of a single namespace, without cluster-scoped objects, and one variant for each part that a
+// value can disable.
 var variants = []variant{
 	{
 		unless: "not .Values.namespaced", when: ".Values.namespaced", folder: "config/namespaced",
@@ -51,19 +52,18 @@ var variants = []variant{
 	without("admissionWarnings", "- ../components/admission-warnings\n", ""),
 }
 
-// without returns the variant in which VALUE.enabled is false.
+// without returns the variant that Helm installs if VALUE.enabled is false.
 func without(value string, edits ...string) variant {
 	enabled := ".Values." + value + ".enabled"
 	return variant{unless: enabled, when: "not " + enabled, folder: complete, edits: slices.Concat(uncomment, edits)}
 }
 
-// object is a manifest.
+// object is a manifest, or a map in a manifest.
 type object = map[string]any
 
 // builder builds kustomizations from a copy of config in memory.
 type builder struct{ files filesys.FileSystem }
 
-// newBuilder reads config.
 func newBuilder(root string) (*builder, error) {
 	b := &builder{filesys.MakeFsInMemory()}
 	repository := os.DirFS(root)
@@ -79,7 +79,7 @@ func newBuilder(root string) (*builder, error) {
 	})
 }
 
-// build applies the edits, builds the kustomization in a folder, and reverts the edits.
+// build applies the edits to the kustomization in a folder, and returns the manifests that kustomize builds from it.
 func (b *builder) build(folder string, edits []string) ([]object, error) {
 	file := path.Join("/", folder, "kustomization.yaml")
 	original, err := b.files.ReadFile(file)
@@ -99,7 +99,7 @@ func (b *builder) build(folder string, edits []string) ([]object, error) {
 	}
 	defer func() { _ = b.files.WriteFile(file, original) }() // this cannot fail in memory
 	options := krusty.MakeDefaultOptions()
-	options.LoadRestrictions = types.LoadRestrictionsNone // kustomizations share patches
+	options.LoadRestrictions = types.LoadRestrictionsNone // kustomizations use patches of other folders
 	options.Reorder = krusty.ReorderOptionLegacy
 	built, err := krusty.MakeKustomizer(options).Run(b.files, path.Dir(file))
 	if err != nil {
@@ -115,7 +115,7 @@ func (b *builder) build(folder string, edits []string) ([]object, error) {
 		if err := yaml.Unmarshal(text, &manifest); err != nil {
 			return nil, err
 		}
-		if manifest["kind"] != "Namespace" { // helm creates it
+		if manifest["kind"] != "Namespace" { // helm install can create it
 			objects = append(objects, manifest)
 		}
 	}

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The command licenses copies the licenses and notices of all code in a command: those of each linked module, and that of Go. They must
-// accompany the binary, so the operator's image has them in /licenses.
+// The command licenses copies the licenses and notices of all code in a binary: those of each linked module, and the license of Go. They
+// must accompany the binary, so the operator's image has them in /licenses.
 package main
 
 import (
@@ -42,7 +42,7 @@ func run(pkg, folder string) error {
 	return copyGoLicense(filepath.Join(folder, "go"))
 }
 
-// copyGoLicense copies the license of Go. Distributions may store it in a different folder.
+// copyGoLicense copies the license of Go. A missing license is no error, because Linux distributions may store it in another folder.
 func copyGoLicense(folder string) error {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -52,7 +52,7 @@ func copyGoLicense(folder string) error {
 	return err
 }
 
-// mustCopyLicenses copies the licenses at the top of a folder, and fails if there is none.
+// mustCopyLicenses copies the licenses in a folder, but not those in its subfolders. It fails if there is none.
 func mustCopyLicenses(from, to string) error {
 	copied, err := copyLicenses(from, to)
 	if err == nil && copied == 0 {
@@ -61,7 +61,7 @@ func mustCopyLicenses(from, to string) error {
 	return err
 }
 
-// linked returns the folders of the modules that a package links, by module path.
+// linked returns the modules whose code a package contains: the folder of each, by module path.
 func linked(pkg string) (map[string]string, error) {
 	const format = "{{with .Module}}{{.Path}} {{.Dir}}{{end}}"
 	output, err := exec.Command("go", "list", "-deps", "-f", format, pkg).Output() //nolint:gosec // the caller's package
@@ -77,7 +77,7 @@ func linked(pkg string) (map[string]string, error) {
 	return modules, nil
 }
 
-// copyLicenses copies the licenses at the top of a folder, and returns their number.
+// copyLicenses copies the licenses in a folder, but not those in its subfolders. It returns their number.
 func copyLicenses(from, to string) (int, error) {
 	copied := 0
 	entries, err := os.ReadDir(from)

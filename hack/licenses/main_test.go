@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The result contains the licenses of the operator, of Go and of linked modules, but not of a module that only tests need.
+// The result must contain the licenses of the operator and of linked modules, but not that of a module that only tests need.
 func TestLicensesOfTheOperator(t *testing.T) {
 	t.Chdir("../..")
 	folder := t.TempDir()
@@ -42,7 +42,7 @@ func TestAModuleWithoutALicenseIsAnError(t *testing.T) {
 	}
 }
 
-// The SBOM lists only the modules of the operator, so the other commands must not link more.
+// The SBOM lists only the modules that the operator links, so the agent and the launcher must not link others.
 func TestTheSmallCommandsLinkNothingThatTheOperatorDoesNot(t *testing.T) {
 	t.Chdir("../..")
 	operator, err := linked(".")

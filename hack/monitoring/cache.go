@@ -5,10 +5,10 @@ package main
 
 import "slices"
 
-// ofOne selects the series of the cache that the dashboard shows.
+// ofOne selects the series of the Memcached that the dashboard shows.
 const ofOne = `{namespace="$namespace",memcached="$memcached"}`
 
-// cache is the dashboard of a single cache and its nodes.
+// cache returns the dashboard of a single Memcached and its nodes.
 func cache() dashboard {
 	namespace := choice("namespace", "Namespace", `memcached_up{memcached!=""}`)
 	memcached := choice("memcached", "Memcached", `memcached_up{memcached!="",namespace="$namespace"}`)
@@ -96,8 +96,8 @@ func processGraphs() []panel {
 	}
 }
 
-// ofContainers selects the series of the cache's pods. cAdvisor does not know Memcacheds, so the names of the pods come from other
-// series.
+// ofContainers returns an expression for the series of memcached's containers. Series of cAdvisor have no label memcached, so the
+// expression takes the names of the Memcached's pods from the series up.
 func ofContainers(series string) string {
 	return series + `{namespace="$namespace",container="memcached"} * on (namespace, pod) group_left () ` +
 		"group by (namespace, pod) (up" + ofOne + ")"

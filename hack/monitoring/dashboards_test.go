@@ -49,7 +49,7 @@ func TestDashboardsAreWhatTheProgramWrites(t *testing.T) {
 	}
 }
 
-// labelValues matches a variable's query.
+// labelValues matches the query of a dashboard's variable, such as label_values(memcached_up, namespace).
 var labelValues = regexp.MustCompile(`^label_values\((.+), ([a-z_]+)\)$`)
 
 func TestDashboardsUseOnlyWhatExists(t *testing.T) {
@@ -83,7 +83,7 @@ func TestDashboardsUseOnlyWhatExists(t *testing.T) {
 	}
 }
 
-// used matches the variables that a text contains.
+// used matches a variable in a text, such as $namespace or ${namespace}.
 var used = regexp.MustCompile(`\$\{?([a-z]\w*)`)
 
 func TestPanelsAreComplete(t *testing.T) {
@@ -131,7 +131,7 @@ func checkPanel(t *testing.T, name string, panel panel) {
 	}
 }
 
-// checkLayout fails for panels that overlap or leave the screen.
+// checkLayout fails the test if panels overlap, or are not within the width of the dashboard.
 func checkLayout(t *testing.T, name string, panels []panel) {
 	t.Helper()
 	taken := map[[2]int]string{}

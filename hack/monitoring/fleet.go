@@ -13,7 +13,8 @@ const (
 	ofProxy = "{{namespace}}/{{memcachedproxy}}"
 )
 
-// fleet is the dashboard of all caches. Each graph shows only the 20 most relevant caches.
+// fleet returns the dashboard of all Memcacheds, of all MemcachedProxies, and of the operator. A graph of Memcacheds or MemcachedProxies
+// shows at most 20 of them: those with the highest or the lowest values.
 func fleet() dashboard {
 	const toCache = "/d/" + cacheUID +
 		"?var-datasource=${datasource}&var-namespace=${__field.labels.namespace}&var-memcached=${__field.labels.memcached}"
@@ -74,7 +75,6 @@ func fleetGraphs() []panel {
 	}
 }
 
-// proxyGraphs are the graphs of MemcachedProxies.
 func proxyGraphs() []panel {
 	return []panel{
 		graph("Requests through proxies", "Requests per second, of all kinds, by MemcachedProxy.", "reqps",

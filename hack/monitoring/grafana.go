@@ -5,12 +5,11 @@ package main
 
 import "slices"
 
-// schemaVersion is the last version of Grafana's JSON model for dashboards. Later versions of Grafana also have an API with versioned
-// resources.
+// schemaVersion is Grafana's number for the JSON format that the following types describe.
 const schemaVersion = 42
 
-// The part of Grafana's JSON model that the dashboards use
-// (https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model/). Grafana fills in its defaults.
+// The fields of Grafana's JSON format that the dashboards use
+// (https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model/). All others have Grafana's defaults.
 type (
 	dashboard struct {
 		UID           string     `json:"uid"`
@@ -30,7 +29,7 @@ type (
 		To   string `json:"to"`
 	}
 
-	// link is a link to the dashboards with a tag. It keeps the time range.
+	// link leads to all dashboards with these tags. With KeepTime, they have the same time range.
 	link struct {
 		Type     string   `json:"type"`
 		Title    string   `json:"title"`
@@ -116,12 +115,12 @@ type (
 	}
 )
 
-// columns is the width of a dashboard.
+// columns is the width of a dashboard in the units of position.
 const columns = 24
 
 var prometheus = source{Type: "prometheus", UID: "${datasource}"}
 
-// newDashboard arranges panels from left to right and from top to bottom.
+// newDashboard returns a dashboard with these panels, arranged from left to right and from top to bottom.
 func newDashboard(uid, title, description string, variables []variable, panels []panel) dashboard {
 	x, y, height := 0, 0, 0
 	for i := range panels {
@@ -144,7 +143,8 @@ func newDashboard(uid, title, description string, variables []variable, panels [
 	}
 }
 
-// choice is a variable with the values of a label. Grafana reads them again whenever the time range changes.
+// choice returns a variable with the values that the label of this name has in the series. Grafana reads the values again whenever the time
+// range changes.
 func choice(name, label, series string) variable {
 	return variable{
 		Name: name, Label: label, Type: "query", Query: "label_values(" + series + ", " + name + ")",
@@ -152,7 +152,7 @@ func choice(name, label, series string) variable {
 	}
 }
 
-// graph shows queries over time. The arguments alternate between an expression and its legend.
+// graph returns a panel that shows queries over time. The last arguments are pairs of an expression and its legend.
 func graph(title, description, unit string, expressionsAndLegends ...string) panel {
 	p := newPanel("timeseries", title, description, unit, 12, 8, expressionsAndLegends)
 	p.FieldConfig.Defaults.Custom = map[string]any{"fillOpacity": 10, "showPoints": "never"}
@@ -163,7 +163,7 @@ func graph(title, description, unit string, expressionsAndLegends ...string) pan
 	return p
 }
 
-// number shows the current values of queries.
+// number returns a panel that shows the current values of queries. The last arguments are pairs of an expression and its legend.
 func number(title, description, unit string, expressionsAndLegends ...string) panel {
 	p := newPanel("stat", title, description, unit, 4, 4, expressionsAndLegends)
 	for i := range p.Targets {
@@ -187,7 +187,7 @@ func newPanel(kind, title, description, unit string, width, height int, expressi
 	return p
 }
 
-// fromZero starts the axis at zero, so that small changes do not look large. If a maximum is given, the axis ends there.
+// fromZero starts the panel's axis at zero, so that small changes do not look large. If a maximum is given, the axis ends at it.
 func (p panel) fromZero(maximum ...float64) panel {
 	zero := 0.0
 	p.FieldConfig.Defaults.Min = &zero
@@ -197,17 +197,16 @@ func (p panel) fromZero(maximum ...float64) panel {
 	return p
 }
 
-// stacked stacks the values.
 func (p panel) stacked() panel {
 	p.FieldConfig.Defaults.Custom["stacking"] = map[string]any{"mode": "normal"}
 	return p
 }
 
-// orZero returns an expression for a number of problems. It is 0 if there are none, and has no value if the series in always are missing
-// as well.
+// orZero returns an expression for the result of count, or for 0 if count has no result. If always has no result either, neither has
+// the expression: without data, it must not show 0.
 func orZero(count, always string) string { return count + " or 0 * count(" + always + ")" }
 
-// red shows every value except zero in red.
+// red shows values of at least 1 in red, and lower ones in green.
 func (p panel) red() panel {
 	from := 1.0
 	p.FieldConfig.Defaults.Thresholds = &thresholds{
@@ -216,7 +215,7 @@ func (p panel) red() panel {
 	return p
 }
 
-// leadingTo adds a link to each series.
+// leadingTo adds a link to each series of the panel.
 func (p panel) leadingTo(title, url string) panel {
 	p.FieldConfig.Defaults.Links = []dataLink{{Title: title, URL: url}}
 	return p

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The command monitoring writes the dashboards of config/components/monitoring.
+// The command monitoring writes the Grafana dashboards of config/components/monitoring.
 package main
 
 import (

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// promtool is Prometheus' own tool, in the version in go.mod.
+// promtool is Prometheus' tool for rules and configurations, of the same version as in go.mod.
 const promtool = root + "/bin/kubernetes/promtool"
 
 type rule struct {
@@ -48,7 +48,7 @@ func (f ruleFile) alerts() []rule {
 	return alerts
 }
 
-// record adds the recording rules to the series, in their order, and checks the expression of each rule.
+// record checks the expression of each rule, and adds the series of recording rules to the known ones.
 func (s series) record(t *testing.T, file ruleFile) {
 	t.Helper()
 	for _, group := range file.Groups {
@@ -72,7 +72,7 @@ func TestRulesUseOnlyWhatExists(t *testing.T) {
 	known(t).record(t, rules(t))
 }
 
-// Each name of a recording rule is in the texts at least once, because the rule itself has it.
+// Each recording rule must be used in a rule or a dashboard. Its name occurs once in the rule itself, so it must occur at least twice.
 func TestEveryRecordingRuleIsUsed(t *testing.T) {
 	texts := read(t, component+"/rules.yaml") + read(t, component+"/dashboards/fleet.json") + read(t, component+"/dashboards/cache.json")
 	for _, group := range rules(t).Groups {
@@ -108,7 +108,7 @@ func TestAlertsAreComplete(t *testing.T) {
 	}
 }
 
-// testFile is a file for promtool test rules. It has only the fields that say which alerts are tested.
+// testFile has the fields of a file for "promtool test rules" that say which alerts are tested.
 type testFile struct {
 	Tests []struct {
 		AlertRuleTest []struct {
@@ -162,7 +162,7 @@ func TestTestsOfTheAlertsPass(t *testing.T) {
 	}
 }
 
-// promtoolTests runs the tests of the alerts with these rules.
+// promtoolTests runs the tests of the alerts, with these rules instead of those in the repository.
 func promtoolTests(t *testing.T, file ruleFile) (output string, err error) {
 	t.Helper()
 	dir := writeRules(t, file)
@@ -176,7 +176,7 @@ func promtoolTests(t *testing.T, file ruleFile) (output string, err error) {
 	return string(all), err
 }
 
-// Tests of alerts must fail with wrong rules. With a duration of a year, no alert fires. Without a condition, every alert fires.
+// The tests of each alert must fail with rules by which no alert ever fires, and with rules by which every alert always fires.
 func TestTestsNoticeWrongAlerts(t *testing.T) {
 	for name, change := range map[string]func(*rule){
 		"they never fire":  func(wrong *rule) { wrong.For = "365d" },
@@ -202,7 +202,7 @@ func TestTestsNoticeWrongAlerts(t *testing.T) {
 	}
 }
 
-// scrapeConfiguration matches the example in docs/operations/monitoring.md for a Prometheus without the Prometheus operator.
+// scrapeConfiguration matches the example configuration in docs/operations/monitoring.md, for users without the Prometheus operator.
 var scrapeConfiguration = regexp.MustCompile("(?ms)^```yaml\n(scrape_configs:.*?\n)```$")
 
 func TestPromtoolAcceptsTheScrapeConfiguration(t *testing.T) {

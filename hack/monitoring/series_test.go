@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// Files of the root module.
+// Files of the repository's root module. This folder belongs to another module.
 const (
 	root           = "../.."
 	component      = root + "/config/components/monitoring"
@@ -27,7 +27,7 @@ const (
 	launcherSeries = root + "/internal/agent/launcherseries.go"
 )
 
-// labelSet contains the labels that a series can have.
+// labelSet contains the names of the labels that a series can have.
 type labelSet map[string]bool
 
 func labels(names ...string) labelSet {
@@ -50,19 +50,19 @@ func (s labelSet) lacks(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return s[name] || name == "__name__" })
 }
 
-// Labels that the PodMonitor, the ServiceMonitor and the kubelet's endpoint add to each series.
+// Labels of all series from a source: the agents of nodes and proxies, the operator, cAdvisor, and kube-state-metrics.
 var (
 	ofNodes    = labels("namespace", "pod", "container", "job", "instance", "endpoint", "memcached", "memcachedproxy")
 	ofOperator = labels("namespace", "pod", "container", "job", "instance", "endpoint", "service", "exported_namespace")
 	ofCAdvisor = labels("namespace", "pod", "container", "job", "instance", "node", "id", "name", "image")
-	// If Prometheus honors the labels of kube-state-metrics, they name the pod and container that a series is about.
+	// The rules assume that Prometheus scrapes kube-state-metrics with honor_labels. Then pod and container are those that a series is about.
 	ofStateMetrics = labels("namespace", "pod", "container", "job", "instance", "node", "uid", "resource", "unit")
 )
 
-// series contains the labels of every existing series, by name.
+// series maps the name of every existing series to its labels.
 type series map[string]labelSet
 
-// known returns the series of a Prometheus that scrapes the nodes, the operator and the kubelets.
+// known returns the series that the rules and dashboards may use, without those of recording rules.
 func known(t *testing.T) series {
 	t.Helper()
 	all := series{
@@ -143,7 +143,7 @@ func read(t *testing.T, path string) string {
 	return string(content)
 }
 
-// grafanaVariables replaces the variables for durations that Grafana fills in.
+// grafanaVariables replaces Grafana's variables for durations, which PromQL does not know.
 var grafanaVariables = strings.NewReplacer("$__rate_interval", "5m", "$__interval", "1m", "$__range", "1h")
 
 // check parses an expression and returns the labels that its result can have. It returns an error for unknown series and labels.
@@ -265,7 +265,7 @@ func (s series) called(call *parser.Call) (labelSet, error) {
 	return has, nil
 }
 
-// templated matches the labels that an alert's text or a legend mentions.
+// templated matches a label in the text of an alert or in a legend, such as {{ $labels.pod }} or {{pod}}.
 var templated = regexp.MustCompile(`\{\{ *(?:\$labels\.)?([a-z_]+) *\}\}`)
 
 func mentioned(text string) []string {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command policy writes patterns into the admission policies, since CEL cannot use Go constants. The operator and the launcher share
-// these patterns. They become the expressions of variables.
+// Command policy writes patterns into admission policies, because CEL cannot use Go constants. The operator and the launcher use the same
+// patterns. In a policy, each pattern becomes the expression of a variable.
 //
 // Usage: policy FILE...
 package main
@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// variables maps the names of variables in policies to the patterns that are their expressions.
+// variables maps the name of each variable in the policies to its pattern.
 var variables = map[string]string{
 	"argumentsPattern": protocol.Pattern,
 	"restartPattern":   protocol.RestartPattern,
@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// rewrite writes the patterns into a file. It fails if the file has none of the variables.
+// rewrite writes the patterns into the policies in a file. It fails if the file has none of the variables.
 func rewrite(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -45,7 +45,8 @@ func rewrite(file string) error {
 	return os.WriteFile(file, []byte(expanded), 0o600)
 }
 
-// expand returns a policy with the patterns, and their number. The patterns must not contain quotes or backslashes.
+// expand replaces the expressions of the variables in a policy by the patterns, which must not contain quotes or backslashes. It returns
+// the result and the number of replaced expressions.
 func expand(policy string) (expanded string, count int) {
 	for name, pattern := range variables {
 		place := regexp.MustCompile(`(?m)^( *- name: ` + name + `\n *expression: ).*$`)

@@ -47,7 +47,7 @@ func TestPolicyWithoutAPlaceForPatterns(t *testing.T) {
 	}
 }
 
-// A quote or a backslash would end the expression, or have a special meaning in CEL or YAML.
+// Patterns must not contain quotes or backslashes, because these have a special meaning in CEL and YAML.
 func TestPatternsNeedNoEscapes(t *testing.T) {
 	for name, pattern := range variables {
 		if strings.ContainsAny(pattern, `'"\`) {

@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// slabClasses is the most that a memcached has.
+// slabClasses is the largest number of slab classes that a memcached has.
 const slabClasses = 63
 
-// fullNode answers like a memcached that uses all slab classes: each is a copy of a recorded one.
+// fullNode answers like a memcached that uses all slab classes. The statistics of each class are those of the first recorded class.
 func fullNode(t testing.TB) func(net.Conn) {
 	t.Helper()
 	replies := recordedReplies(t, "default")
@@ -32,7 +32,7 @@ func fullNode(t testing.TB) func(net.Conn) {
 	return answeringFrom(replies)
 }
 
-// firstClass returns the number of the first slab class in lines such as STAT items:3:number 12 or STAT 3:chunk_size 152.
+// firstClass returns the number of the slab class in the first line, such as "STAT items:3:number 12" or "STAT 3:chunk_size 152".
 func firstClass(lines string) string {
 	class, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(lines, "STAT "), "items:"), ":")
 	return class
@@ -72,7 +72,7 @@ func BenchmarkScrape(b *testing.B) {
 	}
 }
 
-// BenchmarkProbe asks for the version.
+// BenchmarkProbe opens a connection and asks for the version.
 func BenchmarkProbe(b *testing.B) {
 	memcached := newClient(newFake(b, recorded(b, "default")).options())
 	b.Cleanup(memcached.close)
@@ -84,7 +84,7 @@ func BenchmarkProbe(b *testing.B) {
 	}
 }
 
-// BenchmarkScrape must scrape all slab classes.
+// The scrape of BenchmarkScrape must contain all slab classes.
 func TestFullNodeHasAllSlabClasses(t *testing.T) {
 	_, body := startAgent(t, newFake(t, fullNode(t)).options()).get(t, "/metrics")
 	for _, family := range []string{"memcached_slab_current_items", "memcached_slab_chunk_size_bytes"} {

@@ -26,30 +26,31 @@ var (
 	errClosed  = errors.New("memcached closed the connection")
 )
 
-// answerLifetime is how long probes reuse memcached's last answer, so that they connect at most once a second. They never reuse a
-// failure.
+// answerLifetime is how long probes succeed without asking memcached, once memcached has answered a probe. After a failure, the next
+// probe always asks memcached.
 const answerLifetime = time.Second
 
-// client sends requests to memcached. Simultaneous scrapes share an answer, and so do simultaneous probes.
+// client sends requests to memcached. Simultaneous scrapes share one read of the statistics, and simultaneous probes one request.
 type client struct {
 	address string
 	timeout time.Duration
 	now     func() time.Time
-	// logins returns users to log in as: memcached accepts at least one of them. It returns none if memcached demands no login.
+	// logins returns users to log in as, of whom memcached should accept at least one. It returns none if memcached demands no login.
 	logins func() []credentials.User
-	// readStats reads the statistics of this kind of memcached: a node or a proxy.
+	// readStats is readNode or readProxy.
 	readStats func(ctx context.Context, conn *memcache.Conn) (statistics, error)
 
-	// idle keeps the connection for the next scrape.
+	// idle holds an open connection between requests.
 	idle          slot
 	reads, probes singleflight.Group
 	// answered is the time of memcached's last answer to a probe. It needs no lock, because only one probe runs at a time.
 	answered time.Time
-	// full is when memcached last refused a probe because clients used all connections, in seconds since 1970; 0 for never.
+	// full is the Unix time at which memcached last refused the connection of a probe because of its connection limit, or 0.
 	full atomic.Int64
 }
 
-// statistics are what memcached reports about itself. The error of Collect names a value that is not a number.
+// statistics are what memcached reports about itself. Collect sends all series that it can make. Its error is about a malformed
+// value or name among the statistics.
 type statistics interface {
 	Collect(series chan<- prometheus.Metric) error
 }
@@ -72,7 +73,7 @@ func newClient(o Options) *client {
 	return c
 }
 
-// stats reads all statistics within the timeout.
+// stats reads the statistics within the timeout.
 func (c *client) stats() (statistics, error) {
 	shared, err, _ := c.reads.Do("", func() (any, error) { return c.read() })
 	read, _ := shared.(statistics)
@@ -87,7 +88,7 @@ func (c *client) read() (statistics, error) {
 		if !isClosed(err) {
 			return read, err
 		}
-		// memcached had closed the connection, because it restarted or because of its idle timeout.
+		// memcached has closed the idle connection, because memcached restarted or because of its idle timeout.
 	}
 	fresh, err := memcache.Dial(ctx, c.address)
 	if err != nil {
@@ -106,7 +107,7 @@ func (c *client) readOver(ctx context.Context, conn *memcache.Conn) (statistics,
 	return read, err
 }
 
-// release keeps a connection for later, or closes it after an error.
+// release keeps a connection for the next request. If err is not nil, release closes the connection instead.
 func (c *client) release(used *memcache.Conn, err error) {
 	if err != nil {
 		discard(used)
@@ -150,7 +151,7 @@ func (c *client) ask() error {
 	return err
 }
 
-// askHeld succeeds if memcached answers over the idle connection, and if there is no idle connection or memcached has closed it.
+// askHeld sends a request over the idle connection. It also succeeds if there is no idle connection, or if memcached has closed it.
 func (c *client) askHeld(ctx context.Context) error {
 	held := c.idle.take()
 	if held == nil {
@@ -164,12 +165,12 @@ func (c *client) askHeld(ctx context.Context) error {
 	return err
 }
 
-// wasFull reports whether memcached has recently refused a probe because clients used all connections.
+// wasFull reports whether, less than fullFor before now, memcached refused the connection of a probe because of its connection limit.
 func (c *client) wasFull(now time.Time) bool { return now.Sub(time.Unix(c.full.Load(), 0)) < fullFor }
 
 func (c *client) close() { c.idle.close() }
 
-// explain maps network errors to errTimeout and errClosed.
+// explain maps network errors to errTimeout and errClosed, and returns other errors as they are.
 func (c *client) explain(err error) error {
 	var network net.Error
 	switch {
@@ -182,7 +183,7 @@ func (c *client) explain(err error) error {
 	}
 }
 
-// isClosed reports whether an error means that memcached has closed a connection.
+// isClosed reports whether an error means that memcached has closed the connection.
 func isClosed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

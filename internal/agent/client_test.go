@@ -84,7 +84,7 @@ func TestProbesOfTheSameSecondShareAnAnswerButNoFailure(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	f.behave(recorded(t, "default"))
-	mustAnswer(t, c) // at once
+	mustAnswer(t, c) // the failure is not reused
 	mustCount(t, f, 1, 2)
 	clock.pass(answerLifetime - 1)
 	mustAnswer(t, c)
@@ -146,7 +146,7 @@ func TestAnAgentWithoutAConnectionAtTheLimitIsReadyAndTriesAgain(t *testing.T) {
 	mustBeReadable(t, c)
 }
 
-// In this memcached, only the thread that accepts connections works.
+// A hung memcached still accepts connections, but the threads that answer requests do not work.
 func TestAHungMemcachedAtItsConnectionLimitIsNotReady(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
@@ -155,7 +155,7 @@ func TestAHungMemcachedAtItsConnectionLimitIsNotReady(t *testing.T) {
 		answering(func(string) string {
 			if answeredOnce {
 				close(asked)
-				return "" // and nothing ever after
+				return "" // no answer
 			}
 			answeredOnce = true
 			return versionReply
@@ -172,7 +172,7 @@ func TestAHungMemcachedAtItsConnectionLimitIsNotReady(t *testing.T) {
 	mustCount(t, f, 0, 2)
 }
 
-// If memcached has closed the idle connection, the scrape opens a new one.
+// If memcached has closed the idle connection, the scrape opens a new connection.
 func TestAClosedConnectionIsReplacedWithinTheScrape(t *testing.T) {
 	f := newFake(t, recorded(t, "default"))
 	c, _ := newTestClient(t, f)

@@ -24,7 +24,8 @@ import (
 	certificates "github.com/example/memcached-operator/test/credentials"
 )
 
-// demanding answers like a memcached with one user. After the login, the given function serves the connection.
+// demanding returns the behavior of a memcached with one user. After a successful login, the function "then" serves the connection. The
+// channel "logins" gets the user and the password of each login.
 func demanding(name, password string, then func(net.Conn), logins chan<- string) func(net.Conn) {
 	return func(conn net.Conn) {
 		requests := bufio.NewReader(conn)
@@ -54,7 +55,7 @@ func demanding(name, password string, then func(net.Conn), logins chan<- string)
 	}
 }
 
-// secretFolder is a volume with a Secret.
+// secretFolder returns a folder with these values of a Secret by key, like the volume of a Secret.
 func secretFolder(t *testing.T, values map[string]string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -73,7 +74,7 @@ func withCredentials(t *testing.T, o Options) Options {
 	return o
 }
 
-// The agent logs in once on each connection, also if a probe has opened it.
+// The agent logs in only once on a connection, also if a probe has opened the connection.
 func TestStatisticsAreReadAsAUser(t *testing.T) {
 	logins := make(chan string, 16)
 	f := newFake(t, demanding("bob", "pass:word", recorded(t, "default"), logins))
@@ -126,7 +127,7 @@ func TestMemcachedStartsWhenItsSecretIsValid(t *testing.T) {
 	o.Credentials.TLSSecret = secretFolder(t, map[string]string{"tls.crt": string(pair.Certificate)})
 	const problem = "InvalidCertificate: tls.key is missing or empty in the Secret of spec.tls.secretName: add the private key of the " +
 		"server as PEM"
-	// An earlier agent has reported the problem.
+	// An agent that ran before in this pod has already ended because of this problem.
 	if err := os.WriteFile(filepath.Join(o.Credentials.Folder, "refused"), []byte(problem), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func TestWrongFlagsOfCredentials(t *testing.T) {
 	}
 }
 
-// If the agent cannot write its folder, it ends with an error.
+// Without the folder for memcached's files, the agent ends with an error.
 func TestAFolderThatIsMissingEndsTheAgent(t *testing.T) {
 	o := withCredentials(t, newFake(t, recorded(t, "default")).options())
 	o.Credentials.UsersSecret = secretFolder(t, map[string]string{"bob": "1"})

@@ -11,7 +11,6 @@ import (
 	"github.com/example/memcached-operator/internal/agent/credentials"
 )
 
-// Series about credentials.
 var (
 	certificateInfo = prometheus.NewDesc("memcached_agent_certificate_info",
 		"1, with the serial number of the certificate that memcached last showed in a handshake, in lower-case hexadecimal digits.",

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// maxScrapes limits the scrapes that run at once, to save memory. No host can take all: maxConnectionsPerHost is less.
+// maxScrapes limits simultaneous scrapes, to save memory. It is more than maxConnectionsPerHost, so that one host cannot use all of them.
 const maxScrapes = 8
 
-// The parameter collect[] of /metrics, as in node_exporter, and its values. Without the parameter, /metrics shows all series.
+// The query parameter collect[] of /metrics, as in node_exporter, and its values. Without the parameter, /metrics shows all series.
 const (
 	collectParameter = "collect[]"
 	collectMemcached = "memcached"
@@ -38,7 +38,7 @@ func collectorOf(family string) string {
 	}
 }
 
-// newExposition returns the handler of /metrics.
+// newExposition returns the handler of /metrics, which serves the series of the registry.
 func newExposition(registry prometheus.Gatherer) http.Handler {
 	shared, slots := &sharedGatherer{registry: registry}, make(chan struct{}, maxScrapes)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +61,7 @@ func newExposition(registry prometheus.Gatherer) http.Handler {
 	})
 }
 
-// selected gathers the families of the named collectors, or all families if none is named.
+// selected gathers the families that the values of collect[] select, or all families if there are no values.
 type selected struct {
 	gatherer   prometheus.Gatherer
 	collectors []string
@@ -73,7 +73,7 @@ func (s selected) Gather() ([]*dto.MetricFamily, error) {
 	if len(s.collectors) == 0 {
 		return families, err
 	}
-	var kept []*dto.MetricFamily // the families are shared, so they must not change
+	var kept []*dto.MetricFamily // a new slice, because simultaneous scrapes share the slice families
 	for _, family := range families {
 		if slices.Contains(s.collectors, collectorOf(family.GetName())) {
 			kept = append(kept, family)
@@ -82,8 +82,8 @@ func (s selected) Gather() ([]*dto.MetricFamily, error) {
 	return kept, err
 }
 
-// sharedGatherer collects once for simultaneous scrapes. promhttp's option CoalesceGather would share a result until the last
-// response is sent, so a slow client would freeze the series for all others.
+// sharedGatherer collects once for simultaneous scrapes. promhttp's option CoalesceGather would reuse a collection until the last
+// response is sent, so that a slow client would freeze the series for all others.
 type sharedGatherer struct {
 	registry    prometheus.Gatherer
 	collections singleflight.Group

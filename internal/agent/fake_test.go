@@ -29,7 +29,7 @@ type fake struct {
 	mostOpen int
 }
 
-// newFake runs a memcached until the test ends.
+// newFake runs a fake until the test ends. It calls the behavior for each connection, and closes the connection afterwards.
 func newFake(t testing.TB, behavior func(net.Conn)) *fake {
 	t.Helper()
 	f := &fake{address: "127.0.0.1:0", behavior: behavior, open: map[net.Conn]bool{}}
@@ -71,14 +71,14 @@ func (f *fake) serve(conn net.Conn) {
 	delete(f.open, conn)
 }
 
-// behave changes the behavior of later connections.
+// behave changes the behavior for later connections.
 func (f *fake) behave(behavior func(net.Conn)) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.behavior = behavior
 }
 
-// hangUp closes all connections.
+// hangUp closes all open connections.
 func (f *fake) hangUp() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -87,7 +87,7 @@ func (f *fake) hangUp() {
 	}
 }
 
-// counts returns how many connections are open, were open at the same time at most, and were accepted.
+// counts returns how many connections are open now, how many were open at the same time at most, and how many were accepted in total.
 func (f *fake) counts() (open, mostOpen, accepted int) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -98,14 +98,13 @@ func (f *fake) options() Options {
 	return Options{Memcached: f.address, Timeout: time.Second}
 }
 
-// The replies of memcached, without the statistics.
 const (
 	versionReply         = "VERSION 1.6.45\r\n"
 	unauthenticatedReply = "CLIENT_ERROR unauthenticated\r\n"
 	connectionLimitReply = "ERROR Too many open connections\r\n"
 )
 
-// recorded replies with the recording in a folder of stats/testdata.
+// recorded returns a behavior: it replies with the recording in a folder of stats/testdata.
 func recorded(t testing.TB, folder string) func(net.Conn) {
 	t.Helper()
 	return answeringFrom(recordedReplies(t, folder))
@@ -134,7 +133,7 @@ func answeringFrom(replies map[string]string) func(net.Conn) {
 	return answering(func(request string) string { return replies[request] })
 }
 
-// answering replies to each line.
+// answering returns a behavior: it replies to each line.
 func answering(reply func(request string) string) func(net.Conn) {
 	return func(conn net.Conn) {
 		for requests := bufio.NewScanner(conn); requests.Scan(); {
@@ -145,7 +144,7 @@ func answering(reply func(request string) string) func(net.Conn) {
 	}
 }
 
-// always sends the same reply to each line.
+// always returns a behavior: it sends the same reply to each line.
 func always(reply string) func(net.Conn) {
 	return answering(func(string) string { return reply })
 }
@@ -153,18 +152,18 @@ func always(reply string) func(net.Conn) {
 // hangs reads and never answers.
 func hangs(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 
-// refuses does what memcached does with a connection beyond its limit.
+// refuses does what memcached does with a connection beyond its connection limit.
 func refuses(conn net.Conn) { _, _ = io.WriteString(conn, connectionLimitReply) }
 
-// closesAfter reads one line, writes the text whatever the line is, and closes.
+// closesAfter returns a behavior: it reads one line, writes the text whatever the line is, and closes the connection.
 func closesAfter(text string) func(net.Conn) {
 	return func(conn net.Conn) {
-		_, _ = bufio.NewReader(conn).ReadString('\n') // otherwise the kernel might discard the reply
+		_, _ = bufio.NewReader(conn).ReadString('\n') // the kernel might discard the text if it closed a connection with unread bytes
 		_, _ = io.WriteString(conn, text)
 	}
 }
 
-// repeats writes the text again and again until the client closes.
+// repeats returns a behavior: it writes the text, with pauses, until the client closes the connection.
 func repeats(text string, pause time.Duration) func(net.Conn) {
 	return func(conn net.Conn) {
 		var err error
@@ -174,7 +173,7 @@ func repeats(text string, pause time.Duration) func(net.Conn) {
 	}
 }
 
-// eventually waits until a condition holds. It fails the test after a long time.
+// eventually waits until the condition is true. It fails the test after 20 seconds.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(time.Millisecond) {

@@ -10,10 +10,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// gauges is a collector of gauges that reads their values at each scrape.
+// gauges is a collector of gauges whose values are read at each scrape.
 type gauges struct {
 	descriptions []*prometheus.Desc
-	// read sets the values within the timeout.
+	// read calls set for each series that has a value. Its context ends after the timeout.
 	read    func(ctx context.Context, set setGauge)
 	timeout time.Duration
 }

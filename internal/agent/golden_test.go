@@ -21,21 +21,21 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
-// The agent's series must equal those that prometheus/memcached_exporter 0.16.0 made from the same recording of memcached 1.6.45, in
-// Debian's build and with the options of the operator.
+// The agent's series must equal those that prometheus/memcached_exporter 0.16.0 made from the same recording. The recording is of
+// Debian's memcached 1.6.45 with the operator's options.
 func TestGoldenScrape(t *testing.T) {
 	mustScrape(t, "default", newFake(t, recorded(t, "default")).options())
 }
 
-// A proxy shares a node's series about the process and its connections, has none about items, and adds series about the proxy. In
-// the recording, one node is away.
+// Like a node, a proxy has series about the process and its connections. It has none about items, but series of its own. The proxy of
+// the recording cannot reach one of its nodes.
 func TestGoldenScrapeOfAProxy(t *testing.T) {
 	o := newFake(t, recorded(t, "proxy")).options()
 	o.Launcher = newLauncher(t, `{"routes":"sessions-%d.sessions.shop.svc 3\n","count":3,"seconds":5}`)
 	mustScrape(t, "proxy", o)
 }
 
-// newLauncher starts a fake launcher that answers with this status, and returns the launcher's address.
+// newLauncher starts a fake launcher that answers with this status. It returns the launcher's address.
 func newLauncher(t *testing.T, status string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, status) }))
@@ -43,7 +43,8 @@ func newLauncher(t *testing.T, status string) string {
 	return server.Listener.Addr().String()
 }
 
-// Series show refused routes. If the launcher does not answer, only its series are missing.
+// memcached_proxy_routes_refused shows that the proxy has refused routes. Without the launcher's status, only the series about the
+// routes are missing.
 func TestRoutesSeries(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	defer gone.Close()
@@ -66,7 +67,7 @@ func TestRoutesSeries(t *testing.T) {
 	}
 }
 
-// The agent serves series about the copy from a twin while there is a twin and the launcher answers.
+// The agent serves memcached_fill_* while the launcher answers and its status has a fill.
 func TestFillSeries(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
@@ -108,12 +109,12 @@ func mustScrape(t *testing.T, name string, o Options) {
 	}
 }
 
-// The recording of memcached 1.6.45 must have a value for each family.
+// The recordings must have a value for each family.
 func TestMemcachedFillsEachFamily(t *testing.T) {
 	for name, families := range map[string][]*stats.Family{"default": stats.Families(), "proxy": stats.ProxyFamilies()} {
 		scraped := "\n" + golden(t, name)
 		for _, family := range families {
-			if slices.Contains(family.Labels, "copy") { // the proxy of the recording leads to one pool
+			if slices.Contains(family.Labels, "copy") { // the proxy of the recording has a single pool
 				continue
 			}
 			if !strings.Contains(scraped, "\n"+family.Name+"{") && !strings.Contains(scraped, "\n"+family.Name+" ") {
@@ -134,7 +135,7 @@ func golden(t *testing.T, name string) string {
 	return string(text)
 }
 
-// The parameter collect[] selects series: a PodMonitor leaves out those of slab classes.
+// The query parameter collect[] selects series. With it, a PodMonitor leaves out the many series of slab classes.
 func TestSelectedCollectors(t *testing.T) {
 	a := startAgent(t, newFake(t, recorded(t, "default")).options())
 	for query, want := range map[string]map[string]bool{

@@ -12,7 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// Series about what a node copies from its twin. They are absent without a twin, and while the launcher does not answer.
+// Series about a node that copies items from another Memcached: the one in spec.fillFrom, which the help calls the twin. The series are
+// absent without spec.fillFrom, and while the launcher does not answer.
 var (
 	fillComplete = prometheus.NewDesc("memcached_fill_complete",
 		"Whether memcached has the items that its twin had: 1 or 0.", nil, nil)
@@ -23,7 +24,7 @@ var (
 	fillSeconds = prometheus.NewDesc("memcached_fill_seconds", "How long the copy took, or has taken so far.", nil, nil)
 )
 
-// Series about the routes of a proxy. They are absent while the launcher does not answer.
+// Series about the routes of a proxy. They are absent while the proxy's launcher does not answer.
 var (
 	proxyNodes = prometheus.NewDesc("memcached_proxy_nodes", "Nodes that share the keys, as this proxy sees it.", nil, nil)
 	proxyStale = prometheus.NewDesc("memcached_proxy_routes_refused",

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A host with many idle connections loses the oldest of them. The host's next request is still answered, because the host may be the
-// kubelet, or a pod that has the cluster node's address.
+// A host with too many idle connections loses the oldest one. Its next request is still answered, because the host may be the kubelet,
+// and pods may have the kubelet's address.
 func TestConnectionsOfAHostAreLimited(t *testing.T) {
 	a := startAgent(t, newFake(t, recorded(t, "default")).options())
 	var idle []net.Conn
@@ -75,7 +75,7 @@ func TestLimitsOfTheListener(t *testing.T) {
 	}
 }
 
-// When all connections are taken, the host with the most connections loses its oldest to another host.
+// At maxConnections, a connection of another host replaces the oldest connection of the host that has the most.
 func TestManyHostsAreLimited(t *testing.T) {
 	l := limit(nil)
 	oldest := &limitedConn{listener: l, host: "greedy"}

@@ -10,21 +10,22 @@ import (
 	"sync"
 )
 
-// Limits of HTTP connections. The kubelet and two Prometheus servers need a few each.
+// Limits of connections to the agent: in total, and from one IP address. The kubelet and each Prometheus server need only a few.
 const (
 	maxConnections        = 64
 	maxConnectionsPerHost = 4
 )
 
-// limitedListener limits connections, in total and for each host. Otherwise, somebody could open so many that the kubelet cannot ask
-// for readiness. Above the total limit, the host with the most connections loses one. A host above its own limit loses its oldest
-// idle connection instead of the new one: pods that have the kubelet's address must not shut out the kubelet.
+// limitedListener limits connections, so that nobody can open so many that the kubelet's probes fail. A new connection of a host at
+// maxConnectionsPerHost replaces the host's oldest idle connection, because pods may have the same address as the kubelet. If none is
+// idle, the new connection is closed. A new connection beyond maxConnections replaces the oldest connection of the host that has the
+// most. If no other host has more connections than the new connection's host, the new connection is closed.
 type limitedListener struct {
 	net.Listener
 
 	mutex sync.Mutex
 	total int
-	// hosts are the connections of each host, the oldest first.
+	// hosts maps an IP address to the connections from this address, the oldest first.
 	hosts map[string][]*limitedConn
 }
 
@@ -46,7 +47,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 			superfluous = l.admit(conn)
 		}
 		if superfluous != nil {
-			_ = superfluous.Conn.Close() // the client sees it
+			_ = superfluous.Conn.Close() // nobody uses the connection any more
 		}
 		if superfluous != conn {
 			return conn, nil
@@ -54,8 +55,8 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts a new connection. It returns the connection that must be closed because of a limit, or nil. It does not count a new
-// connection that it returns.
+// admit returns the connection that must be closed because of a limit, or nil. It counts the new connection, unless the new connection
+// is the one to close.
 func (l *limitedListener) admit(conn *limitedConn) (superfluous *limitedConn) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -98,17 +99,17 @@ func (l *limitedListener) forget(conn *limitedConn) {
 	}
 }
 
-// limitedConn is a connection that counts until it is closed.
+// limitedConn is a connection that its listener counts until it is closed.
 type limitedConn struct {
 	net.Conn
 
 	listener *limitedListener
 	host     string
-	// active reports that a request is running.
+	// active is true while the connection has a request.
 	active bool
 }
 
-// noteState records whether a connection is idle. It is an http.Server.ConnState.
+// noteState records whether a connection has a request. It is the ConnState of the agent's http.Server.
 func noteState(conn net.Conn, state http.ConnState) {
 	if conn, ok := conn.(*limitedConn); ok {
 		conn.note(state)

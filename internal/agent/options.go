@@ -15,29 +15,29 @@ import (
 	"github.com/example/memcached-operator/internal/agent/credentials"
 )
 
-// ErrUsage means that the flags are wrong.
+// ErrUsage means that a flag or an argument is wrong.
 var ErrUsage = errors.New("wrong flags")
 
-// maxTimeout is the longest accepted timeout. By default, Prometheus scrapes every minute.
+// maxTimeout is the longest accepted timeout: the time between two scrapes in Prometheus' default configuration.
 const maxTimeout = time.Minute
 
-// Options are the flags of version 3 of the interface.
+// Options are the agent's flags, as in version 3 of docs/design/agent-interface.md.
 type Options struct {
-	// Memcached is the address of memcached: 127.0.0.1:11211 by default.
+	// Memcached is the address of memcached. The default is 127.0.0.1:11211.
 	Memcached string
 	// Listen is the address of /metrics, /status, /startupz, /readyz and /livez. The default is :9150, as for memcached_exporter.
 	Listen string
-	// Timeout limits a scrape and a probe as a whole: 1s by default.
+	// Timeout is how long memcached or its launcher may take to answer. The default is 1s.
 	Timeout time.Duration
-	// Launcher is the address of a proxy's launcher. If it is empty, as by default, memcached is no proxy.
+	// Launcher is the address of a proxy's launcher. It is empty by default, which means that memcached is a node.
 	Launcher string
-	// NodeLauncher is the address of a node's launcher, if the node has one: 127.0.0.1:9151 by default.
+	// NodeLauncher is the address of a node's launcher, if the node has one. The default is 127.0.0.1:9151.
 	NodeLauncher string
-	// Credentials are the settings for TLS and users, by default none.
+	// Credentials are the settings for TLS and users. By default, memcached has neither.
 	Credentials credentials.Config
 }
 
-// parse returns the options, or flag.ErrHelp after writing the help.
+// parse parses the arguments. If they ask for help, it writes the help and returns flag.ErrHelp.
 func parse(args []string, help io.Writer) (Options, error) {
 	var o Options
 	flags := flag.NewFlagSet("agent", flag.ContinueOnError)
@@ -47,7 +47,7 @@ func parse(args []string, help io.Writer) (Options, error) {
 	flags.StringVar(&o.Launcher, "launcher", "", "Address of the launcher, if memcached is a proxy.")
 	flags.StringVar(&o.NodeLauncher, "node-launcher", "127.0.0.1:9151", "Address of the launcher, if memcached is none and has one.")
 	addCredentials(flags, &o.Credentials)
-	flags.SetOutput(io.Discard) // mistakes are reported elsewhere, in one sentence
+	flags.SetOutput(io.Discard) // the returned error describes a mistake in one sentence
 	flags.Usage = func() {}
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		flags.SetOutput(help)

@@ -15,10 +15,12 @@ import (
 	"github.com/example/memcached-operator/internal/agent/credentials"
 )
 
-// shutdownTimeout is how long requests may take to finish when the agent ends. It is short: the end of the pod waits for the agent.
+// shutdownTimeout is how long running requests may continue when the agent ends. It is short, because the end of the pod waits for the
+// agent.
 const shutdownTimeout = 2 * time.Second
 
-// Run serves until the context ends. It logs to the writer.
+// Run runs the agent with these command-line arguments until the context ends or an error occurs. It writes the log, and the help if
+// the arguments ask for it, to the writer.
 func Run(ctx context.Context, args []string, version string, log io.Writer) error {
 	options, err := parse(args, log)
 	if err != nil {
@@ -55,9 +57,9 @@ func serve(ctx context.Context, o Options, version string, log *slog.Logger, lis
 	}
 }
 
-// shutDown waits for running requests.
+// shutDown stops the server. It waits at most shutdownTimeout for running requests.
 func shutDown(ctx context.Context, server *http.Server, stopped <-chan error) error {
-	// The ended context of the agent would also end the shutdown at once.
+	// ctx may have ended, which would end the shutdown at once.
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if err := server.Shutdown(grace); err != nil && !errors.Is(err, context.DeadlineExceeded) {

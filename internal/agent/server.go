@@ -14,13 +14,13 @@ import (
 	"github.com/example/memcached-operator/internal/agent/stats"
 )
 
-// Limits of the HTTP server. Anybody who may scrape can connect to it, and the agent has little memory.
+// Limits of the HTTP server. They protect the agent, which has little memory, from clients that are slow or send too much.
 const (
 	headerTimeout  = 5 * time.Second
 	maxHeaderBytes = 8 << 10
 	// idleTimeout is longer than the usual scrape intervals, so that Prometheus can keep its connection.
 	idleTimeout = 2 * time.Minute
-	// sendTimeout is how long a client may take to read a response after memcached has answered.
+	// sendTimeout is how long a client may take to read a response, in addition to the time that memcached may take to answer.
 	sendTimeout = 10 * time.Second
 )
 

@@ -17,11 +17,10 @@ import (
 	"time"
 )
 
-// agent is a running agent.
 type agent struct {
 	url    string
 	client *http.Client
-	// cancel tells the agent to end. stop also waits for the end.
+	// cancel tells the agent to end. stop also waits until it has ended.
 	cancel func()
 	stop   func() error
 }
@@ -54,7 +53,7 @@ func startAgent(t *testing.T, o Options) *agent {
 	}
 }
 
-// send sends a request, whose response the caller closes.
+// send sends a request. The caller must close the body of the response.
 func (a *agent) send(t *testing.T, method, path string, header http.Header) (*http.Response, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, a.url+path, http.NoBody)
@@ -85,7 +84,7 @@ func (a *agent) get(t *testing.T, path string) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// mustScrape fetches the series and fails unless they have all of these lines.
+// mustScrape requests /metrics. It fails the test unless the answer has all of these lines.
 func (a *agent) mustScrape(t *testing.T, lines ...string) {
 	t.Helper()
 	status, body := a.get(t, "/metrics")
@@ -96,7 +95,7 @@ func (a *agent) mustScrape(t *testing.T, lines ...string) {
 	}
 }
 
-// exported returns the lines about memcached.
+// exported returns the lines of /metrics about memcached. It leaves out those about the agent and its process.
 func exported(body string) string {
 	var lines strings.Builder
 	for line := range strings.Lines(body) {
@@ -108,7 +107,7 @@ func exported(body string) string {
 	return lines.String()
 }
 
-// down is all that a scrape shows of a memcached that cannot be read.
+// down is all that /metrics has about a memcached whose statistics cannot be read.
 const down = `# HELP memcached_up Could the memcached server be reached.
 # TYPE memcached_up gauge
 memcached_up 0
@@ -118,7 +117,7 @@ func TestAMemcachedThatDoesNotServe(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		behavior func(net.Conn)
-		// reason is the reason of the failed scrape, and ready is the answer of /readyz, both without the address.
+		// reason is the label of the failed scrape. ready is the answer of /readyz without the address of memcached, or empty for "ok".
 		reason, ready string
 	}{
 		{name: "hangs", behavior: hangs, reason: "timeout", ready: "no answer within 1s"},
@@ -183,7 +182,7 @@ func TestAMemcachedThatDoesNotRun(t *testing.T) {
 	}
 }
 
-// If a value is not a number, only the series of this value is missing.
+// If a value is not a number, only the value's series is missing.
 func TestAnUnreadableValueIsCounted(t *testing.T) {
 	f := newFake(t, answering(func(request string) string {
 		if request == "stats" {

@@ -16,7 +16,7 @@ type slot struct {
 	closed bool
 }
 
-// take returns the connection and empties the slot.
+// take empties the slot. It returns the connection that was in the slot, or nil.
 func (s *slot) take() *memcache.Conn {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -25,7 +25,7 @@ func (s *slot) take() *memcache.Conn {
 	return held
 }
 
-// put stores a connection and closes the previous one.
+// put stores a connection. It closes the connection that was in the slot.
 func (s *slot) put(c *memcache.Conn) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -39,7 +39,8 @@ func (s *slot) put(c *memcache.Conn) {
 	}
 }
 
-// giveBack stores a connection that was taken, unless the slot has a newer one.
+// giveBack stores a connection that take has returned. If the slot has got another connection since, giveBack leaves that in the slot, and
+// closes the connection that it was given.
 func (s *slot) giveBack(c *memcache.Conn) {
 	if newer := s.take(); newer != nil {
 		discard(c)
@@ -48,7 +49,7 @@ func (s *slot) giveBack(c *memcache.Conn) {
 	s.put(c)
 }
 
-// close closes the connection in the slot, and every connection that is stored later.
+// close closes the connection in the slot. From then on, put closes each connection that it gets.
 func (s *slot) close() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -59,4 +60,4 @@ func (s *slot) close() {
 	}
 }
 
-func discard(c *memcache.Conn) { _ = c.Close() } // an error does not matter any more
+func discard(c *memcache.Conn) { _ = c.Close() }

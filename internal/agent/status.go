@@ -20,12 +20,11 @@ import (
 const (
 	// renewal is how long before its expiry a certificate becomes a problem.
 	renewal = 7 * 24 * time.Hour
-	// fullFor is how long after a probe the agent reports that memcached had no free connection for it.
+	// fullFor is how long the status has the reason ConnectionLimit after memcached has refused the connection of a probe.
 	fullFor = 5 * time.Minute
 )
 
-// newStatusHandler returns the handler that reports problems of a serving node. The query has the names by which clients reach the
-// node.
+// newStatusHandler returns the handler of protocol.StatusPath.
 func newStatusHandler(status func() credentials.Status, memcached *client) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		hosts := r.URL.Query()[protocol.HostParameter]
@@ -36,7 +35,7 @@ func newStatusHandler(status func() credentials.Status, memcached *client) http.
 		}
 		now := memcached.now()
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(protocol.Status{Problems: problemsOf(status(), hosts, memcached.wasFull(now), now)}) // the client sees it
+		_ = json.NewEncoder(w).Encode(protocol.Status{Problems: problemsOf(status(), hosts, memcached.wasFull(now), now)})
 	}
 }
 
@@ -44,7 +43,8 @@ var hostName = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$`)
 
 func isNoHost(host string) bool { return !hostName.MatchString(host) }
 
-// problemsOf returns the problems, one for each reason.
+// problemsOf returns the problems, at most one for each reason. hosts are the names that the certificate must be for. full means that
+// memcached has recently refused the connection of a probe because of its connection limit.
 func problemsOf(status credentials.Status, hosts []string, full bool, now time.Time) []protocol.Problem {
 	problems := []protocol.Problem{}
 	add := func(reason, message string) {
@@ -80,7 +80,8 @@ func problemsOf(status credentials.Status, hosts []string, full bool, now time.T
 	return problems
 }
 
-// expiryProblem names the time of the expiry instead of the time left, so that the message stays the same.
+// expiryProblem returns a message if the certificate has expired or will expire within renewal, else "". The message contains the date,
+// not the remaining time, because a message that changed every second would look like a new problem.
 func expiryProblem(certificate *x509.Certificate, now time.Time) string {
 	verb := "expires"
 	if left := certificate.NotAfter.Sub(now); left > renewal {
@@ -91,7 +92,8 @@ func expiryProblem(certificate *x509.Certificate, now time.Time) string {
 	return fmt.Sprintf("the certificate in tls.crt %s at %s: renew it", verb, certificate.NotAfter.UTC().Format(time.RFC3339))
 }
 
-// fits reports whether a certificate covers a name that ends in .svc. The certificate may omit .svc, or append a domain.
+// fits reports whether a certificate is for a name such as pages.shop.svc, for the same name without .svc, or for the same name with a
+// cluster domain after it.
 func fits(certificate *x509.Certificate, name string) bool {
 	if certificate.VerifyHostname(name) == nil || certificate.VerifyHostname(strings.TrimSuffix(name, ".svc")) == nil {
 		return true

@@ -22,7 +22,7 @@ import (
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// certificateFor returns a certificate for the names. It expires days after noon.
+// certificateFor returns a certificate for the names, which are separated by spaces. It expires the given number of days after noon.
 func certificateFor(t *testing.T, days int, names string) *x509.Certificate {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
@@ -128,7 +128,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// The largest answer fits into the 4 KiB that the operator reads.
+// The longest answer must fit into the 4 KiB that the operator reads.
 func TestTheLongestStatus(t *testing.T) {
 	long := protocol.Problem{Reason: "InvalidCertificate", Message: strings.Repeat("x", protocol.MaxMessage)}
 	var status protocol.Status

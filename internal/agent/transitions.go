@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// quietPeriod is the shortest time between two entries that one transitions logs. Only the first success does not wait.
+// quietPeriod is the shortest time between two log entries of the same transitions. As an exception, the first success is logged at once.
 const quietPeriod = 10 * time.Second
 
-// transitions logs when something begins to fail and when it works again. While failure and success alternate fast, it logs only the
-// state at the end of each quiet period.
+// transitions logs when something begins to fail, and when it works again. For quietPeriod after an entry, it logs nothing. Then it logs
+// the first observation that differs from that entry.
 type transitions struct {
 	log            *slog.Logger
 	fails, works   string

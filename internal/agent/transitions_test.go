@@ -19,7 +19,7 @@ func TestOnlyTransitionsAreLoggedAndSeldom(t *testing.T) {
 	failure := errors.New("no answer within 1s")
 	for _, test := range []struct {
 		name string
-		// observations are one a second.
+		// observations are one second apart.
 		observations []error
 		want         []string
 	}{

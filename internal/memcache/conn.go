@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memcache is a client of memcached's text protocol. It also has the rings by which clients choose the server for a key. It
-// knows nothing of Kubernetes.
+// Package memcache is a client of memcached's text protocol. It also computes which server the clients of several memcached servers
+// choose for a key. It knows nothing of Kubernetes.
 package memcache
 
 import (
@@ -19,23 +19,23 @@ import (
 // CRLF ends each line and each value.
 const CRLF = "\r\n"
 
-// maxLine is the longest accepted line, in bytes. memcached's longest line contains a file name and is far shorter.
+// maxLine is the longest accepted line, in bytes. memcached's longest line, which contains a file name, is far shorter.
 const maxLine = 4 << 10
 
-// Conn is a connection to a memcached. It is not safe for concurrent use. The first error closes it.
+// Conn is a connection to a memcached. It is not safe for concurrent use. Within closes it after an error, and so do the methods that
+// call Within.
 type Conn struct {
 	conn    net.Conn
 	replies *bufio.Reader
 	name    string
 }
 
-// NewConn returns a Conn over a connection. Closing the Conn closes the connection. Errors begin with the server's name, unless the
-// name is empty.
+// NewConn returns a Conn that uses the connection and closes it. Errors begin with the name of the server, unless the name is empty.
 func NewConn(conn net.Conn, name string) *Conn {
 	return &Conn{conn: conn, replies: bufio.NewReaderSize(conn, maxLine), name: name}
 }
 
-// Dial connects to the memcached at an address. Later errors do not name the address.
+// Dial connects to the memcached at a TCP address. Errors of the Conn do not name the address.
 func Dial(ctx context.Context, address string) (*Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -58,8 +58,8 @@ func (c *Conn) Command(ctx context.Context, command string) (reply string, err e
 	return reply, err
 }
 
-// Within runs an exchange, at most until the context ends. The error names the command. All earlier replies must have been read
-// completely.
+// Within runs an exchange of requests and replies. When the context ends, reads and writes of the exchange fail. The exchange must read
+// its replies completely, or else Within returns an error. All errors of Within name the command.
 func (c *Conn) Within(ctx context.Context, command string, exchange func() error) error {
 	// The deadline of an earlier context may still be set.
 	err := c.conn.SetDeadline(time.Time{})
@@ -75,7 +75,7 @@ func (c *Conn) Within(ctx context.Context, command string, exchange func() error
 		}
 	}
 	if left := c.replies.Buffered(); err == nil && left > 0 {
-		err = fmt.Errorf("%w: %d bytes too many", ErrMalformed, left) // they would be taken for the next reply
+		err = fmt.Errorf("%w: %d bytes too many", ErrMalformed, left) // the next exchange would read them as its reply
 	}
 	if err == nil {
 		return nil
@@ -83,7 +83,7 @@ func (c *Conn) Within(ctx context.Context, command string, exchange func() error
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	_ = c.conn.Close() // the caller gets the first error
+	_ = c.conn.Close()
 	err = fmt.Errorf("%s: %w", command, err)
 	if c.name != "" {
 		err = fmt.Errorf("%s: %w", c.name, err)
@@ -117,13 +117,13 @@ func (c *Conn) Line() (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r"), err
 }
 
-// Read reads bytes of a reply.
+// Read fills the slice with bytes of a reply.
 func (c *Conn) Read(bytes []byte) error {
 	_, err := io.ReadFull(c.replies, bytes)
 	return err
 }
 
-// Discard skips bytes of a reply.
+// Discard skips size bytes of a reply.
 func (c *Conn) Discard(size int) error {
 	_, err := c.replies.Discard(size)
 	return err

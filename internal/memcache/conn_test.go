@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// The tests of test/traffic cover the other methods, with a server that stores items.
+// The tests of package test/traffic cover the other methods, with a server that stores items.
 
 func TestValue(t *testing.T) {
 	for reply, test := range map[string]struct {
@@ -52,7 +52,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// replying connects to a server that sends these bytes after the first request.
+// replying connects to a server that sends these bytes after the first line that it gets, and closes the connection.
 func replying(t *testing.T, replies string) *memcache.Conn {
 	t.Helper()
 	here, there := net.Pipe()

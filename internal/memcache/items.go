@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Get reads all keys in one request. It returns the number of keys that memcached has, and the last line of the reply: END, or why
-// memcached refused.
+// Get reads several keys in one request. It returns the number of keys that memcached has, and the last line of the reply: "END", or
+// why memcached refused.
 func (c *Conn) Get(ctx context.Context, keys ...string) (hits int, last string, err error) {
 	err = c.Within(ctx, fmt.Sprintf("gets of %d keys", len(keys)), func() error {
 		line, err := c.Ask([]byte("gets " + strings.Join(keys, " ") + CRLF))
@@ -40,7 +40,7 @@ type Value struct {
 	Flags uint32
 }
 
-// Value reads a key. It returns nil if memcached does not have the key, and an error if memcached refuses.
+// Value reads the value of a key. It returns nil if memcached does not have the key, and an error if memcached refuses.
 func (c *Conn) Value(ctx context.Context, key string) (value *Value, err error) {
 	err = c.Within(ctx, "get", func() error {
 		line, err := c.Ask([]byte("get " + key + CRLF))
@@ -55,7 +55,7 @@ func (c *Conn) Value(ctx context.Context, key string) (value *Value, err error) 
 		if err := c.Read(value.Bytes); err != nil {
 			return err
 		}
-		// The line end after the value, and the line END.
+		// The line end after the value, and the line "END".
 		return c.Discard(len(CRLF + "END" + CRLF))
 	})
 	if err != nil {
@@ -64,11 +64,11 @@ func (c *Conn) Value(ctx context.Context, key string) (value *Value, err error) 
 	return value, nil
 }
 
-// largestValue is the largest item size that memcached accepts in its configuration.
+// largestValue is the largest item size, in bytes, that memcached's option -I can allow.
 const largestValue = 1 << 30
 
-// valueLine parses the line before a value: "VALUE", the key, its flags, its size and, after gets, an identifier. Only an ASCII
-// space separates words: a key may contain other white space.
+// valueLine parses the line before a value: "VALUE", the key, the flags, the size and, in the reply to "gets", an identifier. Only an
+// ASCII space separates words: a key may contain other white space.
 func valueLine(line string) (size int, flags uint32, err error) {
 	words := strings.Split(line, " ")
 	if len(words) < 4 || len(words) > 5 || words[0] != "VALUE" {

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// DemandsLogin reports whether memcached demands a login. It asks for the version, which is cheap and needs a worker thread.
+// DemandsLogin reports whether memcached demands a login on this connection. It sends "version", which is cheap, but answered only
+// while memcached's worker threads work.
 func (c *Conn) DemandsLogin(ctx context.Context) (demanded bool, err error) {
 	err = c.Within(ctx, "version", func() error {
 		line, err := c.Ask([]byte("version" + CRLF))
@@ -26,8 +27,8 @@ func (c *Conn) DemandsLogin(ctx context.Context) (demanded bool, err error) {
 	return demanded, err
 }
 
-// LogIn logs in, and reports whether memcached accepts the user. After a refusal, another login may follow. Call LogIn only if
-// memcached demands a login: otherwise memcached stores the password as a value.
+// LogIn logs in, and reports whether memcached accepts the user. If not, LogIn can be called again. Call LogIn only if memcached
+// demands a login, because a memcached without users would store the password as a value.
 func (c *Conn) LogIn(ctx context.Context, name, password string) (accepted bool, err error) {
 	err = c.Within(ctx, "login", func() error {
 		token := name + " " + password

@@ -11,18 +11,18 @@ import (
 
 // Causes of a RefusalError.
 var (
-	// ErrConnectionLimit is memcached's reply to a connection beyond its limit, -c. memcached then closes the connection.
+	// ErrConnectionLimit is memcached's reply to a connection beyond its limit, option -c. memcached then closes the connection.
 	ErrConnectionLimit = errors.New("memcached is at its connection limit")
-	// ErrUnauthenticated is the reply of a memcached with -Y to any command before a login.
+	// ErrUnauthenticated is the reply of a memcached with users, option -Y, to any command before a login.
 	ErrUnauthenticated = errors.New("memcached demands authentication")
-	// ErrMalformed stands for all other unexpected replies.
+	// ErrMalformed is any other unexpected reply.
 	ErrMalformed = errors.New("unexpected reply")
 )
 
-// maxQuoted is how much of an unexpected reply an error quotes.
+// maxQuoted is how many bytes of an unexpected reply an error quotes.
 const maxQuoted = 80
 
-// RefusalError is a reply that is not the result of the command.
+// RefusalError is an unexpected line of a reply, such as an error message of memcached.
 type RefusalError struct{ Reply string }
 
 func (e *RefusalError) Error() string {
@@ -32,7 +32,7 @@ func (e *RefusalError) Error() string {
 	return fmt.Sprintf("%v: %s", ErrMalformed, strconv.QuoteToASCII(e.Reply[:min(len(e.Reply), maxQuoted)]))
 }
 
-// Unwrap returns one of the causes above.
+// Unwrap returns ErrConnectionLimit, ErrUnauthenticated or ErrMalformed.
 func (e *RefusalError) Unwrap() error {
 	switch e.Reply {
 	case "ERROR Too many open connections":

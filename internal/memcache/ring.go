@@ -14,29 +14,28 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Owner returns the index of the server that holds a key, in the list from which the Owner was made. The list must not be empty.
-// memcached servers do not know each other. Each client chooses the server, and clients find each other's keys only if all of them
-// choose in the same way.
+// Owner returns the index of the server for a key, in the list of servers from which the Owner was made. The list must not be empty.
+// memcached servers do not know each other, so clients find each other's keys only if all of them choose servers by the same rule.
 type Owner func(key string) int
 
 // Each server has 160 points on a ketama ring: four for each of 40 digests.
 const digestsPerServer, pointsPerDigest = 40, 4
 
-// point is the end of a server's range of hashes.
+// point is the end of a range of hashes whose keys belong to the server.
 type point struct {
 	hash   uint32
 	server int
 }
 
-// Ketama returns the ring of libmemcached (MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED with equal weights), which most clients support:
+// Ketama is the ring of libmemcached (MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED with equal weights), which most clients support:
 //
 //   - The points of a server are the MD5 digests of "NAME-0" to "NAME-39", each cut into four little-endian uint32.
 //   - The hash of a key is the first little-endian uint32 of its MD5 digest.
 //   - A key belongs to the server with the first point at or above its hash, or else with the lowest point.
 //
 // The name of a server is its host, followed by :port unless the port is 11211. The order of the servers does not matter: if two
-// servers have the same point, the lower name wins. With some numbers of servers, such as 25 or 100, libmemcached rounds to 39
-// digests.
+// servers have the same point, the lower name wins. Ketama always uses 40 digests. libmemcached uses only 39 with some numbers of
+// servers, such as 25 or 100, because of a rounding error.
 func Ketama(servers []string) Owner {
 	points := make([]point, 0, len(servers)*digestsPerServer*pointsPerDigest)
 	for server, name := range servers {
@@ -63,14 +62,14 @@ func appendPoints(points []point, name string, server int) []point {
 	return points
 }
 
-// Modula returns libmemcached's default: the one-at-a-time hash of the key, modulo the number of servers. The order of the servers
-// matters, but not their names.
+// Modula is the default of libmemcached: the one-at-a-time hash of the key, modulo the number of servers. The order of the servers
+// matters, but their names do not.
 func Modula(servers []string) Owner {
 	count := uint32(len(servers)) //nolint:gosec // a cache has at most 1000 nodes
 	return func(key string) int { return int(oneAtATime(key) % count) }
 }
 
-// oneAtATime is Bob Jenkins' hash, as libmemcached computes it: with signed characters.
+// oneAtATime is Bob Jenkins' hash of that name, as libmemcached computes it: with signed characters.
 func oneAtATime(key string) uint32 {
 	var hash uint32
 	for _, character := range []byte(key) {
@@ -83,9 +82,9 @@ func oneAtATime(key string) uint32 {
 	return hash + hash<<15
 }
 
-// Jump returns the jump consistent hash of Lamping and Veach over the 64-bit xxHash of the key. Loki, Mimir and Thanos use it.
-// memcached's own proxy does not: its jump hash is over XXH3. The order of the servers matters, but not their names. Loki, Mimir and
-// Thanos sort servers naturally: node 10 comes after node 9.
+// Jump is the jump consistent hash of Lamping and Veach over the 64-bit xxHash of the key. memcached's own proxy uses XXH3 instead of
+// xxHash. The order of the servers matters, but their names do not. Loki, Mimir and Thanos use Jump, and sort the servers naturally:
+// node 10 comes after node 9.
 func Jump(servers []string) Owner {
 	return func(key string) int { return jump(xxhash.Sum64String(key), len(servers)) }
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// TestOwners expects the owners that these programs return: libmemcached 1.1.4 with MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED and with
-// its defaults, and an implementation of the jump hash over xxHash in Python.
+// The expected owners are the results of other programs: libmemcached 1.1.4 with MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED for Ketama, and with
+// its defaults for Modula; a Python program for Jump.
 func TestOwners(t *testing.T) {
 	keys := []string{"key-000001", "key-000002", "key-000003", "user:42", "session/9f8e", "schlüssel", "wrap-815"}
 	pods := []string{"cache-0", "cache-1", "cache-2"}
@@ -37,7 +37,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// An additional server takes its share of the keys. With ketama and jump, no other key moves. With modula, most keys move.
+// An additional server must get its share of the keys. With Ketama and Jump, no other key moves. With Modula, most keys move.
 func TestKeysMoveOnlyToTheNewServer(t *testing.T) {
 	three := []string{"cache-0", "cache-1", "cache-2"}
 	four := append(slices.Clone(three), "cache-3")
@@ -67,7 +67,7 @@ func TestKeysMoveOnlyToTheNewServer(t *testing.T) {
 	}
 }
 
-// The order of the servers matters to all but ketama, whose servers are found by their names.
+// With Ketama, the order of the servers does not matter, because their points depend on their names.
 func TestKetamaIgnoresTheOrder(t *testing.T) {
 	servers, reversed := []string{"a", "b", "c"}, []string{"c", "b", "a"}
 	straight, back := memcache.Ketama(servers), memcache.Ketama(reversed)
@@ -79,8 +79,8 @@ func TestKetamaIgnoresTheOrder(t *testing.T) {
 	}
 }
 
-// When servers come or go, clients find most keys on the same server as before. With real servers, the shares were 0.765, 0.684,
-// 0.641 and 0.524; an ideal ring has 3/4, 2/3, 2/3 and 1/2.
+// Most keys must stay on their server when a server is added or removed, and half of them when a server gets a new name. In the cases
+// below, an ideal ring keeps 3/4, 3/4, 2/3, 2/3 and 1/2 of the keys.
 func TestKetamaKeepsKeysByName(t *testing.T) {
 	three := []string{"cache-0", "cache-1", "cache-2"}
 	four := append(slices.Clone(three), "cache-3")

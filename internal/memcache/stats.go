@@ -9,11 +9,12 @@ import (
 	"strings"
 )
 
-// maxStats limits the reply to a stats command. A memcached with all 63 slab classes sends less than half of the limit.
+// maxStats is the largest accepted reply to a "stats" command, in bytes. It is more than twice as large as the replies of a memcached
+// with all 63 slab classes.
 const maxStats = 256 << 10
 
-// Stats returns the statistics of a topic, such as settings or items. Without a topic, they are about the server. It returns an
-// error if memcached refuses.
+// Stats sends "stats", followed by the topic, such as "settings", if there is one. It returns the values in the reply by their names, or
+// an error if memcached refuses.
 func (c *Conn) Stats(ctx context.Context, topic ...string) (map[string]string, error) {
 	command := strings.Join(append([]string{"stats"}, topic...), " ")
 	stats := map[string]string{}

@@ -13,16 +13,16 @@ import (
 // Agent is the container beside memcached that serves metrics and gives memcached certificates and users.
 type Agent struct {
 	Name, Image string
-	// TLS and Auth are the settings of memcached, or nil.
+	// TLS and Auth are spec.tls and spec.auth, or nil.
 	TLS  *cachev1alpha1.MemcachedTLS
 	Auth *cachev1alpha1.MemcachedAuth
 	// Beside are the resources of the memcached container.
 	Beside cachev1alpha1.MemcachedResources
-	// Proxy reports that memcached is a proxy.
+	// Proxy is true if memcached is a proxy.
 	Proxy bool
 }
 
-// metricsPort is the name of the agent's port for scrapers and probes, and metricsPortNumber is its number.
+// The port at which the agent serves metrics and probes.
 const (
 	metricsPort       = "metrics"
 	metricsPortNumber = 9150
@@ -42,9 +42,9 @@ func (a Agent) Container() corev1.Container {
 		Resources:       a.resources(),
 		VolumeMounts:    a.mounts(),
 		StartupProbe:    a.startupProbe(),
-		// A memcached that stops answering leaves the Service within 13 s. When it answers again, it returns within 5 s.
+		// A memcached that stops answering is removed from the Service within 13 s. It is added again within 5 s after it answers.
 		ReadinessProbe: agentProbe("/readyz", 5, 2),
-		// Liveness checks only the agent, because restarting the agent does not repair memcached.
+		// This probe checks only the agent, because a restart of the agent does not repair memcached.
 		LivenessProbe:   agentProbe("/livez", 10, 6),
 		SecurityContext: Restricted(),
 	}
@@ -70,9 +70,9 @@ func (a Agent) args() []string {
 	return args
 }
 
-// resources are enough for two concurrent scrapes of a node with all slab classes, and for two versions of the credentials in
-// memory. Kubernetes counts that memory for the container that writes it. A CPU limit would slow scrapes down, so the agent has one
-// only if memcached has one: the pod may then be Guaranteed, and must stay so.
+// resources returns enough for two simultaneous scrapes of a node with all slab classes, and for two versions of the files on the memory
+// volume: their memory counts for the agent, which writes them. A CPU limit would slow scrapes down, so the agent has one only if
+// memcached has one.
 func (a Agent) resources() corev1.ResourceRequirements {
 	memory := "24Mi"
 	if a.HasCredentials() {
@@ -81,8 +81,8 @@ func (a Agent) resources() corev1.ResourceRequirements {
 	return SmallResources(a.Beside, memory)
 }
 
-// startupProbe keeps memcached from starting until the agent has valid credentials, however long that takes. If the kubelet killed
-// a waiting agent, the kubelet's back-off would delay the next start by minutes.
+// startupProbe keeps memcached from starting until the agent has valid certificates and users, however long that takes. The kubelet must
+// not kill a waiting agent, because it would wait longer before each further start.
 func (a Agent) startupProbe() *corev1.Probe {
 	if !a.HasCredentials() {
 		return nil

@@ -11,15 +11,15 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Volumes of pods with certificates or users. Only the agent mounts Secrets. It copies valid content to a memory volume that
-// memcached also mounts. So memcached never reads half of a change, and can restart while a Secret is broken.
+// Volumes of pods with certificates or users. Only the agent mounts the Secrets. It copies valid content to checkedVolume, which
+// memcached also mounts. So memcached never reads a part of a change, and can restart while a Secret is invalid.
 const (
 	tlsSecretVolume   = "tls-secret"
 	usersSecretVolume = "users-secret"
 	checkedVolume     = "credentials"
 )
 
-// Mount paths. The agent replaces CurrentPath atomically, as the kubelet does with the content of a Secret.
+// Mount paths. The agent replaces CurrentPath, a symbolic link, atomically.
 const (
 	tlsSourcePath   = "/etc/memcached-agent/tls"
 	usersSourcePath = "/etc/memcached-agent/users"
@@ -38,8 +38,8 @@ func RequiresClientCertificates(tls *cachev1alpha1.MemcachedTLS) bool {
 	return tls != nil && tls.ClientAuth == cachev1alpha1.ClientAuthRequire
 }
 
-// Volumes returns the volumes for certificates and users, or nil if there are none. The Secrets are optional, so that an agent can
-// start and report a missing one.
+// Volumes returns the volumes for certificates and users, or nil if memcached has neither. The Secrets are optional, so that the agent
+// starts even if a Secret is missing, and can report this.
 func (a Agent) Volumes() []corev1.Volume {
 	if !a.HasCredentials() {
 		return nil
@@ -60,7 +60,7 @@ func (a Agent) Volumes() []corev1.Volume {
 	}})
 }
 
-// secretVolume returns a volume with some keys of a Secret, or with all.
+// secretVolume returns a volume with these keys of a Secret, or with all keys if none is given.
 func secretVolume(name, secret string, keys ...string) corev1.Volume {
 	projection := &corev1.SecretProjection{
 		LocalObjectReference: corev1.LocalObjectReference{Name: secret},
@@ -75,7 +75,6 @@ func secretVolume(name, secret string, keys ...string) corev1.Volume {
 	}}}
 }
 
-// mounts returns the agent's mounts.
 func (a Agent) mounts() []corev1.VolumeMount {
 	if !a.HasCredentials() {
 		return nil
@@ -98,7 +97,8 @@ func (a Agent) MemcachedMounts() []corev1.VolumeMount {
 	return []corev1.VolumeMount{{Name: checkedVolume, MountPath: checkedPath, ReadOnly: true}}
 }
 
-// shareProcesses lets the agent send memcached a signal, on which memcached reads its credentials again.
+// shareProcesses returns the value of the pod's field shareProcessNamespace. If it is true, the agent can send memcached the signal on
+// which memcached reads its certificates and users again.
 func (a Agent) shareProcesses() *bool {
 	if !a.HasCredentials() {
 		return nil

@@ -1,5 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package render builds the parts of objects that all Kinds of this API share. It is pure.
+// Package render builds the parts that the Kubernetes objects of a Memcached and those of a MemcachedProxy have in common. It only
+// computes: it reads nothing, and writes nothing.
+//
+// The pods run memcached, an agent (see package agent) and, if memcached has one, a launcher: the parent process of memcached.
 package render

@@ -11,10 +11,11 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// LauncherPath is where an init container installs the launcher, which starts memcached.
+// LauncherPath is the directory in which an init container installs the launcher.
 const LauncherPath = "/run/launcher"
 
-// LauncherInstaller returns the init container that copies the launcher into the volume of the same name.
+// LauncherInstaller returns the init container that copies the launcher from the image to a volume. The container and the volume have
+// the given name. wanted are the resources of memcached's container.
 func LauncherInstaller(name, image string, wanted cachev1alpha1.MemcachedResources) corev1.Container {
 	return corev1.Container{
 		Name:            name,
@@ -27,7 +28,8 @@ func LauncherInstaller(name, image string, wanted cachev1alpha1.MemcachedResourc
 	}
 }
 
-// SmallResources returns resources for a small container beside memcached, whose own resources are wanted.
+// SmallResources returns resources for a small container beside memcached, with this memory limit. It has a CPU limit if the resources
+// wanted for memcached have one, so that the pod can be Guaranteed.
 func SmallResources(wanted cachev1alpha1.MemcachedResources, limit string) corev1.ResourceRequirements {
 	memory := resource.MustParse(limit)
 	resources := corev1.ResourceRequirements{
@@ -41,7 +43,7 @@ func SmallResources(wanted cachev1alpha1.MemcachedResources, limit string) corev
 	return resources
 }
 
-// HTTPGet returns a probe of the container's port with this name.
+// HTTPGet returns a handler that probes a path on the container's port with this name.
 func HTTPGet(path, port string) corev1.ProbeHandler {
 	return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 		Path: path, Port: intstr.FromString(port), Scheme: corev1.URISchemeHTTP,

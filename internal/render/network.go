@@ -14,7 +14,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// IngressRule lets the peers reach some ports. Without peers, all pods of the namespace can reach them.
+// IngressRule returns a rule that lets the peers reach the ports with these numbers. Without peers, all pods of the namespace can reach
+// the ports.
 func IngressRule(wanted []cachev1alpha1.NetworkPolicyPeer, numbers ...int32) networkingv1.NetworkPolicyIngressRule {
 	from := each(wanted, networkPolicyPeer)
 	if len(from) == 0 {
@@ -23,7 +24,8 @@ func IngressRule(wanted []cachev1alpha1.NetworkPolicyPeer, numbers ...int32) net
 	return networkingv1.NetworkPolicyIngressRule{From: from, Ports: TCPPorts(numbers...)}
 }
 
-// OperatorRule lets the operator reach ports from any namespace. The label selects the operator's pods.
+// OperatorRule returns a rule that lets the operator, in any namespace, reach the ports. The operator's pods have a label with the key
+// label and the value name.
 func OperatorRule(label, name string, ports ...int32) networkingv1.NetworkPolicyIngressRule {
 	return networkingv1.NetworkPolicyIngressRule{
 		From: []networkingv1.NetworkPolicyPeer{{
@@ -43,7 +45,7 @@ func NetworkPolicy(selector map[string]string, rules []networkingv1.NetworkPolic
 	}
 }
 
-// TCPPorts returns ports for a NetworkPolicy.
+// TCPPorts returns the TCP ports with these numbers for a NetworkPolicy.
 func TCPPorts(numbers ...int32) []networkingv1.NetworkPolicyPort {
 	return each(numbers, func(number int32) networkingv1.NetworkPolicyPort {
 		return networkingv1.NetworkPolicyPort{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(number))}
@@ -61,7 +63,7 @@ func networkPolicyPeer(wanted cachev1alpha1.NetworkPolicyPeer) networkingv1.Netw
 }
 
 // PodDisruptionBudget returns a budget that lets a drain evict one pod at a time, unless the spec says otherwise. Pods that are not
-// ready may always be evicted: they serve nobody, and would otherwise block the drain for ever.
+// ready may always be evicted, because they serve nobody and could block the drain for ever.
 func PodDisruptionBudget(
 	wanted cachev1alpha1.MemcachedPodDisruptionBudget, pods map[string]string,
 ) policyv1.PodDisruptionBudgetSpec {

@@ -17,10 +17,11 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// user is the uid and gid of the official memcached image.
+// user is the user ID and the group ID of memcached's official image.
 const user = int64(11211)
 
-// PodSpec returns the common part of the pods of nodes and proxies. With omitRunAsUser, the cluster chooses the user.
+// PodSpec returns the common part of the pods of nodes and proxies. With omitRunAsUser, the cluster chooses the user ID, as OpenShift
+// does.
 func PodSpec(
 	scheduling cachev1alpha1.MemcachedScheduling, registries []cachev1alpha1.ImagePullSecret, agent Agent, omitRunAsUser bool,
 ) corev1.PodSpec {
@@ -66,15 +67,16 @@ func pullSecrets(wanted []cachev1alpha1.ImagePullSecret) []corev1.LocalObjectRef
 	return secrets
 }
 
-// nodeSelector keeps pods off Windows, for which there is no image. The user can override this.
+// nodeSelector adds a selector of Linux to the user's selectors, because there is no image for Windows. A user's selector overrides it.
 func nodeSelector(wanted map[string]string) map[string]string {
 	selector := map[string]string{corev1.LabelOSStable: "linux"}
 	maps.Copy(selector, wanted)
 	return selector
 }
 
-// TopologySpread spreads the pods of one rollout over hosts and zones as far as possible. The label key rollout tells rollouts apart. A
-// user's constraint without a label selector gets one for these pods, because Kubernetes would apply the constraint to no pods.
+// TopologySpread returns the user's constraints. A constraint without a label selector gets one for these pods, because Kubernetes would
+// apply it to no pods. If the user has no constraints, the pods of each rollout spread over hosts and zones as far as possible. rollout is
+// the key of the label that differs between rollouts.
 func TopologySpread(
 	wanted []cachev1alpha1.TopologySpreadConstraint, pods map[string]string, rollout string,
 ) []corev1.TopologySpreadConstraint {
@@ -103,14 +105,14 @@ func TopologySpread(
 func Hash(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(fmt.Sprintf("encode %T: %v", value, err)) // such values consist of Kubernetes' types only
+		panic(fmt.Sprintf("encode %T: %v", value, err)) // impossible, because callers pass only Kubernetes' types
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }
 
-// WithAPIDefaults adds the API server's defaults to a template. Other fields of a live template then come from somebody else. The
-// template's hash is computed without the defaults, because a changed hash replaces every pod.
+// WithAPIDefaults adds the API server's defaults to a template. Fields that only the live template has must then come from somebody
+// else. The defaults are not part of the template's hash, because a changed hash replaces every pod.
 func WithAPIDefaults(template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	spec := &template.Spec
 	spec.RestartPolicy, spec.DNSPolicy, spec.SchedulerName = corev1.RestartPolicyAlways, corev1.DNSClusterFirst, corev1.DefaultSchedulerName

@@ -10,9 +10,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Resources returns container resources with this memory limit. A limit without a request also becomes the request, as it would in
-// the API server. For memory, that is necessary: a cluster node that runs out of memory first kills pods that use more than they
-// requested.
+// Resources returns container resources with this memory limit. A limit without a request also becomes the request, as in the API
+// server. For memory this matters, because a cluster node without free memory first kills pods that use more than they request.
 func Resources(wanted cachev1alpha1.MemcachedResources, memoryLimit resource.Quantity) corev1.ResourceRequirements {
 	resources := corev1.ResourceRequirements{Limits: rounded(wanted.Limits), Requests: rounded(wanted.Requests)}
 	resources.Limits[corev1.ResourceMemory] = roundedUp(corev1.ResourceMemory, memoryLimit)
@@ -24,7 +23,7 @@ func Resources(wanted cachev1alpha1.MemcachedResources, memoryLimit resource.Qua
 	return resources
 }
 
-// MemoryLimit returns the memory limit in the spec. A request without a limit counts as the limit.
+// MemoryLimit returns the memory limit in the spec, or else the memory request. given is false if the spec has neither.
 func MemoryLimit(wanted cachev1alpha1.MemcachedResources) (limit resource.Quantity, given bool) {
 	if limit, given = wanted.Limits[corev1.ResourceMemory]; !given {
 		limit, given = wanted.Requests[corev1.ResourceMemory]
@@ -32,8 +31,8 @@ func MemoryLimit(wanted cachev1alpha1.MemcachedResources) (limit resource.Quanti
 	return limit, given
 }
 
-// Threads returns the number of worker threads. If the spec has none, that is one for each CPU of the limit, because more would
-// only wait for each other.
+// Threads returns the number of memcached's worker threads: the number in the spec, or else the CPU limit rounded up, because more
+// threads would only wait for each other. It returns withoutLimit if the spec has neither.
 func Threads(inSpec int32, wanted cachev1alpha1.MemcachedResources, withoutLimit int32) int32 {
 	const most = 64
 	cpu, limited := wanted.Limits[corev1.ResourceCPU]
@@ -47,7 +46,7 @@ func Threads(inSpec int32, wanted cachev1alpha1.MemcachedResources, withoutLimit
 	}
 }
 
-// rounded returns quantities that the API server stores without rounding. Otherwise, each reconcile would find a difference and
+// rounded rounds quantities as the API server does. Otherwise, each reconcile would find a difference from the stored quantities, and
 // write.
 func rounded(list corev1.ResourceList) corev1.ResourceList {
 	result := make(corev1.ResourceList, len(list))
@@ -57,7 +56,7 @@ func rounded(list corev1.ResourceList) corev1.ResourceList {
 	return result
 }
 
-// roundedUp rounds CPU up to thousandths and other quantities up to whole numbers. The API server warns of fractions of a byte.
+// roundedUp rounds CPU up to thousandths and other quantities up to whole numbers. The API server would warn about fractions of a byte.
 func roundedUp(name corev1.ResourceName, quantity resource.Quantity) resource.Quantity {
 	scale := resource.Scale(0)
 	if name == corev1.ResourceCPU {

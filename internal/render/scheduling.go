@@ -10,9 +10,9 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// This API's own types have the same fields as Kubernetes' types, but limit the values: see ADR-0003.
+// This API's types for scheduling have the same fields as Kubernetes' types, but limit the values: see ADR-0003.
 
-// Annotations returns the user's annotations, nil for none.
+// Annotations returns the user's annotations, or nil.
 func Annotations(metadata cachev1alpha1.Metadata) map[string]string {
 	if metadata.Annotations == nil {
 		return nil
@@ -24,7 +24,7 @@ func Annotations(metadata cachev1alpha1.Metadata) map[string]string {
 	return annotations
 }
 
-// each converts the elements of a list. nil stays nil.
+// each converts the elements of a list. It returns nil for nil.
 func each[From, To any](list []From, convert func(From) To) []To {
 	if list == nil {
 		return nil
@@ -36,7 +36,7 @@ func each[From, To any](list []From, convert func(From) To) []To {
 	return converted
 }
 
-// optional converts a value that may be nil.
+// optional converts the value behind a pointer. It returns nil for nil.
 func optional[From, To any](value *From, convert func(From) To) *To {
 	if value == nil {
 		return nil
@@ -84,7 +84,7 @@ func nodeSelectorTerm(wanted cachev1alpha1.NodeSelectorTerm) corev1.NodeSelector
 	}
 }
 
-// podAffinity converts affinity terms to PodAntiAffinity. PodAffinity has the same fields, so the result can be converted to it.
+// podAffinity converts to PodAntiAffinity. Callers can convert the result to PodAffinity, which has the same fields.
 func podAffinity(wanted cachev1alpha1.PodAffinity) corev1.PodAntiAffinity {
 	return corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: each(wanted.RequiredDuringSchedulingIgnoredDuringExecution, podAffinityTerm),
@@ -95,7 +95,7 @@ func podAffinity(wanted cachev1alpha1.PodAffinity) corev1.PodAntiAffinity {
 	}
 }
 
-// podAffinityTerm drops namespaces and namespaceSelector, because a Memcached must not refer to pods of other namespaces.
+// podAffinityTerm leaves out namespaces and namespaceSelector, because terms must not refer to pods of other namespaces.
 func podAffinityTerm(wanted cachev1alpha1.PodAffinityTerm) corev1.PodAffinityTerm {
 	return corev1.PodAffinityTerm{
 		LabelSelector:     optional(wanted.LabelSelector, LabelSelector),
@@ -105,7 +105,7 @@ func podAffinityTerm(wanted cachev1alpha1.PodAffinityTerm) corev1.PodAffinityTer
 	}
 }
 
-// LabelSelector converts a selector of pods or namespaces.
+// LabelSelector converts a label selector to Kubernetes' type.
 func LabelSelector(wanted cachev1alpha1.LabelSelector) metav1.LabelSelector {
 	selector := metav1.LabelSelector{
 		MatchExpressions: each(wanted.MatchExpressions, func(r cachev1alpha1.LabelSelectorRequirement) metav1.LabelSelectorRequirement {
@@ -121,7 +121,7 @@ func LabelSelector(wanted cachev1alpha1.LabelSelector) metav1.LabelSelector {
 	return selector
 }
 
-// SpreadConstraints converts the constraints for the pods.
+// SpreadConstraints converts topology spread constraints to Kubernetes' type.
 func SpreadConstraints(wanted []cachev1alpha1.TopologySpreadConstraint) []corev1.TopologySpreadConstraint {
 	return each(wanted, func(c cachev1alpha1.TopologySpreadConstraint) corev1.TopologySpreadConstraint {
 		return corev1.TopologySpreadConstraint{

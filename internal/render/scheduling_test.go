@@ -9,7 +9,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// A stored affinity term that names other namespaces is rendered as one for the Memcached's own namespace.
+// A stored affinity term may name other namespaces. It must be rendered without them, as a term for the Memcached's own namespace.
 func TestAffinityIsAboutTheOwnNamespace(t *testing.T) {
 	rendered := podAffinityTerm(cachev1alpha1.PodAffinityTerm{
 		TopologyKey: "zone", Namespaces: []string{"others"}, NamespaceSelector: &cachev1alpha1.NamespaceSelector{},

@@ -12,7 +12,7 @@ import (
 type algorithmChange struct {
 	first, second *issued
 	onlyTLS13     bool
-	// served is the serial number that the agent sees while memcached has both certificates.
+	// served is the serial number of the certificate that the agent sees while memcached serves both.
 	served string
 }
 
@@ -34,7 +34,7 @@ func (c algorithmChange) run(t *testing.T) *testbed {
 	return b.run()
 }
 
-// mustHavePairs checks which certificates memcached has, one for each algorithm.
+// mustHavePairs fails the test unless memcached has exactly these certificates, at most one for each key algorithm.
 func (b *testbed) mustHavePairs(want ...*issued) {
 	b.t.Helper()
 	if len(b.memcached.pairs) != len(want) {
@@ -47,8 +47,8 @@ func (b *testbed) mustHavePairs(want ...*issued) {
 	}
 }
 
-// For each key algorithm, memcached serves the last certificate that it has read, and the client chooses the algorithm. A restarted
-// memcached serves the current certificate only, even if the agent never sees that none runs.
+// For each key algorithm, memcached serves the last certificate that it has read, and the client chooses the algorithm. After a restart,
+// memcached must serve only the current certificate.
 func TestAKeyOfAnotherAlgorithmTakesARestart(t *testing.T) {
 	for name, test := range algorithmChanges(t) {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestAKeyOfAnotherAlgorithmTakesARestart(t *testing.T) {
 	}
 }
 
-// A memcached that has not read the new certificate serves only the former one.
+// The agent must notice that memcached has not read a new certificate whose key has another algorithm.
 func TestAKeyOfAnotherAlgorithmIsNotRead(t *testing.T) {
 	for name, test := range algorithmChanges(t) {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAKeyOfAnotherAlgorithmIsNotRead(t *testing.T) {
 	}
 }
 
-// When the key returns to the former algorithm, the certificate between is the one that was removed.
+// The first and the third certificate have the same key algorithm, so only the second stays until memcached restarts.
 func TestTheAlgorithmOfTheKeyReturns(t *testing.T) {
 	first, second, third := issue(t, 0xa1, nil), issueFor(t, 0xb2, rsaKey(t, 2048), nil), issue(t, 0xc3, nil)
 	b := newTestbed(t, first.tlsSecret(t), nil).run()
@@ -110,7 +110,7 @@ func TestTheAlgorithmOfTheKeyReturns(t *testing.T) {
 	b.mustHavePairs(third)
 }
 
-// A certificate that is shown without having been in the Secret is an error, whatever its algorithm.
+// It is an error if memcached presents a certificate that was never in the Secret, also if its key has another algorithm.
 func TestAnUnknownCertificateOfAnotherAlgorithm(t *testing.T) {
 	first, second, unknown := issue(t, 0xa1, nil), issue(t, 0xb2, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
 	b := newTestbed(t, first.tlsSecret(t), nil).run()
@@ -122,7 +122,7 @@ func TestAnUnknownCertificateOfAnotherAlgorithm(t *testing.T) {
 	b.mustHave(false, "025a")
 }
 
-// If memcached starts right after the agent has found none, it may have read both certificates.
+// If a memcached starts right after the agent has found none, the agent must assume that it has read both certificates.
 func TestMemcachedStartsWhileTheAlgorithmOfTheKeyChanges(t *testing.T) {
 	first, second := issue(t, 0xec, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
 	b := newTestbed(t, first.tlsSecret(t), nil).run()
@@ -140,7 +140,7 @@ func TestMemcachedStartsWhileTheAlgorithmOfTheKeyChanges(t *testing.T) {
 	b.mustHavePairs(second)
 }
 
-// findsLate starts memcached right after the agent has looked for it.
+// findsLate starts memcached once: right after the agent has looked for a process.
 type findsLate struct {
 	*fakeMemcached
 

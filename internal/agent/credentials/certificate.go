@@ -24,13 +24,13 @@ const (
 	authoritiesKey = "ca.crt"
 )
 
-// ofTLSSecret ends messages that name a key.
 const ofTLSSecret = " in the Secret of spec.tls.secretName"
 
-// minRSABits is the minimum of OpenSSL at its default security level, which memcached uses.
+// minRSABits is the length of the shortest RSA key that OpenSSL accepts at its default security level, which memcached uses.
 const minRSABits = 2048
 
-// certificateFiles returns the parts of a Secret that memcached reads. It does not check their content.
+// certificateFiles returns the values of a Secret that memcached reads, by key. It returns an error if one of them is missing. It does
+// not check the values.
 func certificateFiles(secret map[string][]byte, clientCA bool) (map[string][]byte, error) {
 	if len(secret[certificateKey]) == 0 && len(secret[privateKeyKey]) == 0 {
 		return nil, invalidCertificate("the Secret of spec.tls.secretName does not exist, or has neither tls.crt nor tls.key: create it " +
@@ -57,7 +57,8 @@ func certificateFiles(secret map[string][]byte, clientCA bool) (map[string][]byt
 	return files, nil
 }
 
-// parsePair returns the server's certificate. It returns an error if the key does not belong to the certificate.
+// parsePair returns the server's certificate: the first in the chain. It returns an error if memcached could not serve with the chain
+// and the key.
 func parsePair(chain, key []byte) (*x509.Certificate, error) {
 	certificates, err := parseCertificates(certificateKey, chain)
 	if err != nil {
@@ -82,7 +83,7 @@ func parsePair(chain, key []byte) (*x509.Certificate, error) {
 	return certificates[0], nil
 }
 
-// parseCertificates returns at least one certificate, or an error.
+// parseCertificates parses the value of a Secret's key. It returns at least one certificate, or an error.
 func parseCertificates(key string, text []byte) ([]*x509.Certificate, error) {
 	blocks, err := parseBlocks(key, text)
 	if err != nil {
@@ -91,7 +92,7 @@ func parseCertificates(key string, text []byte) ([]*x509.Certificate, error) {
 	var certificates []*x509.Certificate
 	for i, block := range blocks {
 		if block.Type != "CERTIFICATE" || len(block.Headers) > 0 {
-			// OpenSSL also trusts some kinds of blocks that are not certificates.
+			// OpenSSL also trusts certificates in blocks with other labels, such as TRUSTED CERTIFICATE.
 			return nil, invalidCertificate(key + " holds something else than certificates: leave only its PEM blocks CERTIFICATE, without headers")
 		}
 		certificate, err := x509.ParseCertificate(block.Bytes)
@@ -106,8 +107,8 @@ func parseCertificates(key string, text []byte) ([]*x509.Certificate, error) {
 	return certificates, nil
 }
 
-// checkStrength refuses what OpenSSL refuses at its default security level, because memcached would not start with it. Some versions
-// of OpenSSL accept weak signatures, but clients refuse them as well.
+// checkStrength returns an error if the key or the signature of a certificate is too weak for OpenSSL's default security level, because
+// memcached would not start with the certificate. Some versions of OpenSSL accept weak signatures, but clients do not.
 func checkStrength(number int, certificate *x509.Certificate) error {
 	if public, isRSA := certificate.PublicKey.(*rsa.PublicKey); isRSA && public.N.BitLen() < minRSABits {
 		return invalidCertificate(fmt.Sprintf("the RSA key of certificate %d in tls.crt is shorter than %d bits, which memcached refuses: "+
@@ -119,12 +120,12 @@ func checkStrength(number int, certificate *x509.Certificate) error {
 			return invalidCertificate(fmt.Sprintf("certificate %d in tls.crt is signed with SHA-1 or MD5, which memcached may refuse: issue it "+
 				"again with SHA-256", number))
 		}
-	default: // other kinds are strong enough
+	default: // all others are strong enough
 	}
 	return nil
 }
 
-// selfSigned reports whether a certificate signs itself. OpenSSL does not check the strength of such a signature.
+// selfSigned reports whether a certificate is signed with its own key. OpenSSL does not check the strength of such a signature.
 func selfSigned(certificate *x509.Certificate) bool {
 	return bytes.Equal(certificate.RawSubject, certificate.RawIssuer) &&
 		(len(certificate.AuthorityKeyId) == 0 || bytes.Equal(certificate.AuthorityKeyId, certificate.SubjectKeyId))
@@ -149,13 +150,13 @@ func parsePrivateKey(text []byte) (crypto.Signer, error) {
 	return nil, invalidCertificate("tls.key holds no private key: it must have a PEM block PRIVATE KEY, RSA PRIVATE KEY or EC PRIVATE KEY")
 }
 
-// errUnknownKey never reaches users: parsePrivateKey replaces it.
+// errUnknownKey is never shown to users: parsePrivateKey replaces it.
 var errUnknownKey = errors.New("unknown algorithm of the key")
 
-// decodePrivateKey decodes a key like OpenSSL: in the format that the label of its PEM block names, or as PKCS #8.
+// decodePrivateKey decodes a key as OpenSSL does: in the format that the label of the PEM block names, or else as PKCS #8.
 func decodePrivateKey(block *pem.Block) (crypto.Signer, error) {
 	if len(block.Headers) > 0 {
-		return nil, errUnknownKey // it needs a passphrase
+		return nil, errUnknownKey // the key needs a passphrase
 	}
 	switch block.Type {
 	case "RSA PRIVATE KEY":
@@ -182,7 +183,7 @@ func decodePrivateKey(block *pem.Block) (crypto.Signer, error) {
 	return nil, errUnknownKey
 }
 
-// checkLabel returns an error unless the label fits a PKCS #8 key: "PRIVATE KEY", or the label for its algorithm.
+// checkLabel returns an error unless a block with a PKCS #8 key has the label "PRIVATE KEY", or the given label of the key's algorithm.
 func checkLabel(block *pem.Block, label string) error {
 	if block.Type != "PRIVATE KEY" && block.Type != label {
 		return errUnknownKey
@@ -190,7 +191,7 @@ func checkLabel(block *pem.Block, label string) error {
 	return nil
 }
 
-// checkValidity refuses a certificate that has expired or is not valid yet, because clients would refuse it.
+// checkValidity returns an error if a certificate has expired or is not valid yet, because clients would refuse the certificate.
 func checkValidity(certificate *x509.Certificate, now time.Time) error {
 	switch {
 	case now.After(certificate.NotAfter):
@@ -201,7 +202,7 @@ func checkValidity(certificate *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// serial returns a serial number as openssl prints it, but in lower case.
+// serial returns the serial number of a certificate as openssl prints it, but in lower case.
 func serial(certificate *x509.Certificate) string {
 	digits := strings.TrimPrefix(certificate.SerialNumber.Text(16), "-")
 	if len(digits)%2 == 1 {

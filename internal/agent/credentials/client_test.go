@@ -16,12 +16,12 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// connect connects to the TLS port, as a client with a certificate or without one.
+// connect connects to the TLS port. The client has this certificate, or none if it is nil.
 func (p *pod) connect(certificate *issued) (*memcache.Conn, *x509.Certificate, error) {
 	p.t.Helper()
 	config := &tls.Config{InsecureSkipVerify: true}
 	if certificate != nil {
-		// From the field Certificates, Go would send only a certificate whose CA memcached names.
+		// From the field Certificates, Go would send only a certificate of a CA that memcached trusts.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			return &tls.Certificate{Certificate: [][]byte{certificate.certificate.Raw}, PrivateKey: certificate.key}, nil
 		}
@@ -33,7 +33,7 @@ func (p *pod) connect(certificate *issued) (*memcache.Conn, *x509.Certificate, e
 	}
 	p.t.Cleanup(func() { _ = conn.Close() })
 	c := memcache.NewConn(conn, "memcached")
-	_, err = ask(p.t, c, "version") // with TLS 1.3, a refusal comes after the handshake
+	_, err = ask(p.t, c, "version") // with TLS 1.3, a server refuses a client only after the client's handshake
 	return c, conn.(*tls.Conn).ConnectionState().PeerCertificates[0], err
 }
 
@@ -63,7 +63,8 @@ func (p *pod) mustServe(certificate, as *issued) {
 	}
 }
 
-// mustOffer fails unless a client with only ECDSA or only RSA gets the one certificate for this key, or none if there is none.
+// mustOffer fails the test unless a client that knows only ECDSA, or only RSA, gets the one of these certificates whose key has this
+// algorithm. If there is none, the client must get no certificate.
 func (p *pod) mustOffer(certificates ...*issued) {
 	p.t.Helper()
 	for kind, suite := range map[x509.PublicKeyAlgorithm]uint16{
@@ -88,7 +89,7 @@ func (p *pod) mustOffer(certificates ...*issued) {
 	}
 }
 
-// mustLive fails unless a connection still works as before.
+// mustLive fails the test unless the connection still works.
 func mustLive(t *testing.T, c *memcache.Conn) {
 	t.Helper()
 	if reply, err := ask(t, c, "mn"); err != nil || reply != "MN" {

@@ -17,7 +17,7 @@ type Config struct {
 	Folder string
 	// TerminationLog is the file of the container's termination message.
 	TerminationLog string
-	// Processes is the directory with the pod's processes. Empty means /proc.
+	// Processes is /proc, or a directory like it with the processes among which the agent finds memcached. Empty means /proc.
 	Processes string
 }
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// content is the set of files that memcached reads. They are valid and match each other.
+// content is what memcached reads: valid files that match each other, and what the agent knows about them.
 type content struct {
 	files map[string][]byte
 	// certificate is nil without TLS.
@@ -34,7 +34,7 @@ func (c *content) algorithms() []string {
 
 func algorithm(certificate *x509.Certificate) string { return certificate.PublicKeyAlgorithm.String() }
 
-// logins returns fingerprints of the users with their passwords.
+// logins returns a fingerprint of each user, which covers the name and the password.
 func (c *content) logins() []string {
 	var logins []string
 	for _, user := range c.users {
@@ -43,7 +43,7 @@ func (c *content) logins() []string {
 	return logins
 }
 
-// without returns users that the other content does not have, or has with another password.
+// without returns the users of c that the other content does not have, or has with another password.
 func (c *content) without(other *content) []User {
 	return slices.DeleteFunc(slices.Clone(c.users), func(user User) bool { return slices.Contains(other.users, user) })
 }
@@ -69,7 +69,7 @@ func parseContent(c Config, found secrets) (*content, error) {
 	return pair.with(users), nil
 }
 
-// certificateContent returns content with only the certificate.
+// certificateContent builds content from the Secret with the certificate. The content has no users.
 func certificateContent(c Config, secret map[string][]byte) (*content, error) {
 	part := &content{files: map[string][]byte{}}
 	if c.TLSSecret == "" {
@@ -79,7 +79,7 @@ func certificateContent(c Config, secret map[string][]byte) (*content, error) {
 	return part, err
 }
 
-// usersContent returns content with only the users.
+// usersContent builds content from the Secret with the users. The content has only users.
 func usersContent(c Config, secret map[string][]byte) (*content, error) {
 	part := &content{files: map[string][]byte{}}
 	if c.UsersSecret == "" {
@@ -92,7 +92,7 @@ func usersContent(c Config, secret map[string][]byte) (*content, error) {
 	return part, err
 }
 
-// with returns this content's certificate with another content's users.
+// with returns the certificate and the CAs of c, with the users of the other content.
 func (c *content) with(users *content) *content {
 	both := &content{files: maps.Clone(c.files), certificate: c.certificate, authorities: c.authorities, users: users.users}
 	delete(both.files, usersFile)

@@ -28,7 +28,7 @@ func block(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-// withPassphrase is a key in the encrypted format that OpenSSL used before PKCS #8.
+// withPassphrase is an encrypted key in the format that OpenSSL used before PKCS #8.
 var withPassphrase = string(pem.EncodeToMemory(&pem.Block{
 	Type: "EC PRIVATE KEY", Bytes: []byte("secret"), Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"},
 }))
@@ -106,7 +106,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// OpenSSL also trusts PEM blocks that Go does not take for certificates.
+// OpenSSL also trusts certificates in PEM blocks with labels other than CERTIFICATE, so the agent must refuse them.
 func TestAuthorities(t *testing.T) {
 	first, second := issue(t, 1, nil, authority), issue(t, 2, nil, authority, signedWith(x509.ECDSAWithSHA1))
 	pem1, pem2 := string(first.certificatePEM()), string(second.certificatePEM())

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// killed is what a test panics with to kill the agent.
+// killed is the value of a panic by which a test kills the agent.
 type killed struct{}
 
-// survives runs a function and reports whether the agent was not killed in it.
+// survives runs a function and reports whether the agent was not killed meanwhile.
 func survives(run func()) (survived bool) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -28,7 +28,7 @@ func survives(run func()) (survived bool) {
 	return true
 }
 
-// rotation changes everything that Secrets can change: CAs, certificate and users.
+// rotation is a testbed with Secrets before and after a change of everything: CAs, certificate and users.
 type rotation struct {
 	*testbed
 
@@ -46,7 +46,8 @@ func newRotation(t *testing.T) *rotation {
 	return r
 }
 
-// change changes the Secrets, and lets the function run before each further call of the agent to memcached or the clock.
+// change changes the Secrets. From then on, the function "before" runs ahead of each call of the agent to memcached or the clock. It gets
+// the number of the call: 1, 2 and so on.
 func (r *rotation) change(before func(number int)) {
 	r.tls.set(r.t, r.second.tlsSecret(r.t, r.fresh))
 	r.users.set(r.t, r.freshUsers)
@@ -57,8 +58,8 @@ func (r *rotation) change(before func(number int)) {
 	}
 }
 
-// mustConverge checks that new clients get the new content, and that the agent reports what is left of the old one. If exact is
-// false, the agent may report more.
+// mustConverge fails the test unless memcached serves the new content, and the agent reports the old CAs and users that still work. If
+// exact is false, the agent may report more. After a restart of memcached, the agent must report nothing.
 func (r *rotation) mustConverge(exact bool) {
 	r.t.Helper()
 	if !r.memcached.serves(r.second, r.freshUsers) {
@@ -84,8 +85,8 @@ func (r *rotation) mustConverge(exact bool) {
 	}
 }
 
-// In each run, the agent is killed at another call: before the files are replaced, after memcached is signaled, or while the reload
-// is verified. The next agent completes the rotation, even if memcached has restarted meanwhile.
+// In each run, the agent is killed at another call, such as before it replaces the files, after the signal, or while it verifies the
+// reload. The next agent must complete the rotation, also if memcached has restarted meanwhile.
 func TestTheAgentIsKilledAtEachStep(t *testing.T) {
 	for _, restarts := range []string{"never", "one call before", "after"} {
 		killedAt := 0
@@ -139,7 +140,7 @@ func TestMemcachedRestartsAtEachStep(t *testing.T) {
 	}
 }
 
-// The agent may also be killed at any point while it replaces the current version.
+// The agent may be killed between any two writes of install.
 func TestTheAgentIsKilledWhileItSwaps(t *testing.T) {
 	for name, leave := range map[string]func(*store, *content) error{
 		"the state is written": func(*store, *content) error { return nil },

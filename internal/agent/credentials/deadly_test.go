@@ -11,7 +11,7 @@ import (
 	"log/slog"
 )
 
-// mustDieAt runs an agent that is killed at a step.
+// mustDieAt runs an agent that a panic kills at this step: see deadlyRequests.
 func (p *pod) mustDieAt(step string) {
 	p.t.Helper()
 	dying := New(p.config, p.plaintext, slog.New(slog.NewTextHandler(&p.log, nil)))
@@ -22,7 +22,7 @@ func (p *pod) mustDieAt(step string) {
 	}
 }
 
-// deadlyRequests kill the agent at a step.
+// deadlyRequests passes the agent's calls on to the real processes and server. It panics when a call reaches the step.
 type deadlyRequests struct {
 	processes
 	server

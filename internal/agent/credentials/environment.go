@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	// pollPeriod is how often the Secrets are read. The kubelet takes a minute or more to deliver a change.
+	// pollPeriod is the time between two reads of the Secrets. It is short compared with the minute or more that the kubelet takes to
+	// update a volume.
 	pollPeriod = 5 * time.Second
-	// promptPeriod is the shorter period while the agent waits for a repaired Secret, the start of memcached, or a retry.
+	// promptPeriod replaces pollPeriod while memcached cannot start or does not run, and while a reload or its verification is pending.
 	promptPeriod = time.Second
 )
 
-// environment is what the source, the state and the loader share: the flags, the log, the clock, and memcached.
+// environment is what the source, the state and the loader share: flags, log, clock, and access to memcached.
 type environment struct {
 	config    Config
 	log       *slog.Logger

@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-// fakeMemcached reads the files as memcached 1.6.45 does. It acts on a signal only at its next tick. With a key that does not match
-// its certificate, it refuses everybody. A certificate stays until one with the same kind of key replaces it. CAs stay trusted. It
-// ignores a user file that it cannot parse.
+// fakeMemcached reads its files as memcached 1.6.45 does. It acts on a signal only at its next tick. If the key does not match the
+// certificate, it refuses every client. It serves a certificate until it reads another one whose key has the same algorithm. It trusts
+// every CA that it has read. It ignores a user file that it cannot parse.
 type fakeMemcached struct {
 	t      testing.TB
 	folder string
@@ -26,12 +26,12 @@ type fakeMemcached struct {
 
 	process Process
 	started uint64
-	// hangs makes memcached answer nothing, deaf makes it ignore the signal, and onlyTLS13 makes it refuse TLS 1.2.
+	// hangs makes it answer nothing, deaf makes it ignore signals, and onlyTLS13 makes it refuse TLS 1.2.
 	hangs, deaf, onlyTLS13 bool
 	signaled               bool
 	ticks                  int64
 
-	// pairs are by the kind of their key.
+	// pairs are the served certificates by the algorithm of their key.
 	pairs      map[x509.PublicKeyAlgorithm]*x509.Certificate
 	refreshAt  int64
 	trusted    []string
@@ -42,7 +42,7 @@ type fakeMemcached struct {
 	beforeCall func(number int)
 }
 
-// start restarts memcached with the content of the files.
+// start starts a new process, which reads the files.
 func (f *fakeMemcached) start() {
 	f.started++
 	f.process = Process{ID: 7, Started: f.started} // the kernel may use an ID again
@@ -73,7 +73,7 @@ func (f *fakeMemcached) read() {
 	}
 }
 
-// readCertificates replaces the pair of one kind of key, as OpenSSL does, and adds to the CAs.
+// readCertificates replaces the certificate for one key algorithm, as OpenSSL does, and adds the CAs to the trusted ones.
 func (f *fakeMemcached) readCertificates() {
 	pair, err := tls.X509KeyPair(f.file("tls.crt"), f.file("tls.key"))
 	switch {
@@ -94,7 +94,7 @@ func (f *fakeMemcached) readCertificates() {
 	}
 }
 
-// tick passes a second.
+// tick lets a second pass.
 func (f *fakeMemcached) tick() {
 	f.ticks++
 	if f.signaled && f.process != (Process{}) && !f.deaf {
@@ -103,7 +103,7 @@ func (f *fakeMemcached) tick() {
 	}
 }
 
-// removed reports what was removed but still works.
+// removed reports whether memcached trusts a CA that is not among these, and whether it has ever accepted a user that is not among these.
 func (f *fakeMemcached) removed(authorities []*issued, users map[string][]byte) (ca, user bool) {
 	var trusted, lines []string
 	for _, authority := range authorities {
@@ -156,7 +156,7 @@ func (f *fakeMemcached) answers(context.Context) error {
 
 var errHandshake = errors.New("handshake failure")
 
-// certificate implements server. Go's clients prefer RSA, and can ask for an algorithm with TLS 1.2 only.
+// certificate implements server. Go's clients prefer RSA. They can ask for an algorithm only with TLS 1.2.
 func (f *fakeMemcached) certificate(ctx context.Context, algorithm x509.PublicKeyAlgorithm) (*x509.Certificate, error) {
 	if err := f.answers(ctx); err != nil {
 		return nil, err
@@ -191,9 +191,9 @@ func (f *fakeMemcached) refreshed(ctx context.Context, users []User) (int64, err
 	return f.refreshAt, nil
 }
 
-// serves reports whether new clients get what the Secrets hold.
+// serves reports whether memcached serves exactly this certificate and these users to new clients.
 func (f *fakeMemcached) serves(secret *issued, users map[string][]byte) bool {
-	for _, shown := range f.pairs { // as they prefer
+	for _, shown := range f.pairs { // each client prefers one of them
 		if !shown.Equal(secret.certificate) {
 			return false
 		}

@@ -9,10 +9,10 @@ const (
 	ReasonInvalidCredentials = "InvalidCredentials"
 )
 
-// InvalidError is why the content of a Secret cannot be used. Its message names keys of the Secret, but never their values.
+// InvalidError is why the content of a Secret cannot be used. The message may contain keys of the Secret, but no values.
 type InvalidError struct{ Reason, Message string }
 
-// Error returns the text of the termination message.
+// Error returns the text that the agent writes as its termination message.
 func (e *InvalidError) Error() string { return e.Reason + ": " + e.Message }
 
 func invalidCertificate(message string) error {

@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// beginning is when the tests begin.
+// beginning is the time of the testbed's clock when a test begins.
 var beginning = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 type issued struct {
@@ -28,7 +28,8 @@ type issued struct {
 	key         crypto.Signer
 }
 
-// issue makes a certificate with a serial number, signed by an authority, or by itself. Options change it.
+// issue returns a certificate with this serial number and an ECDSA key, after the options have changed it. It is signed with the key of
+// the argument "by", or with its own key if that is nil.
 func issue(t testing.TB, number int64, by *issued, options ...func(*x509.Certificate)) *issued {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -63,7 +64,7 @@ func issueFor(t testing.TB, number int64, key crypto.Signer, by *issued, options
 	return &issued{certificate: certificate, key: key}
 }
 
-// authority is an option of issue.
+// authority is an option of issue: the certificate is that of a CA.
 func authority(c *x509.Certificate) { c.IsCA, c.KeyUsage = true, x509.KeyUsageCertSign }
 
 func until(end time.Time) func(*x509.Certificate) {
@@ -88,12 +89,12 @@ func keyDER(t testing.TB, key crypto.Signer) []byte {
 	return der
 }
 
-// signedWith is an option of issue.
+// signedWith returns an option of issue: the algorithm of the signature.
 func signedWith(algorithm x509.SignatureAlgorithm) func(*x509.Certificate) {
 	return func(c *x509.Certificate) { c.SignatureAlgorithm = algorithm }
 }
 
-// tlsSecret is a Secret as cert-manager writes it.
+// tlsSecret returns a Secret as cert-manager writes it: with the certificate, its key, and the CAs, if any, in ca.crt.
 func (i *issued) tlsSecret(t testing.TB, authorities ...*issued) map[string][]byte {
 	t.Helper()
 	secret := map[string][]byte{"tls.crt": i.certificatePEM(), "tls.key": i.keyPEM(t)}
@@ -111,7 +112,7 @@ func usersSecret(pairs ...string) map[string][]byte {
 	return secret
 }
 
-// with returns a Secret with another value.
+// with returns a copy of the Secret in which the key has another value.
 func with(secret map[string][]byte, key, value string) map[string][]byte {
 	changed := maps.Clone(secret)
 	changed[key] = []byte(value)
@@ -124,7 +125,7 @@ func without(secret map[string][]byte, key string) map[string][]byte {
 	return changed
 }
 
-// volume is a folder with a Secret. set replaces the Secret as the kubelet does.
+// volume is a folder with the values of a Secret. set replaces the values as the kubelet does.
 type volume struct {
 	folder  string
 	version int

@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// route writes the routes of a proxy, and waits until they are in effect.
+// route writes a proxy's routes where the launcher reads them. If the launcher runs, route waits until they are in effect.
 func (p *launchedPod) route(text string) {
 	p.t.Helper()
 	file := filepath.Join(p.dir, "arguments", protocol.RoutesKey)
@@ -33,7 +33,7 @@ func (p *launchedPod) route(text string) {
 	})
 }
 
-// The agent and the launcher send a proxy the same signal, on which memcached reads both its certificate and its routes.
+// On SIGHUP, a proxy reads its certificate and its routes. Both the agent and the launcher send it this signal.
 func TestTheAgentAndTheLauncherOfAProxy(t *testing.T) {
 	t.Parallel()
 	ca := issue(t, 1, nil, authority)

@@ -21,15 +21,16 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// container is a shell script that sets up a file system like that of memcached's container and the host name of a pod, and then
-// becomes the launcher. Its arguments are the directory of the credentials and the command.
+// container is a shell script that sets up the host name and the file system of memcached's container, and then becomes the launcher. Its
+// arguments are the directory with memcached's files, and the command line of the launcher.
 const container = `set -e
 echo cache-0 >/proc/sys/kernel/hostname
 mount -t tmpfs none /run && mkdir /run/memcached && mount --bind "$1" /run/memcached
 shift
 exec "$@"`
 
-// start is a shell script in place of memcached. It sets free ports, shows its process to the agent, and becomes memcached.
+// start is a shell script in place of memcached. It replaces the ports by free ones, adds its process to the folder in which the agent
+// looks for processes, and becomes memcached.
 const start = `#!/bin/sh
 for argument; do
 	shift
@@ -46,7 +47,7 @@ type launchedPod struct {
 	launcher    *exec.Cmd
 }
 
-// newLaunchedPod prepares agent and launcher, with TLS, without plaintext outside the pod, and with users unless their Secret is nil.
+// newLaunchedPod prepares a pod with TLS, and with users unless their Secret is nil. It starts neither the agent nor the launcher.
 func newLaunchedPod(t *testing.T, tlsSecret, usersSecret map[string][]byte) *launchedPod {
 	t.Helper()
 	p := &launchedPod{dir: t.TempDir(), status: freeAddress(t), pod: &pod{t: t, plaintext: freeAddress(t), named: true}}
@@ -90,7 +91,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// launch starts the container with the flags of a launcher, by default those of a node.
+// launch starts the launcher with these flags. Without flags, it is the launcher of a node.
 func (p *launchedPod) launch(flags ...string) {
 	p.t.Helper()
 	if len(flags) == 0 {
@@ -105,7 +106,7 @@ func (p *launchedPod) launch(flags ...string) {
 	must(p.t, os.Symlink("/proc/"+id, filepath.Join(p.config.Processes, id)))
 }
 
-// end ends the container, and returns its exit code.
+// end sends the signal to the launcher, waits for the end, and returns the exit code.
 func (p *launchedPod) end(signal os.Signal) int {
 	if p.launcher == nil {
 		return 0
@@ -117,7 +118,8 @@ func (p *launchedPod) end(signal os.Signal) int {
 	return code
 }
 
-// assign gives the node arguments, with TLS and users. The changes are pairs of old and new text.
+// assign writes memcached's command line for the launcher, and returns its hash. The changes are pairs of old and new text in the
+// default command line.
 func (p *launchedPod) assign(changes ...string) string {
 	p.t.Helper()
 	list, err := protocol.ParseList(strings.NewReplacer(changes...).Replace("-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X " +
@@ -134,7 +136,8 @@ func (p *launchedPod) assign(changes ...string) string {
 	return list.Hash()
 }
 
-// runs waits until arguments are in effect, and the agent has verified the memcached that has them.
+// runs waits until the command line with this hash is in effect, and the agent has verified this memcached. It returns the launcher's
+// status.
 func (p *launchedPod) runs(hash string) protocol.Status {
 	p.t.Helper()
 	host, port, err := net.SplitHostPort(p.status)
@@ -152,7 +155,7 @@ func (p *launchedPod) runs(hash string) protocol.Status {
 	return status
 }
 
-// memcachedID is the process that the agent finds. It must be a child of the launcher.
+// memcachedID returns the ID of the process that the agent finds, or 0 for none. The process must be a child of the launcher.
 func (p *launchedPod) memcachedID() int {
 	p.t.Helper()
 	found, err := p.agent.processes.find()
@@ -167,8 +170,8 @@ func (p *launchedPod) memcachedID() int {
 	return found.ID
 }
 
-// The agent finds and signals a memcached whose parent is the launcher. The launcher can query this memcached, although memcached
-// demands a login, and TLS from clients outside of its pod.
+// The agent must find and signal a memcached whose parent is the launcher. The launcher must reach this memcached, although memcached
+// demands a login from clients, and TLS from clients outside the pod.
 func TestTheAgentAndTheLauncher(t *testing.T) {
 	t.Parallel()
 	ca := issue(t, 1, nil, authority)
@@ -202,7 +205,7 @@ func TestTheAgentAndTheLauncher(t *testing.T) {
 	p.mustServe(second, second)
 
 	former := p.memcachedID()
-	third := issueFor(t, 0xc3, rsaKey(t, 2048), ca) // for another algorithm than before
+	third := issueFor(t, 0xc3, rsaKey(t, 2048), ca) // the key has another algorithm than before
 	p.rotate(third.tlsSecret(t, ca), usersSecret("bob", "pass:word 1"))
 	p.await("the report", func(s Status) bool {
 		return s.RestartRequired[ReasonUserRemoved] && s.RestartRequired[ReasonCertificateRemoved]

@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// maxRetryPeriod limits the time between two signals.
+// maxRetryPeriod is the longest time between two reloads of the same version.
 const maxRetryPeriod = time.Minute
 
 // loader makes memcached read the current version.
@@ -22,18 +22,21 @@ type loader struct {
 
 	// verified is the process that is known to have read the current version.
 	verified Process
-	// process and version are those that load was last called for. attempted is the time of the last reload. err is why memcached is
-	// not known to have read the version, or nil. failures counts the failed reloads since the last success.
-	process   Process
-	version   string
+	// process and version are the memcached and the current version in the last call of load.
+	process Process
+	version string
+	// attempted is the time of the last reload.
 	attempted time.Time
-	err       error
-	failures  int
-	// retryAt is the time of the next attempt.
+	// err is why process is not known to have read version, or nil.
+	err error
+	// failures counts the failed reloads of version since the last success.
+	failures int
+	// retryAt is when the next reload may begin.
 	retryAt time.Time
 }
 
-// load makes memcached read the current version, and checks that it has.
+// load reloads memcached if a reload is pending and due. If none is pending, load checks whether a process that is new to the agent has
+// read the current version at its start. If it has not, a reload becomes pending.
 func (l *loader) load(ctx context.Context, s *state) error {
 	if s.running == (Process{}) || s.current == nil {
 		return nil
@@ -55,7 +58,7 @@ func (l *loader) load(ctx context.Context, s *state) error {
 	return nil
 }
 
-// begin starts a new series of attempts if the process or the version has changed.
+// begin forgets failed reloads if the process or the version has changed.
 func (l *loader) begin(process Process, version string) {
 	if process != l.process {
 		l.err = nil
@@ -66,7 +69,7 @@ func (l *loader) begin(process Process, version string) {
 	l.process, l.version = process, version
 }
 
-// signal sends memcached the signal, and reports whether memcached has read the current version.
+// signal sends SIGHUP to memcached, and reports whether memcached has read the current version.
 func (l *loader) signal(ctx context.Context, want expectation) bool {
 	err := l.reload(ctx, l.process, want)
 	if ctx.Err() != nil {
@@ -84,10 +87,10 @@ func (l *loader) signal(ctx context.Context, want expectation) bool {
 	return true
 }
 
-// lacks reports whether memcached has not read the current version, although it should have done so at its start.
+// lacks reports whether memcached is known not to have read the current version at its start.
 func (l *loader) lacks(ctx context.Context, want expectation) bool {
 	if err := l.server.answers(ctx); err != nil {
-		if isBusy(err) { // without an answer, memcached is still starting
+		if isBusy(err) { // other errors mean that memcached is still starting
 			l.setErr(fmt.Errorf("memcached does not answer: %w", err))
 		}
 		return false
@@ -102,7 +105,7 @@ func (l *loader) lacks(ctx context.Context, want expectation) bool {
 	return false
 }
 
-// setErr sets why the version is not verified, and logs a new reason.
+// setErr sets err, and logs it if it has changed.
 func (l *loader) setErr(err error) {
 	if l.err == nil || l.err.Error() != err.Error() {
 		l.log.Warn("It is not verified that memcached has read its credentials", "reason", err.Error())
@@ -110,7 +113,7 @@ func (l *loader) setErr(err error) {
 	l.err = err
 }
 
-// isBusy reports whether the error means that memcached runs, but has no free connection or answers too slowly.
+// isBusy reports whether the error means that memcached has no free connection, or answers too slowly.
 func isBusy(err error) bool {
 	var late net.Error
 	return errors.Is(err, memcache.ErrConnectionLimit) || errors.As(err, &late) && late.Timeout()

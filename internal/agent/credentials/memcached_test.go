@@ -43,14 +43,14 @@ func TestMemcachedRotatesItsCertificate(t *testing.T) {
 	p.tls.set(t, map[string][]byte{})
 	p.await("the deletion", func(s Status) bool { return !s.Succeeded })
 	p.kill()
-	p.start() // with the last good content
+	p.start() // with the last valid content
 	p.await("the verification", func(Status) bool { return p.settled() })
 	p.mustServe(second, nil)
 	p.mustKeepSecrets()
 }
 
-// Clients with OpenSSL and with Go prefer different keys. Each must get the current certificate after one restart, which the agent need
-// not see.
+// Clients with OpenSSL and clients with Go prefer different key algorithms. After a single restart of memcached, all of them must get the
+// current certificate.
 func TestMemcachedRotatesToAKeyOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	for name, test := range algorithmChanges(t) {
@@ -96,7 +96,7 @@ func TestMemcachedTrustsCAs(t *testing.T) {
 	p.mustServe(server, ofOld)
 	p.mustServe(server, ofFresh)
 	p.rotate(server.tlsSecret(t, fresh), nil)
-	p.mustServe(server, ofOld) // it stays trusted
+	p.mustServe(server, ofOld) // memcached still trusts the old CA
 	p.await("the report", func(s Status) bool { return s.RestartRequired[ReasonCARemoved] })
 	p.kill()
 	p.start()
@@ -159,7 +159,7 @@ func TestMemcachedKnowsItsUsers(t *testing.T) {
 	p.mustKeepSecrets("hunter2", "swordfish", "pass:word", long)
 }
 
-// A panic in one of its calls kills the agent at each step of a reload of a real memcached. The next agent completes the reload.
+// At each step of a reload of a real memcached, a panic kills the agent. The next agent must complete the reload.
 func TestAnAgentOfAMemcachedIsKilled(t *testing.T) {
 	t.Parallel()
 	first, second := issue(t, 0xa1, nil), issue(t, 0xb2, nil)
@@ -194,7 +194,7 @@ func TestAnAgentOfAMemcachedIsKilled(t *testing.T) {
 	}
 }
 
-// The agent cannot verify a memcached at its connection limit, but does so once connections are free.
+// At its connection limit, memcached refuses the agent's verification. Once connections are free, the agent must verify memcached.
 func TestMemcachedIsAtItsConnectionLimit(t *testing.T) {
 	t.Parallel()
 	first, second := issue(t, 0xa1, nil), issue(t, 0xb2, nil)

@@ -15,15 +15,15 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// server is a memcached whose answers show what it has read.
+// server sends requests to memcached. The answers show which files memcached has read.
 type server interface {
-	// answers returns nil if memcached serves. A starting memcached does not handle SIGHUP, so the signal would end it.
+	// answers returns nil if memcached serves. Before that, memcached does not handle SIGHUP, so the signal would end it.
 	answers(ctx context.Context) error
-	// certificate returns the certificate that memcached presents to clients. It asks for one whose key has the algorithm.
+	// certificate returns the certificate that memcached presents to a client, preferably one whose key has this algorithm.
 	certificate(ctx context.Context, algorithm x509.PublicKeyAlgorithm) (*x509.Certificate, error)
 	// accepts reports whether a user can log in.
 	accepts(ctx context.Context, user User) (bool, error)
-	// refreshed logs in as one of the users. It returns when memcached read its certificates, in seconds since memcached's start.
+	// refreshed logs in as one of the users. It returns when memcached last read its certificates, in seconds since memcached's start.
 	refreshed(ctx context.Context, users []User) (int64, error)
 }
 
@@ -33,7 +33,7 @@ const requestTimeout = time.Second
 // network connects to memcached as clients do.
 type network struct{ plaintext, tls string }
 
-// do opens a connection and sends one request.
+// do runs a request over a new connection, within requestTimeout.
 func (n network) do(ctx context.Context, request func(ctx context.Context, conn *memcache.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -41,7 +41,7 @@ func (n network) do(ctx context.Context, request func(ctx context.Context, conn 
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }() // the reply has been read completely
+	defer func() { _ = conn.Close() }()
 	return request(ctx, conn)
 }
 
@@ -57,7 +57,6 @@ func (n network) answers(ctx context.Context) error {
 	return err
 }
 
-// errUnreadable means that the statistics lack a value.
 var errUnreadable = errors.New("the statistics of memcached do not say when it read its certificates")
 
 // refreshed implements server.
@@ -81,7 +80,7 @@ func (n network) refreshed(ctx context.Context, users []User) (seconds int64, er
 	return seconds, err
 }
 
-// errNoLogin means that memcached demands no login. Such a memcached would store a login as a value.
+// errNoLogin means that memcached demands no login. It would store the user and the password as a value.
 var errNoLogin = errors.New("memcached demands no login")
 
 // accepts implements server.
@@ -117,7 +116,7 @@ func LogIn(ctx context.Context, conn *memcache.Conn, users []User) error {
 	return memcache.ErrUnauthenticated
 }
 
-// suites are cipher suites of TLS 1.2 for servers whose key has an algorithm.
+// suites are the cipher suites of TLS 1.2 by which a client asks for a certificate whose key has the algorithm.
 var suites = map[x509.PublicKeyAlgorithm][]uint16{
 	x509.RSA: {
 		tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
@@ -128,8 +127,8 @@ var suites = map[x509.PublicKeyAlgorithm][]uint16{
 	},
 }
 
-// certificate implements server. The first handshake leaves the choice to memcached. In Go, only cipher suites of TLS 1.2 can ask for
-// another certificate.
+// certificate implements server. In the first handshake, memcached chooses the certificate. If its key has another algorithm, a second
+// handshake asks for the algorithm, with TLS 1.2: Go's clients cannot ask with TLS 1.3.
 func (n network) certificate(ctx context.Context, algorithm x509.PublicKeyAlgorithm) (*x509.Certificate, error) {
 	preferred, err := n.handshake(ctx, &tls.Config{MinVersion: tls.VersionTLS12})
 	if err != nil || preferred.PublicKeyAlgorithm == algorithm || suites[algorithm] == nil {
@@ -141,16 +140,16 @@ func (n network) certificate(ctx context.Context, algorithm x509.PublicKeyAlgori
 	if err == nil {
 		return asked, nil
 	}
-	return preferred, nil // memcached has no other one, or refuses TLS 1.2
+	return preferred, nil // memcached has no certificate for the algorithm, or refuses TLS 1.2
 }
 
-// handshake returns the certificate that memcached presents. With mutual TLS, memcached presents it and then refuses the agent, which
-// has none.
+// handshake returns the certificate that memcached presents. A memcached that demands certificates from clients presents its own before
+// it refuses the agent, which has none.
 func (n network) handshake(ctx context.Context, config *tls.Config) (*x509.Certificate, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var shown *x509.Certificate
-	config.InsecureSkipVerify = true // the certificate is compared with the one that memcached should show, byte by byte
+	config.InsecureSkipVerify = true // the caller compares the certificate with the expected one, byte by byte
 	config.VerifyConnection = func(state tls.ConnectionState) error {
 		shown = state.PeerCertificates[0]
 		return nil
@@ -158,7 +157,7 @@ func (n network) handshake(ctx context.Context, config *tls.Config) (*x509.Certi
 	dialer := tls.Dialer{Config: config}
 	conn, err := dialer.DialContext(ctx, "tcp", n.tls)
 	if err == nil {
-		_ = conn.Close() // only the certificate is needed
+		_ = conn.Close()
 	}
 	if shown != nil {
 		return shown, nil

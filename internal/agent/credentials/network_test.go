@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// serving listens until the test ends, and returns the address.
+// serving starts a server that runs until the test ends, and returns its address. The server uses TLS if config is not nil.
 func serving(t *testing.T, config *tls.Config, behavior func(net.Conn)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -42,7 +42,8 @@ func serving(t *testing.T, config *tls.Config, behavior func(net.Conn)) string {
 	return listener.Addr().String()
 }
 
-// speaking answers like a memcached whose users file has these lines. Without lines, it answers like one without -Y.
+// speaking answers like a memcached whose user file has these lines. Without lines, it answers like a memcached without users, and adds
+// the values of "set" commands to stored.
 func speaking(stored *[]string, lines ...string) func(net.Conn) {
 	return func(conn net.Conn) {
 		loggedIn := len(lines) == 0
@@ -98,7 +99,7 @@ func TestLogins(t *testing.T) {
 	}
 }
 
-// A memcached without -Y would store the password as a value.
+// A memcached without users would store the password as a value.
 func TestNoPasswordIsSentToAMemcachedWithoutUsers(t *testing.T) {
 	var stored []string
 	n := network{plaintext: serving(t, nil, speaking(&stored))}
@@ -133,7 +134,7 @@ func shakeHands(conn net.Conn) {
 	}
 }
 
-// mustPair returns the certificate with its key, as a server has it.
+// mustPair returns the certificate with its key for a tls.Config.
 func (i *issued) mustPair(t *testing.T) tls.Certificate {
 	t.Helper()
 	pair, err := tls.X509KeyPair(i.certificatePEM(), i.keyPEM(t))
@@ -163,7 +164,7 @@ func TestTheServedCertificate(t *testing.T) {
 	}
 }
 
-// Go's TLS 1.3 cannot ask for an algorithm: the server then shows the certificate that it prefers.
+// With TLS 1.3, Go's clients cannot ask for an algorithm, so the server presents the certificate that it prefers.
 func TestACertificateForAnAlgorithm(t *testing.T) {
 	ofEC, ofRSA := issue(t, 0xec, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
 	for name, test := range map[string]struct {
@@ -194,7 +195,7 @@ func TestSerialsAreThoseOfOpenSSL(t *testing.T) {
 	}
 }
 
-// The values of a Secret are those of its current version.
+// readSecret returns the values of the Secret's current version, and only those.
 func TestSecretsAreReadAtOnce(t *testing.T) {
 	v := newVolume(t, usersSecret("bob", "1"))
 	if err := os.WriteFile(filepath.Join(v.folder, "..2026_01_02_1", "..hidden"), nil, 0o600); err != nil {

@@ -8,11 +8,10 @@ import (
 	"encoding/pem"
 )
 
-// blockBegin starts a PEM block.
 var blockBegin = []byte("-----BEGIN ")
 
-// parseBlocks returns the PEM blocks of a text. It refuses errors that Go's parser skips, but OpenSSL does not: with such a file,
-// memcached refuses every client.
+// parseBlocks returns the PEM blocks of a text. It returns an error if a block is malformed. Go's parser would skip that block, but
+// memcached's OpenSSL does not: memcached would not start, or would refuse every client.
 func parseBlocks(key string, text []byte) ([]*pem.Block, error) {
 	invalid := invalidCertificate("a PEM block in " + key + " is invalid, contains a blank line, or does not begin on a line of its own: " +
 		"replace it by a valid PEM file")
@@ -30,7 +29,7 @@ func parseBlocks(key string, text []byte) ([]*pem.Block, error) {
 	return blocks, nil
 }
 
-// hasBlankLine reports whether the block contains a blank line. OpenSSL would read the lines before it as headers.
+// hasBlankLine reports whether a PEM block contains a blank line. OpenSSL would read the lines before the blank line as headers.
 func hasBlankLine(text []byte) bool {
 	_, block, _ := bytes.Cut(text, blockBegin)
 	for line := range bytes.Lines(bytes.TrimSpace(block)) {

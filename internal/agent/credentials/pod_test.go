@@ -22,10 +22,10 @@ import (
 	"time"
 )
 
-// rootfs is what the image of memcached on the local cluster contains. hack/cluster/images.sh makes it.
+// rootfs has the files of the memcached image that the local cluster uses. hack/cluster/images.sh makes it.
 const rootfs = "../../../bin/images/memcached/rootfs"
 
-// inRootfs returns the only file of a pattern.
+// inRootfs returns the path of the only file in rootfs that matches the pattern.
 func inRootfs(t *testing.T, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(rootfs, pattern))
@@ -35,7 +35,7 @@ func inRootfs(t *testing.T, pattern string) string {
 	return found[0]
 }
 
-// pod is a real memcached with an agent. Each has a port for TLS and one for plaintext.
+// pod is a real memcached with an agent. Each pod has a port for plaintext, and one for TLS.
 type pod struct {
 	t         *testing.T
 	config    Config
@@ -44,7 +44,7 @@ type pod struct {
 	tls       *volume
 	users     *volume
 
-	// named says that memcached runs under its own name.
+	// named is true if the process of memcached has the name memcached.
 	named     bool
 	memcached *exec.Cmd
 	output    lockedBuffer
@@ -53,7 +53,7 @@ type pod struct {
 	stopAgent func()
 }
 
-// lockedBuffer collects what others write.
+// lockedBuffer is a buffer for concurrent use.
 type lockedBuffer struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
@@ -83,7 +83,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// newPod starts agent and memcached. A Secret that is nil is not mounted.
+// newPod starts an agent and a memcached. If a Secret is nil, the pod has no volume for it.
 func newPod(t *testing.T, tlsSecret, usersSecret map[string][]byte) *pod {
 	t.Helper()
 	p := &pod{t: t, plaintext: freeAddress(t), config: Config{
@@ -122,10 +122,10 @@ func newPod(t *testing.T, tlsSecret, usersSecret map[string][]byte) *pod {
 
 func (p *pod) file(name string) string { return filepath.Join(p.config.Folder, "current", name) }
 
-// start starts memcached, and shows the agent this process only.
+// start starts memcached, and adds its process to the folder in which the agent looks for processes.
 func (p *pod) start() {
 	p.t.Helper()
-	// The image's dynamic linker starts memcached with the image's libraries, without root.
+	// With the image's dynamic linker, memcached uses the image's libraries, and needs no chroot.
 	loader := inRootfs(p.t, "usr/lib*/ld-linux-*.so.*")
 	args := append([]string{"--library-path", inRootfs(p.t, "usr/lib/*-linux-gnu*"), inRootfs(p.t, "usr/bin/memcached")}, p.args...)
 	if os.Geteuid() == 0 {
@@ -157,7 +157,7 @@ func (p *pod) runAgent() {
 	if !p.named {
 		p.agent.processes = anyProcess{os.DirFS(p.config.Processes)}
 	}
-	// The agent polls more often here, because it need not wait for a kubelet.
+	// The agent polls more often than usual, to save time.
 	p.agent.sleep = func(ctx context.Context, period time.Duration) {
 		if period == promptPeriod || period == pollPeriod {
 			period /= 10
@@ -180,7 +180,7 @@ func (p *pod) runAgent() {
 
 func (p *pod) killAgent() { p.stopAgent() }
 
-// anyProcess finds memcached under the name of its loader.
+// anyProcess finds the process of memcached, which has the name of the dynamic linker that has started it.
 type anyProcess struct{ procfs fs.FS }
 
 func (a anyProcess) named() procfs {
@@ -204,14 +204,14 @@ func (p *pod) await(what string, is func(Status) bool) {
 	}
 }
 
-// settled reports whether the agent has verified the running memcached, and no reload is pending.
+// settled reports whether the agent has verified what the running memcached has read, and no reload is pending.
 func (p *pod) settled() bool {
 	text, err := os.ReadFile(filepath.Join(p.config.Folder, recordFile))
 	return err == nil && !strings.Contains(string(text), "pending") &&
 		strings.Contains(p.log.String(), fmt.Sprintf("credentials\" process=%d ", p.memcached.Process.Pid))
 }
 
-// rotate changes Secrets, and waits until memcached is verified to have read them.
+// rotate changes the Secrets that are not nil, and waits until the agent has verified that memcached has read them.
 func (p *pod) rotate(tlsSecret, usersSecret map[string][]byte) {
 	p.t.Helper()
 	before := strings.Count(p.log.String(), "memcached has read its changed credentials")
@@ -226,7 +226,7 @@ func (p *pod) rotate(tlsSecret, usersSecret map[string][]byte) {
 	})
 }
 
-// mustKeepSecrets fails if one of the texts is in an output.
+// mustKeepSecrets fails the test if one of the secrets, or a private key, is in a log, the termination message or the status.
 func (p *pod) mustKeepSecrets(secrets ...string) {
 	p.t.Helper()
 	message, err := os.ReadFile(p.config.TerminationLog)

@@ -14,10 +14,10 @@ import (
 	"syscall"
 )
 
-// Process identifies a running memcached, even if another process gets the same ID later. The zero value means none.
+// Process identifies a process of memcached, even if another process gets the same ID later. The zero value means no process.
 type Process struct {
 	ID int `json:"id"`
-	// Started is its start, in ticks since the machine booted.
+	// Started is the start of the process, in clock ticks since the machine booted.
 	Started uint64 `json:"started"`
 }
 
@@ -25,24 +25,23 @@ type Process struct {
 type processes interface {
 	// find returns the running memcached, or the zero value.
 	find() (Process, error)
-	// hangUp sends SIGHUP, on which memcached reads its files.
+	// hangUp sends SIGHUP to the process, unless it has ended. On SIGHUP, memcached reads its files again.
 	hangUp(process Process) error
 }
 
-// newProcfs returns the processes of the pod.
+// newProcfs returns a procfs that finds the processes of the program with this name. The folder is /proc, or one like it.
 func newProcfs(folder, name string) procfs {
 	return procfs{files: os.DirFS(folder), name: name}
 }
 
-// procfs reads the pod's processes.
+// procfs finds and signals processes by means of /proc.
 type procfs struct {
 	// files are the files of /proc.
 	files fs.FS
-	// name is the program's name.
-	name string
+	name  string
 }
 
-// find implements processes. It returns the oldest process, because somebody may run memcached --help in the container.
+// find implements processes. It returns the oldest process of the program, because somebody may also run memcached --help.
 func (p procfs) find() (Process, error) {
 	entries, err := fs.ReadDir(p.files, ".")
 	if err != nil {
@@ -65,7 +64,7 @@ func (p procfs) find() (Process, error) {
 	return oldest, nil
 }
 
-// read returns a process, or the zero value if it is not a running memcached.
+// read returns the process with this ID, or the zero value if it has ended or is another program.
 func (p procfs) read(id int) (Process, error) {
 	text, err := fs.ReadFile(p.files, path.Join(strconv.Itoa(id), "stat"))
 	if err != nil {
@@ -74,7 +73,8 @@ func (p procfs) read(id int) (Process, error) {
 	return parseStat(id, string(text), p.name)
 }
 
-// Positions of fields in /proc/PID/stat after the program's name. proc_pid_stat(5) counts from 1 and has two fields before them.
+// Indexes of fields in /proc/PID/stat, of which 0 is the first field after the program's name. In proc_pid_stat(5), this field has the
+// number 3.
 const (
 	stateField   = 0
 	startedField = 22 - 3
@@ -82,9 +82,9 @@ const (
 
 var errStat = errors.New("unexpected content of /proc/PID/stat")
 
-// parseStat parses /proc/PID/stat. It returns the zero value if the name is another one or the process does not run.
+// parseStat parses /proc/PID/stat. It returns the zero value if the process has ended or is not the program with this name.
 func parseStat(id int, text, name string) (Process, error) {
-	// The name is in parentheses, and may contain spaces and parentheses.
+	// The program's name is in parentheses, and may contain spaces and parentheses.
 	begin, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
 	if begin < 0 || end < begin {
 		return Process{}, errStat
@@ -112,7 +112,7 @@ func (p procfs) hangUp(process Process) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = handle.Release() }() // the handle is not for waiting
+	defer func() { _ = handle.Release() }()
 	if found, err := p.read(process.ID); err != nil || found != process {
 		return errGone
 	}

@@ -36,10 +36,10 @@ func TestTheOldestMemcachedIsFound(t *testing.T) {
 	}
 }
 
-// A process that has ended is not signaled, even if another process has its ID by now.
+// A process that has ended gets no signal, and neither does another process that has the same ID now.
 func TestTheSignal(t *testing.T) {
-	// If the test ignored SIGHUP, as under nohup, the shell would inherit this and could not trap SIGHUP. So the test catches
-	// SIGHUP: a child does not inherit this.
+	// If the test ignored SIGHUP, as under nohup, the shell would also ignore SIGHUP and could not trap it. A child does not inherit that
+	// the test catches SIGHUP.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGHUP)
 	defer signal.Stop(caught)

@@ -5,20 +5,21 @@ package credentials
 
 import "slices"
 
-// record is what the agent must remember about memcached when the agent itself restarts.
+// record is what the agent must remember about memcached in case the agent restarts.
 type record struct {
 	// Process is the memcached that the agent last found.
 	Process Process `json:"process"`
-	// Swapping is true while the agent replaces the current version. A memcached that starts meanwhile may read either version.
+	// Swapping is true while the agent replaces the current version. A memcached that starts meanwhile may read the old or the new version.
 	Swapping bool `json:"swapping,omitempty"`
 	// Pending is true until Process is known to have read the current version.
 	Pending bool `json:"pending,omitempty"`
-	// Previous is the version before the current one, while a reload is pending. memcached may still use the users of this version.
+	// Previous is the version before the current one, or empty if no reload is pending. memcached may still use the users of this version.
 	Previous string `json:"previous,omitempty"`
-	// Trusted are fingerprints of all CAs that Process has read, and Logins those of all users with their passwords.
+	// Trusted are fingerprints of all CAs that Process may have read.
 	Trusted []string `json:"trusted,omitempty"`
-	Logins  []string `json:"logins,omitempty"`
-	// Algorithms are the key algorithms of all certificates that the process has read. It serves the last certificate of each.
+	// Logins are fingerprints of all users that Process may have read. Each covers the name and the password.
+	Logins []string `json:"logins,omitempty"`
+	// Algorithms are the key algorithms of all certificates that Process may have read. It serves the last certificate of each.
 	Algorithms []string `json:"kinds,omitempty"`
 }
 
@@ -32,7 +33,7 @@ func (r *record) add(read *content) {
 	r.Algorithms = union(r.Algorithms, read.algorithms())
 }
 
-// restartRequired reports for each reason whether memcached must restart. Current is the content that it should use.
+// restartRequired reports for each reason whether memcached must restart. current is the content that memcached should use.
 func (r *record) restartRequired(current *content) map[string]bool {
 	lacks := func(read, current []string) bool {
 		return slices.ContainsFunc(read, func(one string) bool { return !slices.Contains(current, one) })
@@ -47,11 +48,12 @@ func (r *record) restartRequired(current *content) map[string]bool {
 	}
 }
 
-// maxRemoved limits the fingerprints of removed CAs and users. The limit leaves room for two versions on the volume, however often a
-// Secret changes.
+// maxRemoved limits the fingerprints of removed CAs and of removed users, so that the record and two versions fit on the volume, however
+// often a Secret changes.
 const maxRemoved = 500
 
-// many replaces all earlier fingerprints beyond the limit. It never matches current content, so a restart stays required.
+// many replaces the earlier fingerprints when there are too many. It is never a fingerprint of the current content, so a restart stays
+// required.
 const many = "many"
 
 func addLimited(before, added []string) []string {

@@ -19,8 +19,7 @@ import (
 	"time"
 )
 
-// The agent refuses what OpenSSL refuses, before memcached reads it. Otherwise memcached would not start, or would refuse every client.
-// The agent must accept files that OpenSSL accepts.
+// The agent must refuse files with which memcached would not start, and accept files with which it starts.
 func TestWhatMemcachedRefusesToStartWith(t *testing.T) {
 	t.Parallel()
 	ca := issue(t, 1, nil, authority)
@@ -74,7 +73,7 @@ func TestWhatMemcachedRefusesToStartWith(t *testing.T) {
 	}
 }
 
-// p256 are the parameters of keys of the curve P-256.
+// p256 is the content of a PEM block EC PARAMETERS for the curve P-256.
 var p256 = []byte{0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07}
 
 // startsWith reports whether memcached starts with these files.

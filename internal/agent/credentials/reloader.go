@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Reloader keeps memcached up to date with the Secrets in three steps. The source reads the Secrets, the state installs their
-// content, and the loader makes memcached read it. All fields but report are used by Run alone.
+// Reloader keeps memcached up to date with the Secrets. The source reads the Secrets, the state installs their content as the current
+// version, and the loader makes memcached read this version. Only the goroutine of Run uses the fields other than report.
 type Reloader struct {
 	*environment
 
@@ -20,13 +20,13 @@ type Reloader struct {
 	state  *state
 	loader *loader
 	report report
-	// failure is why the last step failed.
+	// failure is why the last step failed, or nil.
 	failure error
-	// failingSince is when the Reloader began to fail to make memcached read the current version. It is zero while nothing fails.
+	// failingSince is when the steps of the Reloader, or its loader, began to fail. It is zero while neither fails.
 	failingSince time.Time
 }
 
-// New returns a Reloader for the memcached with this plaintext address.
+// New returns a Reloader. The argument memcached is the address at which memcached serves without TLS.
 func New(c Config, memcached string, log *slog.Logger) *Reloader {
 	e := newEnvironment(c, memcached, log)
 	r := &Reloader{
@@ -45,15 +45,15 @@ func (r *Reloader) Status() Status {
 	return status
 }
 
-// Logins returns users to log in as: memcached accepts at least one of them. It returns none if memcached demands no login.
+// Logins returns users to log in as. memcached normally accepts at least one of them. There are none if memcached demands no login.
 func (r *Reloader) Logins() []User {
 	_, logins := r.report.read()
 	return logins
 }
 
 // Run works until the context ends. If memcached cannot start with the Secrets, Run writes the termination message and returns an
-// *InvalidError. If the agent starts again with the same problem, Run returns no error, but waits until the problem has changed or
-// is solved, so that the kubelet's back-off does not delay memcached.
+// *InvalidError. If the problem is the same after a restart of the agent, Run waits until it changes instead of returning again, because
+// the kubelet delays each further restart longer.
 func (r *Reloader) Run(ctx context.Context) error {
 	if !r.config.Enabled() {
 		<-ctx.Done()
@@ -72,7 +72,7 @@ func (r *Reloader) Run(ctx context.Context) error {
 	return nil
 }
 
-// start waits until memcached can start.
+// start waits until there is a version with which memcached can start.
 func (r *Reloader) start(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := r.refresh()
@@ -93,7 +93,7 @@ func (r *Reloader) start(ctx context.Context) error {
 	return nil
 }
 
-// terminate writes the termination message, and remembers it. The kubelet has created the file.
+// terminate writes the termination message into the file that the kubelet has created, and stores it for the agent's next start.
 func (r *Reloader) terminate(message string) error {
 	return errors.Join(os.WriteFile(r.config.TerminationLog, []byte(message), 0o600), r.state.store.refuse(message))
 }
@@ -134,10 +134,10 @@ func (r *Reloader) refresh() error {
 	return err
 }
 
-// unverifiedPatience is how long memcached may fail to read the current version before the status reports it.
+// unverifiedPatience is how long the steps or the loader may fail before the status is Unverified.
 const unverifiedPatience = time.Minute
 
-// fails returns for how long memcached has failed to read the current version.
+// fails updates failingSince, and returns the time since then, or 0 if nothing fails.
 func (r *Reloader) fails() time.Duration {
 	if r.loader.err == nil && r.failure == nil {
 		r.failingSince = time.Time{}
@@ -161,7 +161,7 @@ func (r *Reloader) publish(started bool) {
 	if after.Attempted.Before(r.loader.attempted) {
 		after.Attempted = r.loader.attempted
 	}
-	_ = errors.As(r.source.refused, &after.Refused) // a Secret is refused only with this type of error
+	_ = errors.As(r.source.refused, &after.Refused) // refused is nil or an *InvalidError
 	if r.state.current != nil {
 		after.Installed = r.state.current.certificate
 	}

@@ -75,11 +75,11 @@ func TestRotation(t *testing.T) {
 			if !b.memcached.serves(served, users) || b.memcached.process != process || b.memcached.signals != 1 || b.memcached.refreshAt == before {
 				t.Errorf("memcached serves them: %t; signals: %d", b.memcached.serves(served, users), b.memcached.signals)
 			}
-			if entries, err := os.ReadDir(b.config.Folder); err != nil || len(entries) != 3 { // current, one generation, the state
+			if entries, err := os.ReadDir(b.config.Folder); err != nil || len(entries) != 3 { // the link, one version and the record
 				t.Errorf("the folder has %v, %v", entries, err)
 			}
 
-			b.startAgent() // the new agent remembers
+			b.startAgent() // the new agent must know what memcached has read
 			b.mustBegin()
 			b.settle()
 			b.mustHave(true, test.serial, test.restart...)
@@ -107,7 +107,8 @@ func TestWhatCameAndLeftRequiresARestart(t *testing.T) {
 	b.mustHave(true, "a1", ReasonCARemoved, ReasonUserRemoved)
 }
 
-// The agent's record stays small, however often a password changes. Passwords beyond its limit still require a restart.
+// The agent's record must stay small, however often a password changes. Removed passwords still require a restart, also those that the
+// record does not have any more.
 func TestManyRemovedUsers(t *testing.T) {
 	b := newTestbed(t, nil, usersSecret("bob", "1")).run()
 	for i := range maxRemoved + 200 {
@@ -129,7 +130,7 @@ func TestManyRemovedUsers(t *testing.T) {
 	b.mustHave(true, "")
 }
 
-// What is removed and comes back needs no restart.
+// A user that is removed and added again requires no restart.
 func TestARemovedUserComesBack(t *testing.T) {
 	b := newTestbed(t, nil, usersSecret("bob", "1", "eve", "2")).run()
 	b.users.set(t, usersSecret("bob", "1"))
@@ -151,7 +152,7 @@ func TestACertificateThatIsNotValidYetBecomesValid(t *testing.T) {
 	b.mustHave(true, "b2")
 }
 
-// memcached serves with an expired certificate rather than not at all.
+// memcached must start with a certificate that has expired since it was installed, and changes of the users must still take effect.
 func TestACertificateExpiresWhileItIsServed(t *testing.T) {
 	short, users := issue(t, 0xa1, nil, until(beginning.Add(time.Hour))), usersSecret("bob", "1", "eve", "2")
 	b := newTestbed(t, short.tlsSecret(t), users).run()
@@ -169,7 +170,7 @@ func TestACertificateExpiresWhileItIsServed(t *testing.T) {
 	}
 }
 
-// What no memcached has read needs no restart.
+// What is removed before a memcached has read it requires no restart.
 func TestSecretsChangeBeforeMemcachedStarts(t *testing.T) {
 	ca, next := issue(t, 1, nil, authority), issue(t, 2, nil, authority)
 	b := newTestbed(t, issue(t, 0xa1, ca).tlsSecret(t, ca), usersSecret("bob", "1"))
@@ -184,7 +185,7 @@ func TestSecretsChangeBeforeMemcachedStarts(t *testing.T) {
 	b.mustHave(true, "b2")
 }
 
-// A Secret may change when no memcached runs.
+// A memcached that starts after a change of the Secret needs no signal.
 func TestMemcachedIsAwayDuringARotation(t *testing.T) {
 	ca, next := issue(t, 1, nil, authority), issue(t, 2, nil, authority)
 	b := newTestbed(t, issue(t, 0xa1, ca).tlsSecret(t, ca), nil).run()
@@ -222,7 +223,7 @@ func TestAFolderThatCannotBeWrittenIsReported(t *testing.T) {
 	b.mustHave(true, "b2")
 }
 
-// No log shows a password or a private key.
+// The log must not show a password or a private key, also if users are logged.
 func TestTheLogHasNoSecrets(t *testing.T) {
 	first, second := issue(t, 0xa1, nil), issue(t, 0xb2, nil)
 	b := newTestbed(t, first.tlsSecret(t), usersSecret("bob", "hunter2", "eve", "swordfish")).run()

@@ -19,23 +19,23 @@ import (
 	"strings"
 )
 
-// dataLink is the link that the kubelet changes when a Secret has changed.
+// dataLink is the symbolic link in a Secret's volume that the kubelet replaces when the Secret has changed.
 const dataLink = "..data"
 
-// maxBytes limits the size of a version, so that two versions fit into the volume of 1 MiB.
+// maxBytes limits the size of a version, so that two versions fit on the volume of 1 MiB that memcached reads.
 const maxBytes = 384 << 10
 
-// maxReads limits the attempts to read a Secret that changes during the read.
+// maxReads is how often the agent tries to read a Secret that changes during each read.
 const maxReads = 5
 
 var errChanging = errors.New("the Secret changed during each of several reads: the agent tries again")
 
-// secrets are the values of both Secrets by key.
+// secrets are the values of the Secret with the certificate and of the Secret with the users, by key.
 type secrets struct{ certificate, users map[string][]byte }
 
 func (s secrets) fingerprint() string { return fingerprintOf(s.certificate, s.users) }
 
-// readSecrets reads both Secrets. Its error is an *InvalidError if one cannot be read.
+// readSecrets reads both Secrets. Its error is an *InvalidError.
 func readSecrets(c Config) (found secrets, err error) {
 	if c.TLSSecret != "" {
 		if found.certificate, err = readSecret(c.TLSSecret); err != nil {
@@ -50,7 +50,7 @@ func readSecrets(c Config) (found secrets, err error) {
 	return found, nil
 }
 
-// fingerprintOf returns a fingerprint of the values of several Secrets.
+// fingerprintOf returns a fingerprint of the keys and values of several Secrets.
 func fingerprintOf(all ...map[string][]byte) string {
 	var text bytes.Buffer
 	for number, secret := range all {
@@ -67,14 +67,14 @@ func fingerprint(of []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// readSecret returns the values of a Secret by key, all from the same version. If the Secret does not exist, there are none: the
-// volume is optional, and then empty.
+// readSecret returns the values of a Secret by key, all from the same version of the Secret. It returns no values if the Secret does not
+// exist, because the volume is optional and then empty.
 func readSecret(folder string) (map[string][]byte, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = root.Close() }() // the directory was only read
+	defer func() { _ = root.Close() }()
 	for range maxReads {
 		version, err := dataOf(root)
 		if err != nil {
@@ -89,7 +89,7 @@ func readSecret(folder string) (map[string][]byte, error) {
 	return nil, errChanging
 }
 
-// dataOf returns the directory with the current version. A directory that is not from a kubelet has no versions.
+// dataOf returns the directory in the volume that contains the current values. Without the kubelet's link, it is the volume itself.
 func dataOf(root *os.Root) (string, error) {
 	version, err := root.Readlink(dataLink)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,7 +117,7 @@ func readValues(root *os.Root, version string) (map[string][]byte, error) {
 	return values, nil
 }
 
-// readValue reads at most one byte more than the limit. The agent refuses a value of that size, and has little memory.
+// readValue reads at most one byte more than maxBytes, to save memory. The agent refuses a value of that size later.
 func readValue(root *os.Root, name string) ([]byte, error) {
 	file, err := root.Open(name)
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 type source struct {
 	*environment
 
-	// last is the fingerprint of the last Secrets, and readAt is when they were first read. refused is why they cannot be used, or
-	// nil.
-	last    string
-	readAt  time.Time
+	// last is the fingerprint of the Secrets at the last read, and readAt is when that fingerprint was first found.
+	last   string
+	readAt time.Time
+	// refused is why the Secrets cannot be used, or nil.
 	refused error
-	// installed is the fingerprint of the Secrets in the current version.
+	// installed is the fingerprint of the Secrets whose content is the current version.
 	installed string
 }
 
-// next returns content that memcached has to read, or nil if nothing has changed. The error is why a Secret cannot be used; its
-// part of the current content stays.
+// next returns new content for memcached, or nil if the content is still the current one. If a Secret cannot be used, next returns the
+// reason, and the new content keeps that Secret's part of the current content.
 func (s *source) next(current *content) (*content, error) {
 	found, err := readSecrets(s.config)
 	if err != nil {
@@ -41,10 +41,10 @@ func (s *source) next(current *content) (*content, error) {
 	return next, s.refuse(err)
 }
 
-// setInstalled records that the current version has the last Secrets.
+// setInstalled records that the content of the last Secrets is the current version.
 func (s *source) setInstalled() { s.installed = s.last }
 
-// refuse records and logs why the Secrets cannot be used. nil means that they can.
+// refuse records why the Secrets cannot be used, or nil if they can. It logs when this changes, and returns its argument.
 func (s *source) refuse(err error) error {
 	before := s.refused
 	s.refused = err
@@ -57,10 +57,11 @@ func (s *source) refuse(err error) error {
 	return err
 }
 
-// parse builds content from the Secrets. It returns nil if one cannot be used and there is no current content.
+// parse builds content from the Secrets. If a Secret cannot be used, parse also returns the reason, and takes that Secret's part from the
+// current content. If there is no current content, parse returns only the reason.
 func (s *source) parse(found secrets, current *content) (*content, error) {
 	pair, ofPair := certificateContent(s.config, found.certificate)
-	// Check only a new certificate: the one that memcached already serves must not keep new users out.
+	// Only a new certificate is checked: if the current one has expired, a change of the users must still take effect.
 	if ofPair == nil && pair.certificate != nil && (current == nil || !pair.certificate.Equal(current.certificate)) {
 		ofPair = checkValidity(pair.certificate, s.now())
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// invalidSecrets are Secrets that memcached must not use, with the agent's message.
+// invalidSecrets returns Secrets that memcached must not use, and the beginning of the agent's termination message.
 func invalidSecrets(t *testing.T) map[string]struct {
 	tls, users map[string][]byte
 	want       string
@@ -71,7 +71,7 @@ func TestInvalidSecretsChangeNothingThatServes(t *testing.T) {
 				t.Errorf("the log says it %d times:\n%s", count, b.log.String())
 			}
 
-			b.memcached.start() // with the last good content
+			b.memcached.start() // with the last valid content
 			b.startAgent()
 			b.mustBegin()
 			b.settle()
@@ -144,7 +144,7 @@ func TestMemcachedDoesNotStartWithInvalidSecrets(t *testing.T) {
 	}
 }
 
-// The kubelet delays each restart longer, so the agent ends only once because of the same problem.
+// The agent must end only once because of the same problem, because the kubelet delays each further restart longer.
 func TestTheSameProblemIsSaidOnce(t *testing.T) {
 	good := issue(t, 0xa1, nil)
 	b := newTestbed(t, map[string][]byte{}, usersSecret("bob", "1"))

@@ -3,22 +3,23 @@
 
 package credentials
 
-// state knows what memcached reads, what it has read, and which process it is. The store keeps this while the agent restarts.
+// state is what the agent knows about memcached: the process, the version that it should have read, and what else it has read. The store
+// keeps this for the agent's next start.
 type state struct {
 	*environment
 
 	store *store
-	// record is the record in the store. Its lists are never changed in place.
+	// record equals the record in the store. Its lists are never changed in place.
 	record record
-	// current is the content that memcached reads, and version its name. previous is the content before; it is nil unless a reload
-	// is pending.
+	// current is the content of the current version. previous is the content of the version before, or nil unless a reload is pending.
 	current, previous *content
-	version           string
-	// running is the running memcached.
+	// version is the name of the current version.
+	version string
+	// running is the memcached that was last found, or the zero value if none was found.
 	running Process
 }
 
-// open reads what the previous agent has stored.
+// open reads what the agent has stored before its start.
 func (s *state) open() error {
 	var err error
 	if s.store, err = openStore(s.config.Folder); err != nil {
@@ -35,7 +36,7 @@ func (s *state) open() error {
 	return nil
 }
 
-// read reads a version. It returns nil if memcached could not use that version.
+// read returns the content of a version, or nil if memcached could not use the version.
 func (s *state) read(version string) *content {
 	if version == "" {
 		return nil
@@ -51,7 +52,8 @@ func (s *state) read(version string) *content {
 	return read
 }
 
-// observe finds the running memcached. If it has started since the last step, it has read the current version.
+// observe finds the running memcached. A process that was not found before has read the current version at its start, and nothing else.
+// If install was interrupted, observe calls endSwap instead.
 func (s *state) observe() error {
 	if s.record.Swapping {
 		return s.endSwap()
@@ -70,7 +72,7 @@ func (s *state) observe() error {
 	return s.save(next)
 }
 
-// install makes this content the current version.
+// install writes this content as a new version, and makes it the current one.
 func (s *state) install(c *content) error {
 	next := s.record
 	next.Swapping, next.Pending, next.Previous = true, true, s.version
@@ -90,8 +92,8 @@ func (s *state) install(c *content) error {
 	return s.endSwap()
 }
 
-// endSwap finds the running memcached after a change of the version. If none runs, the next memcached will read the current version.
-// A process that has started since the last step may have read either version, and counts as having read both.
+// endSwap finds the running memcached after the current version was replaced. If none runs, the next memcached will read the current
+// version. If one has started meanwhile, it may have read the current or the previous version: the record then covers both.
 func (s *state) endSwap() error {
 	found, err := s.processes.find()
 	if err != nil {
@@ -103,7 +105,7 @@ func (s *state) endSwap() error {
 	switch {
 	case found != (Process{}):
 		next.Process = found
-	case next.Process != (Process{}): // memcached has ended; its record stays until the next memcached starts
+	case next.Process != (Process{}): // memcached has ended; the record stays until the next memcached is found
 		next.Pending = false
 	default:
 		next = record{}
@@ -134,7 +136,7 @@ func (s *state) save(next record) error {
 	return s.store.prune(s.version, next.Previous)
 }
 
-// logins returns the first user of each version that memcached may have read.
+// logins returns the first user of the current version, and the first user of the previous version while a reload is pending.
 func (s *state) logins() []User {
 	var users []User
 	for _, c := range []*content{s.current, s.previous} {

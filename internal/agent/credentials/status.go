@@ -12,46 +12,48 @@ import (
 	"time"
 )
 
-// Reasons to restart memcached. Until then, something that was removed from a Secret still works.
+// Reasons why memcached must restart. Until it does, something that was removed from a Secret works.
 const (
 	// ReasonCARemoved means that memcached still trusts a removed CA.
 	ReasonCARemoved = "ca_removed"
-	// ReasonCertificateRemoved means that memcached still serves a former certificate, whose key has another algorithm than the current
-	// one, to some clients.
+	// ReasonCertificateRemoved means that memcached still serves a removed certificate to some clients, because its key has another
+	// algorithm than the key of the current certificate.
 	ReasonCertificateRemoved = "certificate_removed"
-	// ReasonUserRemoved means that connections with a removed user or an earlier password may still be open.
+	// ReasonUserRemoved means that connections may still be open whose clients have logged in as a removed user or with a removed password.
 	ReasonUserRemoved = "user_removed"
 )
 
 // Status describes the credentials that memcached uses.
 type Status struct {
-	// Started is true when memcached may start. Until then, Waiting is what is missing.
+	// Started is true when memcached may start.
 	Started bool
+	// Waiting says what is missing until memcached may start.
 	Waiting string
 	// Refused is why the content of a Secret is not used, or nil.
 	Refused *InvalidError
-	// Unverified is true if memcached has failed for a minute to read the current version.
+	// Unverified is true if the agent has failed for a minute to make memcached read the current version, or to verify this.
 	Unverified bool
-	// Installed is the certificate that memcached should serve, nil without TLS.
+	// Installed is the certificate of the current version, nil without TLS.
 	Installed *x509.Certificate
-	// Served is the certificate in the last handshake. It is nil before the first handshake and without TLS.
+	// Served is the certificate that memcached presented in the last handshake with the agent. It is nil before the first handshake and
+	// without TLS.
 	Served *Certificate
-	// Attempted is when the agent last read new content of the Secrets or told memcached to read it. Succeeded is whether nothing
-	// failed since.
+	// Attempted is when the agent last found new content in the Secrets, or last told memcached to read its files.
 	Attempted time.Time
+	// Succeeded is false while a Secret cannot be used, or while the agent fails to make memcached read the current version.
 	Succeeded bool
-	// RestartRequired reports for each reason whether it requires a restart.
+	// RestartRequired tells for each reason whether memcached must restart because of it.
 	RestartRequired map[string]bool
 }
 
 // Certificate describes a certificate that memcached serves.
 type Certificate struct {
-	// Serial is its serial number as openssl prints it, but in lower case.
+	// Serial is the serial number as openssl prints it, but in lower case.
 	Serial string
 	Expiry time.Time
 }
 
-// report holds the status for concurrent readers. The status is replaced, never changed in place.
+// report shares the status and the users among goroutines. Both are replaced, never changed in place.
 type report struct {
 	mutex  sync.Mutex
 	status Status

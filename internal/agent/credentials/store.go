@@ -31,7 +31,7 @@ const (
 	fileMode   = 0o600
 )
 
-// store is the directory that memcached reads. It holds versions of the files.
+// store is the directory from which memcached reads its files. It also has the agent's own files.
 type store struct{ root *os.Root }
 
 func openStore(folder string) (*store, error) {
@@ -44,7 +44,7 @@ func openStore(folder string) (*store, error) {
 
 func (s *store) close() { _ = s.root.Close() }
 
-// current returns the name of the current version, or an empty name.
+// current returns the name of the current version, or "" if there is none.
 func (s *store) current() (string, error) {
 	name, err := s.root.Readlink(currentLink)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,7 +120,7 @@ func (s *store) versions() ([]string, error) {
 	return names, nil
 }
 
-// readRecord returns the stored record, or an empty one.
+// readRecord returns the stored record, or an empty record if there is none.
 func (s *store) readRecord() (record, error) {
 	text, err := s.root.ReadFile(recordFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -144,16 +144,16 @@ func (s *store) writeRecord(written record) error {
 	return s.replace(recordFile, text)
 }
 
-// refused returns the last termination message.
+// refused returns the stored termination message, or "" if there is none.
 func (s *store) refused() string {
 	text, err := s.root.ReadFile(refusedFile)
 	if err != nil {
-		return "" // then the message is written again
+		return "" // at worst, the agent ends once more because of the same problem
 	}
 	return string(text)
 }
 
-// refuse stores a termination message. An empty message removes the file.
+// refuse stores a termination message. An empty message removes the stored one.
 func (s *store) refuse(said string) error {
 	if said == "" {
 		return s.root.RemoveAll(refusedFile)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// testbed is a pod: an agent, a memcached, Secrets, and a clock that only waiting moves.
+// testbed simulates a pod: an agent, a memcached, Secrets, and a clock that moves only while the agent sleeps.
 type testbed struct {
 	t          testing.TB
 	config     Config
@@ -26,7 +26,7 @@ type testbed struct {
 	agent      *Reloader
 }
 
-// newTestbed returns a testbed whose agent does not run yet. A Secret that is nil is not mounted.
+// newTestbed returns a testbed whose agent does not run yet. If a Secret is nil, the pod has no volume for it.
 func newTestbed(t testing.TB, tlsSecret, usersSecret map[string][]byte) *testbed {
 	t.Helper()
 	folder := t.TempDir()
@@ -50,7 +50,7 @@ func newTestbed(t testing.TB, tlsSecret, usersSecret map[string][]byte) *testbed
 	return b
 }
 
-// startAgent replaces the agent by a new process.
+// startAgent replaces the agent by a new one, as after a restart of its container.
 func (b *testbed) startAgent() {
 	b.agent = New(b.config, "", slog.New(slog.NewTextHandler(&b.log, nil)))
 	b.agent.processes, b.agent.server = b.memcached, b.memcached
@@ -63,7 +63,7 @@ func (b *testbed) startAgent() {
 	}
 }
 
-// begin runs the agent's steps before memcached can start.
+// begin runs the agent until memcached may start.
 func (b *testbed) begin() error {
 	if err := b.agent.state.open(); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (b *testbed) run() *testbed {
 	return b
 }
 
-// settle lets the agent work until it has nothing to do any more.
+// settle runs steps of the agent until it has nothing to do.
 func (b *testbed) settle() {
 	b.t.Helper()
 	for range 200 {

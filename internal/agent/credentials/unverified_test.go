@@ -36,7 +36,8 @@ func TestAMemcachedThatDoesNotReloadIsSignaledAgain(t *testing.T) {
 	}
 }
 
-// An additional CA or a removed user does not show in the certificate, nor in the logins of the other users.
+// The agent must also notice that memcached has not read an additional CA or the removal of a user, which change neither the certificate
+// nor the logins of the other users.
 func TestWhatShowsNowhereIsVerified(t *testing.T) {
 	ca, another := issue(t, 1, nil, authority), issue(t, 2, nil, authority)
 	served := issue(t, 0xa1, ca)
@@ -67,12 +68,12 @@ func TestWhatShowsNowhereIsVerified(t *testing.T) {
 	}
 }
 
-// For a new version, the agent signals at once, even if it repeats the signal for the previous version only every minute.
+// The agent must signal at once for a new version, also if it repeats the signal for the version before only every minute.
 func TestANewVersionIsLoadedAtOnce(t *testing.T) {
 	b := newTestbed(t, nil, usersSecret("bob", "1")).run()
 	b.memcached.deaf = true
 	b.users.set(t, usersSecret("bob", "2"))
-	for before := -1; before != b.memcached.signals; { // until a step sends none
+	for before := -1; before != b.memcached.signals; { // until ten steps send no signal
 		before = b.memcached.signals
 		for range 10 {
 			b.agent.sleep(t.Context(), b.agent.step(t.Context()))
@@ -86,7 +87,7 @@ func TestANewVersionIsLoadedAtOnce(t *testing.T) {
 	}
 }
 
-// The Secrets may change often while memcached does not answer. Then memcached has none of the users that the agent knows.
+// If the Secrets change more than once while memcached does not answer, memcached has none of the users that the agent still knows.
 func TestManyRotationsAreOvertaken(t *testing.T) {
 	b := newTestbed(t, issue(t, 0xa1, nil).tlsSecret(t), usersSecret("bob", "0")).run()
 	b.memcached.hangs = true
@@ -97,7 +98,7 @@ func TestManyRotationsAreOvertaken(t *testing.T) {
 		b.users.set(t, usersSecret("bob", strings.Repeat("x", i+1)))
 		b.agent.step(t.Context())
 	}
-	if entries, err := os.ReadDir(b.config.Folder); err != nil || len(entries) != 4 { // current, two generations, the state
+	if entries, err := os.ReadDir(b.config.Folder); err != nil || len(entries) != 4 { // the link, two versions and the record
 		t.Errorf("the folder has %v, %v", entries, err)
 	}
 	b.memcached.hangs = false
@@ -108,7 +109,7 @@ func TestManyRotationsAreOvertaken(t *testing.T) {
 	}
 }
 
-// Before memcached answers, the signal would end it.
+// The signal would end a memcached that does not answer yet.
 func TestAMemcachedThatDoesNotAnswerIsNotSignaled(t *testing.T) {
 	first, second := issue(t, 0xa1, nil), issue(t, 0xb2, nil)
 	b := newTestbed(t, first.tlsSecret(t), nil).run()

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// usersFile is the file with the users that memcached reads.
+// usersFile is the name of the file from which memcached reads its users.
 const usersFile = "users"
 
-// Limits of memcached, which ignores further users and splits longer lines.
+// Limits of memcached: the number of users, and the length of a user's line in bytes. It ignores further users, and splits longer lines.
 const (
 	maxUsers    = 8
 	maxUserLine = 254
@@ -62,8 +62,8 @@ func parseUsers(secret map[string][]byte) ([]User, error) {
 	return users, nil
 }
 
-// parseBasicAuth returns the user of a Secret with the keys username and password. It returns an error if there are other keys:
-// charts and database operators write such Secrets for other purposes.
+// parseBasicAuth returns the user of a Secret with the keys username and password. It returns an error if the Secret has other keys,
+// because it is probably for something else: charts and database operators write such Secrets.
 func parseBasicAuth(secret map[string][]byte) ([]User, error) {
 	if len(secret) > 2 {
 		others := slices.DeleteFunc(slices.Sorted(maps.Keys(secret)), func(key string) bool { return key == usernameKey || key == passwordKey })
@@ -74,7 +74,8 @@ func parseBasicAuth(secret map[string][]byte) ([]User, error) {
 	return []User{user}, user.validate("the value of the key username", "the user that the key username names")
 }
 
-// validate checks a user. Errors describe the user by the arguments name and user, because they must show no value of a Secret.
+// validate returns an error if memcached cannot use this user. The error describes the user's name and the user by the arguments, because
+// it must not show a value of the Secret.
 func (u User) validate(name, user string) error {
 	switch {
 	case u.name == "" || strings.ContainsFunc(u.name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }):

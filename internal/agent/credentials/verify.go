@@ -14,27 +14,28 @@ import (
 )
 
 const (
-	// actPeriod is the longest time that memcached takes to act on a signal. Until then, memcached refuses new users.
+	// actPeriod is the longest time that memcached takes to read its files after SIGHUP. Until then, memcached refuses new users.
 	actPeriod = 1100 * time.Millisecond
 	// verifications limits the attempts after actPeriod, and verifyPeriod is the time between them.
 	verifications = 20
 	verifyPeriod  = 200 * time.Millisecond
-	// unsignaled replaces the time of the last refresh if there was no signal, or if that time is unknown.
+	// unsignaled replaces the result of server.refreshed before a signal, if there is no signal or the result is unknown.
 	unsignaled = math.MinInt64
 )
 
 // expectation is what memcached should use once it has read the current version.
 type expectation struct {
-	// current is what memcached should accept. memcached should no longer accept what only previous has. previous is nil if unknown.
+	// memcached should serve the certificate of current and accept its users. It should refuse users that only previous has. previous is
+	// nil if unknown.
 	current, previous *content
-	// algorithms are the key algorithms of all certificates that memcached has read.
+	// algorithms are the key algorithms of all certificates that memcached may have read.
 	algorithms []string
-	// logins are users. memcached accepts at least one of them, even before it has read the current version.
+	// logins are users to log in as, also before memcached has read the current version.
 	logins []User
 }
 
-// mayPrefer reports whether memcached may show this certificate although it has read the current one: if the algorithms of their keys
-// differ. Then only the time of the last refresh tells what memcached has read.
+// mayPrefer reports whether memcached may show this certificate although it has read the current one, because their keys have different
+// algorithms. Then only server.refreshed tells whether memcached has read its files.
 func (e *expectation) mayPrefer(shown *x509.Certificate) bool {
 	return algorithm(shown) != algorithm(e.current.certificate) && slices.Contains(e.algorithms, algorithm(shown))
 }
@@ -47,7 +48,7 @@ type verifier struct {
 	served *Certificate
 }
 
-// reload signals memcached. It returns nil when memcached has read the current version.
+// reload sends SIGHUP to memcached, and waits until memcached has read the current version. It returns an error if that takes too long.
 func (v *verifier) reload(ctx context.Context, process Process, want expectation) error {
 	if err := v.server.answers(ctx); err != nil {
 		return fmt.Errorf("memcached does not answer: %w", err)
@@ -55,7 +56,7 @@ func (v *verifier) reload(ctx context.Context, process Process, want expectation
 	before := int64(unsignaled)
 	if v.config.TLSSecret != "" {
 		var err error
-		// This fails if memcached has only users of an older version, because the agent no longer has their passwords.
+		// This fails if memcached has only users of a version before previous, because the agent no longer has their passwords.
 		if before, err = v.server.refreshed(ctx, want.logins); err != nil {
 			before = unsignaled
 		}
@@ -72,7 +73,8 @@ func (v *verifier) reload(ctx context.Context, process Process, want expectation
 	return err
 }
 
-// verify returns nil if memcached has read the current version, and has read certificates since the given time.
+// verify returns nil if memcached has read the current version. Unless before is unsignaled, it is the result of server.refreshed before
+// the signal, and that result must have changed.
 func (v *verifier) verify(ctx context.Context, want expectation, before int64) error {
 	if v.config.TLSSecret != "" {
 		if err := v.verifyCertificate(ctx, want, before); err != nil {
@@ -113,7 +115,8 @@ func (v *verifier) verifyCertificate(ctx context.Context, want expectation, befo
 	if before == unsignaled {
 		return nil
 	}
-	// If only the CAs have changed, or memcached prefers another certificate, the handshake does not show it.
+	// A handshake does not show whether memcached has read its files if only the CAs have changed, or if memcached prefers another
+	// certificate.
 	refreshed, err := v.server.refreshed(ctx, want.logins)
 	if err == nil && refreshed == before {
 		return errNotRefreshed

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// StatusPath is the path of the Status, in JSON.
+	// StatusPath is the path at which an agent serves its Status, in JSON.
 	StatusPath = "/status"
 	// HostParameter is the query parameter for a name by which clients reach the node. It can be repeated.
 	HostParameter = "host"
-	// MaxHosts limits the number of such parameters.
+	// MaxHosts is how often a request may have HostParameter.
 	MaxHosts = 4
-	// MaxMessage is the maximum length of a message in bytes.
+	// MaxMessage is the maximum length of Problem.Message, in bytes.
 	MaxMessage = 480
 )
 
 // Status is an agent's answer. It contains no secrets.
 type Status struct {
-	// Problems are the problems of a serving node, one for each reason.
+	// Problems has at most one problem for each reason.
 	Problems []Problem `json:"problems"`
 }
 
-// Problem needs attention although the node serves.
+// Problem is something that needs attention, also while memcached serves.
 type Problem struct {
 	Reason string `json:"reason"`
 	// Message says what is wrong, and usually names the remedy.
@@ -34,18 +34,18 @@ type Problem struct {
 
 // Reasons of problems.
 const (
-	// ReasonInvalidCertificate and ReasonInvalidCredentials mean that the content of a Secret is not used.
+	// ReasonInvalidCertificate and ReasonInvalidCredentials mean that the content of a Secret is invalid and therefore not used.
 	ReasonInvalidCertificate = "InvalidCertificate"
 	ReasonInvalidCredentials = "InvalidCredentials"
 	// ReasonReloadFailed means that memcached may not have read the current content of the Secrets.
 	ReasonReloadFailed = "ReloadFailed"
-	// ReasonCertificateNames means that the certificate does not cover the names of the node.
+	// ReasonCertificateNames means that the certificate is not for all names in HostParameter.
 	ReasonCertificateNames = "CertificateNames"
-	// ReasonCertificateExpiring means that the certificate has expired or soon will.
+	// ReasonCertificateExpiring means that the certificate has expired, or will expire soon.
 	ReasonCertificateExpiring = "CertificateExpiring"
-	// ReasonRestartRequired means that something removed from a Secret still works until memcached restarts.
+	// ReasonRestartRequired means that something that was removed from a Secret works until memcached restarts.
 	ReasonRestartRequired = "RestartRequired"
-	// ReasonConnectionLimit means that memcached has recently refused a probe because it had no free connection.
+	// ReasonConnectionLimit means that memcached has recently refused the connection of a probe because of its connection limit.
 	ReasonConnectionLimit = "ConnectionLimit"
 )
 
@@ -57,8 +57,8 @@ func Reasons() []string {
 	}
 }
 
-// Known returns the problems with a known reason, each reason once, the worst first. It ignores the rest of the answer, because
-// somebody else may control the pod.
+// Known returns the first problem of each known reason, the worst reason first. It ignores all other problems, because the answer may
+// come from a pod that somebody else controls.
 func (s Status) Known() []Problem {
 	var known []Problem
 	for _, reason := range Reasons() {
@@ -69,5 +69,5 @@ func (s Status) Known() []Problem {
 	return known
 }
 
-// StatusQuery returns the query for a Status. Hosts are the names by which clients reach the node.
+// StatusQuery returns the query of a request for a Status. The hosts are the names by which clients reach the node.
 func StatusQuery(hosts []string) url.Values { return url.Values{HostParameter: hosts} }

@@ -14,8 +14,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// Collect sends series for the statistics, except for Up. A missing statistic has no series. Nor has one that is not a number:
-// Collect returns an error for it after it has sent everything else.
+// Collect sends the series of the statistics, but not Up. If a value is not a number, Collect leaves out the value's series, sends all
+// others, and returns an error about the value.
 func (s *Stats) Collect(series chan<- prometheus.Metric) error {
 	c := &collection{series: series}
 	c.addVersion(s.General)
@@ -37,7 +37,7 @@ func (s *Stats) Collect(series chan<- prometheus.Metric) error {
 	return c.err
 }
 
-// collection sends series. err names the last value that was not a number.
+// collection sends series. err is about the last malformed value or name, or nil.
 type collection struct {
 	series chan<- prometheus.Metric
 	err    error
@@ -49,7 +49,7 @@ func (c *collection) addVersion(values map[string]string) {
 	}
 }
 
-// add sends a series for each source that has a value. The given labels come before those of the source.
+// add sends a series for each source whose statistic is a number. The labels precede those of the source.
 func (c *collection) add(sources []source, values map[string]string, labels ...string) {
 	for _, from := range sources {
 		if value, ok := c.value(values, from.stat); ok {
@@ -58,7 +58,7 @@ func (c *collection) add(sources []source, values map[string]string, labels ...s
 	}
 }
 
-// addDifference subtracts all other statistics from the first one. If one is missing, it sends nothing.
+// addDifference sends a series with the first statistic minus all others. It sends nothing if one of them is missing or not a number.
 func (c *collection) addDifference(family *Family, values map[string]string, stats []string, labels ...string) {
 	difference, ok := c.value(values, stats[0])
 	for _, stat := range stats[1:] {
@@ -83,7 +83,7 @@ func (c *collection) value(values map[string]string, stat string) (float64, bool
 	return value, err == nil
 }
 
-// number parses a value. yes is 1 and no is 0.
+// number parses a value: a finite number, or "yes" as 1 and "no" as 0.
 func number(text string) (float64, error) {
 	switch text {
 	case "yes":
@@ -98,7 +98,7 @@ func number(text string) (float64, error) {
 	return value, err
 }
 
-// printable reports whether a text has at least one character, all of them printable ASCII and none a space.
+// printable reports whether a text is not empty, and consists of printable ASCII characters other than the space.
 func printable(text string) bool {
 	for _, r := range text {
 		if r <= ' ' || r > '~' {

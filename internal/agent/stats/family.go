@@ -32,7 +32,7 @@ func counter(name, help string, labels ...string) *Family { return newFamily(tru
 
 func gauge(name, help string, labels ...string) *Family { return newFamily(false, name, help, labels) }
 
-// Metric returns a series of the family.
+// Metric returns a series of the family. The labels are the values of Labels.
 func (f *Family) Metric(value float64, labels ...string) prometheus.Metric {
 	kind := prometheus.GaugeValue
 	if f.Counter {
@@ -41,17 +41,18 @@ func (f *Family) Metric(value float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(f.description, kind, value, labels...)
 }
 
-// Description returns what a collector announces.
+// Description returns the family's descriptor, which a prometheus.Collector sends in Describe.
 func (f *Family) Description() *prometheus.Desc { return f.description }
 
-// source maps a statistic of memcached to a series.
+// source maps a statistic of memcached to a series of the family. The labels are the values of the family's Labels, without the slab class
+// if there is one.
 type source struct {
 	stat   string
 	family *Family
 	labels []string
 }
 
-// Families returns the families of a node, each of them once.
+// Families returns the families of a node, without duplicates.
 func Families() []*Family {
 	return familiesOf([]*Family{Up, version, commands, slabCommands}, process, storage, crawlerSettings, settings, items, slabs)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// Families of a proxy that have series for several statistics.
+// Families of a proxy that have a label. memcached reports one statistic for each value of the label.
 var (
 	proxyRequests = counter("proxy_requests_total", "Requests of clients by command.", "command")
 	backendAway   = gauge("proxy_backend_away",
@@ -24,13 +24,13 @@ var (
 		"Reads that a copy has answered because those before it lacked the key or did not answer.", "copy")
 )
 
-// labeled maps statistics of the command stats proxy, by the first part of their names.
+// labeled maps the statistics in the reply to "stats proxy". The rest of a statistic's name after the prefix becomes the label.
 var labeled = []struct {
 	prefix string
 	family *Family
 }{{"cmd_", proxyRequests}, {"user_missed_writes_", missedWrites}, {"user_found_in_copy_", foundInCopy}}
 
-// proxied maps statistics of the command stats that are about requests from a proxy to nodes.
+// proxied maps statistics in the reply to "stats" to the series without a label that only a proxy has.
 var proxied = []source{
 	{"proxy_req_active", gauge("proxy_active_requests", "Requests that wait for a node."), nil},
 	{"proxy_conn_errors", counter("proxy_request_errors_total", "Requests that were answered with an error of the proxy."), nil},
@@ -44,17 +44,19 @@ var proxied = []source{
 	{"proxy_config_reload_fails", counter("proxy_config_reload_failures_total", "Times that memcached could not read its routes."), nil},
 }
 
-// ProxyFamilies returns the families of a proxy, each of them once. A proxy stores nothing.
+// ProxyFamilies returns the families of a proxy, without duplicates. None of them is about items, because a proxy stores no items.
 func ProxyFamilies() []*Family {
 	return familiesOf([]*Family{Up, version, proxyRequests, backendAway, missedWrites, foundInCopy}, process, settings, proxied)
 }
 
-// Proxy are the statistics of a proxy.
+// Proxy are the statistics of a proxy, under memcached's names.
 type Proxy struct {
+	// General is the reply to "stats", and Settings the reply to "stats settings".
 	General, Settings map[string]string
-	// Commands is the reply to stats proxy: statistics such as cmd_get, and the counters of the routes.
+	// Commands is the reply to "stats proxy": statistics such as cmd_get, and the counters user_missed_writes_N and user_found_in_copy_N
+	// of internal/launcher/copies.lua.
 	Commands map[string]string
-	// Backends is the reply to stats proxybe: statistics such as bad_HOST, about nodes that cannot be reached.
+	// Backends is the reply to "stats proxybe". Its statistic bad_HOST is about a node that the proxy cannot reach.
 	Backends map[string]string
 }
 
@@ -75,7 +77,7 @@ func ReadProxy(ctx context.Context, conn *memcache.Conn) (*Proxy, error) {
 	return &p, nil
 }
 
-// Collect sends the series of the statistics, as Stats.Collect does.
+// Collect sends the series of the statistics, as Stats.Collect does. It also returns an error if the name of a node is malformed.
 func (p *Proxy) Collect(series chan<- prometheus.Metric) error {
 	c := &collection{series: series}
 	c.addVersion(p.General)

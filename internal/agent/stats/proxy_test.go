@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// docs/operations/metrics.md must list the series that only a proxy has.
+// docs/operations/metrics.md must list the series that only a proxy has, and the names must show their types.
 func TestSeriesOfAProxyAreDocumented(t *testing.T) {
 	page := repository.Read(t, "docs", "operations", "metrics.md")
 	_, section, _ := strings.Cut(page, "\n## Series of a proxy\n")

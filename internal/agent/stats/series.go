@@ -3,17 +3,16 @@
 
 package stats
 
-// Up is the only family that has a series while memcached does not answer.
+// Up is 1 if the statistics could be read. Otherwise it is 0, and the only series of this package.
 var Up = gauge("up", "Could the memcached server be reached.")
 
-// Families that have series for several statistics.
 var (
 	version  = gauge("version", "The version of this memcached server.", "version")
 	commands = counter("commands_total", "Total number of all requests broken down by command (get, set, etc.) and status.",
 		"command", "status")
 )
 
-// process maps statistics of the command stats that are about the process and its connections.
+// process maps statistics in the reply to "stats" about the process and its connections.
 var process = []source{
 	{"uptime", counter("uptime_seconds", "Number of seconds since the server started."), nil},
 	{"time", gauge("time_seconds", "current UNIX time according to the server."), nil},
@@ -34,7 +33,7 @@ var process = []source{
 	{"accepting_conns", gauge("accepting_connections", "The Memcached server is currently accepting new connections."), nil},
 }
 
-// storage maps statistics of the command stats that are about items. total_malloced is from stats slabs.
+// storage maps statistics in the reply to "stats" about items. The exception total_malloced is in the reply to "stats slabs".
 var storage = []source{
 	{"bytes", gauge("current_bytes", "Current number of bytes used to store items."), nil},
 	{"limit_maxbytes", gauge("limit_bytes", "Number of bytes this server is allowed to use for storage."), nil},
@@ -76,12 +75,12 @@ var storage = []source{
 	{"cmd_flush", commands, []string{"flush", "hit"}},
 }
 
-// settings maps statistics of the command stats settings.
+// settings maps statistics in the reply to "stats settings".
 var settings = []source{
 	{"maxconns", gauge("max_connections", "Maximum number of clients allowed."), nil},
 }
 
-// crawlerSettings maps settings whose series are sent only while the LRU crawler is enabled.
+// crawlerSettings maps statistics in the reply to "stats settings" that have series only while the LRU crawler is enabled.
 var crawlerSettings = []source{
 	{"lru_crawler", gauge("lru_crawler_enabled", "Whether the LRU crawler is enabled."), nil},
 	{"lru_crawler_sleep", gauge("lru_crawler_sleep", "Microseconds to sleep between LRU crawls."), nil},

@@ -3,14 +3,13 @@
 
 package stats
 
-// Families that have series for several statistics of a slab class.
 var (
 	slabCommands = counter("slab_commands_total",
 		"Total number of all requests broken down by command (get, set, etc.) and status per slab.", "slab", "command", "status")
 	slabHits = counter("slab_lru_hits_total", "Number of get_hits to the LRU.", "slab", "lru")
 )
 
-// items maps statistics of the command stats items. Types and words that look wrong come from the exporter.
+// items maps statistics in the reply to "stats items". Types and help that look wrong are those of memcached_exporter.
 var items = []source{
 	{"number", slabGauge("current_items", "Number of items currently stored in this slab class."), nil},
 	{"number_hot", slabGauge("hot_items", "Number of items presently stored in the HOT LRU."), nil},
@@ -45,7 +44,7 @@ var items = []source{
 	{"hits_to_temp", slabHits, []string{"temporary"}},
 }
 
-// slabs maps statistics of the command stats slabs.
+// slabs maps statistics of a slab class in the reply to "stats slabs".
 var slabs = []source{
 	{"chunk_size", slabGauge("chunk_size_bytes", "Number of bytes allocated to each chunk within this slab class."), nil},
 	{"chunks_per_page", slabGauge("chunks_per_page", "Number of chunks within a single page for this slab class."), nil},

@@ -12,16 +12,18 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// Stats are the statistics of a memcached by memcached's own names.
+// Stats are the statistics of a node, under memcached's names.
 type Stats struct {
-	// General is the reply to the command stats, and the part of stats slabs that is about all slab classes.
-	General  map[string]string
+	// General is the reply to "stats", and the part of the reply to "stats slabs" that is not about a single slab class.
+	General map[string]string
+	// Settings is the reply to "stats settings".
 	Settings map[string]string
-	// Items and Slabs are the statistics of each slab class.
+	// Items and Slabs are the replies to "stats items" and "stats slabs", by slab class.
 	Items, Slabs map[int]map[string]string
 }
 
-// Read reads the statistics. It leaves out stats conns: that reply contains the addresses of clients, and grows with their number.
+// Read reads the statistics of a node. It does not send "stats conns", because the reply contains the addresses of clients, and grows
+// with their number.
 func Read(ctx context.Context, conn *memcache.Conn) (*Stats, error) {
 	var replies [4]map[string]string
 	for i, topic := range [len(replies)][]string{{}, {"settings"}, {"items"}, {"slabs"}} {
@@ -59,7 +61,7 @@ func storeByClass(classes map[int]map[string]string, name, value string) error {
 	return nil
 }
 
-// quoted quotes the beginning of a text of memcached.
+// quoted quotes at most 40 bytes of a text from memcached.
 func quoted(text string) string {
 	const most = 40
 	return strconv.QuoteToASCII(text[:min(len(text), most)])

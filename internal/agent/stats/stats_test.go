@@ -22,7 +22,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// exporterFile lists the series of the exporter, taken from its source.
+// exporterFile lists the families of memcached_exporter, taken from its source.
 const exporterFile = "testdata/memcached_exporter-0.16.0.txt"
 
 func TestSeriesAreThoseOfTheExporter(t *testing.T) {
@@ -45,10 +45,11 @@ func TestSeriesAreThoseOfTheExporter(t *testing.T) {
 	}
 }
 
-// documentedSeries matches a series in a table of the page, such as `memcached_slab_commands_total{slab,command,status}`.
+// documentedSeries matches a series in docs/operations/metrics.md, such as `memcached_slab_commands_total{slab,command,status}`.
 var documentedSeries = regexp.MustCompile("`(memcached_[a-z_]+(?:{[a-z,]+})?)`")
 
-// The table must list each served series once, with its labels. The text above it must name series whose names hide their type.
+// The table in docs/operations/metrics.md must list each series of a node once, with its labels. The text above the table must name the
+// exceptions: counters without the suffix _total, and gauges with it.
 func TestSeriesAreDocumented(t *testing.T) {
 	_, section, _ := strings.Cut(repository.Read(t, "docs", "operations", "metrics.md"), "\n## Series of memcached\n")
 	exceptions, table, found := strings.Cut(section, "\n| about | series |\n")
@@ -91,7 +92,7 @@ func labelsOf(family *Family, none string) string {
 	return strings.Join(family.Labels, ",")
 }
 
-// replying is a connection to a memcached that sends these replies, whatever the requests are.
+// replying returns a connection to a memcached that sends these replies, whatever the requests are.
 func replying(replies string) *memcache.Conn {
 	return memcache.NewConn(replier{Reader: strings.NewReader(replies)}, "")
 }
@@ -101,7 +102,7 @@ type replier struct {
 	io.Reader
 }
 
-func (r replier) Read(to []byte) (int, error) { return r.Reader.Read(to[:1]) } // so that replies to later requests are not yet buffered
+func (r replier) Read(to []byte) (int, error) { return r.Reader.Read(to[:1]) } // Conn refuses bytes after the reply to a request
 
 func (replier) Write(request []byte) (int, error) { return len(request), nil }
 
@@ -208,7 +209,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// collected lets a registry check the series.
+// collected is a Collector of statistics for a registry that checks the series.
 type collected struct {
 	stats *Stats
 	err   error
@@ -222,7 +223,8 @@ func (*collected) Describe(descriptions chan<- *prometheus.Desc) {
 
 func (c *collected) Collect(series chan<- prometheus.Metric) { c.err = c.stats.Collect(series) }
 
-// series returns the sorted series of the statistics and the error of Collect. It fails the test if the series are inconsistent.
+// series returns the series of the statistics, sorted, and the error of Collect. It fails the test if the registry finds the series
+// inconsistent.
 func series(t *testing.T, stats *Stats) ([]string, error) {
 	t.Helper()
 	c := &collected{stats: stats}
@@ -253,7 +255,7 @@ func labelText(metric *dto.Metric) string {
 	return "{" + strings.Join(labels, ",") + "}"
 }
 
-// FuzzRead reads anything as replies. The series of what is read must be consistent.
+// FuzzRead sends arbitrary replies to Read. The series of the result must be consistent.
 func FuzzRead(f *testing.F) {
 	var recorded strings.Builder
 	for _, file := range []string{"stats", "settings", "items", "slabs"} {
