@@ -52,11 +52,10 @@ func refused(t *testing.T, before, after *apiextensionsv1.CustomResourceDefiniti
 	return errs
 }
 
-// definition reads the CustomResourceDefinition of a bundle. It adds a status that says that resources of the storage version exist.
-func definition(t *testing.T, bundle string) *apiextensionsv1.CustomResourceDefinition {
+// definition reads a CustomResourceDefinition. It adds a status that says that resources of the storage version exist.
+func definition(t *testing.T, file string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	file := filepath.Join(bundle, "manifests", "cache.example.com_memcacheds.yaml")
 	if err := yaml.UnmarshalStrict([]byte(read(t, file)), crd); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
@@ -68,17 +67,26 @@ func definition(t *testing.T, bundle string) *apiextensionsv1.CustomResourceDefi
 	return crd
 }
 
-// OLM v1 must accept the upgrade of the definition from each released version to the version in preparation. The version in preparation is
-// also compared with itself, which shows that the library accepts the definition.
-func TestNoUpgradeOfTheDefinitionIsRefused(t *testing.T) {
+// OLM v1 must accept the upgrade of each definition from each released version to the version in preparation. The version in
+// preparation is also compared with itself, which shows that the library accepts its definitions.
+func TestNoUpgradeOfADefinitionIsRefused(t *testing.T) {
 	current := filepath.Join(root, "bundle")
-	after := definition(t, current)
 	for _, folder := range append(foldersIn(t, filepath.Join(root, "catalog", "bundles")), current) {
-		for _, reason := range refused(t, definition(t, folder), after) {
-			t.Errorf("OLM v1 would refuse the upgrade from %s: %s", filepath.Base(folder), reason)
+		files, err := filepath.Glob(filepath.Join(folder, "manifests", "cache.example.com_*.yaml"))
+		if err != nil || len(files) == 0 {
+			t.Errorf("%s has no definitions: %v", folder, err)
+		}
+		for _, file := range files {
+			after := definition(t, filepath.Join(current, "manifests", filepath.Base(file)))
+			for _, reason := range refused(t, definition(t, file), after) {
+				t.Errorf("OLM v1 would refuse the upgrade from %s: %s: %s", filepath.Base(folder), after.Name, reason)
+			}
 		}
 	}
 }
+
+// memcacheds is the file with the definition of Memcached.
+var memcacheds = filepath.Join(root, "bundle", "manifests", "cache.example.com_memcacheds.yaml")
 
 // Each mutation is a breaking change of the API.
 func TestBreakingChangesAreRefused(t *testing.T) {
@@ -121,7 +129,7 @@ func TestBreakingChangesAreRefused(t *testing.T) {
 	}
 	for name, mutate := range tests {
 		t.Run(name, func(t *testing.T) {
-			before := definition(t, filepath.Join(root, "bundle"))
+			before := definition(t, memcacheds)
 			after := before.DeepCopy()
 			mutate(after)
 			if len(refused(t, before, after)) == 0 {
@@ -133,7 +141,7 @@ func TestBreakingChangesAreRefused(t *testing.T) {
 
 // A release may add an optional field, widen a range, add a value to an enum, and change descriptions.
 func TestCompatibleChangesAreNotRefused(t *testing.T) {
-	before := definition(t, filepath.Join(root, "bundle"))
+	before := definition(t, memcacheds)
 	after := before.DeepCopy()
 	properties := after.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties
 	properties["fieldOfLater"] = apiextensionsv1.JSONSchemaProps{Type: "boolean"}

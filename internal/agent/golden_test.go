@@ -47,7 +47,7 @@ func newLauncher(t *testing.T, status string) string {
 // routes are missing.
 func TestRoutesSeries(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
-	defer gone.Close()
+	gone.Close()
 	for name, test := range map[string]struct{ launcher, want string }{
 		"refused": {
 			newLauncher(t, `{"routes":"a","count":4,"refused":{"routes":"b","reason":"it is not ours"}}`),

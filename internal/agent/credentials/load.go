@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"net"
 	"time"
-
-	"github.com/example/memcached-operator/internal/memcache"
 )
 
 // maxRetryPeriod is the longest time between two reloads of the same version.
@@ -90,7 +88,7 @@ func (l *loader) signal(ctx context.Context, want expectation) bool {
 // lacks reports whether memcached is known not to have read the current version at its start.
 func (l *loader) lacks(ctx context.Context, want expectation) bool {
 	if err := l.server.answers(ctx); err != nil {
-		if isBusy(err) { // other errors mean that memcached is still starting
+		if late := net.Error(nil); errors.As(err, &late) && late.Timeout() { // with other errors, memcached is still starting
 			l.setErr(fmt.Errorf("memcached does not answer: %w", err))
 		}
 		return false
@@ -111,10 +109,4 @@ func (l *loader) setErr(err error) {
 		l.log.Warn("It is not verified that memcached has read its credentials", "reason", err.Error())
 	}
 	l.err = err
-}
-
-// isBusy reports whether the error means that memcached has no free connection, or answers too slowly.
-func isBusy(err error) bool {
-	var late net.Error
-	return errors.Is(err, memcache.ErrConnectionLimit) || errors.As(err, &late) && late.Timeout()
 }
