@@ -1,10 +1,12 @@
 -- SPDX-FileCopyrightText: The Memcached Operator Authors
 -- SPDX-License-Identifier: Apache-2.0
 --
--- A route for pools that are copies of each other, loaded by memcached beside its routelib. Slot i of one pool is the twin of slot i of
--- the others. Each command has the answer that a single memcached would give, also while the twin of a node is away or empty.
+-- A route for several pools of which each holds all items. memcached loads it beside its own library of routes, routelib. In this
+-- file, the copies of a request are the nodes that hold its key, one in each pool. A client gets the answer that a single memcached
+-- would give, even while one of the copies is unreachable or empty.
 
--- How much an answer says. More counts: a copy that had the key knows more than an empty one, and that more than one that is away.
+-- The weights of answers, in ascending order. The heaviest answer counts: a copy that has the key knows more than an empty copy, and
+-- an empty copy knows more than one that is unreachable.
 local AWAY <const>, ERROR <const>, ABSENT <const>, REFUSED <const>, DONE <const> = 0, 1, 2, 3, 4
 
 local absent = { [mcp.MCMC_CODE_NOT_FOUND] = true, [mcp.MCMC_CODE_NOT_STORED] = true, [mcp.MCMC_CODE_END] = true }
@@ -19,15 +21,15 @@ local function weight(answer)
     return answer:raw_string() and ERROR or AWAY
 end
 
--- missed counts a write for a copy that has not answered.
+-- missed counts a write that a copy has not executed, because it was unreachable or answered with SERVER_ERROR.
 local function missed(copies, handle, says)
     if says <= ERROR then
         mcp.stat(copies.missed[handle], 1)
     end
 end
 
--- all asks copies at once. It returns the answer that says the most, that of the first copy if several do. Those that have not answered
--- have missed a write if another has, or if the caller has decided that it holds.
+-- all asks the copies at once, and returns the heaviest answer. If several answers are the heaviest, it returns that of the first copy.
+-- It counts a missed write for each copy that has not answered, if another copy has answered or "decided" is true.
 local function all(rctx, copies, request, handles, decided)
     rctx:enqueue(request, handles)
     rctx:wait_cond(#handles, mcp.WAIT_ANY)
@@ -47,12 +49,13 @@ local function all(rctx, copies, request, handles, decided)
     return best, most
 end
 
--- write is for what a copy can do without knowing of the others.
+-- write handles all other commands. Each copy executes them, whatever the others have.
 local function write(rctx, copies, request)
     return all(rctx, copies, request, copies.ask)
 end
 
--- read asks one copy after the other until one has the key. If all are away, the proxy's own storage answers, which is empty.
+-- read asks one copy after another until one has the key. If all are unreachable, the proxy's own storage answers with a miss, because
+-- it is empty.
 local function read(rctx, copies, request)
     local miss
     for i = 1, #copies.ask do
@@ -69,7 +72,7 @@ local function read(rctx, copies, request)
     return miss or rctx:enqueue_and_wait(request, copies.internal)
 end
 
--- forget removes the key of a request from copies, which then miss it instead of having another value.
+-- forget deletes the key from some copies, so that they miss it instead of having another value.
 local function forget(rctx, copies, request, handles)
     if #handles == 0 then
         return
@@ -78,7 +81,8 @@ local function forget(rctx, copies, request, handles)
     all(rctx, copies, mcp.request("md " .. request:key() .. binary .. "\r\n"), handles, true)
 end
 
--- decide asks one copy after the other until one has the key, which decides. The others forget it: their CAS values differ.
+-- decide handles commands with a CAS value. It asks one copy after another until one has the key. That copy decides. If it has changed
+-- the item, the key is deleted from the other copies, because a CAS value is valid for one copy only.
 local function decide(rctx, copies, request)
     local best, most, decider = nil, -1, 0
     for i = 1, #copies.ask do
@@ -99,7 +103,8 @@ local function decide(rctx, copies, request)
     return best
 end
 
--- add asks one copy after the other, so that of several clients one succeeds. A copy that has the key prevails over empty ones.
+-- add asks one copy after another, so that only one of several simultaneous clients succeeds. If a copy already has the key, the add
+-- fails, and the key is deleted from the copies that have stored it.
 local function add(rctx, copies, request)
     local best, most, away, stored = nil, -1, {}, {}
     for i = 1, #copies.ask do
@@ -123,14 +128,15 @@ local function add(rctx, copies, request)
     return best
 end
 
--- plain returns a meta command without the flag that makes an item where there is none: no empty copy must do that for a full one.
+-- plain returns a meta command without the flag N, which creates a missing item. Otherwise an empty copy would create an item that
+-- another copy already has.
 local function plain(request)
     local name, flags = request:raw_line():match("^(%S+ +%S+)(.*)$")
     flags = flags:gsub(" +N%S*", "")
     return mcp.request(name .. flags .. "\r\n", request)
 end
 
--- change asks all copies at once, for an item where there is none only if no copy has one.
+-- change asks all copies at once. It lets them create the item (flag N) only if no copy has it.
 local function change(rctx, copies, request)
     if not request:has_flag("N") then
         return all(rctx, copies, request, copies.ask)
@@ -210,7 +216,7 @@ end
 function route_copies_start(t, ctx, fgen)
     local copies = { ask = {}, again = {}, missed = {}, found = t.found }
     for i, pool in ipairs(t.children) do
-        -- A handle serves once in a request.
+        -- A request can use a handle only once, and may ask each copy twice.
         for _, handles in ipairs({ copies.ask, copies.again }) do
             handles[i] = fgen:new_handle(pool)
             copies.missed[handles[i]] = t.missed[i]

@@ -1,8 +1,8 @@
 -- SPDX-FileCopyrightText: The Memcached Operator Authors
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The routes of a proxy, for memcached's own routelib. The launcher writes the values into a file beside this one, and checks them before:
--- an error in here ends the proxy and drops its clients.
+-- The routes of a proxy, for memcached's library of routes, routelib. The launcher writes the values into a file beside this one. It
+-- checks them first, because an error in this program ends the proxy and drops its clients.
 
 local values = {}
 for line in io.lines((mcp.start_arg:gsub("%.lua$", ".values"))) do
@@ -10,16 +10,16 @@ for line in io.lines((mcp.start_arg:gsub("%.lua$", ".values"))) do
     values[key] = value
 end
 
--- Slots are in the order of the ordinals. The name of a node is what clients hash that connect to the nodes directly. The launcher has
--- looked up its address: memcached would wait for DNS in the threads that serve clients. A node whose address has not changed keeps its
--- connections when this is read again.
+-- slots_of returns the nodes of a pool in the order of their ordinals, and their names. Clients that connect to the nodes directly hash
+-- the same names. The launcher looks up the addresses, because memcached would wait for DNS in the threads that serve clients. When
+-- memcached reads this program again, nodes with the same address keep their connections.
 local function slots_of(pattern)
     local slots, names = {}, {}
     for i = 0, math.tointeger(values.count) - 1 do
         local name = pattern:gsub("%%d", i)
         if values[name] then
             slots[i + 1] = { label = name, host = values[name], port = "11211" }
-        else -- nobody listens there, so that memcached counts the node as away
+        else -- nothing listens on this port, so memcached counts the node as unreachable
             slots[i + 1] = { label = name, host = "127.0.0.1", port = "1" }
         end
         names[i + 1] = name
@@ -31,16 +31,16 @@ local function slots_of(pattern)
     return slots, names
 end
 
--- A node that closes an idle connection is not away: its first failure leads to another connect at once. So a node that hangs
--- costs two timeouts before it counts as away, together a second. From then on it is tried each second.
+-- A node may only have closed an idle connection, so memcached connects again at once after the first failure. A node that hangs
+-- therefore costs two timeouts, one second together, before it counts as unreachable. From then on, memcached tries it once a second.
 local patience = { connecttimeout = 0.5, readtimeout = 0.5, failurelimit = 1, retrytimeout = 1 }
 
--- Whoever reads slowly what it has asked for occupies memory, and so does each key of a get. Beyond this, others that ask get errors, and the
--- proxy stays.
+-- Answers that clients read slowly occupy memory, and so does each key of a get. Above these limits, further requests get errors, and
+-- the proxy does not run out of memory.
 settings{ buffer_memory_limit = math.tointeger(values.buffers), active_req_limit = math.tointeger(values.requests) }
 
--- A single pool has the ring of libmemcached, on which a direct client and each proxy find the same node for a key. What reads misses in
--- the proxy's own storage, which is empty, if the node is away. What writes gets its error.
+-- A single pool uses the hash ring of libmemcached, so that direct clients and all proxies find the same node for a key. If the node is
+-- unreachable, the proxy's own storage answers gets with a miss, because it is empty. Other commands get an error.
 local function single(slots, names)
     local ring = {
         hash = mcp.dist_ring_hash.hash,
@@ -62,7 +62,7 @@ local function single(slots, names)
     }
 end
 
--- Pools that are copies have memcached's own jump hash, by which slot i of each holds the same keys. See copies.lua.
+-- Several pools use memcached's own jump hash, so that node i of each pool holds the same keys. See copies.lua.
 local function copies(patterns)
     local children = {}
     for i, pattern in ipairs(patterns) do

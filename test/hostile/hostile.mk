@@ -3,7 +3,7 @@
 
 ##@ Develop: hostile clients (Linux)
 
-# How often test-hostile sends each command. A nightly run takes 100000.
+# test-hostile sends each command twice as often, because it measures only the second half. A nightly run uses 100000.
 ROUNDS ?= 2000
 
 .PHONY: test-hostile

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# As one_address.py, with the settings of Django. Its sessions use the cache alone: there is no database.
+# Stores or finds a value like one_address.py, but with the settings of Django. The sessions are only in the cache: there is no database.
 
 import sys
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# As one_address.py, with a region of dogpile.cache.
+# Stores or finds a value like one_address.py, but with a region of dogpile.cache.
 
 import sys
 

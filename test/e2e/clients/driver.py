@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Follows the code of docs/clients.md. For each line "fill N" or "read N", it writes or reads N keys and prints how many requests
-# succeeded, how many failed, and the first failure. "use N" does both with each key over one client: if the nodes change, that is a
-# moment between two keys, so a value that is not there means a failure.
+# Follows the code of docs/clients.md. For each line "fill N" or "read N" of its input, it writes or reads N keys and prints how many
+# requests succeeded, how many failed, and the first failure. "use N" writes and reads each key with the same client. If the nodes change,
+# the client changes only between two keys, so a value that is missing is a failure.
 
 import sys
 

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# As one_address.py, with the configuration of an OpenStack service, which oslo.cache reads.
+# Stores or finds a value like one_address.py, but with oslo.cache and the configuration of an OpenStack service.
 
 import sys
 

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# An application of pymemcache: its arguments are the code that creates the cache, and a step, store or find.
+# Stores or finds a value with pymemcache. The arguments are a file with the code that creates "cache", and "store" or
+# "find".
 
 import sys
 

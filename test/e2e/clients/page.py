@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# As one_address.py, with the page of the tutorial.
+# Stores or finds a value like one_address.py, but with the page of the tutorial.
 
 import sys
 

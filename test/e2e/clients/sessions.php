@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// As one_address.py, with a php.ini for sessions.
+// Stores or finds a value like one_address.py, but in a session. The first argument is a php.ini.
 
 error_reporting(E_ALL);
 set_error_handler(function ($level, $text) { fwrite(STDERR, "$text\n"); exit(1); });
