@@ -16,7 +16,7 @@ import (
 )
 
 var _ = Describe("A rollout", func() {
-	It("says which fields of the spec it is for, until it is complete", func(ctx SpecContext) {
+	It("names the changed fields of the spec until it is complete", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, 3)
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
@@ -27,7 +27,7 @@ var _ = Describe("A rollout", func() {
 		Expect(status(ctx, mc).LastApplied.Changes).To(Equal([]string{"config.memory 64Mi to 128Mi", "image"}))
 		Expect(status(ctx, mc).LastApplied.Spec).To(HaveKeyWithValue("size", cachev1alpha1.RecordedValue("4")))
 
-		By("still knowing it in a new process")
+		By("still knowing the fields in a new process")
 		o = newOperator(defaults)
 		o.step(ctx, mc)
 		report(ctx, mc, func(status *appsv1.DeploymentStatus) {
@@ -37,7 +37,7 @@ var _ = Describe("A rollout", func() {
 		o.step(ctx, mc, writeStatus)
 		Expect(message(ctx, mc, "Progressing")).To(Equal("1 of 4 nodes are updated; changed: config.memory 64Mi to 128Mi, image"))
 
-		By("forgetting it when it is complete")
+		By("forgetting the fields when the rollout is complete")
 		rollOut(ctx, mc)
 		o.step(ctx, mc, writeStatus)
 		Expect(status(ctx, mc).LastApplied.Changes).To(BeEmpty())

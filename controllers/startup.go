@@ -19,7 +19,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// How often and how long the operator looks for its CRD. The operator must start to listen within a minute, or the kubelet restarts it.
+// How often and how long the operator looks for the CRD of Memcacheds. The operator must start to listen within a minute, or the
+// kubelet restarts it.
 const (
 	crdInterval = time.Second
 	crdTimeout  = 45 * time.Second
@@ -56,9 +57,9 @@ func splitNamespaces(list string) []string {
 	return namespaces
 }
 
-// ReadableNamespaces splits the value of WATCH_NAMESPACE into namespaces that the operator may read, and refused ones. All caches
-// become ready together, so one refused namespace would keep the operator from serving the others. If the operator may read none,
-// all count as readable, and the operator waits for its permissions.
+// ReadableNamespaces splits the value of WATCH_NAMESPACE into namespaces that the operator may read, and refused ones. The operator
+// starts to work only when it has listed all of its namespaces, so one refused namespace would stop it. If the operator may read
+// none, all count as readable, and the operator waits for its permissions.
 func ReadableNamespaces(ctx context.Context, reader client.Reader, list string) (readable, refused []string) {
 	for _, namespace := range splitNamespaces(list) {
 		if err := readNamespace(ctx, reader, namespace); apierrors.IsForbidden(err) {

@@ -24,7 +24,8 @@ func transformObject(object any) (any, error) {
 	return cache.TransformStripManagedFields()(object)
 }
 
-// transformMemcached drops metadata that the operator does not read, such as annotations. That metadata can be as large as a request.
+// transformMemcached drops metadata that the operator does not read, such as annotations, whose size only the API server's limit
+// for requests bounds.
 func transformMemcached(mc *cachev1alpha1.Memcached) {
 	whole := mc.ObjectMeta
 	mc.ObjectMeta = metav1.ObjectMeta{
@@ -79,13 +80,13 @@ func transformPod(object any) (any, error) {
 	return reduced, nil
 }
 
-// keptAnnotations show the template of a pod, its change in place, and its restart by "kubectl rollout restart".
+// keptAnnotations show the template of a pod, its argument list, its change in place, and its restart by "kubectl rollout restart".
 var keptAnnotations = []string{
 	memcached.TemplateAnnotation, memcached.BaseAnnotation, memcached.InPlaceAnnotation, memcached.WakeAnnotation,
 	"kubectl.kubernetes.io/restartedAt",
 }
 
-// keepLaunched keeps the annotations and fields that a change in place concerns. It is for pods with a launcher.
+// keepLaunched keeps what the operator needs to change a running pod. It is for pods with a launcher.
 func keepLaunched(reduced, pod *corev1.Pod) {
 	reduced.Annotations, reduced.Generation = map[string]string{}, pod.Generation
 	for _, key := range keptAnnotations {
@@ -103,7 +104,8 @@ func keepLaunched(reduced, pod *corev1.Pod) {
 	}
 }
 
-// reduceStatus keeps the conditions of a pod that has not failed. It also keeps what each container waits for and how it last ended.
+// reduceStatus keeps what the operator reads of the status of a pod that has not failed: conditions, what each container waits for, and
+// how it last ended.
 func reduceStatus(reduced, pod *corev1.Pod) {
 	if pod.Status.Phase == corev1.PodPending {
 		reduced.Status.Phase = corev1.PodPending
@@ -143,7 +145,7 @@ func keepEviction(reduced, pod *corev1.Pod) {
 	}
 }
 
-// longestMessage limits the message of a failed pod, in bytes, to the limit for messages of conditions.
+// longestMessage is how many bytes of a failed pod's message are kept: as many as an event can have.
 const longestMessage = 1024
 
 // reduceFailed keeps why and when a pod failed. There may be thousands of failed pods: by default, Kubernetes keeps up to

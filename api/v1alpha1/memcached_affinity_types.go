@@ -163,8 +163,8 @@ type PodAffinityTerm struct {
 	// +kubebuilder:validation:items:MaxLength=317
 	MatchLabelKeys []string `json:"matchLabelKeys,omitempty"`
 
-	// mismatchLabelKeys are at most 8 keys of labels, each in at most 317 characters. The term selects only pods that have other
-	// values of these labels than the new pod.
+	// mismatchLabelKeys are at most 8 keys of labels, each in at most 317 characters. The term selects only pods that do not
+	// have the new pod's values of these labels.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8

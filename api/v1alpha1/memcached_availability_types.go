@@ -16,8 +16,8 @@ type MemcachedPodDisruptionBudget struct {
 	Enabled *bool `json:"enabled,omitempty"`
 
 	// maxUnavailable is how many nodes or proxies may be missing after an eviction: a number from 0 to 1000, or a percentage of
-	// size from 0% to 100%, rounded up. The default is 1, unless minAvailable is given. With 0, none can be evicted, so their
-	// cluster nodes cannot be drained.
+	// size from 0% to 100%, rounded up. The default is 1, unless minAvailable is given. With 0, no ready one can be
+	// evicted, so their cluster nodes cannot be drained.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.podDisruptionBudget.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
@@ -26,7 +26,7 @@ type MemcachedPodDisruptionBudget struct {
 
 	// minAvailable is how many nodes or proxies must remain after an eviction: a number from 0 to 1000, or a percentage of size
 	// from 0% to 100%, rounded up. The default is to use maxUnavailable. Set only one of the two. If minAvailable reaches size,
-	// none can be evicted, so their cluster nodes cannot be drained.
+	// no ready one can be evicted, so their cluster nodes cannot be drained.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.podDisruptionBudget.minAvailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
@@ -41,8 +41,9 @@ type MemcachedPodDisruptionBudget struct {
 // +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && has(self.maxUnavailable) && string(self.maxSurge) in ['0', '0%'] && string(self.maxUnavailable) in ['0', '0%'])",message="spec.updateStrategy.maxSurge and maxUnavailable must not both be 0: no node could ever be replaced, raise one"
 type MemcachedUpdateStrategy struct {
 	// maxUnavailable is how many nodes may be missing during a rollout: a number from 0 to 1000, or a percentage of size from 0% to
-	// 100%, rounded down. The default is 1, or 0 if size is 1 or maxSurge is above 0. With a StatefulSet, the default is 1, and 0
-	// is refused. Before Kubernetes 1.37, a StatefulSet always replaces one node at a time.
+	// 100%, rounded down. The default is 0 if maxSurge is above 0, and else 1. If size is 1 and neither is set, the rollout starts
+	// the new node first. With a StatefulSet, the default is always 1, and 0 is refused. Most clusters before Kubernetes 1.37 replace
+	// the pods of a StatefulSet one at a time, whatever the value.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.updateStrategy.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
@@ -50,7 +51,8 @@ type MemcachedUpdateStrategy struct {
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
 	// maxSurge is by how many nodes a rollout may exceed size: a number from 0 to 1000, or a percentage of size from 0% to 100%,
-	// rounded up. The default is 0, or 1 if size is 1 or maxUnavailable is 0. With a StatefulSet, maxSurge must not be set.
+	// rounded up. The default is 1 if maxUnavailable is 0, or if size is 1 and neither is set, and else 0. With a StatefulSet, maxSurge
+	// must not be set.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.updateStrategy.maxSurge must be a number from 0 to 1000 or a percentage from 0% to 100%"
@@ -68,8 +70,8 @@ type MemcachedUpdateStrategy struct {
 
 	// podUpdatePolicy is how pods of a StatefulSet get a new image of memcached or the agent, or new spec.resources. The default is
 	// ReCreate, which replaces the pods. InPlaceIfPossible changes the running pods, but needs a permission that the operator lacks
-	// by default: see docs/concepts/changes.md. A new image restarts memcached, which keeps its items only with spec.storage.type
-	// MemoryFile and the same version of memcached. Other changes of the pod template always replace the pods.
+	// by default: see docs/concepts/changes.md. With a new image of memcached, memcached restarts. It then keeps its items only with
+	// spec.storage.type MemoryFile and the same version of memcached. Other changes of the pod template always replace the pods.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod update policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:select:ReCreate","urn:alm:descriptor:com.tectonic.ui:select:InPlaceIfPossible","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodUpdatePolicy PodUpdatePolicy `json:"podUpdatePolicy,omitempty"`

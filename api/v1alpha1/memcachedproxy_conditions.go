@@ -8,13 +8,13 @@ package v1alpha1
 const (
 	// ReasonAllProxiesReady means that every proxy is ready, up to date, and uses all nodes of the pools.
 	ReasonAllProxiesReady = "AllProxiesReady"
-	// ReasonProxiesReady means that at least one proxy is ready to serve.
+	// ReasonProxiesReady means that at least one proxy is ready to serve, or that the size is 0.
 	ReasonProxiesReady = "ProxiesReady"
-	// ReasonProxiesUnavailable means that no proxy is ready. As the reason of Ready, it means that at least one proxy is missing or
-	// too many exist.
+	// ReasonProxiesUnavailable means that no proxy is ready. As the reason of Ready, it means that a proxy is missing or not
+	// ready, or that too many exist.
 	ReasonProxiesUnavailable = "ProxiesUnavailable"
-	// ReasonRoutesAnnounced means that the proxies are changing to another number of nodes. The message says when, and how many
-	// proxies know it.
+	// ReasonRoutesAnnounced means that the routes are changing, to another number of nodes or to other pools. The message says how
+	// many proxies have the new routes, and when an announced number takes effect.
 	ReasonRoutesAnnounced = "RoutesAnnounced"
 	// ReasonPoolSizesDiffer means that the Memcacheds in spec.pools have different numbers of nodes.
 	ReasonPoolSizesDiffer = "PoolSizesDiffer"

@@ -53,7 +53,7 @@ var _ = Describe("A correction", func() {
 		Expect(correction.Touches("spec", "strategy")).To(BeFalse())
 	})
 
-	It("names what was added to fields that are ours alone", func(ctx SpecContext) {
+	It("names what was added below owned fields", func(ctx SpecContext) {
 		correction, err := correct(ctx, func(d *appsv1.Deployment) {
 			d.Spec.Template.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true)}
 		})
@@ -69,7 +69,7 @@ var _ = Describe("A correction", func() {
 		Expect(correction.Managers).To(BeEmpty())
 	})
 
-	It("leaves the words to the error when the field is contested", func(ctx SpecContext) {
+	It("is not complete when the field is contested, because the error describes that", func(ctx SpecContext) {
 		scale := func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(7)) }
 		for range 2 {
 			correction, err := correct(ctx, scale)
@@ -82,7 +82,7 @@ var _ = Describe("A correction", func() {
 		Expect(contested.Manager).To(Equal("somebody-else"))
 		Expect(correction.Complete).To(BeFalse())
 
-		By("not taking the correction of another field for the end of it")
+		By("not ending the contest when another field is corrected")
 		now.SetTime(now.Now().Add(time.Minute))
 		_, err = correct(ctx, func(d *appsv1.Deployment) { delete(d.Annotations, "wanted") })
 		Expect(errors.As(err, &contested)).To(BeTrue(), "%v", err)

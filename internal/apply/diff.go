@@ -40,8 +40,8 @@ type rendering struct {
 	sizeOnly bool
 }
 
-// render returns a desired object with its owner reference and an annotation with the object's hash. Only the hash reveals that
-// a field which was applied before is no longer desired.
+// render returns a desired object with its owner reference and an annotation with the object's hash. Outside of owned
+// fields, only the hash reveals that a field which was applied before is no longer desired.
 func (d differ) render(owner, desired client.Object) (rendering, error) {
 	object := desired.DeepCopyObject().(client.Object)
 	if err := controllerutil.SetControllerReference(owner, object, d.scheme); err != nil {
@@ -65,7 +65,8 @@ func (d differ) render(owner, desired client.Object) (rendering, error) {
 	return rendering{Unstructured: fields, hash: sum}, nil
 }
 
-// sizeOf returns the rendering with only the size in its spec. It drops the annotations, because they may describe other fields.
+// sizeOf returns the rendering with only the size in its spec. It drops the annotations, because their
+// hash and record would describe fields that this write does not change.
 func (d differ) sizeOf(whole rendering) (rendering, error) {
 	part := whole.DeepCopy()
 	path := d.rules[whole.GroupVersionKind()].Size
@@ -107,7 +108,8 @@ func (d differ) fields(object client.Object) (*unstructured.Unstructured, error)
 type difference struct {
 	// fields are the paths that are missing, have another value, or were added below owned fields.
 	fields []fieldpath.Path
-	// surplus is what others added below owned fields, or nil. An apply does not remove it.
+	// surplus is what the live object has below owned fields and the rendering lacks, or nil. An apply removes only the part that
+	// the operator applied before.
 	surplus *typed.TypedValue
 	// fingerprint is a hash of the differing fields and their live values.
 	fingerprint string
@@ -172,7 +174,7 @@ func (d differ) compare(live client.Object, rendered rendering) (difference, err
 	return found, nil
 }
 
-// keeps reports whether all of a surplus existed before, with the same values.
+// keeps reports whether before contains all of surplus, with the same values. It returns false if either is nil.
 func keeps(before, surplus *typed.TypedValue) bool {
 	if before == nil || surplus == nil {
 		return false

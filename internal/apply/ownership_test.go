@@ -32,7 +32,7 @@ var _ = Describe("What is not ours", func() {
 		owner = newOwner(ctx)
 	})
 
-	// untouched applies the desired Service. It expects this error, and that the live Service stays as it is.
+	// untouched applies the desired Service. It expects an error with this message, and that the live Service stays as it is.
 	untouched := func(ctx context.Context, observed *corev1.Service, message string) {
 		GinkgoHelper()
 		before := read(ctx, service(owner))

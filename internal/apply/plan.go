@@ -18,12 +18,12 @@ type Plan struct {
 	steps []step
 	// undesired are the objects to delete.
 	undesired []client.Object
-	// first is the object to write before guarded ones, or nil.
+	// first is the object to write before the objects of Guarded Kinds (field.Rules), or nil.
 	first client.Object
 }
 
-// Before returns the plan, changed so that this desired object is written before all guarded ones. If that write fails, no
-// guarded object is created, and existing guarded objects get only their size.
+// Before returns the plan, changed so that this desired object is written before all objects of Guarded Kinds (field.Rules). If
+// that write fails, no such object is created, and existing ones get only their size.
 func (p Plan) Before(first client.Object) Plan {
 	p.first = first
 	return p

@@ -125,8 +125,8 @@ func TestLostPods(t *testing.T) {
 	}
 }
 
-// TestLostPodsOneAfterTheOther covers pods whose grace periods end at different times. After each check, it lets the time pass that
-// LostPods returns.
+// TestLostPodsOneAfterTheOther covers pods whose grace periods end at different times. After each check, it moves the clock
+// forward by the time that LostPods returns.
 func TestLostPodsOneAfterTheOther(t *testing.T) {
 	mc, clock := memcachedtest.Cache(4, statefulSet), clocktesting.NewFakePassiveClock(graceEnds)
 	later := func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.NewTime(graceEnds.Add(time.Minute))) }

@@ -234,7 +234,7 @@ func newPod(mc *cachev1alpha1.Memcached, name, address string) *corev1.Pod {
 	}
 }
 
-// change edits an object of the world and its status.
+// change edits an object of the world, including the object's status.
 func change[T client.Object](t *testing.T, w *world, object T, name string, edit func(T)) {
 	t.Helper()
 	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, object); err != nil {

@@ -21,7 +21,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// withProxies adds three proxies. The cache pages is the pool of front and side. The pool of lonely does not exist.
+// withProxies returns a world with three MemcachedProxies. The Memcached "pages" is the pool of "front" and of "side". "lonely" names
+// a Memcached that does not exist.
 func withProxies(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, interceptor.Funcs{})

@@ -144,7 +144,7 @@ func (c *counter) waitFor(ctx context.Context, n int) time.Time {
 	}
 }
 
-// firstMatches returns when each object matched for the first time.
+// firstMatches returns the time at which each object first matched.
 func (c *counter) firstMatches() map[types.NamespacedName]time.Time {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -17,7 +17,7 @@ import (
 const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 // Stand-ins for kustomize and operator-sdk, so that these tests need neither. "make verify" runs the real commands. When
-// operator-sdk or its stand-in fails, it leaves an incomplete bundle.
+// "generate bundle" of operator-sdk or its stand-in fails, it leaves an incomplete bundle.
 const (
 	kustomizeStandIn = `#!/bin/sh
 [ "$1" != build ] || [ "$KUSTOMIZE_FAILS" ] || echo "kind: List"

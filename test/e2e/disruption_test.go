@@ -112,7 +112,7 @@ func (s *drainedNode) add(ctx context.Context, name string, size int32, edits ..
 		mc.Name = name
 		mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{drainLabel: cachev1alpha1.LabelValue(s.namespace)}
 		mc.Spec.Scheduling.NodeSelector = map[string]string{corev1.LabelHostname: node.Labels[corev1.LabelHostname]}
-		// Every second of this delay makes the drain a second longer.
+		// Each evicted node waits for this delay, so a longer one makes the drain slower.
 		mc.Spec.GracefulShutdown.PreStopDelaySeconds = ptr.To[int32](1)
 	})...)
 	s.caches = append(s.caches, &drainedCache{mc: mc})

@@ -121,8 +121,8 @@ func mustHaveAllKeys(ctx context.Context, mc *cachev1alpha1.Memcached) {
 type twinWatch struct {
 	stop  func()
 	mutex sync.Mutex
-	// both lists the ordinals of nodes that were not ready in both caches at the same time. away counts, for each cache,
-	// how often it had fewer than three ready nodes.
+	// both has a text for each look that found a node ready in neither cache. away counts, for each cache, the looks that found
+	// fewer than three ready nodes.
 	both []string
 	away map[string]int
 }

@@ -28,9 +28,10 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Each spec fills the caches, changes something, and reads all keys again. The client hashes consistently (ketama) by the names
-// of the servers. It must find exactly the keys whose owner is still the same process. The pods of a Deployment get random
-// names, so its hit ratios have wide bounds. The names in a StatefulSet stay, so a lost node costs 1/N of the keys, within 2 %.
+// Each spec makes sure that the caches hold all keys, changes something, and reads all keys again. The client chooses servers by
+// ketama over their names. The number of hits must be exactly the number of keys whose owner is still the same process. The share
+// of hits must also be in a range: a wide one for a Deployment, whose new pods have random names, and a narrow one for a
+// StatefulSet, whose pods keep their names.
 var _ = Describe("A filled cache", Ordered, func() {
 	var f *filledCaches
 	BeforeAll(func(ctx SpecContext) { f = newFilledCaches(ctx) }, NodeTimeout(2*time.Minute))

@@ -187,8 +187,8 @@ func spread() []cachev1alpha1.TopologySpreadConstraint {
 	}}
 }
 
-// peers returns the largest list of clients: one with a pod selector that uses up schedulingLength, and the others with the longest
-// ranges of IP addresses.
+// peers returns the largest list of clients: one with a pod selector that uses up schedulingLength, and others with IP ranges
+// whose texts are as long, and whose exceptions are as many, as the API accepts.
 func peers() []cachev1alpha1.NetworkPolicyPeer {
 	selector, left := pods()
 	selector.MatchExpressions = append(selector.MatchExpressions, cachev1alpha1.LabelSelectorRequirement{

@@ -32,7 +32,7 @@ const Namespace = "memcached-operator-system"
 const (
 	// grace is the termination grace period of the operator, as in config/manager.
 	grace = 10 * time.Second
-	// readyPoll is how often UntilReady polls, because readiness cannot be watched.
+	// readyPoll is how often UntilReady polls. Readiness cannot be watched.
 	readyPoll = 20 * time.Millisecond
 )
 

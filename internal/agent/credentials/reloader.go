@@ -52,8 +52,8 @@ func (r *Reloader) Logins() []User {
 }
 
 // Run works until the context ends. If memcached cannot start with the Secrets, Run writes the termination message and returns an
-// *InvalidError. If the problem is the same after a restart of the agent, Run waits until it changes instead of returning again, because
-// the kubelet delays each further restart longer.
+// error that wraps an *InvalidError. If the problem is the same after a restart of the agent, Run waits until it changes instead of
+// returning again, because the kubelet delays each further restart longer.
 func (r *Reloader) Run(ctx context.Context) error {
 	if !r.config.Enabled() {
 		<-ctx.Done()

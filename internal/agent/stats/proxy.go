@@ -24,13 +24,14 @@ var (
 		"Reads that a copy has answered because those before it lacked the key or did not answer.", "copy")
 )
 
-// labeled maps the statistics in the reply to "stats proxy". The rest of a statistic's name after the prefix becomes the label.
+// labeled maps statistics in the reply to "stats proxy" to families, by the prefix of the name. The rest of the name becomes the value
+// of the label.
 var labeled = []struct {
 	prefix string
 	family *Family
 }{{"cmd_", proxyRequests}, {"user_missed_writes_", missedWrites}, {"user_found_in_copy_", foundInCopy}}
 
-// proxied maps statistics in the reply to "stats" to the series without a label that only a proxy has.
+// proxied maps statistics in the reply to "stats" to series that only a proxy has. They have no label.
 var proxied = []source{
 	{"proxy_req_active", gauge("proxy_active_requests", "Requests that wait for a node."), nil},
 	{"proxy_conn_errors", counter("proxy_request_errors_total", "Requests that were answered with an error of the proxy."), nil},

@@ -54,7 +54,8 @@ type Restart struct {
 type FillState string
 
 const (
-	// FillWaiting means that the copy has not begun, because clients must first find the node and store new values in it.
+	// FillWaiting means that the copy has not begun. It waits until clients have had time to find the node. Until then they write
+	// only to the twin, and a copy would miss these writes.
 	FillWaiting FillState = "Waiting"
 	// FillCopying means that items are being copied.
 	FillCopying FillState = "Copying"

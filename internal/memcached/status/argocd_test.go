@@ -56,7 +56,7 @@ func TestArgoCDHealthWithoutStatus(t *testing.T) {
 	}
 }
 
-// argoCDScript returns the health script on that page.
+// argoCDScript returns the health script in docs/operations/gitops.md.
 func argoCDScript(t *testing.T) string {
 	t.Helper()
 	page := docs.Parse("gitops.md", []byte(repository.Read(t, "docs", "operations", "gitops.md")))

@@ -43,7 +43,8 @@ func overdue(v memcached.View) string {
 		int(deadline.Minutes()), strings.ToLower(string(workload.Kind)), workload.GetName(), workload.GetNamespace())
 }
 
-// unwatched reports whether Kubernetes applies no deadline to a change of the nodes: during a move, and with a StatefulSet.
+// unwatched reports whether the operator itself must apply the progress deadline: during a move and with a StatefulSet, for which
+// Kubernetes applies none.
 func unwatched(v memcached.View) bool {
 	return v.Former != nil || v.Workload.Kind == cachev1alpha1.WorkloadStatefulSet
 }
