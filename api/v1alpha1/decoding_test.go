@@ -48,7 +48,7 @@ var _ = Describe("A spec with any value at any place", Ordered, func() {
 	})
 
 	It("is accepted with one value at least, but for what a rule says never to set", func() {
-		excluded := "^spec.fillFrom" // other fields must not have their defaults: see fill_test.go
+		excluded := "^spec.fillFrom" // it requires other values than the defaults in other fields: see fill_test.go
 		Expect(neverAccepted(tries)).To(HaveEach(Or(MatchRegexp(notOffered.String()), MatchRegexp(excluded))))
 	})
 

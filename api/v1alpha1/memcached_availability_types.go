@@ -15,18 +15,18 @@ type MemcachedPodDisruptionBudget struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Enabled *bool `json:"enabled,omitempty"`
 
-	// maxUnavailable is how many nodes or proxies may be missing after an eviction: a number from 0 to 1000, or a percentage of
-	// size from 0% to 100%, rounded up. The default is 1, unless minAvailable is given. With 0, no ready one can be
-	// evicted, so their cluster nodes cannot be drained.
+	// maxUnavailable is how many nodes or proxies may be missing after an eviction: a number from 0 to 1000, or a percentage of size
+	// from 0% to 100%, rounded up. The default is 1, unless minAvailable is given. With 0, no ready node or proxy can be evicted, so
+	// its cluster node cannot be drained.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.podDisruptionBudget.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum unavailable",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// minAvailable is how many nodes or proxies must remain after an eviction: a number from 0 to 1000, or a percentage of size
-	// from 0% to 100%, rounded up. The default is to use maxUnavailable. Set only one of the two. If minAvailable reaches size,
-	// no ready one can be evicted, so their cluster nodes cannot be drained.
+	// minAvailable is how many nodes or proxies must remain after an eviction: a number from 0 to 1000, or a percentage of size from
+	// 0% to 100%, rounded up. The default is to use maxUnavailable. Set only one of the two. If minAvailable reaches size, no ready
+	// node or proxy can be evicted, so its cluster node cannot be drained.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.podDisruptionBudget.minAvailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
@@ -41,9 +41,9 @@ type MemcachedPodDisruptionBudget struct {
 // +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && has(self.maxUnavailable) && string(self.maxSurge) in ['0', '0%'] && string(self.maxUnavailable) in ['0', '0%'])",message="spec.updateStrategy.maxSurge and maxUnavailable must not both be 0: no node could ever be replaced, raise one"
 type MemcachedUpdateStrategy struct {
 	// maxUnavailable is how many nodes may be missing during a rollout: a number from 0 to 1000, or a percentage of size from 0% to
-	// 100%, rounded down. The default is 0 if maxSurge is above 0, and else 1. If size is 1 and neither is set, the rollout starts
-	// the new node first. With a StatefulSet, the default is always 1, and 0 is refused. Most clusters before Kubernetes 1.37 replace
-	// the pods of a StatefulSet one at a time, whatever the value.
+	// 100%, rounded down. The default is 1, or 0 if maxSurge is above 0. If size is 1 and neither maxUnavailable nor maxSurge is set,
+	// the rollout starts the new node first. With a StatefulSet, the default is always 1, and 0 is refused. Most clusters before
+	// Kubernetes 1.37 replace the pods of a StatefulSet one at a time, whatever the value.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.updateStrategy.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
@@ -51,8 +51,8 @@ type MemcachedUpdateStrategy struct {
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
 	// maxSurge is by how many nodes a rollout may exceed size: a number from 0 to 1000, or a percentage of size from 0% to 100%,
-	// rounded up. The default is 1 if maxUnavailable is 0, or if size is 1 and neither is set, and else 0. With a StatefulSet, maxSurge
-	// must not be set.
+	// rounded up. The default is 0, or 1 if maxUnavailable is 0. It is also 1 if size is 1 and maxUnavailable is not set. With a
+	// StatefulSet, maxSurge must not be set.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.updateStrategy.maxSurge must be a number from 0 to 1000 or a percentage from 0% to 100%"

@@ -7,8 +7,8 @@ package v1alpha1
 const (
 	// ConditionReady is True while every node is ready and runs what the spec asks for, and the Memcached is not Degraded.
 	ConditionReady = "Ready"
-	// ConditionAvailable is True while a Service leads clients to enough ready nodes. At least one node must be ready, and at most
-	// maxUnavailable nodes may be missing. Nodes that a larger size adds do not count as missing.
+	// ConditionAvailable is True while a Service leads clients to enough ready nodes: at least one, unless spec.size is 0. At most
+	// spec.updateStrategy.maxUnavailable nodes may be missing. Nodes that a larger size adds do not count as missing.
 	ConditionAvailable = "Available"
 	// ConditionProgressing is True while a change is being carried out.
 	ConditionProgressing = "Progressing"

@@ -111,14 +111,14 @@ type TopologySpreadConstraint struct {
 	// +kubebuilder:validation:Maximum=1000
 	MinDomains *int32 `json:"minDomains,omitempty"`
 
-	// nodeAffinityPolicy is whether cluster nodes count that nodeSelector or affinity excludes. The default is Honor: they do not
-	// count. With Ignore, they count.
+	// nodeAffinityPolicy is whether to count cluster nodes that nodeSelector or affinity excludes. The default is Honor: they are not
+	// counted. With Ignore, they are.
 	// +optional
 	// +kubebuilder:validation:Enum=Honor;Ignore
 	NodeAffinityPolicy *corev1.NodeInclusionPolicy `json:"nodeAffinityPolicy,omitempty"`
 
-	// nodeTaintsPolicy is whether cluster nodes count that have taints without a toleration. The default is Ignore: they count.
-	// With Honor, they do not count.
+	// nodeTaintsPolicy is whether to count cluster nodes with taints that the pods do not tolerate. The default is Ignore: they are
+	// counted. With Honor, they are not.
 	// +optional
 	// +kubebuilder:validation:Enum=Honor;Ignore
 	NodeTaintsPolicy *corev1.NodeInclusionPolicy `json:"nodeTaintsPolicy,omitempty"`

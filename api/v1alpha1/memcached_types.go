@@ -25,8 +25,8 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || !has(self.auth) && (!has(self.tls) || has(self.tls.plaintext) && self.tls.plaintext == 'Enabled')",fieldPath=".fillFrom",message="spec.fillFrom must not be set with spec.auth, nor with spec.tls without plaintext: remove spec.auth, and set spec.tls.plaintext to Enabled"
 type MemcachedSpec struct {
 	// size is the number of memcached nodes, from 0 to 1000. A change remaps keys, because clients spread the keys over the nodes.
-	// With consistent hashing, one node more or less remaps about one key in size. With 0, the other objects remain. kubectl scale
-	// changes this field.
+	// With consistent hashing, one node more or less remaps about 1/size of the keys. With 0, there are no nodes, but the Service and
+	// the other objects remain. kubectl scale changes this field.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
@@ -110,8 +110,8 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="TLS",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls"}
 	TLS *MemcachedTLS `json:"tls,omitempty"`
 
-	// auth lets only clients use the cache that log in with a name and a password. Without tls, passwords can be read on the
-	// network. An agent in each pod gives the users to memcached. Enabling or disabling auth replaces the nodes.
+	// auth lets only clients that log in with a name and a password use the cache. Without tls, passwords can be read on the network.
+	// An agent in each pod gives the users to memcached. Enabling or disabling auth replaces the nodes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Users",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:auth"}
 	Auth *MemcachedAuth `json:"auth,omitempty"`
@@ -131,10 +131,9 @@ type MemcachedSpec struct {
 	Storage MemcachedStorage `json:"storage,omitzero"`
 
 	// fillFrom is the Memcached from which empty nodes copy items: each node from the node with the same number, before it becomes
-	// ready. The operator never stops nodes with the same number in both Memcacheds at once. It replaces and restarts nodes one at
-	// a time, and only while all other nodes of both are ready. fillFrom needs workload StatefulSet, config.dump true, storage
-	// Memory and no auth; with tls, plaintext must be Enabled. The Service then also lists nodes that are not ready. A change
-	// restarts no node.
+	// ready. The operator never stops two nodes with the same number at the same time. It replaces and restarts nodes one at a time,
+	// and only while all other nodes of both are ready. fillFrom needs workload StatefulSet, config.dump true, storage Memory and no
+	// auth; with tls, plaintext must be Enabled. The Service then also lists nodes that are not ready. A change restarts no node.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Fill from",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:fillFrom","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	FillFrom *MemcachedFillFrom `json:"fillFrom,omitempty"`

@@ -72,7 +72,7 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, resources: {limits: {memory: 165Mi}}}`),
 		Entry(nil, `{size: 1, resources: {requests: {memory: 165Mi}}}`),
 		Entry(nil, `{size: 1, config: {memory: 1Gi, maxConnections: 1}, resources: {limits: {memory: 1188Mi}}}`),
-		// TLS takes 5Mi and 42Ki for each connection: 211.7Mi.
+		// TLS takes 5Mi, and 42Ki more for each connection: 211.7Mi.
 		Entry(nil, `{size: 1, tls: {secretName: a}, resources: {limits: {memory: 212Mi}}}`),
 		Entry(nil, `{size: 1, auth: {secretName: a}, resources: {limits: {memory: 165Mi}}}`),
 		Entry(nil, `{size: 1, tls: {secretName: a.b-c, clientAuth: None, minVersion: "1.2", plaintext: Disabled}, auth: {secretName: a}}`),

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ask asks launchers and agents, in the pods of nodes and proxies, for their status.
+// Package ask asks launchers and agents, in the pods of nodes and proxies, for their status. A node is a memcached that stores
+// items. A proxy is a memcached that passes requests on to nodes. The launcher is the parent process of memcached, and the agent is
+// a container beside memcached.
 package ask
 
 import (

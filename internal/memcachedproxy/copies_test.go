@@ -41,7 +41,7 @@ func routesFor(v View, live string) (plan Plan, text string) {
 	return plan, text
 }
 
-// All pools get the same number of nodes: that of the smallest pool with nodes.
+// The routes use the same number of nodes of every pool: the size of the smallest pool that has nodes.
 func TestRoutesOfCopies(t *testing.T) {
 	const pattern, twins = "sessions-%d.sessions.shop.svc", "twins-%d.twins.shop.svc\n"
 	unknown := func(mc *cachev1alpha1.Memcached) { mc.Status = cachev1alpha1.MemcachedStatus{ObservedGeneration: -1} }

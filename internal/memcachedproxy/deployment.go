@@ -85,7 +85,7 @@ func defaultsOf(v View, opts memcached.Options, hash string) (defaults cachev1al
 	return defaults, false
 }
 
-// templateHash returns the hash of the part of the pod template that the spec alone determines.
+// templateHash returns the hash of the pod template without the settings in MemcachedDefaults.
 func templateHash(proxy *cachev1alpha1.MemcachedProxy, opts memcached.Options) string {
 	return render.Hash(podTemplate(proxy, opts, cachev1alpha1.MemcachedDefaults{}))
 }

@@ -16,8 +16,8 @@ import (
 // a minute and a half.
 const notice = 2 * time.Minute
 
-// routesOf returns the routes for the proxies, nil if unknown. An announced number of nodes stays until it takes effect, because
-// some proxies may have read it.
+// routesOf returns the routes for the proxies, nil if unknown. Unless spec.pools changes, an announced number of nodes stays until
+// it takes effect, because some proxies may have read it.
 func routesOf(v View) *protocol.Routes {
 	live := v.liveRoutes()
 	count, known := slotsOf(v)

@@ -37,7 +37,8 @@ func refusalRows() []statusCase {
 // checkImage is the remedy if the image of memcached cannot be pulled.
 const checkImage = ". Check spec.image, and spec.imagePullSecrets if its registry demands a login"
 
-// podRows have a problem with one pod of three after the rollout, so no change is stuck.
+// podRows have three nodes after the rollout, so no change is stuck. In most rows, one pod has a problem. The last rows only seem
+// to have one.
 func podRows(t *testing.T) []statusCase {
 	const notFound = `rpc error: code = NotFound desc = failed to resolve reference "docker.io/library/memcached:9": not found`
 	mc := memcachedtest.Cache(3)

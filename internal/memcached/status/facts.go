@@ -114,7 +114,7 @@ func (f facts) replacing() bool {
 	return f.rollout.reason == cachev1alpha1.ReasonRollingOut || f.rollout.reason == cachev1alpha1.ReasonUpdatingInPlace
 }
 
-// cause returns the end of a rollout's message that names the changes, or an empty text if they are unknown.
+// cause returns the part of a rollout's message that names the changes. It is empty during a move, or if the changes are unknown.
 func (f facts) cause() string {
 	if !f.replacing() || f.Former != nil || f.applied == nil || len(f.applied.Changes) == 0 {
 		return ""

@@ -16,8 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// replacedWithin is how long the ReplicaSet controller may take to replace a failed pod. A pod that is created later is not the
-// replacement.
+// replacedWithin is how long the controller of a ReplicaSet or StatefulSet may take to replace a failed pod. A pod that is created
+// later is not the replacement.
 const replacedWithin = time.Minute
 
 // podFailed returns why the kubelet rejected or ended a pod, or nil. A failed pod counts only while its replacement is missing or

@@ -64,7 +64,7 @@ func TestStatusConditionsAreInAFixedOrder(t *testing.T) {
 	}
 }
 
-// TestStatusNodes covers a node of the Memcached and two orphans, among pods that only have the same instance label.
+// TestStatusNodes has a node of the Memcached and two orphans among other pods with the same instance label, which do not count.
 func TestStatusNodes(t *testing.T) {
 	mc := memcachedtest.Cache(1)
 	withoutController := func(pod *corev1.Pod) { pod.OwnerReferences[0].Controller = nil }
@@ -92,7 +92,7 @@ func TestStatusNodes(t *testing.T) {
 	}
 }
 
-// TestStatusIgnoresWhatIsNotOurs has a Deployment and a Service of the same name that belong to others.
+// TestStatusIgnoresWhatIsNotOurs has a Deployment and a Service of the same name that were not created for the Memcached.
 func TestStatusIgnoresWhatIsNotOurs(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	for name, owners := range map[string][]metav1.OwnerReference{

@@ -72,7 +72,8 @@ func TestNameSpecFields(t *testing.T) {
 	}
 }
 
-// TestPodProblemsNameTheField has messages of the kubelet and the scheduler about a pod, each with the field that helps.
+// TestPodProblemsNameTheField has messages of the kubelet and the scheduler about a pod, each with the field that helps, if one
+// does.
 func TestPodProblemsNameTheField(t *testing.T) {
 	waiting := func(container, reason, message string) corev1.Pod {
 		return corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{

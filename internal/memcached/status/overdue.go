@@ -50,7 +50,7 @@ func unwatched(v memcached.View) bool {
 }
 
 // progressingSince returns when the change in progress began according to the last status, or the zero time if the change was
-// already overdue. It returns false if no change was in progress.
+// already overdue. It returns false if that status is about an earlier spec, or no change was in progress.
 func progressingSince(v memcached.View) (time.Time, bool) {
 	last := meta.FindStatusCondition(v.Last.Conditions, cachev1alpha1.ConditionProgressing)
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestRefusalReason has messages from the source code of Kubernetes 1.37.
+// TestRefusalReason has messages from the source code of Kubernetes 1.37 and of OpenShift.
 func TestRefusalReason(t *testing.T) {
 	const (
 		pod     = `pods "cache-5d4f8b-x7x2k" is forbidden: `

@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// remedy applies to messages that contain text. words are the advice.
+// remedy is advice (words) for each message that contains a certain text.
 type remedy struct{ text, words string }
 
 // scheduling has the remedies for messages of the scheduler's plugins.
@@ -79,7 +79,7 @@ func pullRemedy(container string) string {
 	return ""
 }
 
-// startRemedy names the field that helps if a container cannot be started, or is empty.
+// startRemedy names the field that helps if a container cannot be started. It is empty if no field is known to help.
 func startRemedy(container, message string) string {
 	if container == memcached.ContainerName && strings.Contains(message, "executable file not found") {
 		return ". The image has no memcached: correct spec.image"

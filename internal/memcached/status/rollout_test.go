@@ -73,7 +73,8 @@ func TestStatusThroughRollouts(t *testing.T) {
 	}
 }
 
-// TestStatusThroughMoves does the same for moves from one workload to the other.
+// TestStatusThroughMoves is like TestStatusThroughRollouts, but with moves from one workload to the other. It also limits how many
+// nodes there are.
 func TestStatusThroughMoves(t *testing.T) {
 	for seed := range uint64(25) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

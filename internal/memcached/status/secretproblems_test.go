@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// secretRows have one pod of three whose agent keeps memcached from starting because of a Secret.
+// secretRows have one pod of three whose agent has exited, in most rows because of a Secret.
 func secretRows() []statusCase {
 	const certificate = "InvalidCertificate: Pod cache-5d4f-02 cannot start: the Secret in spec.tls.secretName is not usable: "
 	const users = "InvalidCredentials: Pod cache-5d4f-02 cannot start: the Secret in spec.auth.secretName is not usable: "

@@ -25,8 +25,9 @@ import (
 // noon is the current time in the tests.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// statusCase is a row of the truth table: facts, and the four conditions that must follow, each as "Status Reason: message". By
-// default, three nodes are ready. If a row has pods but no workload, the method complete adds a settled Deployment.
+// statusCase is a row of the truth table: facts, and the conditions that must follow, each as "Status Reason: message". By
+// default, a row expects three ready nodes, no change and no problem. If a row has pods but no workload, the method complete adds
+// a settled Deployment.
 type statusCase struct {
 	name string
 	mc   *cachev1alpha1.Memcached
@@ -47,8 +48,8 @@ type statusCase struct {
 	attention string
 
 	ready, available, progressing, degraded string
-	// Each of these sets several conditions to one "Reason: message": changing sets Ready and Progressing, trouble sets Ready and
-	// Degraded, and stuck sets all three.
+	// Each of these sets two conditions to one "Reason: message": changing sets Ready and Progressing; trouble and stuck set Ready
+	// and Degraded. stuck also lets Progressing say that the change cannot continue.
 	changing, trouble, stuck string
 }
 
@@ -145,8 +146,8 @@ func checkRepetitions(t *testing.T, status cachev1alpha1.MemcachedStatus) {
 }
 
 // checkQuiet computes the status again from the stored status, as a new process does an hour later. The result must be the same,
-// since any difference would cause a write. A row with other objects is computed a minute later instead, because the operator
-// considers a change of a StatefulSet stuck after ten minutes.
+// since any difference would cause a write. For a row with objects in others, it computes the status a minute later instead,
+// because the operator considers a change of a StatefulSet stuck after ten minutes.
 func (c statusCase) checkQuiet(t *testing.T, status cachev1alpha1.MemcachedStatus) {
 	t.Helper()
 	text, err := json.Marshal(status)

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestStatusIsPlainText puts text of the cluster into a condition in each possible way.
+// TestStatusIsPlainText puts text of the cluster into the conditions in several ways, and into the image.
 func TestStatusIsPlainText(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\nb":                               "a b",

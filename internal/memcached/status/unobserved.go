@@ -14,8 +14,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Unobserved returns the status of a Memcached whose objects could not all be read, because of the problem. Counts and the observed
-// generation stay as in the last status, because nothing was written.
+// Unobserved returns the status of a Memcached if some of its objects could not be read. The problem says why. Counts and the
+// observed generation stay as in the last status, because nothing was written.
 func Unobserved(v memcached.View, problem memcached.Problem) cachev1alpha1.MemcachedStatus {
 	v.Agents.Pending = true // without the pods, no agent could be asked
 	mc, f := v.Memcached, facts{View: v, Written: memcached.Written{Problem: &problem}}
