@@ -170,7 +170,7 @@ func (s *shop) breakNodes(ctx context.Context, o *observed) {
 	}
 }
 
-// breakImage gives the cache search an image that does not exist.
+// breakImage gives the cache named "search" an image that does not exist.
 func (s *shop) breakImage(ctx context.Context, o *observed) {
 	GinkgoHelper()
 	o.because("MemcachedRolloutStuck", "the image does not exist", s.search, nil)
@@ -178,8 +178,8 @@ func (s *shop) breakImage(ctx context.Context, o *observed) {
 	k8s.Change(ctx, s.search, func() { s.search.Spec.Image = s.search.Status.Image + "-missing" })
 }
 
-// fillContainer gives the node of the cache pages more item memory than config.memory allows. It then stores items
-// until the container is close to its memory limit.
+// fillContainer gives the node of the cache named "pages" more item memory than config.memory allows. It then stores
+// items until the container is close to its memory limit.
 func (s *shop) fillContainer(ctx context.Context, o *observed) {
 	GinkgoHelper()
 	const size = 64 << 10

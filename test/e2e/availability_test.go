@@ -15,7 +15,8 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// How long the operator may take to follow a change after the leader has ended. Candidates read the lease every 1 to 2.2 s.
+// How long the operator may take to follow a change, counted from the signal that ends or pauses the leader. Candidates
+// read the lease every 1 to 2.2 s.
 const (
 	// afterKill allows 2.2 s until a candidate notices the last renewal, 15 s until the lease ends, 2.2 s until the
 	// candidate notices that, and time for a slow machine.

@@ -146,7 +146,7 @@ var badSecrets = []badSecret{
 	{"blank-line", withUsers, password("a-password-before\n\nand-one-after-a-line"), "the password of the user web contains a line break"},
 }
 
-// password returns a function for badSecret.content, which gives the member this password.
+// password returns a function for badSecret.content. The Secret then has a single user, the member, with this password.
 func password(of string) func(*secured) map[string][]byte {
 	return func(s *secured) map[string][]byte { return map[string][]byte{s.member.user: []byte(of)} }
 }

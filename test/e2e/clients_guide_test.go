@@ -142,7 +142,7 @@ type guideClient struct {
 }
 
 // newGuideClient starts a client from blocks of code and a driver in the same language. variable is the environment
-// variable with the servers, as NAME=value.
+// variable from which the client learns the servers, as NAME=value.
 func newGuideClient(ctx context.Context, name, variable, driver string, blocks ...string) *guideClient {
 	GinkgoHelper()
 	code := strings.Join(blocks, "\n\n")

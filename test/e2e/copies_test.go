@@ -28,7 +28,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// Two caches hold the same items, so clients of both proxies notice nothing when a node ends.
+// Two caches hold the same items, and two proxies serve clients from both caches. So clients notice nothing when a node ends.
 var _ = Describe("Two copies of a cache", Label(onLocalCluster), func() {
 	It("lose no hit with a node, nor then with its twin while a proxy ends", SpecTimeout(12*time.Minute), func(ctx SpecContext) {
 		c := newCopies(ctx)
@@ -157,7 +157,7 @@ func newCopies(ctx context.Context) *copies {
 	return c
 }
 
-// untilReady waits until both caches are Ready: long enough to replace all four nodes, one after another.
+// untilReady waits until both caches are Ready. Its timeout is long enough to replace all four nodes, one after another.
 func (c *copies) untilReady(ctx context.Context) {
 	GinkgoHelper()
 	for _, mc := range c.caches {

@@ -19,7 +19,8 @@ import (
 	"github.com/example/memcached-operator/test/docs"
 )
 
-// If a block of a page needs pods, all blocks of the page run on the cluster, one after another.
+// If one block of a page needs pods, the whole page runs on the cluster: one after another, all shell and YAML blocks
+// that have no name and are not marked as not run.
 var _ = Describe("The documentation", func() {
 	for _, page := range clustertest.Must(docs.Pages("../..")) {
 		if !slices.ContainsFunc(page.Blocks, func(b docs.Block) bool { return b.Marker == docs.OnCluster }) {

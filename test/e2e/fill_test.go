@@ -90,7 +90,7 @@ func newTwins(ctx context.Context) *twins {
 	return t
 }
 
-// untilTwinReady waits until a Memcached is Ready: long enough to replace the six nodes of twins, one after another.
+// untilTwinReady waits until a Memcached is Ready. Its timeout is long enough to replace the six nodes of twins, one after another.
 func untilTwinReady(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -121,8 +121,8 @@ func mustHaveAllKeys(ctx context.Context, mc *cachev1alpha1.Memcached) {
 type twinWatch struct {
 	stop  func()
 	mutex sync.Mutex
-	// both has a text for each look that found a node ready in neither cache. away counts, for each cache, the looks that found
-	// fewer than three ready nodes.
+	// both has a text for each time when the two nodes with the same ordinal were both not ready. away counts, for each
+	// cache, how often fewer than three nodes were ready.
 	both []string
 	away map[string]int
 }
@@ -165,7 +165,8 @@ func (w *twinWatch) look(ctx context.Context, caches []types.NamespacedName) {
 	}
 }
 
-// mustHaveSeenOne ends the watch. Each cache must have lacked a node at some time, but never both the same node at the same time.
+// mustHaveSeenOne ends the watch. Each cache must have lacked a node at some time. The two nodes with the same ordinal
+// must never have been away at the same time.
 func (w *twinWatch) mustHaveSeenOne(caches ...string) {
 	GinkgoHelper()
 	w.stop()

@@ -55,7 +55,7 @@ func ofBoth(least, most float64) ratios {
 // twoThirds is the hit ratio of a StatefulSet after one of three nodes has lost its keys: at least 1 - 1/3 - 2 %.
 var twoThirds = ratio{0.6467, 0.7}
 
-// snapshot is a cache at one time: its servers, their ring, and the incarnations of its pods by name.
+// snapshot is a cache at one time: its servers, their ring, and the UID and the restarts of each pod, by the pod's name.
 type snapshot struct {
 	servers      []traffic.Server
 	ring         *traffic.Ring
@@ -193,7 +193,7 @@ func (s snapshot) lost(later snapshot) (gone, restarted int) {
 	return gone, restarted
 }
 
-// keptBy returns how many keys are owned by the same process in both snapshots.
+// keptBy returns how many keys have the same owner in both snapshots, in the same pod without a restart of its container.
 func keptBy(before, after snapshot) int {
 	kept := 0
 	for number := range filledKeys {

@@ -45,7 +45,7 @@ func watchOver(ctx context.Context, mc *cachev1alpha1.Memcached) *bystander {
 	}
 }
 
-// mustBeUntouched fails unless every request was served, and the Memcached and its pods are as they were.
+// mustBeUntouched fails unless every request was served, and the children and pods are as watchOver recorded them.
 func (b *bystander) mustBeUntouched(ctx context.Context) {
 	GinkgoHelper()
 	b.traffic.mustBeServed()

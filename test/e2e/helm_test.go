@@ -61,7 +61,7 @@ var _ = Describe("A user of Helm", Label(onLocalCluster), func() {
 		})
 })
 
-// newShortName is a short name of the resource that only the CRD of newerChart has.
+// newShortName is a short name for Memcacheds. Only the CRD of newerChart has it.
 const newShortName = "newmemc"
 
 // helmUser runs the commands of docs/operations/helm.md with a chart that make helm has written.

@@ -136,8 +136,8 @@ var _ = Describe("A disturbed change of the configuration", Label(onLocalCluster
 	})
 })
 
-// mustKeepOthers fails unless the hits are exactly the keys of nodes that were neither replaced nor restarted. It
-// returns the number of hits, as text for the table.
+// mustKeepOthers fails unless the hits are exactly the keys of nodes whose pod was not replaced and whose container did
+// not restart. It returns the number of hits, as text for the table.
 func (c *keptCache) mustKeepOthers(ctx context.Context, before snapshot) string {
 	GinkgoHelper()
 	c.connect(ctx)

@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// measured labels the specs that only make bench-in-place runs, for metric M14 of docs/benchmarks.md.
+// measured labels the specs for metric M14 of docs/benchmarks.md. Only "make bench-in-place" runs them.
 const measured = "measured"
 
 var _ = Describe("Changes in place, measured", Label(onLocalCluster, measured), func() {

@@ -40,7 +40,8 @@ type incident struct {
 	title, namespace string
 	cache            *cachev1alpha1.Memcached
 	readiness        *readiness
-	// client and ring know the servers from before the failure. pods are the incarnations from before it.
+	// client and ring know the servers from before the failure. pods has the UID and the restarts of each pod from before
+	// the failure.
 	client *traffic.Client
 	ring   *traffic.Ring
 	pods   map[string]clustertest.Incarnation
@@ -116,8 +117,8 @@ func (i *incident) happens(ctx context.Context, what func(), reason string, says
 	i.untilEvent(ctx, "Warning", reason, says...)
 }
 
-// mustServe fails unless the cache is Available, at least this number of nodes was always ready, and the remaining
-// nodes have kept their keys.
+// mustServe fails unless the cache is Available, at least this number of nodes was always ready, and each ready node
+// from before the failure has kept its keys.
 func (i *incident) mustServe(ctx context.Context, nodes int) {
 	GinkgoHelper()
 	available := k8s.Condition(ctx, Default, i.cache, cachev1alpha1.ConditionAvailable)

@@ -238,7 +238,7 @@ func metricsAddress(ctx context.Context) string {
 	return address
 }
 
-// tokenOf creates a service account, and returns a token of it. The report must not show the token.
+// tokenOf creates a service account, and returns a token of it. It does not use kubectl, whose output the report would show.
 func tokenOf(ctx context.Context, namespace, name string) string {
 	GinkgoHelper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}

@@ -199,7 +199,7 @@ func (m *sampler) summary() summary {
 	return s
 }
 
-// addNode adds what became of the commands to a node that DNS has announced.
+// addNode adds the results of the commands that were sent to one node, which DNS has announced.
 func (s *summary) addNode(m *sampler, pod *podLife, failures []failure) {
 	leaving := slices.IndexFunc(failures, func(f failure) bool {
 		return pod != nil && !pod.leaving.IsZero() && f.at.After(pod.leaving)

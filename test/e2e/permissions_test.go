@@ -46,8 +46,8 @@ var specFailed bool
 
 var _ = ReportAfterEach(func(report SpecReport) { specFailed = specFailed || report.Failed() })
 
-// The permissions of the operator are tight: over the whole suite, no request is refused, and every permission is
-// used. The cleanup of BeforeSuite runs later and uninstalls the operator.
+// The permissions of the operator are tight: over the whole suite, no request is refused, and every permission is used.
+// useOf and unusedPermissions have the exceptions. The cleanup of BeforeSuite runs later and uninstalls the operator.
 var _ = AfterSuite(func(ctx SpecContext) {
 	if clusterDir == "" || k8s == nil {
 		return
@@ -70,7 +70,7 @@ var _ = AfterSuite(func(ctx SpecContext) {
 	Expect(unused).To(BeEmpty(), "permissions of the operator that it never uses\n%s", table)
 })
 
-// permissionsOf returns the permissions that roles grant to the operator in a namespace, each with zero uses.
+// permissionsOf returns the permissions that roles grant to the operator that is installed in a namespace, each with zero uses.
 func permissionsOf(ctx context.Context, namespace string) map[permission]int {
 	GinkgoHelper()
 	granted := map[permission]int{}
@@ -122,8 +122,9 @@ func addRules(granted map[permission]int, namespace string, rules []rbacv1.Polic
 	}
 }
 
-// useOf counts the requests of a user in granted, by permission. It returns, with counts, the requests that RBAC
-// refused or that no permission in granted allows.
+// useOf counts the requests of a user by permission, and adds the counts to granted. It returns the
+// requests that RBAC refused or that no permission in granted allows, each with its number. Refusals in apiServerAway and
+// helmUninstalls do not count.
 func useOf(granted map[permission]int, user string, since time.Time) (refused map[string]int) {
 	refused = map[string]int{}
 	for event := range requestsOf(user, since) {
@@ -159,7 +160,8 @@ func useOf(granted map[permission]int, user string, since time.Time) (refused ma
 	return refused
 }
 
-// listUse returns the permissions without requests that are not in unusedPermissions, and a table of all permissions and their uses.
+// listUse returns the permissions that the operator has not used, except those in unusedPermissions. It also returns a
+// table of all permissions and their uses.
 func listUse(granted map[permission]int) (unused []string, table string) {
 	rows := [][]string{{"verb", "resource", "namespace", "requests"}}
 	sorted := slices.SortedFunc(maps.Keys(granted), func(a, b permission) int {

@@ -104,7 +104,8 @@ func (f *forwarder) to(ctx context.Context, address string) (string, error) {
 	return local, nil
 }
 
-// forward forwards a port of this machine to a port of a pod, and returns its address. When forwarding ends, it calls ended.
+// forward forwards a port of this machine to a port of a pod. It returns the address on this machine. When forwarding
+// ends, it calls ended.
 func forward(pod *corev1.Pod, port string, ended func()) (string, error) {
 	clientset, err := kubernetes.NewForConfig(k8s.Config)
 	if err != nil {

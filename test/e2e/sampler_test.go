@@ -168,7 +168,7 @@ func (m *sampler) askDNS(ctx context.Context, followers *sync.WaitGroup) {
 	at := time.Now()
 	limited, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
-	// Without "ip4", Go's resolver would also ask for AAAA records, and return that empty answer if the query for A records failed.
+	// Without "ip4", Go's resolver would also ask for AAAA records, and return their empty answer if the query for A records failed.
 	found, err := resolver().LookupNetIP(limited, "ip4", m.key.Name+"."+m.key.Namespace+".svc.cluster.local.")
 	if missing := new(net.DNSError); err != nil && (!errors.As(err, &missing) || !missing.IsNotFound) {
 		return // the gap shows in summary.blind

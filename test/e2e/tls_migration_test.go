@@ -119,7 +119,7 @@ func (s *secured) mustRefuseTLS(ctx context.Context, address string) {
 	Expect(err).To(MatchError(MatchRegexp("does not look like a TLS handshake|timeout|deadline exceeded|" + closed)))
 }
 
-// mustBeServed calls what, and fails unless every request of the client succeeds meanwhile.
+// mustBeServed calls the function "what", and fails unless every request of the client succeeds meanwhile.
 func (c *guideClient) mustBeServed(ctx context.Context, what func()) {
 	GinkgoHelper()
 	var seen []outcome

@@ -52,7 +52,7 @@ const (
 	loginRefused     = "CLIENT_ERROR authentication failure"
 )
 
-// refusesOthers checks that a node refuses clients without valid credentials, old TLS, and plaintext.
+// refusesOthers checks that a node refuses old TLS, plaintext, and clients without valid credentials.
 func (s *secured) refusesOthers(ctx context.Context) {
 	GinkgoHelper()
 	By("refusing everybody else")

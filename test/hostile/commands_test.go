@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// defaultRounds is how often a test sends a command while it measures memory, unless ROUNDS says otherwise. Before,
-	// it sends the command as often without measuring, because memcached may first allocate memory that it then reuses.
+	// defaultRounds is how often a test sends a command while it measures memory, unless ROUNDS says otherwise. Before
+	// that, it sends the command as often without measuring, because memcached may first allocate memory that it then reuses.
 	defaultRounds = 2000
 	// next separates requests that a round sends one after another.
 	next = " | "

@@ -45,7 +45,8 @@ type node struct {
 	limit   int64
 }
 
-// start starts a node of a Memcached with this spec. files are the files that an agent would give to memcached, by name.
+// start starts a node of a Memcached with this spec. files are the contents
+// of the files that memcached would get from the agent, a container beside it, by file name.
 func start(t *testing.T, spec cachev1alpha1.MemcachedSpec, files map[string][]byte) *node {
 	t.Helper()
 	container := containerOf(t, spec)
@@ -57,7 +58,7 @@ func start(t *testing.T, spec cachev1alpha1.MemcachedSpec, files map[string][]by
 	}
 	self, err := user.Current()
 	must(t, err)
-	args := []string{"-u", self.Username} // without -u, memcached does not run as root
+	args := []string{"-u", self.Username} // without -u, memcached refuses to start as root
 	replacer := strings.NewReplacer("127.0.0.1:"+strconv.Itoa(memcached.Port), plain, "*:"+strconv.Itoa(memcached.TLSPort), secure,
 		"/run/memcached", dir)
 	for _, arg := range container.Args {

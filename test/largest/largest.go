@@ -25,8 +25,8 @@ const (
 	annotationsLength = 256 << 10
 )
 
-// Limits of the Memcached API, in bytes or in numbers of elements. In the fields with the limit schedulingLength, each string
-// counts as its length plus extra bytes, because it needs more memory than its content.
+// Limits of the Memcached API, in bytes or in numbers of elements. The fields with the limit schedulingLength count extra
+// bytes for each pair of key and value, and for each single key or value, because these need more memory than their text.
 const (
 	imageLength           = 512
 	schedulingLength      = 4096
@@ -40,8 +40,8 @@ const (
 )
 
 // Memcached returns a Memcached with the largest accepted annotations, and the largest accepted values of all long fields of its
-// spec that can be set together. Its children are valid, too. It has no labels, finalizers or owner references, which only the size
-// of a request limits.
+// spec that can be set together. The objects that the operator creates for it are valid, too. It has no labels, finalizers or owner
+// references, which only the size of a request limits.
 func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{
@@ -187,8 +187,8 @@ func spread() []cachev1alpha1.TopologySpreadConstraint {
 	}}
 }
 
-// peers returns the largest list of clients: one with a pod selector that uses up schedulingLength, and others with IP ranges
-// whose texts are as long, and whose exceptions are as many, as the API accepts.
+// peers returns the largest list of clients: one with a pod selector that uses up schedulingLength, and others with an IP range
+// that has the maximum length and the maximum number of exceptions.
 func peers() []cachev1alpha1.NetworkPolicyPeer {
 	selector, left := pods()
 	selector.MatchExpressions = append(selector.MatchExpressions, cachev1alpha1.LabelSelectorRequirement{

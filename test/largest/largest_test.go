@@ -101,8 +101,8 @@ func excesses() map[string]excess {
 	}
 }
 
-// TestTheAPIAcceptsExactlyTheLargest checks that the API server accepts the largest Memcached and its children, but not one byte or
-// element more.
+// TestTheAPIAcceptsExactlyTheLargest checks that the API server accepts the largest Memcached and the objects that the operator
+// creates for it, but not one byte or element more.
 func TestTheAPIAcceptsExactlyTheLargest(t *testing.T) {
 	g := NewWithT(t)
 	started := manifests.Start(t, func(environment *envtest.Environment) {

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// connectionsPerServer is the maximum number of concurrent requests to each server.
+	// connectionsPerServer is how many concurrent requests a call of Read or Write sends to each server, at most.
 	connectionsPerServer = 4
 	// keysPerRead is how many keys a client reads in one request, at most.
 	keysPerRead = 100
@@ -40,8 +40,8 @@ func (d DialFunc) orDefault() DialFunc {
 	return d
 }
 
-// Client reads and writes keys as an application does: with a ring and persistent connections. A call sends no more requests
-// when its context has ended, and none to a server that has exceeded the timeout. A Client is safe for concurrent use.
+// Client reads and writes keys as an application does: with a ring and persistent connections. A call sends no further
+// requests after its context has ended, or to a server that it could not reach in time. A Client is safe for concurrent use.
 type Client struct {
 	ring  *Ring
 	cache *memcache.Client

@@ -136,7 +136,8 @@ func TestWritePutsEachKeyAtItsOwner(t *testing.T) {
 	}
 }
 
-// TestWriteReportsServers checks that the error names each server that failed, and that Write stores the keys that no server refuses.
+// TestWriteReportsServers checks that the error names each server that failed. One server is stopped, and one refuses
+// some keys. Write must still store the other keys of the running servers.
 func TestWriteReportsServers(t *testing.T) {
 	c := newCache(t)
 	c.fakes["cache-1"].stop()

@@ -98,7 +98,7 @@ func respondingOnce(t *testing.T, reply string) *traffic.Conn {
 	return conn
 }
 
-// pipeTo connects to serve without a network.
+// pipeTo returns a function that connects to the function "serve", without a network.
 func pipeTo(serve func(conn net.Conn)) traffic.DialFunc {
 	return func(context.Context, string, string) (net.Conn, error) {
 		here, there := net.Pipe()

@@ -44,7 +44,7 @@ type Served struct {
 	Latencies []time.Duration
 	// Sets and Gets are how many requests there were.
 	Sets, Gets int
-	// Failed is how many sets did not store, and how many gets returned no value.
+	// Failed is how many requests failed: sets that did not store, and gets that returned no value.
 	Failed int
 }
 

@@ -17,7 +17,7 @@ import (
 
 const loadClients = 3
 
-// small is a load whose requests loadClients clients cannot share equally.
+// small is a load. The number of its requests is not a multiple of loadClients.
 var small = traffic.Load{Requests: 1000, Keys: 20, ValueSize: 50, Seed: 1}
 
 // loadedBy connects the clients to a server.
