@@ -16,9 +16,9 @@ import (
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
 )
 
-// rule reimplements, under the same name, a static check of the pipelines of the community catalogs:
-// redhat-openshift-ecosystem/operator-pipelines, as of commit 422dfd6e9876. The pipelines also run the validators of operator-sdk:
-// see validators_test.go.
+// rule reimplements a check of the pipelines of the community catalogs, and has the name of that check. The pipelines are in
+// redhat-openshift-ecosystem/operator-pipelines; the rules follow commit 422dfd6e9876. The pipelines also run the validators of
+// operator-sdk: see validators_test.go.
 type rule struct {
 	name string
 	// source is the file of the check, relative to the folder operatorcert.
@@ -196,8 +196,8 @@ func replacesNothing(_ operator, bundle submission) []string {
 	return nil
 }
 
-// hasNoDanglingBundle requires semver-mode for several bundles without a file-based catalog (FBC). In other modes, each version
-// must name its predecessor, which our bundles do not.
+// hasNoDanglingBundle requires semver-mode if an operator has several bundles and no file-based catalog (FBC). In other modes, each
+// version must name its predecessor, which our bundles do not.
 func hasNoDanglingBundle(o operator) []string {
 	if !o.ci.FBC.Enabled && o.ci.UpdateGraph != "semver-mode" && len(o.bundles) > 1 {
 		return []string{"nothing upgrades " + o.bundles[0].folder}

@@ -23,8 +23,8 @@ const (
 	forOpenShift  = "community-operators-prod/operators/memcached-operator"
 )
 
-// community runs hack/bundle/community.sh, and returns its output and exit code. The variables override the environment, which fits
-// the committed bundle.
+// community runs hack/bundle/community.sh, and returns its output and exit code. The environment of the script fits the committed
+// bundle, unless the variables override it.
 func community(t *testing.T, folder string, variables ...string) (output string, code int) {
 	t.Helper()
 	command := exec.Command(repository.Path("hack", "bundle", "community.sh"))
@@ -146,7 +146,8 @@ func readOperator(t *testing.T, folder string) operator {
 	return found
 }
 
-// strictly decodes a YAML file into a value. If the file does not fit the type of the value, o.invalid gets its name and the error.
+// strictly decodes a YAML file into a value. If the file does not fit the type of the value, o.invalid gets the name of the file
+// and the error.
 func (o *operator) strictly(t *testing.T, file string, into any) {
 	t.Helper()
 	if err := yaml.UnmarshalStrict([]byte(repository.ReadFile(t, file)), into); err != nil {

@@ -42,7 +42,8 @@ func catalogs(t *testing.T) []string {
 	return versions
 }
 
-// make must build catalogs for the versions in hack/bundle/openshift.txt. community.sh must accept OpenShift 5.
+// make must build catalogs for the versions in hack/bundle/openshift.txt. The file must have OpenShift 5, and community.sh must
+// accept it.
 func TestMakeNamesTheCatalogsOfTheTable(t *testing.T) {
 	versions := catalogs(t)
 	command := exec.Command("make", "--no-print-directory", "--eval", "show:; @echo $(OPENSHIFT_CATALOGS)", "show")

@@ -20,9 +20,9 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// The tests in this file check what consoles and catalogs show of the operator before an installation.
+// The tests in this file check what consoles and catalogs show of the operator.
 
-// annotation decodes the JSON of an annotation of the ClusterServiceVersion, without unknown fields.
+// annotation decodes the JSON of an annotation of the ClusterServiceVersion. The test fails if the JSON has unknown fields.
 func annotation[T any](t *testing.T, name string) T {
 	t.Helper()
 	var value T
@@ -68,7 +68,8 @@ func TestDescriptionNamesWhatACacheCanHave(t *testing.T) {
 	}
 }
 
-// Every example must have a description. A description may promise a separate host for each node only if the example enforces it.
+// Every example must have a description, and every description an example. A description may promise a separate host for each node
+// only if the example enforces it.
 func TestDescriptionsAreThoseOfTheExamples(t *testing.T) {
 	descriptions := annotation[map[string]struct {
 		Description string `json:"description"`

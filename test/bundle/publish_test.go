@@ -36,7 +36,7 @@ func TestImagesArePushedWithTheirProvenance(t *testing.T) {
 	}
 }
 
-// If something is missing, a script must say so in one sentence before it publishes anything.
+// If an input is missing or wrong, a script must say so in one sentence before it publishes anything.
 func TestNothingIsPublishedIncompletely(t *testing.T) {
 	nothing := filepath.Join(t.TempDir(), "nothing")
 	put(t, nothing, "#!/bin/sh\necho ran >&2\n")

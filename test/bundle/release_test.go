@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// releasable maps the paths of the files that hack/release/check.sh reads to contents without mistakes.
+// releasable has the files that hack/release/check.sh reads, by path. Their contents have no mistakes.
 var releasable = map[string]string{
 	"CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n\n## [1.2.3] - 2026-11-23\n\n### Added\n\n- Something.\n",
 	"Dockerfile":   "FROM scratch\n",
@@ -67,7 +67,7 @@ func commit(t *testing.T, folder string) {
 	git(t, folder, "commit", "--quiet", "--allow-empty", "--message=change")
 }
 
-// checkRelease runs check.sh. The variables override the environment, which fits the releasable files.
+// checkRelease runs check.sh. The environment of the script fits the releasable files, unless the variables override it.
 func checkRelease(t *testing.T, folder string, variables ...string) (output string, refused bool) {
 	t.Helper()
 	command := exec.Command(filepath.Join(folder, "hack", "release", "check.sh"))
@@ -209,7 +209,8 @@ func TestBaseImagesAreThoseOfTheDockerfile(t *testing.T) {
 	}
 }
 
-// OpenShift's certification wants these labels and a license in /licenses; registries show the OCI labels.
+// OpenShift's certification wants a license in /licenses, and labels such as name and vendor. Registries show the labels whose names
+// begin with org.opencontainers.
 func TestImagesHaveLabelsAndALicense(t *testing.T) {
 	stages := strings.Split(repository.Read(t, "Dockerfile"), "\nFROM ")
 	common := stages[2]

@@ -15,7 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// findings returns the errors and warnings of the validators of the Operator Framework, except those that do not fit this test.
+// findings returns the errors and warnings that the validators of the Operator Framework report about a bundle. It leaves out four
+// of the validators.
 func findings(bundle *manifests.Bundle) (errs, warnings []string) {
 	// The first of these pulls images. The second checks catalogs of old OpenShift versions. The others check objects that no bundle
 	// has.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package clustertest is the toolbox of the Ginkgo suites that run on a real cluster. It connects to the cluster, runs commands,
-// and creates, changes, awaits and uses Memcacheds. A function that returns no error fails the spec instead. "Ginkgo container"
-// means a Describe or Context.
+// and creates, changes, awaits and uses Memcacheds. Functions without a result of type error fail the spec if an error occurs.
+// "Ginkgo container" means a Describe or Context.
 package clustertest
 
 import (
@@ -162,8 +162,8 @@ func PreviousVersion() string {
 	return ""
 }
 
-// Remains returns the CustomResourceDefinitions, ClusterRoles and ClusterRoleBindings whose name contains "memcached", each as
-// "KIND NAME". Objects of the kinds in more are included.
+// Remains returns the objects whose name contains "memcached", each as "KIND NAME". It looks among the CustomResourceDefinitions,
+// the ClusterRoles, the ClusterRoleBindings and the objects of the kinds in more.
 func (c *Cluster) Remains(ctx context.Context, more ...schema.GroupVersionKind) []string {
 	GinkgoHelper()
 	var found []string

@@ -110,8 +110,8 @@ func (f *FullCache) MustBeUntouched(ctx context.Context) {
 	MustFind(ctx, f.client, f.keys)
 }
 
-// MustSurvive calls what, and meanwhile reads all keys again and again. It fails if a key is ever missing, or if MustBeUntouched
-// fails afterwards.
+// MustSurvive calls the function what, and meanwhile reads all keys again and again. It fails if a key is ever missing, if it could
+// not read all keys more than 10 times, or if MustBeUntouched fails afterwards.
 func (f *FullCache) MustSurvive(ctx context.Context, what func()) {
 	GinkgoHelper()
 	var rounds, missing int
@@ -145,7 +145,7 @@ func InBackground(ctx context.Context, run func(context.Context)) (stop func()) 
 	return stop
 }
 
-// Every calls do at once and then once per period, until the context ends.
+// Every calls the function do at once and then once per period, until the context ends.
 func Every(ctx context.Context, period time.Duration, do func()) {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()

@@ -26,8 +26,8 @@ var notInNames = regexp.MustCompile(`[^a-z0-9]`)
 // marker matches the markers that a block may have: see package docs.
 var marker = regexp.MustCompile(`^(|run by make test-e2e|run: .+|fails: .+|not run: .+)$`)
 
-// The language of a block must tell readers and tests whether the block is a command. If its marker has a name, a test of test/e2e
-// must use that name.
+// A block must have no marker, or one that package docs explains. The language of the block must tell readers and tests whether the
+// block is a command. If the marker has a name, a test of test/e2e must use that name.
 func TestBlocksSayHowTheyRun(t *testing.T) {
 	stories := storiesOf(t)
 	for _, page := range pages(t) {
@@ -63,8 +63,8 @@ func storiesOf(t *testing.T) string {
 	return all.String()
 }
 
-// The test runs the commands and applies the manifests of each page in order. It leaves out blocks that need pods, because test/e2e
-// runs those. The API server must accept each Memcached on a page, even if no command applies it.
+// The test runs the commands and applies the manifests of each page in order. It leaves out the blocks that test/e2e runs, and those
+// that nothing runs. The API server must accept each Memcached on a page, even if no command applies it.
 func TestPagesRun(t *testing.T) {
 	server, ran, valid := start(t), 0, 0
 	for name, page := range pages(t) {
@@ -172,8 +172,8 @@ func start(t *testing.T) server {
 	return s
 }
 
-// commands returns a folder with all commands that a block may run without a marker: kubectl and some harmless ones. Other commands
-// could build, start or delete things on this machine.
+// commands returns a folder with kubectl and some harmless commands. The blocks of TestPagesRun can use no others, because other
+// commands could build, start or delete things on the machine.
 func commands(t *testing.T, kubectl string) string {
 	t.Helper()
 	dir := t.TempDir()

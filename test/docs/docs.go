@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs reads the Markdown files of this repository, the pages. In the order of a page, it runs the kubectl commands and
-// applies the manifests in the fenced blocks, against an API server. An HTML comment before a block, its marker, changes that:
+// Package docs reads the pages, which are the Markdown files of this repository. It runs the fenced blocks of a page one after the
+// other against an API server: kubectl commands, and manifests, which it applies. An HTML comment before a block is its marker, and
+// changes that:
 //
 // <!-- run by make test-e2e -->     the block needs running pods, so test/e2e runs all blocks of the page on a cluster
 // <!-- run: NAME -->                a test of test/e2e runs the block by this name
 // <!-- fails: some words -->        the block must fail, and print these words
 // <!-- not run: the reason -->      nothing runs the block, but a Memcached in it must be valid
 //
-// A paragraph before a block that ends with "Not run by a test:" has the meaning of the last marker.
+// If the paragraph before a block ends with "Not run by a test:", it has the meaning of the last marker.
 package docs
 
 import (

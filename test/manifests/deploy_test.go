@@ -207,7 +207,8 @@ func orderOfDeletion(kinds []string) []string {
 	return order
 }
 
-// without returns all kinds except those in but, which are separated by spaces. If but is empty, it returns none.
+// without removes kinds from all and returns the rest. The argument but names these kinds, separated by spaces. If it is empty,
+// without removes every kind.
 func without(all []string, but string) []string {
 	if but == "" {
 		return nil
@@ -264,8 +265,8 @@ func TestDeployWaitsForTheOperator(t *testing.T) {
 	equal(t, "awaited", runMake(t, "default", "deploy", image).kinds(t, "awaited"), []string{"Deployment"})
 }
 
-// make must look up the bindings that name the namespace of one operator, because two operators cannot share them. The binding of a
-// policy without a parameter names none.
+// make must look up the cluster-scoped bindings that name the operator's namespace, because two operators cannot share such a
+// binding. The binding of a policy without a parameter names no namespace.
 func TestDeployLooksUpBindings(t *testing.T) {
 	run := runMake(t, "default", "deploy", image)
 	lookedUp := slices.Compact(run.kinds(t, "looked-up"))

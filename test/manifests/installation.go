@@ -43,7 +43,8 @@ type Installation struct {
 	Admin client.Client
 }
 
-// Start starts an API server until the end of the test. Each function in configure first changes its environment.
+// Start starts an API server, which stops at the end of the test. Each function in configure changes the envtest.Environment before
+// the start.
 func Start(t *testing.T, configure ...func(*envtest.Environment)) *Installation {
 	t.Helper()
 	g := NewWithT(t)

@@ -28,7 +28,7 @@ func TestMakeRunsNothingOfAValue(t *testing.T) {
 	}
 }
 
-// AGENT_IMG must be the name of the operator's image, with "-agent" before the tag.
+// AGENT_IMG must be the operator's image with "-agent" at the end of the name. The tag, if there is one, must stay the same.
 func TestAgentImageFollowsTheOperators(t *testing.T) {
 	for image, want := range map[string]string{
 		"registry.example.com/memcached-operator:v1": "registry.example.com/memcached-operator-agent:v1",

@@ -55,7 +55,7 @@ func TestMonitoringInstallsExactly(t *testing.T) {
 	}
 }
 
-// A bundle cannot contain objects of a Kind that the cluster may not have.
+// A bundle cannot contain objects of a Kind that some clusters lack.
 func TestBundlesHaveNoMonitors(t *testing.T) {
 	for _, object := range kustomize.Render(t, config("manifests")) {
 		if strings.HasPrefix(object.GetAPIVersion(), "monitoring.coreos.com/") {
@@ -82,7 +82,7 @@ type podMetricsEndpoint struct {
 	}
 }
 
-// The PodMonitors must select the pods of the operator that have an agent, and the port of the agent.
+// The PodMonitors must select the pods of caches and of proxies that have an agent, and the port of the agent.
 func TestMonitoringScrapesTheAgents(t *testing.T) {
 	checkPodMonitor(t, "memcached-operator-nodes", "memcached", monitoredPods(t, "memcached", "desired"))
 	checkPodMonitor(t, "memcached-operator-proxies", "memcachedproxy", monitoredPods(t, "memcachedproxy"))

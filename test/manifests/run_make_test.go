@@ -16,8 +16,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// Stand-ins for kustomize and kubectl, which need no cluster. The stand-in for kubectl records its arguments and manifests. The
-// end-to-end tests use the real commands.
+// Stand-ins for kustomize and kubectl, so that these tests need no cluster. The stand-in for kubectl records its arguments and
+// manifests. The end-to-end tests use the real commands.
 const (
 	kustomizeStandIn = `#!/bin/sh
 [ "$1" != build ] || cat "$MANIFESTS"

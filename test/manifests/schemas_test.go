@@ -31,7 +31,8 @@ func schemasIn(t *testing.T, files ...string) map[string]*crd.Schema {
 	return schemas
 }
 
-// mistake replaces the text right with wrong in the JSON of an object. The schema must then refuse the object, with the text want.
+// mistake replaces a right text in the JSON of an object with a wrong one. The schema must then refuse the object, with an error that
+// contains the text in want.
 type mistake struct{ kind, right, wrong, want string }
 
 // mustRefuse makes each mistake in the object of its Kind, and fails unless the schema refuses the object. objects has JSON by

@@ -62,8 +62,8 @@ var _ = DescribeTable("An install mode says which namespaces the operator serves
 	Entry("MultiNamespace", SpecTimeout(3*time.Minute), []int{first, second}, []int{first, second}),
 )
 
-// mustBeUntouched fails if the operator has reconciled a Memcached, or may write Deployments in its namespace. operators is the
-// namespace of the operator.
+// mustBeUntouched fails if the operator has reconciled a Memcached, or may write Deployments in the namespace of the Memcached.
+// operators is the namespace of the operator.
 func mustBeUntouched(ctx SpecContext, mc *cachev1alpha1.Memcached, operators string) {
 	GinkgoHelper()
 	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())

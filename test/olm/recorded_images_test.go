@@ -27,8 +27,8 @@ func repositoryOf(image string) string {
 	return strings.TrimPrefix(path, "mirror/")
 }
 
-// recordImages records the images of all pods outside kube-system. At its end, the suite fails if imageList lacks the repository of
-// one of them.
+// recordImages records the images of all pods outside kube-system. At the end of the suite, it fails if imageList lacks the
+// repository of a recorded image.
 func recordImages(ctx context.Context) {
 	GinkgoHelper()
 	var known []string

@@ -63,8 +63,8 @@ func diagnostics(namespace string) []string {
 	}
 }
 
-// beginStory fails if cluster-scoped objects of the operator exist. After the story, it deletes the CustomResourceDefinitions, and
-// with them every cache, and the Operator object.
+// beginStory fails if cluster-scoped objects of the operator exist. After the story, it deletes the Operator object and the
+// CustomResourceDefinitions, and with these every cache.
 func beginStory(ctx context.Context) {
 	GinkgoHelper()
 	Expect(remains(ctx)).To(BeEmpty())

@@ -104,8 +104,8 @@ func deleteExtension(ctx context.Context) {
 	Eventually(ctx, k8s.OperatorPods).WithArguments(operatorNamespace).Should(BeEmpty(), "pods of the operator")
 }
 
-// beginStory fails if cluster-scoped objects of the operator exist, and then creates the catalog. After the story, it deletes the
-// extensions, the catalogs and the CustomResourceDefinitions, and with them every cache.
+// beginStory creates the catalog. It fails if cluster-scoped objects of the operator already exist. After the story, it deletes the
+// extensions, the catalogs and the CustomResourceDefinitions, and with these every cache.
 func beginStory(ctx context.Context) {
 	GinkgoHelper()
 	Expect(k8s.Remains(ctx)).To(BeEmpty())

@@ -56,7 +56,8 @@ func escalations(minor testenv.Minor) []escalation {
 // with such a version.
 const unserved = "cache.example.com/v9"
 
-// ownershipEscalations write children with wrong owners, labels, selectors or NetworkPolicy rules, or write the objects of others.
+// ownershipEscalations write children with wrong owners, names, labels, finalizers, selectors or NetworkPolicy rules, or change or
+// delete the objects of others.
 func ownershipEscalations() []escalation {
 	const none, foreign = "metadata.ownerReferences: the controller must be the Memcached of the same name", "what no Memcached of the same name controls must stay as it is"
 	const labels, selector = "metadata.labels: app.kubernetes.io/name, instance and managed-by", "spec.selector: must select the pods of the Memcached and no others"
@@ -224,7 +225,7 @@ func configMapEscalations() []escalation {
 	return all
 }
 
-// foreignEscalations write objects that the operator never writes.
+// foreignEscalations are writes that the operator never makes, such as the creation of a pod or the deletion of a Service.
 func foreignEscalations() []escalation {
 	const must = "the operator must not "
 	binding := &rbacv1.ClusterRoleBinding{

@@ -15,8 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// launcherEscalations misuse the launcher, its volumes and its ConfigMap. The launcher starts memcached in the pods of a
-// StatefulSet.
+// launcherEscalations misuse the launcher of a StatefulSet, its volumes and its ConfigMap.
 func launcherEscalations() []escalation {
 	all := append(launchEscalations(), launcherVolumeEscalations()...)
 	return append(all, argumentsEscalations()...)
@@ -166,7 +165,7 @@ func fillEscalation(name, text string) escalation {
 	})}
 }
 
-// argumentsEscalations write a ConfigMap for launchers that the operator would never write.
+// argumentsEscalations write the ConfigMap for launchers with an owner, a key or a text that the operator would never write.
 func argumentsEscalations() []escalation {
 	const keys, line, nodes = "or arguments.HASH, nodes.HASH and fillFrom", "data: arguments.HASH must be memcached's options of the operator", "data: nodes.HASH must say which arguments"
 	all := []escalation{

@@ -72,7 +72,7 @@ func deletionEscalations() []escalation {
 	return all
 }
 
-// lostPod returns a pod of a StatefulSet that the operator may delete, because its cluster node is lost.
+// lostPod returns a pod that the operator may delete, because its cluster node is lost. A StatefulSet controls the pod.
 func lostPod() *corev1.Pod {
 	return lostPodOf(existing)
 }

@@ -96,7 +96,7 @@ func (i *installation) allowMetadata(t *testing.T, all []*cachev1alpha1.Memcache
 	}
 }
 
-// addToList adds entries to the ConfigMap of allowed metadata or images. what is "metadata" or "images".
+// addToList adds entries to the ConfigMap of allowed metadata or images. The argument what is "metadata" or "images".
 func (i *installation) addToList(t *testing.T, what string, entries ...string) {
 	t.Helper()
 	g := NewWithT(t)

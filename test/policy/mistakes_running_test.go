@@ -22,7 +22,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// inEvents are wrong changes of a Deployment of the operator. The test makes them one after the other, and an event must report
+// inEvents are wrong changes of the Deployment of a Memcached. The test makes them one after the other, and an event must report
 // each.
 var inEvents = []struct {
 	name string

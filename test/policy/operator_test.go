@@ -139,7 +139,7 @@ func goldenMemcacheds(t *testing.T) []*cachev1alpha1.Memcached {
 	return all
 }
 
-// start starts the operator with its own permissions until the end of the test, and records its requests.
+// start starts the operator with its own permissions, and records its requests. The operator stops at the end of the test.
 func (i *installation) start(t *testing.T, edits ...func(*controllers.Options)) *testenv.Requests {
 	t.Helper()
 	g := NewWithT(t)

@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// livingPod returns a pod of a StatefulSet that the operator may change in place. It also has a container that somebody has added.
+// livingPod returns a pod that the operator may change in place. A StatefulSet controls the pod. The pod also has a container that
+// somebody has added.
 func livingPod() *corev1.Pod {
 	pod := lostPodOf("living")
 	pod.Spec = corev1.PodSpec{

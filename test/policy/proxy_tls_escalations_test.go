@@ -36,7 +36,7 @@ func proxyWithTLS(change func(*corev1.PodSpec)) func(*appsv1.Deployment) {
 	}
 }
 
-// proxyTLSEscalations reach Secrets beyond that of spec.tls, or weaken TLS.
+// proxyTLSEscalations reach Secrets beyond that of spec.tls, weaken TLS, or misuse the agent or the memory for credentials.
 func proxyTLSEscalations() []podEscalation {
 	const volumes, keys = "tls-secret with one Secret, and credentials in memory", "tls-secret of a proxy must hold tls.crt, tls.key and ca.crt only"
 	const mounts, agent = "must be launcher, routes, credentials and, for the agent, tls-secret", "must run the agent of a proxy with the options of the operator"

@@ -42,7 +42,8 @@ func volumeOf(p *corev1.PodSpec, name string) *corev1.Volume {
 	return &p.Volumes[slices.IndexFunc(p.Volumes, func(v corev1.Volume) bool { return v.Name == name })]
 }
 
-// secretEscalations reach Secrets beyond those of spec.tls and spec.auth, or let memcached reach them.
+// secretEscalations misuse the volumes for Secrets and credentials, for example to reach Secrets beyond those of spec.tls and
+// spec.auth.
 func secretEscalations() []podEscalation {
 	const ofMemcached, ofAgent = "containers[0].volumeMounts: must be credentials, read-only", "initContainers[].volumeMounts: must be credentials, and tls-secret"
 	const keys = "tls-secret must hold tls.crt, tls.key and ca.crt only"
@@ -105,7 +106,7 @@ func secretEscalations() []podEscalation {
 	}
 }
 
-// optionEscalations weaken TLS and users, or make memcached and the agent read other files.
+// optionEscalations weaken TLS, or make memcached and the agent use other files, ports or hosts.
 func optionEscalations() []podEscalation {
 	const program = "containers[0].command, args: must run memcached with the options of the operator"
 	const agent, probe = "initContainers[].command, args: must run the agent with the options of the operator", "must be httpGet of /livez, /readyz and /startupz"

@@ -3,7 +3,8 @@
 
 // Package policy_test proves the limits of the operator's service account: the admission policies in config/components limit it
 // whatever roles it has, and the roles limit it whatever policies exist. It also proves that the operator works under both.
-// Children are the objects that the operator creates for a Memcached or MemcachedProxy.
+// Children are the objects that the operator creates for a Memcached or MemcachedProxy. The agent is a sidecar of memcached. The
+// launcher is the program that starts memcached in the pods of a StatefulSet or of a MemcachedProxy.
 package policy_test
 
 import (
@@ -124,7 +125,8 @@ func (i *installation) installPolicies(t *testing.T) {
 		Should(MatchError(ContainSubstring("ValidatingAdmissionPolicy 'memcached-operator-metadata'")))
 }
 
-// overlay is the kustomization in the folder base of config. If namespace is set, a user's kustomization adds namespace and prefix.
+// overlay is a kustomization in config. The field base is the name of its folder. If namespace is set, a user's kustomization adds
+// namespace and prefix.
 type overlay struct {
 	base              string
 	all               bool

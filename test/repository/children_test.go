@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// place is a file that must name every Kind of object that the operator creates.
+// place is a file that must name every Kind of object that the operator creates for Memcacheds, for MemcachedProxies or for both.
 type place struct {
 	file []string
 	// pattern returns a regular expression that finds the Kind or its resource in the file.

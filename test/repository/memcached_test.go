@@ -14,8 +14,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// hack/memcached.sh uses the memcached in the PATH if it is new enough. Otherwise the script downloads the package of Debian, even
-// on Ubuntu.
+// hack/memcached.sh uses the memcached in the PATH if it is new enough. Otherwise, or with the argument unpack, the script downloads
+// the package of Debian, even on Ubuntu. The download needs apt-get.
 func TestMemcachedOfTheMachine(t *testing.T) {
 	const (
 		wanted = "1.6.45" // the version in the manager.yaml that the test writes

@@ -123,8 +123,8 @@ func Reasons(t *testing.T) []string {
 	return reasons
 }
 
-// TheOnly returns the element of a slice with one element, and fails the test if the slice has another length. The message calls
-// the elements what.
+// TheOnly returns the element of a slice with one element, and fails the test if the slice has another length. The argument
+// what names the elements in the message.
 func TheOnly[T any](t *testing.T, elements []T, what string) T {
 	t.Helper()
 	if len(elements) != 1 {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The command scorecard tests an OLM bundle. The project's own scorecard image contains it, for tests that the image of
-// operator-sdk lacks. "operator-sdk scorecard" runs it in a pod with the bundle in /bundle, and reads the result from its output.
-// It needs no cluster: go run ./test/scorecard --bundle bundle --config config examples.
+// The command scorecard tests an OLM bundle. The project's own scorecard image contains this command, for tests that the image of
+// operator-sdk lacks. "operator-sdk scorecard" runs the command in a pod with the bundle in /bundle, and reads the result from the
+// output. The command also runs without a cluster: go run ./test/scorecard --bundle bundle --config config examples.
 package main
 
 import (

@@ -49,8 +49,8 @@ var (
 	tooLong = regexp.MustCompile(`may not be longer than (\d+)`)
 )
 
-// Words removes from an error message of the API server what this version words differently from the newest version. Tests compare
-// the results of Words for the expected and for the actual message.
+// Words removes or replaces the parts of an API server's error message that this version words differently from the newest version.
+// Tests compare the results of Words for the expected and for the actual message.
 func (m Minor) Words(refusal string) string {
 	if m >= exactWords {
 		return refusal
