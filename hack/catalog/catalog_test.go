@@ -33,7 +33,7 @@ func read(t *testing.T, file string) string {
 	return string(content)
 }
 
-// foldersIn returns the subfolders of a folder, or none if the folder does not exist.
+// foldersIn returns the paths of the subfolders of a folder, or none if the folder does not exist.
 func foldersIn(t *testing.T, folder string) []string {
 	t.Helper()
 	folders, err := filepath.Glob(filepath.Join(folder, "*"))

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The pipeline of OpenShift's community catalog adds the bundle's image to the channels of the template that release-config.yaml names.
+// The pipeline of OpenShift's community catalog adds the bundle's image to a template, in the channels that release-config.yaml names.
 // From this template, opm must render exactly the channels in the bundle's annotations.
 func TestCommunityCatalogHasTheChannelsOfTheBundle(t *testing.T) {
 	version, err := versionOf(filepath.Join(root, "bundle"))

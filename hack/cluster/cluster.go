@@ -66,8 +66,8 @@ func (c *cluster) kubeconfig() string { return c.file("admin.kubeconfig") }
 // cgroup returns the path of the cgroup of all containers, relative to the root of each cgroup hierarchy.
 func (c *cluster) cgroup() string { return "memcached-operator-" + c.name }
 
-// firstPID returns the process ID, outside of the cluster's namespaces, of the first process in them. It returns 0 if the cluster does
-// not run.
+// firstPID returns the process ID of the first process in the cluster's namespaces, as seen from outside of them. It returns 0 if the
+// cluster does not run.
 func (c *cluster) firstPID() int {
 	content, err := os.ReadFile(c.file("pid"))
 	if err != nil {
@@ -108,7 +108,7 @@ func (c *cluster) exec(ctx context.Context, command []string) error {
 		return fmt.Errorf("the cluster %s does not run: start it with make cluster-up", c.name)
 	}
 	// On Ctrl-C, the terminal sends SIGINT to this process, to nsenter and to the command. Only the command must end, in its own way. So
-	// this process ignores SIGINT, which nsenter inherits. env restores the default for the command.
+	// this process ignores SIGINT. nsenter inherits this, and env restores the default for the command.
 	signal.Ignore(os.Interrupt)
 	args := []string{
 		"--target", strconv.Itoa(pid), "--net", "--mount", "--pid", "--uts", "--ipc", "--",
@@ -117,7 +117,7 @@ func (c *cluster) exec(ctx context.Context, command []string) error {
 	cmd := exec.CommandContext(ctx, "nsenter", append(args, command...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = c.environment()
-	// If ctx ends, because this process was terminated, the command is not killed either.
+	// SIGTERM and SIGHUP end ctx. The command is not killed then.
 	cmd.Cancel = func() error { return os.ErrProcessDone }
 	return cmd.Run()
 }

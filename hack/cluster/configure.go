@@ -23,7 +23,7 @@ import (
 //go:embed config
 var configuration embed.FS
 
-// targets maps configuration files that must be in a subfolder of the cluster's directory to their paths there.
+// targets has the paths of configuration files, relative to the cluster's directory. Files that are not in targets are directly in it.
 var targets = map[string]string{
 	"hosts.toml":    "registries/_default/hosts.toml",
 	"pods.conflist": "cni/pods.conflist",

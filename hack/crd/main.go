@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command crd expands the templates in the validation rules of a CustomResourceDefinition. The kubebuilder marker of a rule must be a
-// single line, and CEL has no functions. An expression that is long, or that several rules need, is therefore a named template: the marker
-// contains only the template's name.
+// single line, and CEL cannot define functions. An expression that is long, or that several rules need, is therefore a named template,
+// and the marker only calls the template.
 //
 // Usage: crd TEMPLATES CRD.
 package main

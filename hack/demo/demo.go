@@ -48,7 +48,7 @@ type stage interface {
 	watch(ctx context.Context, fail func(error))
 	// servesData reports whether the nodes run a real memcached.
 	servesData() bool
-	// logCommand returns the command that shows the end of the operator's log. It is empty before the operator has started.
+	// logCommand returns the command that shows the end of the operator's log, or "" if there is no log yet.
 	logCommand() string
 	// stay prints what users can do with the cluster, and returns on Ctrl-C.
 	stay(ctx context.Context, d *demo) error
@@ -87,7 +87,7 @@ func (d *demo) connect(config *rest.Config) (err error) {
 	return err
 }
 
-// until waits until check finds nothing missing. It fails after stepDeadline, and as soon as the operator or the cluster has ended.
+// until waits until check finds nothing missing. It fails after stepDeadline, or as soon as the stage's watch calls fail.
 func (d *demo) until(ctx context.Context, check await.Check) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stepDeadline, errTooLate)
 	defer cancel()

@@ -35,7 +35,8 @@ func TestACommandThatCtrlCEndsIsNoFailure(t *testing.T) {
 	}
 }
 
-// Ctrl-C is a success for a user. With DEMO_EXIT=1, as in a script, it is a failure.
+// The demo fails if a step fails, or if it cannot remove everything. Ctrl-C is a success for a user. With DEMO_EXIT=1, as in a script,
+// Ctrl-C is a failure.
 func TestHowTheDemoEnds(t *testing.T) {
 	broken := errors.New("broken")
 	canceled := fmt.Errorf("step 3: %w", context.Canceled)

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// valueExpressions has the expressions of values that are never empty. The expressions of optional values are in the function expressions.
+// valueExpressions has the expressions of values whose fields are always in the manifest. The function expressions makes those of
+// optional values.
 var valueExpressions = map[string]string{
 	"replicas":       "{{ .Values.replicas }}",
 	"image":          `{{ include "memcached-operator.image" . | quote }}`,
@@ -25,7 +26,7 @@ var scalars = map[string]bool{
 	"priorityClassName": true, "image.pullPolicy": true, "monitoring.interval": true, "monitoring.scrapeTimeout": true,
 }
 
-// markedValue matches a line with a field or a list item that has the mark of a value in place of its value.
+// markedValue matches a line on which a mark stands for the content of a field, or for a list item.
 var markedValue = regexp.MustCompile(`(?m)^( *)(- |\w+: )` + regexp.QuoteMeta(valueMark) + `([\w.]+)$`)
 
 // markedFields matches a line on which a mark is a key in a map. The mark stands for additional fields of the map.

@@ -31,7 +31,8 @@ func TestCommonLabelsAreOnEveryObject(t *testing.T) {
 	}
 }
 
-// A label in both commonLabels and monitoring.labels must be on the ServiceMonitor only once, because duplicate keys are invalid YAML.
+// If a label is in both commonLabels and monitoring.labels, the ServiceMonitor must have only the one in monitoring.labels, because
+// duplicate keys are invalid YAML.
 func TestLabelsOfTheServiceMonitorWin(t *testing.T) {
 	all := install(t, "{commonLabels: {release: mine, team: a}, monitoring: {enabled: true, labels: {release: stack}}}")
 	for key, manifest := range all {

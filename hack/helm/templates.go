@@ -15,7 +15,8 @@ import (
 const (
 	namespace  = "memcached-operator-system"
 	namePrefix = "memcached-operator-"
-	// account is the ServiceAccount of the operator. The Deployment has the same name, but no object refers to the Deployment.
+	// account is the ServiceAccount of the operator. The Deployment has the same name, but no object refers to the Deployment, so each
+	// reference to this name means the ServiceAccount.
 	account = namePrefix + "controller-manager"
 )
 

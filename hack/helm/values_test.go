@@ -104,7 +104,7 @@ func TestEveryValueIsDescribed(t *testing.T) {
 	}
 }
 
-// The chart contains the README without the repository, so the README must not link to files by relative paths.
+// The chart contains the README, but not the other files of the repository. So the README must not link to files by relative paths.
 func TestReadmeStandsAlone(t *testing.T) {
 	files := filesFor(t, tested(t))
 	readme := string(files["README.md"])

@@ -202,8 +202,8 @@ func (p panel) stacked() panel {
 	return p
 }
 
-// orZero returns an expression for the result of count, or for 0 if count has no result. If always has no result either, neither has
-// the expression: without data, it must not show 0.
+// orZero returns an expression for the result of count, or for 0 if count has no result. If always has no result either, the
+// expression has none: without data, a panel must not show 0.
 func orZero(count, always string) string { return count + " or 0 * count(" + always + ")" }
 
 // red shows values of at least 1 in red, and lower ones in green.

@@ -66,7 +66,7 @@ type series map[string]labelSet
 func known(t *testing.T) series {
 	t.Helper()
 	all := series{
-		"up":                                 ofNodes, // the rules use it only for nodes
+		"up":                                 ofNodes, // the rules use it only for the agents of nodes and proxies
 		"container_memory_working_set_bytes": ofCAdvisor,
 		"container_spec_memory_limit_bytes":  ofCAdvisor,
 		"leader_election_master_status":      ofOperator.with("name"),

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command policy writes patterns into admission policies, because CEL cannot use Go constants. The operator and the launcher use the same
-// patterns. In a policy, each pattern becomes the expression of a variable.
+// Command policy writes patterns into admission policies, because CEL cannot use Go constants. The patterns match what the operator
+// may write for the launcher, which is memcached's parent process. In a policy, each pattern becomes the expression of a variable.
 //
 // Usage: policy FILE...
 package main
@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// variables maps the name of each variable in the policies to its pattern.
+// variables maps the names of the policies' variables that contain patterns to the patterns.
 var variables = map[string]string{
 	"argumentsPattern": protocol.Pattern,
 	"restartPattern":   protocol.RestartPattern,

@@ -170,7 +170,8 @@ func (c *client) wasFull(now time.Time) bool { return now.Sub(time.Unix(c.full.L
 
 func (c *client) close() { c.idle.close() }
 
-// explain maps network errors to errTimeout and errClosed, and returns other errors as they are.
+// explain returns errClosed if memcached has closed the connection, and wraps errTimeout if it does not answer within the timeout. It
+// returns other errors as they are.
 func (c *client) explain(err error) error {
 	var network net.Error
 	switch {

@@ -27,8 +27,8 @@ func TestGoldenScrape(t *testing.T) {
 	mustScrape(t, "default", newFake(t, recorded(t, "default")).options())
 }
 
-// Like a node, a proxy has series about the process and its connections. It has none about items, but series of its own. The proxy of
-// the recording cannot reach one of its nodes.
+// A proxy has the same series as a node about the process and its connections, no series about items, and some series that a node does
+// not have. The proxy of the recording cannot reach one of its nodes.
 func TestGoldenScrapeOfAProxy(t *testing.T) {
 	o := newFake(t, recorded(t, "proxy")).options()
 	o.Launcher = newLauncher(t, `{"routes":"sessions-%d.sessions.shop.svc 3\n","count":3,"seconds":5}`)

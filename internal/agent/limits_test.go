@@ -75,7 +75,8 @@ func TestLimitsOfTheListener(t *testing.T) {
 	}
 }
 
-// At maxConnections, a connection of another host replaces the oldest connection of the host that has the most.
+// At maxConnections, a new connection replaces the oldest connection of the host that has the most. It is closed if no other host has
+// more connections than its own host.
 func TestManyHostsAreLimited(t *testing.T) {
 	l := limit(nil)
 	oldest := &limitedConn{listener: l, host: "greedy"}

@@ -16,10 +16,10 @@ const (
 	maxConnectionsPerHost = 4
 )
 
-// limitedListener limits connections, so that nobody can open so many that the kubelet's probes fail. A new connection of a host at
-// maxConnectionsPerHost replaces the host's oldest idle connection, because pods may have the same address as the kubelet. If none is
-// idle, the new connection is closed. A new connection beyond maxConnections replaces the oldest connection of the host that has the
-// most. If no other host has more connections than the new connection's host, the new connection is closed.
+// limitedListener limits connections, so that nobody can open so many that the kubelet's probes fail. At maxConnectionsPerHost, a new
+// connection of a host replaces the host's oldest idle connection, and is closed only if none is idle: the new connection may be the
+// kubelet's, because pods may have the kubelet's address. A new connection beyond maxConnections replaces the oldest connection of the
+// host that has the most. If no other host has more connections than the new connection's host, the new connection is closed.
 type limitedListener struct {
 	net.Listener
 

@@ -43,7 +43,7 @@ func certificateFor(t *testing.T, days int, names string) *x509.Certificate {
 	return certificate
 }
 
-// A certificate is a problem if it expires soon, or lacks a name by which clients reach the node.
+// A certificate is a problem if it has expired, expires soon, or lacks a name by which clients reach the node.
 func TestProblemsOfCertificates(t *testing.T) {
 	const stable = "pages-0.pages.shop.svc"
 	const names = "CertificateNames: issue the certificate in tls.crt for the names that clients check: it is not for "

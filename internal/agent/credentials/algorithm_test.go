@@ -94,7 +94,8 @@ func TestAKeyOfAnotherAlgorithmIsNotRead(t *testing.T) {
 	}
 }
 
-// The first and the third certificate have the same key algorithm, so only the second stays until memcached restarts.
+// The first and the third certificate have the same key algorithm, so the third replaces the first. The second stays until memcached
+// restarts.
 func TestTheAlgorithmOfTheKeyReturns(t *testing.T) {
 	first, second, third := issue(t, 0xa1, nil), issueFor(t, 0xb2, rsaKey(t, 2048), nil), issue(t, 0xc3, nil)
 	b := newTestbed(t, first.tlsSecret(t), nil).run()
@@ -122,7 +123,8 @@ func TestAnUnknownCertificateOfAnotherAlgorithm(t *testing.T) {
 	b.mustHave(false, "025a")
 }
 
-// If a memcached starts right after the agent has found none, the agent must assume that it has read both certificates.
+// If a memcached starts right after the agent has found none, the agent must assume that this memcached has read the old certificate
+// and the new one.
 func TestMemcachedStartsWhileTheAlgorithmOfTheKeyChanges(t *testing.T) {
 	first, second := issue(t, 0xec, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
 	b := newTestbed(t, first.tlsSecret(t), nil).run()

@@ -21,7 +21,7 @@ func (p *pod) connect(certificate *issued) (*memcache.Conn, *x509.Certificate, e
 	p.t.Helper()
 	config := &tls.Config{InsecureSkipVerify: true}
 	if certificate != nil {
-		// From the field Certificates, Go would send only a certificate of a CA that memcached trusts.
+		// Go would send a certificate in the field Certificates only if memcached trusts its CA.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			return &tls.Certificate{Certificate: [][]byte{certificate.certificate.Raw}, PrivateKey: certificate.key}, nil
 		}

@@ -106,7 +106,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// OpenSSL also trusts certificates in PEM blocks with labels other than CERTIFICATE, so the agent must refuse them.
+// All PEM blocks in ca.crt must be well-formed, and must be blocks CERTIFICATE. The agent must refuse blocks with other labels,
+// because OpenSSL also trusts certificates in some of them.
 func TestAuthorities(t *testing.T) {
 	first, second := issue(t, 1, nil, authority), issue(t, 2, nil, authority, signedWith(x509.ECDSAWithSHA1))
 	pem1, pem2 := string(first.certificatePEM()), string(second.certificatePEM())

@@ -191,7 +191,7 @@ func (f *fakeMemcached) refreshed(ctx context.Context, users []User) (int64, err
 	return f.refreshAt, nil
 }
 
-// serves reports whether memcached serves exactly this certificate and these users to new clients.
+// serves reports whether new clients always get this certificate, and can log in as exactly these users.
 func (f *fakeMemcached) serves(secret *issued, users map[string][]byte) bool {
 	for _, shown := range f.pairs { // each client prefers one of them
 		if !shown.Equal(secret.certificate) {

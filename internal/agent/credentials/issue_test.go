@@ -28,8 +28,8 @@ type issued struct {
 	key         crypto.Signer
 }
 
-// issue returns a certificate with this serial number and an ECDSA key, after the options have changed it. It is signed with the key of
-// the argument "by", or with its own key if that is nil.
+// issue returns a certificate with this serial number and an ECDSA key. The options can change its other fields. It is signed with the
+// key of the argument "by", or with its own key if "by" is nil.
 func issue(t testing.TB, number int64, by *issued, options ...func(*x509.Certificate)) *issued {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -21,8 +21,8 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// container is a shell script that sets up the host name and the file system of memcached's container, and then becomes the launcher. Its
-// arguments are the directory with memcached's files, and the command line of the launcher.
+// container is a shell script that sets up the host name and the file system of memcached's container, and then becomes the launcher:
+// memcached's parent process. Its arguments are the directory with memcached's files, and the command line of the launcher.
 const container = `set -e
 echo cache-0 >/proc/sys/kernel/hostname
 mount -t tmpfs none /run && mkdir /run/memcached && mount --bind "$1" /run/memcached

@@ -18,7 +18,7 @@ const maxRetryPeriod = time.Minute
 type loader struct {
 	verifier
 
-	// verified is the process that is known to have read the current version.
+	// verified is the process that was last verified to have read the version that was then the current one.
 	verified Process
 	// process and version are the memcached and the current version in the last call of load.
 	process Process

@@ -17,7 +17,7 @@ import (
 
 // server sends requests to memcached. The answers show which files memcached has read.
 type server interface {
-	// answers returns nil if memcached serves. Before that, memcached does not handle SIGHUP, so the signal would end it.
+	// answers returns nil if memcached serves. A memcached that does not serve yet does not handle SIGHUP: the signal would end it.
 	answers(ctx context.Context) error
 	// certificate returns the certificate that memcached presents to a client, preferably one whose key has this algorithm.
 	certificate(ctx context.Context, algorithm x509.PublicKeyAlgorithm) (*x509.Certificate, error)
@@ -80,7 +80,8 @@ func (n network) refreshed(ctx context.Context, users []User) (seconds int64, er
 	return seconds, err
 }
 
-// errNoLogin means that memcached demands no login. It would store the user and the password as a value.
+// errNoLogin means that memcached demands no login. If the agent tried to log in nevertheless, memcached would store the user and the
+// password as a value.
 var errNoLogin = errors.New("memcached demands no login")
 
 // accepts implements server.
@@ -127,8 +128,9 @@ var suites = map[x509.PublicKeyAlgorithm][]uint16{
 	},
 }
 
-// certificate implements server. In the first handshake, memcached chooses the certificate. If its key has another algorithm, a second
-// handshake asks for the algorithm, with TLS 1.2: Go's clients cannot ask with TLS 1.3.
+// certificate implements server. In the first handshake, memcached chooses the certificate. If its key does not have the wanted
+// algorithm, and that is RSA or ECDSA, a second handshake asks for the algorithm. It uses TLS 1.2, because Go's clients cannot ask
+// with TLS 1.3.
 func (n network) certificate(ctx context.Context, algorithm x509.PublicKeyAlgorithm) (*x509.Certificate, error) {
 	preferred, err := n.handshake(ctx, &tls.Config{MinVersion: tls.VersionTLS12})
 	if err != nil || preferred.PublicKeyAlgorithm == algorithm || suites[algorithm] == nil {

@@ -64,7 +64,8 @@ func (p procfs) find() (Process, error) {
 	return oldest, nil
 }
 
-// read returns the process with this ID, or the zero value if it has ended or is another program.
+// read returns the process with this ID. It returns the zero value or an error if the process has ended, and the zero value if it is
+// another program.
 func (p procfs) read(id int) (Process, error) {
 	text, err := fs.ReadFile(p.files, path.Join(strconv.Itoa(id), "stat"))
 	if err != nil {
@@ -73,8 +74,7 @@ func (p procfs) read(id int) (Process, error) {
 	return parseStat(id, string(text), p.name)
 }
 
-// Indexes of fields in /proc/PID/stat, of which 0 is the first field after the program's name. In proc_pid_stat(5), this field has the
-// number 3.
+// Indexes of fields in /proc/PID/stat. Index 0 is the first field after the program's name: field 3 in proc_pid_stat(5).
 const (
 	stateField   = 0
 	startedField = 22 - 3

@@ -38,8 +38,8 @@ func TestTheOldestMemcachedIsFound(t *testing.T) {
 
 // A process that has ended gets no signal, and neither does another process that has the same ID now.
 func TestTheSignal(t *testing.T) {
-	// If the test ignored SIGHUP, as under nohup, the shell would also ignore SIGHUP and could not trap it. A child does not inherit that
-	// the test catches SIGHUP.
+	// If the test ignored SIGHUP, as under nohup, the shell would also ignore SIGHUP and could not trap it. So the test catches SIGHUP,
+	// which resets the signal to its default for child processes.
 	caught := make(chan os.Signal, 1)
 	signal.Notify(caught, syscall.SIGHUP)
 	defer signal.Stop(caught)

@@ -15,9 +15,9 @@ type record struct {
 	Pending bool `json:"pending,omitempty"`
 	// Previous is the version before the current one, or empty if no reload is pending. memcached may still use the users of this version.
 	Previous string `json:"previous,omitempty"`
-	// Trusted are fingerprints of all CAs that Process may have read.
+	// Trusted are fingerprints of the CAs that Process may have read. For the limit of their number, see maxRemoved.
 	Trusted []string `json:"trusted,omitempty"`
-	// Logins are fingerprints of all users that Process may have read. Each covers the name and the password.
+	// Logins are fingerprints of the users that Process may have read, with the same limit. Each covers the name and the password.
 	Logins []string `json:"logins,omitempty"`
 	// Algorithms are the key algorithms of all certificates that Process may have read. It serves the last certificate of each.
 	Algorithms []string `json:"kinds,omitempty"`

@@ -21,8 +21,8 @@ type source struct {
 	installed string
 }
 
-// next returns new content for memcached, or nil if the content is still the current one. If a Secret cannot be used, next returns the
-// reason, and the new content keeps that Secret's part of the current content.
+// next returns new content for memcached, or nil if there is none. If a Secret cannot be used, next also returns the reason, and new
+// content keeps that Secret's part of the current content.
 func (s *source) next(current *content) (*content, error) {
 	found, err := readSecrets(s.config)
 	if err != nil {

@@ -144,7 +144,7 @@ func TestMemcachedDoesNotStartWithInvalidSecrets(t *testing.T) {
 	}
 }
 
-// The agent must end only once because of the same problem, because the kubelet delays each further restart longer.
+// The agent must end only once for the same problem, because the kubelet delays each further restart longer.
 func TestTheSameProblemIsSaidOnce(t *testing.T) {
 	good := issue(t, 0xa1, nil)
 	b := newTestbed(t, map[string][]byte{}, usersSecret("bob", "1"))

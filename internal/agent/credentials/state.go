@@ -11,7 +11,7 @@ type state struct {
 	store *store
 	// record equals the record in the store. Its lists are never changed in place.
 	record record
-	// current is the content of the current version. previous is the content of the version before, or nil unless a reload is pending.
+	// current is the content of the current version. previous is the content of the version before it, and nil if no reload is pending.
 	current, previous *content
 	// version is the name of the current version.
 	version string

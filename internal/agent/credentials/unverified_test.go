@@ -68,7 +68,7 @@ func TestWhatShowsNowhereIsVerified(t *testing.T) {
 	}
 }
 
-// The agent must signal at once for a new version, also if it repeats the signal for the version before only every minute.
+// The agent must signal at once for a new version, even if it repeats the signal for the previous version only once a minute.
 func TestANewVersionIsLoadedAtOnce(t *testing.T) {
 	b := newTestbed(t, nil, usersSecret("bob", "1")).run()
 	b.memcached.deaf = true

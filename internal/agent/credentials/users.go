@@ -74,8 +74,8 @@ func parseBasicAuth(secret map[string][]byte) ([]User, error) {
 	return []User{user}, user.validate("the value of the key username", "the user that the key username names")
 }
 
-// validate returns an error if memcached cannot use this user. The error describes the user's name and the user by the arguments, because
-// it must not show a value of the Secret.
+// validate returns an error if memcached cannot use this user. The arguments are what the error calls the user's name and the user.
+// The error does not contain u.name itself, which may be a value of the Secret.
 func (u User) validate(name, user string) error {
 	switch {
 	case u.name == "" || strings.ContainsFunc(u.name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }):

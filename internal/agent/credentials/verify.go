@@ -19,7 +19,7 @@ const (
 	// verifications limits the attempts after actPeriod, and verifyPeriod is the time between them.
 	verifications = 20
 	verifyPeriod  = 200 * time.Millisecond
-	// unsignaled replaces the result of server.refreshed before a signal, if there is no signal or the result is unknown.
+	// unsignaled stands for the result that server.refreshed had before the signal, if memcached got no signal or the request failed.
 	unsignaled = math.MinInt64
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// Families of a proxy that have a label. memcached reports one statistic for each value of the label.
+// Families that only a proxy has, and that have a label. memcached reports one statistic for each value of the label.
 var (
 	proxyRequests = counter("proxy_requests_total", "Requests of clients by command.", "command")
 	backendAway   = gauge("proxy_backend_away",

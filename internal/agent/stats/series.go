@@ -33,7 +33,8 @@ var process = []source{
 	{"accepting_conns", gauge("accepting_connections", "The Memcached server is currently accepting new connections."), nil},
 }
 
-// storage maps statistics in the reply to "stats" about items. The exception total_malloced is in the reply to "stats slabs".
+// storage maps statistics in the reply to "stats" about items and commands. Only total_malloced is in the reply to
+// "stats slabs".
 var storage = []source{
 	{"bytes", gauge("current_bytes", "Current number of bytes used to store items."), nil},
 	{"limit_maxbytes", gauge("limit_bytes", "Number of bytes this server is allowed to use for storage."), nil},
