@@ -62,7 +62,7 @@ func beginFailed(err error) (int, error) {
 	return 1, err
 }
 
-// first returns the list for the node's first start. It waits for options.wait at most until the kubelet has delivered the list.
+// first returns the list for the node's first start. It waits until the kubelet has delivered the list, for options.wait at most.
 func (l *launcher) first() (protocol.List, error) {
 	l.excuse(l.options.wait)
 	deadline := time.NewTimer(l.options.wait)

@@ -147,7 +147,7 @@ func TestTimeInEffect(t *testing.T) {
 	p.status("a second has passed", func(s protocol.Status) bool { return s.SecondsInEffect >= 1 })
 }
 
-// If a signal ends memcached soon after a start with a new list, the launcher does not refuse the list.
+// If SIGTERM ends memcached soon after a start with a new list, the launcher does not refuse the list.
 func TestMemcachedEndsSoonAfterAStartWithOtherArguments(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

@@ -16,7 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// newCopiesPod starts pools of two nodes that hold the same items, their proxy, and a single memcached for comparison.
+// newCopiesPod starts pools that all hold the same items, with two nodes each. It also starts the proxy of the pools, and a single
+// memcached for comparison.
 func newCopiesPod(t *testing.T, pools int) *proxyPod {
 	t.Helper()
 	p := newProxyPod(t)
@@ -195,7 +196,7 @@ func TestConcurrentAdds(t *testing.T) {
 	}
 }
 
-// memcached counts, by pool, missed writes, and reads that this pool has answered instead of an earlier pool.
+// For each pool, memcached counts the missed writes, and the reads that the pool has answered instead of an earlier pool.
 func TestCountsOfCopies(t *testing.T) {
 	t.Parallel()
 	p := newCopiesPod(t, 2)

@@ -34,8 +34,8 @@ var (
 	errUnreadable = errors.New("the name of its twin cannot be read")
 )
 
-// emptied stops the current copy, and sets the status for the next start of memcached. If memcached starts empty and spec.fillFrom
-// names a twin, the node is not ready before a copy has succeeded or failed.
+// emptied stops the current copy, and sets the status for the next start of memcached. If memcached keeps its items in memory and
+// spec.fillFrom names a twin, the node is not ready before a copy has succeeded or failed.
 func (l *launcher) emptied() {
 	if l.stopFilling != nil {
 		l.stopFilling()
@@ -54,7 +54,8 @@ func (l *launcher) emptied() {
 	})
 }
 
-// fill starts to copy the twin's items into memcached, in the background. memcached must serve already.
+// fill copies the twin's items into memcached in the background, if the status says that the node waits for them. memcached must serve
+// already.
 func (l *launcher) fill(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

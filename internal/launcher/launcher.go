@@ -183,7 +183,7 @@ func (l *launcher) settle(ctx context.Context) {
 	}
 }
 
-// served records that memcached serves after a start or a restart, and begins to copy items into it.
+// served records that memcached serves after a start or a restart. For each process of memcached, it calls fill once.
 func (l *launcher) served(ctx context.Context) {
 	if l.stopFilling == nil {
 		l.fill(ctx)

@@ -100,7 +100,7 @@ func TestRefusedArguments(t *testing.T) {
 	}
 }
 
-// Once memcached has read NAME.meta, it changes the items file. If it then ends, the items are lost.
+// Once memcached has read NAME.meta, it changes the items file. If memcached is killed after that, the items are lost.
 func TestArgumentsThatAreRefusedAfterItemsWereRead(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

@@ -21,7 +21,8 @@ import (
 type nameserver struct {
 	conn  net.PacketConn
 	mutex sync.Mutex
-	// records are addresses by name, with the dot at the end. If away is set, the server does not answer. If failing is set, it sends errors.
+	// records maps names that end with a dot to addresses. If away is set, the server does not answer. If failing is set, it sends
+	// errors.
 	records       map[string]string
 	away, failing bool
 	asked         map[string]int

@@ -26,8 +26,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// proxyPod is the container of a proxy with the nodes behind it, which are all real. The nodes' names are IP addresses, unless a
-// nameserver resolves them.
+// proxyPod is the container of a proxy, with the nodes behind it. The proxy and the nodes are real memcacheds. The nodes' names are IP
+// addresses, unless a nameserver resolves them.
 type proxyPod struct {
 	pod     // for signals, the log and waiting
 	proxy   ProxyOptions

@@ -73,8 +73,8 @@ func (p *proxyPod) dialTLS(authority *credentials.Authority, pair ...tls.Certifi
 	return memcache.NewConn(conn, p.proxy.tlsListen), conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Text(16), nil
 }
 
-// Clients with TLS find the keys of clients without it. For a new certificate, an agent sends the same signal as the launcher for
-// new routes: clients stay connected, and memcached still reads new routes.
+// What a client stores over TLS is on the node where clients without TLS look for it. For a new certificate, an agent sends the same
+// signal as the launcher for new routes: clients stay connected, and memcached still reads new routes.
 func TestProxyWithTLS(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -127,8 +127,8 @@ func TestProxyWithClientCertificates(t *testing.T) {
 	}
 }
 
-// The operator's memory model must cover TLS: 5 MiB, plus 42 KiB for each connection. Half of the clients send a part of a request,
-// and the others do not read their responses.
+// The operator's memory model must cover TLS: 5 MiB, plus 42 KiB for each connection, in addition to the 8 KiB of a connection without
+// TLS. Half of the clients send a part of a request, and the others do not read their responses.
 func TestMemoryForTLS(t *testing.T) {
 	t.Parallel()
 	const clients = 600

@@ -97,7 +97,7 @@ func (l *launcher) end(signal os.Signal) int {
 	return exitCode(l.stop(term))
 }
 
-// start starts memcached with a list. After a known list (see choose), goBack has no other list to start.
+// start starts memcached with a list. If known is true, goBack has no other list to start: see choose.
 func (l *launcher) start(list protocol.List, known bool) error {
 	last, ran := l.state.accepted()
 	if err := l.items.prepare(ran && last.Keeps(list)); err != nil {

@@ -30,7 +30,7 @@ type Conn struct {
 	name    string
 }
 
-// NewConn returns a Conn that uses the connection and closes it. Errors begin with the name of the server, unless the name is empty.
+// NewConn returns a Conn that owns the connection. Errors begin with the name of the server, unless the name is empty.
 func NewConn(conn net.Conn, name string) *Conn {
 	return &Conn{conn: conn, replies: bufio.NewReaderSize(conn, maxLine), name: name}
 }

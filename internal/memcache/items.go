@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Get reads several keys in one request. It returns the number of keys that memcached has, and the last line of the reply: "END", or
-// why memcached refused.
+// Get reads several keys in one request. It returns how many of them memcached has, and the last line of the reply: "END", or why
+// memcached refused.
 func (c *Conn) Get(ctx context.Context, keys ...string) (hits int, last string, err error) {
 	err = c.Within(ctx, fmt.Sprintf("gets of %d keys", len(keys)), func() error {
 		line, err := c.Ask([]byte("gets " + strings.Join(keys, " ") + CRLF))

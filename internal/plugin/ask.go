@@ -66,7 +66,7 @@ func (s *session) ask(ctx context.Context, c *cluster, pod *corev1.Pod, ask ques
 		return err
 	}
 	conn := memcache.NewConn(raw, pod.Name)
-	defer func() { _ = conn.Close() }() // all replies have been read
+	defer func() { _ = conn.Close() }() // an error does not matter, because nothing more is sent or read
 	if err := c.login.logIn(limited, conn); err != nil {
 		return err
 	}

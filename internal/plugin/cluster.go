@@ -127,7 +127,7 @@ func (c *cluster) memcacheds(ctx context.Context, everywhere bool) ([]cachev1alp
 	return list.Items, nil
 }
 
-// within returns an option that limits a list to the namespace, or to nothing if everywhere is true.
+// within returns an option that limits a list to the namespace. If everywhere is true, the option has no effect.
 func (c *cluster) within(everywhere bool) client.InNamespace {
 	if everywhere {
 		return ""

@@ -166,7 +166,7 @@ func TestKeysAreOnTheirNode(t *testing.T) {
 	}
 }
 
-// TestExitCodes checks the codes for programs: 1 for a miss or a failure, 2 for a mistake in the command line.
+// TestExitCodes checks the codes for programs: 0 for success, 1 for a miss or a failure, 2 for a mistake in the command line.
 func TestExitCodes(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	for args, want := range map[string]int{
@@ -180,7 +180,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// Scripts may use "status" as a check: it fails if a cache has nodes but none of them answers. It writes the table nevertheless.
+// Scripts may use "status" as a check: it fails if a cache has nodes but none of them answers. It writes its output nevertheless.
 func TestStatusOfACacheThatDoesNotAnswer(t *testing.T) {
 	for _, args := range []string{"status pages", "status", "status pages --output=json"} {
 		w := newWorld(t, interceptor.Funcs{})
@@ -259,7 +259,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(buffer []byte) (int, error) { return f(buffer) }
 
-// A shell completes names from the cluster.
+// A shell completes names that are in the cluster, the topics of "stats", and the values of flags.
 func TestCompletion(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	if err := w.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metaNamed("shop")}); err != nil {

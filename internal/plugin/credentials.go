@@ -181,8 +181,8 @@ func (s series) statistics() map[string]string {
 	return statistics
 }
 
-// addSeries adds the credentials. If memcached has demanded a login, it also adds figures from the series, with rates between from
-// and later.
+// addSeries adds the credentials. If memcached has demanded a login, it also adds figures from the series. The rates are those between
+// the two series.
 func (n *nodeReport) addSeries(from, later series, interval time.Duration, failure error) {
 	n.Credentials = from.credentials()
 	if up, _ := from.value("memcached_up"); up == 1 && errors.Is(failure, errAuthentication) {

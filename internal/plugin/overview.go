@@ -33,7 +33,8 @@ type overview struct {
 	Monitoring string `json:"monitoring"`
 	Budget     string `json:"budget"`
 	Operator   string `json:"operator"`
-	// Twins names the caches that fill the nodes of this cache, and those that it fills. It is empty if there are none.
+	// Twins names the cache that fills the nodes of this cache, and the caches whose nodes this cache fills. It is empty if there are
+	// none.
 	Twins string `json:"twins,omitempty"`
 	// Events are the latest events, with the last one at the end.
 	Events []eventReport `json:"events,omitempty"`

@@ -21,7 +21,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// describe gives the cache sessions everything that an overview can show, and more events than it shows.
+// describe gives the cache sessions most of what an overview can show, and more events than an overview shows.
 func describe(t *testing.T, w *world) {
 	change(t, w, &cachev1alpha1.Memcached{}, "sessions", func(mc *cachev1alpha1.Memcached) {
 		mc.Spec.Config.Memory = ptr.To(resource.MustParse("64Mi"))
@@ -66,7 +66,7 @@ func describe(t *testing.T, w *world) {
 	}
 }
 
-// forbid lets the user read only caches and pods.
+// forbid calls describe, and takes from the user the permission to read PodDisruptionBudgets, events and Deployments.
 func forbid(t *testing.T, w *world) {
 	describe(t, w)
 	for _, resource := range []string{"poddisruptionbudgets", "events", "deployments"} {

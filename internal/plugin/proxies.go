@@ -27,7 +27,7 @@ type proxyReport struct {
 	Address   string   `json:"address,omitempty"`
 	Size      int32    `json:"size"`
 	Ready     int32    `json:"readyProxies"`
-	// Nodes is the number of nodes to which the proxies send requests. At the time From, this number becomes Next.
+	// Nodes is the number of nodes of each pool that the proxies use. At the time From, this number becomes Next.
 	Nodes  *int32     `json:"nodes,omitempty"`
 	Next   *int32     `json:"next,omitempty"`
 	From   *time.Time `json:"from,omitempty"`
@@ -152,7 +152,7 @@ func (r *proxyReport) color() color {
 	return yellow
 }
 
-// nodes returns, as a text, the number of nodes to which the proxies send requests, and the announced number with its time.
+// nodes returns, as a text, the number of nodes of each pool that the proxies use, and the announced number with its time.
 func (r *proxyReport) nodes() string {
 	if r.Nodes == nil {
 		return unknownText

@@ -74,8 +74,9 @@ func redactEnv(env []corev1.EnvVar) {
 	}
 }
 
-// redactLog copies a log of memcached, unless it contains requests: it then writes only how many lines it left out. To leave out
-// single lines would not suffice: memcached logs a request in pieces, so a line of its own may contain a part of a key.
+// redactLog copies a log of memcached. If the log contains requests, redactLog leaves it out, and writes only how many lines are about
+// requests. To leave out just these lines would not suffice: memcached logs a request in pieces, so a line of its own may contain a
+// part of a key.
 func redactLog(out io.Writer, log io.Reader) error {
 	content, err := io.ReadAll(log)
 	if err != nil {
@@ -94,8 +95,8 @@ func redactLog(out io.Writer, log io.Reader) error {
 	return err
 }
 
-// isTraffic reports whether a line of memcached's log may be about a request, such as "<28 get key", ">28 sending key key", "28:
-// ..." or "> FOUND KEY key".
+// isTraffic reports whether a line of memcached's log may be about a request, such as "<28 get key", ">28 sending key key",
+// "28: ..." or "> FOUND KEY key".
 func isTraffic(line string) bool {
 	line = strings.TrimLeft(line, " ")
 	return line != "" && strings.ContainsRune("<>0123456789", rune(line[0]))

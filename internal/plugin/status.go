@@ -225,7 +225,7 @@ func (o *statusCommand) seriesTwice(ctx context.Context, c *cluster, pods []core
 	return first, o.seriesOf(ctx, c, pods, hasUsers)
 }
 
-// show writes the reports. If one is true, it shows the only report in detail.
+// show writes the reports. If the argument one is true, there is a single report, and show writes it in detail.
 func (o *statusCommand) show(reports []cacheReport, proxies []proxyReport, one bool) error {
 	if one {
 		reports[0].Proxies = proxies

@@ -45,7 +45,7 @@ func twins(t *testing.T, w *world) {
 	}
 }
 
-// The YAML output also contains the reports on copies. A launcher that reports none adds nothing.
+// The YAML output also contains what the launchers report about the copy of items. A launcher that reports no copy adds nothing.
 func TestFillsInDocuments(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	twins(t, w)

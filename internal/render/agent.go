@@ -81,8 +81,8 @@ func (a Agent) resources() corev1.ResourceRequirements {
 	return SmallResources(a.Beside, memory)
 }
 
-// startupProbe keeps memcached from starting until the agent has valid certificates and users, however long that takes. The kubelet must
-// not kill a waiting agent, because it would wait longer before each further start.
+// startupProbe keeps memcached from starting until the agent has valid certificates and users, however long that takes. If the kubelet
+// killed a waiting agent, the kubelet would delay each further start of the agent longer.
 func (a Agent) startupProbe() *corev1.Probe {
 	if !a.HasCredentials() {
 		return nil

@@ -31,8 +31,8 @@ func MemoryLimit(wanted cachev1alpha1.MemcachedResources) (limit resource.Quanti
 	return limit, given
 }
 
-// Threads returns the number of memcached's worker threads: the number in the spec, or else the CPU limit rounded up, because more
-// threads would only wait for each other. It returns withoutLimit if the spec has neither.
+// Threads returns the number of memcached's worker threads: the number in the spec, or else the CPU limit rounded up, 64 at most. More
+// threads than CPUs would only wait for each other. If the spec has neither, Threads returns withoutLimit.
 func Threads(inSpec int32, wanted cachev1alpha1.MemcachedResources, withoutLimit int32) int32 {
 	const most = 64
 	cpu, limited := wanted.Limits[corev1.ResourceCPU]

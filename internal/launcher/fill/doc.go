@@ -5,8 +5,9 @@
 // source lists its keys ("lru_crawler mgdump hash"). The copy requests their items in batches ("mg") and sends them to the
 // destination ("ms" in mode E), which adds the items that it does not have. So newer writes of clients win.
 //
-// At most one batch of about 4 MiB is in progress, and values are passed on in parts. This limits the memory of the copy and the
-// load on the source. If a client deletes an item from both memcacheds between "mg" and "ms", the copy brings the item back.
+// One batch is in progress at a time. Its intended size is at most 4 MiB, and values are passed on in parts. This limits the memory
+// of the copy and the load on the source. If a client deletes an item from both memcacheds between "mg" and "ms", the copy brings
+// the item back.
 //
 // The copy leaves out items that a client must store again: stale items, and empty items that wait for their first value. memcached
 // gives a token to one reader of a stale item, which must then store the item. A copy that gets the token gives it back after the

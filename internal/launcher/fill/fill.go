@@ -102,7 +102,7 @@ func (r *Result) add(other Result) {
 }
 
 const (
-	// firstBatch and maxBatch are the numbers of items in the first and in the largest batch.
+	// firstBatch and maxBatch are the numbers of keys that the first and the largest batch read from the list.
 	firstBatch = 16
 	maxBatch   = 256
 	// batchBytes is the intended size of a batch, in bytes.
@@ -114,7 +114,7 @@ type batch struct {
 	from *source
 	to   *destination
 	keep func([]byte) bool
-	// size is the number of items in the next batch.
+	// size is the number of keys that the next batch reads from the list.
 	size int
 	// copied is the result of the last batch.
 	copied Result

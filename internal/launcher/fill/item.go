@@ -94,7 +94,7 @@ func (i item) base64() string {
 // longestRelative is the longest lifetime that memcached accepts in seconds. It takes a larger number for a point in time.
 const longestRelative = 30 * 24 * 60 * 60
 
-// request returns the request that adds the item, up to the value.
+// request returns the beginning of the request that adds the item. The value must follow.
 func (i item) request(now time.Time) string {
 	expiry := int64(0)
 	switch {

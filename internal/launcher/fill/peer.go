@@ -45,7 +45,7 @@ func dial(ctx context.Context, address string, stall time.Duration) (*peer, erro
 
 func (p *peer) close() {
 	p.release()
-	_ = p.conn.Close() // the answer was read before
+	_ = p.conn.Close() // an error does not matter, because nothing more is sent or read
 }
 
 // slowest is the minimum speed of a peer, in bytes per second.

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestItemsThatAClientStoresAgain checks that a copy leaves out such items, and that the source still gives their tokens (W) to a client.
+// TestItemsThatAClientStoresAgain checks that a copy leaves out stale items and placeholders, but not items that only look similar. If
+// the token (W) of a stale item was not given away before the copy, the source still gives it to a client.
 func TestItemsThatAClientStoresAgain(t *testing.T) {
 	t.Parallel()
 	from, to := start(t), start(t)

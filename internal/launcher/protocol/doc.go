@@ -5,9 +5,10 @@
 // into a ConfigMap. Over HTTP, the launcher reports what it does with them. The package imports only the standard library, because
 // the launcher must be small.
 //
-// A list is a command line of memcached, identified by its hash. A section of the ConfigMap is for the pods of one pod template. It
-// has an entry for each node, which is the hash of the node's list, and a default for the first start of nodes without an entry.
+// A list is a command line of memcached, identified by its hash. A section of the ConfigMap is for the pods of one pod template. Its
+// entries map the numbers of nodes to the hashes of their lists. Its default is for the first start of a node without an entry.
 //
-// The twin is the Memcached that spec.fillFrom names: an empty node copies items from the twin's node with the same number. A pool
-// is a group of nodes. The routes of a proxy name its pools and their number of nodes.
+// The twin is the Memcached that spec.fillFrom names: an empty node copies items from the twin's node with the same number. A proxy
+// is a memcached that passes requests on to nodes. A pool is a group of nodes. The routes of a proxy name its pools and the number
+// of nodes in each.
 package protocol

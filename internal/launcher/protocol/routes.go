@@ -28,7 +28,7 @@ const MaxPools = 3
 // Routes are the pools to which a proxy sends requests. Nodes with the same number in different pools hold the same items.
 type Routes struct {
 	Pool Pool
-	// Copies are the patterns of the other pools. Each of them has as many nodes as Pool.
+	// Copies are the patterns of the other pools. Each other pool has as many nodes as Pool.
 	Copies []string
 }
 

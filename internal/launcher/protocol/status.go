@@ -61,7 +61,7 @@ const (
 	FillCopying FillState = "Copying"
 	// FillDone means that the copy has ended without an error.
 	FillDone FillState = "Done"
-	// FillFailed means that the node serves without the twin's items. The launcher will try again.
+	// FillFailed means that the copy has failed, so the node serves without some or all of the twin's items. The launcher will try again.
 	FillFailed FillState = "Failed"
 )
 
