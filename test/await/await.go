@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package await waits for a condition in a cluster. A watch triggers each check, and the check itself reads the cluster. So a wait
-// needs no polling and does not depend on the order of events.
+// Package await waits for a condition in a cluster. A watch triggers each check but the first, and the check itself reads the cluster.
+// So a wait needs no polling and does not depend on the order of events.
 package await
 
 import (

@@ -67,7 +67,7 @@ type agentSample struct {
 	// scraped is how long each scrape took. failed is the number of scrapes that lacked the statistics of memcached.
 	scraped []time.Duration
 	failed  int
-	// scraping is the CPU time of all scrapes together. resting is the CPU time of the rest, and rested is how long the rest took.
+	// scraping is the CPU time of all scrapes together. resting is the CPU time while at rest, and rested is how long that lasted.
 	scraping, resting, rested time.Duration
 	// peak is the largest memory in use, in MiB.
 	peak float64

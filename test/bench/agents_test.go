@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sample returns a sample of 100 scrapes and of half a minute at rest. slow of the scrapes took 51 ms, the others 2 ms.
+// sample returns a sample of 100 scrapes and of half a minute at rest. The first argument is how many scrapes took 51 ms. The others
+// took 2 ms.
 func sample(slow, failed int, resting time.Duration, peak float64) agentSample {
 	return agentSample{
 		scraped: slices.Concat(slices.Repeat([]time.Duration{51 * time.Millisecond}, slow),
@@ -52,7 +53,8 @@ func TestAgentLimits(t *testing.T) {
 	}
 }
 
-// TestNodeIsThatOfAPod checks that memcached allows the connections of all clients and of the agent, and that the agent has probes.
+// TestNodeIsThatOfAPod checks that memcached has the demanded item memory, that it allows the connections of all clients and of the
+// agent, and that the agent has probes.
 func TestNodeIsThatOfAPod(t *testing.T) {
 	pod, err := podOf(monitored, sizedFor(1024, 10000))
 	if err != nil {

@@ -50,7 +50,8 @@ func TestAuditLog(t *testing.T) {
 	}
 }
 
-// TestWritesPerObject checks that the ConfigMap with the servers counts as a child of its Memcached, although its name has a suffix.
+// TestWritesPerObject checks that the ConfigMap with the servers counts as a child of its Memcached, although its name has a suffix. A
+// Service with such a name belongs to another Memcached.
 func TestWritesPerObject(t *testing.T) {
 	write := func(resource, name string) request {
 		return request{verb: "patch", resource: resource, code: http.StatusOK, object: types.NamespacedName{Name: name}}

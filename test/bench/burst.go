@@ -65,8 +65,8 @@ func (b *bench) addEndToEnd(n int) {
 	b.report.add(endToEnd, name+", ratio to those created at once (aim 1.4)", "times", ours/atOnce)
 }
 
-// addMedians reports when half of n Memcacheds that were created together were Ready, and when half of their Deployments were
-// available.
+// addMedians reports, for n Memcacheds that were created together, the time until half of them were Ready and the time until half of
+// their Deployments were available.
 func (b *bench) addMedians(n int, began time.Time, ready, available *counter) {
 	name := fmt.Sprintf("%d resources until half of them are ", n)
 	half := func(c *counter) float64 { return percentile(elapsed(began, c.firstMatches()), 50).Seconds() }

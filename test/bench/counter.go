@@ -126,7 +126,7 @@ func (c *counter) notify() {
 	c.updated = make(chan struct{})
 }
 
-// waitFor waits until exactly n objects match, and returns when the count last changed.
+// waitFor waits until exactly n objects match, and returns the time at which the count last changed.
 func (c *counter) waitFor(ctx context.Context, n int) time.Time {
 	for {
 		c.mutex.Lock()

@@ -69,8 +69,8 @@ func (b *bench) restartLarge(ctx context.Context, t *testbed, n int) *replica {
 	return o
 }
 
-// restartOperator starts the operator with n existing Memcacheds. It waits until the operator has reconciled all of them, and then
-// for the time idle. It returns the operator's requests since the start.
+// restartOperator starts the operator with n existing Memcacheds. It waits until the operator has reconciled all of them, then for the
+// duration in idle, and then until the operator writes nothing. It returns the operator's requests since the start.
 func (t *testbed) restartOperator(ctx context.Context, n int, idle time.Duration) (*replica, []request) {
 	since := must(t.log.mark())
 	o := t.startOperator(ctx)

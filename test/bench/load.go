@@ -30,7 +30,7 @@ const (
 
 func namespaceOf(i int) string { return fmt.Sprintf("caches-%03d", i/perNamespace) }
 
-// memcachedNumber returns the Memcached with the number i. It has the smallest possible spec, after these changes.
+// memcachedNumber returns the Memcached with the number i. It has the smallest possible spec with these changes.
 func memcachedNumber(i int, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	mc := &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(i), Name: fmt.Sprintf("cache-%05d", i)},
@@ -59,14 +59,15 @@ func (t *testbed) createNamespaces(ctx context.Context, n int, accounts bool) {
 	}
 }
 
-// createMemcacheds creates n Memcacheds as fast as possible, and returns when it began.
+// createMemcacheds creates n Memcacheds as fast as possible, and returns the time at which it began.
 func (t *testbed) createMemcacheds(ctx context.Context, n int, changes ...func(*cachev1alpha1.Memcached)) time.Time {
 	began := time.Now()
 	check(inParallel(n, func(i int) error { return t.k8s.Create(ctx, memcachedNumber(i, changes...)) }))
 	return began
 }
 
-// createReady creates n Memcacheds as fast as possible. It returns when it began, and how long it took until all were Ready.
+// createReady creates n Memcacheds as fast as possible. It returns the time at which it began, and how long it took until all were
+// Ready.
 func (t *testbed) createReady(
 	ctx context.Context, ready *counter, n int, changes ...func(*cachev1alpha1.Memcached),
 ) (began time.Time, took time.Duration) {

@@ -1,14 +1,13 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Bench measures the operator: how many requests it sends, how fast it is, and which resources it needs. "make bench" builds what it
-// needs, and runs it on simulated clusters, which Bench starts itself. The operator runs as a process with the permissions of
+// Bench measures the operator: how many requests it sends, how fast it is, and which resources it needs. "make bench" builds the
+// necessary programs and runs Bench. Bench starts simulated clusters, and the operator as a process with the permissions of
 // config/rbac and the flags of config/manager. docs/benchmarks.md defines the metrics (M1, M2 and so on).
 //
-// Two comparisons show the speed without the operator. Bare children are the children of a Memcached that Bench creates itself. The
-// raw writer is a client that does only the writes that an operator must do.
-//
-// After all measurements, Bench exits with 1 if a value exceeds its threshold. It exits with 2 when a measurement fails.
+// Two comparisons show the speed without the operator. The children of a Memcached are the objects that the operator creates for it.
+// Bare children are the same objects, created by Bench without a Memcached. The raw writer is a client that does only the writes that
+// an operator must do.
 package main
 
 import (

@@ -67,7 +67,7 @@ func (b *bench) changeMany(ctx context.Context, t *testbed, o *replica, ready *c
 	before := t.observe(ctx, o)
 	began := time.Now()
 	check(c.do(ctx))
-	// The quiet period may have ended before the operator noticed the change.
+	// This quiet period may end before the operator notices the change, so wait until the Memcached is Ready, too.
 	t.waitUntilQuiet(ctx, p.mark, o.user)
 	took := ready.waitFor(ctx, 1).Sub(began)
 	b.holdMany(b.endPhase(ctx, p, manyNodes, c.name), c, took)

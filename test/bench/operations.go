@@ -90,7 +90,7 @@ func (b *bench) operateOnce(ctx context.Context, t *testbed, o *replica, op oper
 	for i := range n {
 		check(errors.Join(op.do(ctx, t, i), pause(ctx, pace)))
 	}
-	// The quiet period may have ended before the operator noticed all changes.
+	// This quiet period may end before the operator notices all changes, so wait until the Memcacheds are Ready, too.
 	t.waitUntilQuiet(ctx, p.mark, o.user)
 	untilReady()
 	requests := b.endPhase(ctx, p, operations, fmt.Sprintf("%d resources: %s", n, op.name))

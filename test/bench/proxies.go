@@ -159,8 +159,8 @@ func (b *bench) addPath(p path, s pathSample) {
 	add("requests that fail or find nothing", "requests", float64(s.served.Failed)).AtMost = new(float64)
 }
 
-// fillFromTwin measures how long an empty node takes to copy all items of its twin, as the launcher does. Then it checks that each
-// item is there.
+// fillFromTwin measures how long an empty node takes to copy all items of its twin. In a pod, the launcher, which starts memcached,
+// copies them in the same way. Then fillFromTwin checks that each item is there.
 func (b *bench) fillFromTwin(ctx context.Context, l *loopback, mebibytes int) {
 	dumped := func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Dump = ptr.To(true) }
 	pod := must(podOf(dumped, sizedFor(2*mebibytes, proxyKeys))) // twice the size of the items, so that none is evicted

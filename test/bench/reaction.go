@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// edits is how many Memcacheds a user resizes, one after the other. Between them, the machine has time for the pods.
+	// edits is how many Memcacheds a user resizes, one after the other. Pauses between the changes leave the machine time for the pods.
 	edits = 100
 	// editedSize differs from size.
 	editedSize = size + 1
@@ -22,9 +22,9 @@ const (
 	slowestReaction = 2 * time.Second
 )
 
-// edit resizes Memcacheds one after the other, and returns how long user, the operator or the raw writer, took to react to each. A
-// reaction begins when the API server receives the new size, or at notBefore if that is later. It ends with the response to the patch
-// of the Deployment. unanswered is the number of changes without a reaction.
+// edit resizes Memcacheds one after the other. It returns how long the client with this user name, the operator or the raw writer,
+// took to react to each. A reaction begins when the API server receives the new size, or at notBefore if that is later. It ends with
+// the response to the patch of the Deployment. unanswered is the number of changes without a reaction.
 func (t *testbed) edit(ctx context.Context, newSize int32, user string, large int, notBefore func() time.Time) (
 	reactions []time.Duration, unanswered int,
 ) {

@@ -30,8 +30,8 @@ type creation struct {
 	at time.Duration
 }
 
-// creationsIn returns when a user created the children of n Memcacheds, according to the audit log, in order of time. began is when
-// the first Memcached was created.
+// creationsIn returns the creations of the children of n Memcacheds by a user, in order of time, according to the audit log. began is
+// when the first Memcached was created.
 func creationsIn(requests []request, user string, began time.Time, n int) ([]creation, error) {
 	var creations []creation
 	for _, r := range requests {

@@ -153,7 +153,7 @@ func (r *report) hold(m metric, name, unit string, value float64, limit threshol
 	}
 }
 
-// holdLess requires that a quantity is at most as large in the case one as in the case other.
+// holdLess compares a quantity in two cases. It must be at most as large in the first case as in the second.
 func (r *report) holdLess(m metric, quantity, one, other string) {
 	less, more := r.find(m, quantity+", "+one), r.find(m, quantity+", "+other)
 	ratio, reason := 0.0, cmp.Or(less.NotMeasured, more.NotMeasured)

@@ -83,7 +83,8 @@ func TestOnLoopback(t *testing.T) {
 	}
 }
 
-// TestClientOf connects to servers that demand the same certificates and logins as memcached would.
+// TestClientOf connects to servers that demand the same certificates and logins as memcached would, and to servers that refuse the
+// first command.
 func TestClientOf(t *testing.T) {
 	credentials, err := issue()
 	if err != nil {

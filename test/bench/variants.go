@@ -15,7 +15,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// variantIdle is how long the operator is observed after a restart with a variant. With the smallest spec, it is observed for longer.
+// variantIdle is how long the operator is observed after a restart with a variant. With the smallest spec, the flag -idle says how
+// long.
 const variantIdle = 5 * time.Second
 
 // variant is a kind of Memcacheds, other than those with the smallest spec, for which M1 to M3 are measured.
@@ -29,8 +30,8 @@ type variant struct {
 
 var (
 	withStatefulSets = variant{"with StatefulSets", "with a StatefulSet", statefulSetNodes, []operation{{
-		// The three children that change are the StatefulSet and two ConfigMaps, with its servers and with the arguments of its
-		// nodes.
+		// The three children that change are the StatefulSet, the ConfigMap with its servers, and the ConfigMap with the arguments of
+		// its nodes.
 		name: "size changed from 3 to 5", children: 3, statuses: changeStatuses,
 		do: func(ctx context.Context, t *testbed, i int) error { return t.resize(ctx, i, 5) },
 	}}}

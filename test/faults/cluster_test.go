@@ -121,7 +121,7 @@ func ownedByMemcached(object client.Object) bool {
 	return owner != nil && (owner.Kind == "Memcached" || owner.Kind == "MemcachedProxy")
 }
 
-// collectGarbage deletes the objects with this name whose Memcached or MemcachedProxy no longer exists.
+// collectGarbage deletes the children that a deleted Memcached or MemcachedProxy with this name has left.
 func (c *cluster) collectGarbage(ctx context.Context, name client.ObjectKey) error {
 	var objects []client.Object
 	if name.Name == frontName {
@@ -234,7 +234,7 @@ func newPod(w client.Object, owner metav1.OwnerReference, name string, labels ma
 	}
 }
 
-// report writes the status of w if present, the new status, differs from it. status points to the status in w.
+// report writes the new status, present, to w, unless w already has it. status points to the status in w.
 func report[S any](ctx context.Context, c *cluster, w client.Object, status *S, present S) error {
 	if equality.Semantic.DeepEqual(*status, present) {
 		return nil

@@ -78,8 +78,8 @@ func (s *sandbox) storm() (stop func()) {
 	}
 }
 
-// TestNoisyNeighbors creates a Memcached next to eight others, as many as the operator has workers. The operator refuses the specs of
-// the others, while users constantly change these specs.
+// TestNoisyNeighbors creates a Memcached next to eight others, as many as the operator has workers. The specs of the others are
+// invalid, and users constantly change them.
 func TestNoisyNeighbors(t *testing.T) {
 	var sandboxes []*sandbox
 	var names []string

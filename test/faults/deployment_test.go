@@ -23,8 +23,8 @@ import (
 
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// replicaSets contains the pods of a Deployment. current are as many pods of the current template as spec.replicas, surplus are the
-// other pods of that template. old are the pods of earlier templates.
+// replicaSets contains the pods of a Deployment. current are the pods of the current template with an index below spec.replicas,
+// surplus are the other pods of that template. old are the pods of earlier templates.
 type replicaSets struct{ current, surplus, old []corev1.Pod }
 
 func replicaSetsOf(d *appsv1.Deployment, hash string, pods []corev1.Pod) replicaSets {

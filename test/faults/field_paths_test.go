@@ -118,7 +118,7 @@ func valuesFor(f crd.Field, workload cachev1alpha1.WorkloadKind) []string {
 	return nil
 }
 
-// names reports whether a message names the field or its parent, unless the parent is the spec itself.
+// names reports whether a message names the field or its parent. A parent that is the spec itself does not count.
 func names(f crd.Field, message string) bool {
 	steps := strings.FieldsFunc(f.Path, func(r rune) bool { return strings.ContainsRune(".[]{}", r) })
 	last, parent := steps[len(steps)-1], steps[len(steps)-2]

@@ -109,8 +109,8 @@ func routesOf(now objects) (protocol.Routes, error) {
 }
 
 // frontViolations returns the violations of two rules. The status of a MemcachedProxy must be correct for the generation that it
-// names. Once the routes announce a number of nodes, the time at which it takes effect must not change, because some pods have read
-// that time.
+// names. Once the routes announce a number of nodes, the time at which the number takes effect must not change, because some pods may
+// have read that time.
 func frontViolations(entries []entry) []string {
 	var found []string
 	report := func(e entry, format string, args ...any) {

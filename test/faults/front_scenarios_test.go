@@ -74,7 +74,7 @@ func bothSettled(now objects) string {
 	return ""
 }
 
-// addForeignOfFront adds objects of somebody else whose labels are those of the MemcachedProxy's objects.
+// addForeignOfFront adds objects of somebody else that have the labels of the MemcachedProxy's objects.
 func (r *scenarioRun) addForeignOfFront() {
 	r.Helper()
 	for _, object := range foreignObjects(r.namespace) {
@@ -85,8 +85,8 @@ func (r *scenarioRun) addForeignOfFront() {
 	}
 }
 
-// triggerFront waits until two more reconciliations of the MemcachedProxy have begun, if it exists. When the second one begins, the
-// first one has ended.
+// triggerFront triggers two reconciliations of the MemcachedProxy, if it exists, and waits until both have begun. When the second one
+// begins, the first one has ended.
 func (r *scenarioRun) triggerFront(o *operator) {
 	r.Helper()
 	if latest(history.of(r.namespace))["memcachedproxies/"+frontName] == nil {

@@ -92,7 +92,7 @@ func (j *journal) follow(ctx context.Context, c client.WithWatch) error {
 	return nil
 }
 
-// record reads one watch to its end. The watch starts at the resource version of list. record stores the version of each event there,
+// record reads one watch to its end. The watch starts at the resource version of list. record updates this version with each event,
 // for the next watch.
 func (j *journal) record(ctx context.Context, c client.WithWatch, resource string, list client.ObjectList) {
 	version := list.GetResourceVersion()

@@ -110,7 +110,7 @@ func (*launchers) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxySta
 	return protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(clockOf(pod.Namespace).Now())}, err
 }
 
-// Agent implements controllers.Nodes. It is not called, because the operator asks agents only outside of reconciliations.
+// Agent implements controllers.Nodes. It is not called, because the operators of these tests run without AskAgents.
 func (*launchers) Agent(context.Context, *corev1.Pod, []string) (agentprotocol.Status, error) {
 	return agentprotocol.Status{}, errors.New("no operator of these tests asks agents")
 }

@@ -24,8 +24,8 @@ import (
 )
 
 // moveViolations checks two limits during a move between workloads, and returns each violated limit once. At most one pod more than
-// the size may exist, not counting terminating pods. At most one node may be unready, and none in a Memcached of size 1. A move lasts
-// from the moment at which both workloads exist until the Memcached is Ready again.
+// the size may exist, not counting terminating pods. The number of ready pods must be at least the size minus one, or 1 in a Memcached
+// of size 1. A move lasts from the moment at which both workloads exist until the Memcached is Ready again.
 func moveViolations(entries []entry) []string {
 	var tooMany, tooFew string
 	now, moving := objects{}, false
@@ -78,8 +78,8 @@ func (o objects) members() (members, ready int) {
 }
 
 // serverViolations returns the violations of the rules for status.servers. The list must be in order. Except during a pause, it must
-// not be longer than the size, or than 0 with a Deployment. It must not get shorter, unless the size decreases or the history
-// contains a Deployment.
+// not be longer than the size, and must be empty with a Deployment. It must not get shorter, unless the size decreases or a Deployment
+// has existed.
 func serverViolations(entries []entry) []string {
 	var found []string
 	deployed, before := false, 0

@@ -191,7 +191,7 @@ func changes(entries []entry) map[string][]string {
 			continue
 		}
 		spec := e.spec()
-		if brakes { // two Memcacheds update in any order, and a process with a stale cache raises the partition again
+		if brakes { // two Memcacheds update in varying order, and a process with a stale cache may raise the partition again
 			spec = e.withoutPartition()
 		}
 		switch {
@@ -223,8 +223,8 @@ func sizeFirst(before, between, after string) bool {
 
 var replicas = regexp.MustCompile(`^{"replicas":\d+`)
 
-// withoutNodes returns the spec of a workload with 0 replicas. In a move, the operator creates the new workload with its first nodes,
-// or with none until the nodes of the old workload are counted. The oracles treat both as the same step.
+// withoutNodes sets the replicas in the spec of a workload to 0. In a move, the operator creates the new workload with its first
+// nodes, or with none until the nodes of the old workload are counted. The oracles treat both as the same step.
 func withoutNodes(spec string) string { return replicas.ReplaceAllString(spec, `{"replicas":0`) }
 
 func (e entry) spec() string {

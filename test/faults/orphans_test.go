@@ -51,7 +51,8 @@ func (c *cluster) orphan(ctx context.Context, name client.ObjectKey) error {
 	return nil
 }
 
-// release removes the owner with this UID from the children and pods of the Memcached with this name.
+// release removes the owner with this UID from the children of the Memcached with this name. It marks the owner's pods with
+// orphanedAnnotation, and removes the owner from those of a StatefulSet.
 func (c *cluster) release(ctx context.Context, name client.ObjectKey, owner types.UID) error {
 	for _, child := range memcached.Children {
 		object := child.Named(name)

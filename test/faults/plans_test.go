@@ -12,19 +12,19 @@ import (
 	"testing"
 )
 
-// planCounts counts the plans that ran. A plan does not reach its fault if the run lacks the write that should fail, or an event of
-// the watch.
+// planCounts counts the plans that ran. A plan does not reach its fault if the run lacks the write that should fail, or if the watch
+// that should fail delivers no event.
 type planCounts struct{ injected, notReached atomic.Int32 }
 
-// fewestPlans is how many plans must inject their fault. Of 1,000 plans, notReachedPerThousand need not reach it, because a few
-// writes of a run depend on the load of the machine.
+// fewestPlans is how many plans must inject their fault. notReachedPerThousand is how many of 1,000 plans need not reach their fault,
+// because a few writes of a run depend on the load of the machine.
 const (
 	fewestPlans           = 900
 	notReachedPerThousand = 50
 )
 
 // verify fails the test if too few plans injected their fault. fewestPlans does not apply if -run or FAULT_PLAN selects plans. The
-// argument only is the value of FAULT_PLAN.
+// last argument is the value of FAULT_PLAN.
 func (p *planCounts) verify(t *testing.T, only string) {
 	injected, notReached := p.injected.Load(), p.notReached.Load()
 	t.Logf("the fault was injected in %d plans and not reached in %d", injected, notReached)

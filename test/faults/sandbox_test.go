@@ -73,7 +73,7 @@ func (s *sandbox) must(err error) {
 	}
 }
 
-// await waits until the check finds nothing missing. A check returns what is missing, or an empty string. The argument what describes
+// await waits until the check finds nothing missing. A check returns what is missing, or an empty string. The first argument describes
 // the wait in the error.
 func (s *sandbox) await(what string, check func(objects) string) {
 	s.Helper()

@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// securedScenarios are the scenarios of nodes with TLS certificates and user names. The operator does not read Secrets: an agent in
-// each pod reports that the content of a Secret is not usable.
+// securedScenarios are the scenarios of nodes with TLS certificates and user names. The operator does not read Secrets. Instead, an
+// agent in each pod reports if the content of a Secret is not usable.
 var securedScenarios = []scenario{
 	{name: "secured", faults: unknownFaults, act: func(r *scenarioRun) {
 		r.createCache(2, secured("first"))
@@ -98,7 +98,8 @@ func (r *scenarioRun) awaitStarting(name, uid string) *corev1.Pod {
 	return pod
 }
 
-// awaitRefusal waits until the Degraded condition has this reason, and as its message what an agent said about a Secret.
+// awaitRefusal waits until the Degraded condition has this reason and this message. The message contains what an agent said about a
+// Secret.
 func (r *scenarioRun) awaitRefusal(reason, message string) {
 	r.Helper()
 	r.awaitReason(cachev1alpha1.ConditionDegraded, reason)

@@ -21,8 +21,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// startableAnnotation is an annotation of a Memcached. Only that many pods of its StatefulSet, from ordinal 0 on, can become ready.
-// It stops a move between workloads in the middle. Without it, all pods can become ready.
+// startableAnnotation is an annotation of a Memcached. Its value is how many pods of the StatefulSet, from ordinal 0 on, can become
+// ready. With it, tests stop a move between workloads in the middle. Without it, all pods can become ready.
 const startableAnnotation = "test.example.com/startable"
 
 func startable(mc *cachev1alpha1.Memcached) int {

@@ -5,10 +5,10 @@
 
 // Package faults tests that the operator reaches the desired state despite failures, and changes nothing else.
 //
-// The sweep (sweep_test.go) runs each scenario, a sequence of user actions, first without a fault. Then a plan repeats the scenario
-// for each way in which a write or a watch of the operator can fail. The proxy (proxy_test.go), an HTTP proxy in front of the API
-// server, injects the fault. Oracles check what the API server recorded. cluster_test.go simulates the workload controllers, the
-// garbage collector and the kubelet.
+// The sweep (sweep_test.go) runs each scenario, a sequence of user actions, first without a fault. Then it repeats the scenario once
+// for each way in which a write or a watch of the operator can fail. Each repetition is a plan. The proxy (proxy_test.go), an HTTP
+// proxy in front of the API server, injects the fault. Oracles check what the API server recorded. cluster_test.go simulates the
+// workload controllers, the garbage collector and the kubelet.
 //
 // In this package, "proxy" is that HTTP proxy. "front" is the name of the MemcachedProxy, "cache" of the Memcached, and "twin" of a
 // second Memcached with the same items (spec.fillFrom).

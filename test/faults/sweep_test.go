@@ -91,8 +91,8 @@ func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome, counts
 // faultSet contains the faults of writes and of watches with which a scenario runs.
 type faultSet struct{ writes, watches []string }
 
-// faultsOf returns the faults for a scenario whose run without a fault had this outcome. It covers each write, except for refused
-// repetitions of a write, and each resource with events. A restart with a stale cache belongs to every scenario.
+// faultsOf returns the faults for a scenario whose run without a fault had this outcome. It covers each resource with events, and each
+// write except for refused repetitions of a write. A restart with a stale cache belongs to every scenario.
 func (s scenario) faultsOf(o *outcome) []*fault {
 	var faults []*fault
 	set := faultSet{writes: writeFaults, watches: watchFaults}

@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// verify compares a run with the reference run, unless want is nil, and checks the invariants of all runs.
+// verify checks what must be true in every run. Unless want is nil, it also compares the run with the reference run.
 func (r *scenarioRun) verify(got, want *outcome) {
 	r.Helper()
 	if want != nil {

@@ -69,8 +69,9 @@ type Cluster struct {
 	stopping   chan struct{}
 }
 
-// Start starts a cluster, and returns when its nodes, if any, are Ready and pods can be created. If a step fails or the context ends
-// first, Start removes everything. The error shows the end of the log of a failed component or, after a timeout, of all components.
+// Start starts a cluster. It returns when pods can be created and the nodes, if any, are Ready. With APIServerOnly, it returns as soon
+// as Prepare has returned. If a step fails or the context ends first, Start removes everything. The error shows the end of the log of
+// a failed component or, after a timeout, of all components.
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	dir, err := os.MkdirTemp("", "simulated-cluster-")
 	if err != nil {
