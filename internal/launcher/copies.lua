@@ -29,7 +29,7 @@ local function missed(copies, handle, says)
 end
 
 -- all asks the copies at once, and returns the heaviest answer. If several answers are the heaviest, it returns that of the first copy.
--- It counts a missed write for each copy that has not answered, if another copy has answered or "decided" is true.
+-- If a copy has executed the command, or "decided" is true, it counts missed writes (see missed).
 local function all(rctx, copies, request, handles, decided)
     rctx:enqueue(request, handles)
     rctx:wait_cond(#handles, mcp.WAIT_ANY)
@@ -49,7 +49,7 @@ local function all(rctx, copies, request, handles, decided)
     return best, most
 end
 
--- write handles all other commands. Each copy executes them, whatever the others have.
+-- write handles the commands that have no function of their own in by_command. Each copy executes them, whatever the others have.
 local function write(rctx, copies, request)
     return all(rctx, copies, request, copies.ask)
 end

@@ -31,7 +31,7 @@ local function slots_of(pattern)
     return slots, names
 end
 
--- A node may only have closed an idle connection, so memcached connects again at once after the first failure. A node that hangs
+-- The first failure may just mean that a node has closed an idle connection, so memcached connects again at once. A node that hangs
 -- therefore costs two timeouts, one second together, before it counts as unreachable. From then on, memcached tries it once a second.
 local patience = { connecttimeout = 0.5, readtimeout = 0.5, failurelimit = 1, retrytimeout = 1 }
 
@@ -40,7 +40,7 @@ local patience = { connecttimeout = 0.5, readtimeout = 0.5, failurelimit = 1, re
 settings{ buffer_memory_limit = math.tointeger(values.buffers), active_req_limit = math.tointeger(values.requests) }
 
 -- A single pool uses the hash ring of libmemcached, so that direct clients and all proxies find the same node for a key. If the node is
--- unreachable, the proxy's own storage answers gets with a miss, because it is empty. Other commands get an error.
+-- unreachable, get, gets and mg are misses: the proxy's own storage answers them, and it is empty. Other commands get an error.
 local function single(slots, names)
     local ring = {
         hash = mcp.dist_ring_hash.hash,

@@ -82,7 +82,7 @@ func (t *testbed) restartOperator(ctx context.Context, n int, idle time.Duration
 // holdNothing reports the requests of a phase in which the operator must send no write and no GET.
 func (b *bench) holdNothing(requests []request, name string) {
 	c := count(requests)
-	b.report.Phases = append(b.report.Phases, phase{Metric: restart, Name: name, Counts: c})
+	b.report.Phases = append(b.report.Phases, phase{Metric: restart, Name: name, Counts: c, NoOps: -1})
 	b.report.holdCount(restart, "writes: "+name, "writes", c[accepted]+c[rejected], 0)
 	b.report.holdCount(restart, "GETs: "+name, "GETs", c[get], 0)
 }

@@ -99,12 +99,13 @@ func saidIn(ctx context.Context, namespace string) places {
 			said["metrics of "+pods.Items[i].Name] = scrape(ctx, agentOf(&pods.Items[i]))
 		}
 	}
-	// These folders also have the logs of earlier containers. audit.log is left out, because it is large and has no request bodies.
+	// These folders also have the logs of earlier containers. Audit logs are left out, because they are large and have no
+	// request bodies.
 	for _, pattern := range []string{
 		"/var/log/pods/" + namespace + "_*/*/*", "/var/log/pods/" + operatorNamespace + "_*/*/*", clusterDir + "/*.log",
 	} {
 		for _, file := range clustertest.Must(filepath.Glob(pattern)) {
-			if filepath.Base(file) != "audit.log" {
+			if !strings.HasPrefix(filepath.Base(file), "audit") {
 				said[file] = string(clustertest.Must(os.ReadFile(file)))
 			}
 		}

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ func main() {
 			}
 			if err != nil {
 				failed++
-				first = err.Error()
+				first = cmp.Or(first, err.Error())
 			}
 		}
 		fmt.Println(succeeded, failed, first)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// As driver.py.
+// Follows the code of docs/clients/php.md, like driver.py, but without "use".
 
 while (($line = fgets(STDIN)) !== false) {
     [$command, $keys] = explode(' ', trim($line));
