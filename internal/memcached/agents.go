@@ -33,7 +33,8 @@ type Finding struct {
 	Reason, Message string
 	// Pods are the names of the pods that report the problem.
 	Pods []string
-	// Secret is the name of the Secret that causes the problem. It is empty if none does, or if either of two may.
+	// Secret is the name of the Secret that causes the problem. It is empty if no Secret does, or if the cause may be in either of
+	// two: the one with the certificate, or the one with the users.
 	Secret string
 }
 

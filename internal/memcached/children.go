@@ -46,7 +46,7 @@ var Children = []row{
 		Suffix: ServersSuffix,
 		// Applications may read all keys into their environment, so keys that others add are removed.
 		Fields: ConfigMapFields,
-		// If the last status lists servers, the ConfigMap may still exist, even if the spec no longer asks for a StatefulSet.
+		// If the spec no longer asks for a StatefulSet, but the last status lists servers, the ConfigMap may still exist.
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
 			return len(mc.Status.Servers) > 0 && WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet
 		},

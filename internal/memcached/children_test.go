@@ -50,7 +50,7 @@ func TestNamesOfChildren(t *testing.T) {
 	}
 }
 
-// TestExpectedWorkloads checks for which workloads the operator asks the API server if they are missing from the cache.
+// TestExpectedWorkloads checks which workloads the operator requests from the API server when they are missing from the cache.
 func TestExpectedWorkloads(t *testing.T) {
 	const deployment, statefulSet = cachev1alpha1.WorkloadDeployment, cachev1alpha1.WorkloadStatefulSet
 	both := []cachev1alpha1.WorkloadKind{deployment, statefulSet}

@@ -128,5 +128,6 @@ func PullFailure(container *corev1.ContainerStatus) string {
 	return backOff.ReplaceAllLiteralString(waiting.Message, "")
 }
 
-// backOff matches the words that the kubelet puts before the cause between two attempts (pkg/kubelet/images/image_manager.go).
+// backOff matches the prefix that the kubelet adds to the cause while it waits for its next attempt
+// (pkg/kubelet/images/image_manager.go).
 var backOff = regexp.MustCompile(`^Back-off pulling image "[^"]*": \w+: `)

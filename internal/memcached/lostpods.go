@@ -17,8 +17,8 @@ import (
 // taint. Kubernetes taints a cluster node that stops reporting (k8s.io/kubernetes/pkg/controller/tainteviction).
 const evictedByTaint = "DeletionByTaintManager"
 
-// lostPodMargin is how long after its grace period a pod counts as lost. A working kubelet needs some seconds to kill containers
-// and to report that. Also, the clocks of API servers differ.
+// lostPodMargin is the time from the end of a pod's grace period until the pod counts as lost. A working kubelet needs some seconds
+// to kill containers and to report that. Also, the clocks of API servers differ.
 const lostPodMargin = 10 * time.Second
 
 // LostPods returns the evicted pods of a StatefulSet that no kubelet will ever stop, because their cluster nodes are lost.

@@ -61,7 +61,8 @@ func workloadOf[T client.Object](workload T) T {
 
 func statefulSet(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet }
 
-// TestLostPods covers evicted pods when lostPodMargin has passed (late), a second before (early), and at other times.
+// TestLostPods covers pods in various states, and with various owners. At late, lostPodMargin has just passed since the end of the
+// grace period. early is a second before.
 func TestLostPods(t *testing.T) {
 	const early, late = 9 * time.Second, 10 * time.Second
 	lost := []string{"cache-1"}

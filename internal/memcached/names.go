@@ -7,8 +7,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// ManagedByLabel and its value ManagedBy mark every object that the operator creates. The operator's caches hold only children and
-// pods with this label.
+// ManagedByLabel and its value ManagedBy mark all children and their pods. The operator's caches leave out children and pods
+// without this label.
 const (
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 	ManagedBy      = "memcached-operator"

@@ -36,8 +36,8 @@ type Plan struct {
 	LostPods []*corev1.Pod
 	// NextLostPod is the time until another pod counts as lost, or 0 if none will.
 	NextLostPod time.Duration
-	// Record is the next status.lastApplied, once the workload has been written. If the workload has another template hash, its pods
-	// run an earlier spec.
+	// Record becomes status.lastApplied once the workload has been written. While the workload has another template hash than Record,
+	// its pods run an earlier spec.
 	Record cachev1alpha1.MemcachedRecord
 	// StaleDefaults describes the newer defaults that the pods do not have yet. The next rollout adopts them.
 	StaleDefaults string

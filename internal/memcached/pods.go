@@ -51,7 +51,7 @@ func HasAgent(pod *corev1.Pod) bool {
 }
 
 // FailedAt returns when a pod failed: the last change of its conditions or the last end of a container, whichever is later. A pod
-// without either, which the kubelet did not admit, failed when it was created.
+// that the kubelet did not admit has neither, and failed when it was created.
 func FailedAt(pod *corev1.Pod) metav1.Time {
 	failed := pod.CreationTimestamp
 	for i := range pod.Status.Conditions {

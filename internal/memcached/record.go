@@ -17,7 +17,7 @@ const (
 	PodDefaultsAnnotation  = "cache.example.com/pod-defaults"
 )
 
-// AppliedHashAnnotation is an annotation on each child with the hash of the object that the operator applied last.
+// AppliedHashAnnotation is an annotation on each child. It holds the hash of the child as the operator last applied it.
 const AppliedHashAnnotation = "cache.example.com/applied-hash"
 
 // RecordAnnotations returns the annotations that store a record's template hash and defaults on a workload.

@@ -35,7 +35,8 @@ func (v View) TLSServers() []string {
 	return nil
 }
 
-// ports returns the client ports that the StatefulSet opens. Without a StatefulSet, they come from the spec.
+// ports returns the client ports that the StatefulSet opens. If there is no StatefulSet, or it opens no client port, they come from
+// the spec.
 func (v View) ports() []ClientPort {
 	wanted, set := ClientPorts(v.Memcached), v.Workload
 	if WorkloadKind(v.Memcached) != cachev1alpha1.WorkloadStatefulSet {

@@ -144,8 +144,8 @@ func TestServersStay(t *testing.T) {
 	}
 }
 
-// TestServersHaveOpenPorts covers StatefulSets whose open ports differ from the spec, because a pause or a refusal holds the change
-// back.
+// TestServersHaveOpenPorts checks that the addresses have the ports that the StatefulSet opens, even while a pause or a refusal
+// holds a change of the ports back. If it opens none, or does not exist, the spec decides.
 func TestServersHaveOpenPorts(t *testing.T) {
 	encrypted, both := &cachev1alpha1.MemcachedTLS{}, &cachev1alpha1.MemcachedTLS{Plaintext: cachev1alpha1.PlaintextEnabled}
 	for name, test := range map[string]struct {

@@ -13,7 +13,7 @@ import (
 )
 
 // Two Memcacheds are twins if the empty nodes of one copy their items from the nodes of the other (spec.fillFrom): see ADR-0019.
-// Nodes with the same number then hold the same items. So the operator must never stop both at the same time.
+// Nodes with the same number then hold the same items. So the operator must never stop two such nodes at the same time.
 
 // Twins says which twin a Memcached must wait for, and which of its own nodes may lack items.
 type Twins struct {
@@ -21,8 +21,8 @@ type Twins struct {
 	Waits string
 	// Ask are the pods, also of twins, whose launchers must be asked before the next step can be decided.
 	Ask []*corev1.Pod
-	// Filled holds the UIDs of the Memcached's pods that are known to have all items of the node with the same number in
-	// spec.fillFrom.
+	// Filled holds the UIDs of those pods of the Memcached that are known to have all items of their twin's node. That is the node
+	// with the same number in the Memcached that spec.fillFrom names.
 	Filled map[types.UID]bool
 	// Asking reports that some nodes may still lack items.
 	Asking bool

@@ -41,7 +41,7 @@ type View struct {
 	Workload, Former *Workload
 	// Last is the last status.
 	Last Last
-	// Answers are the answers of launchers that are known so far. Plan.Wave.Ask and Plan.Twins.Ask name the launchers to ask next.
+	// Answers are the launchers' answers that are known so far. Plan.Wave.Ask and Plan.Twins.Ask name the launchers to ask next.
 	Answers Answers
 	// Twins are the views of the Memcacheds that spec.fillFrom names, or whose spec.fillFrom names this one. They have no Twins
 	// themselves.
@@ -125,8 +125,8 @@ func sameName(a, b client.Object) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && a.GetName() == b.GetName()
 }
 
-// belonging returns the workload if it belongs to the Memcached, and nil otherwise. A workload that has lost its owner belongs to
-// the Memcached that selects its pods if the operator wrote it, because these pods hold the cache.
+// belonging returns the workload if it belongs to the Memcached, and nil otherwise. A workload that the operator wrote, but that
+// has no owner now, belongs to the Memcached whose pods it selects, because these pods hold the cache.
 func belonging(mc *cachev1alpha1.Memcached, workload *Workload) *Workload {
 	if workload == nil {
 		return nil

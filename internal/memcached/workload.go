@@ -36,8 +36,8 @@ type Workload struct {
 	ObservedGeneration int64
 	// Replicas, Updated, Ready and Available are the numbers of nodes in the workload's status.
 	Replicas, Updated, Ready, Available int32
-	// Complete reports that the last rollout is complete. First reports that it is the first rollout; it is always false for a
-	// StatefulSet.
+	// Complete reports that the last rollout is complete. First reports that this rollout is the first one. For a StatefulSet, First
+	// is always false.
 	Complete, First bool
 	// UpdateRevision is the value of the label controller-revision-hash on a StatefulSet's updated pods. It is empty for a Deployment.
 	UpdateRevision string

@@ -15,8 +15,8 @@ import (
 
 const idleTimeoutOption = ",idle_timeout="
 
-// defaultIdleTimeout applies with TLS or users. It limits how long clients can hold connections without authenticating. Clients
-// with connection pools reconnect.
+// defaultIdleTimeout applies with TLS or users. It limits how long clients can hold connections without authenticating. It also
+// ends idle connections of authenticated clients, which then reconnect.
 const defaultIdleTimeout = "10m"
 
 // args returns memcached's command-line arguments (memcached -h, doc/protocol.txt). UDP and the commands "watch" and "shutdown" are

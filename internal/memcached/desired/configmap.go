@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// serversKey is the key of the ConfigMap with the addresses of all nodes.
+// serversKey is the ConfigMap's key for the addresses of all nodes.
 const serversKey = "servers"
 
 // ConfigMap returns the ConfigMap that lists the servers. Applications read it as environment variables or files. It exists even

@@ -103,8 +103,9 @@ func recordedImage(row recordedDefault, container, words string) recordedDefault
 	return row
 }
 
-// decideDefaults keeps the defaults of running pods until a user's change requires new pods, which get the current defaults. So an
-// upgrade of the operator alone replaces no pods. Changed reports that nodes get another pod template or other arguments.
+// decideDefaults keeps the defaults of running pods until a user's change or "kubectl rollout restart" requires new pods, which get
+// the current defaults. So an upgrade of the operator alone replaces no pods. changed reports that the spec gives the nodes another
+// pod template or other arguments than recorded.
 func decideDefaults(v memcached.View, opts memcached.Options, templateHash string) (_ podDefaults, changed bool) {
 	mc := v.Memcached
 	recorded, found := v.LastApplied(templateHash)

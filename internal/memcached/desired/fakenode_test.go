@@ -22,7 +22,8 @@ type fakeNode struct {
 	// files is the content of the ConfigMap that the kubelet delivered last.
 	files map[string]string
 
-	// list is the argument list with which memcached has run since the second "since". ran reports that memcached has started.
+	// list is the argument list with which memcached runs. since is when it started, in seconds of the simulation. ran reports that
+	// memcached has started.
 	list  protocol.List
 	ran   bool
 	since int64
@@ -38,7 +39,8 @@ type fakeNode struct {
 	// ticks for which the pod still looks ready meanwhile.
 	fills         bool
 	filling, late int
-	// probed counts the ticks until the kubelet has probed a restarted container. Until then, the pod still looks ready.
+	// probed counts down after a restart of a container. At 2, the pod still looks ready because of earlier probes. At 1, the kubelet
+	// reports that the containers have not started.
 	probed int
 	// unscheduled means that no cluster node has room for the pod.
 	unscheduled bool
@@ -94,8 +96,8 @@ func (n *fakeNode) answer(now int64) memcached.Answer {
 	return answer
 }
 
-// tick lets the launcher take a step: it ends or begins a restart of memcached. With a list that contains refused, memcached does
-// not run.
+// tick lets the launcher take a step: it starts memcached, or begins or ends a restart. With a list that contains the text refused,
+// memcached does not run.
 func (n *fakeNode) tick(now int64, refused string) {
 	n.filling, n.late, n.probed = max(n.filling-1, 0), max(n.late-1, 0), max(n.probed-1, 0)
 	if n.next != nil {

@@ -33,7 +33,7 @@ type fleet struct {
 	nodes            map[int]*fakeNode
 	made             int
 	seconds          int64
-	// unwritable reports that writes of the ConfigMap fail. With a list that contains refused, memcached does not run.
+	// unwritable reports that writes of the ConfigMap fail. With a list that contains the text refused, memcached does not run.
 	unwritable bool
 	refused    string
 	// unpullable is a part of the names of images that cannot be pulled.

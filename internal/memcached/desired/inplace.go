@@ -179,7 +179,8 @@ func resizable(from, to *corev1.PodSpec) bool {
 	return guaranteed(from) == guaranteed(to)
 }
 
-// keepsKinds reports whether no resource is removed, and only the amounts of CPU and memory differ.
+// keepsKinds reports whether the second list contains all resources of the first one, with the same amounts except for CPU and
+// memory. It may contain more.
 func keepsKinds(from, to corev1.ResourceList) bool {
 	for name, was := range from {
 		is, stays := to[name]

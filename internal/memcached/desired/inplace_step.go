@@ -101,7 +101,7 @@ func (s *podStep) pending() *corev1.PodCondition {
 	return pending
 }
 
-// unsized returns the resources of those containers whose resources in the pod's spec do not match the template.
+// unsized returns the template's resources for those containers that have other resources in the pod's spec.
 func (s *podStep) unsized() map[string]corev1.ResourceRequirements {
 	wanted := map[string]corev1.ResourceRequirements{}
 	for _, name := range updated {
@@ -180,7 +180,7 @@ func startsOf(pod *corev1.Pod, name string) int32 {
 	switch {
 	case status == nil && pod.Status.Phase == corev1.PodPending: // no container has started yet
 		return -1
-	case status == nil: // the container runs and has never exited
+	case status == nil: // the cache leaves out the status of a container that runs and has never exited
 		return 0
 	case status.State.Waiting != nil || status.State.Terminated != nil:
 		return -1

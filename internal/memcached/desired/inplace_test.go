@@ -161,8 +161,8 @@ func TestALimitGoesInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestMoreMemoryThanSomeCanHave asks for more memory than one cluster node has, after another pod has already grown. Then it asks
-// for less. The pod that has grown shrinks, and the others grow.
+// TestMoreMemoryThanSomeCanHave asks for more memory than one cluster node has. One pod has already grown when the cluster node of
+// another pod refuses. Then the test asks for less. The pod that has grown shrinks, and the others grow.
 func TestMoreMemoryThanSomeCanHave(t *testing.T) {
 	f := newFleet(t, 3, inPlacePolicy, memoryOf("1Gi"))
 	f.nodes[1].changed.infeasible = "Node didn't have enough capacity"

@@ -118,8 +118,8 @@ func launcherMounts(mc *cachev1alpha1.Memcached) []corev1.VolumeMount {
 	return mounts
 }
 
-// launched adds the launcher's annotations and its flag --template to a pod template. Section is the hash of the given template,
-// which the flag contains.
+// launched adds the launcher's annotations and its flag --template to a pod template. section is the hash of the given template,
+// and the value of the flag.
 func launched(template corev1.PodTemplateSpec) (_ corev1.PodTemplateSpec, section string) {
 	section, base := render.Hash(template), baseHash(template)
 	template.Annotations = maps.Clone(template.Annotations)

@@ -182,8 +182,8 @@ func TestMoveOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// TestStatefulSetAlwaysReplaces covers values of maxUnavailable with which nodes of a StatefulSet could never be replaced. They
-// count as 1.
+// TestStatefulSetAlwaysReplaces covers a maxUnavailable that is unset, 0 or 0%. It counts as 1, because with 0, nodes of a
+// StatefulSet could never be replaced.
 func TestStatefulSetAlwaysReplaces(t *testing.T) {
 	for _, wanted := range []*string{nil, ptr.To("0"), ptr.To("0%")} {
 		mc := memcachedtest.Cache(1, workloadKind(statefulSetKind))

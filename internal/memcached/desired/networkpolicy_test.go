@@ -128,7 +128,7 @@ func TestNetworkPolicyAdmits(t *testing.T) {
 	}
 }
 
-// TestNetworkPolicyAdmitsToMetrics covers policies that admit other clients to the metrics than to memcached.
+// TestNetworkPolicyAdmitsToMetrics checks which clients can connect to memcached, and which to the metrics.
 func TestNetworkPolicyAdmitsToMetrics(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec string

@@ -122,8 +122,8 @@ func (p *pair) settle() {
 		strings.Join(p.a.log, "\n"), strings.Join(p.b.log, "\n"))
 }
 
-// TestTwinsNeverLeaveTogether covers changes of both twins, at once or one after the other, while operators, controllers and nodes
-// act in random order.
+// TestTwinsNeverLeaveTogether covers changes of one twin, and of both at once or one after the other, while operators, controllers
+// and nodes act in random order.
 func TestTwinsNeverLeaveTogether(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(p *pair){

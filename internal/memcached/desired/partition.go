@@ -10,13 +10,13 @@ import (
 )
 
 type nodeState struct {
-	// outdated reports that the node does not match the current template. A missing node is not outdated.
+	// outdated reports that the node does not match the new template. A missing node is not outdated.
 	outdated, ready bool
 }
 
-// partition returns two node numbers for a rollout, which goes from the last node to the first. Replacing all nodes from first on
-// stops no node that serves. Next is the serving node to replace after them. It is -1 if there is none, or if a replaced node does
-// not serve yet.
+// partition returns two values for the partition of a rollout, which goes from the last node to node 0. With first, the rollout
+// replaces no node that serves. With next, it also replaces one node that serves. next is -1 if no such node is left, or if a
+// replaced node does not serve yet.
 func partition(nodes []nodeState) (first, next int) {
 	first, waits := len(nodes), false
 	for ordinal, node := range slices.Backward(nodes) {

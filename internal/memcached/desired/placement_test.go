@@ -35,8 +35,8 @@ func TestNodeSelector(t *testing.T) {
 	}
 }
 
-// TestTopologySpread covers constraints in the spec. If the labelSelector is missing, it gets a default, because it would select no
-// pods.
+// TestTopologySpread covers constraints in the spec. A constraint without a labelSelector would select no pods, so it gets a
+// default.
 func TestTopologySpread(t *testing.T) {
 	ours := &metav1.LabelSelector{MatchLabels: map[string]string{
 		"app.kubernetes.io/name":       "memcached",

@@ -35,8 +35,8 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 	}
 }
 
-// templateHash returns the hash of the part of the pod template that the spec alone determines. With a launcher, this part does not
-// contain memcached's arguments. So the hash includes the item memory if the operator computes the memory limit from it.
+// templateHash returns the hash of the pod template without the podDefaults. With a launcher, the template does not contain
+// memcached's arguments. So the hash includes the item memory if the operator computes the memory limit from it.
 func templateHash(mc *cachev1alpha1.Memcached, opts memcached.Options) string {
 	template := podTemplate(mc, opts, podDefaults{})
 	if _, given := render.MemoryLimit(mc.Spec.Resources); hasLauncher(mc) && !given {

@@ -50,7 +50,7 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// TestQuantities covers quantities that the API server would round up or write differently.
+// TestQuantities covers quantities that the API server would round up, write differently, or keep.
 func TestQuantities(t *testing.T) {
 	for _, c := range []struct{ name, given, want string }{
 		{"cpu", "100500u", "101m"},

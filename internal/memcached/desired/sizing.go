@@ -34,7 +34,7 @@ type sizing struct {
 	connections int32
 	// threads is the number of worker threads, memcached -t.
 	threads int32
-	// agent reports that an agent connects to memcached. credentials reports that the agent also checks certificates and users.
+	// agent reports that an agent connects to memcached. credentials reports that the agent also checks certificates or users.
 	agent, credentials bool
 	// launcher reports that a launcher runs memcached in the same container.
 	launcher bool
@@ -99,8 +99,8 @@ func (s sizing) hashTable() int64 {
 	return 12 << power
 }
 
-// limit is the default memory limit in bytes, a whole number of MiB. It is the minimum and a reserve for kernel memory that counts
-// for the container: socket buffers of slow readers, and page cache.
+// limit is the default memory limit in bytes, a whole number of MiB. It is the minimum plus a reserve for long "get" lines, and for
+// kernel memory that counts for the container: socket buffers of slow readers, and page cache.
 func (s sizing) limit() int64 {
 	reserve := max(32*mebibyte, s.memory/20)
 	return (s.minimum() + reserve + mebibyte - 1) / mebibyte * mebibyte

@@ -235,9 +235,9 @@ func TestCheckLimit(t *testing.T) {
 	}
 }
 
-// TestConnectionLimit checks -c against memcached's rules. From -c, memcached takes 8, 5 for each thread, and 1 for the second
-// listener. To start, it needs 5 for each thread and 32 more. Measured: -c 200 with 4 threads admits 172 clients with one listener
-// and 171 with two; memcached with -c 26 and 4 threads does not start. The probes need two connections.
+// TestConnectionLimit checks -c against memcached's rules. From -c, memcached takes 8 for itself, 5 for each thread, and 1 for the
+// second listener. To start, it needs 5 for each thread and 32 more. Measured: -c 200 with 4 threads admits 172 clients with one
+// listener and 171 with two; memcached with -c 26 and 4 threads does not start. The probes need two connections.
 func TestConnectionLimit(t *testing.T) {
 	for _, c := range []struct{ connections, threads, want int32 }{
 		{169, 4, 200},

@@ -13,9 +13,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// statefulSet returns the StatefulSet that runs the nodes. They keep their names when they are replaced, and start and stop
-// independently of each other. In most clusters before Kubernetes 1.37, the feature MaxUnavailableStatefulSet is off: they drop
-// maxUnavailable, and replace one node at a time.
+// statefulSet returns the StatefulSet that runs the nodes. Nodes keep their names when they are replaced, and start and stop
+// independently of each other. In most clusters before Kubernetes 1.37, the feature MaxUnavailableStatefulSet is off: such a
+// cluster drops maxUnavailable, and replaces one node at a time.
 func statefulSet(
 	mc *cachev1alpha1.Memcached, metadata metav1.ObjectMeta, size, partition int32, template corev1.PodTemplateSpec,
 ) *appsv1.StatefulSet {

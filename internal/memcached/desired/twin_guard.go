@@ -37,7 +37,7 @@ func (g *twinGuard) allows(ordinal int) bool {
 }
 
 // yieldsTo returns a message if the rollout of the twin goes first, and "" otherwise. If only one of the two rollouts has begun, it
-// goes first. Otherwise, the Memcached with the smaller name does.
+// goes first. If both have begun, or both are about to begin, the Memcached with the smaller name goes first.
 func yieldsTo(twin, v memcached.View) string {
 	name, smaller := twin.Memcached.Name, twin.Memcached.Name < v.Memcached.Name
 	switch theirs, ours := twin.Began(), v.Began(); {

@@ -24,7 +24,8 @@ func fillsFrom(name string) func(*cachev1alpha1.Memcached) {
 	}
 }
 
-// TestObjectsOfTwins checks the objects of a cache that fills its nodes from a twin, that a twin fills its nodes from, or both.
+// TestObjectsOfTwins checks the objects of a cache without a twin, of one that names its twin in spec.fillFrom, of one that its
+// twin names, and of two that name each other. Nodes cannot be filled from some of the twins.
 func TestObjectsOfTwins(t *testing.T) {
 	t.Parallel()
 	clients := func(mc *cachev1alpha1.Memcached) {

@@ -140,8 +140,8 @@ func (w *wave) decide() {
 	w.wake()
 }
 
-// wake patches the pods with new entries, so that their kubelets deliver the ConfigMap at once. It does so only if the spec allows
-// changes in place.
+// wake patches each pod whose node has a new entry, so that the kubelet delivers the ConfigMap at once. It does so only if the spec
+// allows changes in place.
 func (w *wave) wake() {
 	if !w.Open || w.v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible {
 		return
@@ -209,7 +209,8 @@ func (w *wave) settled(node waveNode) bool {
 	return node.answer.SecondsInEffect >= int64(w.v.Memcached.Spec.UpdateStrategy.MinReadySeconds)
 }
 
-// busy reports whether a node is not ready, or may soon restart because its launcher has not confirmed its assigned list.
+// busy reports whether a node is not ready, is restarting, or may soon restart because its launcher has not confirmed its assigned
+// list.
 func (w *wave) busy(node waveNode) bool {
 	entry := w.entries[node.ordinal]
 	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry != w.def && !node.answered

@@ -93,8 +93,8 @@ func TestRefusedList(t *testing.T) {
 	f.settle()
 }
 
-// TestNewNodesWithARefusedList covers nodes that are created after a node has refused the new list. They must start with the old
-// list.
+// TestNewNodesWithARefusedList covers nodes that are created while the new list is one with which memcached does not run. They must
+// start with the old list.
 func TestNewNodesWithARefusedList(t *testing.T) {
 	for name, story := range map[string]struct {
 		size int32

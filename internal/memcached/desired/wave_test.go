@@ -151,7 +151,7 @@ func memoryOf(quantity string) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Memory = ptr.To(resource.MustParse(quantity)) }
 }
 
-// TestRestStaysRest covers events that do not change the arguments. No node may restart; only the ConfigMap may be written again.
+// TestRestStaysRest covers events that do not change the arguments. No node may restart.
 func TestRestStaysRest(t *testing.T) {
 	for name, happens := range map[string]func(*fleet){
 		"nothing":                    func(*fleet) {},

@@ -21,8 +21,8 @@ type nodes struct {
 	inPlace  memcached.InPlace
 	// record says from which spec and defaults the workload is written.
 	record cachev1alpha1.MemcachedRecord
-	// problem is nil or one of these: a memory limit that is too small, a PriorityClass that is not allowed, an unknown image of the
-	// agent, or a node that refuses its configuration.
+	// problem is nil, or combines one or more of these: a memory limit that is too small, a PriorityClass that is not allowed, an
+	// unknown image of the agent, or a node that refuses its configuration.
 	problem *memcached.Problem
 }
 
@@ -65,8 +65,8 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	return n
 }
 
-// recordedHash returns the hash of the argument list that all nodes run, or "" during a wave. During a pause or with a problem, it
-// stays as recorded.
+// recordedHash returns the hash of the argument list that all nodes run, or "" during a wave. While a wave is paused, or a problem
+// keeps it from starting, the hash stays as recorded.
 func recordedHash(v memcached.View, n nodes, hash string) string {
 	switch {
 	case n.problem == nil && !n.wave.Open:

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memcachedtest builds Memcacheds, and objects in the form that the API server stores, for the tests of packages desired
-// and status.
+// Package memcachedtest builds Memcacheds, and objects in the form that the API server stores, for tests.
 package memcachedtest
 
 import (
