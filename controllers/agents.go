@@ -112,7 +112,7 @@ func (a *agents) forget(name types.NamespacedName) {
 	delete(a.nodes, name)
 }
 
-// source returns the event source that enqueues the Memcacheds from changed.
+// source returns the event source that enqueues the Memcacheds whose names arrive on the channel changed.
 func (a *agents) source() source.Source {
 	return source.TypedChannel(a.changed, handler.TypedFuncs[types.NamespacedName, reconcile.Request]{
 		GenericFunc: func(_ context.Context, e event.TypedGenericEvent[types.NamespacedName], q queue) {

@@ -21,7 +21,7 @@ import (
 const askedAtOnce = 64
 
 // plan returns the Plan of a Memcached. If the Plan depends on answers of launchers, plan asks them and plans again, up to
-// three times, because an answer may make others necessary.
+// three times, because an answer may make other answers necessary.
 func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.Plan {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	state := r.states.get(name)

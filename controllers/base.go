@@ -46,7 +46,7 @@ type Base[T client.Object] struct {
 	known              states[known]
 }
 
-// NewBase returns a Base that connects to the addresses of pods. Its Clock and its ServerClock are the given clock.
+// NewBase returns a Base whose Nodes connect to the addresses of pods. Its Clock and its ServerClock are the given clock.
 func NewBase[T client.Object](
 	kind Kind[T], c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options memcached.Options,
 ) *Base[T] {
@@ -63,7 +63,7 @@ func NewBase[T client.Object](
 	}
 }
 
-// Get returns the resource, or nil if the cache does not hold it, because it was deleted.
+// Get returns the resource, or nil if the cache does not hold it.
 func (r *Base[T]) Get(ctx context.Context, name types.NamespacedName) (found T, _ error) {
 	cached := r.kind.New()
 	if err := r.Client.Get(ctx, name, cached); apierrors.IsNotFound(err) {
@@ -92,8 +92,8 @@ func (r *Base[T]) ReadChildren(ctx context.Context, owner T) (children []client.
 }
 
 // read returns the child as the cache holds it or as this process last wrote it, whichever is newer. It returns nil if there is
-// no child. If an expected child is missing, it may have lost the label by which the cache selects objects. So read asks the
-// API server for it. Pending reports that this process created the child, but the cache does not hold it yet.
+// no child. If the cache lacks an expected child, the child may have lost the label by which the cache selects objects. So read
+// asks the API server for it. Pending reports that this process created the child, but the cache does not hold it yet.
 func (r *Base[T]) read(ctx context.Context, object client.Object, expected bool) (_ client.Object, pending bool, _ error) {
 	name := client.ObjectKeyFromObject(object)
 	err := r.Client.Get(ctx, name, object)

@@ -68,7 +68,7 @@ func TestTheCacheKeepsOfAMemcachedWhatIsRead(t *testing.T) {
 	}
 }
 
-// TestTheCacheKeepsAllOfAChild compares a received object with the cached one.
+// TestTheCacheKeepsAllOfAChild expects that the cache drops nothing but the managed fields of a child.
 func TestTheCacheKeepsAllOfAChild(t *testing.T) {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "cache"}}
 	mc.Spec.Size = 3

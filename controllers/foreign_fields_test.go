@@ -245,6 +245,6 @@ var _ = Describe("A webhook that adds a container to the pods of a Memcached, ea
 	})
 })
 
-// tooLittle is a memory limit that is too low for 73Mi of item memory. The API's validation accepts it, because that ignores
-// the exact size of the hash table.
+// tooLittle is a memory limit that is too low for 73Mi of item memory. The API's validation ignores the exact size of the hash
+// table, and accepts this limit.
 var tooLittle = resource.MustParse("175Mi")

@@ -85,13 +85,13 @@ func refused(pod *corev1.Pod) bool {
 }
 
 // cannotResize reports whether the API server can never change these resources in a running pod. Before Kubernetes 1.33, it
-// cannot change any. A ValidatingAdmissionPolicy also answers Invalid, but its refusal may be temporary, so that does not count.
+// cannot change any. A ValidatingAdmissionPolicy also answers Invalid, but its refusal does not count, because it may be temporary.
 func cannotResize(err error) bool {
 	return missesResource(err) || apierrors.IsMethodNotSupported(err) ||
 		apierrors.IsInvalid(err) && reasonFor(err) == cachev1alpha1.ReasonInvalidSpec
 }
 
-// missesResource reports whether the API server does not serve the subresource. client-go uses the same message each time.
+// missesResource reports whether the API server does not serve the subresource. client-go then puts this message into the error.
 func missesResource(err error) bool {
 	return apierrors.IsNotFound(err) && strings.Contains(err.Error(), "could not find the requested resource")
 }

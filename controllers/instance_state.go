@@ -21,7 +21,7 @@ type instanceState struct {
 	verifiedArguments types.UID
 	// running has the answers of nodes that already run with the new arguments of the current wave.
 	running memcached.Answers
-	// filled has the nodes, by the UID of their pod, that are known to have all items of the twin's node with the same number.
+	// filled contains the UID of a node's pod if the node is known to have all items of the twin's node with the same number.
 	filled map[types.UID]bool
 	// unchangeable is the hash of the pod template for which the API server refused to change pods in place.
 	unchangeable string

@@ -42,7 +42,8 @@ func checkLagging(t *testing.T, moments []moment) {
 	before, right, start := now.sizes(), sizesAfter(t, now, now.server(), now.server()), moments[0].server()
 	for i, deployment := range versions[*appsv1.Deployment](moments) {
 		for j, set := range versions[*appsv1.StatefulSet](moments) {
-			// The operator looks for a StatefulSet whose pods the status names. So the pods are those of the later moment.
+			// If the status names a pod of a StatefulSet, the operator asks the API server for a StatefulSet that the cache lacks.
+			// So the cache holds the pods of the later moment.
 			pods := moments[max(i, j)]
 			cached := slices.Concat(
 				now.without(&appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Pod{}), deployment, set, pods.only(&corev1.Pod{}),

@@ -56,7 +56,7 @@ func (o *OmitRunAsUser) Set(value string) error {
 // IsBoolFlag makes the value of the flag optional.
 func (*OmitRunAsUser) IsBoolFlag() bool { return true }
 
-// Default sets a flag that was not given to the value of the environment variable or, if that is empty, to auto.
+// Default applies the value of the environment variable, unless the flag was given. An empty value means auto.
 func (o *OmitRunAsUser) Default(variable string) error {
 	var value OmitRunAsUser
 	if err := value.Set(cmp.Or(variable, string(omitRunAsUserAuto))); err != nil {

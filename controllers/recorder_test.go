@@ -85,8 +85,8 @@ func (b burst) send(recorder *controllers.Recorder, version string) {
 	recorder.Eventf(mc, nil, b.eventType, b.reason, "Reconcile", "%s", b.note)
 }
 
-// TestSeries sends events about changing versions of an object, and checks about which version the Recorder passes them on.
-// client-go joins only events about the same version in a series.
+// TestSeries sends events, each about a newer version of the object, and checks which version the Recorder puts into each event.
+// client-go joins events in a series only if they are about the same version.
 func TestSeries(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	var sent sentEvents

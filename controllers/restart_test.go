@@ -19,7 +19,7 @@ import (
 
 var _ = Describe("A manager that is restarted", Ordered, func() {
 	var all []*cachev1alpha1.Memcached
-	var namespaces string // the namespaces of all; in other namespaces are Memcacheds that are not Ready
+	var namespaces string // the namespaces of the Memcacheds in all; some Memcacheds in other namespaces are not Ready
 
 	BeforeAll(func(ctx SpecContext) {
 		p := start(ctx, "", 0)

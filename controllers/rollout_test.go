@@ -132,7 +132,7 @@ func removePods(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	}
 }
 
-// podNames has the names of the pods that createPod has created, by namespace.
+// podNames has the names of the pods that the tests have created, by namespace.
 var podNames = map[string][]string{}
 
 // pods returns the pods of a Memcached. It gets them one by one, because a list from an idle API server takes up to 100 ms: the

@@ -45,8 +45,8 @@ var _ = BeforeSuite(func() { config, user = suite.Start() })
 
 var defaults = memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"}
 
-// operator is a Reconciler that a test runs step by step. It reads current objects as if from a cache, unless the test changes
-// that. Only requests that a cache cannot answer are recorded.
+// operator is a Reconciler that a test runs step by step. It reads objects as if from a cache, which is current unless the test
+// sets stale, outdated or outdatedPods. Only requests that a cache cannot answer are recorded.
 type operator struct {
 	*controllers.Reconciler
 	requests *testenv.Requests

@@ -24,8 +24,7 @@ func transformObject(object any) (any, error) {
 	return cache.TransformStripManagedFields()(object)
 }
 
-// transformMemcached drops metadata that the operator does not read, such as annotations, whose size only the API server's limit
-// for requests bounds.
+// transformMemcached drops metadata that the operator does not read, such as annotations, which may take 256 KiB.
 func transformMemcached(mc *cachev1alpha1.Memcached) {
 	whole := mc.ObjectMeta
 	mc.ObjectMeta = metav1.ObjectMeta{
@@ -104,8 +103,8 @@ func keepLaunched(reduced, pod *corev1.Pod) {
 	}
 }
 
-// reduceStatus keeps what the operator reads of the status of a pod that has not failed: conditions, what each container waits for, and
-// how it last ended.
+// reduceStatus keeps what the operator reads of the status of a pod that has not failed, such as conditions, what each container
+// waits for, and how it last ended.
 func reduceStatus(reduced, pod *corev1.Pod) {
 	if pod.Status.Phase == corev1.PodPending {
 		reduced.Status.Phase = corev1.PodPending

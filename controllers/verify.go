@@ -18,7 +18,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// ErrStale means that the cached Memcached or MemcachedProxy is not the latest. The other errors mean the same of cached children.
+// ErrStale means that a cached Memcached or MemcachedProxy, or a cached ConfigMap with routes, is not the latest. The other errors
+// mean the same of children of a Memcached.
 var (
 	ErrStale          = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
 	errStaleArguments = errors.New("the cache has not received the latest version of the arguments of the nodes")
@@ -57,9 +58,10 @@ func (r *Base[T]) VerifyOnce(ctx context.Context, cached T) error {
 	return r.VerifyFresh(ctx, cached)
 }
 
-// verifyBeforeWrites verifies the Memcached before this process first changes existing children. It verifies the Memcached each time
-// before it creates a child again, because the garbage collector may have deleted that child. The first children need no check: if
-// they exist, the API server refuses to create them. verifyBeforeWrites also verifies changed arguments, and in a move both workloads.
+// verifyBeforeWrites verifies the Memcached before this process first changes existing children. It also does so each time before a
+// child is created again or adopted: the Memcached may have been deleted, and that may be why the child is gone or has lost its owner.
+// The first children need no check: if they exist, the API server refuses to create them. verifyBeforeWrites also verifies changed
+// arguments, and in a move both workloads.
 func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil

@@ -26,8 +26,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// debounce is the delay from the first event of a pod, or of a workload's status, to the reconcile. A rollout causes many
-// events, and one reconcile handles all that arrive within the delay.
+// debounce is the delay from an event that is not urgent, such as one of a pod, to the reconcile. A rollout causes many events, and
+// one reconcile handles all that arrive within the delay.
 const debounce = 500 * time.Millisecond
 
 // failedPriority is the priority of retries: below new work, above the initial list.
@@ -110,8 +110,8 @@ func IsResync(e event.TypedUpdateEvent[client.Object]) bool {
 // Reaction returns how long after an update to reconcile. Own reports that the update is this process's own last write.
 type Reaction = func(before, after client.Object, own bool) enqueueDelay
 
-// Watch returns an event handler for owners and children. It enqueues at once after a deletion or a creation by others, and
-// after an update with the delay that change returns. OwnersOf returns the names of the owners to enqueue.
+// Watch returns an event handler for owners and children. After a deletion, or a creation by others, it enqueues at once. After an
+// update, it enqueues with the delay that change returns. OwnersOf returns the names of the owners to enqueue.
 func Watch(
 	mutations *apply.MutationCache, change Reaction, ownersOf func(client.Object) []types.NamespacedName,
 ) handler.TypedFuncs[client.Object, reconcile.Request] {
@@ -137,8 +137,8 @@ func watch(r *Reconciler, change Reaction) handler.TypedFuncs[client.Object, rec
 	return Watch(r.Mutations, change, memcachedsOf)
 }
 
-// memcachedsOf returns the names of the Memcacheds that an object concerns. The first one's child would have the object's name,
-// so the object may keep that child from being created. The second one is in the object's instance label.
+// memcachedsOf returns the names of the Memcacheds that an object concerns. The first Memcached may want a child of the object's
+// name, and the object may be in the way of that child. The second Memcached is the one in the object's instance label.
 func memcachedsOf(object client.Object) []types.NamespacedName {
 	return []types.NamespacedName{namesakeOf(object), instanceOf(object)}
 }
@@ -170,7 +170,7 @@ func instanceOf(object client.Object) types.NamespacedName {
 var memcachedChange = OwnerChange(func(mc *cachev1alpha1.Memcached) any { return mc.Status })
 
 // OwnerChange returns a Reaction to updates of owners. A new spec causes a reconcile at once. A changed status that is not known
-// to be this process's own causes a reconcile after debounce: the own status may arrive before the API server's answer to the write.
+// to be this process's own causes a reconcile after debounce: an own status may arrive before the API server's answer to its write.
 func OwnerChange[Owner client.Object](status func(Owner) any) Reaction {
 	return func(before, after client.Object, own bool) enqueueDelay {
 		old, oldOK := before.(Owner)
@@ -188,9 +188,9 @@ func OwnerChange[Owner client.Object](status func(Owner) any) Reaction {
 	}
 }
 
-// ChildChange returns a Reaction to updates of a child by others. A changed spec, label, owner reference or deletion causes a
-// reconcile at once. So does the end of a rollout or of scaling, because users wait for it. Changed annotations, and other
-// updates of a workload, cause a reconcile after debounce.
+// ChildChange returns a Reaction to updates of a child by others. A changed spec, label or owner reference causes a reconcile at
+// once. So does the start of a deletion, and the end of a rollout or of scaling, because users wait for that end. Changed
+// annotations, and other updates of a workload, cause a reconcile after debounce.
 func ChildChange[Owner client.Object](child memcached.Child[Owner]) Reaction {
 	return func(before, after client.Object, own bool) enqueueDelay {
 		switch {

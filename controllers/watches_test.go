@@ -154,8 +154,8 @@ func watching() *Reconciler {
 	}}
 }
 
-// TestBothMemcachedsOfAnObjectAreReconciled uses objects whose name belongs to one Memcached and whose instance label names
-// another. The label then changes.
+// TestBothMemcachedsOfAnObjectAreReconciled updates objects, and in some cases their instance label. The name of an object and its
+// label may belong to different Memcacheds, to the same, or to none.
 func TestBothMemcachedsOfAnObjectAreReconciled(t *testing.T) {
 	r := watching()
 	metadata := func(name, instance string) metav1.ObjectMeta {

@@ -22,8 +22,8 @@ const (
 	// garbagePercent makes Go collect garbage early, because a scrape leaves some MiB of garbage, and memory is scarcer than
 	// processor time. The environment variable GOGC overrides it.
 	garbagePercent = 25
-	// memoryLimit is how much memory Go may use before its garbage collector works harder. It is below the container's limit,
-	// at least 24 MiB, because that limit also counts the program's code. The environment variable GOMEMLIMIT overrides it.
+	// memoryLimit is how much memory Go may use before its garbage collector works harder. The container's limit is higher, at
+	// least 24 MiB, because it also counts the program's code. The environment variable GOMEMLIMIT overrides memoryLimit.
 	memoryLimit = 14 << 20
 	// processors is the number of processors that Go uses, enough for a few requests a minute. By default, Go would use all
 	// processors of the cluster node, and each takes memory. The environment variable GOMAXPROCS overrides it.

@@ -83,8 +83,8 @@ func TestSIGTERMEndsTheAgent(t *testing.T) {
 	}
 }
 
-// An agent ends with a termination message about a problem in a Secret. If the file already has that message, the next agent
-// waits instead.
+// An agent ends with a termination message about a problem in a Secret. The next agent finds that message in the file, and waits
+// instead.
 func TestInvalidSecretsEndTheAgentOnce(t *testing.T) {
 	folder, secret := t.TempDir(), t.TempDir()
 	message := filepath.Join(t.TempDir(), "termination-log")

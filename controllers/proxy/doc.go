@@ -6,5 +6,5 @@
 // MemcachedProxies, which an old installation may lack.
 //
 // Words: a pool is a Memcached in spec.pools. Routes are the text in a ConfigMap that tells proxies the names and the number of the
-// pools' nodes. Another number is announced there two minutes before it takes effect, so that all proxies change at the same time.
+// pools' nodes. Routes announce a new number two minutes before it takes effect, so that all proxies change at the same time.
 package proxy

@@ -84,8 +84,8 @@ func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]
 	})
 }
 
-// requeue returns the result of Reconcile. It reconciles again when an announced number of nodes takes effect, and until all
-// proxies have the new routes, because no event reports either.
+// requeue returns the result of Reconcile. Reconcile runs again when an announced number of nodes takes effect, and every
+// askInterval until all proxies have the new routes. No event reports either.
 func requeue(
 	view memcachedproxy.View, plan memcachedproxy.Plan, written memcached.Written, status cachev1alpha1.MemcachedProxyStatus,
 ) (reconcile.Result, error) {

@@ -59,8 +59,8 @@ const (
 	writeStatus     = "patch memcachedproxies/status"
 )
 
-// operator is a Reconciler that a test runs step by step. It reads current objects as if from a cache, unless the test changes
-// that. Only requests that a cache cannot answer are recorded.
+// operator is a Reconciler that a test runs step by step. It reads objects as if from a cache, which is current unless the test
+// sets lagging. Only requests that a cache cannot answer are recorded.
 type operator struct {
 	*proxy.Reconciler
 	requests *testenv.Requests

@@ -24,8 +24,8 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 type handlerFuncs = handler.TypedFuncs[client.Object, reconcile.Request]
 
-// proxies returns the event handler for MemcachedProxies. It enqueues a MemcachedProxy at the start, at each resync, when its
-// spec changes, and when others change its status.
+// proxies returns the event handler for MemcachedProxies. It enqueues a MemcachedProxy at the start, at each resync, when it is
+// created or deleted, when its spec changes, and when others change its status.
 func (r *Reconciler) proxies() handlerFuncs {
 	name := func(object client.Object) []types.NamespacedName {
 		return []types.NamespacedName{client.ObjectKeyFromObject(object)}

@@ -54,8 +54,8 @@ type Reporter struct {
 	failure  string
 }
 
-// SetupWithManager adds a Reporter if OLM v0 installed the operator. The Reporter uses no cache, because OLM permits get,
-// update and patch of this OperatorCondition, but no watch.
+// SetupWithManager adds a Reporter if OLM v0 installed the operator. The Reporter reads the OperatorCondition without a cache,
+// because OLM permits get, update and patch of it, but no watch.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if os.Getenv(OperatorConditionVariable) == "" {
 		return nil
@@ -91,8 +91,8 @@ func (r *Reporter) Start(ctx context.Context) error {
 	return nil
 }
 
-// Report writes the condition if it has changed, and logs a repeated error only once. It does not log conflicts, because OLM writes
-// the object too.
+// Report writes the condition if it has changed, and logs a repeated error only once. It does not log conflicts: they are normal,
+// because OLM also writes the OperatorCondition.
 func (r *Reporter) Report(ctx context.Context) {
 	err := r.report(ctx)
 	if err == nil {

@@ -59,8 +59,8 @@ func New(c client.Client, live client.Reader, mutations *MutationCache, clock cl
 	}
 }
 
-// Recall tells the Applier the hash of what was last applied to an object, from a record outside the object. If the object's
-// annotation has another hash, somebody else has changed the object.
+// Recall tells the Applier the hash of what was last applied to an object, from a record outside the object. The Applier needs it
+// only if the object's annotation, which others can edit, has another hash.
 func (a *Applier) Recall(live client.Object, hash string) {
 	if hash != "" && live.GetAnnotations()[a.differ.hashAnnotation] != hash {
 		a.contests.recall(live, hash)

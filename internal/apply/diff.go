@@ -65,8 +65,8 @@ func (d differ) render(owner, desired client.Object) (rendering, error) {
 	return rendering{Unstructured: fields, hash: sum}, nil
 }
 
-// sizeOf returns the rendering with only the size in its spec. It drops the annotations, because their
-// hash and record would describe fields that this write does not change.
+// sizeOf returns the rendering with only the size in its spec. It drops the annotations: the hash, for example, describes fields
+// that a write of the size does not change.
 func (d differ) sizeOf(whole rendering) (rendering, error) {
 	part := whole.DeepCopy()
 	path := d.rules[whole.GroupVersionKind()].Size

@@ -50,8 +50,8 @@ func (e *ContestedError) Error() string {
 	return fmt.Sprintf("%s of %s %s is changed again and again by %s", e.Field, e.Kind, e.Name, manager)
 }
 
-// ImmutableError reports that an immutable field differs from the desired object. The other fields were written as far as the
-// API server allowed.
+// ImmutableError reports that an immutable field differs from the desired object. It does not keep the other fields from being
+// written.
 type ImmutableError struct {
 	// Kind, Namespace and Name are those of the object.
 	Kind, Namespace, Name string

@@ -31,7 +31,7 @@ const hashAnnotation = "test.example.com/hash"
 
 var (
 	environment *envtest.Environment
-	// direct is for the tests and for changes by others. Unlike the requests of ours, its requests are not recorded.
+	// direct is the client for the tests and for changes by others. The client ours is for Appliers, and its requests are recorded.
 	direct   client.Client
 	requests testenv.Requests
 	ours     client.WithWatch
@@ -47,7 +47,7 @@ func TestApply(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	environment = testenv.New()
-	// As in every cluster before Kubernetes 1.37, the API server drops maxUnavailable of StatefulSets.
+	// As in most clusters before Kubernetes 1.37, the API server drops maxUnavailable of StatefulSets.
 	environment.ControlPlane.GetAPIServer().Configure().Append("feature-gates", "MaxUnavailableStatefulSet=false")
 	config, err := environment.Start()
 	Expect(err).NotTo(HaveOccurred())

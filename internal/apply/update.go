@@ -83,8 +83,9 @@ func (a *Applier) changeSize(ctx context.Context, s step, size rendering) (_ cli
 }
 
 // changeAll applies the rendering. Additions by others below owned fields may make the apply invalid, or remain after it. changeAll
-// then replaces the owned fields. If this rendering was applied before, it replaces them at once. Additions that a webhook made to
-// an earlier write remain: the webhook would make them again, perhaps with other values, and each new value would replace the pods.
+// then replaces the owned fields. If this rendering was applied before, changeAll replaces them at once. Additions that a webhook
+// made to an earlier write remain: the webhook would make them again, perhaps with other values, and each new value would replace
+// the pods.
 func (a *Applier) changeAll(ctx context.Context, s step) (client.Object, error) {
 	before := s.difference.surplus
 	if before != nil && s.drifted {

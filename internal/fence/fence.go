@@ -20,9 +20,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Wrap returns a configuration whose clients change or delete objects only while this process holds the lease of this name. Without
-// a renewal by these clients within the lease's duration, or after a release, such requests fail without being sent. Requests that
-// create objects are always sent, because the operator creates only events, token and access reviews, and its lease.
+// Wrap returns a configuration whose clients send PUT, PATCH and DELETE requests only while this process holds the lease of this
+// name. Without a renewal by these clients within the lease's duration, or after a release, such requests fail without being sent.
+// POST requests are always sent, because the operator uses POST only for events, token and access reviews, and its lease.
 // Requests for a lease of this name are always sent, in every namespace. So no other lease may have this name.
 func Wrap(config *rest.Config, lease string, duration time.Duration) *rest.Config {
 	f := &fence{lease: lease, duration: duration, clock: clock.RealClock{}}

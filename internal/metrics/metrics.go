@@ -16,7 +16,7 @@ type Instance struct {
 	Namespace, Name string
 	// Desired and Ready are numbers of nodes.
 	Desired, Ready int32
-	// ItemMemory is each node's memory for items in bytes. MaxConnections is each node's limit of client connections.
+	// ItemMemory is each node's memory for items, in bytes. MaxConnections is each node's limit of client connections.
 	ItemMemory     int64
 	MaxConnections int32
 	// Stuck reports that a change cannot proceed.
