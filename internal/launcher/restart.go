@@ -75,13 +75,14 @@ func (l *launcher) stop(signal syscall.Signal) syscall.WaitStatus {
 	bound := patience(l.list)
 	l.excuse(bound)
 	_ = l.process.signal(signal) // an error means that memcached has ended, which the loop below notices
+	late := time.After(bound)
 	for {
 		select {
 		case status := <-l.process.ended:
 			return status
 		case again := <-l.signals:
 			l.ending = l.ending || again != syscall.SIGHUP
-		case <-time.After(bound):
+		case <-late:
 			l.log.Printf("memcached has not ended within %s: killing it, without its items", bound)
 			_ = l.process.signal(syscall.SIGKILL)
 		}
