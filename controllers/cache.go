@@ -18,8 +18,8 @@ import (
 )
 
 // CacheOptions limits what the operator keeps in memory: all Memcacheds and MemcachedProxies, and the objects with the operator's
-// label. Of pods, it keeps only the fields that the operator reads. Nothing else can be read from the cache. Namespaces is the
-// value of WATCH_NAMESPACE: empty for all namespaces, or a list of names separated by commas.
+// label, except pods that have succeeded. Nothing else can be read from the cache. Of pods, it has only the fields that the
+// operator reads. Namespaces is the value of WATCH_NAMESPACE: empty for all namespaces, or a list of names separated by commas.
 func CacheOptions(namespaces string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{memcached.ManagedByLabel: memcached.ManagedBy})
 	options := cache.Options{

@@ -26,8 +26,8 @@ func classify(problem *memcached.Problem, err error) memcached.Written {
 	return Classify("Memcached", problem, err)
 }
 
-// Classify combines the problem of a plan, which may be nil, with the error of the plan's writes. The result holds the problem
-// to report and the error to retry. Kind is the kind of the reconciled resource.
+// Classify combines the problem of a plan, which may be nil, with an error of the reconcile. The result holds the problem to report
+// and the error to return. Kind is the kind of the reconciled resource.
 func Classify(kind string, problem *memcached.Problem, err error) memcached.Written {
 	written := memcached.Written{Problem: problem}
 	report := func(reason, message string) {
@@ -81,7 +81,7 @@ func reasonFor(err error) string {
 	return reason
 }
 
-// causedBy reports whether a cause in the API server's answer names a field for which the function returns true.
+// causedBy reports whether a cause in the API server's answer names a field for which the argument field returns true.
 func causedBy(answer apierrors.APIStatus, field func(string) bool) bool {
 	details := answer.Status().Details
 	return details != nil && slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool { return field(cause.Field) })
@@ -115,7 +115,7 @@ func failedToDecide(err error) bool {
 	case errors.As(err, &render):
 		return false
 	case !errors.As(err, &answer):
-		return true // an error of the network
+		return true // an error of the network or of the operator
 	case apierrors.IsInvalid(err):
 		// A wrong metadata.uid means that another object has taken the name since the object was read.
 		return causedBy(answer, func(field string) bool { return field == "metadata.uid" })

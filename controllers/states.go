@@ -44,10 +44,10 @@ func (s *states[T]) forget(name types.NamespacedName) {
 
 // known is what this process remembers of a resource of any Kind.
 type known struct {
-	// verified is the UID of a resource whose cached spec is known to be current, because the API server confirmed it, or this
-	// process created its first children.
+	// verified is the UID of the resource, once no other process can have acted on a newer spec than the cached one: the API server
+	// has confirmed the cached spec, or this process has created the first children.
 	verified types.UID
-	// undecidedSince is when writes of children began to fail transiently, zero if the last ones did not.
+	// undecidedSince is when reconciles began to fail transiently, zero if the last ones did not.
 	undecidedSince time.Time
 }
 
@@ -62,11 +62,11 @@ func (r *Base[T]) SetVerified(owner T) {
 	r.known.update(client.ObjectKeyFromObject(owner), func(k *known) { k.verified = owner.GetUID() })
 }
 
-// transientGracePeriod is how long writes may fail transiently before the status reports it. A webhook may fail forever, and
-// the rest of the status must not wait for that webhook.
+// transientGracePeriod is how long transient failures stay out of the status. After that, the status is written, because such failures
+// may go on for long.
 const transientGracePeriod = time.Minute
 
-// IsTransient reports whether writes have failed transiently, but for so short a time that the status should not report it yet.
+// IsTransient reports whether reconciles have failed transiently, but for so short a time that the status should not report it yet.
 func (r *Base[T]) IsTransient(name types.NamespacedName, written memcached.Written) (transient bool) {
 	now := r.Clock.Now()
 	r.known.update(name, func(k *known) {

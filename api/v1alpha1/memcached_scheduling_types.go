@@ -54,7 +54,7 @@ type MemcachedScheduling struct {
 
 // Toleration allows pods to run on cluster nodes with a matching taint.
 type Toleration struct {
-	// key is the key of the taint, in at most 317 characters. The default, which needs the operator Exists, is every taint.
+	// key is the key of the taint, in at most 317 characters. The default is every taint: the field operator must then be Exists.
 	// +optional
 	// +kubebuilder:validation:MaxLength=317
 	Key string `json:"key,omitempty"`

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A host with too many idle connections loses the oldest one. Its next request is still answered, because the host may be the kubelet,
-// and pods may have the kubelet's address.
+// If an IP address has too many idle connections, the oldest one is closed. A new request from this address is still answered: it may
+// be a probe of the kubelet, while pods with the kubelet's address hold the other connections.
 func TestConnectionsOfAHostAreLimited(t *testing.T) {
 	a := startAgent(t, newFake(t, recorded(t, "default")).options())
 	var idle []net.Conn

@@ -18,7 +18,7 @@ type answer struct {
 	surplus *typed.TypedValue
 }
 
-// answers remembers the API server's last answer for each object.
+// answers remembers, for each object, the difference that its last write left.
 type answers struct {
 	history[answer]
 

@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// settleClients is how long a copy waits after memcached serves. Proxies may take that long to find the node: DNS answers are cached for
-	// 30 s with kubeadm, and proxies retry after 1 s. Until then, proxies store only in the twin, so an earlier copy would miss some items.
+	// settleClients is how long a copy waits after memcached has begun to serve. Proxies may need that long to find the node: DNS answers
+	// are cached for 30 s with kubeadm, and proxies retry after 1 s. Until then, they store items only in the twin. The node would lack
+	// the items that they store after an earlier copy.
 	settleClients = 35 * time.Second
 	// refill is the pause before a failed copy is tried again.
 	refill = 15 * time.Second
@@ -154,5 +155,5 @@ func (f filler) report(status protocol.Fill) {
 	})
 }
 
-// shortened cuts off a reason, to keep the status small.
+// shortened cuts a reason to maxReason bytes, to keep the status small.
 func shortened(reason string) string { return reason[:min(len(reason), maxReason)] }

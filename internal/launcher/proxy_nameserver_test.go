@@ -118,7 +118,7 @@ func (p *proxyPod) beginNamed(count int) *nameserver {
 	return dns
 }
 
-// at makes the nameserver answer for node-NODE with the address of the node that startNode(number) starts.
+// at makes the DNS name of the node with this number resolve to the address of the memcached that startNode(number) starts.
 func (p *proxyPod) at(dns *nameserver, node, number int) {
 	dns.change(func() { dns.records[fmt.Sprintf("node-%d.shop.svc.cluster.test.", node)] = p.node(number) })
 }

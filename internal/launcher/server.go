@@ -80,7 +80,7 @@ func (v *view) MarshalJSON() ([]byte, error) {
 type reporter interface {
 	json.Marshaler
 	excused(now time.Time) bool
-	// unready returns why clients must not use a memcached that answers, or nil.
+	// unready returns why clients must not use memcached yet, although it answers, or nil.
 	unready() error
 }
 

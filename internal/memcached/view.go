@@ -104,7 +104,8 @@ func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View
 	return v
 }
 
-// After returns the View after a write. The answers are the objects as the API server returned them.
+// After returns the View after a write. The argument answers has the objects as the API server returned
+// them. It is not the field Answers.
 func (v View) After(answers []client.Object) View {
 	observed := v.Observed
 	observed.Children = slices.Clone(observed.Children)

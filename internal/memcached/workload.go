@@ -29,7 +29,7 @@ type Workload struct {
 	// MaxSurge, MaxUnavailable and MinReadySeconds control the replacement of nodes.
 	MaxSurge, MaxUnavailable intstr.IntOrString
 	MinReadySeconds          int32
-	// Partition is the smallest number of a node that the StatefulSet's controller may replace.
+	// Partition is the lowest ordinal of the nodes that the StatefulSet's controller may replace.
 	Partition int32
 
 	// ObservedGeneration is the generation that the workload's controller has observed, 0 for none.
@@ -131,7 +131,8 @@ func nodesOf(pods []corev1.Pod, chosen func(*corev1.Pod) bool, numbered bool) []
 	return nodes
 }
 
-// Settled reports whether the controller has carried out the workload's spec: all pods are ready, and no other pods remain.
+// Settled reports whether the controller has carried out the workload's spec: its status counts as many pods as the
+// spec wants, all updated and ready.
 func Settled(object client.Object) bool {
 	w := AsWorkload(object)
 	return w != nil && w.GetGeneration() == w.ObservedGeneration && w.Complete &&

@@ -31,7 +31,7 @@ const (
 	// least oldEnough.
 	goodRatio = 0.9
 	oldEnough = time.Hour
-	// busyNode is the number of reads per second that memcached's four threads serve easily.
+	// busyNode is the number of reads per second that memcached serves easily with four threads.
 	busyNode = 200_000
 )
 

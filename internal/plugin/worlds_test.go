@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// troubles makes one node of the cache sessions crash, and another hang. The user may not connect to the third.
+// troubles makes one node of the cache "sessions" crash, and another hang. The user may not connect to the third.
 func troubles(t *testing.T, w *world) {
 	w.crash(t, "sessions-7d9f-kx2lm")
 	w.memcacheds["sessions-7d9f-qq8pv"].hangs = true
@@ -52,14 +52,14 @@ func encrypt(t *testing.T, w *world) {
 	})
 }
 
-// ofSize sets the size of the cache pages.
+// ofSize sets the size of the cache "pages".
 func ofSize(size int32) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size })
 	}
 }
 
-// inFile sets the size of the cache pages, and lets it store its items in files.
+// inFile sets the size of the cache "pages", and lets it store its items in files.
 func inFile(size int32) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		ofSize(size)(t, w)
@@ -73,7 +73,7 @@ func pause(t *testing.T, w *world) {
 	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true })
 }
 
-// evict adds two evicted pods to the cache sessions, and sets its size. The second pod was created a minute after the first.
+// evict adds two evicted pods to the cache "sessions", and sets its size. The second pod was created a minute after the first.
 func evict(size int32) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		change(t, w, &cachev1alpha1.Memcached{}, "sessions", func(mc *cachev1alpha1.Memcached) {

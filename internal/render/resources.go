@@ -46,8 +46,7 @@ func Threads(inSpec int32, wanted cachev1alpha1.MemcachedResources, withoutLimit
 	}
 }
 
-// rounded rounds quantities as the API server does. Otherwise, each reconcile would find a difference from the stored quantities, and
-// write.
+// rounded rounds quantities so that the API server stores them unchanged. Otherwise, each reconcile would find a difference, and write.
 func rounded(list corev1.ResourceList) corev1.ResourceList {
 	result := make(corev1.ResourceList, len(list))
 	for name, quantity := range list {

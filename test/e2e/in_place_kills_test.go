@@ -50,7 +50,7 @@ var _ = Describe("A change in place whose operator is killed after each step", L
 	})
 })
 
-// mustKeepWithout makes a change, and kills the operator after each step of the change. The change must keep pods,
+// mustKeepWithout makes a change, and kills the operator whenever it sees a step of the change. The change must keep pods,
 // addresses and keys, and each expected pattern must match a step.
 func (c *keptCache) mustKeepWithout(
 	ctx context.Context, change string, restarts int32, edit func(*cachev1alpha1.Memcached), expected []string,

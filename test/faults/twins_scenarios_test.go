@@ -141,7 +141,7 @@ func memcachedsIn(entries []entry) []string {
 }
 
 // twinViolations returns the first moment at which more than one node of the two Memcacheds was unavailable, after all of them had
-// been ready. If the two nodes with the same ordinal are unavailable, no node has their items.
+// been ready. Two nodes with the same ordinal have the same items: if both are unavailable, no node has these items.
 func twinViolations(entries []entry) []string {
 	now, whole := objects{}, false
 	for _, e := range entries {

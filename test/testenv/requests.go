@@ -39,9 +39,9 @@ func (r Request) Write() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }
 
-// Requests records the requests of clients. Requests for Leases or events, or for no resource at all, depend on clocks, so only
-// Refused returns them. The methods that return requests first wait until no request is pending. So a test that sees the effect of
-// a write also finds the write.
+// Requests records the requests of clients. Whether clients send requests for Leases, for events or for no resource
+// depends on timing, so a test cannot expect them: only Refused returns them. The methods that return requests first wait until no
+// request is pending, so a test that sees the effect of a write also finds the write.
 type Requests struct {
 	unanswered sync.RWMutex
 

@@ -40,8 +40,8 @@ func (d DialFunc) orDefault() DialFunc {
 	return d
 }
 
-// Client reads and writes keys as an application does: with a ring and persistent connections. A call sends no further
-// requests after its context has ended, or to a server that it could not reach in time. A Client is safe for concurrent use.
+// Client reads and writes keys as an application does: with a ring and persistent connections. A call sends no more
+// requests once its context has ended, and none to a server that turned out to be unreachable. A Client is safe for concurrent use.
 type Client struct {
 	ring  *Ring
 	cache *memcache.Client
@@ -77,7 +77,7 @@ func valueOf(key string, size int) []byte {
 	return bytes.Repeat(unit, size/len(unit)+1)[:size]
 }
 
-// Write stores the keys with the numbers from 1 to keys. Each has its own value of valueSize bytes. The error has a
+// Write stores the keys with the numbers from 1 to keys. Each value has valueSize bytes, copied from its key. The error has a
 // line for each server that did not store all of its keys.
 func (c *Client) Write(ctx context.Context, keys, valueSize int) error {
 	return c.spread(ctx, keys, 1, func(keys []string) error {
@@ -94,14 +94,14 @@ func (c *Client) Write(ctx context.Context, keys, valueSize int) error {
 
 // Hits is the result of reading keys.
 type Hits struct {
-	// Keys is how many keys were requested. A server reported a miss for each key that the fields below do not count.
+	// Keys is how many keys were to be read. The misses are Keys minus Hits, Wrong and Errors.
 	Keys int
 	// Hits is how many keys had the value that was written.
 	Hits int
 	// Wrong is how many keys had another value.
 	Wrong int
-	// Errors is how many keys got no response, because the server is unreachable or the connection broke. An application
-	// treats them as misses.
+	// Errors is how many keys got neither a value nor a miss, for example because the server is unreachable. An application treats
+	// them as misses.
 	Errors int
 }
 
@@ -136,7 +136,8 @@ func (c *Client) Read(ctx context.Context, keys int) (Hits, error) {
 	return result, context.Cause(ctx)
 }
 
-// spread calls do with the keys from 1 to keys, in batches of keys that one server owns. Several calls run at a time.
+// spread passes Key(1) to Key(keys) to the function do, in batches. The keys of a batch belong to one server. Several calls run at a
+// time.
 // The error has a line for each server that failed.
 func (c *Client) spread(ctx context.Context, keys, batch int, do func(keys []string) error) error {
 	shares := make([][]string, len(c.ring.servers))
@@ -187,7 +188,7 @@ func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
 // unreachable reports whether the server is unreachable: dialing failed, or no response came in time. Other errors
-// mean that a connection broke.
+// mean that a connection broke or that the server reported an error.
 func unreachable(err error) bool {
 	var dialing *dialError
 	return errors.As(err, &dialing) || errors.Is(err, os.ErrDeadlineExceeded)

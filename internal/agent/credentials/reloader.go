@@ -22,7 +22,7 @@ type Reloader struct {
 	report report
 	// failure is why the last step failed, or nil.
 	failure error
-	// failingSince is when the steps of the Reloader, or its loader, began to fail. It is zero while neither fails.
+	// failingSince is when failure or loader.err was set, after both had been nil. It is zero while both are nil.
 	failingSince time.Time
 }
 
@@ -134,7 +134,7 @@ func (r *Reloader) refresh() error {
 	return err
 }
 
-// unverifiedPatience is how long the steps or the loader may fail before the status is Unverified.
+// unverifiedPatience is how long failure or loader.err may be set, without a break, before the status is Unverified.
 const unverifiedPatience = time.Minute
 
 // fails updates failingSince, and returns the time since then, or 0 if nothing fails.

@@ -31,7 +31,8 @@ type Status struct {
 	Waiting string
 	// Refused is why the content of a Secret is not used, or nil.
 	Refused *InvalidError
-	// Unverified is true if the agent has failed for a minute to make memcached read the current version, or to verify this.
+	// Unverified is true if for a minute the agent has failed to install the current version, to make memcached read it, or to
+	// verify that.
 	Unverified bool
 	// Installed is the certificate of the current version, nil without TLS.
 	Installed *x509.Certificate

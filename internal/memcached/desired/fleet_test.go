@@ -47,7 +47,7 @@ type fleet struct {
 	remembered memcached.Answers
 	filled     map[types.UID]bool
 	plan       memcached.Plan
-	// asked are the names of the nodes that were asked, and writes the objects that were written, since the last call of look.
+	// asked has the names of the nodes that were asked since the last call of look. writes has the objects that were written since then.
 	asked, writes []string
 	log           []string
 }

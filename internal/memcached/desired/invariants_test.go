@@ -186,7 +186,8 @@ func checkStatefulSet(t *testing.T, mc *cachev1alpha1.Memcached, set *appsv1.Sta
 	}
 }
 
-// checkPods checks what no spec may change: users who may create a Memcached must be able to run nothing but memcached.
+// checkPods checks what no spec may change: users who may create a Memcached must be able to run nothing but
+// memcached, its launcher and its agent.
 func checkPods(t *testing.T, opts memcached.Options, template corev1.PodTemplateSpec) {
 	t.Helper()
 	if result := podSecurity(t, template); !result.Allowed {

@@ -183,7 +183,8 @@ func (c *cluster) scaleOld(newest *replicaSet) bool {
 	least := c.size() - unavailable
 	ready := int32(0)
 	for _, rs := range c.replicaSets {
-		// The real controller adds rs.ready alone. It relies on pods being deleted faster than new pods become ready.
+		// rs.ready may still count pods that are about to be deleted. The real controller counts them, too: it relies on their deletion
+		// before new pods become ready.
 		ready += min(rs.ready, rs.replicas)
 	}
 	if c.total()-least-(newest.replicas-newest.ready) <= 0 {

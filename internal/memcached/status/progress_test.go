@@ -117,7 +117,7 @@ func scalingRows(t *testing.T) []statusCase {
 		changing:   "Scaling: Scaling from 1 to 3 nodes",
 		available:  unavailable1,
 	}, {
-		// The new pod exists, so the Deployment looks as if a node were being replaced.
+		// The new pod exists, so the Deployment looks the same as after the loss of a pod. The status cannot tell that this is scaling.
 		name:       "scaled up: a new node is not ready",
 		deployment: makeDeployment(t, mc, specGeneration(2), revision(1), counts(2, 3, 3, 2), progress(rolloutComplete)),
 		pods:       append(makePods(2), makePod("cache-5d4f-02", notReady)),

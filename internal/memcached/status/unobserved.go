@@ -14,10 +14,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Unobserved returns the status of a Memcached if some of its objects could not be read. The problem says why. Counts and the
-// observed generation stay as in the last status, because nothing was written.
+// Unobserved returns the status of a Memcached if some of its objects could not be read. The problem says why. The counts and
+// Available stay as in the last status, because it is unknown what exists. The observed generation stays, because nothing was written.
 func Unobserved(v memcached.View, problem memcached.Problem) cachev1alpha1.MemcachedStatus {
-	v.Agents.Pending = true // without the pods, no agent could be asked
+	v.Agents.Pending = true // agents are asked only if everything could be read
 	mc, f := v.Memcached, facts{View: v, Written: memcached.Written{Problem: &problem}}
 	if mc.Spec.Paused {
 		f.held = []string{"what cannot be read"}
