@@ -39,7 +39,7 @@ func TestTheBundleIsOfTheVersionOfTheMakefile(t *testing.T) {
 	}
 }
 
-// The labels of the ClusterServiceVersion tell users on which platforms the operator runs. They must be the platforms of its image.
+// The labels of the ClusterServiceVersion tell users on which platforms the operator runs. They must be the platforms of the image.
 func TestLabelsAreThePlatformsOfTheImage(t *testing.T) {
 	var want []string
 	for platform := range strings.SplitSeq(repository.Variable(t, "PLATFORMS"), ",") {
@@ -75,7 +75,7 @@ func TestEveryInstallModeIsSupported(t *testing.T) {
 			t.Errorf("the install mode %s is not supported", mode)
 		}
 	}
-	// OLM writes the namespaces of the OperatorGroup into an annotation of the pod. WATCH_NAMESPACE must take its value from there.
+	// OLM writes the namespaces of the OperatorGroup into an annotation of the pod. WATCH_NAMESPACE must read the annotation.
 	for _, variable := range container(t, csv).Env {
 		if variable.Name == "WATCH_NAMESPACE" {
 			if from := variable.ValueFrom; variable.Value != "" || from == nil || from.FieldRef == nil ||
@@ -100,7 +100,8 @@ func TestCreatedAtIsTheDayOfTheRelease(t *testing.T) {
 	}
 }
 
-// Consoles filter operators by the annotations for features. They silently ignore values other than "true" and "false".
+// Consoles filter operators by the annotations for features, and silently ignore values other than "true" and "false". The feature
+// "disconnected" must be true exactly if every image has a digest.
 func TestFeaturesAreDeclaredPlainly(t *testing.T) {
 	declared := map[string]string{}
 	for name, value := range bundle(t).CSV.Annotations {
@@ -139,7 +140,7 @@ func TestDockerfileHasTheAnnotationsAsLabels(t *testing.T) {
 	}
 }
 
-// A COPY fails if .dockerignore excludes the file.
+// A COPY fails if the file is missing, or if .dockerignore excludes it.
 func TestDockerfilesFindWhatTheyCopy(t *testing.T) {
 	ignored := strings.Split(repository.Read(t, ".dockerignore"), "\n")
 	for _, dockerfile := range []string{"Dockerfile", "bundle.Dockerfile", "test/scorecard/Dockerfile"} {

@@ -26,7 +26,6 @@ type rule struct {
 	findings func(operator) []string
 }
 
-// everyBundle turns a check of one bundle into a check of all bundles of an operator.
 func everyBundle(findings func(operator, submission) []string) func(operator) []string {
 	return func(o operator) []string {
 		var all []string

@@ -55,8 +55,8 @@ func TestTheOldestKubernetesIsTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// compatibility.md must list every supported version. "make check" tests with the newest version, and the nightly workflow with all
-// others.
+// compatibility.md must list every supported version. "make check" tests with the newest version, and the nightly workflow with each
+// older one.
 func TestEverySupportedKubernetesIsTested(t *testing.T) {
 	versions := supported(t)
 	var rows []string

@@ -87,7 +87,7 @@ func generate(t *testing.T, variables ...string) generation {
 	return result
 }
 
-// bundles returns the paths of all files in the folder, except the stand-ins.
+// bundles returns the paths of all files in the folder except the stand-ins, separated by spaces.
 func (g generation) bundles(t *testing.T) string {
 	t.Helper()
 	var found []string

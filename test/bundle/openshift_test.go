@@ -43,7 +43,7 @@ func catalogs(t *testing.T) []string {
 }
 
 // make must build catalogs for the versions in hack/bundle/openshift.txt. The file must have OpenShift 5, and community.sh must
-// accept it.
+// accept that version.
 func TestMakeNamesTheCatalogsOfTheTable(t *testing.T) {
 	versions := catalogs(t)
 	command := exec.Command("make", "--no-print-directory", "--eval", "show:; @echo $(OPENSHIFT_CATALOGS)", "show")

@@ -13,7 +13,6 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// goStandIn replaces the go command and prints fixed versions and dates.
 const goStandIn = `#!/bin/sh
 [ "$1 $2" = "list -m" ] || exit 1
 shift 2

@@ -34,7 +34,8 @@ func annotation[T any](t *testing.T, name string) T {
 	return value
 }
 
-// OpenShift's console opens the first example of a kind when a user creates a resource.
+// OpenShift's console opens the first example of a kind when a user creates a resource of that kind. After the installation of the
+// operator, the console offers the initialization resource.
 func TestFirstExampleIsTheSimplest(t *testing.T) {
 	examples := annotation[[]map[string]any](t, "alm-examples")
 	first := examples[0]

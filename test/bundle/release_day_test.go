@@ -14,7 +14,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// day.sh must give each version one date and one link in the changelog, even if it sets the date of a version twice.
+// day.sh must give each version one date and one link in the changelog, even if it sets the date of a version twice. createdAt of the
+// bundle must be the date that was set last.
 func TestReleaseDayOfTwoVersions(t *testing.T) {
 	folder := t.TempDir()
 	base := "config/manifests/bases/memcached-operator.clusterserviceversion.yaml"

@@ -23,8 +23,8 @@ import (
 func findings(t *testing.T, bundle *manifests.Bundle) (errs, warnings []string) {
 	t.Helper()
 	version := fmt.Sprintf("1.%d", repository.NewestKubernetes(t))
-	// The first of these pulls images. The second checks catalogs of old OpenShift versions. The others check objects that no bundle
-	// has.
+	// MultipleArchitecturesValidator pulls images. CommunityOperatorValidator checks catalogs of old OpenShift versions. The last two
+	// check objects that no bundle has.
 	left := []validator.Validator{
 		validation.MultipleArchitecturesValidator, validation.CommunityOperatorValidator,
 		validation.PackageManifestValidator, validation.OperatorGroupValidator,
@@ -46,7 +46,6 @@ func findings(t *testing.T, bundle *manifests.Bundle) (errs, warnings []string) 
 	return errs, warnings
 }
 
-// same reports whether two validators are the same function.
 func same(a, b validator.Validator) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }

@@ -48,8 +48,8 @@ type Cluster struct {
 	dir string
 }
 
-// Connect connects to the cluster of KUBECONFIG and sets the timeouts of the suite. It fails if one of the environment variables is
-// empty, because the make target sets all of them. Each function in types registers more types for the client.
+// Connect connects to the cluster of KUBECONFIG and sets the timeouts of the suite. If one of the environment variables is empty, it
+// fails and names the make target, which sets all of them. Each function in types registers more types for the client.
 func Connect(target string, variables []string, types ...func(*runtime.Scheme) error) *Cluster {
 	GinkgoHelper()
 	SetDefaultEventuallyTimeout(2 * time.Minute)
@@ -86,7 +86,8 @@ func (c *Cluster) In(dir string) *Cluster {
 	return &other
 }
 
-// Try runs a command and returns its standard output. The report shows all output, and so does the error if the command fails.
+// Try runs a command and returns its standard output. The report contains the standard output and the standard error. If the command
+// fails, the returned error contains both, too.
 func (c *Cluster) Try(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	var stdout, stderr strings.Builder

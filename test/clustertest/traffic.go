@@ -110,8 +110,8 @@ func (f *FullCache) MustBeUntouched(ctx context.Context) {
 	MustFind(ctx, f.client, f.keys)
 }
 
-// MustSurvive calls the function what, and meanwhile reads all keys again and again. It fails if a key is ever missing, if it could
-// not read all keys more than 10 times, or if MustBeUntouched fails afterwards.
+// MustSurvive calls the function what, and meanwhile reads all keys in one round after the other. It fails if a key is missing in a
+// round, if fewer than 11 rounds succeed, or if MustBeUntouched fails afterwards.
 func (f *FullCache) MustSurvive(ctx context.Context, what func()) {
 	GinkgoHelper()
 	var rounds, missing int

@@ -79,7 +79,7 @@ func (s *Schema) Admit(object map[string]any) error {
 	return errs.ToAggregate()
 }
 
-// Validate returns why the API server would refuse an object in JSON, or which unknown fields it would drop.
+// Validate returns why the API server would refuse an object in JSON, or which unknown fields the API server would drop.
 func (s *Schema) Validate(text []byte) error {
 	var object map[string]any
 	if err := utiljson.Unmarshal(text, &object); err != nil {

@@ -55,7 +55,6 @@ func TestAlertsLinkToTheRunbook(t *testing.T) {
 	}
 }
 
-// row matches a row of the table of alerts.
 var row = regexp.MustCompile("(?m)^\\| `(Memcached\\w+)` \\| (\\w+) \\| (.*) \\|$")
 
 // The table in monitoring.md must list all alerts in the order of the rules, with their severities. It must also say how long an

@@ -64,7 +64,8 @@ func storiesOf(t *testing.T) string {
 }
 
 // The test runs the commands and applies the manifests of each page in order. It leaves out the blocks that test/e2e runs, and those
-// that nothing runs. The API server must accept each Memcached on a page, even if no command applies it.
+// that nothing runs. The API server must accept each Memcached on a page, even if no command applies it. It must accept the samples,
+// too.
 func TestPagesRun(t *testing.T) {
 	server, ran, valid := start(t), 0, 0
 	for name, page := range pages(t) {
@@ -100,14 +101,13 @@ func TestPagesRun(t *testing.T) {
 // runsHere reports whether TestPagesRun runs a block.
 func runsHere(block docs.Block) bool { return block.Runs() && block.Marker != docs.OnCluster }
 
-// aMemcached matches the beginning of the manifest of a Memcached.
 var aMemcached = regexp.MustCompile(`(?m)^apiVersion: cache\.example\.com/.*\nkind: Memcached$`)
 
 func showsMemcached(block docs.Block) bool {
 	return block.Language == "yaml" && aMemcached.MatchString(block.Text)
 }
 
-// Runner must report each block that does not run as its page says.
+// Runner must return an error exactly for the blocks that do not run as their page says.
 func TestRunnerTellsWhatFails(t *testing.T) {
 	runner := &docs.Runner{Root: t.TempDir(), Scratch: t.TempDir()}
 	for text, want := range map[string]string{
@@ -131,7 +131,6 @@ func TestRunnerTellsWhatFails(t *testing.T) {
 	}
 }
 
-// within fails the test unless a step succeeds within 2 minutes.
 func within(t *testing.T, step func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -141,8 +140,8 @@ func within(t *testing.T, step func(context.Context) error) {
 	}
 }
 
-// server is the environment in which commands use an API server. The API server has the objects of config/default, but the operator
-// does not run.
+// server has the environment variables with which commands use an API server. The API server has the objects of config/default, but
+// the operator does not run.
 type server []string
 
 func start(t *testing.T) server {
@@ -172,7 +171,7 @@ func start(t *testing.T) server {
 	return s
 }
 
-// commands returns a folder with kubectl and some harmless commands. The blocks of TestPagesRun can use no others, because other
+// commands returns a folder with kubectl and some harmless commands. The blocks of TestPagesRun can use only these, because other
 // commands could build, start or delete things on the machine.
 func commands(t *testing.T, kubectl string) string {
 	t.Helper()
@@ -201,7 +200,6 @@ func (s server) runner(t *testing.T) *docs.Runner {
 	return &docs.Runner{Root: root, Scratch: t.TempDir(), Env: slices.Clone(s)}
 }
 
-// inNamespace creates a namespace, and returns a runner whose commands use it.
 func (s server) inNamespace(t *testing.T, namespace string) *docs.Runner {
 	t.Helper()
 	runner := s.runner(t)

@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package docs reads the pages, which are the Markdown files of this repository. It runs the fenced blocks of a page one after the
-// other against an API server: kubectl commands, and manifests, which it applies. An HTML comment before a block is its marker, and
-// changes that:
+// other against an API server: kubectl commands, and manifests, which it applies. An HTML comment before a block is its marker, which
+// changes how the block runs:
 //
 // <!-- run by make test-e2e -->     the block needs running pods, so test/e2e runs all blocks of the page on a cluster
 // <!-- run: NAME -->                a test of test/e2e runs the block by this name
 // <!-- fails: some words -->        the block must fail, and print these words
 // <!-- not run: the reason -->      nothing runs the block, but a Memcached in it must be valid
 //
-// If the paragraph before a block ends with "Not run by a test:", it has the meaning of the last marker.
+// If the paragraph before a block ends with "Not run by a test:", the paragraph has the meaning of the last marker.
 package docs
 
 import (
@@ -172,7 +172,6 @@ func plainText(node ast.Node, content []byte) string {
 	return all.String()
 }
 
-// comment matches an HTML comment of one line.
 var comment = regexp.MustCompile(`^\s*<!--\s*(.*?)\s*-->\s*$`)
 
 func blockOf(node *ast.FencedCodeBlock, content []byte) Block {

@@ -36,7 +36,8 @@ func pages(t *testing.T) map[string]docs.Page {
 	return byPath
 }
 
-// Links within the repository must lead to a file, and to a heading in it. The test does not follow links to other sites.
+// A link within the repository must lead to a file and, if it has an anchor, to a heading in the file. The test does not follow links
+// to other sites.
 func TestLinksLeadSomewhere(t *testing.T) {
 	all := pages(t)
 	for _, page := range all {
@@ -58,7 +59,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// codePaths matches a path of this repository in backticks, alone or before arguments.
+// codePaths matches an opening backtick with the path of this repository that follows it. Arguments may follow the path.
 var codePaths = regexp.MustCompile("`((?:api|cmd|config|controllers|hack|internal|test)/[^`\\s]*)")
 
 // Files and folders that pages name must exist. The pages about clients are left out, because they name files of applications.

@@ -25,8 +25,8 @@ type Runner struct {
 	Scratch string
 }
 
-// Enter creates a namespace and makes it the default of later commands. It also creates the Memcached that the pages rely on: the
-// first manifest in the README.
+// Enter creates a namespace, unless it exists, and makes it the default of later commands. Enter then creates the Memcached that the
+// pages rely on: the first manifest in the README.
 func (r *Runner) Enter(ctx context.Context, namespace string) error {
 	readme, err := os.ReadFile(filepath.Join(r.Root, "README.md"))
 	if err != nil {
@@ -70,7 +70,6 @@ func (r *Runner) apply(ctx context.Context, page Page, block Block, flags ...str
 	return judge(page, block, r.run(ctx, fmt.Sprintf("kubectl apply %s -f %s", strings.Join(flags, " "), file)))
 }
 
-// outcome is what a script printed, and how it ended.
 type outcome struct {
 	output string
 	err    error

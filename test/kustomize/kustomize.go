@@ -51,7 +51,7 @@ func (all Objects) Names() []string {
 	return names
 }
 
-// Find returns the object of this kind and name as a T. The test fails if there is no such object, or if it has a field that T
+// Find returns the object of this kind and name as a T. The test fails if there is no such object, or if the object has a field that T
 // lacks.
 func Find[T any](t *testing.T, all Objects, kind, name string) *T {
 	t.Helper()

@@ -14,7 +14,6 @@ import (
 	"github.com/example/memcached-operator/test/kustomize"
 )
 
-// certManager returns the schemas of cert-manager's Certificate and Issuer, by Kind.
 func certManager(t *testing.T) map[string]*crd.Schema {
 	t.Helper()
 	return schemasIn(t, filepath.Join("testdata", "cert-manager.io_certificates.yaml"), filepath.Join("testdata", "cert-manager.io_issuers.yaml"))

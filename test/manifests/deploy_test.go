@@ -17,8 +17,8 @@ const (
 	twoCaches = `MEMCACHEDS=shop/sessions 3\nshop/carts 1\n`
 	oneProxy  = `PROXIES=shop/front MemcachedProxy\n`
 	ownCache  = `MEMCACHEDS=memcached-operator-system/cache 2\n`
-	// What kubectl prints: a line for a ClusterRoleBinding and a line for the binding of a policy, each with the namespace of the
-	// operator.
+	// What kubectl prints about existing bindings: a line for a ClusterRoleBinding and a line for the binding of a policy, each with
+	// the namespace of an operator.
 	ownBindings   = `BINDINGS=memcached-operator-system   <none>\n<none>   memcached-operator-system\n`
 	bindingsOfOps = `BINDINGS=ops   <none>\n<none>   ops\n`
 	crdKind       = "CustomResourceDefinition"
@@ -207,8 +207,7 @@ func orderOfDeletion(kinds []string) []string {
 	return order
 }
 
-// without removes kinds from all and returns the rest. The argument but names these kinds, separated by spaces. If it is empty,
-// without removes every kind.
+// without returns all kinds except those that the argument but names, separated by spaces. If but is empty, it returns no kind.
 func without(all []string, but string) []string {
 	if but == "" {
 		return nil
@@ -230,7 +229,8 @@ func equal(t *testing.T, what string, got, want []string) {
 }
 
 // config/namespaced has no CRDs that could be deleted. Therefore "make undeploy-all" deletes the proxies and the caches in the
-// namespace. The proxies go first, because their routes lead to the nodes.
+// namespace. The proxies go first, because their routes lead to the nodes. Where the CRD is of an earlier version, there are no
+// proxies to delete.
 func TestUndeployAllInOneNamespaceDeletesItsCaches(t *testing.T) {
 	const (
 		proxies    = "delete memcachedproxies.cache.example.com --all --namespace memcached-operator-system\n"
@@ -260,7 +260,7 @@ func TestUndeployAllInOneNamespaceDeletesItsCaches(t *testing.T) {
 	}
 }
 
-// make waits for the Deployment and for nothing else.
+// make must wait for the Deployment, and for no other object.
 func TestDeployWaitsForTheOperator(t *testing.T) {
 	equal(t, "awaited", runMake(t, "default", "deploy", image).kinds(t, "awaited"), []string{"Deployment"})
 }

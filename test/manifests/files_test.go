@@ -109,7 +109,6 @@ func TestSamplesDecodeStrictly(t *testing.T) {
 	}
 }
 
-// samplesOf returns the files and folders that the kustomization.yaml in a folder of config names.
 func samplesOf(t *testing.T, folder ...string) []string {
 	t.Helper()
 	return namedBy(t, filepath.Join(config(filepath.Join(folder...)), kustomization))

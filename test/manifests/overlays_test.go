@@ -232,7 +232,7 @@ func TestNamespaceIsRestricted(t *testing.T) {
 }
 
 // The ServiceMonitor must use a token from a Secret, because OpenShift's monitoring of user workloads rejects a token from a file.
-// The token must belong to an account that may read the metrics.
+// The token must belong to an account that may read the metrics. The test repeats this with a prefix of all names.
 func TestPrometheusReadsTheMetricsWithATokenOfItsOwn(t *testing.T) {
 	for _, prefix := range []string{"", "team-"} {
 		t.Run(prefix, func(t *testing.T) { mustReadTheMetrics(t, prefixed(t, prefix), prefix) })

@@ -11,7 +11,6 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// prometheusOperator returns the schemas of the Prometheus operator's Kinds that config/monitoring uses, by Kind.
 func prometheusOperator(t *testing.T) map[string]*crd.Schema {
 	t.Helper()
 	var files []string

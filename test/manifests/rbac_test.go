@@ -112,7 +112,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// This test repeats limits of the tables above, so that a change of the tables alone cannot lift them.
+// This test repeats some limits of the tables above. To lift such a limit, one must change both the tables and this test.
 func TestOperatorHasNoWildcardNoSecretsAndDeletesLittle(t *testing.T) {
 	deletes := []string{
 		"apps/deployments", "apps/statefulsets", "policy/poddisruptionbudgets", "networking.k8s.io/networkpolicies", "configmaps",

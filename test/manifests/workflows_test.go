@@ -35,7 +35,6 @@ type workflow struct {
 	} `json:"jobs"`
 }
 
-// workflowFindings returns what is wrong with the text of a workflow.
 func workflowFindings(t *testing.T, text string) []string {
 	t.Helper()
 	var found []string
@@ -85,7 +84,6 @@ func TestWorkflowsArePinnedAndHaveFewPermissions(t *testing.T) {
 	}
 }
 
-// workflowFindings must find each of these mistakes.
 func TestMistakesInWorkflowsAreFound(t *testing.T) {
 	text := repository.Read(t, ".github", "workflows", "ci.yaml")
 	for before, after := range map[string]string{
@@ -145,7 +143,8 @@ func TestTheReleaseIsThatOfThePage(t *testing.T) {
 	}
 }
 
-// The CI workflow may run only commands that contributors can run too.
+// The CI workflow may run only commands that contributors can run too: "make check", and .ci/run, which must run every part of
+// "make check".
 func TestWorkflowRunsTheCommandsOfContributors(t *testing.T) {
 	var parsed workflow
 	if err := yaml.Unmarshal([]byte(repository.Read(t, ".github", "workflows", "ci.yaml")), &parsed); err != nil {

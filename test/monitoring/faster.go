@@ -15,8 +15,8 @@ import (
 // before the duration, and group 2 is the duration.
 var duration = regexp.MustCompile(`(\[|:|\boffset |\bfor: )(\d+(?:ms|[smhdwy]))\b`)
 
-// Faster divides the durations in the expressions of rules or dashboards, and the "for" of each alert, by a factor. A test takes
-// less time if it also divides the scrape interval.
+// Faster divides the durations in the expressions of rules or dashboards, and the "for" of each alert, by a factor. The caller must
+// shorten the scrape interval, too, so that each range still contains several scrapes.
 func Faster(text string, factor int64) string {
 	return duration.ReplaceAllStringFunc(text, func(match string) string {
 		parts := duration.FindStringSubmatch(match)

@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// step is the resolution of a range query.
 const step = time.Second
 
 // Prometheus is a client of a Prometheus server.

@@ -147,20 +147,17 @@ func uninstall(ctx context.Context, namespace, version string) {
 }
 
 // removeRest deletes the Operator object, which lists the parts of the operator and which OLM leaves behind. It repeats the
-// deletion until OLM no longer recreates the object.
+// deletion, because OLM recreates the object as long as a part of the operator exists.
 func removeRest(ctx context.Context) {
 	GinkgoHelper()
-	// OLM recreates the Operator object as long as a part of the operator exists.
 	Eventually(ctx, func() []string {
 		k8s.Kubectl(ctx, "delete", "operators.operators.coreos.com", "--all")
 		return remains(ctx)
 	}).Should(BeEmpty())
 }
 
-// definitions are the names of the CustomResourceDefinitions in the bundle.
 var definitions = []string{"memcacheds.cache.example.com", "memcachedproxies.cache.example.com"}
 
-// remains returns the cluster-scoped objects of the operator, including Operator objects.
 func remains(ctx context.Context) []string {
 	GinkgoHelper()
 	return k8s.Remains(ctx, operatorsv1.GroupVersion.WithKind("Operator"))

@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// repositoryOf returns the path of an image in its registry, without the prefix mirror/. It drops the tag and the digest, because
-// stand-ins for published images have other tags and digests.
+// repositoryOf returns the path of an image in its registry, without the prefix mirror/. It drops the tag and the digest, because the
+// stand-in for a published image has a tag and a digest of its own.
 func repositoryOf(image string) string {
 	path := strings.TrimPrefix(mirrored(image), mirror+"/")
 	path, _, _ = strings.Cut(path, "@")

@@ -55,7 +55,6 @@ func inTempDir() *clustertest.Cluster { return k8s.In(GinkgoT().TempDir()) }
 // mirror is the registry of the cluster, which has all images.
 const mirror = "localhost:5000"
 
-// mirrored returns the name of an image in the mirror.
 func mirrored(image string) string {
 	_, path, _ := strings.Cut(image, "/")
 	return mirror + "/" + path
@@ -78,7 +77,6 @@ func pinned(ctx context.Context, image string) string {
 	return name[:colon] + "@" + response.Header.Get("Docker-Content-Digest")
 }
 
-// relatedImage matches an entry of spec.relatedImages in a ClusterServiceVersion.
 var relatedImage = regexp.MustCompile(`(?m)^ {2}- image: (\S+)$`)
 
 var _ = Describe("An administrator whose cluster has no access to the internet", func() {

@@ -34,7 +34,6 @@ var (
 	upgradesImage = catalogImage + "-upgrades"
 )
 
-// k8s is the cluster under test.
 var k8s *clustertest.Cluster
 
 func TestOLM(t *testing.T) {
@@ -49,7 +48,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	recordImages(ctx)
 })
 
-// diagnostics returns kubectl commands that print objects, conditions, events and logs.
 func diagnostics(namespace string) []string {
 	return []string{
 		"get --namespace " + namespace +

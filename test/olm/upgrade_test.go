@@ -150,7 +150,7 @@ var _ = Describe("An administrator leaves upgrades to OLM", func() {
 		newCatalog(ctx, catalogImage)
 		newScope(ctx, operators)
 		subscribe(ctx, operators, candidateChannel, operatorsv1alpha1.ApprovalAutomatic)
-		k8s.Run(ctx, "bash", "-e", "-c", documentedWait(operators)) // begins before the ClusterServiceVersion exists
+		k8s.Run(ctx, "bash", "-e", "-c", documentedWait(operators)) // this wait begins before the ClusterServiceVersion exists
 		untilInstalled(ctx, operators, version)
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
 		untilUpgradeable(ctx, operators)

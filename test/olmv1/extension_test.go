@@ -34,7 +34,6 @@ const (
 	definition = "customresourcedefinition/memcacheds.cache.example.com"
 )
 
-// definitions are the CustomResourceDefinitions in the bundle, as kubectl names them.
 var definitions = []string{definition, "customresourcedefinition/memcachedproxies.cache.example.com"}
 
 // documented returns the object of this kind in the section of install.md about OLM v1.
@@ -73,7 +72,6 @@ func pinned(version string) *unstructured.Unstructured {
 	return object
 }
 
-// apply writes an object into a file, and applies the file with kubectl.
 func apply(ctx context.Context, object *unstructured.Unstructured) {
 	GinkgoHelper()
 	file := filepath.Join(GinkgoT().TempDir(), "manifest.yaml")
@@ -90,7 +88,6 @@ func untilInstalled(ctx context.Context, version string) {
 		"--output=jsonpath={.spec.template.spec.containers[0].image}")).To(HaveSuffix(":v" + version))
 }
 
-// progress returns the message of the condition Progressing of a ClusterExtension.
 func progress(ctx context.Context, name string) string {
 	GinkgoHelper()
 	return k8s.Kubectl(ctx, "get", name, `--output=jsonpath={.status.conditions[?(@.type=="Progressing")].message}`)

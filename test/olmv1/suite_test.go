@@ -22,7 +22,6 @@ import (
 // The version of the checkout, and the next version. The Makefile sets both environment variables.
 var version, nextVersion = os.Getenv("VERSION"), os.Getenv("NEXT_VERSION")
 
-// k8s is the cluster under test.
 var k8s *clustertest.Cluster
 
 func TestOLMV1(t *testing.T) {
@@ -36,7 +35,6 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	apply(ctx, documented("Namespace"))
 })
 
-// diagnostics returns kubectl commands that print objects, conditions, events and logs.
 func diagnostics(string) []string {
 	return []string{
 		"describe clustercatalogs,clusterextensions",

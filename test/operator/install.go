@@ -20,7 +20,6 @@ import (
 	"github.com/example/memcached-operator/test/await"
 )
 
-// establishDeadline is how long InstallCRD waits until the API server serves the new kind.
 const establishDeadline = time.Minute
 
 var errNotEstablished = fmt.Errorf("not established within %s", establishDeadline)
@@ -75,7 +74,6 @@ func PermitIn(ctx context.Context, c client.Client, namespace, file string, subj
 	})
 }
 
-// create decodes the last YAML document of a file into the object, and creates the object in the cluster.
 func create(ctx context.Context, c client.Client, file string, object client.Object) error {
 	if err := read(file, object); err != nil {
 		return err

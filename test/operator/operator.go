@@ -58,7 +58,7 @@ func Start(cluster *simulated.Cluster, kubeconfig, name string, args, env []stri
 	if err != nil {
 		return nil, err
 	}
-	// The operator inherits only PATH. Otherwise, for example, WATCH_NAMESPACE in the user's shell would change what it does.
+	// The operator inherits only PATH. Otherwise, for example, WATCH_NAMESPACE in the user's shell would change what the operator does.
 	variables := []string{"HOME=" + cluster.Dir(), "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig}
 	for _, variable := range manager.Env {
 		variables = append(variables, variable.Name+"="+variable.Value)

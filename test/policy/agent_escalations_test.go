@@ -8,7 +8,6 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// agentEscalations are forbidden changes of the agent's container.
 func agentEscalations() []podEscalation {
 	const program, probe = "command, args: must run the agent with the options of the operator", "must be httpGet of /livez, /readyz and /startupz"
 	return []podEscalation{

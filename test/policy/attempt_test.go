@@ -149,7 +149,6 @@ func updateConfigMap(change func(*corev1.ConfigMap)) attempt {
 	return update(&corev1.ConfigMap{ObjectMeta: named(empty + "-servers")}, change)
 }
 
-// setData returns a change that sets a key of a ConfigMap.
 func setData(key, value string) func(*corev1.ConfigMap) {
 	return func(c *corev1.ConfigMap) { c.Data[key] = value }
 }
@@ -180,7 +179,6 @@ func remove(object client.Object) attempt {
 	}
 }
 
-// named returns the metadata of an object with this name in the user's namespace.
 func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: shop, Name: name} }
 
 func subresource(name string, object, body client.Object) attempt {

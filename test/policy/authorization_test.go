@@ -132,7 +132,6 @@ func (i *installation) may(t *testing.T, right right) bool {
 	return review.Status.Allowed
 }
 
-// refusedByRoles are attempts for which the operator has no rights.
 func refusedByRoles() map[string]attempt {
 	return map[string]attempt{
 		"read Secrets":       func(t *testing.T, c client.Client) error { return c.List(t.Context(), &corev1.SecretList{}) },

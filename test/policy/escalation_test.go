@@ -51,7 +51,7 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 	i.installPolicies(t)
 	for _, escalation := range corpus {
 		t.Run("with the policies/"+escalation.name, func(t *testing.T) {
-			// The API server may not have all policies yet: installPolicies does not probe each.
+			// The API server may not have all policies yet: installPolicies waits only for the policies that it probes.
 			NewWithT(t).Eventually(t.Context(), func() error { return escalation.attempt(t, i.operator) }, timeout).Should(And(
 				Satisfy(refused),
 				MatchError(ContainSubstring("ValidatingAdmissionPolicy 'memcached-operator-"+escalation.policy+"'")),
@@ -146,7 +146,7 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 	t.Logf("%d attempts", len(corpus))
 }
 
-// Each rule must refuse an escalation. Otherwise, the rule could be wrong unnoticed.
+// Each rule with a fixed message must refuse an escalation. Otherwise, the rule could be wrong unnoticed.
 func TestEveryRuleHasAnEscalation(t *testing.T) {
 	corpus, rules := escalations(math.MaxInt), 0
 	for name := range escalationsSince {
@@ -156,11 +156,11 @@ func TestEveryRuleHasAnEscalation(t *testing.T) {
 	}
 	for _, policy := range policies(t, render(t, overlay{base: "default", all: true})) {
 		if policy.Name == "memcached-operator-warnings" {
-			continue // it refuses nothing; TestSuspiciousSpecsAreWarnedAbout has its messages
+			continue // this policy refuses nothing; TestSuspiciousSpecsAreWarnedAbout checks its messages
 		}
 		for _, rule := range policy.Spec.Validations {
 			if rule.MessageExpression != "" {
-				continue // the message depends on the request; the corpus covers it
+				continue // the message depends on the request, so it cannot be compared here
 			}
 			rules++
 			if !slices.ContainsFunc(corpus, func(e escalation) bool {

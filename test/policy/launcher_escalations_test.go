@@ -15,7 +15,6 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// launcherEscalations misuse the launcher of a StatefulSet, its volumes and its ConfigMap.
 func launcherEscalations() []escalation {
 	all := append(launchEscalations(), launcherVolumeEscalations()...)
 	return append(all, argumentsEscalations()...)
@@ -111,7 +110,6 @@ func launchEscalations() []escalation {
 	}
 }
 
-// launcherVolumeEscalations change the volumes of the launcher, or where they are mounted.
 func launcherVolumeEscalations() []escalation {
 	const mounts = "containers[0].volumeMounts: must be credentials, read-only, at /run/memcached, and arguments"
 	mount := func(name string, change func(*corev1.VolumeMount)) attempt {

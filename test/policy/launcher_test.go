@@ -29,7 +29,6 @@ func launched(change func(*appsv1.StatefulSet)) attempt {
 	})
 }
 
-// launchedPod is like launched, but change modifies the pods.
 func launchedPod(change func(*corev1.PodSpec)) attempt {
 	return launched(func(s *appsv1.StatefulSet) { change(&s.Spec.Template.Spec) })
 }
@@ -65,7 +64,6 @@ func launch(s *appsv1.StatefulSet) {
 		}}})
 }
 
-// ask returns a probe that requests this path from the launcher.
 func ask(path string) *corev1.Probe {
 	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString("launcher")}}}
 }

@@ -16,7 +16,6 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// labelled returns a Memcached whose pods have a label with this key.
 func labelled(key string) *cachev1alpha1.Memcached {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: named("labelled")}
 	mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{key: "payments"}
@@ -24,7 +23,7 @@ func labelled(key string) *cachev1alpha1.Memcached {
 }
 
 // The ConfigMap of allowed metadata must limit the labels and annotations of pods and Services for everybody, even for
-// administrators.
+// administrators. Keys that a Memcached has already may stay.
 func TestMetadataOfTheListAloneIsAllowed(t *testing.T) {
 	i := install(t)
 	i.createMemcacheds(t)

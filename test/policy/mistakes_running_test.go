@@ -68,7 +68,6 @@ var inReports = map[string]mistake{
 	},
 }
 
-// serving returns the status of a pod that serves.
 func serving() *corev1.PodStatus {
 	return &corev1.PodStatus{
 		PodIP: "192.0.2.1", PodIPs: []corev1.PodIP{{IP: "192.0.2.1"}},
@@ -76,7 +75,7 @@ func serving() *corev1.PodStatus {
 	}
 }
 
-// reporters answers for the agents of the nodes in inReports. Other agents and all launchers do not answer.
+// reporters stands in for the agents of the nodes in inReports. Requests to other agents, or to launchers, fail.
 type reporters struct{ controllers.Nodes }
 
 func (reporters) Agent(_ context.Context, pod *corev1.Pod, _ []string) (agentprotocol.Status, error) {
@@ -92,8 +91,8 @@ func (reporters) Launcher(context.Context, *corev1.Pod) (protocol.Status, error)
 	return protocol.Status{}, errors.New("connection refused")
 }
 
-// expectEvents makes the mistakes in inEvents and waits for an event about each. It also deletes two children, and waits for events
-// about that.
+// expectEvents makes the mistakes in inEvents, and waits for an event about each. It then deletes two children, and waits for an event
+// about each deletion.
 func (i *installation) expectEvents(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)
@@ -120,7 +119,6 @@ func (i *installation) expectEvents(t *testing.T) {
 		"Service edited was deleted: created again", "Deployment edited was deleted: created again"))
 }
 
-// notes returns the notes of the events about a Memcached.
 func (i *installation) notes(t *testing.T, name string) []string {
 	t.Helper()
 	var list eventsv1.EventList

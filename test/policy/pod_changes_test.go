@@ -55,7 +55,6 @@ func unlike() map[string]*corev1.Pod {
 
 func changeImage(p *corev1.Pod) { p.Spec.Containers[0].Image = "docker.io/library/memcached:1.6.46" }
 
-// changedInPlace returns an attempt to update livingPod.
 func changedInPlace(change func(*corev1.Pod)) attempt { return update(livingPod(), change) }
 
 // resized returns an attempt to set the memory of the container with this index in livingPod.
@@ -71,7 +70,6 @@ func resized(index int, memory string) attempt {
 	}
 }
 
-// podChangeEscalations misuse the right to change pods.
 func podChangeEscalations() []escalation {
 	const pods, owner = "metadata.labels: the operator changes pods of Memcacheds only", "metadata.ownerReferences: the operator changes pods of the StatefulSet"
 	const label, annotation = "metadata.labels: the operator changes controller-revision-hash only", "metadata.annotations: the operator changes cache.example.com/template"

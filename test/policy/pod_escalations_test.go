@@ -228,7 +228,6 @@ func containerEscalations() []podEscalation {
 	}
 }
 
-// more returns a change that adds arguments to those of memcached.
 func more(args ...string) func(*appsv1.Deployment) {
 	return ofContainer(func(c *corev1.Container) { c.Args = append(c.Args, args...) })
 }

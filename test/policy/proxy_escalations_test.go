@@ -81,7 +81,6 @@ func updateProxyChild[T client.Object](child T, change func(T)) attempt {
 	return updateNamed(child, name, change)
 }
 
-// proxyEscalations misuse the children of MemcachedProxies.
 func proxyEscalations() []escalation {
 	all := append(proxyOwnershipEscalations(), proxyContentEscalations()...)
 	for _, pod := range slices.Concat(proxyPodEscalations(), proxyContainerEscalations(), proxyTLSEscalations()) {
@@ -232,7 +231,6 @@ func proxyContainerEscalations() []podEscalation {
 	}
 }
 
-// harmlessForProxies are permitted requests that resemble an escalation.
 func harmlessForProxies() map[string]attempt {
 	return map[string]attempt{
 		"create the Deployment of a proxy": createProxyChild(func(*appsv1.Deployment) {}),

@@ -106,7 +106,7 @@ func secretEscalations() []podEscalation {
 	}
 }
 
-// optionEscalations weaken TLS, or make memcached and the agent use other files, ports or hosts.
+// optionEscalations weaken TLS, or make memcached or the agent use other files, ports or hosts.
 func optionEscalations() []podEscalation {
 	const program = "containers[0].command, args: must run memcached with the options of the operator"
 	const agent, probe = "initContainers[].command, args: must run the agent with the options of the operator", "must be httpGet of /livez, /readyz and /startupz"

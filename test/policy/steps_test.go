@@ -29,7 +29,6 @@ func (i *installation) deployed(t *testing.T, mc *cachev1alpha1.Memcached) func(
 	}
 }
 
-// workloadOf returns an object with the type and the name of the workload that runs the nodes of a Memcached.
 func workloadOf(mc *cachev1alpha1.Memcached) client.Object {
 	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
 		return &appsv1.StatefulSet{ObjectMeta: named(mc.Name)}

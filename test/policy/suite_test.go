@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package policy_test proves the limits of the operator's service account: the admission policies in config/components limit it
-// whatever roles it has, and the roles limit it whatever policies exist. It also proves that the operator works under both.
+// whatever roles it has, and the roles limit it whatever policies exist. The package also proves that the operator works under both.
 // Children are the objects that the operator creates for a Memcached or MemcachedProxy. The agent is a sidecar of memcached. The
 // launcher is the program that starts memcached in the pods of a StatefulSet or of a MemcachedProxy.
 package policy_test
@@ -73,7 +73,6 @@ func install(t *testing.T) *installation {
 	return i
 }
 
-// asOperator returns a client configuration that impersonates the operator's service account.
 func (i *installation) asOperator() *rest.Config {
 	config := rest.CopyConfig(i.config)
 	config.Impersonate = rest.ImpersonationConfig{

@@ -20,8 +20,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// docs/operations/tenants.yaml limits the namespace of a tenant. It must refuse what docs/operations/security.md says, and permit
-// usual pods.
+// docs/operations/tenants.yaml limits the namespace of a tenant. It must refuse what docs/operations/security.md says that it refuses,
+// and permit usual pods.
 func TestTenantsAreHeldByQuotas(t *testing.T) {
 	i := install(t)
 	i.applyTenants(t)
@@ -136,7 +136,7 @@ func (i *installation) applyTenants(t *testing.T) {
 		}
 		g.Expect(i.admin.Status().Update(t.Context(), &quota)).To(Succeed())
 	}
-	for quota, changes := range excessivePods() { // wait until the API server enforces the quota
+	for quota, changes := range excessivePods() {
 		pod := tenantsPod()
 		changes[0](&pod.Spec)
 		g.Eventually(t.Context(), func() error { return i.admin.Create(t.Context(), pod.DeepCopy(), client.DryRunAll) }, timeout).

@@ -71,7 +71,7 @@ var suspicious = map[string][]string{
 	"{size: 1, tls: {secretName: certificate, clientAuth: Require}, auth: {secretName: users}}":             {exhausted},
 	"{size: 1, tls: {secretName: certificate}, networkPolicy: {}}":                                          {exhausted},
 	"{size: 1, tls: {secretName: certificate}, networkPolicy: {enabled: false, from: [{podSelector: {}}]}}": {unlisted, exhausted},
-	// The lists of a NetworkPolicy have no effect, or exclude more clients than it seems.
+	// The lists of a NetworkPolicy have no effect, or exclude more clients than a user expects.
 	"{size: 1, networkPolicy: {enabled: false, from: [{podSelector: {}}]}}":        {unlisted},
 	"{size: 1, networkPolicy: {enabled: false, metricsFrom: [{podSelector: {}}]}}": {unlisted},
 	"{size: 1, networkPolicy: {metricsFrom: [{podSelector: {}}]}}":                 {cutOff},

@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// tailLines is how many lines of the log are in the error that Err returns.
 const tailLines = 20
 
 // Spec describes a process.
@@ -95,8 +94,8 @@ func (p *Process) Err() error {
 	return fmt.Errorf("%s ended by itself (%s); the end of its log:\n%s", p.spec.Name, status, tail)
 }
 
-// Stop sends SIGTERM and, after the grace period, SIGKILL. It returns when the process has ended, with an error if it needed
-// SIGKILL. Stopping a process that has already ended is not an error.
+// Stop sends SIGTERM and, after the grace period, SIGKILL. It returns when the process has ended, with an error if the process
+// outlived the grace period. Stopping a process that has already ended is not an error.
 func (p *Process) Stop(grace time.Duration) error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stopping %s: %w", p.spec.Name, err)
@@ -123,8 +122,8 @@ func (p *Process) Tail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// UntilServing sends a GET to the URL once per period until the answer is 200 OK. It fails after the timeout, or when the process
-// ends.
+// UntilServing sends a GET to the URL once per period until the status of the response is 200 OK. It fails after the timeout, or
+// when the process ends.
 func (p *Process) UntilServing(ctx context.Context, url string, period, timeout time.Duration) error {
 	serving := func(ctx context.Context) (bool, error) {
 		select {

@@ -46,8 +46,8 @@ func goVersionFiles(t *testing.T) []string {
 	return files
 }
 
-// goVersionFindings describes what makes a file use, name or install another version of Go. It also reports a file that names no
-// version.
+// goVersionFindings returns the places at which a file uses, names or installs another version of Go. A file that names no version is
+// a finding, too.
 func goVersionFindings(file, text, version string) []string {
 	var found []string
 	for suffix, expression := range goVersions {
@@ -76,7 +76,8 @@ func goVersionFindings(file, text, version string) []string {
 	return found
 }
 
-// CI installs the version of Go in go.mod, and does not let the go command download another version.
+// CI installs the version of Go in go.mod, and does not let the go command download another version. Therefore, every file must name
+// the version in go.mod.
 func TestOneVersionOfGo(t *testing.T) {
 	version := repository.GoVersion(t)
 	for _, file := range goVersionFiles(t) {

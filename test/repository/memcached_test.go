@@ -28,7 +28,9 @@ func TestMemcachedOfTheMachine(t *testing.T) {
 		version, keyring, argument string
 		system                     string // ID in os-release; default: ubuntu
 		noApt                      bool
-		sources, says              string // the sources.list for apt-get; part of the output of the script or, if that is empty, of bin/memcached
+		// sources is the wanted sources.list for apt-get. says is a part of the wanted output of the script or, if the script prints
+		// nothing, of bin/memcached.
+		sources, says string
 	}{
 		"the version wanted":                {version: wanted, says: "memcached 1.6.45"},
 		"a later version":                   {version: "1.6.101", says: "memcached 1.6.101"},

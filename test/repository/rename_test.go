@@ -13,7 +13,6 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// run runs a command in a folder. It returns the trimmed output, and whether the command failed.
 func run(t *testing.T, folder string, arguments ...string) (output string, failed bool) {
 	t.Helper()
 	command := exec.Command(arguments[0], arguments[1:]...)

@@ -58,8 +58,8 @@ func Variable(t *testing.T, name string) string {
 	return match[1]
 }
 
-// ByTag returns the text with tags in place of the image digests that hack/release/published.mk records. config and the
-// documentation also name these images by tag.
+// ByTag returns the text with tags in place of the image digests that hack/release/published.mk records, because config and the
+// documentation name these images by tag.
 func ByTag(t *testing.T, text string) string {
 	t.Helper()
 	prefix, version := Variable(t, "IMAGE_TAG_BASE"), Variable(t, "VERSION")

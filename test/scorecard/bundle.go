@@ -73,12 +73,10 @@ func (b *bundle) pods() map[string]corev1.PodTemplateSpec {
 	return pods
 }
 
-// containersOf returns the init containers and the containers of a pod.
 func containersOf(pod corev1.PodTemplateSpec) []corev1.Container {
 	return append(append([]corev1.Container{}, pod.Spec.InitContainers...), pod.Spec.Containers...)
 }
 
-// ships reports whether the bundle has an object of this kind and name.
 func (b *bundle) ships(kind, name string) bool {
 	for _, object := range b.objects {
 		if object.GetKind() == kind && object.GetName() == name {

@@ -80,8 +80,8 @@ func compare(of string, schema apiextensionsv1.JSONSchemaProps, descriptors []op
 	return wrong
 }
 
-// collect adds the paths of the fields in a schema to fields, such as "imagePullSecrets[0].name". It leaves out the inner fields of
-// foreign ones.
+// collect adds the path of each field in a schema, such as "imagePullSecrets[0].name", to the argument fields. It leaves out the
+// fields inside of those that foreign lists.
 func collect(prefix string, schema apiextensionsv1.JSONSchemaProps, fields map[string]bool) {
 	for name, property := range schema.Properties {
 		path := prefix + name

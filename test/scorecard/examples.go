@@ -49,8 +49,8 @@ func examples(b *bundle) []string {
 	return wrong
 }
 
-// tryExample returns the name of an example. It fails if the API server would refuse the example, or if the operator could not make
-// objects from it.
+// tryExample returns the name of an example. It fails if the API server would refuse the example. If the example is a Memcached, it
+// also fails if the operator could not make objects from it.
 func tryExample(b *bundle, text []byte) (string, error) {
 	var example metav1.PartialObjectMetadata
 	if err := json.Unmarshal(text, &example); err != nil {
@@ -79,7 +79,6 @@ func tryExample(b *bundle, text []byte) (string, error) {
 	return example.Name, nil
 }
 
-// schemaOf returns the schema of a kind that the bundle defines.
 func schemaOf(b *bundle, kind schema.GroupVersionKind) (*crd.Schema, error) {
 	for _, definition := range b.crds {
 		if kind == cachev1alpha1.GroupVersion.WithKind(definition.Spec.Names.Kind) {

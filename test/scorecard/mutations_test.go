@@ -25,12 +25,10 @@ func loaded(t *testing.T) *bundle {
 	return b
 }
 
-// pod returns the pod template of the operator in a bundle, to change it.
 func pod(b *bundle) *corev1.PodTemplateSpec {
 	return &b.csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs[0].Spec.Template
 }
 
-// inExample returns a mutation that replaces the first occurrence of a text in the examples.
 func inExample(old, replacement string) func(*bundle) {
 	return func(b *bundle) {
 		b.csv.Annotations["alm-examples"] = strings.Replace(b.csv.Annotations["alm-examples"], old, replacement, 1)

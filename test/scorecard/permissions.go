@@ -26,7 +26,6 @@ func permissions(b *bundle) []string {
 	return wrong
 }
 
-// granted returns the rules for all service accounts.
 func granted(all []operatorsv1alpha1.StrategyDeploymentPermissions) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for _, permissions := range all {

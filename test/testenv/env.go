@@ -22,8 +22,8 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// New returns an environment whose API server has the CustomResourceDefinitions of config/crd. The caller starts and stops it.
-// KUBEBUILDER_ASSETS is the folder of the binaries; "make test" sets it.
+// New returns an environment whose API server has the CustomResourceDefinitions of config/crd. The caller starts and stops the
+// environment. The variable KUBEBUILDER_ASSETS names the folder of the binaries; "make test" sets it.
 func New() *envtest.Environment {
 	return &envtest.Environment{
 		Scheme:                Scheme(),

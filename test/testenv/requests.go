@@ -18,7 +18,7 @@ import (
 // Request is a request that a client sent to an API server.
 type Request struct {
 	Verb, Resource, Subresource, Namespace, Name string
-	// Code is the HTTP status, or 0 if there was no answer.
+	// Code is the HTTP status, or 0 if there was no response.
 	Code int
 }
 
@@ -39,9 +39,9 @@ func (r Request) Write() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }
 
-// Requests records the requests of clients. Whether clients send requests for Leases, for events or for no resource
-// depends on timing, so a test cannot expect them: only Refused returns them. The methods that return requests first wait until no
-// request is pending, so a test that sees the effect of a write also finds the write.
+// Requests records the requests of clients. Whether clients send requests for Leases, for events or for a path without a resource,
+// such as /version, depends on timing. A test cannot expect such requests, so only Refused returns them. The methods that return
+// requests first wait until no request is pending, so a test that sees the effect of a write also finds the write.
 type Requests struct {
 	unanswered sync.RWMutex
 
@@ -65,17 +65,17 @@ func (r *Requests) Reset() {
 	r.requests = nil
 }
 
-// Writes returns the writes so far, sorted.
+// Writes returns the requests so far that ask for a change, sorted.
 func (r *Requests) Writes() []string {
 	return r.list(Request.Write)
 }
 
-// Gets returns the reads of single objects so far, sorted.
+// Gets returns the requests so far that read a single object, sorted.
 func (r *Requests) Gets() []string {
 	return r.list(func(request Request) bool { return request.Verb == "get" })
 }
 
-// Lists returns the lists so far, sorted.
+// Lists returns the requests so far that list objects, sorted.
 func (r *Requests) Lists() []string {
 	return r.list(func(request Request) bool { return request.Verb == "list" })
 }
@@ -85,7 +85,7 @@ func (r *Requests) Refused() []string {
 	return r.all(func(request Request) bool { return request.Code == http.StatusForbidden })
 }
 
-// list returns the requests that wanted selects, sorted. It leaves out requests for events or Leases, and requests for no resource.
+// list returns the requests that wanted selects, sorted. It leaves out those that depend on timing: see Requests.
 func (r *Requests) list(wanted func(Request) bool) []string {
 	return r.all(func(request Request) bool {
 		object := !strings.HasPrefix(request.Resource, "/") && request.Resource != "events" && request.Resource != "leases"

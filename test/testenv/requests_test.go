@@ -20,7 +20,7 @@ func TestWhoSeesTheEffectOfAWriteFindsItRecorded(t *testing.T) {
 	found := make(chan []string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		go func() { found <- requests.Writes() }()
-		// The server delays its answer by up to 20 ms. Writes must not return before the answer.
+		// The server delays its response by up to 20 ms. requests.Writes must not return before the response.
 		for i := 0; i < 20 && len(found) == 0; i++ {
 			time.Sleep(time.Millisecond)
 		}
@@ -46,7 +46,7 @@ func TestWhoSeesTheEffectOfAWriteFindsItRecorded(t *testing.T) {
 	}
 }
 
-// Refused also reports requests that the other methods leave out, such as those for events.
+// Refused must return every refused request, also those that Lists leaves out, such as requests for events.
 func TestRefusalsOfAnyRequestAreTold(t *testing.T) {
 	var requests testenv.Requests
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
