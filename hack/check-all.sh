@@ -17,6 +17,7 @@ computing() {
 	check compatibility make test-compatibility
 	check faults make test-faults
 	check counts make bench-short
+	check hostile make test-hostile
 	check platforms make build-platforms
 	check rehearsal make release-rehearsal
 }
