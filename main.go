@@ -273,7 +273,7 @@ func newManager(cluster *rest.Config, opts options, namespaces string) (ctrl.Man
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("add the health check: %w", err)
 	}
-	// A standby also fills its caches, so it becomes ready, too.
+	// A standby fills its caches and becomes ready, like the leader.
 	synced := func(request *http.Request) error { return controllers.Synced(request.Context(), mgr.GetCache()) }
 	if err := mgr.AddReadyzCheck("caches", synced); err != nil {
 		return nil, fmt.Errorf("add the readiness check: %w", err)

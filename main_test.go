@@ -56,7 +56,6 @@ func (m *manager) Write(p []byte) (int, error) {
 	return m.log.Write(p)
 }
 
-// output returns what the manager has printed so far.
 func (m *manager) output() string {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

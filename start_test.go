@@ -19,7 +19,6 @@ import (
 	"github.com/example/memcached-operator/test/manifests"
 )
 
-// applyKind applies the rendered objects of one Kind.
 func (i installation) applyKind(t *testing.T, objects kustomize.Objects, kind string) {
 	t.Helper()
 	for _, object := range objects {

@@ -47,10 +47,12 @@ type agentNode struct {
 	// pod has only the fields that requests to the agent need.
 	pod   *corev1.Pod
 	hosts []string
-	// serves reports that the node is ready. Agents of other nodes are not asked: the kubelet reports why a node does not start.
+	// serves reports that the node is ready and has an address. If it is not, its agent is not asked: the pod's status then shows
+	// what is wrong.
 	serves  bool
 	askedAt time.Time
-	// tried is true after the first request has ended, answered after the first success. failure is why the last request failed.
+	// tried is true after the first request has ended, and answered is true after the first success. failure is why the last
+	// request failed, empty if it succeeded.
 	tried, answered bool
 	failure         string
 	problems        []protocol.Problem

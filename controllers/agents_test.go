@@ -25,7 +25,7 @@ var _ = Describe("The agents of nodes", func() {
 		stable(mc)
 		encrypted(cachev1alpha1.PlaintextDisabled)(mc)
 	}
-	// running returns a Memcached with three nodes whose agents report no problem.
+	// running returns a Memcached with three nodes whose agents report no problem. It drops the requests and events so far.
 	running := func(ctx context.Context) *cachev1alpha1.Memcached {
 		GinkgoHelper()
 		mc := settled(ctx, o, secured)

@@ -17,8 +17,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// CacheOptions limits what the operator keeps in memory: all Memcacheds and MemcachedProxies, and the objects with the operator's
-// label, except pods that have succeeded. Nothing else can be read from the cache. Of pods, it has only the fields that the
+// CacheOptions limits the cache to Memcacheds, MemcachedProxies, and the children and pods with the operator's label. It leaves out
+// pods that have succeeded. Objects of other kinds cannot be read from the cache. Of a pod, the cache has only the fields that the
 // operator reads. Namespaces is the value of WATCH_NAMESPACE: empty for all namespaces, or a list of names separated by commas.
 func CacheOptions(namespaces string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{memcached.ManagedByLabel: memcached.ManagedBy})

@@ -195,7 +195,6 @@ func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
 	}
 }
 
-// TestTheCacheSelectsPods checks in which phases the cache keeps a pod.
 func TestTheCacheSelectsPods(t *testing.T) {
 	for object, options := range controllers.CacheOptions("").ByObject {
 		if _, ok := object.(*corev1.Pod); !ok {

@@ -153,7 +153,6 @@ var _ = Describe("What somebody changes in the objects of a Memcached", func() {
 	})
 })
 
-// correctionsOf returns the notes of the events about changes that were undone.
 func correctionsOf(ctx context.Context, mc *cachev1alpha1.Memcached) []string {
 	GinkgoHelper()
 	var list eventsv1.EventList

@@ -64,8 +64,8 @@ func Classify(kind string, problem *memcached.Problem, err error) memcached.Writ
 	return written
 }
 
-// reasonFor returns the reason for the condition Degraded. It reads the text of an error only if the API server's status reason
-// and causes do not decide.
+// reasonFor returns the reason for the condition Degraded. If the API server names invalid fields, the reason is InvalidSpec.
+// Otherwise, the text of the API server's error decides.
 func reasonFor(err error) string {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) { // an error of the network, or of the operator
@@ -106,8 +106,8 @@ func recreate(immutable *apply.ImmutableError) string {
 		immutable.Kind, strings.ToLower(immutable.Kind), immutable.Name, immutable.Namespace)
 }
 
-// failedToDecide reports whether a retry may succeed: the API server could not decide (an outage, a full queue), or the object has
-// changed since it was read.
+// failedToDecide reports whether an error is likely to be temporary: the API server did not answer or could not decide (an outage, a
+// full queue), the operator itself failed, or the object has changed since it was read.
 func failedToDecide(err error) bool {
 	var render *apply.RenderError
 	var answer apierrors.APIStatus

@@ -29,7 +29,7 @@ type eventRecord struct {
 	related client.Object
 }
 
-// transitions returns the events for conditions whose status or reason changed. A new message alone causes no event.
+// transitions returns the events for conditions whose status or reason changed. A change of only the message causes no event.
 func transitions(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 	var records []eventRecord
 	for _, condition := range after.Conditions {
@@ -91,7 +91,8 @@ func (r *Base[T]) emit(owner T, e eventRecord) {
 	r.Recorder.Eventf(owner, related, e.kind, e.reason, e.action, "%s", e.note)
 }
 
-// transition returns the event for one condition, or nil if its status and reason are the same or the change needs no event.
+// transition returns the event for the change of one condition, or nil for none. The argument conditions holds the conditions before
+// the change.
 func transition(conditions []metav1.Condition, after metav1.Condition) *eventRecord {
 	before := ptr.Deref(meta.FindStatusCondition(conditions, after.Type), metav1.Condition{})
 	if before.Status == after.Status && before.Reason == after.Reason {
@@ -165,8 +166,8 @@ func correction(note string) eventRecord {
 	return eventRecord{kind: corev1.EventTypeWarning, reason: "Corrected", action: "Correct", note: status.SanitizeMessage(note)}
 }
 
-// someFields names a few of the fields. Fields of the spec come first, because they are more likely to have been changed on purpose
-// than metadata.
+// someFields names at most three of the fields, and says how many more there are. Fields of the metadata come last, because they are
+// less likely to have been changed on purpose.
 func someFields(fields []string) string {
 	const most = 3
 	fields = slices.Clone(fields)

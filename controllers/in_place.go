@@ -84,8 +84,9 @@ func refused(pod *corev1.Pod) bool {
 	return state.Refused != ""
 }
 
-// cannotResize reports whether the API server can never change these resources in a running pod. Before Kubernetes 1.33, it
-// cannot change any. A ValidatingAdmissionPolicy also answers Invalid, but its refusal does not count, because it may be temporary.
+// cannotResize reports whether the API server can never change these resources in a running pod. Before Kubernetes 1.33, it can
+// change no resources at all. A ValidatingAdmissionPolicy also answers Invalid, but its refusal does not count, because it may be
+// temporary.
 func cannotResize(err error) bool {
 	return missesResource(err) || apierrors.IsMethodNotSupported(err) ||
 		apierrors.IsInvalid(err) && reasonFor(err) == cachev1alpha1.ReasonInvalidSpec
@@ -104,7 +105,8 @@ func lacksPermission(err error) bool {
 // inPlaceRole is the name under which config/components/in-place installs its ClusterRole.
 const inPlaceRole = "memcached-operator-in-place"
 
-// accountOf returns the operator's service account as NAMESPACE:NAME, from the message of a refusal.
+// accountOf returns the operator's service account as NAMESPACE:NAME, from the message of a refusal. If the message names no service
+// account, NAMESPACE stays a placeholder.
 func accountOf(err error) string {
 	_, user, _ := strings.Cut(err.Error(), `User "system:serviceaccount:`)
 	account, _, found := strings.Cut(user, `"`)

@@ -41,7 +41,7 @@ func fromTemplate(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	}
 }
 
-// observeSet imitates the StatefulSet controller, which counts the updated pods. With a partition, the controller does nothing else.
+// observeSet imitates the StatefulSet controller while the partition keeps it from replacing pods: it only counts the updated pods.
 func observeSet(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	set := live(ctx, mc, &appsv1.StatefulSet{})

@@ -301,7 +301,6 @@ var _ = Describe("Pods that change in place", func() {
 	)
 })
 
-// canResize reports whether the API server can change the resources of pods.
 func canResize() bool {
 	GinkgoHelper()
 	minor, err := testenv.MinorOf(config)

@@ -23,7 +23,7 @@ type instanceState struct {
 	running memcached.Answers
 	// filled contains the UID of a node's pod if the node is known to have all items of the twin's node with the same number.
 	filled map[types.UID]bool
-	// unchangeable is the hash of the pod template for which the API server refused to change pods in place.
+	// unchangeable is the hash of a pod template whose resources the API server cannot give to running pods.
 	unchangeable string
 	// statusWrittenAt is when this process last wrote the status.
 	statusWrittenAt time.Time

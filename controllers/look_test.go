@@ -29,10 +29,9 @@ type reporter struct {
 	requests *testenv.Requests
 	clock    *clocktesting.FakePassiveClock
 	log      logged
-	// all are the Memcached resources in the cache.
-	all memcacheds
-	// update, unless it is nil, handles each update of the OperatorCondition. It may pass the update on to the API server by
-	// calling its argument.
+	all      memcacheds
+	// update handles each update of the OperatorCondition. Its argument passes the update on to the API server. If update is nil,
+	// each update is passed on.
 	update func(update func() error) error
 }
 
@@ -87,7 +86,6 @@ func (r *reporter) look(ctx context.Context, requests ...string) {
 	Expect(conditionRequests(r.requests)).To(ConsistOf(requests))
 }
 
-// after advances the reporter's clock.
 func (r *reporter) after(d time.Duration) {
 	r.clock.SetTime(r.clock.Now().Add(d))
 }

@@ -55,7 +55,7 @@ var _ = Describe("A pod of a StatefulSet on a lost cluster node", func() {
 		Expect(user.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
 		o.clock.SetTime(pod.DeletionTimestamp.Time)
 	}
-	// settle reconciles until the operator writes nothing more.
+	// settle reconciles until the operator writes nothing more, and sets the clock to the end of the pod's grace period again.
 	settle := func(ctx context.Context) {
 		GinkgoHelper()
 		Eventually(ctx, func() []string {

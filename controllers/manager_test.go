@@ -45,7 +45,7 @@ func start(ctx context.Context, namespaces string, resync time.Duration, changes
 	return startWith(ctx, namespaces, resync, controllers.Options{Memcached: defaults}, changes...)
 }
 
-// startWith does the same as start, with other options of the controller.
+// startWith is start with these options of the controller.
 func startWith(
 	ctx context.Context, namespaces string, resync time.Duration, decided controllers.Options, changes ...func(*ctrl.Options),
 ) *process {
@@ -83,7 +83,6 @@ func startWith(
 	return p
 }
 
-// reconciles returns the number of reconciliations with this outcome.
 func (p *process) reconciles(reason string) float64 { return reconcilesIn(p.registry, reason) }
 
 func reconcilesIn(registry *prometheus.Registry, reason string) float64 {
@@ -274,7 +273,6 @@ var instanceMetrics = []string{
 	"memcached_operator_memcached_stuck",
 }
 
-// waiting returns the status of a memcached container that waits.
 func waiting(reason, message string) []corev1.ContainerStatus {
 	return []corev1.ContainerStatus{{
 		Name: "memcached", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},

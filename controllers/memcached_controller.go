@@ -25,7 +25,8 @@ import (
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
-// Bounds of the delay before a failed reconcile is retried. The operator notices within a minute that the cause of a failure is gone.
+// Bounds of the delay before a failed reconcile is retried. With a longer delay, the operator would not notice within a minute that
+// the cause of a failure is gone.
 const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 45 * time.Second
@@ -44,7 +45,7 @@ type Options struct {
 	AskAgents bool
 	// ServerClock is the clock for comparisons with times in objects. If it is nil, the operator uses this machine's clock.
 	ServerClock clock.PassiveClock
-	// MaxConcurrentReconciles is how many resources are reconciled at the same time.
+	// MaxConcurrentReconciles is how many resources of one kind are reconciled at the same time.
 	MaxConcurrentReconciles int
 }
 

@@ -42,8 +42,8 @@ func checkLagging(t *testing.T, moments []moment) {
 	before, right, start := now.sizes(), sizesAfter(t, now, now.server(), now.server()), moments[0].server()
 	for i, deployment := range versions[*appsv1.Deployment](moments) {
 		for j, set := range versions[*appsv1.StatefulSet](moments) {
-			// If the status names a pod of a StatefulSet, the operator asks the API server for a StatefulSet that the cache lacks.
-			// So the cache holds the pods of the later moment.
+			// The process writes a status with the names of the cached pods. If these include a pod of a StatefulSet, the process asks
+			// the API server for a StatefulSet that the cache lacks. So the pods must fit both workloads: those of the later moment do.
 			pods := moments[max(i, j)]
 			cached := slices.Concat(
 				now.without(&appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Pod{}), deployment, set, pods.only(&corev1.Pod{}),
@@ -100,10 +100,8 @@ func (m moment) sizes() sizes {
 	return found
 }
 
-// only returns the objects of these types.
 func (m moment) only(types ...client.Object) moment { return m.filter(true, types) }
 
-// without returns the objects of all other types.
 func (m moment) without(types ...client.Object) moment { return m.filter(false, types) }
 
 func (m moment) filter(keep bool, types []client.Object) moment {

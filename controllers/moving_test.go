@@ -202,7 +202,6 @@ func (m *moving) until(reached func(sizes) bool) {
 	m.Fatalf("after 50 steps, the sizes are %+v", m.moments[len(m.moments)-1].sizes())
 }
 
-// moveTo sets spec.workload.
 func (m *moving) moveTo(kind cachev1alpha1.WorkloadKind) {
 	m.Helper()
 	mc := &cachev1alpha1.Memcached{}
@@ -239,7 +238,6 @@ func (m *moving) act(workload client.Object) {
 	m.report(workload)
 }
 
-// report writes the status of a workload.
 func (m *moving) report(workload client.Object) {
 	m.Helper()
 	nodes, ready := m.nodesOf(workload), int32(0)

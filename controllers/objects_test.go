@@ -33,7 +33,6 @@ func newMemcached(ctx context.Context, size int32, changes ...func(*cachev1alpha
 	return mc
 }
 
-// change changes an object as a user would.
 func change[T client.Object](ctx context.Context, object T, change func(T)) {
 	GinkgoHelper()
 	Expect(user.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
@@ -42,7 +41,6 @@ func change[T client.Object](ctx context.Context, object T, change func(T)) {
 	Expect(user.Patch(ctx, object, client.MergeFrom(before), client.FieldOwner("user"))).To(Succeed())
 }
 
-// live reads the object of this type that has the Memcached's name.
 func live[T client.Object](ctx context.Context, mc *cachev1alpha1.Memcached, object T) T {
 	GinkgoHelper()
 	Expect(user.Get(ctx, client.ObjectKeyFromObject(mc), object)).To(Succeed())

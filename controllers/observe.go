@@ -15,10 +15,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// InstanceIndex is the index of pods by their Memcached or MemcachedProxy.
+// InstanceIndex is the name of the index of pods by their Memcached or MemcachedProxy.
 const InstanceIndex = "instance"
 
-// FillFromIndex is the index of Memcacheds by the Memcached from which they fill their nodes.
+// FillFromIndex is the name of the index of Memcacheds by the Memcached from which they fill their nodes.
 const FillFromIndex = "spec.fillFrom.name"
 
 func indexFields(ctx context.Context, indexer client.FieldIndexer) error {

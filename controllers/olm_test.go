@@ -97,7 +97,7 @@ func (o *olm) create(ctx context.Context) {
 	Expect(o.client.Create(ctx, o.condition)).To(Succeed())
 }
 
-// grant gives the operator exactly the permissions that OLM gives it.
+// grant gives the operator exactly the permissions for its OperatorCondition that OLM gives it.
 func (o *olm) grant(ctx context.Context) {
 	GinkgoHelper()
 	name := metav1.ObjectMeta{Namespace: o.condition.Namespace, Name: o.condition.Name}
@@ -140,19 +140,16 @@ func (o *olm) knows(ctx context.Context) string {
 	return fmt.Sprintf("%s/%s: %s", told.Status, told.Reason, told.Message)
 }
 
-// conditionRequests returns the recorded requests for OperatorConditions.
 func conditionRequests(requests *testenv.Requests) []string {
 	all := append(requests.Gets(), requests.Writes()...)
 	return slices.DeleteFunc(all, func(request string) bool { return !strings.Contains(request, "operatorconditions") })
 }
 
-// logged collects log lines.
 type logged struct {
 	mutex sync.Mutex
 	lines []string
 }
 
-// logger returns a logger that collects entries up to this verbosity.
 func (l *logged) logger(verbosity int) logr.Logger {
 	return funcr.New(func(_, line string) {
 		l.mutex.Lock()
@@ -161,7 +158,6 @@ func (l *logged) logger(verbosity int) logr.Logger {
 	}, funcr.Options{Verbosity: verbosity})
 }
 
-// take returns the lines since the last call.
 func (l *logged) take() []string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/example/memcached-operator/controllers"
 )
 
-// TestOmitRunAsUser checks the decision for values of the flag, of the environment variable and of the cluster's HTTP status. With
-// status 0, the cluster does not answer.
+// TestOmitRunAsUser checks the decision by the flag, by the environment variable and by the HTTP status of the cluster's answer, and
+// whether the cluster is asked. With status 0, the cluster does not answer.
 func TestOmitRunAsUser(t *testing.T) {
 	const question = "GET /apis/security.openshift.io"
 	for name, test := range map[string]struct {

@@ -101,7 +101,6 @@ func undo(d, earlier *appsv1.Deployment) {
 	d.Spec.Template, d.Annotations = earlier.Spec.Template, maps.Clone(earlier.Annotations)
 }
 
-// without returns an edit that removes annotations of the operator.
 func without(names ...string) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		for _, name := range names {

@@ -28,8 +28,8 @@ const (
 )
 
 // Recorder limits the events about an object. It sends 25 of each type, Normal and Warning, and then one more every five minutes.
-// It also sends an event if none with the same reason was sent for five minutes, so that a flood of other events hides nothing. An
-// event that repeats the last event with the same reason becomes part of that event's series.
+// Beyond this limit, it sends an event if none with the same reason was sent for five minutes, so that a flood of events with one
+// reason hides no other reason. If an event repeats the last event with the same reason within five minutes, both are one series.
 type Recorder struct {
 	next   events.EventRecorder
 	scheme *runtime.Scheme
@@ -62,7 +62,8 @@ type sent struct {
 	at   time.Time
 	uid  types.UID
 	note uint64
-	// resourceVersion is the object's resource version at the first event of the series. related is the event's other object, or nil.
+	// resourceVersion is the object's resource version, and related is the related object, or nil. In a series, both are those of the
+	// first event.
 	resourceVersion string
 	related         *corev1.ObjectReference
 }
@@ -86,8 +87,9 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	if !ok {
 		return
 	}
-	// client-go counts an event as a repetition only if all but the note is equal, including the resource versions of both objects.
-	// So a repeated event gets the resource versions of the first event in its series. An event with another note keeps its own.
+	// client-go counts an event as a repetition only if everything except the note is equal, including the resource versions of both
+	// objects. So a repeated event gets the resource versions of the first event in its series. If the note is new, the event keeps
+	// its own resource versions, and starts a series.
 	object.ResourceVersion, related = event.resourceVersion, nil
 	if event.related != nil {
 		related = event.related

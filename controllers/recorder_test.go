@@ -21,7 +21,6 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// sentEvents records the events that a Recorder sends.
 type sentEvents []string
 
 func (s *sentEvents) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
@@ -79,7 +78,6 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// send sends one of the events, about an object with this resource version.
 func (b burst) send(recorder *controllers.Recorder, version string) {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: b.name, UID: types.UID(b.uid), ResourceVersion: version}}
 	recorder.Eventf(mc, nil, b.eventType, b.reason, "Reconcile", "%s", b.note)

@@ -142,7 +142,7 @@ var _ = Describe("What prevents the desired state", func() {
 		Expect(user.Create(ctx, quota)).To(Succeed())
 		quota.Status.Hard, quota.Status.Used = quota.Spec.Hard, quota.Spec.Hard
 		Expect(user.Status().Update(ctx, quota)).To(Succeed())
-		// The API server may learn of the quota late. The test is about the refusal, so it waits.
+		// The API server may learn of the quota late. So the test waits until the API server refuses a probe.
 		Eventually(ctx, func() error { return user.Create(ctx, probe(mc), client.DryRunAll) }).
 			Should(MatchError(ContainSubstring("exceeded quota")))
 

@@ -15,8 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// RecheckInterval is how long the operator waits before it reconciles without an event: to find out whether a name has become free,
-// or whether the cache holds a created object.
+// RecheckInterval is how long the operator waits before it reconciles without an event, for example to find out whether a name has
+// become free, or whether the cache holds a created object.
 const RecheckInterval = apply.CreationGrace
 
 // resultOf returns the label value of a reconciliation for the metric memcached_operator_reconciles_total.
@@ -33,7 +33,7 @@ func resultOf(written memcached.Written) string {
 	}
 }
 
-// join adds the result of another write to written. If the other write failed, the reconcile is retried.
+// join adds the result of another write to written. It drops a terminal error, so that an error of the other write is retried.
 func join(written *memcached.Written, other memcached.Written) {
 	written.Problem = written.Problem.And(other.Problem)
 	if errors.Is(written.Err, reconcile.TerminalError(nil)) {
@@ -44,7 +44,7 @@ func join(written *memcached.Written, other memcached.Written) {
 	written.RetryAfter = Sooner(written.RetryAfter, other.RetryAfter)
 }
 
-// requeue returns the result of Reconcile. An error is retried, unless only a new spec can help. Otherwise, Reconcile runs
+// requeue returns the result of Reconcile. An error is retried, unless only a new spec can help. Without a retry, Reconcile runs
 // again at times that no watch reports, such as the next step of a change, or the end of a grace period.
 func requeue(
 	view memcached.View, plan memcached.Plan, written memcached.Written, current cachev1alpha1.MemcachedStatus,
@@ -52,8 +52,8 @@ func requeue(
 	return Requeue(Sooner(status.RequeueAfter(view, current), nextStep(view, plan)), view.PendingCreate, written)
 }
 
-// Requeue returns the result of Reconcile after a write: the error or, if there is no error to retry, the time until the next
-// reconcile without an event. Wait is the caller's limit for that time, 0 for no limit.
+// Requeue returns the result of Reconcile after a write: an error that is not terminal, else the time until the next reconcile
+// without an event, else a terminal error, else nothing. Wait is the caller's limit for that time, 0 for no limit.
 func Requeue(wait time.Duration, pendingCreate bool, written memcached.Written) (reconcile.Result, error) {
 	wait = Sooner(written.RetryAfter, wait)
 	if pendingCreate || written.Created || written.Waiting != "" {

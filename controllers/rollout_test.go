@@ -43,7 +43,6 @@ func rollOut(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	})
 }
 
-// workloadOf returns an empty object of the Kind that runs the nodes of a Memcached.
 func workloadOf(mc *cachev1alpha1.Memcached) client.Object {
 	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
 		return &appsv1.StatefulSet{}
@@ -51,7 +50,6 @@ func workloadOf(mc *cachev1alpha1.Memcached) client.Object {
 	return &appsv1.Deployment{}
 }
 
-// rollOutSet is rollOut for a StatefulSet.
 func rollOutSet(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	set := live(ctx, mc, &appsv1.StatefulSet{})

@@ -23,7 +23,6 @@ import (
 // stable asks for a StatefulSet, whose nodes keep their names.
 func stable(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet }
 
-// serversOf reads the ConfigMap with the servers of a Memcached.
 func serversOf(ctx context.Context, mc *cachev1alpha1.Memcached) *corev1.ConfigMap {
 	GinkgoHelper()
 	found := &corev1.ConfigMap{}

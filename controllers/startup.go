@@ -84,7 +84,7 @@ func readNamespace(ctx context.Context, reader client.Reader, namespace string) 
 const refusedInterval = 10 * time.Second
 
 // refusedNamespaces are the namespaces that the operator may not read at the start. No namespace can be added to a running
-// cache. So the process ends when one of them can be read, and the next process serves it.
+// cache. So the process ends when a refused namespace can be read, and the next process serves that namespace.
 type refusedNamespaces struct {
 	reader client.Reader
 	names  []string

@@ -44,10 +44,10 @@ func (s *states[T]) forget(name types.NamespacedName) {
 
 // known is what this process remembers of a resource of any Kind.
 type known struct {
-	// verified is the UID of the resource, once no other process can have acted on a newer spec than the cached one: the API server
-	// has confirmed the cached spec, or this process has created the first children.
+	// verified is the UID of the resource, once no other process can have acted on a newer spec than the cached one. That is so when
+	// the API server has confirmed the cached spec, or when this process has created the first children.
 	verified types.UID
-	// undecidedSince is when reconciles began to fail transiently, zero if the last ones did not.
+	// undecidedSince is when reconciles began to fail transiently, zero if the last one did not.
 	undecidedSince time.Time
 }
 

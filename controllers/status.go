@@ -101,7 +101,7 @@ func (r *Reconciler) deferStatusWrite(
 }
 
 // onlyProgressed reports whether a status only shows progress. It shows more if the Memcached was or is Ready, is no longer
-// available, has a new spec, is paused or resumed, or has another reason of Degraded.
+// available, has a new spec, was paused or resumed, or has another reason of Degraded than before.
 func onlyProgressed(before, after cachev1alpha1.MemcachedStatus) bool {
 	had, has := before.Conditions, after.Conditions
 	answers := before.ObservedGeneration != after.ObservedGeneration ||

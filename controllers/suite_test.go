@@ -192,7 +192,6 @@ func request(mc *cachev1alpha1.Memcached) reconcile.Request {
 	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(mc)}
 }
 
-// wait advances the operator's clock.
 func (o *operator) wait(d time.Duration) { o.clock.SetTime(o.clock.Now().Add(d)) }
 
 // events returns the events since it was last called.

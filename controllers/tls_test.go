@@ -31,7 +31,6 @@ func refusingSecret(started bool) corev1.PodStatus {
 	}
 }
 
-// encrypted returns a change of a Memcached that asks for TLS.
 func encrypted(plaintext cachev1alpha1.PlaintextMode) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "cache-tls", Plaintext: plaintext}

@@ -124,7 +124,7 @@ func reduceStatus(reduced, pod *corev1.Pod) {
 }
 
 // keepChange keeps the restart count of a container, and its actual resources if they differ from the spec. It reports whether
-// it kept any.
+// the container has restarted or has such resources.
 func keepChange(kept *corev1.ContainerStatus, container corev1.ContainerStatus, pod *corev1.Pod) bool {
 	kept.RestartCount = container.RestartCount
 	spec := memcached.ContainerOf(&pod.Spec, container.Name)

@@ -20,8 +20,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// twins returns the twins of mc, sorted by name: the Memcached called named, from which mc fills its nodes, and those that fill
-// their nodes from mc.
+// twins returns the twins of mc, sorted by name: the Memcached from which mc fills its nodes, and those that fill their nodes from
+// mc. The argument named is the name of the first, or empty.
 func (r *Reconciler) twins(ctx context.Context, mc client.Object, named string) ([]*cachev1alpha1.Memcached, error) {
 	var found cachev1alpha1.MemcachedList
 	err := r.Client.List(ctx, &found, client.InNamespace(mc.GetNamespace()), client.MatchingFields{FillFromIndex: mc.GetName()})
@@ -87,9 +87,9 @@ func (l *twinLocks) lock(name types.NamespacedName) *sync.Mutex {
 	return lock.(*sync.Mutex) //nolint:forcetypeassert // nothing else is stored
 }
 
-// lockTwins keeps twins from being reconciled at the same time: both might stop the nodes that hold the same items. A reconcile
-// that waited for the lock reads what the twin's reconcile has written: see Base.read. Locks are taken in the order of names,
-// so there is no deadlock.
+// lockTwins keeps twins from being reconciled at the same time. Otherwise, each reconcile might stop a node, and the two nodes might
+// be the only ones with some items. A reconcile that waited for the lock reads what the twin's reconcile has written: see
+// Base.read. Locks are taken in the order of names, so there is no deadlock.
 func (r *Reconciler) lockTwins(ctx context.Context, mc *cachev1alpha1.Memcached) (unlock func(), _ error) {
 	twins, err := r.twins(ctx, mc, memcached.FillsFrom(mc))
 	if err != nil || len(twins) == 0 {
@@ -114,7 +114,7 @@ func (r *Reconciler) lockTwins(ctx context.Context, mc *cachev1alpha1.Memcached)
 }
 
 // wakeTwins enqueues the twins of a Memcached, because they depend on its spec. The versions are the Memcached before and after
-// a change.
+// an update, or the created or deleted Memcached.
 func (r *Reconciler) wakeTwins(ctx context.Context, q queue, versions ...client.Object) {
 	for _, version := range versions {
 		mc, ok := version.(*cachev1alpha1.Memcached)

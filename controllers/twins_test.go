@@ -20,7 +20,6 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// fillFrom returns a change of a Memcached, which then fills its nodes from the Memcached with this name.
 func fillFrom(name string) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		stable(mc)

@@ -94,7 +94,6 @@ var _ = Describe("A running manager that OLM has installed", Ordered, func() {
 	})
 })
 
-// aboutOLM returns the log lines about OLM.
 func aboutOLM(lines []string) []string {
 	return slices.DeleteFunc(lines, func(line string) bool {
 		return !strings.Contains(line, "OLM") && !strings.Contains(line, "OperatorCondition") && !strings.Contains(line, "upgradeable")

@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// ErrStale means that a cached Memcached or MemcachedProxy, or a cached ConfigMap with routes, is not the latest. The other errors
-// mean the same of children of a Memcached.
+// ErrStale means that a cached Memcached or MemcachedProxy, or a cached ConfigMap with routes, is not the latest. errStaleArguments
+// and errStaleMove mean the same of children of a Memcached.
 var (
 	ErrStale          = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
 	errStaleArguments = errors.New("the cache has not received the latest version of the arguments of the nodes")

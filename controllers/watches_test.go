@@ -76,7 +76,7 @@ func TestWhatExistsAtTheStartComesLastUnlessAUserWaits(t *testing.T) {
 	}
 }
 
-// After an interrupted watch, the informer repeats all objects, as in a resync.
+// A resync repeats all objects. So does an informer after an interrupted watch.
 func TestAResyncReconcilesMemcachedsOnceWithLowPriority(t *testing.T) {
 	mc, deployment := &cachev1alpha1.Memcached{}, &appsv1.Deployment{}
 	r := watching()

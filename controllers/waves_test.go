@@ -29,12 +29,12 @@ import (
 // launchers imitates the launchers and agents of nodes. Launchers follow the ConfigMap only when a test calls follow.
 type launchers struct {
 	mutex sync.Mutex
-	// running holds the arguments that each pod runs with, by the pod's name. The launchers of other pods do not answer.
+	// running holds the arguments that each pod runs with, by the pod's name. The launcher of a pod without an entry does not answer.
 	running map[string]protocol.List
 	refused map[string]*protocol.Refusal
 	fills   map[string]*protocol.Fill
 	asked   []string
-	// problems are the problems that agents report, by the name of the pod. Agents of other pods do not answer.
+	// problems are the problems that agents report, by the name of the pod. The agent of a pod without an entry does not answer.
 	problems map[string][]agentprotocol.Problem
 }
 
@@ -94,7 +94,6 @@ func (l *launchers) follow(ctx context.Context, mc *cachev1alpha1.Memcached, ord
 	}
 }
 
-// argumentsOf reads the ConfigMap with the arguments of a Memcached's nodes.
 func argumentsOf(ctx context.Context, mc *cachev1alpha1.Memcached) *corev1.ConfigMap {
 	GinkgoHelper()
 	found := &corev1.ConfigMap{}

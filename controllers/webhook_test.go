@@ -140,7 +140,6 @@ func validateServices(
 	return webhook
 }
 
-// rewriteImages installs a webhook that replaces the images of Deployments in a namespace by an image from a mirror.
 func rewriteImages(ctx context.Context, namespace string) client.Object {
 	GinkgoHelper()
 	return patchDeployments(ctx, namespace, func(*admissionv1.AdmissionRequest) string {
@@ -201,12 +200,10 @@ func rulesFor(
 	}}
 }
 
-// selecting returns a selector for one namespace.
 func selecting(namespace string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}
 }
 
-// install creates an object, and deletes it at the end of the test.
 func install(ctx context.Context, object client.Object) {
 	GinkgoHelper()
 	Expect(user.Create(ctx, object)).To(Succeed())

@@ -78,7 +78,7 @@ func sizeOnly(plan memcached.Plan) []client.Object {
 	return []client.Object{plan.Former}
 }
 
-// emitCorrections emits events about changes and deletions by others that were undone.
+// emitCorrections counts the changes by others that were undone. It emits events about them, and about undone deletions.
 func (r *Reconciler) emitCorrections(view memcached.View, result apply.Result) {
 	mc := view.Memcached
 	for _, correction := range result.Corrected {
@@ -94,8 +94,8 @@ func (r *Reconciler) emitCorrections(view memcached.View, result apply.Result) {
 	}
 }
 
-// wasThere reports whether the last status shows that the child of this kind existed. For most kinds, only the status of a
-// Ready Memcached shows it.
+// wasThere reports whether the last status shows that the child of this kind existed. The status does not name the children except
+// the Service and the workload, but a Memcached with this spec was Ready only with all of them.
 func wasThere(view memcached.View, kind string) bool {
 	last := view.Last
 	switch {

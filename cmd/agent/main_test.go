@@ -159,7 +159,6 @@ func TestTheAgentLinksFewModules(t *testing.T) {
 	}
 }
 
-// modules returns the modules that a package links, sorted.
 func modules(t *testing.T, pkg string) []string {
 	t.Helper()
 	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", pkg).Output()

@@ -58,14 +58,12 @@ func newProxy(ctx context.Context, namespace string, changes ...func(*cachev1alp
 	return front
 }
 
-// create creates an object, and deletes it at the end of the spec.
 func create(ctx context.Context, object client.Object) {
 	GinkgoHelper()
 	Expect(user.Create(ctx, object)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(user.Delete(ctx, object))).To(Succeed()) })
 }
 
-// change changes an object as a user would.
 func change[T client.Object](ctx context.Context, object T, change func(T)) {
 	GinkgoHelper()
 	Expect(user.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
@@ -74,7 +72,6 @@ func change[T client.Object](ctx context.Context, object T, change func(T)) {
 	Expect(user.Patch(ctx, object, client.MergeFrom(before), client.FieldOwner("user"))).To(Succeed())
 }
 
-// live reads the object of this type whose name is the MemcachedProxy's name with this suffix.
 func live[T client.Object](ctx context.Context, front *cachev1alpha1.MemcachedProxy, object T, suffix string) T {
 	GinkgoHelper()
 	Expect(user.Get(ctx, client.ObjectKey{Namespace: front.Namespace, Name: front.Name + suffix}, object)).To(Succeed())
@@ -151,7 +148,6 @@ func pods(ctx context.Context, front *cachev1alpha1.MemcachedProxy) (names []str
 	return names
 }
 
-// message returns the message of the condition Progressing.
 func message(ctx context.Context, front *cachev1alpha1.MemcachedProxy) string {
 	GinkgoHelper()
 	status := live(ctx, front, &cachev1alpha1.MemcachedProxy{}, "").Status

@@ -22,7 +22,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
-// poolIndex is the index of MemcachedProxies by the Memcacheds that they route to.
+// poolIndex is the name of the index of MemcachedProxies by the Memcacheds that they route to.
 const poolIndex = "pool"
 
 // Options configures the controller.
@@ -38,8 +38,8 @@ type Options struct {
 const DefaultRetry = 30 * time.Second
 
 // SetupWithManager registers the controller with a manager that already has the controller for Memcacheds, because both use one
-// index of pods. It starts when the CRD of MemcachedProxies exists and the operator may read them. With the manifests of an
-// earlier version, it never starts, and the operator serves only Memcacheds.
+// index of pods. The new controller starts when the CRD of MemcachedProxies exists and the operator may read them. With the manifests
+// of an earlier version, it never starts, and the operator serves only Memcacheds.
 func SetupWithManager(mgr ctrl.Manager, options Options) error {
 	return mgr.Add(&starter{mgr: mgr, options: options})
 }
@@ -50,7 +50,7 @@ type starter struct {
 	options Options
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable. In a standby, the starter also runs, so that the caches are filled.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. The starter runs in a standby, too, so that its caches are filled.
 func (*starter) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.

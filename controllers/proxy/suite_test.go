@@ -67,8 +67,7 @@ type operator struct {
 	recorder *events.FakeRecorder
 	clock    *clocktesting.FakePassiveClock
 	// result is the result of the last step or try.
-	result reconcile.Result
-	// proxies are the launchers of the proxies.
+	result  reconcile.Result
 	proxies *launchers
 	// lagging is the old version of an object in a lagging cache, or nil if the cache is current.
 	lagging client.Object
@@ -89,7 +88,8 @@ func newOperator(options memcached.Options) *operator {
 	return o
 }
 
-// launchers answer as if the kubelet had just delivered the ConfigMap. The pods in former still have the old routes given there.
+// launchers imitates the launchers of proxies. A launcher has the routes that are in the ConfigMap now, or those in former under the
+// name of its pod.
 type launchers struct {
 	clock  *clocktesting.FakePassiveClock
 	former map[string]string
@@ -169,7 +169,6 @@ func (o *operator) try(ctx context.Context, front *cachev1alpha1.MemcachedProxy,
 	return err
 }
 
-// wait advances the operator's clock.
 func (o *operator) wait(d time.Duration) { o.clock.SetTime(o.clock.Now().Add(d)) }
 
 // events returns the events since it was last called.

@@ -21,7 +21,7 @@ import (
 
 const kind = "MemcachedProxy"
 
-// write carries out a plan, unless the MemcachedProxy is being deleted.
+// write carries out a plan. It writes nothing while the MemcachedProxy is being deleted, or if the plan says HoldAll.
 func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan memcachedproxy.Plan) memcached.Written {
 	proxy := view.Proxy
 	switch {
@@ -55,8 +55,8 @@ func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan m
 }
 
 // verify asks the API server whether the cached MemcachedProxy is current, before this process first changes existing children
-// and each time before it adopts a child or creates one again. Before an announcement, it also verifies the pools and the routes:
-// an announcement cannot be taken back, and proxies may have read one that the cache does not hold.
+// and each time before it adopts a child or creates one again. Before a plan announces a new number of nodes, verify also checks the
+// pools and the routes: an announcement cannot be taken back, and proxies may have read one that the cache does not hold yet.
 func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan memcachedproxy.Plan, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil

@@ -119,7 +119,7 @@ func (r *Reporter) report(ctx context.Context) error {
 		if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
 			return err
 		}
-		if current != nil { // nil if the condition is missing; the error for that has no reason
+		if current != nil { // nil if the condition is missing, which operator-lib reports as an error without a status reason
 			r.reported = current.Status
 		}
 	}

@@ -10,11 +10,11 @@ import (
 )
 
 // answer is the difference that remained after a write, because a webhook changed the object or the API server rounded a value.
-// The same write would leave it again.
+// The same write would leave the same difference again.
 type answer struct {
 	uid               types.UID
 	hash, fingerprint string
-	// surplus is what the answer has below owned fields and the rendering lacks, or nil.
+	// surplus is the part of the written object below owned fields that the rendering lacks, or nil.
 	surplus *typed.TypedValue
 }
 

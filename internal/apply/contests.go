@@ -85,7 +85,8 @@ func (c *contests) recall(live client.Object, hash string) {
 	}
 }
 
-// contested returns an error if a field of the object is contested, else nil. Wait is the time until the next correction may be made.
+// contested returns an error if a field of the object is contested, else nil. Wait is the time until the next correction may be made,
+// 0 or less for now.
 func (c *contests) contested(desired, live client.Object) (_ *ContestedError, wait time.Duration) {
 	known := c.of(live)
 	since := c.clock.Since(known.seen)

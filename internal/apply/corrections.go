@@ -63,7 +63,8 @@ type managedBy struct {
 }
 
 // managedFieldsOf reads the step's object from the API server, because the cache drops managed fields. It returns the object's
-// resource version and managed fields. If the read fails or finds a later object, it returns the cached version and no fields.
+// resource version and managed fields. If the read fails or finds a later object of the same name, it returns the step's resource
+// version and no fields.
 func (a *Applier) managedFieldsOf(ctx context.Context, s step) (version string, _ managedFields) {
 	live, err := a.empty(s.desired)
 	if err != nil || a.live.Get(ctx, client.ObjectKeyFromObject(s.live), live) != nil || live.GetUID() != s.live.GetUID() {

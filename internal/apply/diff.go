@@ -125,7 +125,8 @@ func (d difference) touches(prefix []string) bool {
 }
 
 // compare finds how a live object differs from the rendering, including the hash annotation. It compares lists and maps by
-// Kubernetes' schema. Additions by others count only below owned fields.
+// Kubernetes' schema. Additions by others count only below owned fields, and only if the rendering is more than the size. A missing
+// gated field does not count.
 func (d differ) compare(live client.Object, rendered rendering) (difference, error) {
 	fields, err := d.fields(live)
 	if err != nil {

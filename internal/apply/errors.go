@@ -50,8 +50,7 @@ func (e *ContestedError) Error() string {
 	return fmt.Sprintf("%s of %s %s is changed again and again by %s", e.Field, e.Kind, e.Name, manager)
 }
 
-// ImmutableError reports that an immutable field differs from the desired object. It does not keep the other fields from being
-// written.
+// ImmutableError reports that an immutable field differs from the desired object. The other fields can still be written.
 type ImmutableError struct {
 	// Kind, Namespace and Name are those of the object.
 	Kind, Namespace, Name string

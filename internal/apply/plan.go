@@ -23,7 +23,7 @@ type Plan struct {
 }
 
 // Before returns the plan, changed so that this desired object is written before all objects of Guarded Kinds (field.Rules). If
-// that write fails, no such object is created, and existing ones get only their size.
+// that write fails, no object of a Guarded Kind is created, and existing ones get only their size.
 func (p Plan) Before(first client.Object) Plan {
 	p.first = first
 	return p
@@ -33,7 +33,7 @@ func (p Plan) Before(first client.Object) Plan {
 //
 // Desired objects must have apiVersion and kind. They must also set each field that has a default in the API server and that Go
 // encodes even if it is empty, such as a Deployment's strategy. Objects in sizeOnly are not created, and only their size is
-// written. This does not concern objects without a size.
+// written. For a Kind without a size (field.Rules), sizeOnly has no effect.
 func (a *Applier) Plan(owner client.Object, desired, observed []client.Object, sizeOnly ...client.Object) Plan {
 	plan := Plan{owner: owner, undesired: a.undesired(owner, desired, observed)}
 	for _, object := range desired {

@@ -68,7 +68,7 @@ func (a *Applier) change(ctx context.Context, s step) (_ client.Object, sent boo
 	return changed, sent, err
 }
 
-// changeSize patches the size. An apply of the size alone would remove all other fields that the operator has applied.
+// changeSize patches the size. An apply of only the size would remove all other fields that the operator has applied.
 func (a *Applier) changeSize(ctx context.Context, s step, size rendering) (_ client.Object, sent bool, _ error) {
 	found, err := a.differ.compare(s.live, size)
 	if err == nil && (found.none() || a.answers.futile(s.live, size, found)) {

@@ -45,7 +45,8 @@ func (a *Applier) patch(
 	return answer, nil
 }
 
-// empty returns an empty object with the type and name of the desired one. Decoding an answer into a full object would merge both.
+// empty returns an object with only the type, name and namespace of the desired one. Decoding an answer into the desired object would
+// merge the two.
 func (a *Applier) empty(desired client.Object) (client.Object, error) {
 	created, err := a.client.Scheme().New(desired.GetObjectKind().GroupVersionKind())
 	if err != nil {

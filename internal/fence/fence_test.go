@@ -34,7 +34,7 @@ type step struct {
 	after        time.Duration
 	method, path string
 	body         string
-	// status is the API server's answer.
+	// status is the HTTP status of the API server's answer.
 	status int
 	// refused reports that the request must not reach the API server.
 	refused bool
@@ -67,7 +67,7 @@ func TestFence(t *testing.T) {
 		"who holds the lease writes, whatever its encoding": {with(renew, encode(t, "operator-1", protobufType)), write},
 		"who gave the lease back does not write":            {renew, release, refused},
 		"whatever the encoding of the lease":                {renew, with(renew, encode(t, "", protobufType)), refused},
-		// The answer is an error, but the API server may have released the lease.
+		// The API server answers with an error, but may have released the lease.
 		"who tried to give the lease back does not write": {renew, lost, refused},
 		"what cannot be read is a renewal":                {with(renew, "?"), write},
 		"who gave the lease back and got it again writes": {renew, release, renew, write},

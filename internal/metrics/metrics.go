@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics defines the operator's own Prometheus series. controller-runtime adds others: reconcile durations, queue
-// depth, client requests, leader election. The series of a Memcached disappear when it is deleted.
+// Package metrics defines the operator's own Prometheus series. controller-runtime adds series about reconcile durations, queue
+// depth, client requests and leader election. The series of a Memcached disappear when it is deleted.
 package metrics
 
 import (

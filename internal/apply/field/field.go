@@ -9,12 +9,13 @@ type Rules struct {
 	// Owned are fields to which nobody else may add. Everything below them that the desired object does not set is removed. So the
 	// desired object must also set what the API server would set by default.
 	Owned [][]string
-	// Size is the path of the number of replicas, or empty. It is written even if the API server refuses the rest.
+	// Size is the path of the number of replicas, or empty. The number is written even if the API server refuses the other fields.
 	Size []string
 	// Immutable are fields that cannot change. They keep the values of the live object.
 	Immutable [][]string
 	// Gated are fields that the API server drops while a feature gate is off. A missing gated field is no difference.
 	Gated [][]string
-	// Guard marks a Kind that protects others, such as NetworkPolicy. Objects of Guarded Kinds are created only when all guards exist.
+	// Guard marks a Kind that protects objects of Guarded Kinds, as a NetworkPolicy protects pods. Objects of Guarded Kinds are created
+	// only when all guards exist.
 	Guard, Guarded bool
 }
