@@ -10,7 +10,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 )
 
-// Messages of the API server that more than one row expects.
 const (
 	memoryRule      = "spec.config.memory must be a whole number of MiB from 64Mi to 1Ti, such as 64Mi or 2Gi"
 	maxItemSizeRule = "spec.config.maxItemSize must be a multiple of 512Ki from 512Ki to 1Gi, such as 512Ki or 2Mi"

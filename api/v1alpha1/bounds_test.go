@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// boundedByTheMap matches values in maps. A rule of the map limits their length.
+// boundedByTheMap matches values of maps. They need no bound of their own, because a rule of the map limits their length.
 var boundedByTheMap = regexp.MustCompile(`^spec\.resources\.(limits|requests)\.|^spec\.scheduling\.nodeSelector\.k$`)
 
-// Without a bound, a text or list can be as large as a request, and each watcher keeps it in memory. The rules that limit the keys
-// of maps and the sums of lengths are tested in test/largest.
+// Without a bound, a text, list or map can be as large as a request, and each watcher keeps it in memory. The rules that limit the
+// keys of maps and the sums of lengths are tested in test/largest.
 func TestEveryTextAndListOfTheSpecIsBounded(t *testing.T) {
 	checked := 0
 	for _, place := range places("spec") {
@@ -37,7 +37,8 @@ func TestEveryTextAndListOfTheSpecIsBounded(t *testing.T) {
 	}
 }
 
-// Older API servers do not check the format int32. Without bounds, they would accept numbers that Go cannot decode: see decoding_test.go.
+// Older API servers do not check the format int32. Without bounds, they would accept numbers that Go cannot decode: see
+// decoding_test.go.
 func TestEveryInt32IsBounded(t *testing.T) {
 	checked := 0
 	for _, place := range slices.Concat(places("spec"), places("status")) {

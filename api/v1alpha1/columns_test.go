@@ -60,7 +60,6 @@ var _ = Describe("kubectl get", func() {
 	})
 })
 
-// report writes a status as the operator does.
 func report(ctx context.Context, mc *cachev1alpha1.Memcached, ready int32, reason string) {
 	mc.Status = cachev1alpha1.MemcachedStatus{
 		ObservedGeneration: mc.Generation, ReadyReplicas: ready, UpdatedReplicas: ready, Image: "memcached:1.6.45",

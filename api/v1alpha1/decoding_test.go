@@ -48,12 +48,13 @@ var _ = Describe("A spec with any value at any place", Ordered, func() {
 	})
 
 	It("is accepted with one value at least, but for what a rule says never to set", func() {
-		excluded := "^spec.fillFrom" // it requires other values than the defaults in other fields: see fill_test.go
+		excluded := "^spec.fillFrom" // it needs fields that do not have their defaults: see fill_test.go
 		Expect(neverAccepted(tries)).To(HaveEach(Or(MatchRegexp(notOffered.String()), MatchRegexp(excluded))))
 	})
 
 	It("is refused if unicode or nothing is in a field that has a meaning here", func() {
-		// Only the cluster can check these fields. The condition Degraded reports what the cluster refuses.
+		// The schema accepts any text in these fields, because only the cluster can check it. The condition Degraded reports what the
+		// cluster refuses.
 		free := regexp.MustCompile(`^spec\.scheduling\.(affinity|nodeSelector|tolerations|topologySpreadConstraints)\b|` +
 			`^spec\.networkPolicy\.(from|metricsFrom)\[0\]\.(pod|namespace)Selector\b|\.annotations\.k$`)
 		Expect(problems(tries, func(t *try) error {
@@ -81,7 +82,7 @@ var _ = Describe("A status with any value at any place", Ordered, func() {
 		})
 	})
 
-	// The format date-time alone also accepts lists, and times with a lowercase "t" or "z".
+	// By itself, the format date-time accepts lists, and times with a lowercase "t" or "z". A rule refuses them.
 	It("is refused for a time that Go cannot read", func() {
 		const path = "status.conditions[0].lastTransitionTime"
 		for _, t := range tries {
@@ -105,7 +106,7 @@ var _ = Describe("A status with any value at any place", Ordered, func() {
 	})
 })
 
-// notOffered matches the namespaces of a term, which must not be set.
+// notOffered matches elements of the field namespaces in the terms of an affinity. This field must not be set.
 var notOffered = regexp.MustCompile(`\.namespaces\[`)
 
 // JSON values that schemas and decoders often treat differently.
@@ -130,15 +131,16 @@ var (
 type try struct {
 	place crd.Place
 	value string
-	// refusal is the error of the API server.
+	// refusal is the API server's error, or nil.
 	refusal error
 	// mc is the accepted object. decodeErr is why Go cannot decode it, or nil.
 	mc        cachev1alpha1.Memcached
 	decodeErr error
 }
 
-// triesOf returns one try for each place below root and each value for it: the values above, those that the schema of the place
-// names (smallest, enumeration, default), and its value in the sample.
+// triesOf returns a try for root and each place below it, with each of these values: edges, strangeTexts, dateTimes in a field for
+// a time, a small value that the schema of the place allows, the schema's enumeration and default, and the place's value in the
+// sample.
 func triesOf(root, sample string) []*try {
 	var tries []*try
 	for _, place := range places(root) {
@@ -165,14 +167,12 @@ func triesOf(root, sample string) []*try {
 
 var strictDecoder = serializer.NewCodecFactory(testenv.Scheme(), serializer.EnableStrict).UniversalDeserializer()
 
-// decode records the API server's answer: a refusal, or the stored object.
 func (t *try) decode(stored []byte, refusal error) {
 	if t.refusal = refusal; refusal == nil {
 		_, _, t.decodeErr = strictDecoder.Decode(stored, nil, &t.mc)
 	}
 }
 
-// undecodable returns an error if an accepted object cannot be decoded.
 func (t *try) undecodable() error { return t.decodeErr }
 
 // undesirable returns an error if desired.For panics, or reports a problem without a reason or a message.
@@ -193,7 +193,7 @@ func (t *try) undesirable() (problem error) {
 	return nil
 }
 
-// unnamed returns an error if a refusal names neither the field nor its parent.
+// unnamed returns a refusal that names neither the field nor its parent, or that is another error than Invalid or BadRequest.
 func (t *try) unnamed() error {
 	if t.refusal == nil {
 		return nil

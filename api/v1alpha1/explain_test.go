@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/test/crd"
 )
 
-// ruledBounds maps fields to bounds that rules or types enforce, but that are not in the schema.
+// ruledBounds maps fields to bounds that the function bounds does not find, because rules or types enforce them.
 var ruledBounds = map[string][]string{
 	"spec.config.memory":                      {"64Mi", "1Ti"},
 	"spec.config.maxItemSize":                 {"512Ki", "1Gi"},
@@ -106,7 +106,6 @@ func isLeaf(schema apiextensionsv1.JSONSchemaProps) bool {
 	return schema.Type != "object" && schema.Type != "array"
 }
 
-// isRequired reports whether an object without this field is rejected.
 func isRequired(field crd.Place) bool {
 	dot := strings.LastIndex(field.Path, ".")
 	for _, parent := range places("spec") {

@@ -118,7 +118,7 @@ var _ = DescribeTable("spec.image is refused if the kubelet could not parse it",
 	// The parser's limit is 255 characters, including "library/", which it adds to the short names of Docker Hub. So the rule's
 	// limit, which is the same for every registry, is 8 characters lower.
 	Entry(nil, "registry.example.com/"+strings.Repeat("a", 248), tooLong, true),
-	// Registries serve sha256, and some sha512.
+	// Registries serve images by their sha256, and some also by their sha512.
 	Entry(nil, "memcached@sha384:"+strings.Repeat("a1", 48), noReference, true),
 	// A host in brackets is an IPv6 address, which has a colon.
 	Entry(nil, "[0]:5000/memcached", noReference, true),

@@ -127,8 +127,8 @@ type WeightedPodTerm struct {
 	PodAffinityTerm PodAffinityTerm `json:"podAffinityTerm"`
 }
 
-// PodAffinityTerm selects pods of the same namespace. Other namespaces are not allowed, because one namespace could then keep the
-// pods of another away from cluster nodes with an anti-affinity term.
+// PodAffinityTerm selects pods of the same namespace. Other namespaces are not allowed: with an anti-affinity term, one namespace
+// could then keep the pods of another away from cluster nodes.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.namespaces) || size(self.namespaces) == 0",fieldPath=".namespaces",message="spec.scheduling.affinity: the namespaces of a term must not be set, as a Memcached has no say about the pods of others: remove them"
 // +kubebuilder:validation:XValidation:rule="!has(self.namespaceSelector)",fieldPath=".namespaceSelector",message="spec.scheduling.affinity: the namespaceSelector of a term must not be set, as a Memcached has no say about the pods of others: remove it"

@@ -42,7 +42,7 @@ type MemcachedPodDisruptionBudget struct {
 type MemcachedUpdateStrategy struct {
 	// maxUnavailable is how many nodes may be missing during a rollout: a number from 0 to 1000, or a percentage of size from 0% to
 	// 100%, rounded down. The default is 1, or 0 if maxSurge is above 0. If size is 1 and neither maxUnavailable nor maxSurge is set,
-	// the rollout starts the new node first. With a StatefulSet, the default is always 1, and 0 is refused. Most clusters before
+	// a Deployment starts the new node first. With a StatefulSet, the default is always 1, and 0 is refused. Most clusters before
 	// Kubernetes 1.37 replace the pods of a StatefulSet one at a time, whatever the value.
 	// +optional
 	// +kubebuilder:validation:XIntOrString

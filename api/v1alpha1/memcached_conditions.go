@@ -21,8 +21,8 @@ const (
 const (
 	// ConditionReconciling is True while Ready is False and the Memcached is not Stalled.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled is True while Ready is False, no change is in progress, and the Memcached is Degraded or its change is
-	// Stuck. Somebody may have to act.
+	// ConditionStalled is True while Ready and Progressing are False, and the Memcached is Degraded or a change is Stuck. Somebody may
+	// have to act.
 	ConditionStalled = "Stalled"
 )
 

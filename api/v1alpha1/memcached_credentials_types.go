@@ -49,8 +49,8 @@ const (
 	ClientAuthRequire ClientAuth = "Require"
 )
 
-// TLSVersion is a version of TLS. A rule checks it instead of an enumeration, which would reject the number 1.3 with the message
-// that 1.3 is a supported value.
+// TLSVersion is a version of TLS. A rule checks the value. An enumeration would reject the number 1.3, which is not a text, with
+// the message that 1.3 is a supported value.
 // +kubebuilder:validation:MaxLength=3
 // +kubebuilder:validation:XValidation:rule="self in ['1.2', '1.3']",message="spec.tls.minVersion must be \"1.2\" or \"1.3\", in quotation marks"
 type TLSVersion string

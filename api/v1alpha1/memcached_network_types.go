@@ -39,8 +39,8 @@ type MemcachedNetworkPolicy struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.ipBlock) ? !has(self.podSelector) && !has(self.namespaceSelector) : has(self.podSelector) || has(self.namespaceSelector)",message="spec.networkPolicy: from[] and metricsFrom[] must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
 type NetworkPolicyPeer struct {
-	// podSelector selects pods by their labels, in the namespaces that namespaceSelector selects, or in the same namespace if there
-	// is no namespaceSelector. An empty one, {}, selects all these pods.
+	// podSelector selects pods by their labels, in the namespaces that namespaceSelector selects, or in the namespace of the resource
+	// if there is no namespaceSelector. An empty one, {}, selects all these pods.
 	// +optional
 	PodSelector *LabelSelector `json:"podSelector,omitempty"`
 

@@ -5,8 +5,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// MemcachedRecord is what the operator last applied to the pods. The operator compares it with the spec and the workload. So it
-// knows whether the spec has changed, or somebody else has changed the workload.
+// MemcachedRecord is what the operator last applied to the pods. The operator compares the record with the spec, to notice a new
+// spec. It compares the record with the workload, to notice what somebody else has changed.
 type MemcachedRecord struct {
 	// workload is the kind of the workload that runs the nodes.
 	// +optional

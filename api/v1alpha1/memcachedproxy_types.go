@@ -19,9 +19,9 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,order=1,displayName="Size",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Size *int32 `json:"size,omitempty"`
 
-	// pools are the Memcacheds of the namespace that the proxies use, from 1 to 3. With several, each holds a copy of all items,
-	// and all should have the same size. Proxies write to all of them, and read from the first one that has the key. Each must have
-	// workload StatefulSet and no auth; with tls, its plaintext must be Enabled.
+	// pools are the Memcacheds of the namespace that the proxies use, from 1 to 3. With several, each holds a copy of all items, and
+	// all should have the same size. Proxies write to all of them, and read from the first one that has the key. Each must have
+	// workload StatefulSet and no auth; with tls, its plaintext must be Enabled. With several pools, each must have storage Memory.
 	// +required
 	// +listType=map
 	// +listMapKey=name

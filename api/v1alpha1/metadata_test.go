@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Messages of the API server about labels and annotations.
 const (
 	labelValueRule = "the value of a label must be at most 63 letters, digits, '-', '_' and '.', starting and ending with a " +
 		"letter or a digit, or empty"
@@ -96,7 +95,8 @@ var _ = DescribeTable("A name that a Service cannot have is refused with the fie
 	Entry(nil, "🚀"),
 )
 
-// The label controller-revision-hash of the pods of a StatefulSet holds its name, "-" and ten more characters.
+// The label controller-revision-hash on the pods of a StatefulSet holds the name of the StatefulSet, "-" and ten more characters.
+// The value of a label has at most 63 characters.
 var _ = DescribeTable("A name that is too long for the label of a StatefulSet's pods is refused",
 	func(ctx SpecContext, length int, workload string, accepted bool) {
 		_, err := dryRun(ctx, manifest(strings.Repeat("a", length), "", fmt.Sprintf(`{"size": 1, "workload": %q}`, workload)))

@@ -23,9 +23,8 @@ import (
 )
 
 var (
-	// restConfig is the configuration of clients of the suite's API server.
 	restConfig *rest.Config
-	// minor is the minor version of that API server.
+	// minor is the minor version of the suite's API server.
 	minor testenv.Minor
 	// k8s is a client with Go types.
 	k8s client.Client
@@ -69,7 +68,6 @@ func dryRun(ctx context.Context, memcached []byte) ([]byte, error) {
 	return send(ctx, raw.Post(), memcached)
 }
 
-// dryRunSpec is dryRun for a spec that is given as YAML.
 func dryRunSpec(ctx context.Context, spec string) ([]byte, error) {
 	text, err := yaml.YAMLToJSON([]byte(spec))
 	Expect(err).NotTo(HaveOccurred())
@@ -89,7 +87,6 @@ func send(ctx context.Context, request *rest.Request, memcached []byte) ([]byte,
 	return stored, nil
 }
 
-// manifest returns the JSON of a Memcached.
 func manifest(name, resourceVersion, spec string) []byte {
 	return []byte(`{"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached", "metadata": {"name": "` + name +
 		`", "resourceVersion": "` + resourceVersion + `"}, "spec": ` + spec + `}`)

@@ -67,7 +67,6 @@ var _ = Describe("Unknown fields of a Memcached", func() {
 	})
 })
 
-// recordedWarnings keeps the warnings of an API server.
 type recordedWarnings struct{ texts []string }
 
 // HandleWarningHeader implements rest.WarningHandler.

@@ -25,7 +25,8 @@ import (
 const (
 	// Timeout limits the time of a request and its answer, because a change of nodes waits for the answer.
 	Timeout = time.Second
-	// maxAnswer limits how many bytes of an answer are read, because the owner of the pod controls the answer.
+	// maxAnswer limits how many bytes of an answer's body are read. For clients of New, it limits the header, too. The owner of the
+	// pod controls the answer.
 	maxAnswer = 4 << 10
 )
 
@@ -48,7 +49,7 @@ func NewWith(transport http.RoundTripper) *Client {
 	}}
 }
 
-// Launcher asks the launcher of a node for its status. address is an IP address or a host name. Errors contain it.
+// Launcher asks the launcher of a node for its status. address is an IP address or a host name. Errors contain the address.
 func (c *Client) Launcher(ctx context.Context, address string, port int) (protocol.Status, error) {
 	return c.LauncherAt(ctx, net.JoinHostPort(address, strconv.Itoa(port)))
 }

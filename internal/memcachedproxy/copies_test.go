@@ -16,7 +16,6 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// copyOf returns a Memcached like sessions, with another name.
 func copyOf(name string, count int, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	mc := sessions(count, changes...)
 	mc.Name = name

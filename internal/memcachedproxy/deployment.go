@@ -28,7 +28,7 @@ const (
 	preStopSeconds = 5
 	// shutdownSeconds is the rest of the termination grace period, after preStopSeconds.
 	shutdownSeconds = 30
-	// progressDeadlineSeconds is how long a rollout may take for each proxy.
+	// progressDeadlineSeconds is how long a rollout may go on without progress.
 	progressDeadlineSeconds = 600
 )
 

@@ -13,7 +13,7 @@ import (
 )
 
 // NetworkPolicy returns a policy that lets clients reach the proxies: the peers in the spec, or else the pods of the namespace. The
-// operator can always reach the launchers. Without monitoring, metrics are open only to peers in the spec.
+// operator can always reach the launchers. Without monitoring, metrics are open only to the peers in metricsFrom.
 func NetworkPolicy(proxy *cachev1alpha1.MemcachedProxy) *networkingv1.NetworkPolicy {
 	var clients []int32
 	for _, port := range memcached.PortsWith(proxy.Spec.TLS) {

@@ -27,7 +27,7 @@ type Plan struct {
 	// Routes are the proxies' routes, nil if unknown. Announcing reports that the existing ConfigMap has other routes.
 	Routes     *protocol.Routes
 	Announcing bool
-	// Ask are the proxies to ask for their routes.
+	// Ask are the pods whose launchers must be asked which routes they have.
 	Ask []*corev1.Pod
 	// TemplateHash is the hash of this spec's pod template.
 	TemplateHash string
@@ -70,8 +70,8 @@ func For(v View, opts memcached.Options) Plan {
 	return plan
 }
 
-// namesakeProblem returns a problem if a Memcached with the same name exists that was not created later, because the objects of
-// both would have the same names.
+// namesakeProblem returns a problem if a Memcached with the same name exists that is older than the MemcachedProxy, or of the same
+// age: the objects of both would have the same names.
 func namesakeProblem(v View) *memcached.Problem {
 	other := v.Namesake
 	if other == nil || v.Proxy.CreationTimestamp.Before(&other.CreationTimestamp) {

@@ -33,7 +33,6 @@ var (
 	now     = time.Date(2026, 11, 24, 10, 0, 0, 0, time.UTC)
 )
 
-// sessions returns a Memcached with count servers.
 func sessions(count int, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "sessions", Namespace: "shop", Generation: 1}}
 	mc.Spec = cachev1alpha1.MemcachedSpec{Size: int32(count), Workload: cachev1alpha1.WorkloadStatefulSet}
@@ -107,7 +106,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A new size is announced once and takes effect two minutes later. It stays announced, because proxies may have read it.
+// A new size is announced once and takes effect two minutes later. It stays announced even if the size changes again, because
+// proxies may have read it.
 func TestRoutes(t *testing.T) {
 	const pattern = "sessions-%d.sessions.shop.svc"
 	for _, row := range []struct {

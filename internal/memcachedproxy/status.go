@@ -25,7 +25,7 @@ type facts struct {
 	size     int32
 	// existing is the number of proxies that are neither terminating nor failed. ready is the number of ready ones.
 	existing, ready int32
-	// problem is a refused write or a problem of the pods, or nil.
+	// problem is a problem of the spec, of a write or of the pods, or nil.
 	problem *memcached.Problem
 	// uptake is nil if no change of the routes is in progress.
 	uptake *uptake
@@ -75,7 +75,8 @@ func factsOf(before View, plan Plan, written memcached.Written) facts {
 	return f
 }
 
-// unfinished returns how many proxies have read the routes. If all have, and no other number of nodes is announced, it returns nil.
+// unfinished returns how many proxies have read the routes. If all have, and no other routes are announced or still to be written,
+// it returns nil.
 func (f facts) unfinished() *uptake {
 	now := f.View.uptake()
 	if now.complete() && f.liveRoutes().Pool.Wait(f.Now) == 0 && !f.Announcing {

@@ -20,7 +20,6 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// deployment returns the Deployment among the children.
 func deployment(v View) *appsv1.Deployment {
 	for _, object := range v.Children {
 		if d, ok := object.(*appsv1.Deployment); ok {

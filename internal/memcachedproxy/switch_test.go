@@ -13,7 +13,7 @@ import (
 )
 
 // All proxies must spread the keys over the same number of nodes at each moment. The test changes the size of the cache at random,
-// and the operator notices it late. The proxies read each ConfigMap within a minute and a half.
+// and the operator notices each change late. The proxies read each ConfigMap within a minute and a half.
 func TestProxiesSwitchTogether(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -63,7 +63,6 @@ type arrival struct {
 	at     time.Time
 }
 
-// read lets routes arrive at the given time.
 func (r *reader) read(routes protocol.Routes, at time.Time) {
 	r.coming = append(r.coming, arrival{routes, at})
 }

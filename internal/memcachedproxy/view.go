@@ -29,7 +29,7 @@ type View struct {
 	Copies []*cachev1alpha1.Memcached
 	// Namesake is the Memcached with the same name as the MemcachedProxy, or nil.
 	Namesake *cachev1alpha1.Memcached
-	// Children are the existing objects of the Kinds in Children. They may belong to another owner.
+	// Children are the existing objects of the Kinds in the table Children of this package. They may belong to another owner.
 	Children []client.Object
 	// Pods are the pods with the MemcachedProxy's labels, without those that have succeeded.
 	Pods []corev1.Pod
@@ -90,7 +90,8 @@ func (v View) discoverable() bool {
 	})
 }
 
-// after returns the view after a write. answers are the objects that the API server returned.
+// after returns the view after a write. The argument answers has the objects as the API server returned them. It is not the field
+// Answers.
 func (v View) after(answers []client.Object) View {
 	v.Children = slices.Clone(v.Children)
 	for _, object := range answers {

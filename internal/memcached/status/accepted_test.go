@@ -28,7 +28,6 @@ func reportedBefore(ready, updated int32) func(*cachev1alpha1.Memcached) {
 	}
 }
 
-// accepted sets the number of nodes that the Deployment asks for.
 func accepted(replicas int32) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Spec.Replicas = &replicas }
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // attentionConditions returns the condition NeedsAttention if agents report a problem. An existing condition stays as it is until
-// all agents have been asked, because the operator may have just started. It also stays if no agent reports a problem but some
-// agents have not answered.
+// all agents have been asked: an operator that has just started knows no reports yet. It also stays if no agent reports a problem
+// but some agents have not answered.
 func attentionConditions(f facts) []metav1.Condition {
 	last := meta.FindStatusCondition(f.Last.Conditions, cachev1alpha1.ConditionNeedsAttention)
 	findings := memcached.Findings(f.Memcached, f.Agents.Nodes)

@@ -19,7 +19,6 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// textOf returns a template as text, so that templates can be compared.
 func textOf(template corev1.PodTemplateSpec) string {
 	text, err := json.Marshal(template)
 	if err != nil {
@@ -96,7 +95,6 @@ func (c *setCluster) updated(pod *corev1.Pod) bool {
 	return c.templateSeen() && pod.Labels[appsv1.ControllerRevisionHashLabelKey] == c.revision()
 }
 
-// revision returns the name of the revision of the current template.
 func (c *setCluster) revision() string {
 	return fmt.Sprintf("r%d", slices.Index(c.templates, c.template))
 }
@@ -126,7 +124,6 @@ func (c *setCluster) sync() bool {
 
 func (c *setCluster) size() int { return int(*c.set.Spec.Replicas) }
 
-// find returns the pod with this number, or nil.
 func (c *setCluster) find(number int) *corev1.Pod {
 	i := slices.IndexFunc(c.pods, func(pod corev1.Pod) bool { return pod.Name == nameOf(number) })
 	if i < 0 {

@@ -28,7 +28,7 @@ type cluster struct {
 	template    string
 	replicaSets []*replicaSet
 	names       int
-	// look is called in the middle of a step, when the operator could already see a part of its changes.
+	// look is called in the middle of a step, when the operator could already see a part of the step's changes.
 	look func()
 }
 
@@ -39,7 +39,6 @@ func (c *cluster) live() client.Object {
 	return c.deployment
 }
 
-// write stores the desired Deployment as the API server would.
 func (c *cluster) write(object client.Object) {
 	wanted := object.(*appsv1.Deployment)
 	c.template = textOf(wanted.Spec.Template)
@@ -115,8 +114,8 @@ func (c *cluster) syncDeployment() bool {
 		!equality.Semantic.DeepEqual(before, c.deployment.Status)
 }
 
-// adopt finds or creates the ReplicaSet of the template. Like the real controller, it writes to the Deployment before the observed
-// generation changes.
+// adopt finds or creates the ReplicaSet of the template. Like the real controller, it sets the Deployment's revision before the
+// observed generation changes.
 func (c *cluster) adopt() *replicaSet {
 	latest := 0
 	newest := c.newest()
@@ -183,8 +182,8 @@ func (c *cluster) scaleOld(newest *replicaSet) bool {
 	least := c.size() - unavailable
 	ready := int32(0)
 	for _, rs := range c.replicaSets {
-		// rs.ready may still count pods that are about to be deleted. The real controller counts them, too: it relies on their deletion
-		// before new pods become ready.
+		// rs.ready may still include pods that are about to be deleted, which do not count here. The real controller counts them, and
+		// relies on their deletion before new pods become ready.
 		ready += min(rs.ready, rs.replicas)
 	}
 	if c.total()-least-(newest.replicas-newest.ready) <= 0 {
@@ -254,7 +253,7 @@ func (c *cluster) judge() appsv1.DeploymentStatus {
 	return status
 }
 
-// syncReplicaSet creates or deletes pods. If there are as many as wanted, it updates the counts.
+// syncReplicaSet creates or deletes pods. If there are as many as rs.replicas, it updates the counts.
 func (c *cluster) syncReplicaSet(rs *replicaSet) bool {
 	var own []int
 	ready := int32(0)

@@ -34,7 +34,6 @@ func refusalRows() []statusCase {
 	return rows
 }
 
-// checkImage is the remedy if the image of memcached cannot be pulled.
 const checkImage = ". Check spec.image, and spec.imagePullSecrets if its registry demands a login"
 
 // podRows have three nodes after the rollout, so no change is stuck. In most rows, one pod has a problem. The last rows only seem
@@ -263,7 +262,6 @@ func then(changes ...func(*corev1.Pod)) func(*corev1.Pod) {
 	}
 }
 
-// moreMemory is the remedy for a memcached that was killed for its memory.
 const moreMemory = ": it needs more memory than its limit; raise spec.resources.limits.memory"
 
 // stopped lets memcached's container exit without a restart.
@@ -290,7 +288,6 @@ func first(state corev1.ContainerState) func(*corev1.Pod) {
 	}
 }
 
-// injected adds a container of somebody else.
 func injected(name string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: name})

@@ -32,7 +32,7 @@ type facts struct {
 	// nodes.
 	nodes []*corev1.Pod
 	ready int32
-	// podProblem is a problem of the pods, or what keeps them from being created.
+	// podProblem is a problem of the pods, or why they cannot be created. It may be nil.
 	podProblem *memcached.Problem
 	// twinProblem is why nodes cannot get the items of their twin's nodes, or nil.
 	twinProblem *memcached.Problem
@@ -74,8 +74,8 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	return f
 }
 
-// carriedOut returns the record for the status. It keeps the last spec while a part of the new spec is held back or fails, or while
-// nodes move. Until a rollout is complete, it names the changes that cause the rollout.
+// carriedOut returns the record for the status. The record keeps the last spec while a part of the new spec is held back or fails,
+// or while nodes move. Until a rollout is complete, the record names the changes that cause the rollout.
 func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 	record := f.CarriedOut(plan.Record).DeepCopy()
 	if record == nil {
@@ -167,8 +167,9 @@ func required(mc *cachev1alpha1.Memcached, plan memcached.Plan, accepted int32) 
 	return max(requiredReady(min(mc.Spec.Size, accepted), plan), min(mc.Spec.Size, 1))
 }
 
-// requiredReady returns how many of size nodes stay ready during a rollout, as the Deployment controller computes it. Percentages
-// are rounded down for maxUnavailable, and up for maxSurge. If both limits are 0, one node may be unavailable.
+// requiredReady returns how many of this number of nodes (size) must stay ready during a rollout, as the Deployment controller
+// computes it. Percentages are rounded down for maxUnavailable, and up for maxSurge. If both limits are 0, one node may be
+// unavailable.
 func requiredReady(size int32, plan memcached.Plan) int32 {
 	extra, surgeErr := intstr.GetScaledValueFromIntOrPercent(&plan.MaxSurge, int(size), true)
 	missing, err := intstr.GetScaledValueFromIntOrPercent(&plan.MaxUnavailable, int(size), false)

@@ -25,14 +25,14 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// The functions below build facts: a Deployment as the API server and the Deployment controller write it, and pods as the kubelet
-// does. They apply changes in order.
+// The functions below make the objects of the rows: a Deployment as the API server and the Deployment controller store it, and pods
+// as the kubelet reports them. The functions apply changes in order.
 
 func beingDeleted(mc *cachev1alpha1.Memcached) {
 	mc.DeletionTimestamp = ptr.To(metav1.Now())
 }
 
-// What the Deployment controller writes (k8s.io/kubernetes/pkg/controller/deployment/util).
+// An annotation and reasons that the Deployment controller sets (k8s.io/kubernetes/pkg/controller/deployment/util).
 const (
 	revisionAnnotation = "deployment.kubernetes.io/revision"
 	rolloutComplete    = "NewReplicaSetAvailable"

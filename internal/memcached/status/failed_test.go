@@ -14,7 +14,6 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// at returns the time that is this many seconds after noon.
 func at(seconds int) metav1.Time {
 	return metav1.NewTime(noon.Add(time.Duration(seconds) * time.Second))
 }
@@ -154,7 +153,6 @@ func exitRows(t *testing.T) []statusCase {
 	return rows
 }
 
-// TestStatusCountsNoFailedPods has one failed pod and one node.
 func TestStatusCountsNoFailedPods(t *testing.T) {
 	mc := memcachedtest.Cache(1)
 	pods := []corev1.Pod{makePod("cache-5d4f-00", evicted(0)), makePod("cache-5d4f-01")}

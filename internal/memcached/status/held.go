@@ -13,8 +13,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// heldBack lists what a pause holds back: changes of spec fields, other arguments or pod settings, and the Kinds of objects that
-// differ for another reason.
+// heldBack lists what a pause holds back: changes of spec fields, new arguments or pod settings that no such change explains, and
+// the Kinds of objects that differ for another reason.
 func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.Plan) []string {
 	if len(written.Pending) == 0 && plan.Wave.Effect == memcached.NoEffect {
 		return nil

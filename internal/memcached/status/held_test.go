@@ -209,7 +209,6 @@ func stuckRows(t *testing.T) []statusCase {
 	}}
 }
 
-// noRoomFor turns a pod into one that the scheduler cannot place.
 func noRoomFor(pod *corev1.Pod) {
 	notReady(pod)
 	scheduled(corev1.ConditionFalse, corev1.PodReasonUnschedulable, noRoom)(pod)

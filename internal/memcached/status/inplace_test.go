@@ -15,7 +15,6 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// inPlaceRows have pods that change in place, or could.
 func inPlaceRows(t *testing.T) []statusCase {
 	inPlace := func(mc *cachev1alpha1.Memcached) {
 		mc.Spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceIfPossible

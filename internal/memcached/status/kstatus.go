@@ -9,9 +9,9 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// KStatusConditions returns Reconciling or Stalled while Ready is False, and otherwise nothing: sigs.k8s.io/cli-utils/pkg/kstatus
-// treats an absent condition as False. While a pause makes Ready Unknown, nothing is in progress and nothing has failed. The result
-// depends only on the other conditions, so it causes no additional write.
+// KStatusConditions returns Reconciling or Stalled while Ready is False. Otherwise, also while a pause makes Ready Unknown, it
+// returns no condition: sigs.k8s.io/cli-utils/pkg/kstatus treats an absent condition as False. The result depends only on the three
+// given conditions. So it changes only when they change, and causes no additional write of the status.
 func KStatusConditions(ready, progressing, degraded metav1.Condition) []metav1.Condition {
 	condition := metav1.Condition{
 		Type:    cachev1alpha1.ConditionReconciling,

@@ -65,7 +65,7 @@ func TestKstatus(t *testing.T) {
 				want = status.TerminatingStatus
 			case strings.HasPrefix(c.ready, "True "):
 				want = status.CurrentStatus
-			case strings.HasPrefix(c.progressing, "True "): // it goes on, whatever else is wrong
+			case strings.HasPrefix(c.progressing, "True "): // InProgress, whatever else is wrong
 			case strings.HasPrefix(c.degraded, "True "), strings.HasPrefix(c.progressing, "False Stuck"):
 				want = status.FailedStatus
 			}
@@ -106,8 +106,8 @@ func TestKstatusOfOldStatus(t *testing.T) {
 	}
 }
 
-// TestKstatusConditions checks that the conditions for kstatus are absent unless they are True. They must change only together with
-// other conditions, so that they cause no additional write.
+// TestKstatusConditions expects one condition for kstatus, with the status True, while Ready is False, and none otherwise. This
+// condition must change only together with the other conditions, so that it causes no additional write.
 func TestKstatusConditions(t *testing.T) {
 	known := map[string]string{}
 	for _, c := range rows(t) {

@@ -15,8 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// problemOfOrphans returns a problem if there are orphans. During a rollout, it returns nil, because the workload may still adopt
-// them.
+// problemOfOrphans returns a problem if there are orphans. Without a workload, and while nodes of the workload change, it returns
+// nil, because the workload may still adopt them.
 func (f facts) problemOfOrphans(orphans []*corev1.Pod) *memcached.Problem {
 	if f.Workload == nil || f.rollout.reason != "" {
 		return nil

@@ -17,8 +17,8 @@ import (
 )
 
 // overdue returns a message if a change has exceeded the progress deadline, else an empty text. It is for changes to which
-// Kubernetes applies no deadline: those of a StatefulSet, and moves between workloads. A pod that starts, restarts, ends or changes
-// its readiness counts as progress.
+// Kubernetes applies no deadline: those of a StatefulSet, and moves between workloads. A pod that is created or deleted, or that
+// changes its readiness, counts as progress. A restart of memcached within its pod does, too.
 func overdue(v memcached.View) string {
 	workload := v.Workload
 	since, began := progressingSince(v)

@@ -64,8 +64,8 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) *memcached.Probl
 	waiting, exit := container.State.Waiting, crashExit(pod, container)
 	problem := &memcached.Problem{Reason: cachev1alpha1.ReasonNodesCrashing}
 	switch {
-	// CreateContainerConfigError is one of these reasons. RunContainerError alternates with the exit at each retry, so if there was
-	// an exit, only the exit is reported.
+	// CreateContainerConfigError is one of the reasons that end with Error. RunContainerError alternates with the exit at each retry,
+	// so if there was an exit, only the exit is reported.
 	case waiting != nil && strings.HasSuffix(waiting.Reason, "Error") && (exit == nil || waiting.Reason != "RunContainerError"):
 		problem.Message = fmt.Sprintf("Pod %s cannot start: %s: %s", pod.Name, waiting.Reason, waiting.Message) +
 			startRemedy(container.Name, waiting.Message)

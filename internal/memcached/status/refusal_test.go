@@ -54,7 +54,7 @@ func TestRefusalReason(t *testing.T) {
 		{denied, pod + "[maximum cpu usage per Container is 1, but limit is 2, maximum memory usage per Pod is 128Mi, but limit is 198Mi]"},
 		// openshift/apiserver-library-go/pkg/securitycontextconstraints/sccadmission/admission.go
 		{denied, pod + `unable to validate against any security context constraint: [provider "anyuid": Forbidden: not usable by user or serviceaccount]`},
-		// Others: RBAC, PriorityClass, validation, and an API server with problems of its own.
+		// Others: RBAC, PriorityClass, validation, an error of etcd, and an empty message.
 		{another, `deployments.apps "cache" is forbidden: User "system:serviceaccount:operator:manager" cannot patch resource "deployments" in API group "apps" in the namespace "shop"`},
 		{denied, pod + "no PriorityClass with name cache-critical was found"},
 		{another, `Pod "cache-5d4f8b-x7x2k" is invalid: spec.containers[0].image: Required value`},

@@ -10,8 +10,8 @@ import (
 )
 
 // RefusalReason returns the reason of Degraded for the API server's message about a refused object. Only the text of the message
-// tells quotas, RBAC, policies and webhooks apart. Their status reasons, such as Forbidden or Invalid, are the same, and a workload
-// reports only the text about a refused pod.
+// tells quotas, RBAC, policies and webhooks apart: they share status reasons, such as Forbidden. When a pod was refused, its
+// workload reports only the text.
 func RefusalReason(message string) string {
 	switch {
 	case strings.Contains(message, "exceeded quota"),

@@ -27,9 +27,10 @@ type rolloutState struct {
 }
 
 // templateObserved reports whether the workload's controller has observed the current pod template, so that its count of updated
-// nodes is about that template. An unobserved generation alone does not mean no: perhaps only the size has changed. If the write
-// changed the template, the answer is no. If it did not, and the controller was up to date before, the answer is yes. Otherwise the
-// last status decides, because it counts updated nodes only of an observed template. In doubt, the answer is no.
+// nodes is about that template. A generation that the controller has not observed may differ only in size. So the template counts
+// as observed if the write did not change it, and the controller had observed the generation before the write. If it had not, or if
+// that generation is unknown, the last status decides: it counts updated nodes only once the template is observed. In doubt, the
+// template counts as not observed.
 func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	present := v.Workload
 	if present == nil || !present.Unobserved() {
@@ -47,7 +48,8 @@ func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	return counted && v.Last.Generation == v.Memcached.Generation
 }
 
-// rolloutOf returns the progress of a rollout, a wave, a change in place or a move. before is the workload before the write.
+// rolloutOf returns the progress of a first start, scaling, a rollout, a wave, a change in place or a move. before is the workload
+// before the write.
 func rolloutOf(before *memcached.Workload, v memcached.View, plan memcached.Plan) rolloutState {
 	mc, w, former := v.Memcached, v.Workload, v.Former
 	nodes := w.Nodes(v.Pods)

@@ -49,8 +49,8 @@ func secretRows() []statusCase {
 	return rows
 }
 
-// refusingSecret returns a change that turns a pod into one whose agent has exited with this message. state writes the exit into
-// the agent's status.
+// refusingSecret returns a change that turns a pod into one whose agent has exited with this message. The function state puts this
+// exit into the agent's status.
 func refusingSecret(message string, state func(*corev1.ContainerStatus, corev1.ContainerState)) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		waiting("PodInitializing", "")(pod)

@@ -215,7 +215,7 @@ func moveRows(t *testing.T) []statusCase {
 	}}
 }
 
-// TestNodesOfStatefulSetsAreSortedByNumber has more than ten nodes.
+// TestNodesOfStatefulSetsAreSortedByNumber has more than ten nodes: by name, cache-10 would come before cache-2.
 func TestNodesOfStatefulSetsAreSortedByNumber(t *testing.T) {
 	mc := memcachedtest.Cache(12, inStatefulSet)
 	pods := setPods(slices.Repeat([]string{"a"}, 12)...)

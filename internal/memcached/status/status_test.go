@@ -53,7 +53,6 @@ type statusCase struct {
 	changing, trouble, stuck string
 }
 
-// Conditions that many rows have.
 const (
 	allThreeReady = "True AllNodesReady: All 3 nodes are ready"
 	available3    = "True MinimumNodesReady: 3 of 3 nodes are ready"
@@ -66,7 +65,6 @@ const (
 	seeDegraded   = "False Stuck: The change cannot continue: see the condition Degraded"
 )
 
-// rows are all rows of the truth table.
 func rows(t *testing.T) []statusCase {
 	var all []statusCase
 	for _, rows := range [][]statusCase{
@@ -89,7 +87,7 @@ func TestStatusTruthTable(t *testing.T) {
 			for _, condition := range status.Conditions {
 				got[condition.Type] = string(condition.Status) + " " + condition.Reason + ": " + condition.Message
 			}
-			delete(got, cachev1alpha1.ConditionReconciling) // TestKstatus has these
+			delete(got, cachev1alpha1.ConditionReconciling) // TestKstatusConditions checks these
 			delete(got, cachev1alpha1.ConditionStalled)
 			want := map[string]string{
 				cachev1alpha1.ConditionReady:       c.ready,
@@ -107,7 +105,6 @@ func TestStatusTruthTable(t *testing.T) {
 	}
 }
 
-// TestStatusOfEveryRow checks what must be true in every row.
 func TestStatusOfEveryRow(t *testing.T) {
 	for _, c := range rows(t) {
 		t.Run(c.name, func(t *testing.T) {

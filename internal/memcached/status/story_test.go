@@ -63,7 +63,6 @@ func newStory(t *testing.T, seed, variant uint64, in func(*cachev1alpha1.Memcach
 	return s
 }
 
-// kinds returns the keys of models in random order.
 func (s *story) kinds() []cachev1alpha1.WorkloadKind {
 	kinds := []cachev1alpha1.WorkloadKind{cachev1alpha1.WorkloadDeployment, cachev1alpha1.WorkloadStatefulSet}
 	s.random.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
@@ -93,7 +92,6 @@ func (s *story) replacesTheOnlyNode(chapter chapter) bool {
 	return chapter.name == "change the image of one" && memcached.WorkloadKind(s.mc) == cachev1alpha1.WorkloadStatefulSet
 }
 
-// begin makes the change of a chapter and reconciles.
 func (s *story) begin(chapter chapter) {
 	chapter.change(s.mc)
 	s.mc.Generation++
@@ -150,7 +148,8 @@ func (s *story) glance() {
 	s.check()
 }
 
-// reconcile writes the plan and computes the status from the state before and after that. It reports whether it wrote anything.
+// reconcile writes the plan and computes the status from the state before and after the write. It reports whether it wrote
+// anything.
 func (s *story) reconcile() (written bool) {
 	observed := s.observed()
 	plan := desired.For(memcachedtest.View(s.mc, observed), memcachedtest.Options)

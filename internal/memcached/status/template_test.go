@@ -68,7 +68,8 @@ func templateRows(t *testing.T) []statusCase {
 	}
 }
 
-// TestStatusUpdatedReplicas counts the nodes that run the desired template. None counts until the controller has observed this template.
+// TestStatusUpdatedReplicas expects the number of nodes that run the desired template. No node counts until the Deployment
+// controller has observed this template.
 func TestStatusUpdatedReplicas(t *testing.T) {
 	mc, image := memcachedtest.Cache(3), memcachedtest.Cache(3, memcachedtest.Image("memcached:2"))
 	five := func(mc *cachev1alpha1.Memcached, changes ...func(*appsv1.Deployment)) *appsv1.Deployment {

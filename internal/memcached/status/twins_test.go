@@ -21,7 +21,6 @@ func fillsFromTwin(mc *cachev1alpha1.Memcached) {
 	mc.Spec.Config.Dump = ptr.To(true)
 }
 
-// twinRows have a cache that fills its nodes from a twin.
 func twinRows(t *testing.T) []statusCase {
 	mc := memcachedtest.Cache(3, fillsFromTwin)
 	at := func(changes ...func(*cachev1alpha1.Memcached)) []memcached.View {

@@ -15,7 +15,8 @@ import (
 )
 
 // Unobserved returns the status of a Memcached if some of its objects could not be read. The problem says why. The counts and
-// Available stay as in the last status, because it is unknown what exists. The observed generation stays, because nothing was written.
+// Available stay as in the last status, because it is unknown what exists. The observed generation stays, because the operator has
+// not acted on the spec.
 func Unobserved(v memcached.View, problem memcached.Problem) cachev1alpha1.MemcachedStatus {
 	v.Agents.Pending = true // agents are asked only if everything could be read
 	mc, f := v.Memcached, facts{View: v, Written: memcached.Written{Problem: &problem}}

@@ -68,7 +68,7 @@ func TestUnobserved(t *testing.T) {
 	}
 }
 
-// TestUnobservedKeepsWhatAgentsReported covers a status that is written although no agent could be looked up.
+// TestUnobservedKeepsWhatAgentsReported covers an existing condition NeedsAttention. It stays, because no agent was asked.
 func TestUnobservedKeepsWhatAgentsReported(t *testing.T) {
 	mc := memcachedtest.Cache(3, func(mc *cachev1alpha1.Memcached) {
 		mc.Status.Conditions = []metav1.Condition{{Type: "NeedsAttention", Status: metav1.ConditionTrue, Reason: "InvalidCertificate", Message: "it expires"}}

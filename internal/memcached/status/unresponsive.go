@@ -13,8 +13,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// How long memcached may stay silent until the silence is reported. silencePatience applies to a pod that was ready. It is not zero,
-// because a restarted kubelet needs some seconds until it has probed all pods. startPatience applies after a start.
+// How long memcached may stay silent until the silence is reported. silencePatience applies to a pod that was ready. It is not
+// zero: a restarted kubelet reports a pod as not ready until it has probed the containers again, which takes some seconds.
+// startPatience applies after a start of memcached or of its agent.
 const (
 	silencePatience = 10 * time.Second
 	startPatience   = time.Minute

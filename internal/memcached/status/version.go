@@ -15,12 +15,12 @@ const unknownVersion = "unknown"
 // oldestVersion is the oldest supported memcached. Earlier versions lack options or fixes on which the memory limit depends.
 var oldestVersion = [3]int{1, 6, 45}
 
-// versionTag matches an image of memcached whose tag is a full version, perhaps with a variant. It does not match a tag such as 1.6,
-// which moves from version to version, or a tag with a digest, because only the digest has an effect.
+// versionTag matches an image of memcached whose tag is a full version, perhaps with a variant. It does not match a tag such as
+// 1.6, which moves from version to version. It does not match a tag with a digest either, because then the tag has no effect.
 var versionTag = regexp.MustCompile(`(?:^|/)memcached:v?(\d{1,4})\.(\d{1,4})\.(\d{1,4})(?:[-_.][\w.-]*)?$`)
 
-// versionOf returns the memcached version in the name of an image, and whether it is too old. Other publishers may have their own
-// version numbers, so the tags of their images are ignored.
+// versionOf returns the memcached version in the name of an image, and whether it is too old. It ignores the tag of an image with
+// another name than memcached, such as my-memcached, because the tag may be the version of something else.
 func versionOf(image string) (version string, old bool) {
 	match := versionTag.FindStringSubmatch(image)
 	if match == nil {

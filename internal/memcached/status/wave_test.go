@@ -21,8 +21,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestRestartsInPlace has three ready nodes that get a new configuration one by one. Only their answers show the change, not their
-// pods.
+// TestRestartsInPlace has three ready nodes that get a new configuration one by one. Only the answers of their launchers show the
+// change, not their pods.
 func TestRestartsInPlace(t *testing.T) {
 	const blocked = "The operator cannot ask the node cache-2"
 	const stuck = "No node has come, gone or changed for 10 minutes; to see why: kubectl describe statefulset cache -n shop"
