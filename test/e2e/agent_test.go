@@ -92,7 +92,7 @@ func sampleOf(scraped, name string) float64 {
 	return 0
 }
 
-// takeAllConnections connects to a node until the node refuses, and keeps the connections until the spec ends.
+// takeAllConnections opens connections to a node until the node refuses one, and keeps them until the spec ends.
 func takeAllConnections(ctx context.Context, address string) {
 	GinkgoHelper()
 	for full := false; !full; {

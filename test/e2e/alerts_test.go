@@ -63,7 +63,7 @@ var _ = Describe("A user with a Prometheus", Label(onLocalCluster), func() {
 // shop is a namespace with three caches.
 type shop struct {
 	namespace string
-	// Most problems happen to sessions.
+	// sessions is the cache with most of the problems.
 	sessions, pages, search *cachev1alpha1.Memcached
 	// leave stops the client of sessions.
 	leave func()
@@ -125,7 +125,8 @@ func (s *shop) scaleWrongly(ctx context.Context, o *observed) {
 	}
 }
 
-// useMore makes the clients of sessions write much more than its memory holds, and read keys that nobody has written.
+// useMore replaces the client of the cache named "sessions". The new clients write much more than the memory of the cache holds, and
+// read keys that nobody has written.
 func (s *shop) useMore(ctx context.Context, o *observed) {
 	GinkgoHelper()
 	const keys, value = 12_000, 32_000
@@ -170,7 +171,6 @@ func (s *shop) breakNodes(ctx context.Context, o *observed) {
 	}
 }
 
-// breakImage gives the cache named "search" an image that does not exist.
 func (s *shop) breakImage(ctx context.Context, o *observed) {
 	GinkgoHelper()
 	o.because("MemcachedRolloutStuck", "the image does not exist", s.search, nil)

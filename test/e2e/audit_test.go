@@ -26,7 +26,6 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// operatorUser returns the user name of the operator that is installed in a namespace.
 func operatorUser(namespace string) string {
 	return "system:serviceaccount:" + namespace + ":" + operatorDeployment
 }
@@ -37,8 +36,8 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// requestsOf returns the requests that a user has sent since a time, from the audit log of the local cluster. The log
-// has a watch when it begins, and any other request when it is answered.
+// requestsOf returns the requests that a user has sent since a time, from the audit log of the local cluster. The log records a watch
+// when it begins, and any other request when the API server answers it.
 func requestsOf(user string, since time.Time) iter.Seq[*auditv1.Event] {
 	return func(yield func(*auditv1.Event) bool) {
 		files := auditLog()
@@ -91,8 +90,8 @@ func requestsIn(file io.Reader, user string) iter.Seq[*auditv1.Event] {
 	}
 }
 
-// denied reports whether RBAC refused a request. Status 403 does not prove it: quotas, Pod Security and terminating
-// namespaces answer 403, too.
+// denied reports whether RBAC refused a request. Status 403 does not prove this, because quotas, Pod Security and terminating
+// namespaces cause it, too.
 func denied(event *auditv1.Event) bool {
 	return event.Annotations["authorization.k8s.io/decision"] == "forbid"
 }
@@ -109,7 +108,6 @@ func verbsOf(event *auditv1.Event) []string {
 	}
 }
 
-// isWrite reports whether a request was meant to change something.
 func isWrite(event *auditv1.Event) bool {
 	return !slices.Contains([]string{"get", "list", "watch"}, event.Verb)
 }

@@ -83,7 +83,6 @@ var _ = Describe("A user who autoscales a cache", Label(onLocalCluster), func() 
 	})
 })
 
-// installMetricsServer installs metrics-server until the spec ends.
 func installMetricsServer(ctx context.Context) {
 	GinkgoHelper()
 	DeferCleanup(func(ctx SpecContext) { k8s.Run(ctx, "hack/cluster/autoscaling.sh", "uninstall") })
@@ -108,7 +107,7 @@ func documentedIn(page, name string) string {
 type autoscaled struct {
 	mc  *cachev1alpha1.Memcached
 	hpa *autoscalingv2.HorizontalPodAutoscaler
-	// token may read the metrics of the operator.
+	// token is a bearer token with the permission to read the metrics of the operator.
 	token string
 }
 
@@ -137,7 +136,6 @@ func newAutoscaled(ctx context.Context, namespace string) *autoscaled {
 	return a
 }
 
-// shorten sets the stabilization window of the rules to window seconds, and the periods of their policies to 15 seconds.
 func shorten(rules *autoscalingv2.HPAScalingRules, window int32) {
 	rules.StabilizationWindowSeconds = &window
 	for i := range rules.Policies {
@@ -204,7 +202,6 @@ func readFrom(ctx context.Context, servers []traffic.Server) {
 	}
 }
 
-// corrections returns the lines of the operator's metric that counts corrections by kind.
 func (a *autoscaled) corrections(ctx context.Context) []string {
 	GinkgoHelper()
 	status, body := get(ctx, "https://"+metricsAddress(ctx)+"/metrics", a.token)
@@ -278,7 +275,7 @@ func (s *sizes) report() (seen []int32, complaints []string) {
 	return slices.Clone(s.sizes), slices.Clone(s.complaints)
 }
 
-// mustBeStepsOfOne fails unless the sizes begin and end with the minimum, stay within the bounds, and change by one.
+// mustBeStepsOfOne fails unless the sizes begin and end with the autoscaler's minimum, never exceed its maximum, and change by one.
 func (s *sizes) mustBeStepsOfOne(hpa *autoscalingv2.HorizontalPodAutoscaler) {
 	GinkgoHelper()
 	seen, _ := s.report()

@@ -21,8 +21,8 @@ const (
 	// afterKill allows 2.2 s until a candidate notices the last renewal, 15 s until the lease ends, 2.2 s until the
 	// candidate notices that, and time for a slow machine.
 	afterKill = 30 * time.Second
-	// afterEnd is shorter than the time for which an unreleased lease is still valid. The new leader meets it only if
-	// the old leader has released the lease.
+	// afterEnd is shorter than the time for which an unreleased lease is still valid. The new leader is this fast only if the old leader
+	// has released the lease.
 	afterEnd = 10 * time.Second
 )
 
@@ -31,7 +31,7 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 		f       *fixture
 		figures = [][]string{{"what happened to the leader", "a change was followed after", "at most", "what clients saw"}}
 	)
-	// followedSince scales the other Memcached. It fails if the operator needs longer than bound, counted from since.
+	// followedSince scales the other Memcached. It fails if the operator follows more than bound after the time since.
 	followedSince := func(ctx SpecContext, what string, since time.Time, bound time.Duration) {
 		GinkgoHelper()
 		took := f.userScalesOther(ctx).Sub(since)
@@ -99,7 +99,6 @@ func (p period) contains(moment time.Time) bool {
 	return moment.After(p.from) && moment.Before(p.until)
 }
 
-// within returns a function that reports whether a period contains the moment.
 func within(moment time.Time) func(period) bool {
 	return func(p period) bool { return p.contains(moment) }
 }
@@ -133,7 +132,7 @@ var _ = Describe("The API server is away, and memcached serves", Label(onLocalCl
 		invocation.start()
 		untilReadyz(ctx)
 		took := f.userScalesOther(ctx).Sub(apiServerAway.until)
-		// The controllers, kubelets and DNS of the cluster also need up to half a minute to reconnect.
+		// The controllers, the kubelets and the DNS of the cluster need up to half a minute to reconnect.
 		k8s.UntilReady(ctx, f.other)
 		Eventually(ctx, func() ([]string, error) {
 			return resolver().LookupHost(ctx, "other."+f.namespace+".svc.cluster.local")

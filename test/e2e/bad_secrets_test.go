@@ -103,7 +103,7 @@ func untilNeedsAttention(ctx context.Context, mc *cachev1alpha1.Memcached, withi
 	Expect(mc.Status.Conditions).To(ContainElement(And(HaveField("Type", cachev1alpha1.ConditionReady), HaveField("Status", metav1.ConditionTrue))))
 }
 
-// badSecret is a Secret that somebody has made unusable by mistake. words are in the operator's message about it.
+// badSecret is a Secret that somebody has made unusable by mistake. words are part of the operator's message about this Secret.
 type badSecret struct {
 	name string
 	// kind makes the cache use the Secret: for TLS, or for users.
@@ -202,13 +202,11 @@ func (s *spoiledCache) spoil(ctx context.Context) {
 	s.secret.ObjectMeta = metav1.ObjectMeta{Namespace: s.secret.Namespace, Name: s.secret.Name}
 }
 
-// repair restores the good content of the Secret.
 func (s *spoiledCache) repair(ctx context.Context) {
 	GinkgoHelper()
 	s.put(ctx, s.secret, s.good)
 }
 
-// untilNoticed waits until the agent of the first node says that it cannot use the Secret.
 func (s *spoiledCache) untilNoticed(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func() string { return scrape(ctx, agentOf(&s.pod)) }).WithTimeout(kubeletSync).
@@ -221,7 +219,6 @@ func (s *spoiledCache) untilTold(ctx context.Context) {
 	untilNeedsAttention(ctx, s.mc, longestUntold, s.reason(), "Pod "+s.pod.Name+" says of the Secret "+s.secret.Name, s.words)
 }
 
-// untilForgotten waits until the Memcached has no condition NeedsAttention.
 func (s *spoiledCache) untilForgotten(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -230,7 +227,6 @@ func (s *spoiledCache) untilForgotten(ctx context.Context) {
 	}).WithTimeout(longestUntold).Should(Succeed())
 }
 
-// reason returns the reason with which conditions report the Secret.
 func (s *spoiledCache) reason() string {
 	if s.pair != nil {
 		return cachev1alpha1.ReasonInvalidCertificate

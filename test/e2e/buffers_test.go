@@ -93,7 +93,8 @@ func askForTooMuch(ctx context.Context, conn *traffic.Conn, client, requests int
 func askForMuch(ctx context.Context, conn *traffic.Conn, client, requests int) map[string]int {
 	defer GinkgoRecover()
 	const items = 5_000
-	// These items are as large as the items that fill the node. For other sizes, memcached would have few pages, and evict items earlier.
+	// These items are as large as the items that fill the node. For items of another size, memcached would have few slab pages, and would
+	// evict them earlier.
 	value := strings.Repeat("v", 60)
 	keys := make([]string, items)
 	for i := range keys {

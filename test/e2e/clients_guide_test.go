@@ -31,8 +31,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// guideBlocks returns the texts of the named blocks in the README, the tutorial and guidePages, by name. It fails if
-// guidePages have a block of shell or YAML that neither has a name nor is marked as not run.
+// guideBlocks returns the texts of the named blocks in the README, the tutorial and guidePages, by name. Each block of shell or YAML
+// in guidePages must have a name or be marked as not run.
 func guideBlocks() map[string]string {
 	GinkgoHelper()
 	blocks := map[string]string{}
@@ -52,7 +52,6 @@ func guideBlocks() map[string]string {
 	return blocks
 }
 
-// guidePages returns the paths of the pages about clients.
 func guidePages() []string {
 	GinkgoHelper()
 	pages := clustertest.Must(filepath.Glob("../../docs/clients/*.md"))
@@ -81,7 +80,6 @@ func newGuide(ctx context.Context, memcached string) *guide {
 	return g
 }
 
-// serviceOf returns the complete DNS name of the Service.
 func serviceOf(mc *cachev1alpha1.Memcached) string {
 	return fmt.Sprintf("%s.%s.svc.cluster.local.", mc.Name, mc.Namespace)
 }
@@ -125,7 +123,6 @@ func (g *guide) knowNames(ctx context.Context) {
 	)
 }
 
-// use sets the clients, and begins a table with a column for each.
 func (g *guide) use(clients ...*guideClient) {
 	g.clients = clients
 	g.rows = [][]string{{"change", "keys still found"}}
@@ -165,7 +162,6 @@ func newGuideClient(ctx context.Context, name, variable, driver string, blocks .
 	return client
 }
 
-// interpret writes a script from the code and the driver, and returns the command that runs it.
 func interpret(interpreter, code, driver string) []string {
 	GinkgoHelper()
 	file := filepath.Join(GinkgoT().TempDir(), "client")
@@ -211,7 +207,6 @@ type outcome struct {
 	firstFailure      string
 }
 
-// all returns the outcome of a command whose requests have all succeeded.
 func all(keys int) outcome { return outcome{succeeded: keys} }
 
 func (c *guideClient) fill(keys int) outcome { return c.obey("fill", keys) }
@@ -232,7 +227,6 @@ func (c *guideClient) obey(command string, keys int) (answer outcome) {
 	return answer
 }
 
-// runBlock runs a block of shell commands with an environment variable, NAME=value, and returns its output.
 func runBlock(ctx context.Context, block, variable string) string {
 	GinkgoHelper()
 	return string(clustertest.Must(applicationProcess(ctx, variable, "sh", "-eu", "-c", block).Output()))

@@ -82,8 +82,9 @@ func (g *guide) refill(ctx context.Context) {
 	}).WithPolling(time.Second).Should(Succeed())
 }
 
-// change changes the nodes while every client reads all keys again and again. No request may fail. Every client must
-// always find the keys that stay on their node. least is the smallest share of all keys that may stay.
+// change calls the function in its parameter, which must change the nodes, while every client reads all keys again and again. No
+// request may fail. Every client must always find the keys that stay on their node. least is the smallest share of all keys that may
+// stay.
 func (g *guide) change(ctx context.Context, title string, least float64, change func()) {
 	GinkgoHelper()
 	before := g.addresses(ctx)
@@ -123,8 +124,8 @@ func (g *guide) replace(ctx context.Context, title string) {
 	g.refill(ctx)
 }
 
-// watch calls change while every client reads all keys again and again. change returns how many keys are kept: each
-// client reads until it finds exactly this many. watch adds a row to the table.
+// watch calls the function change while every client reads all keys again and again. This function returns how many keys are kept, and
+// each client reads until it finds exactly this many. watch adds a row to the table.
 func (g *guide) watch(ctx context.Context, title string, change func() int) (kept int, outcomes []outcome) {
 	GinkgoHelper()
 	By(title)

@@ -173,7 +173,6 @@ func (c *copies) pods(ctx context.Context) (pods []corev1.Pod) {
 	return pods
 }
 
-// evict evicts a pod as soon as the budget allows it.
 func (*copies) evict(ctx context.Context, pod *corev1.Pod) {
 	GinkgoHelper()
 	Eventually(ctx, func() error {
@@ -181,7 +180,7 @@ func (*copies) evict(ctx context.Context, pod *corev1.Pod) {
 	}).Should(Succeed())
 }
 
-// replace calls do, which ends the pod or the container of a node. It waits until the new pod, or the pod with the
+// replace calls the function do, which ends the pod or the container of a node. It waits until the new pod, or the pod with the
 // restarted container, is ready.
 func (*copies) replace(ctx context.Context, mc *cachev1alpha1.Memcached, ordinal int, do func(*corev1.Pod)) {
 	GinkgoHelper()
@@ -196,7 +195,7 @@ func (*copies) replace(ctx context.Context, mc *cachev1alpha1.Memcached, ordinal
 	}).WithTimeout(3 * time.Minute).WithPolling(50 * time.Millisecond).Should(Succeed())
 }
 
-// cacheDNS makes the DNS of the cluster cache answers for 30 s, as kubeadm configures it, until the spec ends.
+// cacheDNS lets the cluster's DNS server cache its answers for 30 s until the spec ends. kubeadm configures this by default.
 func cacheDNS(ctx context.Context) {
 	GinkgoHelper()
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "coredns"}}

@@ -157,14 +157,12 @@ func (s *drainedNode) drain(ctx context.Context) *gexec.Session {
 	return drain
 }
 
-// refusalsOf returns how often the eviction of a pod was refused.
 func (s *drainedNode) refusalsOf(drain *gexec.Session, pod string) int {
 	return strings.Count(string(drain.Err.Contents()), fmt.Sprintf(
 		"error when evicting pods/%q -n %q (will retry after 5s): Cannot evict pod as it would violate the pod's disruption budget.",
 		pod, s.namespace))
 }
 
-// left returns the number of pods that leftOf returns for each cache, by the name of the cache.
 func (s *drainedNode) left(ctx context.Context) map[string]int {
 	GinkgoHelper()
 	left := map[string]int{}
@@ -186,7 +184,6 @@ func (*drainedNode) leftOf(ctx context.Context, cache *drainedCache) []string {
 	return left
 }
 
-// table returns the effect of the drain on each cache.
 func (s *drainedNode) table(ctx context.Context) [][]string {
 	GinkgoHelper()
 	rows := [][]string{{"cache", "nodes", "budget", "fewest ready", "nodes left"}}

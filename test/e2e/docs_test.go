@@ -19,8 +19,8 @@ import (
 	"github.com/example/memcached-operator/test/docs"
 )
 
-// If one block of a page needs pods, the whole page runs on the cluster: one after another, all shell and YAML blocks
-// that have no name and are not marked as not run.
+// A page runs on the cluster if at least one of its blocks needs pods. The spec then runs the shell and YAML blocks of the page in
+// their order, except blocks with a name and blocks that are marked as not run.
 var _ = Describe("The documentation", func() {
 	for _, page := range clustertest.Must(docs.Pages("../..")) {
 		if !slices.ContainsFunc(page.Blocks, func(b docs.Block) bool { return b.Marker == docs.OnCluster }) {
@@ -45,7 +45,6 @@ var _ = Describe("The documentation", func() {
 	}
 })
 
-// othersThan returns the Memcacheds outside a namespace.
 func othersThan(ctx context.Context, namespace string) []cachev1alpha1.Memcached {
 	var all cachev1alpha1.MemcachedList
 	Expect(k8s.List(ctx, &all)).To(Succeed())

@@ -22,7 +22,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// The operator needs some permissions only to undo drift. permissions_test.go checks that the suite uses every permission.
+// The operator uses some of its permissions only to undo drift. permissions_test.go demands that the suite uses every permission, so
+// these specs cause drift.
 var _ = Describe("Drift", func() {
 	const managedBy = "app.kubernetes.io/managed-by"
 

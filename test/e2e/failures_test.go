@@ -98,7 +98,6 @@ var _ = Describe("A failure is told in words, takes nothing away that serves, an
 	})
 })
 
-// edit returns a function that applies an edit to the cache.
 func (i *incident) edit(ctx context.Context, edit func()) func() {
 	return func() {
 		GinkgoHelper()
@@ -106,13 +105,11 @@ func (i *incident) edit(ctx context.Context, edit func()) func() {
 	}
 }
 
-// pod returns a new pod with the spec of the neighbor's pod.
 func (i *incident) pod(ctx context.Context) *corev1.Pod {
 	GinkgoHelper()
 	return &corev1.Pod{Spec: k8s.Pods(ctx, i.neighbor.mc)[0].Spec}
 }
 
-// deployment returns a new Deployment with the spec of the neighbor's Deployment, except for its replicas.
 func (i *incident) deployment(ctx context.Context, replicas int32) *appsv1.Deployment {
 	GinkgoHelper()
 	var like appsv1.Deployment

@@ -117,12 +117,12 @@ func mustHaveAllKeys(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	Expect(hits).To(Equal(traffic.Hits{Keys: filledKeys, Hits: filledKeys}), mc.Name)
 }
 
-// twinWatch records which nodes are not ready, ten times a second.
+// twinWatch records, ten times a second, which nodes are not ready.
 type twinWatch struct {
 	stop  func()
 	mutex sync.Mutex
-	// both has a text for each time when the two nodes with the same ordinal were both not ready. away counts, for each
-	// cache, how often fewer than three nodes were ready.
+	// both has a text for each time when neither of the two nodes with the same ordinal was ready. away counts, for each cache, how often
+	// fewer than three nodes were ready.
 	both []string
 	away map[string]int
 }

@@ -22,7 +22,6 @@ import (
 // filledKeys is how many keys a filled cache holds. They take a small part of the memory, so that nothing is evicted.
 const filledKeys = 20_000
 
-// workloads are the Kinds that can run nodes.
 var workloads = []cachev1alpha1.WorkloadKind{cachev1alpha1.WorkloadDeployment, cachev1alpha1.WorkloadStatefulSet}
 
 // filledCaches are caches with keys, one for each Kind of workload, which get each change at the same time. rows is a
@@ -44,10 +43,9 @@ type filledCache struct {
 // ratio is a range of hit ratios.
 type ratio struct{ least, most float64 }
 
-// ratios are the expected hit ratios, by Kind of workload.
+// ratios are the expected ranges, by Kind of workload.
 type ratios map[cachev1alpha1.WorkloadKind]ratio
 
-// ofBoth returns the same range for both workloads.
 func ofBoth(least, most float64) ratios {
 	return ratios{cachev1alpha1.WorkloadDeployment: {least, most}, cachev1alpha1.WorkloadStatefulSet: {least, most}}
 }

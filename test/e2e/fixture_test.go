@@ -61,7 +61,6 @@ type fixture struct {
 	cache, other *cachev1alpha1.Memcached
 }
 
-// newFixture creates both Memcacheds in a new namespace.
 func newFixture(ctx context.Context) *fixture {
 	GinkgoHelper()
 	f := &fixture{namespace: k8s.NewNamespace(ctx)}
@@ -70,7 +69,6 @@ func newFixture(ctx context.Context) *fixture {
 	return f
 }
 
-// begin records the state of the cache and starts to use it.
 func (f *fixture) begin(ctx context.Context) {
 	GinkgoHelper()
 	f.bystander = watchOver(ctx, f.cache)
@@ -87,7 +85,8 @@ func (f *fixture) userScalesOther(ctx context.Context) time.Time {
 	return time.Now()
 }
 
-// mustBeUntouched also fails if the operator has sent a write to the cache, even one that changed nothing.
+// mustBeUntouched also fails if the operator has sent a write request for an object with the name of the cache, even if the request
+// changed nothing.
 func (f *fixture) mustBeUntouched(ctx context.Context) {
 	GinkgoHelper()
 	f.bystander.mustBeUntouched(ctx)
@@ -108,7 +107,6 @@ type child struct {
 	applied time.Time
 }
 
-// workloadOf returns an empty object of the Kind that runs the nodes of a Memcached.
 func workloadOf(mc *cachev1alpha1.Memcached) client.Object {
 	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
 		return &appsv1.StatefulSet{}
@@ -169,7 +167,7 @@ type steadyTraffic struct {
 	seen  served
 }
 
-// served is what became of steady traffic.
+// served sums up the rounds of steady traffic so far.
 type served struct {
 	begin           time.Time
 	rounds          int

@@ -24,7 +24,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// All specs share one Memcached and leave it unchanged.
+// All specs share one Memcached, and change only its items.
 var _ = Describe("A node gives an attacker little", Ordered, ContinueOnFailure, func() {
 	var (
 		pod  corev1.Pod
@@ -124,15 +124,14 @@ var _ = Describe("The spec opens or closes a node further", func() {
 		node := k8s.ConnectTo(ctx, address)
 		Expect(node.Command(ctx, "set color 0 0 4\r\nblue")).To(Equal("STORED"))
 		Expect(node.Command(ctx, "flush_all")).To(Equal("CLIENT_ERROR flush_all not allowed"))
-		Expect(k8s.ConnectTo(ctx, address).Ask([]byte("lru_crawler metadump all\r\n"))).To(Equal("OK")) // the list follows
+		Expect(k8s.ConnectTo(ctx, address).Ask([]byte("lru_crawler metadump all\r\n"))).To(Equal("OK")) // the keys follow in the reply
 		// An item appears after memcached's maintenance has moved it to the list of items that were not used recently.
 		Eventually(ctx, func() (string, error) {
-			return k8s.ConnectTo(ctx, address).Ask([]byte("stats cachedump 1 100\r\n")) // END follows
+			return k8s.ConnectTo(ctx, address).Ask([]byte("stats cachedump 1 100\r\n")) // END follows in the reply
 		}).Should(HavePrefix("ITEM color "))
 	})
 })
 
-// execute runs a command in the first container of a pod, and returns its output. The command must succeed.
 func execute(ctx context.Context, pod *corev1.Pod, command ...string) string {
 	GinkgoHelper()
 	return clustertest.Must(tryExecute(ctx, pod, command...))

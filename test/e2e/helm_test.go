@@ -88,7 +88,6 @@ func (u *helmUser) try(ctx context.Context, block string, flags ...string) (stri
 	return k8s.Try(ctx, "bash", "-o", "errexit", "-c", strings.TrimSpace(commands)+" "+strings.Join(flags, " "))
 }
 
-// run runs a block of the page, which must succeed.
 func (u *helmUser) run(ctx context.Context, block string, flags ...string) {
 	GinkgoHelper()
 	clustertest.Must(u.try(ctx, block, flags...))
@@ -98,7 +97,6 @@ func (u *helmUser) run(ctx context.Context, block string, flags ...string) {
 // Helm deletes the permissions before the operator has ended.
 var helmUninstalls []period
 
-// uninstall removes the operator and waits until it has ended.
 func (u *helmUser) uninstall(ctx context.Context) {
 	GinkgoHelper()
 	from := time.Now()

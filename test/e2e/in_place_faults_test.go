@@ -194,7 +194,8 @@ func (c *keptCache) assign(ctx context.Context, ordinal int, change func(string)
 	return hash
 }
 
-// mustRunTheSame fails unless every node runs with the arguments whose hash is in the status, and so would every new pod.
+// mustRunTheSame fails unless every node runs with the arguments whose hash is in the status. The ConfigMap must assign the same
+// arguments to all nodes, and must have them as the default for new nodes.
 func (c *keptCache) mustRunTheSame(ctx context.Context) {
 	GinkgoHelper()
 	Expect(k8s.Reread(ctx, c.mc)).To(Succeed())

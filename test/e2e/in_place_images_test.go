@@ -27,7 +27,7 @@ const longestUpdate = 3*time.Second + busyMachine/10
 // eachKeys is how many keys a cache of three nodes holds: filledKeys for each node, on average.
 const eachKeys = 3 * filledKeys
 
-// The cache is a StatefulSet of three nodes, which a client uses. The operator may change its pods.
+// The cache is a StatefulSet of three nodes, which a client uses. allowInPlace permits the operator to change the pods.
 var _ = Describe("A change of the pods in place", func() {
 	It("keeps keys with new images of memcached and the agent, and with one that does not exist", Label(onLocalCluster), SpecTimeout(10*time.Minute), func(ctx SpecContext) {
 		c := newKeptCacheOf(ctx, 3, eachKeys, 100, inFile, inPlace, monitored)

@@ -118,7 +118,7 @@ func (k *killer) saw(ctx context.Context, object client.Object) {
 	k.steps = append(k.steps, row)
 }
 
-// writtenTo returns the values in an object that the operator writes during a change in place, by name.
+// writtenTo returns those values of an object that the operator writes during a change in place, by name.
 func writtenTo(object client.Object) map[string]string {
 	switch object := object.(type) {
 	case *corev1.Pod:
@@ -145,7 +145,6 @@ func writtenTo(object client.Object) map[string]string {
 	return nil
 }
 
-// differences returns the keys with different values, sorted.
 func differences(was, is map[string]string) []string {
 	all := maps.Clone(is)
 	maps.Copy(all, was)

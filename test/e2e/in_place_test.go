@@ -73,13 +73,11 @@ var _ = Describe("A change of the configuration", func() {
 	})
 })
 
-// inFile makes memcached keep its items in a file, and gives it 128Mi for them.
 func inFile(mc *cachev1alpha1.Memcached) {
 	mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile
 	memory("128Mi")(mc)
 }
 
-// restartNow returns an edit that restarts the nodes of the cache as a user does.
 func restartNow(ctx context.Context) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		GinkgoHelper()
@@ -118,15 +116,15 @@ func newKeptCacheOf(ctx context.Context, size int32, keys, valueSize int, edits 
 	return c
 }
 
-// connect replaces cache by a new client of the current nodes. Its timeout is long enough for a busy machine.
+// connect replaces cache by a new client of the current nodes, with a timeout that is long enough for a busy machine.
 func (c *keptCache) connect(ctx context.Context) {
 	GinkgoHelper()
 	c.cache = k8s.NewClient(ctx, c.mc)
 	c.cache.SetTimeout(patience)
 }
 
-// writes counts what the operator has written in the cache's namespace since a time: first everything except events
-// and status, then the status.
+// writes counts the operator's write requests in the namespace of the cache since a time, without those for events. It returns two
+// counts as text: of requests for objects, and of requests for their status.
 func (c *keptCache) writes(since time.Time) string {
 	GinkgoHelper()
 	if clusterDir == "" {
@@ -167,7 +165,6 @@ type storedItem struct {
 	expires time.Time
 }
 
-// storeItem stores the item on a node.
 func storeItem(ctx context.Context, pod *corev1.Pod) storedItem {
 	GinkgoHelper()
 	conn := k8s.ConnectTo(ctx, traffic.Address(pod))
@@ -225,7 +222,7 @@ func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Du
 	Expect(hits.Hits).To(Equal(hits.Keys), "keys")
 }
 
-// untilReady waits until the cache is Ready, for up to 20 minutes. The timeout of most specs is shorter.
+// untilReady waits until the cache is Ready, for up to 20 minutes. The timeout of most specs ends the wait earlier.
 func (c *keptCache) untilReady(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
@@ -233,7 +230,7 @@ func (c *keptCache) untilReady(ctx context.Context) {
 	}).WithTimeout(20 * time.Minute).Should(Succeed())
 }
 
-// shortestGap is how much time may always pass between two answers. Even if a node serves all the time, a busy machine is slow.
+// shortestGap is how much time may always pass between two answers: even a node that serves all the time is slow on a busy machine.
 const shortestGap = 700 * time.Millisecond
 
 // serviceWatch sends commands to a node again and again, each on a new connection. gap is the longest time between two answers.
@@ -272,7 +269,7 @@ func (w *serviceWatch) answered() {
 	w.last = time.Now()
 }
 
-// end ends the watch, and returns the longest time between two answers.
+// end ends the watch, and returns the longest time without an answer. The time since the last answer counts, too.
 func (w *serviceWatch) end() time.Duration {
 	w.stop()
 	w.answered()

@@ -35,7 +35,7 @@ const (
 	longestRecovery = time.Minute
 )
 
-// incident is a failure of a cache. In the same namespace is a neighbor that nobody changes.
+// incident is a failure of a cache. The namespace of the cache has a neighbor, which nobody changes.
 type incident struct {
 	title, namespace string
 	cache            *cachev1alpha1.Memcached
@@ -51,13 +51,13 @@ type incident struct {
 	operators map[string]clustertest.Incarnation
 
 	// degraded is the time from the failure to the condition Degraded, and recovered the time from the fix to Ready. fewest is the
-	// smallest number of ready nodes, or -1 if there was no cache.
+	// smallest number of ready nodes, or -1 before mustServe counts them.
 	degraded, recovered time.Duration
 	fewest              int
 	condition           metav1.Condition
 }
 
-// newIncident creates a namespace with the neighbor. The functions create other objects in it, usually the cache.
+// newIncident creates a namespace with the neighbor. Each function in more then creates objects in this namespace, usually the cache.
 func newIncident(ctx context.Context, more ...func(*incident)) *incident {
 	GinkgoHelper()
 	i := &incident{title: CurrentSpecReport().LeafNodeText, namespace: k8s.NewNamespace(ctx), fewest: -1}
@@ -70,7 +70,7 @@ func newIncident(ctx context.Context, more ...func(*incident)) *incident {
 	return i
 }
 
-// newIncidentInCache also creates a cache that is Ready and holds keys.
+// newIncidentInCache is newIncident with a cache that is Ready and holds keys.
 func newIncidentInCache(ctx context.Context, edits ...clustertest.Edit) *incident {
 	GinkgoHelper()
 	i := newIncident(ctx, func(i *incident) { i.cache = k8s.CreateMemcached(ctx, i.namespace, incidentNodes, edits...) })
@@ -158,7 +158,7 @@ func (i *incident) endsWith(ctx context.Context, fix func()) {
 	Expect(clustertest.Incarnations(operatorPods(ctx, Default))).To(Equal(i.operators), "the operator must not need a restart")
 }
 
-// untilEvent waits for an event about the cache whose note has all the words.
+// untilEvent waits for an event about the cache with this type and reason, and with all the words in its note.
 func (i *incident) untilEvent(ctx context.Context, kind, reason string, says ...string) {
 	GinkgoHelper()
 	notes := []types.GomegaMatcher{Not(BeEmpty())}

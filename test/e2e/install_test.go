@@ -203,7 +203,6 @@ var _ = Describe("The operator itself", func() {
 	})
 })
 
-// columns splits the output of kubectl get for one object into headers and values.
 func columns(output string) (header, row []string) {
 	GinkgoHelper()
 	lines := strings.Split(strings.TrimSpace(output), "\n")

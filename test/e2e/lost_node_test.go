@@ -45,7 +45,7 @@ var _ = Describe("A cluster node that is lost for good", Label(onLocalCluster), 
 			Eventually(ctx, k8s.Object(node)).Should(HaveField("Spec.Taints", HaveLen(1)), "a cluster node that reports")
 		}
 		mc := k8s.CreateMemcached(ctx, namespace, 3, onSimulatedNodes)
-		DeferCleanup(func(ctx SpecContext) { // runs before the cleanup that stops the kubelets, without which no pod would end
+		DeferCleanup(func(ctx SpecContext) { // runs before the kubelets are stopped: without them, no pod would end
 			k8s.Kubectl(ctx, "delete", "memcached", mc.Name, "--namespace", namespace, "--cascade=foreground", "--timeout=1m")
 		})
 		k8s.UntilReady(ctx, mc)

@@ -77,7 +77,6 @@ func scale(ctx context.Context, mc *cachev1alpha1.Memcached, nodes int32) {
 	k8s.Change(ctx, mc, func() { mc.Spec.Size = nodes })
 }
 
-// roll replaces every pod.
 func roll(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	k8s.Change(ctx, mc, func() { annotatePods(mc) })
@@ -103,7 +102,6 @@ type membership struct {
 	rows [][]string
 }
 
-// newMembership returns a membership whose table is reported at the end of the spec.
 func newMembership() *membership {
 	m := &membership{rows: [][]string{{
 		"change", "in DNS", "in status.nodes", "gone: in DNS for", "in status.nodes for", "complete: in DNS after",
@@ -223,8 +221,8 @@ func (s *summary) addNode(m *sampler, pod *podLife, failures []failure) {
 	s.ended += len(failures) - leaving
 }
 
-// figuresOf computes the figures from samples. nameOf returns the IP address or the name of a pod, whichever the
-// samples have. Samples from before the change do not count, because DNS may list a ready node late.
+// figuresOf computes the figures from samples. nameOf returns the IP address or the name of a pod, whichever the samples have. Samples
+// from before the change do not count, because DNS may list a node some time after it is ready.
 func (m *sampler) figuresOf(samples []sample, nameOf func(ip string, pod *podLife) string) figures {
 	samples = slices.DeleteFunc(slices.Clone(samples), func(seen sample) bool { return seen.at.Before(m.began) })
 	f := figures{fewest: len(samples[0].members)}
@@ -259,7 +257,7 @@ func (m *sampler) successor(former *podLife) time.Time {
 	return first
 }
 
-// lastChange returns the time of the first sample from which on holds is always true.
+// lastChange returns the time of the first sample that, like all later samples, satisfies the function holds.
 func lastChange(samples []sample, holds func(sample) bool) time.Time {
 	since := len(samples) - 1
 	for since > 0 && holds(samples[since-1]) {

@@ -74,5 +74,4 @@ var _ = Describe("A user who monitors a cache", Label(onLocalCluster), func() {
 	})
 })
 
-// agentOf returns the URL of the agent in a pod.
 func agentOf(pod *corev1.Pod) string { return "http://" + net.JoinHostPort(pod.Status.PodIP, "9150") }

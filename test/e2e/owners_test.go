@@ -25,23 +25,24 @@ const (
 	ownersPerProxy = 2
 )
 
-// owners are clients of proxies that write and read. No two of them write the same key. Each value is a number that
-// is larger than all values before.
+// owners are clients that write and read through proxies. No two of them write the same key. Each value is a number that is larger
+// than all values before.
 type owners struct {
 	proxyClients
 
 	// stored is the last number that was stored for each key. numbers is the last number that any client has used.
 	stored  [ownedKeys]atomic.Int64
 	numbers atomic.Int64
-	// A key whose last stored number is at least since must have that number, or a larger number. older counts the reads
-	// of other keys that return a smaller number.
+	// since is a limit. If the last stored number of a key is at least since, a read must return this number or a larger one. For the
+	// other keys, a read may return a smaller number, and older counts these reads.
 	since, older atomic.Int64
 	// refused counts the writes to which a proxy replied with an error.
 	refused atomic.Int64
 	proxies []corev1.Pod
 }
 
-// startOwners stores all keys, and then starts clients that read all keys. The clients are spread evenly over the proxies.
+// startOwners stores all keys, and then starts clients that read all keys. In one of ten steps, a client also stores a key again. The
+// clients are spread evenly over the proxies.
 func (c *copies) startOwners(ctx context.Context) *owners {
 	GinkgoHelper()
 	o := newOwners(ctx, c.front)
@@ -72,7 +73,7 @@ func newOwners(ctx context.Context, front *cachev1alpha1.MemcachedProxy) *owners
 	return o
 }
 
-// throughEach calls do with a connection to each proxy, one after another.
+// throughEach connects to one proxy after another, and calls the function do for each connection.
 func (o *owners) throughEach(ctx context.Context, do func(conn **traffic.Conn, proxy int)) {
 	GinkgoHelper()
 	for i := range o.proxies {

@@ -24,7 +24,7 @@ import (
 
 // permission is a verb that RBAC grants the operator.
 type permission struct {
-	// namespace is where the permission applies. It is empty for all namespaces.
+	// namespace is where the permission applies, or "" if it applies in all namespaces.
 	namespace string
 	// resource begins with its API group, as in "apps/deployments", unless that is the core group.
 	resource, verb string
@@ -38,7 +38,6 @@ var unusedPermissions = map[permission]string{
 	{operatorNamespace, "events", "patch"}:                    "leader election reports it again",
 }
 
-// suiteBegan is the time from which requests count.
 var suiteBegan = time.Now()
 
 // specFailed is set when a spec has failed: then the operator may not have used all permissions.
@@ -46,8 +45,9 @@ var specFailed bool
 
 var _ = ReportAfterEach(func(report SpecReport) { specFailed = specFailed || report.Failed() })
 
-// The permissions of the operator are tight: over the whole suite, no request is refused, and every permission is used.
-// useOf and unusedPermissions have the exceptions. The cleanup of BeforeSuite runs later and uninstalls the operator.
+// The permissions of the operator are tight: over the whole suite, no request is refused, and every permission is used. useOf and
+// unusedPermissions have the exceptions. The roles still exist here: the cleanup of BeforeSuite, which uninstalls the operator, runs
+// later.
 var _ = AfterSuite(func(ctx SpecContext) {
 	if clusterDir == "" || k8s == nil {
 		return

@@ -65,7 +65,6 @@ func newPluginStory(ctx context.Context, workload cachev1alpha1.WorkloadKind) *p
 	return p
 }
 
-// run runs the plugin as a user does, in the namespace of the cache.
 func (p *pluginStory) run(ctx context.Context, args ...string) string {
 	GinkgoHelper()
 	return k8s.Kubectl(ctx, append(append([]string{"memcached"}, args...), "--namespace", p.mc.Namespace)...)

@@ -107,7 +107,7 @@ type faultyNode struct {
 	// open is a connection from before the fault.
 	open *traffic.Conn
 
-	// unready, restarted and serving are the times from the fault until the node was first seen in this state. They are zero before.
+	// unready, restarted and serving are the times from the fault until the node was first seen in this state. Until then, they are zero.
 	unready, restarted, serving time.Duration
 
 	// stopAsking ends askPeriodically. Then the counts may be read.
@@ -168,7 +168,6 @@ func listeners(handle int) []int {
 	return sockets
 }
 
-// keys returns how many of its keys the node still holds.
 func (p *faultyNode) keys(ctx context.Context) int {
 	GinkgoHelper()
 	hits := clustertest.Must(k8s.NewClient(ctx, p.mc).Read(ctx, faultyKeys))
@@ -191,7 +190,6 @@ func (p *faultyNode) stutter(ctx context.Context) (goOn func()) {
 	})
 }
 
-// askPeriodically connects and sends a command once a second, until stopAsking is called.
 func (p *faultyNode) askPeriodically(ctx context.Context) {
 	p.stopAsking = clustertest.InBackground(ctx, func(ctx context.Context) {
 		clustertest.Every(ctx, time.Second, func() { p.ask(ctx) })
@@ -222,7 +220,7 @@ func (p *faultyNode) ask(ctx context.Context) {
 	}
 }
 
-// mustBeLeftAlone fails unless nothing was restarted, the pod is ready and the conditions are unchanged.
+// mustBeLeftAlone fails if the container was restarted, the pod is not ready, or the conditions have changed.
 func (p *faultyNode) mustBeLeftAlone(ctx context.Context) {
 	GinkgoHelper()
 	pod := p.now(ctx)
@@ -233,7 +231,8 @@ func (p *faultyNode) mustBeLeftAlone(ctx context.Context) {
 	Expect(mc.Status.Conditions).To(Equal(p.mc.Status.Conditions))
 }
 
-// observe records the states of the node. It fails, through g, until the node serves again.
+// observe records when the node is first seen not ready, restarted, and serving again. Until the node serves again, observe fails
+// through g.
 func (p *faultyNode) observe(ctx context.Context, g Gomega, began time.Time) {
 	pod := p.now(ctx)
 	if p.unready == 0 && !clustertest.Ready(pod) {
@@ -257,7 +256,8 @@ func (p *faultyNode) now(ctx context.Context) *corev1.Pod {
 	return &pod
 }
 
-// livenessTakes returns how long the liveness probe takes to restart a container that always fails: the shortest and the longest time.
+// livenessTakes returns how long the liveness probe takes to restart a container that always fails: the shortest time, and the longest
+// time on a busy machine.
 func (p *faultyNode) livenessTakes() (soonest, latest time.Duration) {
 	const busyMachine = 10
 	probe := p.pod.Spec.Containers[0].LivenessProbe

@@ -41,7 +41,6 @@ func theOne(found []process, what string) process {
 	return found[0]
 }
 
-// memcachedOf returns the process of memcached in a pod.
 func memcachedOf(pod *corev1.Pod) process {
 	GinkgoHelper()
 	return theOne(processesOf("memcached", "pod"+string(pod.UID)), "processes of memcached in pod "+pod.Name)
@@ -127,7 +126,7 @@ func restartKubelet(ctx context.Context) {
 	invocation.start()
 }
 
-// scaleOperator changes the number of the operator's replicas until the spec ends. After the spec, there is one.
+// scaleOperator sets the number of the operator's replicas. At the end of the spec, it sets the number to one.
 func scaleOperator(ctx context.Context, replicas int) {
 	GinkgoHelper()
 	resize := func(ctx context.Context, replicas int) {
@@ -184,13 +183,12 @@ func leader(ctx context.Context) *corev1.Pod {
 	return &pod
 }
 
-// managerOf returns the process of the operator in a pod.
 func managerOf(pod *corev1.Pod) process {
 	GinkgoHelper()
 	return theOne(managersOf(pod), "processes of the operator in pod "+pod.Name)
 }
 
-// writesOf returns the writes in a namespace that this pod of the operator has sent since a time.
+// writesOf returns the write requests for a namespace that this pod of the operator has sent since a time.
 func writesOf(pod *corev1.Pod, namespace string, since time.Time) []string {
 	GinkgoHelper()
 	var writes []string

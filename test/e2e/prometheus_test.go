@@ -37,7 +37,7 @@ const (
 
 	prometheusAddress = "127.0.0.1:9090"
 	prometheusCommand = "../../bin/prometheus"
-	// serviceAccount is the folder in which a pod finds the token of its account. The suite creates it, because it runs in no pod.
+	// serviceAccount is the folder in which a pod finds the token of its account. The suite is not in a pod, so it creates the folder.
 	serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 )
 
@@ -119,8 +119,8 @@ func (o *observed) untilData(ctx context.Context, query string) {
 	}).ShouldNot(BeEmpty())
 }
 
-// untilSilent waits until no alert fires, because the start of the caches may fire some. It sets broke: only alerts
-// that fire later count.
+// untilSilent waits until no alert fires: the start of the caches may have caused alerts. It sets broke: only alerts that fire later
+// count.
 func (o *observed) untilSilent(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func() (model.Matrix, error) {
@@ -155,7 +155,6 @@ func (o *observed) fired(ctx context.Context) (map[string]time.Duration, error) 
 	return first, err
 }
 
-// covers reports whether a series has all these labels.
 func covers(metric model.Metric, labels model.LabelSet) bool {
 	for name, value := range labels {
 		if metric[name] != value {
@@ -165,7 +164,6 @@ func covers(metric model.Metric, labels model.LabelSet) bool {
 	return true
 }
 
-// untilAllFired waits until each alert that has a cause has fired.
 func (o *observed) untilAllFired(ctx context.Context) {
 	GinkgoHelper()
 	want := slices.Sorted(maps.Keys(o.causes))
@@ -175,7 +173,8 @@ func (o *observed) untilAllFired(ctx context.Context) {
 	}).WithPolling(time.Second).Should(Equal(want))
 }
 
-// mustHaveFiredAll fails unless every alert of the rules has fired for its cause. It adds a table of the alerts to the report.
+// mustHaveFiredAll waits until every alert in causes has fired, and fails if an alert of the rules is not in causes. It adds a table
+// of the alerts to the report.
 func (o *observed) mustHaveFiredAll(ctx context.Context) {
 	GinkgoHelper()
 	o.untilAllFired(ctx)
@@ -191,8 +190,8 @@ func (o *observed) mustHaveFiredAll(ctx context.Context) {
 	clustertest.AddTable("Alerts, with rules in which a minute is a second", rows)
 }
 
-// mustHaveData fails unless every rule and every query of the dashboards has had results. Alerts count too, although
-// they have results only when something is wrong.
+// mustHaveData fails unless every rule, and every query of the dashboards that is not aboutOthers, has had results. The rules include
+// the alerts, which have results only when something is wrong.
 func (o *observed) mustHaveData(ctx context.Context, dashboards ...monitoring.Dashboard) {
 	GinkgoHelper()
 	queries := map[string]string{}

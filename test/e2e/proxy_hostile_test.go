@@ -21,8 +21,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Hostile clients can take all free connections of a proxy, and cause errors for others. They must never end the proxy.
-// They may end open connections of others only with gets of more keys than memcached has buffers for.
+// Hostile clients can take all free connections of a proxy, and cause errors for other clients. They must never end the proxy. They
+// may end open connections of other clients only with gets of more keys than memcached has buffers for.
 var _ = Describe("Hostile clients of a MemcachedProxy", Label(onLocalCluster), func() {
 	It("restart nothing, and others stay connected", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
@@ -147,7 +147,6 @@ func (h *hostileClients) ask(ctx context.Context, count int, request string) (st
 	}
 }
 
-// occupy opens connections until the proxy refuses one.
 func (h *hostileClients) occupy(ctx context.Context) {
 	GinkgoHelper()
 	for reply := "MN"; reply == "MN"; {

@@ -90,7 +90,7 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 		By("taking a node away, which the proxies that read its keys see")
 		k8s.Change(ctx, mc, func() { mc.Spec.Size = 2 })
 		Eventually(ctx, func(g Gomega) {
-			_, _ = cache.Read(ctx, keys) // a proxy reports the node only after a miss of one of its keys
+			_, _ = cache.Read(ctx, keys) // a proxy reports the node only after a get of one of the node's keys
 			scraped := ""
 			for _, pod := range proxiesOf(ctx, front) {
 				scraped += scrape(ctx, agentOf(&pod))
@@ -197,7 +197,6 @@ func (h *heldConnections) lost(number int) {
 	delete(h.conns, number)
 }
 
-// open returns how many clients are connected.
 func (h *heldConnections) open() int {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

@@ -74,7 +74,6 @@ func newProxy(ctx context.Context, pools ...*cachev1alpha1.Memcached) *cachev1al
 	return front
 }
 
-// newProxySpec returns the MemcachedProxy that newProxy creates.
 func newProxySpec(pools ...*cachev1alpha1.Memcached) *cachev1alpha1.MemcachedProxy {
 	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: pools[0].Namespace, Name: "front"}}
 	front.Spec.Size = ptr.To(int32(2))
@@ -84,7 +83,6 @@ func newProxySpec(pools ...*cachev1alpha1.Memcached) *cachev1alpha1.MemcachedPro
 	return front
 }
 
-// createProxy creates a MemcachedProxy, and waits until it is Ready.
 func createProxy(ctx context.Context, front *cachev1alpha1.MemcachedProxy) {
 	GinkgoHelper()
 	Expect(k8s.Create(ctx, front)).To(Succeed())
@@ -153,7 +151,6 @@ func startReading(ctx context.Context, cache *traffic.Client, keys int) *reading
 	return r
 }
 
-// end stops the reading, and returns its worst results.
 func (r *reading) end() traffic.Hits {
 	r.stop()
 	return r.worst

@@ -30,7 +30,7 @@ import (
 const (
 	// samplePeriod is how often a sampler reads the members of a cache, and checks that each of them serves.
 	samplePeriod = 100 * time.Millisecond
-	// sampleTimeout is how long a sampler waits for an answer of DNS and of the API server.
+	// sampleTimeout is how long a sampler waits for an answer from DNS, or from the API server.
 	sampleTimeout = time.Second
 	// commandTimeout is how long a sampler waits for an answer of a node. On a busy machine, a slow answer is no failure.
 	commandTimeout = 3 * time.Second
@@ -64,12 +64,12 @@ type sample struct {
 type podLife struct {
 	uid  types.UID
 	name string
-	// came is when the pod was created, leaving is when its deletion began, and gone is when it was deleted. leaving and
-	// gone are zero before.
+	// came is when the pod was created, leaving is when its deletion began, and gone is when it was deleted. Until then, leaving and gone
+	// are zero.
 	came, leaving, gone time.Time
 }
 
-// failure is the error of a command, and when it was sent.
+// failure is the error of a command, and the time when the command was sent.
 type failure struct {
 	at  time.Time
 	err error
@@ -101,8 +101,8 @@ func sampleMembership(ctx context.Context, mc *cachev1alpha1.Memcached, change f
 	return m
 }
 
-// untilSettled waits until exactly size pods exist, DNS and the status list exactly these pods, and the watch has
-// reported the end of all others.
+// untilSettled waits until exactly size pods exist, DNS and the status list exactly these pods, and the watch has reported the end of
+// all other pods.
 func (m *sampler) untilSettled(ctx context.Context, size int32) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {

@@ -49,7 +49,6 @@ func (p *private) add(content map[string][]byte) {
 	}
 }
 
-// addAll remembers all words that other remembers.
 func (p *private) addAll(other private) {
 	p.add(nil)
 	maps.Copy(p.words, other.words)

@@ -30,7 +30,6 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// tlsPort is the port on which memcached serves TLS.
 const tlsPort = 11212
 
 // secured is a cache with TLS, users or both, its Secrets, and clients that it admits.
@@ -51,12 +50,10 @@ type visitor struct {
 	user, password string
 }
 
-// mutualTLS makes a cache demand TLS with certificates of clients.
 func mutualTLS(mc *cachev1alpha1.Memcached) {
 	mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: mc.Name + "-tls", ClientAuth: cachev1alpha1.ClientAuthRequire}
 }
 
-// withUsers makes a cache demand logins.
 func withUsers(mc *cachev1alpha1.Memcached) {
 	mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: mc.Name + "-users"}
 }
@@ -117,7 +114,6 @@ func (s *secured) newPair(clients ...*credentials.Authority) map[string][]byte {
 	return map[string][]byte{"tls.crt": identity.Certificate, "tls.key": identity.Key, "ca.crt": bundle(clients...)}
 }
 
-// logins returns the content of a Secret with these users.
 func logins(visitors ...visitor) map[string][]byte {
 	users := map[string][]byte{}
 	for _, v := range visitors {
@@ -126,7 +122,6 @@ func logins(visitors ...visitor) map[string][]byte {
 	return users
 }
 
-// bundle returns the value of ca.crt: the certificates of these authorities.
 func bundle(authorities ...*credentials.Authority) []byte {
 	var certificates [][]byte
 	for _, authority := range authorities {
@@ -145,7 +140,6 @@ func serialOf(certificate *x509.Certificate) string {
 	return hex.EncodeToString(certificate.SerialNumber.Bytes())
 }
 
-// address returns the address of a node for clients: with the port for TLS if the cache has TLS.
 func (s *secured) address(pod *corev1.Pod) string {
 	if s.mc.Spec.TLS == nil {
 		return traffic.Address(pod)
@@ -159,7 +153,8 @@ func (s *secured) config(v visitor) *tls.Config {
 	roots.AppendCertsFromPEM(s.authority.PEM())
 	config := &tls.Config{RootCAs: roots, ServerName: s.mc.Name + "." + s.mc.Namespace + ".svc"}
 	if v.identity.Key != nil {
-		// Go would send a certificate of config.Certificates only to a node that asks for its CA.
+		// Go would send a certificate of config.Certificates only to a node that names its CA. Nodes must get, and refuse, the certificates
+		// of other CAs, too.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			certificate, err := tls.X509KeyPair(v.identity.Certificate, v.identity.Key)
 			return &certificate, err

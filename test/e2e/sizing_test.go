@@ -140,7 +140,6 @@ func number(text string) float64 {
 	return clustertest.Must(strconv.ParseFloat(text, 64))
 }
 
-// row returns a row for a table of peaks.
 func (p peak) row(title string, filled traffic.Report, rejected string) []string {
 	return []string{
 		title, fmt.Sprintf("%.0f", p.limit), mebibytes(p.process), mebibytes(p.container),

@@ -242,13 +242,11 @@ var _ = Describe("A filled cache", Ordered, func() {
 	})
 })
 
-// keepAllAfter edits the caches in a way that must not touch any node.
 func (f *filledCaches) keepAllAfter(ctx context.Context, title string, edit func(*cachev1alpha1.Memcached)) {
 	GinkgoHelper()
 	f.keepAll(ctx, title, func() { f.change(ctx, edit) })
 }
 
-// untilProgressing waits until the condition Progressing of every cache has this reason.
 func (f *filledCaches) untilProgressing(ctx context.Context, reason string) {
 	GinkgoHelper()
 	for _, c := range f.caches {

@@ -18,7 +18,8 @@ import (
 	"github.com/example/memcached-operator/test/credentials"
 )
 
-// servesLibraries uses the cache with pymemcache and openssl, as docs/clients.md says.
+// servesLibraries uses the cache with pymemcache and openssl, as docs/clients.md says. A client whose certificate is from another CA
+// must be refused.
 func (r *rotation) servesLibraries(ctx context.Context) {
 	GinkgoHelper()
 	By("serving pymemcache and openssl s_client")

@@ -95,7 +95,7 @@ func (m *tlsMove) client(ctx context.Context, name string, blocks ...string) *gu
 	return client
 }
 
-// step runs the commands of a step, and waits until the Memcached is Ready. They must replace every node.
+// step runs the commands of a step, and waits until the Memcached is Ready. The commands must replace every node.
 func (m *tlsMove) step(ctx context.Context, number int) {
 	GinkgoHelper()
 	before := k8s.Incarnations(ctx, m.mc)

@@ -194,7 +194,8 @@ func (r *rotation) forgets(ctx context.Context) {
 	r.untilReported(ctx, r.pods)
 }
 
-// changes changes Secrets with change. It waits until seen succeeds with the address of each node, and adds a row to the table.
+// changes calls the function change, which must modify Secrets. It waits until the function seen succeeds for the address of each
+// node, and adds a row to the table.
 func (r *rotation) changes(ctx context.Context, title string, change func(), seen func(address string) error) {
 	GinkgoHelper()
 	By(title)
@@ -230,7 +231,6 @@ func delivered(pod *corev1.Pod) time.Time {
 	return last
 }
 
-// shown returns the serial number of the certificate that a node presents.
 func (s *secured) shown(ctx context.Context, address string) (string, error) {
 	conn, err := dialTLS(ctx, address, s.config(s.member))
 	if err != nil {

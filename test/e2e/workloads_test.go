@@ -24,13 +24,12 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// What users of either workload rely on, from the creation to the deletion of a Memcached. One spec needs a cluster
+// These specs check what users of either workload rely on, from the creation to the deletion of a Memcached. One spec needs a cluster
 // with only one cluster node.
 var _ = Describe("A Memcached with settings of every kind", Label(onLocalCluster), func() {
 	for _, workload := range workloads {
 		Context("whose nodes a "+string(workload)+" runs", Ordered, func() {
 			var mc *cachev1alpha1.Memcached
-			// read gets the object of this type that has the name of the Memcached, and returns it.
 			read := func(ctx context.Context, object client.Object) client.Object {
 				GinkgoHelper()
 				Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), object)).To(Succeed())
@@ -124,7 +123,6 @@ var _ = Describe("A Memcached with settings of every kind", Label(onLocalCluster
 	}
 })
 
-// withSettings sets fields in several parts of the spec.
 func withSettings(mc *cachev1alpha1.Memcached) {
 	mc.Spec.Config.Threads = 1
 	mc.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m")}

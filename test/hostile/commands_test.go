@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// defaultRounds is how often a test sends a command while it measures memory, unless ROUNDS says otherwise. Before
-	// that, it sends the command as often without measuring, because memcached may first allocate memory that it then reuses.
+	// defaultRounds is how often TestCommandsInALoopKeepTheirMemory sends a command while it measures memory, unless ROUNDS says
+	// otherwise. The test first sends the command as often without measuring, because memcached may allocate memory at first and then
+	// reuse it. TestRestartsOfTheCrawlerLeak always restarts the crawler this often.
 	defaultRounds = 2000
 	// next separates requests that a round sends one after another.
 	next = " | "
@@ -101,8 +102,8 @@ func (n *node) repeated(t *testing.T, command string, rounds int) int64 {
 	return n.resident(t) - before
 }
 
-// send sends a command in each round, after the response in the previous round. A no-op, "mn", follows each request:
-// its response, "MN", marks the end of the responses to the request.
+// send repeats the requests of a command for the given number of rounds, and waits for the response to each request. A no-op, "mn",
+// follows each request: its response, "MN", marks the end of the responses to the request.
 func send(conn net.Conn, reader *bufio.Reader, command string, rounds int) error {
 	var requests []string
 	for request := range strings.SplitSeq(command, next) {
@@ -142,7 +143,6 @@ func rounds(t *testing.T) int {
 	return wanted
 }
 
-// name shortens a command to the name of a test.
 func name(command string) string {
 	short := strings.ReplaceAll(command, "\n", " ")
 	return short[:min(len(short), 60)]

@@ -132,8 +132,8 @@ func secrets(t *testing.T) map[string][]byte {
 	}
 }
 
-// clientHello returns a valid ClientHello of TLS 1.2 that is almost as long as OpenSSL accepts. Its ciphers and its
-// extensions have 64 KiB each.
+// clientHello returns a valid ClientHello of TLS 1.2 that is almost as long as OpenSSL allows. Its ciphers and its extensions have
+// almost 64 KiB each.
 func clientHello() []byte {
 	ciphers := make([]byte, 0, 65532)
 	for len(ciphers) < cap(ciphers) {
@@ -149,14 +149,13 @@ func clientHello() []byte {
 	return message(len(body), body)
 }
 
-// message returns a ClientHello with this body. Its header announces this length.
+// message returns a ClientHello with this body. The header announces the given length, which may be more than the body has.
 func message(length int, body []byte) []byte {
 	return append([]byte{1, byte(length >> 16), byte(length >> 8), byte(length)}, body...)
 }
 
 func extension(kind byte, data []byte) []byte { return withLength([]byte{0, kind}, data) }
 
-// withLength appends the length of data in two bytes, then data.
 func withLength(to, data []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(to, uint16(len(data))), data...)
 }

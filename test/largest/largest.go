@@ -78,7 +78,6 @@ func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 	}
 }
 
-// text returns a string of this length that begins with start and continues with the letter a.
 func text(start string, length int) string { return start + strings.Repeat("a", length-len(start)) }
 
 // key returns a label key of the maximum length. Different numbers give different keys.
@@ -131,7 +130,6 @@ func tolerated() []cachev1alpha1.Toleration {
 	return all
 }
 
-// values returns count label values, all of the maximum length.
 func values(count int) []string {
 	all := make([]string, count)
 	for i := range all {

@@ -32,7 +32,6 @@ const (
 // DialFunc connects to an address, like the DialContext method of net.Dialer.
 type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// orDefault returns d, or the DialContext method of a net.Dialer if d is nil.
 func (d DialFunc) orDefault() DialFunc {
 	if d == nil {
 		return (&net.Dialer{}).DialContext
@@ -136,9 +135,8 @@ func (c *Client) Read(ctx context.Context, keys int) (Hits, error) {
 	return result, context.Cause(ctx)
 }
 
-// spread passes Key(1) to Key(keys) to the function do, in batches. The keys of a batch belong to one server. Several calls run at a
-// time.
-// The error has a line for each server that failed.
+// spread divides the keys from Key(1) to Key(keys) into batches, each for one server. It passes the batches to the function do,
+// several at the same time. The error has a line for each server that failed.
 func (c *Client) spread(ctx context.Context, keys, batch int, do func(keys []string) error) error {
 	shares := make([][]string, len(c.ring.servers))
 	for number := range keys {
@@ -159,7 +157,7 @@ func (c *Client) spread(ctx context.Context, keys, batch int, do func(keys []str
 	return errors.Join(failures...)
 }
 
-// visit calls do with the batches of one server and returns the first error. A broken connection fails only its own
+// visit passes the batches of one server to the function do, and returns the first error. A broken connection fails only its own
 // batch. An unreachable server ends the visit, because each further batch might wait for the timeout.
 func visit(ctx context.Context, batches [][]string, do func(keys []string) error) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
@@ -181,7 +179,6 @@ func visit(ctx context.Context, batches [][]string, do func(keys []string) error
 	return cmp.Or(group.Wait(), context.Cause(ctx))
 }
 
-// dialError is the error of a dial that failed.
 type dialError struct{ err error }
 
 func (e *dialError) Error() string { return e.err.Error() }

@@ -50,7 +50,6 @@ func newCache(t *testing.T) *cache {
 	return c
 }
 
-// owned returns how many of the fewKeys keys a server owns.
 func (c *cache) owned(name string) int {
 	owned := 0
 	for number := range fewKeys {

@@ -25,7 +25,7 @@ func connect(t *testing.T, address string) *traffic.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() }) // some tests have closed it
+	t.Cleanup(func() { _ = conn.Close() }) // an error has closed it in some tests
 	return conn
 }
 

@@ -13,14 +13,15 @@ import (
 const (
 	// workersPerFiller is how many goroutines share the connections, at most. More would only take CPU time from memcached.
 	workersPerFiller = 4
-	// largestChunk is about how many bytes of small items a worker sends, at most, before it waits for the replies.
+	// largestChunk is the approximate maximum, in bytes, of the small items that a worker sends before it waits for the replies.
 	largestChunk = 64 << 10
 )
 
-// Filler gives one memcached node the maximum load: every allowed connection, more items than its memory holds, and
-// concurrent requests on all connections. First come values of 50 to 80 bytes, for the largest hash table, in few slab
-// classes. Then come larger values for each slab class: memcached allocates a page for the first item of a slab class even
-// if all pages are in use. A Filler reads all responses, because memcached does not limit the memory for unread responses.
+// Filler gives one memcached node the maximum load: every allowed connection, more items than its memory holds, and concurrent
+// requests on all connections. It first stores values of 50 to 80 bytes. These many small items make the hash table as large as
+// possible, and need few slab classes. It then stores larger values for each slab class: memcached allocates a page for the first item
+// of a slab class even if all pages are in use. A Filler reads all responses, because memcached does not limit the memory for unread
+// responses.
 type Filler struct {
 	// Address is the host:port of the node.
 	Address string
@@ -62,7 +63,7 @@ func (f Filler) Fill(ctx context.Context) (Report, error) {
 	}
 	report, err := f.fill(ctx, workers)
 	for _, w := range workers {
-		// After an error some connections are closed already.
+		// After an error, some connections are closed already.
 		if failed := w.close(); err == nil {
 			err = failed
 		}
@@ -151,7 +152,7 @@ func (f Filler) load(ctx context.Context, workers []*worker, memory, largestItem
 	return nil
 }
 
-// inParallel calls do for all workers at the same time. The first error cancels the other calls and is returned.
+// inParallel calls the function do for all workers at the same time. The first error cancels the other calls and is returned.
 func inParallel[W any](ctx context.Context, workers []W, do func(ctx context.Context, w W) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -17,7 +17,6 @@ import (
 // getsInTen is how many of ten requests are gets, on average. The other requests are sets.
 const getsInTen = 9
 
-// stored is the reply to a set that succeeds.
 const stored = "STORED"
 
 // Load is the requests of clients to one node that has all of their keys, or to several nodes that share them. Each
@@ -68,8 +67,8 @@ func (l Load) Store(ctx context.Context, conns []*Conn) error {
 	})
 }
 
-// Run sends the requests, over connections in the same order as for Store. It counts refused sets and missing values,
-// and returns an error if a connection fails.
+// Run sends the requests, over connections in the same order as for Store. It counts refused sets and missing values. It returns an
+// error if a connection fails, or if a value has another size than ValueSize.
 func (l Load) Run(ctx context.Context, conns []*Conn) (Served, error) {
 	clients := l.clients(conns)
 	began := time.Now()
@@ -157,7 +156,6 @@ func (c *loadClient) run() error {
 	return nil
 }
 
-// set stores the key with this number, and returns the reply.
 func (c *loadClient) set(number int) (string, error) {
 	key := Key(number + 1)
 	c.request = fmt.Appendf(c.request[:0], "set %s 0 0 %d"+crlf, key, len(c.value))

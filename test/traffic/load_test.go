@@ -20,7 +20,6 @@ const loadClients = 3
 // small is a load. The number of its requests is not a multiple of loadClients.
 var small = traffic.Load{Requests: 1000, Keys: 20, ValueSize: 50, Seed: 1}
 
-// loadedBy connects the clients to a server.
 func loadedBy(t *testing.T, server *fake) []*traffic.Conn {
 	t.Helper()
 	conns := make([]*traffic.Conn, loadClients)

@@ -27,7 +27,7 @@ type Server struct {
 // Ring maps each key to the server that owns it, as memcache.Ketama does. The order of the servers does not matter. A
 // ring is immutable: if the servers change, create another ring.
 type Ring struct {
-	servers []Server // by name
+	servers []Server // sorted by name
 	owner   memcache.Owner
 }
 

@@ -107,7 +107,6 @@ func (w *worker) beginSets(ctx context.Context) error {
 	})
 }
 
-// endSets sends the second half of each set that beginSets began.
 func (w *worker) endSets(ctx context.Context) error {
 	rest := append(w.value(pendingValue/2), crlf...)
 	for range w.conns {
