@@ -33,8 +33,9 @@ func (l *launcher) begin(ctx context.Context) error {
 	return l.start(list, known)
 }
 
-// choose returns the list to start with: the node's list in the ConfigMap if that is usable, else the one that memcached last ran
-// with. known reports that there is no other list to go back to.
+// choose returns the list to start with: the node's list in the ConfigMap or, if this list is missing or unusable, the last accepted
+// list. On the node's first start, no list was accepted yet, so choose waits for the ConfigMap. known reports that there is no other
+// list to go back to.
 func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
 	last, ran := l.state.accepted()
 	if !ran {

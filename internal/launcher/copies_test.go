@@ -48,7 +48,8 @@ func (p *proxyPod) hang(number int) {
 	p.t.Cleanup(func() { _ = p.nodes[number].Process.Signal(syscall.SIGCONT) })
 }
 
-// Each command gets the answer of a single memcached, whatever happens to some pools. Afterwards, no running node has a different value.
+// Each command gets the answer of a single memcached, whatever happens to some pools. Afterwards, no running node has another value
+// than that memcached.
 func TestAnswersOfCopies(t *testing.T) {
 	t.Parallel()
 	first, second, third := []int{0, 1}, []int{10, 11}, []int{20, 21}

@@ -124,7 +124,8 @@ var (
 	debugging = regexp.MustCompile(`(?m)^ME (\S+) .*$`)
 )
 
-// say sends a command and returns the complete reply. It replaces CAS values and lifetimes by placeholders, because they differ.
+// say sends a command and returns the complete reply. It replaces CAS values and lifetimes by placeholders, because they differ
+// between memcacheds.
 func (c *talk) say(lines ...string) string {
 	c.t.Helper()
 	text := strings.Join(lines, "\r\n")

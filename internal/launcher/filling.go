@@ -18,14 +18,14 @@ import (
 
 const (
 	// settleClients is how long a copy waits after memcached has begun to serve. Proxies may need that long to find the node: DNS answers
-	// are cached for 30 s with kubeadm, and proxies retry after 1 s. Until then, they store items only in the twin. The node would lack
-	// the items that they store after an earlier copy.
+	// are cached for 30 s with kubeadm, and proxies retry after 1 s. Until then, they store items only in the twin. If the copy ran
+	// earlier, the node would lack the items that proxies store in the twin after the copy.
 	settleClients = 35 * time.Second
 	// refill is the pause before a failed copy is tried again.
 	refill = 15 * time.Second
 	// twinPort is the port at which the twin's nodes serve without TLS.
 	twinPort = "11211"
-	// slowestFill is the minimum speed of a copy in MiB per second. The time limit of a copy is one minute plus the time for -m at this speed.
+	// slowestFill is the minimum speed of a copy in MiB per second. A copy may take one minute plus the time for -m at this speed.
 	slowestFill = 16
 )
 
@@ -36,7 +36,7 @@ var (
 )
 
 // emptied stops the current copy, and sets the status for the next start of memcached. If memcached keeps its items in memory and
-// spec.fillFrom names a twin, the node is not ready before a copy has succeeded or failed.
+// spec.fillFrom names a twin, the node is not ready before its first copy has succeeded or failed.
 func (l *launcher) emptied() {
 	if l.stopFilling != nil {
 		l.stopFilling()
@@ -89,7 +89,7 @@ type filler struct {
 	limit   time.Duration
 }
 
-// run waits for settleClients, and then tries the copy until it succeeds or there is no twin any more.
+// run waits for the time settleClients. Then it tries the copy until the copy succeeds, the context ends, or the twin is gone.
 func (f filler) run(ctx context.Context) {
 	for wait := f.options.settleClients; ; wait = f.options.refill {
 		select {

@@ -32,7 +32,6 @@ func (p *pod) name(text string) {
 	p.write(protocol.TwinKey, text)
 }
 
-// fill waits until the copy of items has this state.
 func (p *pod) fill(state protocol.FillState) protocol.Fill {
 	p.t.Helper()
 	status := p.status("the fill is "+string(state), func(s protocol.Status) bool { return s.Fill != nil && s.Fill.State == state })

@@ -17,7 +17,7 @@ import (
 // metaLines is the number of lines that complete requires: memcached 1.6.45 writes a tag and 16 values, each in a line.
 const metaLines = 17
 
-// items is the path of the file in which memcached keeps its items (-e). On SIGUSR1, memcached writes NAME.meta beside that file
+// items is the path NAME of the file in which memcached keeps its items (-e). On SIGUSR1, memcached writes a second file, NAME.meta,
 // and ends. The next memcached reads and removes NAME.meta. Without NAME.meta, the items are unusable.
 type items string
 

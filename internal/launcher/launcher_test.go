@@ -242,7 +242,7 @@ func TestFreePagesAreTakenBackAfterARestart(t *testing.T) {
 func TestEndWhileRestarting(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	p.options.crawler = 0 // a memcached that hangs does not say what its crawler does
+	p.options.crawler = 0 // do not wait: a memcached that hangs cannot say that its crawler is idle
 	p.begin(inFile(t))
 	p.store(stored)
 	must(t, syscall.Kill(p.pid(), syscall.SIGSTOP)) // memcached cannot end before SIGCONT

@@ -20,7 +20,7 @@ import (
 
 // Options are the launcher's flags.
 type Options struct {
-	// Arguments is the directory with the files of the ConfigMap. Template is the hash of the pod template, which selects the section to read.
+	// Arguments is the directory with the files of the ConfigMap. Template is the hash of the pod template, which selects the section.
 	Arguments, Template string
 	// Ordinal is the number of the pod in its StatefulSet.
 	Ordinal int

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// proxy runs a memcached that passes clients' requests on to nodes. The goroutine of run owns the fields. The HTTP server reads only view.
+// proxy runs a memcached that passes requests on to nodes. The goroutine of run owns the fields. The HTTP server reads only view.
 type proxy struct {
 	options ProxyOptions
 	log     *log.Logger
@@ -49,7 +49,7 @@ type proxy struct {
 	refused string
 }
 
-// RunProxy runs a proxy until memcached ends by itself, or because of a signal other than SIGHUP. It returns the container's exit
+// RunProxy runs a proxy until memcached ends. A signal other than SIGHUP makes RunProxy end memcached. It returns the container's exit
 // code. The caller must have called runtime.LockOSThread: see start.
 func RunProxy(ctx context.Context, o ProxyOptions, signals <-chan os.Signal, log *log.Logger) (int, error) {
 	p := &proxy{options: o, log: log, signals: signals, known: o.lastKnown(), found: make(chan search, 1)}
@@ -84,7 +84,7 @@ func (p *proxy) run(ctx context.Context) (int, error) {
 	}
 }
 
-// begin starts memcached with the routes in the ConfigMap. If these are unusable, it uses the routes that an earlier container accepted.
+// begin starts memcached with the routes in the ConfigMap. If these are unusable, it uses those that an earlier container accepted.
 func (p *proxy) begin(ctx context.Context) error {
 	routes, text, err := p.options.readRoutes()
 	if err != nil {
@@ -131,8 +131,8 @@ func (p *proxy) end() int {
 	}
 }
 
-// switching returns a channel that fires when the announced number of nodes takes effect. It is nil if no other number is
-// announced, or while a reload is in progress.
+// switching returns a channel that fires when the announced number of nodes takes effect. It is nil if no change is due, and while a
+// reload must end first: see busy.
 func (p *proxy) switching(now time.Time) <-chan time.Time {
 	wait := p.routes.Pool.Wait(now)
 	if p.busy() || wait == 0 && p.routes.Pool.At(now) == p.count {

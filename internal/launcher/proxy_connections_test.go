@@ -49,7 +49,7 @@ func TestProxyWithoutConnections(t *testing.T) {
 func TestProxyStartsWithoutConnections(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
-	// Clients connect before the launcher asks memcached for the first time.
+	// With these times, clients connect before the launcher asks memcached for the first time.
 	p.proxy.settle, p.proxy.poll = time.Second, 2*time.Second
 	for i := range 2 {
 		p.startNode(i)
@@ -92,7 +92,7 @@ func (p *proxyPod) occupy() (conns []*memcache.Conn) {
 	return conns
 }
 
-// Clients that use all connections keep other clients out. The proxy must still reach a node that returns.
+// While clients use all connections, the proxy must still reach a node that returns with another address.
 func TestNodeReplacedWithoutConnections(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)

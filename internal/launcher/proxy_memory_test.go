@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Clients that request much and read nothing may cause errors for others. memcached must not take more than 24 MiB plus 40 MiB for
-// each thread.
+// Even if clients request much and read nothing, memcached must not take more than 24 MiB plus 40 MiB for each thread, and other
+// clients can still store values.
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -77,7 +77,6 @@ func TestGetsOfManyKeys(t *testing.T) {
 	}
 }
 
-// residentMiB returns the resident memory of a process in MiB.
 func (p *proxyPod) residentMiB(pid int) int {
 	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

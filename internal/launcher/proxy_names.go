@@ -131,8 +131,8 @@ func inTurn(names []string, turn int) []string {
 	return slices.Concat(names[begin:], names[:begin])[:lookupsAtOnce]
 }
 
-// away returns the names of the nodes that memcached cannot reach, or whose address is unknown. If memcached does not answer, it
-// returns all names.
+// away returns the names of nodes that memcached cannot reach, and of nodes whose address is unknown. If memcached does not answer,
+// away returns all names.
 func (o ProxyOptions) away(ctx context.Context, names []string, known addresses) []string {
 	var bad map[string]string
 	err := ask(ctx, o.Memcached, protocol.List{}, func(ctx context.Context, conn *memcache.Conn) (err error) {
@@ -192,8 +192,8 @@ func (o ProxyOptions) lookup(ctx context.Context, host string, former netip.Addr
 	}
 }
 
-// hostOf returns the name to look up for a node. It appends the cluster's domain to a name that ends with ".svc", so that one
-// request is enough.
+// hostOf returns the name to look up for a node. It appends the cluster's domain to a name that ends with ".svc", so that the resolver
+// does not try the other domains of its search list first.
 func hostOf(name, domain string) string {
 	if domain == "" || !strings.HasSuffix(name, ".svc") {
 		return name
@@ -201,7 +201,7 @@ func hostOf(name, domain string) string {
 	return name + "." + domain + "."
 }
 
-// domain returns the cluster's domain, or an empty text if it is unknown. The kubelet writes svc.DOMAIN into the pod's DNS search list.
+// domain returns the cluster's domain, or an empty text if unknown. The kubelet writes svc.DOMAIN into the pod's DNS search list.
 func (o ProxyOptions) domain() string {
 	text, err := os.ReadFile(o.resolver)
 	if err != nil {

@@ -260,7 +260,6 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// has returns an error if the launcher has not logged a text.
 func (p *proxyPod) has(text string) error {
 	if !strings.Contains(p.logged(), text) {
 		return fmt.Errorf("the launcher logged:\n%s", p.logged())

@@ -83,7 +83,6 @@ func (s *nameserver) change(change func()) {
 	change()
 }
 
-// questions returns how many questions the nameserver has received.
 func (s *nameserver) questions() (count int) {
 	s.change(func() {
 		for _, asked := range s.asked {

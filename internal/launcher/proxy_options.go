@@ -37,7 +37,7 @@ type ProxyOptions struct {
 	Agent bool
 	// Threads is the number of memcached's worker threads. MaxConnections is the number of connections that clients can have at least.
 	Threads, MaxConnections int
-	// tlsListen is the address at which memcached serves TLS. pair is the directory into which an agent writes the certificate and its key.
+	// tlsListen is the address at which memcached serves TLS. pair is the directory into which an agent writes the certificate and key.
 	tlsListen, pair string
 	// resolver is the file with the DNS search list (resolv.conf). dns looks up names.
 	resolver string
@@ -86,13 +86,12 @@ const (
 	// agentConnections is the number of file descriptors for the connections of an agent. tlsConnections is the number for the TLS
 	// listeners and for one handshake of the agent.
 	agentConnections, tlsConnections = 4, 3
-	// backends is the unit in which connectionLimit reserves each thread's file descriptors for nodes. memcached does not count
-	// connections to nodes against -c.
+	// backends is the unit in which connectionLimit reserves each thread's file descriptors for nodes.
 	backends = 64
 )
 
-// connectionLimit returns the value of -c, from which memcached also derives its limit of file descriptors. Each thread has a
-// connection to each node.
+// connectionLimit returns the value of -c. memcached derives its limit of file descriptors from -c, so the value includes a connection
+// from each thread to each node, although memcached does not count these connections against -c.
 func (o ProxyOptions) connectionLimit(nodes int) int {
 	reserved := (nodes + backends) / backends * backends
 	limit := o.MaxConnections + ownConnections + o.Threads*(ownPerThread+reserved)
@@ -108,8 +107,8 @@ func (o ProxyOptions) connectionLimit(nodes int) int {
 // tlsVersions maps the flag --tls to memcached's ssl_min_version.
 var tlsVersions = map[string]int{"": 0, "1.2": 2, "1.3": 3}
 
-// tlsArguments returns memcached's arguments for TLS, and tlsOptions what follows in the value of -o. The launcher and the agent
-// always reach memcached without TLS, on the loopback address.
+// tlsArguments returns memcached's arguments for TLS, and tlsOptions returns what TLS adds to the value of -o. The launcher and the
+// agent always reach memcached without TLS, on the loopback address.
 func (o ProxyOptions) tlsArguments() []string {
 	if o.TLS == "" {
 		return nil
@@ -132,7 +131,8 @@ func (o ProxyOptions) tlsOptions() string {
 	return options
 }
 
-// requests returns the limit of keys that clients wait for at the same time. Each takes 5 KiB, which memcached reuses but does not free.
+// requests returns the limit of keys that clients wait for at the same time. Each of these keys takes 5 KiB of memory, which memcached
+// reuses but does not free.
 func (o ProxyOptions) requests() int { return o.MaxConnections + 2048*o.Threads }
 
 // readBuffers returns read_buf_mem_limit in MiB: the memory for incomplete commands, and for what memcached notes about the answer

@@ -48,8 +48,9 @@ func (p *proxy) settling() <-chan time.Time {
 var errUnread = errors.New(
 	"memcached could not read its routes (proxy_config_reload_fails) and is asked again: the former ones are in effect")
 
-// settle checks whether memcached has read its routes. memcached counts only begun and failed reloads, so a reload counts as successful
-// if it does not fail within options.confirm. A memcached that does not begin or does not answer is signaled again, which does no harm.
+// settle checks whether memcached has read its routes. memcached counts only begun and failed reloads, so a reload counts as
+// successful if it does not fail within options.confirm. A memcached that does not begin or does not answer is signaled again, which
+// does no harm.
 func (p *proxy) settle(ctx context.Context) {
 	loaded, failed, err := p.reloads(ctx)
 	switch {

@@ -66,12 +66,10 @@ func newProxyPod(t *testing.T) *proxyPod {
 
 func (p *proxyPod) node(number int) string { return fmt.Sprintf("%s1%d", p.network, number) }
 
-// names returns the names of the first count nodes.
 func (p *proxyPod) names(count int) []string {
 	return protocol.Routes{Pool: protocol.Pool{Pattern: p.pattern}}.Names(count)
 }
 
-// startNode starts an empty node and waits until it answers.
 func (p *proxyPod) startNode(number int) {
 	p.t.Helper()
 	command := exec.Command(repository.Path("bin", "memcached"), "-u", p.self, "-U", "0", "-m", "64", "-l", p.node(number)+":11211")
@@ -107,7 +105,6 @@ func (p *proxyPod) startProxy() {
 	})
 }
 
-// beginWith starts nodes and a proxy for them.
 func (p *proxyPod) beginWith(count int) {
 	p.t.Helper()
 	for i := range count {
@@ -118,13 +115,11 @@ func (p *proxyPod) beginWith(count int) {
 	p.leads(text)
 }
 
-// leads waits until the routes with this text are in effect.
 func (p *proxyPod) leads(text string) protocol.ProxyStatus {
 	p.t.Helper()
 	return p.proxyStatus("the routes are in effect", func(s protocol.ProxyStatus) bool { return s.Routes == text && !s.Reloading })
 }
 
-// proxyStatus waits until the status fulfills a condition.
 func (p *proxyPod) proxyStatus(what string, fulfilled func(protocol.ProxyStatus) bool) protocol.ProxyStatus {
 	p.t.Helper()
 	return statusOf(&p.pod, what, fulfilled)
@@ -165,7 +160,6 @@ func (p *proxyPod) untilStored(conn *memcache.Conn) {
 	})
 }
 
-// read returns the value of a key, empty for a miss. An error fails the test.
 func (p *proxyPod) read(conn *memcache.Conn, key string) string {
 	p.t.Helper()
 	value, err := conn.Value(p.t.Context(), key)

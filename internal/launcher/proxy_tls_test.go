@@ -128,7 +128,7 @@ func TestProxyWithClientCertificates(t *testing.T) {
 }
 
 // The operator's memory model must cover TLS: 5 MiB, plus 42 KiB for each connection, in addition to the 8 KiB of a connection without
-// TLS. Half of the clients send a part of a request, and the others do not read their responses.
+// TLS. Half of the clients send a part of a request, and the other half do not read their responses.
 func TestMemoryForTLS(t *testing.T) {
 	t.Parallel()
 	const clients = 600

@@ -66,8 +66,8 @@ func (l *launcher) awaitCrawler(ctx context.Context) {
 // errEnded means that the container must end, so memcached was not started.
 var errEnded = errors.New("the container is to end")
 
-// stop signals memcached, and waits until it ends. If items are in a file, the signal is SIGUSR1, so that memcached writes
-// NAME.meta. If memcached does not end in time, stop kills it.
+// stop signals memcached, and waits until it ends. If items are in a file, the signal is SIGUSR1, so that memcached writes NAME.meta:
+// see items. If memcached does not end in time, stop kills it.
 func (l *launcher) stop(signal syscall.Signal) syscall.WaitStatus {
 	if l.list.InFile() {
 		signal = syscall.SIGUSR1
@@ -138,7 +138,8 @@ func (l *launcher) excuse(bound time.Duration) {
 	l.view.update(func(v *view) { v.serving, v.deadline = false, time.Now().Add(bound) })
 }
 
-// patience returns how long memcached may take to stop or to start. With 1 GiB of items in a file, each takes about a second.
+// patience returns how long memcached may take to stop or to start. With 1 GiB of items in a file, a stop and a start take about a
+// second each.
 func patience(list protocol.List) time.Duration {
 	mebibytes, err := strconv.Atoi(list.Value("-m"))
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// longKeys is a number of long keys. Their list exceeds the buffers of a connection.
+// longKeys is the number of keys that listed stores. They are so long that their list exceeds the buffers of a connection.
 const longKeys = 50000
 
-// listed starts a node with longKeys keys. It returns a client that requests the list of keys and does not read it.
+// listed starts a node and stores keys in it. It returns a client that requests the list of keys and does not read it.
 func (p *pod) listed() *memcache.Conn {
 	p.t.Helper()
 	p.begin(inFile(p.t, "-W -X", "-W"))

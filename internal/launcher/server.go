@@ -28,7 +28,7 @@ const (
 	maxHeaderBytes = 4 << 10
 )
 
-// view is what the HTTP server reports. The goroutine of launcher.run and the copy of items write it.
+// view is what the HTTP server reports. The goroutine of launcher.run and the copy of items update it.
 type view struct {
 	mutex  sync.Mutex
 	status protocol.Status
@@ -80,11 +80,11 @@ func (v *view) MarshalJSON() ([]byte, error) {
 type reporter interface {
 	json.Marshaler
 	excused(now time.Time) bool
-	// unready returns why clients must not use memcached yet, although it answers, or nil.
+	// unready returns an error if clients must not use memcached yet, although it answers.
 	unready() error
 }
 
-// runBeside calls run and runs the HTTP server meanwhile. When run returns, it stops the server and returns the exit code of run.
+// runBeside runs the HTTP server until run returns. It returns the exit code of run.
 func runBeside(ctx context.Context, address, memcached string, v reporter, run func(context.Context) (int, error)) (int, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {

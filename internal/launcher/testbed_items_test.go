@@ -23,7 +23,6 @@ func (p *pod) client() *memcache.Conn {
 	return conn
 }
 
-// store stores items of 100 bytes.
 func (p *pod) store(count int) {
 	p.t.Helper()
 	conn := p.client()
@@ -50,7 +49,6 @@ func (p *pod) stored(count int) int {
 	return found
 }
 
-// setting returns a setting of memcached, such as maxbytes.
 func (p *pod) setting(name string) string {
 	p.t.Helper()
 	settings, err := p.client().Stats(p.t.Context(), "settings")

@@ -26,7 +26,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// patienceOfTests is longer than anything here takes, even on a busy machine.
+// patienceOfTests is longer than any wait in these tests takes, even on a busy machine.
 const patienceOfTests = time.Minute
 
 const template = "0123"
@@ -129,7 +129,6 @@ func (p *pod) run(container func(signals <-chan os.Signal) (int, error)) {
 	})
 }
 
-// begin starts the container with a list, and waits until the list is in effect. It returns the hash of the list.
 func (p *pod) begin(list protocol.List) string {
 	p.t.Helper()
 	hash := p.assign(list)
@@ -195,7 +194,6 @@ func statusOf[T any](p *pod, what string, fulfilled func(T) bool) (status T) {
 	return status
 }
 
-// runs waits until the list with this hash is in effect.
 func (p *pod) runs(hash string) protocol.Status {
 	p.t.Helper()
 	return p.status("the list "+hash+" is in effect", func(s protocol.Status) bool { return s.Hash == hash && s.Restarting == "" })
@@ -209,7 +207,6 @@ func (p *pod) get(path string) (*http.Response, error) {
 	return http.DefaultClient.Do(request)
 }
 
-// ready and live return the status codes of the probes.
 func (p *pod) ready() int { return p.code(protocol.ReadyPath) }
 func (p *pod) live() int  { return p.code(protocol.LivePath) }
 
@@ -221,7 +218,6 @@ func (p *pod) code(path string) int {
 	return response.StatusCode
 }
 
-// await repeats a check until it succeeds.
 func (p *pod) await(what string, check func() error) {
 	p.t.Helper()
 	var err error
@@ -248,7 +244,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// inMemory and inFile return lists with 64 MiB of items in memory, and with 128 MiB in a file. The changes are pairs of old and new text.
+// inMemory and inFile return lists with 64 MiB of items in memory, and 128 MiB in a file. The changes are pairs of old and new text.
 func inMemory(t *testing.T, changes ...string) protocol.List {
 	t.Helper()
 	return list(t, "-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -o read_buf_mem_limit=44", changes)

@@ -47,7 +47,7 @@ func Dial(ctx context.Context, address string) (*Conn, error) {
 // Close closes the connection.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// Command sends a command and returns its reply, which must be one line. ERROR and CLIENT_ERROR are replies, not errors. A value
+// Command sends a command and returns its reply, which must be one line. A line such as CLIENT_ERROR is a reply, not an error. A value
 // follows its command after "\r\n", as in "set k 0 0 5\r\nhello".
 func (c *Conn) Command(ctx context.Context, command string) (reply string, err error) {
 	name, _, _ := strings.Cut(command, CRLF)
@@ -58,8 +58,8 @@ func (c *Conn) Command(ctx context.Context, command string) (reply string, err e
 	return reply, err
 }
 
-// Within runs an exchange of requests and replies. When the context ends, reads and writes of the exchange fail. The exchange must read
-// its replies completely, or else Within returns an error. All errors of Within name the command.
+// Within runs an exchange of requests and replies. When the context ends, reads and writes of the exchange fail. The exchange must
+// read its replies completely, or else Within returns an error. All errors of Within name the command.
 func (c *Conn) Within(ctx context.Context, command string, exchange func() error) error {
 	// The deadline of an earlier context may still be set.
 	err := c.conn.SetDeadline(time.Time{})

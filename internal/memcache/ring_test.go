@@ -11,8 +11,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// The expected owners are the results of other programs: libmemcached 1.1.4 with MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED for Ketama, and with
-// its defaults for Modula; a Python program for Jump.
+// The expected owners are the results of other programs: libmemcached 1.1.4 with MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED for Ketama, and
+// with its defaults for Modula; a Python program for Jump.
 func TestOwners(t *testing.T) {
 	keys := []string{"key-000001", "key-000002", "key-000003", "user:42", "session/9f8e", "schlüssel", "wrap-815"}
 	pods := []string{"cache-0", "cache-1", "cache-2"}
@@ -37,7 +37,8 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// An additional server must get its share of the keys. With Ketama and Jump, no other key moves. With Modula, most keys move.
+// An additional server must get its share of the keys. With Ketama and Jump, no key moves between the other servers. With Modula, most
+// keys move.
 func TestKeysMoveOnlyToTheNewServer(t *testing.T) {
 	three := []string{"cache-0", "cache-1", "cache-2"}
 	four := append(slices.Clone(three), "cache-3")
@@ -79,8 +80,8 @@ func TestKetamaIgnoresTheOrder(t *testing.T) {
 	}
 }
 
-// Most keys must stay on their server when a server is added or removed, and half of them when a server gets a new name. In the cases
-// below, an ideal ring keeps 3/4, 3/4, 2/3, 2/3 and 1/2 of the keys.
+// In the cases below, an ideal ring keeps 3/4, 3/4, 2/3, 2/3 and 1/2 of the keys on their server. Each server must own roughly an
+// equal share of the keys.
 func TestKetamaKeepsKeysByName(t *testing.T) {
 	three := []string{"cache-0", "cache-1", "cache-2"}
 	four := append(slices.Clone(three), "cache-3")

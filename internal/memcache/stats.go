@@ -13,8 +13,8 @@ import (
 // with all 63 slab classes.
 const maxStats = 256 << 10
 
-// Stats sends "stats", followed by the topic, such as "settings", if there is one. It returns the values in the reply by their names, or
-// an error if memcached refuses.
+// Stats sends "stats", followed by the topic, such as "settings", if there is one. It returns the values in the reply by their names,
+// or an error if memcached refuses.
 func (c *Conn) Stats(ctx context.Context, topic ...string) (map[string]string, error) {
 	command := strings.Join(append([]string{"stats"}, topic...), " ")
 	stats := map[string]string{}

@@ -71,7 +71,7 @@ func agentHas(pod *corev1.Pod, flag string) bool {
 	return false
 }
 
-// seriesOf returns the series of each pod's agent. They are nil if of(pod) is false, memcached does not run, or the agent does not answer.
+// seriesOf returns the series of each pod's agent: nil if of(pod) is false, memcached does not run, or the agent does not answer.
 func (s *session) seriesOf(ctx context.Context, c *cluster, pods []corev1.Pod, of func(*corev1.Pod) bool) []series {
 	all := make([]series, len(pods))
 	atOnce(len(pods), func(i int) {
@@ -181,8 +181,8 @@ func (s series) statistics() map[string]string {
 	return statistics
 }
 
-// addSeries adds the credentials. If memcached has demanded a login, it also adds figures from the series. The rates are those between
-// the two series.
+// addSeries adds what the agent's series say about credentials. If memcached has demanded a login, the figures also come from the
+// series, and the rates from the difference between from and later.
 func (n *nodeReport) addSeries(from, later series, interval time.Duration, failure error) {
 	n.Credentials = from.credentials()
 	if up, _ := from.value("memcached_up"); up == 1 && errors.Is(failure, errAuthentication) {

@@ -72,7 +72,7 @@ memcached_version{version="1.6.45"} 1
 `, serial, float64(now.AddDate(0, 0, days).Unix()), success, now.Add(-time.Minute).Unix(), caRemoved, userRemoved)
 }
 
-// mountSecrets adds an agent to each node of the cache pages. The agent reads a Secret with TLS certificates.
+// mountSecrets adds an agent to each node of the cache "pages". The agent reads a Secret with TLS certificates.
 func mountSecrets(t *testing.T, w *world) {
 	t.Helper()
 	for _, name := range []string{"pages-0", "pages-1"} {
@@ -118,7 +118,7 @@ func secureWithUsers(t *testing.T, w *world) {
 	authenticate(t, w)
 }
 
-// crowd gives the nodes of the cache pages agents for monitoring alone. One agent reports that clients use all connections.
+// crowd gives the nodes of the cache "pages" agents that only monitor memcached. One agent reports that clients use all connections.
 func crowd(t *testing.T, w *world) {
 	mountSecrets(t, w)
 	for _, name := range []string{"pages-0", "pages-1"} {

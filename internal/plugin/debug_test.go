@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// TestDebug checks that the archive has what support needs, but neither keys nor values, and that problems.txt names what is missing.
+// TestDebug checks that the archive has what support needs, but no keys, values or passwords. problems.txt must name what is missing.
 func TestDebug(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
@@ -120,7 +120,6 @@ func event(name, kind, reason string) *corev1.Event {
 	}
 }
 
-// contentOf returns the contents of the files in an archive, by name.
 func contentOf(t *testing.T, file string) map[string]string {
 	t.Helper()
 	archive, err := os.Open(file)

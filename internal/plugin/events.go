@@ -49,10 +49,11 @@ func suffixesOf[Owner client.Object](kind string, children []memcached.Child[Own
 	return suffixes
 }
 
-// hash matches the hash of a pod template in a name. random matches the five characters that the API server appends to a generated name.
+// hash matches the hash of a pod template in a name. random matches the five characters that the API server appends to generated
+// names.
 const hash, random = "[4-9bcdf]{1,10}", "[bcdfghjklmnpqrstvwxz2456789]{5}"
 
-// generated matches what Kubernetes appends to the owner's name, by Kind. It compares names, because the objects may no longer
+// generated matches what Kubernetes appends to the owner's name, by Kind. Only names are compared, because the objects may no longer
 // exist. Kubernetes shortens the name of a ReplicaSet before it appends random, so the second hyphen may be missing.
 var generated = map[string]*regexp.Regexp{
 	"EndpointSlice": regexp.MustCompile("^-" + random + "$"),

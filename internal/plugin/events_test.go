@@ -13,8 +13,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TestEvents checks which events belong to a cache or a proxy named shop. Other applications have names that begin with shop, too.
-// The pods no longer exist.
+// TestEvents checks which events belong to a cache or a proxy named "shop". Names of other applications also begin with "shop". The
+// pods no longer exist.
 func TestEvents(t *testing.T) {
 	cache := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop"}}
 	proxy := &cachev1alpha1.MemcachedProxy{ObjectMeta: cache.ObjectMeta}

@@ -60,7 +60,6 @@ func newMemcached(t *testing.T, number int) *fakeMemcached {
 	return f
 }
 
-// connect returns a connection to the fakeMemcached, without a network.
 func (f *fakeMemcached) connect() net.Conn {
 	here, there := net.Pipe()
 	go f.serve(there)

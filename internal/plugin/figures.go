@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// figures are the statistics of one node, or their sum over several nodes. Pointers are nil for unknown values.
+// figures are the statistics of one node, or their sum over several nodes. A pointer is nil if its value is unknown.
 type figures struct {
 	// Version is the version of memcached. If nodes run different versions, it lists them.
 	Version string `json:"version,omitempty"`
@@ -66,8 +66,8 @@ func ratio(hits, misses int64) *float64 {
 	return ptr.To(float64(hits) / float64(hits+misses))
 }
 
-// withRates returns f with the rates since the measurement before. If memcached was restarted or its counters were reset in
-// between, it returns f as it is, with the rates since memcached started.
+// withRates returns f with the rates since the measurement before. Without an interval, or if memcached was restarted or its counters
+// were reset in between, it returns f as it is, with the rates since memcached started.
 func withRates(f, before figures, interval time.Duration) figures {
 	hits, misses, evictions := f.Hits-before.Hits, f.Misses-before.Misses, f.Evictions-before.Evictions
 	if interval <= 0 || f.UptimeSeconds < before.UptimeSeconds || min(hits, misses, evictions) < 0 {

@@ -95,7 +95,6 @@ func (r result) String() string {
 	return text + fmt.Sprintf("[exit code %d]\n", r.code)
 }
 
-// run runs a command line with the given input.
 func (w *world) run(t *testing.T, input string, args ...string) result {
 	t.Helper()
 	return w.runWithin(t.Context(), strings.NewReader(input), args...)
@@ -154,8 +153,8 @@ func (w *world) cluster(namespace string) *cluster {
 	}
 }
 
-// newWorld returns a world with three caches. The namespace shop has a Deployment named sessions, and a StatefulSet named pages.
-// The namespace blog has a cache named fresh, which the operator has not seen yet.
+// newWorld returns a world with three caches. In the namespace "shop", "sessions" is a Deployment and "pages" a StatefulSet. The
+// operator has not seen "fresh" yet, in the namespace "blog".
 func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 	t.Helper()
 	sessions := newCache("shop", "sessions", 3, cachev1alpha1.WorkloadDeployment)
@@ -251,7 +250,6 @@ func change[T client.Object](t *testing.T, w *world, object T, name string, edit
 	}
 }
 
-// crash makes the memcached of a pod crash in a loop.
 func (w *world) crash(t *testing.T, name string) {
 	t.Helper()
 	change(t, w, &corev1.Pod{}, name, func(pod *corev1.Pod) {

@@ -25,8 +25,8 @@ import (
 
 type dialFunc func(ctx context.Context, pod *corev1.Pod, port int) (net.Conn, error)
 
-// forwarding returns a dialFunc that connects through the API server and the kubelet. Unlike "kubectl port-forward", it opens no
-// port on this machine, to which other users could connect.
+// forwarding returns a dialFunc that connects through the API server and the kubelet. Unlike "kubectl port-forward", it opens no port
+// on this machine: other users could connect to such a port.
 func forwarding(config *rest.Config, clientset kubernetes.Interface) dialFunc {
 	return func(ctx context.Context, pod *corev1.Pod, port int) (net.Conn, error) {
 		target := clientset.CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).
@@ -138,7 +138,7 @@ func newForwarded(tunnel io.Closer, data, failure io.ReadWriter) *forwarded {
 	return f
 }
 
-// reasonWait is how long a closed connection waits for the kubelet's error, because that comes over another stream.
+// reasonWait is how long a closed connection waits for the kubelet's error, because the error comes over another stream than the data.
 const reasonWait = time.Second
 
 // Read reads data. If the kubelet could not connect to the port, Read returns the kubelet's error.

@@ -130,7 +130,7 @@ func (p *placement) validate(command *cobra.Command) error {
 	return p.view.validate(command)
 }
 
-// view holds the flags that say whether clients know the nodes by name or by IP, and at which port.
+// view holds the flags that say whether clients know the nodes by name or by IP address, and at which port.
 type view struct {
 	by string
 	// port is the port that clients use, or 0 for the port that the operator announces.

@@ -78,7 +78,7 @@ func withoutReplaced(pods []corev1.Pod, size int32) []corev1.Pod {
 // serves reports whether clients find a node in the DNS.
 func serves(pod *corev1.Pod) bool { return stateOf(pod) == stateReady && pod.Status.PodIP != "" }
 
-// runs reports whether memcached runs in a pod and can answer.
+// runs reports whether the memcached container of a pod runs.
 func runs(pod *corev1.Pod) bool {
 	for i := range pod.Status.ContainerStatuses {
 		if container := &pod.Status.ContainerStatuses[i]; container.Name == memcached.ContainerName {

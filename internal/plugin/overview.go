@@ -55,8 +55,8 @@ const (
 	lastEvents = 5
 )
 
-// overviewOf reads resources for which the user may lack permissions. In place of such a resource, the overview shows "unknown" and
-// the reason.
+// overviewOf describes a Memcached. It also reads resources for which the user may lack the permission. If it cannot read such a
+// resource, the overview shows "unknown" and the reason instead.
 func overviewOf(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached, pods []corev1.Pod) *overview {
 	o := &overview{
 		Image:      cmp.Or(mc.Status.Image, mc.Spec.Image, unknownText),

@@ -21,7 +21,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// describe gives the cache sessions most of what an overview can show, and more events than an overview shows.
+// describe gives the cache "sessions" most of what an overview can show, and more events than an overview shows.
 func describe(t *testing.T, w *world) {
 	change(t, w, &cachev1alpha1.Memcached{}, "sessions", func(mc *cachev1alpha1.Memcached) {
 		mc.Spec.Config.Memory = ptr.To(resource.MustParse("64Mi"))
@@ -74,7 +74,8 @@ func forbid(t *testing.T, w *world) {
 	}
 }
 
-// mixVersions gives the nodes of the cache pages two images. The operator reports that a newer image of the agent is available.
+// mixVersions gives the two nodes of the cache "pages" different images of memcached. The operator reports that a newer image of the
+// agent is available.
 func mixVersions(t *testing.T, w *world) {
 	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) {
 		mc.Status.Conditions = append(mc.Status.Conditions, metav1.Condition{
@@ -99,7 +100,7 @@ func mixVersions(t *testing.T, w *world) {
 	}
 }
 
-// terminate makes one node of the cache sessions terminate, and another one unreachable.
+// terminate makes one node of the cache "sessions" terminate, and another one unreachable.
 func terminate(t *testing.T, w *world) {
 	change(t, w, &corev1.Pod{}, "sessions-7d9f-zb4td", func(pod *corev1.Pod) { pod.Finalizers = []string{"test/keep"} })
 	pod := &corev1.Pod{ObjectMeta: metaNamed("sessions-7d9f-zb4td")}

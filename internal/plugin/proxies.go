@@ -27,7 +27,7 @@ type proxyReport struct {
 	Address   string   `json:"address,omitempty"`
 	Size      int32    `json:"size"`
 	Ready     int32    `json:"readyProxies"`
-	// Nodes is the number of nodes of each pool that the proxies use. At the time From, this number becomes Next.
+	// Nodes is the number of nodes that the proxies use in each pool. At the time From, this number becomes Next.
 	Nodes  *int32     `json:"nodes,omitempty"`
 	Next   *int32     `json:"next,omitempty"`
 	From   *time.Time `json:"from,omitempty"`
@@ -77,14 +77,15 @@ func (c *cluster) proxies(ctx context.Context, everywhere bool) ([]cachev1alpha1
 	return list.Items, err
 }
 
-// proxiesOf returns the proxies that have a Memcached as a pool.
+// proxiesOf returns the proxies that have the Memcached with this name as a pool.
 func (c *cluster) proxiesOf(ctx context.Context, name string) ([]cachev1alpha1.MemcachedProxy, error) {
 	all, err := c.proxies(ctx, false)
 	return slices.DeleteFunc(all, func(proxy cachev1alpha1.MemcachedProxy) bool { return !slices.Contains(poolsOf(&proxy), name) }), err
 }
 
 // refuseCopies returns an error if the Memcached is one of several pools of a proxy. Such a proxy keeps each key in all its pools, and
-// chooses nodes by a hash that --hash does not offer. If proxies cannot be read, there is no error, because most caches have no such proxy.
+// chooses nodes by a hash that --hash does not offer. If proxies cannot be read, it returns nil, because most caches have no such
+// proxy.
 func (c *cluster) refuseCopies(ctx context.Context, name string) error {
 	proxies, err := c.proxiesOf(ctx, name)
 	if err != nil {
@@ -100,7 +101,7 @@ func (c *cluster) refuseCopies(ctx context.Context, name string) error {
 	return nil
 }
 
-// proxyReports reports on all proxies, or on the proxies of the named cache. It prints an error if the user may not read them.
+// proxyReports reports on all proxies, or on the proxies of the named cache. It prints an error if they cannot be read.
 func (o *statusCommand) proxyReports(ctx context.Context, c *cluster, args []string) []proxyReport {
 	var proxies []cachev1alpha1.MemcachedProxy
 	var err error
@@ -152,7 +153,7 @@ func (r *proxyReport) color() color {
 	return yellow
 }
 
-// nodes returns, as a text, the number of nodes of each pool that the proxies use, and the announced number with its time.
+// nodes returns, as a text, the number of nodes that the proxies use in each pool, and the announced number with its time.
 func (r *proxyReport) nodes() string {
 	if r.Nodes == nil {
 		return unknownText

@@ -173,7 +173,7 @@ func TestRedactLog(t *testing.T) {
 	}
 }
 
-// What others add to the child objects may contain their secrets.
+// What other programs or users add to the child objects may be confidential.
 func TestRedactTemplates(t *testing.T) {
 	template := func() (template corev1.PodTemplateSpec) {
 		template.Annotations = map[string]string{"example.com/token": "secret", "cache.example.com/x": "1", "kubectl.kubernetes.io/restartedAt": "now"}

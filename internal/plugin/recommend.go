@@ -131,7 +131,7 @@ func otherLimits(nodes []load) (reasons []string) {
 	return reasons
 }
 
-// sumOf adds up loads. It takes the shortest evictedAge.
+// sumOf adds up loads. The sum has the shortest evictedAge and the shortest uptime.
 func sumOf(nodes []load) load {
 	reports := make([]nodeReport, len(nodes))
 	var sum load

@@ -177,8 +177,9 @@ type standstill struct {
 	updated, ready int32
 }
 
-// givesUp returns why waiting is useless, or an empty text while the restart may continue. If a deadline was exceeded, it gives up at once.
-// A Degraded Memcached may recover, for example when a broken node restarts: givesUp waits until nothing has changed for a whole deadline.
+// givesUp returns why waiting is useless, or an empty text while the restart may continue. It gives up at once if the Memcached is
+// Stalled but not Degraded. A Degraded Memcached may recover, for example when a broken node restarts: then givesUp waits until
+// nothing has changed for the whole progress deadline.
 func (s *standstill) givesUp(mc *cachev1alpha1.Memcached, generation int64, now time.Time) string {
 	ready, conditions, status := reportedReady(mc, generation), mc.Status.Conditions, &mc.Status
 	if ready == nil || !apimeta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionStalled) {

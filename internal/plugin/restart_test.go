@@ -16,7 +16,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// operatorReports returns a world in which each read of the cache pages after the restart returns the next of these states.
+// operatorReports returns a world in which each read of the cache "pages" after the restart returns the next of these states, and
+// finally the last one.
 func operatorReports(t *testing.T, states ...[]metav1.Condition) *world {
 	t.Helper()
 	reads := 0
@@ -82,7 +83,7 @@ func TestRestartWaits(t *testing.T) {
 	}
 }
 
-// A restart repairs a crashing node.
+// The command also waits while a node crashes, because the restart may repair the node.
 func TestRestartOfACrashingNode(t *testing.T) {
 	w := operatorReports(t, degraded(1), degraded(1), rolling(1), replaced(1))
 	compare(t, "restart-repairs", "$ kubectl memcached restart pages\n"+w.run(t, "y\n", "restart", "pages").String())

@@ -17,8 +17,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// topics are the topics that users may choose. Others show keys or addresses of clients, are slow, or do not apply to a
-// node.
+// topics are the topics that users may choose. Other topics show keys or addresses of clients, are slow, or do not apply to a node.
 var topics = []string{"settings", "items", "slabs"}
 
 type statsCommand struct {

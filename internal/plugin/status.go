@@ -124,7 +124,7 @@ func (o *statusCommand) validate(command *cobra.Command, args []string) error {
 	return o.output.validate(command)
 }
 
-// look reports on the Memcached that args name, or on all of them, with the statistics of the nodes.
+// look reports on the Memcached that args name, or without a name on all Memcacheds, with the statistics of the nodes.
 func (o *statusCommand) look(ctx context.Context, c *cluster, args []string) ([]cacheReport, error) {
 	var caches []cachev1alpha1.Memcached
 	if len(args) > 0 {
@@ -163,7 +163,7 @@ func (o *statusCommand) look(ctx context.Context, c *cluster, args []string) ([]
 	return reports, nil
 }
 
-// measure asks each pod twice, with the interval in between, or once if the interval is 0.
+// measure asks each memcached twice, with the interval in between, or once if the interval is 0. It also reads the series of agents.
 func (o *statusCommand) measure(ctx context.Context, c *cluster, pods []corev1.Pod) []nodeReport {
 	session := *o.session
 	session.nodeTimeout += o.interval
@@ -210,8 +210,8 @@ func (s *session) figuresTwice(ctx context.Context, conn *memcache.Conn, interva
 	return &second, stats, nil
 }
 
-// seriesTwice reads the agents' series. After the interval, it reads the series of nodes with users again, because their memcached shows
-// its statistics only after a login.
+// seriesTwice reads the agents' series. A memcached with users shows its statistics only after a login. So after the interval,
+// seriesTwice reads the series of such nodes again, for the rates.
 func (o *statusCommand) seriesTwice(ctx context.Context, c *cluster, pods []corev1.Pod) (first, second []series) {
 	first, second = o.seriesOf(ctx, c, pods, hasCredentials), make([]series, len(pods))
 	if o.interval <= 0 || !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return hasUsers(&pod) }) {

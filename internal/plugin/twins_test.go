@@ -13,7 +13,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// twins makes a cache named copies the twin of the cache pages, which gets five nodes. The launcher of the last node does not answer.
+// twins makes a cache named "copies" the twin of the cache "pages", and gives "pages" five nodes. The launcher of the last node does
+// not answer.
 func twins(t *testing.T, w *world) {
 	t.Helper()
 	copies := newCache("shop", "copies", 0, cachev1alpha1.WorkloadStatefulSet)

@@ -83,7 +83,7 @@ func terminalPassword(in any) func() (string, error) {
 	}
 }
 
-// logIn logs in if memcached demands it. A memcached that does not would store the password as a value.
+// logIn logs in if memcached demands it. A memcached without users would store the password as a value.
 func (l *login) logIn(ctx context.Context, conn *memcache.Conn) error {
 	if l == nil {
 		return nil

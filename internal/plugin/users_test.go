@@ -15,7 +15,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// withUsers makes the cache pages demand a login. Its Secret has two users. memcached does not accept the password of the user old.
+// withUsers makes the cache "pages" demand a login. Its Secret has two users. memcached does not accept the password of "old".
 func withUsers(t *testing.T, w *world) {
 	nameUsers(t, w)
 	authenticate(t, w)
@@ -24,7 +24,7 @@ func withUsers(t *testing.T, w *world) {
 	}})
 }
 
-// withBasicAuth puts the user web into a Secret of the type kubernetes.io/basic-auth.
+// withBasicAuth puts the user "web" into a Secret of the type kubernetes.io/basic-auth.
 func withBasicAuth(t *testing.T, w *world) {
 	nameUsers(t, w)
 	authenticate(t, w)
@@ -33,7 +33,7 @@ func withBasicAuth(t *testing.T, w *world) {
 	}})
 }
 
-// withForbiddenSecret makes the cache pages use a Secret that the user of the plugin may not read.
+// withForbiddenSecret makes the cache "pages" use a Secret that the user of the plugin may not read.
 func withForbiddenSecret(t *testing.T, w *world) {
 	withUsers(t, w)
 	w.forbidden["secrets"] = errors.New(`secrets "pages-users" is forbidden: User "jane" cannot get resource "secrets"`)

@@ -52,14 +52,12 @@ func encrypt(t *testing.T, w *world) {
 	})
 }
 
-// ofSize sets the size of the cache "pages".
 func ofSize(size int32) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size })
 	}
 }
 
-// inFile sets the size of the cache "pages", and lets it store its items in files.
 func inFile(size int32) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		ofSize(size)(t, w)

@@ -70,9 +70,9 @@ func (a Agent) args() []string {
 	return args
 }
 
-// resources returns enough for two simultaneous scrapes of a node with all slab classes, and for two versions of the files on the memory
-// volume: their memory counts for the agent, which writes them. A CPU limit would slow scrapes down, so the agent has one only if
-// memcached has one.
+// resources returns enough for two simultaneous scrapes of a node with all slab classes, and for two versions of the files on the
+// memory volume. These files count against the agent's memory limit, because the agent writes them. A CPU limit would slow scrapes
+// down, so the agent has one only if memcached has one.
 func (a Agent) resources() corev1.ResourceRequirements {
 	memory := "24Mi"
 	if a.HasCredentials() {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package render builds the parts that the Kubernetes objects of a Memcached and those of a MemcachedProxy have in common. It only
-// computes: it reads nothing, and writes nothing.
+// computes, and sends no requests to the API server.
 //
 // The pods run memcached, an agent (see package agent) and, if memcached has one, a launcher: the parent process of memcached.
 package render

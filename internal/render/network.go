@@ -14,8 +14,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// IngressRule returns a rule that lets the peers reach the ports with these numbers. Without peers, all pods of the namespace can reach
-// the ports.
+// IngressRule returns a rule that lets the peers reach the ports with these numbers. Without peers, all pods of the namespace can
+// reach the ports.
 func IngressRule(wanted []cachev1alpha1.NetworkPolicyPeer, numbers ...int32) networkingv1.NetworkPolicyIngressRule {
 	from := each(wanted, networkPolicyPeer)
 	if len(from) == 0 {
@@ -24,8 +24,8 @@ func IngressRule(wanted []cachev1alpha1.NetworkPolicyPeer, numbers ...int32) net
 	return networkingv1.NetworkPolicyIngressRule{From: from, Ports: TCPPorts(numbers...)}
 }
 
-// OperatorRule returns a rule that lets the operator, in any namespace, reach the ports. The operator's pods have a label with the key
-// label and the value name.
+// OperatorRule returns a rule that lets the operator, in any namespace, reach the ports. The arguments label and name are the key and
+// the value of a label of the operator's pods.
 func OperatorRule(label, name string, ports ...int32) networkingv1.NetworkPolicyIngressRule {
 	return networkingv1.NetworkPolicyIngressRule{
 		From: []networkingv1.NetworkPolicyPeer{{

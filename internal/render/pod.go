@@ -67,16 +67,17 @@ func pullSecrets(wanted []cachev1alpha1.ImagePullSecret) []corev1.LocalObjectRef
 	return secrets
 }
 
-// nodeSelector adds a selector of Linux to the user's selectors, because there is no image for Windows. A user's selector overrides it.
+// nodeSelector adds a selector of Linux to the user's selectors, because there is no image for Windows. The user's selectors have
+// precedence.
 func nodeSelector(wanted map[string]string) map[string]string {
 	selector := map[string]string{corev1.LabelOSStable: "linux"}
 	maps.Copy(selector, wanted)
 	return selector
 }
 
-// TopologySpread returns the user's constraints. A constraint without a label selector gets one for these pods, because Kubernetes would
-// apply it to no pods. If the user has no constraints, the pods of each rollout spread over hosts and zones as far as possible. rollout is
-// the key of the label that differs between rollouts.
+// TopologySpread returns the user's constraints. A constraint without a label selector gets one for these pods, because Kubernetes
+// would otherwise apply it to no pods. If the user has no constraints, the pods of each rollout spread over hosts and zones as far as
+// possible. rollout is the key of the label that differs between rollouts.
 func TopologySpread(
 	wanted []cachev1alpha1.TopologySpreadConstraint, pods map[string]string, rollout string,
 ) []corev1.TopologySpreadConstraint {
@@ -111,8 +112,8 @@ func Hash(value any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// WithAPIDefaults adds the API server's defaults to a template. Fields that only the live template has must then come from somebody
-// else. The defaults are not part of the template's hash, because a changed hash replaces every pod.
+// WithAPIDefaults adds the API server's defaults to a template. So a field that only the live template has was set by somebody else.
+// The template's hash is computed without the defaults, because another hash would replace every pod.
 func WithAPIDefaults(template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	spec := &template.Spec
 	spec.RestartPolicy, spec.DNSPolicy, spec.SchedulerName = corev1.RestartPolicyAlways, corev1.DNSClusterFirst, corev1.DefaultSchedulerName

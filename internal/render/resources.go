@@ -46,7 +46,8 @@ func Threads(inSpec int32, wanted cachev1alpha1.MemcachedResources, withoutLimit
 	}
 }
 
-// rounded rounds quantities so that the API server stores them unchanged. Otherwise, each reconcile would find a difference, and write.
+// rounded rounds quantities so that the API server stores them unchanged. Otherwise, each reconcile would find a difference, and
+// update the object.
 func rounded(list corev1.ResourceList) corev1.ResourceList {
 	result := make(corev1.ResourceList, len(list))
 	for name, quantity := range list {
@@ -55,7 +56,7 @@ func rounded(list corev1.ResourceList) corev1.ResourceList {
 	return result
 }
 
-// roundedUp rounds CPU up to thousandths and other quantities up to whole numbers. The API server would warn about fractions of a byte.
+// roundedUp rounds CPU up to thousandths and other quantities up to whole numbers. The API server warns about fractions of a byte.
 func roundedUp(name corev1.ResourceName, quantity resource.Quantity) resource.Quantity {
 	scale := resource.Scale(0)
 	if name == corev1.ResourceCPU {

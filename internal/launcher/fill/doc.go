@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fill copies items from one memcached, the source, to another that already serves, the destination: see ADR-0019. The
-// source lists its keys ("lru_crawler mgdump hash"). The copy requests their items in batches ("mg") and sends them to the
-// destination ("ms" in mode E), which adds the items that it does not have. So newer writes of clients win.
+// Package fill copies items from one memcached, the source, to another that already serves, the destination: see ADR-0019. The source
+// lists its keys ("lru_crawler mgdump hash"). The copy requests their items in batches ("mg") and sends them to the destination ("ms"
+// in mode E), which adds the items that it does not have. So the copy does not replace what clients have stored there.
 //
 // One batch is in progress at a time. Its intended size is at most 4 MiB, and values are passed on in parts. This limits the memory
 // of the copy and the load on the source. If a client deletes an item from both memcacheds between "mg" and "ms", the copy brings

@@ -22,7 +22,7 @@ type Copy struct {
 	stall, retry time.Duration
 }
 
-// Result counts what has been copied.
+// Result counts the items of a copy.
 type Result struct {
 	// Items is the number of items that the destination has added. Bytes is the size of all values that were sent.
 	Items, Bytes int64
@@ -33,7 +33,7 @@ type Result struct {
 const (
 	// stallTimeout limits the time for one exchange with the source or the destination. Values get more time: see patient.
 	stallTimeout = 10 * time.Second
-	// busyRetry is the pause before another request to a source whose crawler is busy.
+	// busyRetry is the pause before the copy tries a busy source again: see errBusy.
 	busyRetry = time.Second
 )
 
@@ -69,7 +69,7 @@ func (c Copy) Run(ctx context.Context) (Result, error) {
 	}
 }
 
-// once requests the list of keys one time, copies the items, and adds the numbers to total.
+// once makes one attempt: it requests the list of keys, copies the items in batches, and adds the Result of each batch to total.
 func (c Copy) once(ctx context.Context, total *Result) error {
 	to, err := dial(ctx, c.Destination, c.stall)
 	if err != nil {

@@ -65,7 +65,6 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestSourceIsLeftAsItWas checks that a copy does not change the source's items.
 func TestSourceIsLeftAsItWas(t *testing.T) {
 	t.Parallel()
 	from, to := start(t), start(t)

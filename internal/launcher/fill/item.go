@@ -49,7 +49,7 @@ func parseItem(line string) (item, error) {
 	return found, nil
 }
 
-// readWord parses a word after the size. Its first letter says what the rest means.
+// readWord parses a word after the size. The first letter of the word says what the word means.
 func readWord(word string, found *item) (err error) {
 	switch word[:min(len(word), 1)] {
 	case "k":
@@ -78,7 +78,7 @@ func readWord(word string, found *item) (err error) {
 // that expire within this second, because a copy with a lifetime of 0 would never expire.
 func (i item) lasting() bool { return i.seconds != 0 && !i.stale && (i.size > 0 || !i.claimed) }
 
-// release returns the request that gives the token back. It leaves the CAS value as it is, and does nothing if the value has changed.
+// release returns the request that gives the token back. It leaves the CAS value as it is, and does nothing if the item has changed.
 func (i item) release() string {
 	return fmt.Sprintf("md %s%s I q C%s E%s%s", i.key, i.base64(), i.cas, i.cas, crlf)
 }
@@ -91,7 +91,7 @@ func (i item) base64() string {
 	return ""
 }
 
-// longestRelative is the longest lifetime that memcached accepts in seconds. It takes a larger number for a point in time.
+// longestRelative is the longest lifetime in seconds that memcached accepts. It takes a larger number for a Unix time.
 const longestRelative = 30 * 24 * 60 * 60
 
 // request returns the beginning of the request that adds the item. The value must follow.

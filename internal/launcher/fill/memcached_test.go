@@ -60,7 +60,6 @@ func (s *server) connect() *memcache.Conn {
 	return conn
 }
 
-// store stores the items key-0, key-1 and so on.
 func (s *server) store(count, size int) {
 	s.t.Helper()
 	s.storeAs("key", count, size)
@@ -83,7 +82,6 @@ func (s *server) storeAs(prefix string, count, size int) {
 	}
 }
 
-// ask sends a command with a reply of one line.
 func (s *server) ask(command string) string {
 	s.t.Helper()
 	reply, err := s.connect().Command(s.t.Context(), command)
@@ -98,7 +96,6 @@ func (s *server) items() string {
 	return stats["curr_items"]
 }
 
-// value returns the value of a key, empty if there is none.
 func (s *server) value(key string) string {
 	s.t.Helper()
 	value, err := s.connect().Value(s.t.Context(), key)

@@ -51,7 +51,7 @@ func (p *peer) close() {
 // slowest is the minimum speed of a peer, in bytes per second.
 const slowest = 4 << 20
 
-// patient sets the deadline of the next exchange, in which this number of bytes is transferred.
+// patient sets the deadline of the next exchange, in which a value of this size is transferred.
 func (p *peer) patient(size int64) error {
 	return p.conn.SetDeadline(time.Now().Add(p.stall + time.Duration(size/slowest)*time.Second))
 }

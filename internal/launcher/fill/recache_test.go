@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// TestItemsThatAClientStoresAgain checks that a copy leaves out stale items and placeholders, but not items that only look similar. If
-// the token (W) of a stale item was not given away before the copy, the source still gives it to a client.
+// TestItemsThatAClientStoresAgain checks that a copy leaves out stale items, and empty items that wait for their first value, but not
+// items that only look similar. If the token (W) of a stale item was not given away before the copy, the source still gives it to a
+// client.
 func TestItemsThatAClientStoresAgain(t *testing.T) {
 	t.Parallel()
 	from, to := start(t), start(t)
@@ -59,7 +60,7 @@ func TestItemsThatAClientStoresAgain(t *testing.T) {
 	}
 }
 
-// TestItemsChangeBeforeTokensAreGivenBack gives back the tokens of an item that no longer exists, and of an item with another CAS value.
+// TestItemsChangeBeforeTokensAreGivenBack gives back the tokens of an item that is gone, and of an item with another CAS value.
 func TestItemsChangeBeforeTokensAreGivenBack(t *testing.T) {
 	t.Parallel()
 	from := start(t)

@@ -42,8 +42,9 @@ func (s *source) close() {
 	s.values.close()
 }
 
-// begin requests the list of keys, or returns errBusy if memcached's LRU crawler runs. If the crawler waited for a client that does
-// not read, the request would block one of memcached's threads. This can still happen if a crawl starts after the check.
+// begin requests the list of keys. While memcached's LRU crawler runs, begin returns errBusy instead: the crawler may wait for another
+// client that does not read its list, and a second request would then block one of memcached's threads. This can still happen if a
+// crawl starts after the check.
 func (s *source) begin() error {
 	if err := s.keys.patient(0); err != nil {
 		return err
@@ -82,8 +83,8 @@ func (s *source) idle() error {
 	return err
 }
 
-// ask reads lines of the key list, limited by most, and requests the items of the keys that keep selects. It returns the number of
-// requested items, and whether there are more keys. The flag u leaves the order of eviction as it is. The flag q suppresses answers
+// ask reads lines of the key list, up to the number most, and requests the items of the keys that keep selects. It returns the number
+// of requested items, and whether there are more keys. The flag u leaves the order of eviction as it is. The flag q suppresses answers
 // for missing items.
 func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, err error) {
 	if err := s.keys.patient(0); err != nil {
@@ -135,7 +136,7 @@ func (s *source) key() (line string, key []byte, err error) {
 	return line, key, nil
 }
 
-// answer reads the line before the next value, or returns false at the end of the batch.
+// answer reads the line before the next value. At the end of the batch, it gives back the tokens and returns false.
 func (s *source) answer() (_ item, found bool, _ error) {
 	for {
 		line, err := s.values.line()

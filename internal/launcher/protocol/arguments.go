@@ -42,7 +42,7 @@ const (
 		`(,ssl_ca_cert=/run/memcached/current/ca[.]crt,ssl_verify_mode=2)?`
 )
 
-// RestartPattern matches the line after the arguments, which contains spec.restartedAt. Without spec.restartedAt, there is no such line.
+// RestartPattern matches the line after the arguments, which contains spec.restartedAt. Without spec.restartedAt, the line is missing.
 const RestartPattern = `^restartedAt=[0-9TZ:.+-]{1,64}$`
 
 var (

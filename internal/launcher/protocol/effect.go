@@ -17,8 +17,8 @@ func (l List) Keeps(next List) bool {
 	return l.InFile() && next.InFile() && l.Value("-m") == next.Value("-m") && l.Value("-I") == next.Value("-I")
 }
 
-// Grows reports whether next differs only by more memory (-m), and memcached can get it without a restart. That is impossible for
-// items in a file, because its size is fixed.
+// Grows reports whether next differs only by more memory (-m), and memcached can get this memory without a restart. Items in a file
+// always need a restart, because the size of the file is fixed.
 func (l List) Grows(next List) bool {
 	if l.InFile() || len(l.Arguments) != len(next.Arguments) || l.RestartedAt != next.RestartedAt {
 		return false

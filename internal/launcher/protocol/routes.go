@@ -28,7 +28,7 @@ const MaxPools = 3
 // Routes are the pools to which a proxy sends requests. Nodes with the same number in different pools hold the same items.
 type Routes struct {
 	Pool Pool
-	// Copies are the patterns of the other pools. Each other pool has as many nodes as Pool.
+	// Copies are the patterns of the other pools. Each of them has as many nodes as Pool.
 	Copies []string
 }
 
@@ -50,7 +50,8 @@ type NextCount struct {
 	From  time.Time
 }
 
-// maxPattern leaves room for a number and the cluster's domain, because a DNS name has at most 253 characters.
+// maxPattern is the longest pattern. It leaves room for a number and the cluster's domain, because a DNS name has at most 253
+// characters.
 const maxPattern = 190
 
 var (
@@ -148,7 +149,7 @@ func (p Pool) At(now time.Time) int {
 	return p.Count
 }
 
-// Wait returns the time until the announced number of nodes takes effect, or 0 if there is none or it is in effect already.
+// Wait returns the time until the announced number of nodes takes effect, or 0 if no number is announced or it is in effect already.
 func (p Pool) Wait(now time.Time) time.Duration {
 	if p.Next == nil {
 		return 0

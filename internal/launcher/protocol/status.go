@@ -27,7 +27,7 @@ type Status struct {
 	SecondsInEffect int64 `json:"secondsInEffect"`
 	// Restarting is the hash of the list that is coming into effect, or empty.
 	Restarting string `json:"restarting,omitempty"`
-	// Refused is the last list that memcached or the launcher did not accept. It stays until the ConfigMap names a list that is in effect.
+	// Refused is the last list that memcached or the launcher did not accept. It stays until the ConfigMap names a list in effect.
 	Refused *Refusal `json:"refused,omitempty"`
 	// Restart is the result of the last restart in this container, or nil.
 	Restart *Restart `json:"restart,omitempty"`
@@ -54,8 +54,8 @@ type Restart struct {
 type FillState string
 
 const (
-	// FillWaiting means that the copy has not begun. It waits until clients have had time to find the node. Until then they write
-	// only to the twin, and a copy would miss these writes.
+	// FillWaiting means that the copy has not begun. It waits until clients have had time to find the node. Until then, they store items
+	// only in the twin, and an earlier copy would lack these items.
 	FillWaiting FillState = "Waiting"
 	// FillCopying means that items are being copied.
 	FillCopying FillState = "Copying"
@@ -70,7 +70,7 @@ type Fill struct {
 	// From is the address of the twin's node.
 	From  string    `json:"from"`
 	State FillState `json:"state"`
-	// Items and Bytes count what was copied. Present counts items that the node already had. Refused counts items that it could not store.
+	// Items and Bytes count what was copied. Present counts items that the node already had, and Refused items that it could not store.
 	Items   int64 `json:"items"`
 	Bytes   int64 `json:"bytes"`
 	Present int64 `json:"present"`
@@ -81,5 +81,5 @@ type Fill struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Open reports whether the node must not become ready yet, because its first copy has not ended.
+// Open reports whether the first copy is still to come or in progress. Until it ends, the node must not become ready.
 func (f *Fill) Open() bool { return f != nil && (f.State == FillWaiting || f.State == FillCopying) }
