@@ -275,12 +275,13 @@ func (s *sizes) report() (seen []int32, complaints []string) {
 	return slices.Clone(s.sizes), slices.Clone(s.complaints)
 }
 
-// mustBeStepsOfOne fails unless the sizes begin and end with the autoscaler's minimum, never exceed its maximum, and change by one.
+// mustBeStepsOfOne fails unless the sizes begin and end with the autoscaler's minimum, stay within its bounds, and change by one.
 func (s *sizes) mustBeStepsOfOne(hpa *autoscalingv2.HorizontalPodAutoscaler) {
 	GinkgoHelper()
 	seen, _ := s.report()
 	Expect(seen[0]).To(Equal(*hpa.Spec.MinReplicas))
 	Expect(seen[len(seen)-1]).To(Equal(*hpa.Spec.MinReplicas))
+	Expect(slices.Min(seen)).To(Equal(*hpa.Spec.MinReplicas))
 	Expect(slices.Max(seen)).To(BeNumerically("<=", hpa.Spec.MaxReplicas))
 	for i := range seen[1:] {
 		Expect(seen[i+1]-seen[i]).To(Or(Equal(int32(1)), Equal(int32(-1))), "sizes %v", seen)

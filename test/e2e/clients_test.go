@@ -31,6 +31,9 @@ const (
 	guideKeys = 1000
 	// guidePeriod is how often each client reads all keys while the nodes change.
 	guidePeriod = 300 * time.Millisecond
+	// lateAnswers is how many requests of a client may fail during a change: on a busy machine, a node may answer after the timeout of
+	// 250 ms in docs/clients. A node that leaves before its clients know it costs hundreds.
+	lateAnswers = 5
 )
 
 // The clients are processes in the network of the local cluster, and resolve names with its DNS.
@@ -82,9 +85,9 @@ func (g *guide) refill(ctx context.Context) {
 	}).WithPolling(time.Second).Should(Succeed())
 }
 
-// change calls the function in its parameter, which must change the nodes, while every client reads all keys again and again. No
-// request may fail. Every client must always find the keys that stay on their node. least is the smallest share of all keys that may
-// stay.
+// change calls the function in its parameter, which must change the nodes, while every client reads all keys again and again. Apart
+// from lateAnswers, no request may fail, and every client must always find the keys that stay on their node. least is the smallest share
+// of all keys that may stay.
 func (g *guide) change(ctx context.Context, title string, least float64, change func()) {
 	GinkgoHelper()
 	before := g.addresses(ctx)
@@ -96,7 +99,8 @@ func (g *guide) change(ctx context.Context, title string, least float64, change 
 	})
 	Expect(float64(kept)/guideKeys).To(BeNumerically(">=", least), "the keys that stay where they are")
 	for i, client := range g.clients {
-		Expect(outcomes[i]).To(Equal(all(kept)), client.name)
+		Expect(outcomes[i].failed).To(BeNumerically("<=", lateAnswers), "%s: %s", client.name, outcomes[i].firstFailure)
+		Expect(outcomes[i].succeeded).To(BeNumerically("~", kept, outcomes[i].failed), client.name)
 	}
 	g.refill(ctx)
 }
