@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package await waits for a condition in a cluster. A watch triggers each check but the first, and the check itself reads the cluster.
-// So a wait needs no polling and does not depend on the order of events.
+// Package await waits for a condition in a cluster. The first check runs at once, and a watch triggers each later one. The check
+// itself reads the cluster. So a wait needs no polling and does not depend on the order of events.
 package await
 
 import (
@@ -36,7 +36,7 @@ func Until(
 		now, err := check(ctx)
 		switch {
 		case ctx.Err() != nil:
-			// The result of the previous check tells more than the error of a canceled one.
+			// The previous check tells more about what is missing than the error of a canceled one.
 		case err != nil:
 			missing = err.Error()
 		case now == "":

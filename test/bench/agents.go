@@ -33,8 +33,8 @@ const (
 	longestRest    = time.Minute
 )
 
-// besideMemcached measures an agent (M11) beside a full memcached with 1, 100 and -clients connections. It starts a new agent for
-// each.
+// besideMemcached measures an agent (M11) beside a full memcached with 1, 100 and -clients connections. It starts a new agent for each
+// number of connections.
 func (b *bench) besideMemcached(ctx context.Context) error {
 	o := b.options
 	pod, err := podOf(monitored, sizedFor(o.cache, o.clients))
@@ -62,12 +62,12 @@ func sizedFor(cache, clients int) func(*cachev1alpha1.Memcached) {
 	}
 }
 
-// agentSample is what a new agent needs: first for scrapes in quick succession, then at rest.
+// agentSample is what a new agent needs: first while it is scraped in quick succession, then while it rests.
 type agentSample struct {
-	// scraped is how long each scrape took. failed is the number of scrapes that lacked the statistics of memcached.
+	// scraped contains the duration of each scrape. failed is the number of scrapes that lacked the statistics of memcached.
 	scraped []time.Duration
 	failed  int
-	// scraping is the CPU time of all scrapes together. resting is the CPU time while at rest, and rested is how long that lasted.
+	// scraping is the CPU time of all scrapes together. resting is the CPU time of the rest, and rested is its duration.
 	scraping, resting, rested time.Duration
 	// peak is the largest memory in use, in MiB.
 	peak float64

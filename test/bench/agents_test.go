@@ -12,8 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sample returns a sample of 100 scrapes and of half a minute at rest. The first argument is how many scrapes took 51 ms. The others
-// took 2 ms.
+// sample returns a sample of 100 scrapes and of half a minute at rest. The slow scrapes took 51 ms, and all others 2 ms.
 func sample(slow, failed int, resting time.Duration, peak float64) agentSample {
 	return agentSample{
 		scraped: slices.Concat(slices.Repeat([]time.Duration{51 * time.Millisecond}, slow),

@@ -27,15 +27,15 @@ type request struct {
 	resource string
 	// object is the name of the object. A child has the name of its Memcached, with a suffix if it is a ConfigMap.
 	object types.NamespacedName
-	// code is the HTTP status of the response.
-	code int
+	code   int
 	// bytes is the size of the request's body, or 0 if the audit policy does not log the body.
 	bytes int
 	// received is when the API server received the request. answered is when the response was ready.
 	received, answered time.Time
 }
 
-// parseRequest parses a line of the audit log. It returns false for the end of a watch, because a watch is counted when it starts.
+// parseRequest parses a line of the audit log. It returns false for the end of a watch: such a line is not counted, because the watch
+// was counted when it started.
 func parseRequest(line []byte) (request, bool, error) {
 	var event auditv1.Event
 	if err := json.Unmarshal(line, &event); err != nil {
@@ -110,7 +110,8 @@ func count(requests []request) counts {
 	return c
 }
 
-// writesPerObject returns how many writes changed or tried to change the children of each Memcached, and how many its status.
+// writesPerObject returns two numbers for each Memcached: the writes to its children, and the writes to its status. They include
+// rejected writes.
 func writesPerObject(requests []request) (children, statuses map[types.NamespacedName]int) {
 	children, statuses = map[types.NamespacedName]int{}, map[types.NamespacedName]int{}
 	for _, r := range requests {
@@ -129,8 +130,8 @@ func writesPerObject(requests []request) (children, statuses map[types.Namespace
 	return children, statuses
 }
 
-// progressWrites returns how many writes to each Memcached's status only reported progress. A status write counts if it comes at
-// least progressStatusInterval after the previous one and is not the last one.
+// progressWrites returns how many writes to each Memcached's status only reported progress. A status write counts as progress if it
+// comes at least progressStatusInterval after the previous one and is not the last one.
 func progressWrites(requests []request) map[types.NamespacedName]int {
 	progress, last, due := map[types.NamespacedName]int{}, map[types.NamespacedName]time.Time{}, map[types.NamespacedName]bool{}
 	for _, r := range requests {

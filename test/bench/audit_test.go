@@ -63,7 +63,8 @@ func TestWritesPerObject(t *testing.T) {
 	}
 }
 
-// TestProgressWrites checks that a write counts if it comes five seconds after the previous one and is not the last one.
+// TestProgressWrites checks that a status write counts if it comes at least five seconds after the previous one and is not the last
+// one.
 func TestProgressWrites(t *testing.T) {
 	began := time.Now()
 	at := func(name string, after time.Duration) request {

@@ -23,7 +23,7 @@ import (
 	"github.com/example/memcached-operator/test/operator"
 )
 
-// rawWorkers is the number of workers of the raw writer. It equals that of the operator.
+// rawWorkers is the number of workers of the raw writer, the same as the operator's.
 const rawWorkers = controllers.DefaultConcurrentReconciles
 
 // childrenOf returns, for each of n Memcacheds, the children that the operator would create, without owner references.
@@ -56,12 +56,11 @@ func decide(mc *cachev1alpha1.Memcached, image string) (memcached.Plan, error) {
 
 type create func(ctx context.Context, c client.Client, object client.Object) error
 
-// post creates an object with a plain create request.
 func post(ctx context.Context, c client.Client, object client.Object) error {
 	return c.Create(ctx, object)
 }
 
-// apply uses server-side apply, as the operator does.
+// apply creates an object by server-side apply, as the operator does.
 func apply(ctx context.Context, c client.Client, object client.Object) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -82,7 +81,7 @@ func apply(ctx context.Context, c client.Client, object client.Object) error {
 }
 
 // rawWriter does only what an operator must do. It creates the children of each new Memcached, writes the status once, and scales the
-// Deployment when the size changes. It does not read, compare or repair anything.
+// Deployment when the size changes. It does not read, compare or repair the children.
 type rawWriter struct {
 	client client.WithWatch
 	create create

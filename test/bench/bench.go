@@ -19,13 +19,12 @@ import (
 	"github.com/example/memcached-operator/test/operator"
 )
 
-// bench is one run of the benchmark.
 type bench struct {
 	options options
 	out     io.Writer
 	began   time.Time
 	report  report
-	// burst contains the durations of M5 in the current round.
+	// burst is the current round of M5.
 	burst burst
 	// plain are the costs of Memcacheds with the smallest spec, for comparison with those of Memcacheds with monitoring.
 	plain costs
@@ -35,7 +34,6 @@ func (b *bench) logf(format string, args ...any) {
 	fmt.Fprintf(b.out, "[%6.1f s] %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// selected reports whether at least one of these metrics is to be measured.
 func (b *bench) selected(wanted ...metric) bool {
 	return slices.ContainsFunc(wanted, func(m metric) bool { return slices.Contains(b.options.only, m) })
 }
@@ -60,7 +58,7 @@ func (b *bench) run(ctx context.Context) error {
 	return b.once(ctx)
 }
 
-// once measures the metrics that are measured once per run.
+// once measures what is not repeated in each round.
 func (b *bench) once(ctx context.Context) error {
 	o := b.options
 	for _, part := range []struct {
@@ -139,7 +137,7 @@ func (b *bench) round(ctx context.Context) error {
 	return nil
 }
 
-// lifecycle creates n Memcacheds and measures M1, M2, M8 and a part of M5 with them.
+// lifecycle creates n Memcacheds and measures M1 with them. If they are selected, it also measures M2, M8 and a part of M5.
 func (b *bench) lifecycle(ctx context.Context, t *testbed, n int) {
 	o := b.converge(ctx, t, n)
 	deleted := 0
@@ -170,7 +168,6 @@ func (b *bench) onTestbed(ctx context.Context, apiServerOnly bool, measure func(
 	return errors.Join(err, t.stop())
 }
 
-// describe records the conditions of the run.
 func (b *bench) describe() {
 	b.report.Conditions = conditions{
 		Time: b.began.UTC(), CPUs: runtime.NumCPU(), Platform: runtime.GOOS + "/" + runtime.GOARCH,

@@ -11,19 +11,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// bareRatio limits the time until all Memcacheds are Ready, as a multiple of the time until their bare children are available. These
-// children are created at the times at which the operator created the same children.
+// bareRatio limits the time until all Memcacheds are Ready. It is a multiple of the time until their bare children are available, if
+// these are created at the times at which the operator created the same children.
 const bareRatio = 1.15
 
-// burst is one round of M5. operator is how long n Memcacheds that are created together take to become Ready. atOnce and replayed are
-// how long their bare children take to become available: created together, or at the times at which the operator created them.
+// burst is one round of M5. operator is how long n Memcacheds that are created together take to become Ready. atOnce is how long their
+// bare children take to become available if they are created together. replayed is how long they take if they are created at the times
+// at which the operator created the same children.
 type burst struct {
 	operator, atOnce, replayed time.Duration
 	// creations are the creations of children by the operator, in order of time.
 	creations []creation
 }
 
-// endToEnd measures M5 with n Memcacheds. If M1, M2 or M8 is selected, it measures them with the same Memcacheds.
+// endToEnd measures those of M1, M2, M5 and M8 that are selected, with the same n Memcacheds.
 func (b *bench) endToEnd(ctx context.Context, n int) error {
 	if b.selected(endToEnd) {
 		b.logf("M5 with %d bare sets of children", n)

@@ -21,7 +21,8 @@ const (
 	mostStatuses = 4
 )
 
-// converge creates n Memcacheds, measures the writes and the time until they are Ready, and returns the operator.
+// converge starts an operator and creates n Memcacheds. It measures the writes and the time until the Memcacheds are Ready, and
+// returns the operator.
 func (b *bench) converge(ctx context.Context, t *testbed, n int) *replica {
 	o, ready := t.startOperatorFor(ctx, n)
 	defer ready.stop()
@@ -44,8 +45,8 @@ func (b *bench) converge(ctx context.Context, t *testbed, n int) *replica {
 	return o
 }
 
-// holdWrites compares the writes to n Memcacheds with their limits. Each Memcached has k children. resource is what the report calls
-// one of them.
+// holdWrites compares the writes to the children and statuses of n Memcacheds with the limits. Each Memcached has k children. resource
+// is what the report calls one of the Memcacheds.
 func (b *bench) holdWrites(requests []request, n, k int, resource string) {
 	children, statuses := writesPerObject(requests)
 	progress := progressWrites(requests)

@@ -40,7 +40,8 @@ func costOf(requests []request, n int) cost {
 }
 
 // costOfStart returns the cost of a starting operator for n Memcacheds. It counts watched Kinds instead of watches, because the API
-// server ends a varying number of watches. The first list of each Kind counts only among the listed Kinds.
+// server ends a varying number of watches. The first list request for each Kind counts as a listed Kind, and only the following ones
+// count as lists.
 func costOfStart(requests []request, n int) cost {
 	watched, listed := sets.Set[string]{}, sets.Set[string]{}
 	for _, r := range requests {

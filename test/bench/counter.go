@@ -28,8 +28,7 @@ import (
 // counter watches all objects of a kind, and counts those that match.
 type counter struct {
 	matches func(client.Object) bool
-	// stop ends the watch.
-	stop context.CancelFunc
+	stop    context.CancelFunc
 
 	mutex    sync.Mutex
 	matching map[types.UID]bool
@@ -144,14 +143,13 @@ func (c *counter) waitFor(ctx context.Context, n int) time.Time {
 	}
 }
 
-// firstMatches returns the time at which each object first matched.
 func (c *counter) firstMatches() map[types.NamespacedName]time.Time {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return maps.Clone(c.first)
 }
 
-// versions contains every version that an object of the operator has had.
+// versions records every version of the objects of some kinds, including versions that no longer exist.
 type versions struct {
 	stop  context.CancelFunc
 	mutex sync.Mutex
@@ -164,7 +162,7 @@ type version struct {
 	resourceVersion string
 }
 
-// trackVersions starts to watch the kinds that the operator writes. The caller must call stop of the result.
+// trackVersions starts to record the versions of all objects whose kinds the operator writes. The caller must call stop of the result.
 func (t *testbed) trackVersions(ctx context.Context) *versions {
 	v := &versions{seen: map[version]bool{}}
 	ctx, v.stop = context.WithCancel(ctx)

@@ -16,12 +16,12 @@ const (
 	afterKill = 20 * time.Second
 )
 
-// editInterval is the time between two changes while the standby takes over.
+// editInterval is the time between two changes of Memcacheds while the standby takes over.
 const editInterval = 50 * time.Millisecond
 
-// failOver ends the leader by SIGTERM, and the next leader by SIGKILL. It measures the time until a standby with synced caches
-// writes. Meanwhile, a user changes the Memcacheds with the numbers from first to n-1. At first, all of them are Ready and only the
-// leader runs.
+// failOver ends the leader by SIGTERM, and the next leader by SIGKILL. It measures the time until a standby with synced caches writes.
+// Meanwhile, a user changes the Memcacheds with the numbers from first to n-1. At first, all of these Memcacheds are Ready, and the
+// leader is the only operator.
 func (b *bench) failOver(ctx context.Context, t *testbed, leader *replica, first, n int) {
 	for _, end := range []struct {
 		name   string

@@ -8,14 +8,12 @@ import "fmt"
 // stepError is the panic that ends a measurement after an error. Measurements have too many steps to return each error.
 type stepError struct{ error }
 
-// check ends the measurement if err is not nil.
 func check(err error) {
 	if err != nil {
 		panic(stepError{err})
 	}
 }
 
-// must returns the value if err is nil, and otherwise ends the measurement.
 func must[T any](value T, err error) T {
 	check(err)
 	return value
@@ -36,7 +34,6 @@ func attempt(measure func()) (err error) {
 	return nil
 }
 
-// during runs a part of a measurement. If the part fails, its name becomes part of the error.
 func during(part string, measure func()) {
 	if err := attempt(measure); err != nil {
 		check(fmt.Errorf("%s: %w", part, err))

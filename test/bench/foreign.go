@@ -18,7 +18,8 @@ const (
 	foreignNamespace = "others"
 	// foreignGrowth limits, in MiB, how much the operator's memory grows with 20,000 pods and 20,000 Deployments of others.
 	foreignGrowth = 2
-	// starts is how often the operator is started to measure its memory, because the memory varies from start to start.
+	// starts is how often the operator is started to measure its memory. The result is the median, because the memory varies from start
+	// to start.
 	starts = 5
 )
 
@@ -38,8 +39,8 @@ func (b *bench) foreign(ctx context.Context, t *testbed, n int) {
 		threshold{foreignGrowth, false})
 }
 
-// residentAfterStart returns the memory of an operator that has just started, in MiB. GOGC=10 keeps garbage small. The result is the
-// median of several starts.
+// residentAfterStart returns the memory of an operator that has just started, in MiB. With GOGC=10, little of the memory is garbage.
+// The result is the median of several starts.
 func (t *testbed) residentAfterStart(ctx context.Context) float64 {
 	var samples []float64
 	for range starts {

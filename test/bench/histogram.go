@@ -42,7 +42,6 @@ func (h histogram) since(before histogram) histogram {
 	return later
 }
 
-// mean returns the mean duration, or 0 for an empty histogram.
 func (h histogram) mean() float64 {
 	if h.count == 0 {
 		return 0

@@ -32,7 +32,8 @@ type issued struct {
 }
 
 func issue() (issued, error) {
-	// If subject and issuer were equal, the certificate would look self-signed. So the authority does not have the name of the user.
+	// The authority has another name than the user: if the subject and the issuer of a client certificate were equal, the certificate
+	// would look self-signed.
 	authority, err := credentials.NewAuthority("authority of the benchmark")
 	if err != nil {
 		return issued{}, err
@@ -56,7 +57,7 @@ func (i issued) files() map[string][]byte {
 	return files
 }
 
-// nodeClient connects to a node. A nil config means without TLS, and an empty login without authentication.
+// nodeClient connects to a node. If config is nil, it does not use TLS. If login is empty, it does not authenticate.
 type nodeClient struct {
 	config *tls.Config
 	login  string
@@ -85,7 +86,8 @@ func (i issued) clientOf(mc *cachev1alpha1.Memcached) (nodeClient, error) {
 	return c, nil
 }
 
-// connect opens a connection and sends one command. With TLS 1.3, a client learns only then that its certificate was refused.
+// connect opens a connection and sends one command. With TLS 1.3, a client learns only from the first reply whether its certificate
+// was refused.
 func (c nodeClient) connect(ctx context.Context, address string) (*traffic.Conn, error) {
 	var dial traffic.DialFunc
 	if c.config != nil {

@@ -29,13 +29,13 @@ func (b *bench) large(ctx context.Context, t *testbed, n int) {
 	}
 	if b.selected(reaction) {
 		for i := range restarts {
-			b.reactRestarting(ctx, t, size+int32(i%2)) // another size than before
+			b.reactRestarting(ctx, t, size+int32(i%2)) // a size that differs from the previous one
 		}
 		b.reactRaw(ctx, t)
 	}
 }
 
-// loadLarge creates n Memcacheds, waits until they are Ready, and stops the operator.
+// loadLarge creates n Memcacheds, waits until they are Ready, measures the operator's peak memory, and stops the operator.
 func (b *bench) loadLarge(ctx context.Context, t *testbed, n int) {
 	o, ready := t.startOperatorFor(ctx, n)
 	defer ready.stop()

@@ -21,8 +21,8 @@ import (
 const (
 	// size is the number of nodes of each Memcached.
 	size = 3
-	// perNamespace is the number of Memcacheds in a namespace. With thousands in one namespace, the controllers of Kubernetes would
-	// be slow.
+	// perNamespace is the number of Memcacheds in a namespace. With thousands of them in one namespace, the controllers of Kubernetes
+	// would be slow.
 	perNamespace = 50
 	// writers is how many requests the benchmark sends at the same time to create objects.
 	writers = 16
@@ -30,7 +30,7 @@ const (
 
 func namespaceOf(i int) string { return fmt.Sprintf("caches-%03d", i/perNamespace) }
 
-// memcachedNumber returns the Memcached with the number i. It has the smallest possible spec with these changes.
+// memcachedNumber returns the Memcached with the number i. It has the smallest possible spec, to which it applies the changes.
 func memcachedNumber(i int, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	mc := &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(i), Name: fmt.Sprintf("cache-%05d", i)},
@@ -59,7 +59,6 @@ func (t *testbed) createNamespaces(ctx context.Context, n int, accounts bool) {
 	}
 }
 
-// createMemcacheds creates n Memcacheds as fast as possible, and returns the time at which it began.
 func (t *testbed) createMemcacheds(ctx context.Context, n int, changes ...func(*cachev1alpha1.Memcached)) time.Time {
 	began := time.Now()
 	check(inParallel(n, func(i int) error { return t.k8s.Create(ctx, memcachedNumber(i, changes...)) }))
@@ -86,7 +85,6 @@ func inParallel(n int, do func(i int) error) error {
 	return group.Wait()
 }
 
-// isReady reports whether the Memcached is Ready for its current generation.
 func isReady(object client.Object) bool {
 	mc, ok := object.(*cachev1alpha1.Memcached)
 	return ok && mc.Status.ObservedGeneration == mc.Generation &&

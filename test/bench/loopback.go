@@ -25,7 +25,7 @@ import (
 )
 
 // loopback runs nodes and proxies on this machine. Each has its own loopback address, because proxies expect the same port on all
-// nodes. network and a host number together are an address, such as 127.15.7.10.
+// nodes. An address consists of network and a host number, such as 127.15.7.10.
 type loopback struct {
 	dir, network string
 	started      []*node
@@ -54,7 +54,7 @@ func (l *loopback) node(ctx context.Context, number int, pod corev1.PodSpec) *no
 	return n
 }
 
-// program starts a program that takes the place of a node: clients connect to it at the address of a host number.
+// program starts a program to which clients connect as if it were a node, at the address of a host number.
 func (l *loopback) program(number int, program string, files map[string][]byte, args ...string) *node {
 	n := &node{dir: filepath.Join(l.dir, l.host(number)), address: addressOf(l.host(number))}
 	check(writeFiles(n.dir, files))
@@ -103,7 +103,8 @@ func proxyArguments(threads int32) ([]string, error) {
 	return nil, errors.New("there is no Deployment")
 }
 
-// nutcracker starts Twitter's proxy in front of pool 1, with its default settings. If it is not installed, the path says so.
+// nutcracker starts Twitter's proxy in front of pool 1, with its default settings. If this proxy is not installed, the path is marked
+// as missing.
 func (l *loopback) nutcracker(ctx context.Context, number int) path {
 	program, err := exec.LookPath("nutcracker")
 	if err != nil { // /usr/sbin may be missing in the PATH of a user

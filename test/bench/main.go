@@ -84,8 +84,8 @@ type options struct {
 	gate, jsonFile, updated, command string
 }
 
-// deadline limits the time of one measurement. It grows with the largest number of Memcacheds, and leaves a machine with 2 CPUs about
-// three times what it needs.
+// deadline limits the time of one measurement. It grows with the largest number of Memcacheds. A machine with 2 CPUs needs about a
+// third of it.
 func (o *options) deadline() time.Duration {
 	most := max(time.Duration(max(o.resources, o.more, o.large))*300*time.Millisecond, time.Duration(o.hostile)*3*time.Second)
 	return 10*time.Minute + most + o.idle
@@ -129,7 +129,6 @@ func parseOptions(args []string) (options, error) {
 	return o, err
 }
 
-// parseMetrics parses a list of metrics. An empty text stands for all metrics.
 func parseMetrics(text string) ([]metric, error) {
 	if text == "" {
 		return allMetrics, nil

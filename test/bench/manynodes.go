@@ -19,7 +19,7 @@ import (
 // progressStatusInterval is how often the operator reports the progress of a change.
 const progressStatusInterval = 5 * time.Second
 
-// change is a change of a Memcached with many nodes.
+// change is a change of a Memcached with many nodes, including its creation.
 type change struct {
 	name string
 	do   func(context.Context) error
@@ -67,14 +67,14 @@ func (b *bench) changeMany(ctx context.Context, t *testbed, o *replica, ready *c
 	before := t.observe(ctx, o)
 	began := time.Now()
 	check(c.do(ctx))
-	// This quiet period may end before the operator notices the change, so wait until the Memcached is Ready, too.
+	// The quiet period may end before the operator notices the change. So wait until the Memcached is Ready, too.
 	t.waitUntilQuiet(ctx, p.mark, o.user)
 	took := ready.waitFor(ctx, 1).Sub(began)
 	b.holdMany(b.endPhase(ctx, p, manyNodes, c.name), c, took)
 	b.addObservation(c, t.observe(ctx, o), before)
 }
 
-// holdMany reports the writes of a change that took this long.
+// holdMany reports the writes of a change and took, the duration of the change.
 func (b *bench) holdMany(requests []request, c change, took time.Duration) {
 	statuses := countIf(requests, func(r request) bool { return r.isWrite() && r.toStatus() })
 	children := countIf(requests, request.isWrite) - statuses

@@ -100,7 +100,7 @@ func hasLabels(one *dto.Metric, labels []string) bool {
 	return true
 }
 
-// sentWrites returns how many patches and deletions the operator has sent, by its own metrics.
+// sentWrites returns how many patches and deletions the operator has sent, according to its own metrics.
 func (f families) sentWrites() float64 {
 	const requests = "rest_client_requests_total"
 	return f.sum(requests, "method", http.MethodPatch) + f.sum(requests, "method", http.MethodDelete)

@@ -40,7 +40,7 @@ const (
 	startPoll = 20 * time.Millisecond
 )
 
-// A node is filled by this many connections, with this multiple of its item memory.
+// fillers connections fill a node. Together they send fillFactor times the item memory.
 const (
 	fillers    = 4
 	fillFactor = 1.2
@@ -86,8 +86,8 @@ func podOf(changes ...func(*cachev1alpha1.Memcached)) (corev1.PodSpec, error) {
 	return corev1.PodSpec{}, errors.Join(err, errors.New("there is no Deployment"))
 }
 
-// onNode starts the memcached of a pod, runs the measurement, and stops memcached. It fails if memcached ends early. files are the
-// files that memcached would get from the agent.
+// onNode starts the memcached of a pod, runs the measurement, and stops memcached. It fails if memcached ends during the measurement.
+// In a pod, memcached would get the files from the agent.
 func onNode(
 	ctx context.Context, limit time.Duration, pod corev1.PodSpec, files map[string][]byte, measure func(context.Context, *node),
 ) error {
@@ -112,7 +112,8 @@ func onNode(
 	return errors.Join(err, n.Stop(stopGrace))
 }
 
-// startNode starts memcached with the arguments of the pod, except for its addresses, its directory and its user.
+// startNode starts memcached with these files and with the arguments of the pod. Only the addresses, the directory and the user differ
+// from those in a pod.
 func startNode(dir string, pod corev1.PodSpec, files map[string][]byte) (*node, error) {
 	plain, err := operator.FreeAddress()
 	if err != nil {
@@ -128,7 +129,7 @@ func startNode(dir string, pod corev1.PodSpec, files map[string][]byte) (*node, 
 	return startNodeAt(dir, pod, plain, secure)
 }
 
-// startNodeAt starts memcached like startNode, but at these addresses, and does not write files.
+// startNodeAt starts memcached like startNode, but at the given addresses and without files.
 func startNodeAt(dir string, pod corev1.PodSpec, plain, secure string) (*node, error) {
 	self, err := user.Current()
 	if err != nil {
@@ -153,7 +154,7 @@ func writeFiles(dir string, files map[string][]byte) error {
 	return err
 }
 
-// onLoopback returns memcached's arguments in a pod, with these addresses and this directory instead of the pod's.
+// onLoopback returns the arguments of memcached in a pod. It replaces the addresses and the directories of the pod by the given ones.
 func onLoopback(container corev1.Container, plain, secure, dir string) []string {
 	replaced := []string{
 		fmt.Sprintf("127.0.0.1:%d", memcached.Port), plain, fmt.Sprintf("*:%d", memcached.TLSPort), secure,
@@ -184,7 +185,6 @@ func (n *node) run(program string, args []string) (*process.Process, error) {
 	})
 }
 
-// untilListening waits until the node accepts connections.
 func (n *node) untilListening(ctx context.Context) {
 	check(wait.PollUntilContextTimeout(ctx, startPoll, stopGrace, true, func(ctx context.Context) (bool, error) {
 		conn, err := traffic.Connect(ctx, nil, n.address)
@@ -195,7 +195,7 @@ func (n *node) untilListening(ctx context.Context) {
 	}))
 }
 
-// fill stores more items in memcached than it can hold. It returns memcached's version, and the number of items that it still holds.
+// fill stores more items in memcached than it can hold. It returns memcached's version, and how many items memcached then holds.
 func (n *node) fill(ctx context.Context) (version string, items float64) {
 	n.untilListening(ctx)
 	conn := must(traffic.Connect(ctx, nil, n.address))
@@ -209,8 +209,8 @@ func (n *node) fill(ctx context.Context) (version string, items float64) {
 	return stats["version"], items
 }
 
-// connect opens client connections until there are this many. It sends a command on each one, because memcached refuses a surplus
-// connection only then.
+// connect opens client connections until there are this many. It sends a command on each new connection, because memcached refuses a
+// surplus connection only at the first command.
 func (n *node) connect(ctx context.Context, clients int) {
 	for len(n.clients) < clients {
 		conn := must(traffic.Connect(ctx, nil, n.address))

@@ -57,7 +57,6 @@ var after = []operation{
 	}},
 }
 
-// scaleDeployment scales the Deployment of a Memcached, without reading it first.
 func scaleDeployment(ctx context.Context, k8s client.Client, mc *cachev1alpha1.Memcached, replicas int32) error {
 	deployment := &appsv1.Deployment{}
 	deployment.Namespace, deployment.Name = mc.Namespace, mc.Name
@@ -65,7 +64,7 @@ func scaleDeployment(ctx context.Context, k8s client.Client, mc *cachev1alpha1.M
 	return k8s.Patch(ctx, deployment, client.RawPatch(types.MergePatchType, patch))
 }
 
-// operate measures M2 with some of n Memcacheds that are Ready. The last operation deletes these Memcacheds. operate returns their
+// operate measures M2 with a few of n Memcacheds, all of which are Ready. The last operation deletes these few. operate returns their
 // number.
 func (b *bench) operate(ctx context.Context, t *testbed, o *replica, n int) int {
 	ready := t.countObjects(ctx, memcachedList(), isReady)
@@ -90,7 +89,7 @@ func (b *bench) operateOnce(ctx context.Context, t *testbed, o *replica, op oper
 	for i := range n {
 		check(errors.Join(op.do(ctx, t, i), pause(ctx, pace)))
 	}
-	// This quiet period may end before the operator notices all changes, so wait until the Memcacheds are Ready, too.
+	// The quiet period may end before the operator notices all changes. So wait until the Memcacheds are Ready, too.
 	t.waitUntilQuiet(ctx, p.mark, o.user)
 	untilReady()
 	requests := b.endPhase(ctx, p, operations, fmt.Sprintf("%d resources: %s", n, op.name))
@@ -111,5 +110,6 @@ func most(numbers map[types.NamespacedName]int) int {
 	return found
 }
 
-// pace is the pause between two operations. It keeps the load on the cluster low, because other metrics measure high load.
+// pace is the time between two operations, changes or creations. It keeps the load on the cluster low, because other metrics measure
+// high load.
 const pace = 500 * time.Millisecond

@@ -26,8 +26,8 @@ type replica struct {
 	stopping atomic.Bool
 }
 
-// newOperator starts the operator with the flags of config/manager, except for its addresses, and with an additional environment. It
-// does not wait until the operator is ready. The operator ends with the testbed.
+// newOperator starts the operator with the flags of config/manager, but with its own addresses, and with additional environment
+// variables. It does not wait until the operator is ready. The operator ends with the testbed.
 func (t *testbed) newOperator(ctx context.Context, environment ...string) *replica {
 	o := &replica{user: fmt.Sprintf("operator-%d", len(t.operators)+1)}
 	kubeconfig := must(t.cluster.KubeconfigFile(o.user, measured, serviceAccounts))

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// openPhase is a phase that has begun: a part of the benchmark in which requests are counted.
+// openPhase is a phase that has begun. A phase is a part of the benchmark in which requests are counted.
 type openPhase struct {
 	testbed  *testbed
 	operator *replica
 	mark     mark
-	// sent is how many writes the operator had sent at the beginning, by its own metrics.
+	// sent is how many writes the operator had sent at the beginning, according to its own metrics.
 	sent     float64
 	usage    usage
 	versions *versions
-	// existing is the number of object versions that the latest call of a wait method has seen.
+	// existing is how many object versions were recorded when one of the wait methods last returned.
 	existing int
 }
 
-// beginPhase waits until nothing changes any more, and then starts to count. The caller must stop p.versions.
+// beginPhase waits until nothing changes any more, and then starts to count. The caller must stop the versions of the phase.
 func (t *testbed) beginPhase(ctx context.Context, o *replica) *openPhase {
 	p := &openPhase{testbed: t, operator: o, versions: t.trackVersions(ctx)}
 	p.waitForVersions(ctx)
@@ -76,7 +76,8 @@ func (t *testbed) waitUntilQuiet(ctx context.Context, since mark, users ...strin
 	return requests
 }
 
-// endPhase waits until the operator is idle, reports its requests and returns them. No write may be rejected or change nothing.
+// endPhase waits until the operator is idle, reports its requests and returns them. The API server must accept every write, and every
+// write must change something.
 func (b *bench) endPhase(ctx context.Context, p *openPhase, m metric, name string) []request {
 	existing := p.existing
 	requests := p.waitUntilQuiet(ctx)
@@ -102,7 +103,6 @@ func updates(requests []request) int {
 	})
 }
 
-// writes returns the number of writes, accepted or rejected.
 func writes(requests []request) int { return countIf(requests, request.isWrite) }
 
 // patches returns the number of patches and deletions, including those of leases and events.

@@ -18,15 +18,15 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// M15 measures each path in proxyRounds rounds. In a round, proxyClients clients send requests for proxyRound, with proxyKeys keys
-// and values of proxyValue bytes.
+// M15 measures each path in proxyRounds rounds. In a round, proxyClients clients send requests for the time proxyRound. They use
+// proxyKeys keys, and values of proxyValue bytes.
 const (
 	proxyRounds  = 5
 	proxyRound   = 5 * time.Second
 	proxyClients = 16
 	proxyKeys    = 10000
 	proxyValue   = 100
-	// fastestProxy is more requests than any path serves in a second.
+	// fastestProxy exceeds the number of requests that any path serves in a second.
 	fastestProxy = 500000
 	// twinValue is the size, in bytes, of the values with which an empty node is filled from its twin.
 	twinValue = 1024
@@ -63,7 +63,7 @@ func (b *bench) compareProxies(ctx context.Context) error {
 	return errors.Join(err, l.stop())
 }
 
-// The paths that are compared with each other, and the quantities.
+// The paths that are compared with each other, and the quantities in which they are compared.
 const (
 	usualProxy, nutcracker = "proxy", "nutcracker"
 
@@ -154,8 +154,8 @@ func (b *bench) addPath(p path, s pathSample) {
 		add(proxyCPU, "s", s.cpu.Seconds()/requests*100000)
 		add("memory of the proxy", "MiB", s.resident)
 	}
-	// The median of all rounds must be 0. A single round may have failures, because the machine may pause a process for longer than a
-	// proxy waits.
+	// The median of all rounds must be 0. A single round may have failed requests, because the machine may pause a process for longer
+	// than a proxy waits.
 	add("requests that fail or find nothing", "requests", float64(s.served.Failed)).AtMost = new(float64)
 }
 

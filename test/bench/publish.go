@@ -36,7 +36,6 @@ func (b *bench) publish(complete bool) error {
 	return errors.Join(failures...)
 }
 
-// rows returns a table of all results. The first row is the heading.
 func (r *report) rows() [][]string {
 	rows := [][]string{{"metric", "what", "value", "must hold", "verdict"}}
 	for _, m := range allMetrics {
@@ -54,7 +53,6 @@ func (r *report) rows() [][]string {
 	return rows
 }
 
-// phaseRows returns a table of the requests in each phase. The first row is the heading.
 func (r *report) phaseRows() [][]string {
 	columns := []column{accepted, rejected, get, list, watch, leases, events, others}
 	heading := []string{"metric", "phase", "writes", "rejected", "no-op", "get", "list", "watch", "leases", "events", "others"}
@@ -128,7 +126,7 @@ func (r *report) markdown() string {
 }
 
 // published returns the rows of a metric for the documentation, without details. The results in a group share a row. Counts that must
-// be 0 and are 0 get no row; zeros is how many there are.
+// be 0 and are 0 get no row: published returns only their number, zeros.
 func (r *report) published(m metric) (rows [][]string, zeros int) {
 	var cases []*result
 	for _, one := range r.Results {
@@ -198,7 +196,6 @@ func (r *result) splitName() (quantity, name string) {
 	return r.Name, ""
 }
 
-// updateFile replaces the text between the markers in a file.
 func updateFile(name, content string) error {
 	before, err := os.ReadFile(name)
 	if err != nil {

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// edits is how many Memcacheds a user resizes, one after the other. Pauses between the changes leave the machine time for the pods.
-	edits = 100
-	// editedSize differs from size.
+	// edits is how many Memcacheds a user resizes, one after the other. In the pauses between the changes, the machine can start the
+	// pods.
+	edits      = 100
 	editedSize = size + 1
 	// slowestReaction limits the 99th percentile of the reactions during a restart of the operator.
 	slowestReaction = 2 * time.Second
 )
 
-// edit resizes Memcacheds one after the other. It returns how long the client with this user name, the operator or the raw writer,
-// took to react to each. A reaction begins when the API server receives the new size, or at notBefore if that is later. It ends with
-// the response to the patch of the Deployment. unanswered is the number of changes without a reaction.
+// edit resizes Memcacheds one after the other. It returns how long the client with this user name took to react to each change. The
+// client is the operator or the raw writer. A reaction begins when the API server receives the new size, or at notBefore if that is
+// later. It ends with the response to the patch of the Deployment. unanswered is the number of changes without a reaction.
 func (t *testbed) edit(ctx context.Context, newSize int32, user string, large int, notBefore func() time.Time) (
 	reactions []time.Duration, unanswered int,
 ) {
@@ -43,7 +43,7 @@ func (t *testbed) edit(ctx context.Context, newSize int32, user string, large in
 // reactionsIn finds the reaction to each change of a Memcached: the next patch of the Deployment by this user.
 func reactionsIn(requests []request, user string, notBefore time.Time) (reactions []time.Duration, unanswered int) {
 	waiting := map[types.NamespacedName]time.Time{}
-	// In the log, the reaction may come before the change.
+	// The log is not in order of time: it may contain the reaction before the change.
 	requests = slices.SortedStableFunc(slices.Values(requests), func(a, b request) int { return a.received.Compare(b.received) })
 	for _, r := range requests {
 		if r.verb != "patch" || r.columnOf() != accepted {
@@ -65,7 +65,6 @@ func reactionsIn(requests []request, user string, notBefore time.Time) (reaction
 	return reactions, len(waiting)
 }
 
-// reactIdle measures the reactions of an operator that is otherwise idle.
 func (b *bench) reactIdle(ctx context.Context, t *testbed, o *replica) {
 	reactions, unanswered := t.edit(ctx, editedSize, o.user, b.options.large, anyTime)
 	b.addReactions("a new size, idle", reactions, unanswered)
@@ -102,7 +101,6 @@ func (b *bench) reactRestarting(ctx context.Context, t *testbed, newSize int32) 
 	check(o.stop())
 }
 
-// reactRaw measures the reactions of the raw writer.
 func (b *bench) reactRaw(ctx context.Context, t *testbed) {
 	working, cancel := context.WithCancel(ctx)
 	defer cancel()

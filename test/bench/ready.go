@@ -45,7 +45,7 @@ func (b *bench) becomeReady(ctx context.Context, t *testbed) {
 }
 
 // createBare creates the children of the Memcacheds with the numbers from first to end-1, one set every half second. It waits until
-// all Deployments are available, including those that existed before.
+// all Deployments are available: those that it creates and those that existed before. Their total number is the argument all.
 func (t *testbed) createBare(ctx context.Context, began *stopwatch, available *counter, first, end, all int) {
 	children := must(childrenOf(end))
 	check(onSchedule(ctx, evenly(end-first, pace), func(i int) error {

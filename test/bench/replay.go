@@ -30,8 +30,8 @@ type creation struct {
 	at time.Duration
 }
 
-// creationsIn returns the creations of the children of n Memcacheds by a user, in order of time, according to the audit log. began is
-// when the first Memcached was created.
+// creationsIn returns the creations of the children of n Memcacheds by a user, in order of time. It fails if the audit log contains
+// more or fewer creations. began is when the first Memcached was created.
 func creationsIn(requests []request, user string, began time.Time, n int) ([]creation, error) {
 	var creations []creation
 	for _, r := range requests {
@@ -85,7 +85,7 @@ func (b *bench) bareChildren(
 	t.createNamespaces(ctx, n, true)
 	available := t.countObjects(ctx, &appsv1.DeploymentList{}, isAvailable)
 	defer available.stop()
-	v := t.trackVersions(ctx) // as many watches as in the measurement of the operator
+	v := t.trackVersions(ctx) // so that there are as many watches as in the measurement of the operator
 	defer v.stop()
 	children := must(childrenOf(n))
 	began := time.Now()

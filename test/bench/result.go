@@ -81,7 +81,6 @@ const (
 	unmeasured verdict = "NOT MEASURED"
 )
 
-// text returns the value as text, or why there is none.
 func (r *result) text() string {
 	if r.NotMeasured != "" {
 		return string(unmeasured) + ": " + r.NotMeasured
@@ -98,7 +97,6 @@ type phase struct {
 	NoOps int `json:"noOps"`
 }
 
-// report is everything that a run has measured.
 type report struct {
 	Conditions conditions `json:"conditions"`
 	Results    []*result  `json:"results"`
@@ -117,7 +115,7 @@ type conditions struct {
 	Duration   time.Duration `json:"duration"`
 }
 
-// add adds a sample to an informative value.
+// add adds a sample to a value. Without a threshold, the value is only informative.
 func (r *report) add(m metric, name, unit string, value float64) *result {
 	one := r.find(m, name)
 	if one == nil {
@@ -129,7 +127,6 @@ func (r *report) add(m metric, name, unit string, value float64) *result {
 	return one
 }
 
-// find returns the result of this name, or nil if there is none.
 func (r *report) find(m metric, name string) *result {
 	for _, one := range r.Results {
 		if one.Metric == m && one.Name == name {
@@ -139,7 +136,7 @@ func (r *report) find(m metric, name string) *result {
 	return nil
 }
 
-// addDetail adds a sample to an informative value that the documentation omits.
+// addDetail adds a sample to a value that has no threshold and is not in the documentation.
 func (r *report) addDetail(m metric, name, unit string, value float64) {
 	r.add(m, name, unit, value).Detail = true
 }
@@ -165,12 +162,11 @@ func (r *report) holdLess(m metric, quantity, one, other string) {
 	r.find(m, name).NotMeasured = reason
 }
 
-// holdCount adds a sample to a count that has a threshold.
 func (r *report) holdCount(m metric, name, unit string, value, most int) {
 	r.hold(m, name, unit, float64(value), threshold{float64(most), true})
 }
 
-// missed returns the results that exceed their thresholds or were not measured. If exact is true, it returns only counts.
+// missed returns the results that exceed their thresholds or were not measured. If exact is true, it returns only those of counts.
 func (r *report) missed(exact bool) []*result {
 	var found []*result
 	for _, one := range r.Results {

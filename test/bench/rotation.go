@@ -45,7 +45,6 @@ func eachSecret(n int, with issued, do func(client.Object) error) error {
 	})
 }
 
-// secretsOf returns the two Secrets of a Memcached, with these credentials.
 func secretsOf(mc *cachev1alpha1.Memcached, with issued) []client.Object {
 	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: mc.Namespace, Name: name} }
 	return []client.Object{

@@ -36,7 +36,7 @@ func evenly(n int, interval time.Duration) []time.Duration {
 	return times
 }
 
-// between returns the durations for all names that have both begun and ended.
+// between returns the durations from began to ended, for all names that both maps contain.
 func between(began, ended map[types.NamespacedName]time.Time) []time.Duration {
 	var took []time.Duration
 	for name, end := range ended {
@@ -47,7 +47,6 @@ func between(began, ended map[types.NamespacedName]time.Time) []time.Duration {
 	return took
 }
 
-// elapsed returns the durations from began to each of the times.
 func elapsed(began time.Time, times map[types.NamespacedName]time.Time) []time.Duration {
 	var after []time.Duration
 	for _, at := range times {

@@ -17,7 +17,8 @@ const (
 	securedConnections = 32
 	securedKeys        = 10000
 	securedValue       = 1000
-	// requestsPerConnection is the ratio of requests to new connections. The connections are opened and measured after the requests.
+	// requestsPerConnection is how many requests are sent for each new connection that is measured. The new connections are opened after
+	// the requests.
 	requestsPerConnection = 100
 )
 
@@ -50,11 +51,10 @@ func withUsers(mc *cachev1alpha1.Memcached) {
 	mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: usersOf(mc)}
 }
 
-// certificateOf and usersOf return the names of the Secrets of a Memcached.
 func certificateOf(mc *cachev1alpha1.Memcached) string { return mc.Name + "-tls" }
 func usersOf(mc *cachev1alpha1.Memcached) string       { return mc.Name + "-users" }
 
-// compareAccesses measures M13: it sends the same requests with each access, to find what TLS and users cost a node and its clients.
+// compareAccesses measures M13: what TLS and users cost a node and its clients. It sends the same requests with each access.
 func (b *bench) compareAccesses(ctx context.Context) error {
 	issued, err := issue()
 	if err != nil {

@@ -83,8 +83,8 @@ func TestOnLoopback(t *testing.T) {
 	}
 }
 
-// TestClientOf connects to servers that demand the same certificates and logins as memcached would, and to servers that refuse the
-// first command.
+// TestClientOf connects to servers that demand the same certificates and logins as memcached would, and to servers that answer the
+// first command with an error.
 func TestClientOf(t *testing.T) {
 	credentials, err := issue()
 	if err != nil {
@@ -116,7 +116,6 @@ func TestClientOf(t *testing.T) {
 	}
 }
 
-// serverConfig returns the TLS configuration that the spec demands, or nil for none.
 func serverConfig(t *testing.T, with issued, mc *cachev1alpha1.Memcached) *tls.Config {
 	t.Helper()
 	if mc.Spec.TLS == nil {

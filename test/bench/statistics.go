@@ -19,7 +19,6 @@ func percentile(values []time.Duration, p float64) time.Duration {
 	return sorted[max(rank, 1)-1]
 }
 
-// median returns the middle value, or the mean of the two middle values. Without values, it returns 0.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

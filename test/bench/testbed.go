@@ -32,7 +32,7 @@ const (
 )
 
 const (
-	// measured is a group of users. The audit log contains all of their requests.
+	// measured is a group of users. All requests of these users are in the audit log.
 	measured = "measured"
 	// serviceAccounts is a group of the measured users. With it, API priority and fairness treats their requests like those of an
 	// operator in a pod.
@@ -90,7 +90,6 @@ func newTestbed(ctx context.Context, apiServerOnly bool) (*testbed, error) {
 	return t, nil
 }
 
-// stop ends the operators that still run, and then the cluster.
 func (t *testbed) stop() error {
 	var failures []error
 	for _, o := range t.operators {

@@ -15,12 +15,12 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// rawRatio limits the time that the operator takes, as a multiple of the raw writer's time.
+// rawRatio limits the time that the operator takes. It is a multiple of the raw writer's time.
 const rawRatio = 1.25
 
-// compareThroughput measures M4: how long the operator and two raw writers take to create the children of n Memcacheds, without other
-// controllers. The threshold applies to the raw writer that uses server-side apply, like the operator. The other raw writer shows the
-// cost of server-side apply.
+// compareThroughput measures M4: how long the operator and two raw writers take to create the children of n Memcacheds in a cluster
+// without other controllers. The threshold applies to the raw writer that uses server-side apply, like the operator. The raw writer
+// without server-side apply shows what server-side apply costs.
 func (b *bench) compareThroughput(ctx context.Context, n int) error {
 	var ours time.Duration
 	var raw [2]time.Duration
@@ -77,7 +77,6 @@ func (t *testbed) fill(ctx context.Context, n int) (took time.Duration) {
 	return took
 }
 
-// isBenchmarks reports whether an object is in a namespace of the benchmark's Memcacheds.
 func isBenchmarks(object client.Object) bool {
 	return strings.HasPrefix(object.GetNamespace(), "caches-")
 }

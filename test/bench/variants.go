@@ -15,8 +15,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// variantIdle is how long the operator is observed after a restart with a variant. With the smallest spec, the flag -idle says how
-// long.
+// variantIdle is how long the operator is observed after a restart with a variant. For Memcacheds with the smallest spec, the flag
+// -idle sets this time.
 const variantIdle = 5 * time.Second
 
 // variant is a kind of Memcacheds, other than those with the smallest spec, for which M1 to M3 are measured.
@@ -35,11 +35,10 @@ var (
 		name: "size changed from 3 to 5", children: 3, statuses: changeStatuses,
 		do: func(ctx context.Context, t *testbed, i int) error { return t.resize(ctx, i, 5) },
 	}}}
-	// The other operations are left out, because the number of status writes after them varies from run to run.
+	// The remaining operations are left out, because the number of status writes after them varies from run to run.
 	withMonitoring = variant{"with monitoring", "with monitoring", monitored, after[:2]}
 )
 
-// statefulSetNodes makes a Memcached use a StatefulSet.
 func statefulSetNodes(mc *cachev1alpha1.Memcached) {
 	mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet
 }
@@ -53,8 +52,8 @@ func (b *bench) statefulSets(ctx context.Context, t *testbed, n int) {
 	b.proxies(ctx, t, n)
 }
 
-// proxies creates n MemcachedProxies, and checks that the operator then sends no write, and no GET except to their pods. The
-// simulated pods answer nothing, so the operator keeps asking them.
+// proxies creates n MemcachedProxies, and checks that the operator then sends no write. It must not send a GET either, except to the
+// pods: the simulated pods do not answer, so the operator keeps asking them.
 func (b *bench) proxies(ctx context.Context, t *testbed, n int) {
 	since, user := must(t.log.mark()), t.operators[len(t.operators)-1].user
 	reported := t.countObjects(ctx, &cachev1alpha1.MemcachedProxyList{}, func(object client.Object) bool {
@@ -81,8 +80,8 @@ func (b *bench) monitoring(ctx context.Context, t *testbed, n int) {
 	b.holdNoMore(b.measureVariant(ctx, t, n, withMonitoring))
 }
 
-// measureVariant measures M1 to M3 for n Memcacheds of a variant: the writes until they are Ready, after each operation, and in a
-// restart. It returns the cost of each stage.
+// measureVariant measures M1 to M3 for n Memcacheds of a variant: the writes until they are Ready, the writes after each operation,
+// and the requests of a restart. It returns the cost of each stage.
 func (b *bench) measureVariant(ctx context.Context, t *testbed, n int, v variant) costs {
 	spent := costs{}
 	o, ready := t.startOperatorFor(ctx, n)

@@ -32,8 +32,8 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// cluster simulates the garbage collector, the workload controllers and the kubelet in all namespaces. Rollouts run in steps
-// (deployment_test.go, statefulset_test.go). Names and steps are deterministic.
+// cluster simulates the garbage collector, the workload controllers and the kubelet in all namespaces. A rollout takes several steps
+// (deployment_test.go, statefulset_test.go). Every run has the same steps and the same names of pods.
 type cluster struct {
 	client client.Client
 	live   client.Reader
@@ -109,13 +109,12 @@ func (c *cluster) runWorkloads(ctx context.Context, name client.ObjectKey) error
 	return errors.Join(c.runDeployment(ctx, deployment, pods), c.runStatefulSet(ctx, set, startable(mc), pods))
 }
 
-// ofOperator reports whether a workload belongs to the operator and is not being deleted. The label is enough, because a workload
-// without an owner keeps running.
+// ofOperator reports whether a workload belongs to the operator and is not being deleted. An orphaned workload has no owner, but still
+// counts because of its label: its pods keep running.
 func ofOperator(w client.Object) bool {
 	return w.GetDeletionTimestamp() == nil && (ownedByMemcached(w) || w.GetLabels()[memcached.ManagedByLabel] == memcached.ManagedBy)
 }
 
-// ownedByMemcached reports whether a Memcached or a MemcachedProxy owns an object.
 func ownedByMemcached(object client.Object) bool {
 	owner := metav1.GetControllerOfNoCopy(object)
 	return owner != nil && (owner.Kind == "Memcached" || owner.Kind == "MemcachedProxy")
@@ -173,8 +172,8 @@ func (c *cluster) podsOf(ctx context.Context, name client.ObjectKey) ([]corev1.P
 	return pods.Items, err
 }
 
-// adopted returns the pods of a workload. It first adopts orphaned pods, and deletes the pods of an earlier workload, whose names the
-// new pods may need. kind is the Kind of the pods' owner: "StatefulSet", or "ReplicaSet" for a Deployment.
+// adopted returns the pods of a workload. It first adopts orphaned pods, and deletes the pods of an earlier workload, because new pods
+// may need their names. kind is the Kind of the pods' owner: "StatefulSet", or "ReplicaSet" for a Deployment.
 func (c *cluster) adopted(ctx context.Context, w client.Object, kind string, pods []corev1.Pod) ([]corev1.Pod, error) {
 	var own, garbage []corev1.Pod
 	for _, pod := range pods {
@@ -222,8 +221,8 @@ func (c *cluster) start(ctx context.Context, pod *corev1.Pod, containers ...core
 	return c.client.Status().Update(ctx, pod)
 }
 
-// newPod returns a pod that is not yet created. owner has the Kind and the name of the pod's owner: the StatefulSet w, or a
-// ReplicaSet that does not exist. newPod gives it the UID of w.
+// newPod returns a pod that is not yet created. The argument owner needs only a Kind and a name: those of the StatefulSet w or, if w
+// is a Deployment, of a ReplicaSet that need not exist. The pod's owner has the UID of w in both cases.
 func newPod(w client.Object, owner metav1.OwnerReference, name string, labels map[string]string) *corev1.Pod {
 	owner.APIVersion, owner.UID, owner.Controller = "apps/v1", w.GetUID(), ptr.To(true)
 	return &corev1.Pod{
@@ -234,7 +233,7 @@ func newPod(w client.Object, owner metav1.OwnerReference, name string, labels ma
 	}
 }
 
-// report writes the new status, present, to w, unless w already has it. status points to the status in w.
+// report sets the status of w to present in the API server, unless w already has this status. status points to the status in w.
 func report[S any](ctx context.Context, c *cluster, w client.Object, status *S, present S) error {
 	if equality.Semantic.DeepEqual(*status, present) {
 		return nil

@@ -78,8 +78,8 @@ func (s *sandbox) storm() (stop func()) {
 	}
 }
 
-// TestNoisyNeighbors creates a Memcached next to eight others, as many as the operator has workers. The specs of the others are
-// invalid, and users constantly change them.
+// TestNoisyNeighbors creates a Memcached next to eight noisy ones, as many as the operator has workers. The noisy ones have invalid
+// specs, which users constantly change.
 func TestNoisyNeighbors(t *testing.T) {
 	var sandboxes []*sandbox
 	var names []string

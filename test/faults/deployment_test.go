@@ -46,8 +46,8 @@ func replicaSetsOf(d *appsv1.Deployment, hash string, pods []corev1.Pod) replica
 
 func (s replicaSets) leaving() []corev1.Pod { return slices.Concat(s.surplus, s.old) }
 
-// status returns the status that the Deployment controller would report. All existing pods of the current template count as updated,
-// even terminating ones.
+// status returns the status that the simulated Deployment controller reports. All pods of the current template count as updated, even
+// surplus ones.
 func (s replicaSets) status(d *appsv1.Deployment, reason string) appsv1.DeploymentStatus {
 	all := slices.Concat(s.current, s.surplus, s.old)
 	return deploymentStatus(d, len(all), len(s.current)+len(s.surplus), readyPods(all), reason)
@@ -97,7 +97,7 @@ func (c *cluster) runDeployment(ctx context.Context, d *appsv1.Deployment, pods 
 	return report(ctx, c, d, &d.Status, deploymentStatus(d, size, size, ready, "NewReplicaSetAvailable"))
 }
 
-// observe counts a new template in the revision annotation, and reports the progress of the rollout.
+// observe increments the revision annotation if the template is new, and reports the progress of the rollout.
 func (c *cluster) observe(ctx context.Context, d *appsv1.Deployment, hash string, sets replicaSets) error {
 	if d.Annotations["test.example.com/template"] != hash {
 		revision, _ := strconv.Atoi(d.Annotations[revisionAnnotation])
@@ -136,7 +136,7 @@ func progressOf(d *appsv1.Deployment) string {
 }
 
 // TestDeploymentStatus checks the status that the simulated Deployment controller reports during a scale-down and during a rollout.
-// The operator tells them apart by the number of updated pods.
+// The operator tells a scale-down from a rollout by the number of updated pods.
 func TestDeploymentStatus(t *testing.T) {
 	t.Parallel()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: cacheName}}

@@ -61,7 +61,7 @@ func TestEndurance(t *testing.T) {
 	if after.series > before.series+10 {
 		t.Errorf("%d series exist, %d did before", after.series, before.series)
 	}
-	if after.goroutines > before.goroutines+20 { // the number of connections varies
+	if after.goroutines > before.goroutines+20 { // each connection has goroutines, and the number of connections varies
 		t.Errorf("%d goroutines run, %d did before", after.goroutines, before.goroutines)
 	}
 	if after.heap > before.heap*5/4+8<<20 {
@@ -69,7 +69,6 @@ func TestEndurance(t *testing.T) {
 	}
 }
 
-// churn creates, scales and deletes one Memcached.
 func churn(t *testing.T, shared *sandbox) {
 	t.Helper()
 	ctx, cancel := limited(t)

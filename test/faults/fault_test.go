@@ -15,14 +15,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// refuse sends an error response like the API server's.
 func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	w.Write(failure(code, reason, message))
 }
 
-// failure returns the body of an error response.
 func failure(code int, reason metav1.StatusReason, message string) []byte {
 	return mustMarshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
@@ -42,9 +40,9 @@ func mustMarshal(value any) []byte {
 type fault struct {
 	// what is the name of the fault: crashBefore, closed or another constant.
 	what string
-	// write is the verb and the resource of the failing write, such as "patch deployments". The fault applies to the nth such write
-	// in a step of the scenario. If a watch fails instead, write is empty and watch is its resource. With stale, watch can also be
-	// "workloads" or "all".
+	// write is the verb and the resource of the failing write, such as "patch deployments". The fault applies to the nth such write in a
+	// step of the scenario. If a watch fails instead, write is empty, and watch is the resource of that watch. If what is stale, watch
+	// can also be "workloads" or "all".
 	write     string
 	nth, step int
 	watch     string
@@ -62,7 +60,9 @@ func (f *fault) String() string {
 	return fmt.Sprintf("%s_%d.%d/%s", strings.NewReplacer(" ", "_", "/", ".").Replace(f.write), f.step, f.nth, f.what)
 }
 
-// The faults of writes. A crash ends the operator before or after the API server executes the write. The numbers are HTTP statuses.
+// The faults of writes. The API server executes the write only with crashAfter and lostResponse. A crash ends the operator. With
+// lostResponse, the connection is closed without a response. With timeout, there is no response until the operator gives up. The other
+// names are the HTTP statuses of error responses.
 const (
 	crashBefore  = "crash-before"
 	crashAfter   = "crash-after"
@@ -79,11 +79,12 @@ var writeFaults = []string{crashBefore, crashAfter, lostResponse, forbidden403, 
 // commits reports whether the API server executes the write despite the fault.
 func (f *fault) commits() bool { return f.what == crashAfter || f.what == lostResponse }
 
-// respond answers the write as the fault demands: with an error, or by closing the connection.
+// respond ends a request as its fault demands: with an error response or by closing the connection. Before that, it crashes the
+// operator or waits if the fault demands it.
 func (f *fault) respond(l *listener, w http.ResponseWriter, r *http.Request) {
 	switch f.what {
 	case crashBefore, crashAfter:
-		l.closed.Store(true) // before the operator can send another request
+		l.closed.Store(true) // at once, so that the operator cannot send another request
 		go l.crash()
 		panic(http.ErrAbortHandler)
 	case lostResponse:

@@ -16,7 +16,6 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// specFields returns all spec fields in the CustomResourceDefinition.
 func specFields() ([]crd.Field, error) {
 	definition, err := crd.Read(repository.Path(crd.File))
 	if err != nil {

@@ -30,8 +30,8 @@ type slot struct{ changed, fresh *sandbox }
 
 // TestEveryField changes a Memcached to the boundary values of every spec field. If the API server or the operator refuses a value,
 // the message must name the field. Otherwise the Memcached must converge to the same objects as one that was created with the value.
-// Afterwards, it must converge back to the original spec. With a StatefulSet, the test uses fewer values, because most refusals do
-// not depend on the workload.
+// If the value pauses the Memcached, its objects must stay as they are instead. Afterwards, it must converge back to the original
+// spec. With a StatefulSet, the test uses fewer values, because most refusals do not depend on the workload.
 func TestEveryField(t *testing.T) {
 	fields, err := specFields()
 	if err != nil {
@@ -117,7 +117,7 @@ func (s slot) try(field crd.Field, value string, workload cachev1alpha1.Workload
 		if missing := settled(now); missing != "" {
 			return missing
 		}
-		return cmp.Diff(before, children(now)) // the watch of one kind may lag behind that of another
+		return cmp.Diff(before, children(now)) // not at once: the watch of one kind may lag behind that of another
 	})
 }
 

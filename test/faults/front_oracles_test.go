@@ -99,7 +99,6 @@ func (o objects) frontPods() []*corev1.Pod {
 	return pods
 }
 
-// routesOf returns the routes in the ConfigMap of the MemcachedProxy.
 func routesOf(now objects) (protocol.Routes, error) {
 	config, _ := now["configmaps/"+frontName+memcachedproxy.RoutesSuffix].(*corev1.ConfigMap)
 	if config == nil {
@@ -108,9 +107,9 @@ func routesOf(now objects) (protocol.Routes, error) {
 	return protocol.ParseRoutes(config.Data[protocol.RoutesKey])
 }
 
-// frontViolations returns the violations of two rules. The status of a MemcachedProxy must be correct for the generation that it
-// names. Once the routes announce a number of nodes, the time at which the number takes effect must not change, because some pods may
-// have read that time.
+// frontViolations returns the violations of two rules. What the status of a MemcachedProxy says must be correct for its
+// observedGeneration. Once the routes announce a number of nodes, the time at which the number takes effect must not change, because
+// some pods may already have read that time.
 func frontViolations(entries []entry) []string {
 	var found []string
 	report := func(e entry, format string, args ...any) {

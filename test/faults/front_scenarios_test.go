@@ -64,7 +64,6 @@ func (r *scenarioRun) runFront(size int32) {
 	r.await("set up", bothSettled)
 }
 
-// bothSettled checks that the MemcachedProxy and its pool are settled. Like all checks, it returns what is missing.
 func bothSettled(now objects) string {
 	for _, check := range []func(objects) string{hasFront, frontSettled, settled} {
 		if missing := check(now); missing != "" {
@@ -107,7 +106,7 @@ func (r *scenarioRun) note(name string) {
 	change(r.sandbox, service, func(service *corev1.Service) { service.Annotations[noteAnnotation] = service.ResourceVersion })
 }
 
-// passed is how far the clock of each namespace is ahead of the real time. The simulated MemcachedProxies use this clock, and the
+// passed maps each namespace to how far its clock is ahead of the real time. The simulated MemcachedProxies use this clock, and the
 // operator uses it as the API server's time.
 var passed sync.Map
 
@@ -131,7 +130,6 @@ func (r *scenarioRun) passTime() {
 	r.note(frontName)
 }
 
-// announced checks that the routes announce this number of nodes.
 func announced(count int32) func(objects) string {
 	return func(now objects) string {
 		config, _ := now["configmaps/"+frontName+memcachedproxy.RoutesSuffix].(*corev1.ConfigMap)
@@ -142,7 +140,6 @@ func announced(count int32) func(objects) string {
 	}
 }
 
-// hasNoFront checks that no object of the MemcachedProxy exists.
 func hasNoFront(now objects) string {
 	for key, object := range now {
 		if name := object.GetName(); name == frontName || strings.HasPrefix(name, frontName+"-") {
@@ -152,7 +149,6 @@ func hasNoFront(now objects) string {
 	return ""
 }
 
-// frontDeployment returns the Deployment of the MemcachedProxy, or nil.
 func frontDeployment(now objects) *workload {
 	d, _ := now["deployments/"+frontName].(*appsv1.Deployment)
 	if d == nil {

@@ -120,7 +120,6 @@ func (h *randomHistory) run() {
 	h.removeAll()
 }
 
-// seen checks that the status is about the current spec.
 func seen(now objects) string {
 	if mc := get[*cachev1alpha1.Memcached](now, "memcacheds"); mc == nil || mc.Status.ObservedGeneration != mc.Generation {
 		return "the status is about another spec"

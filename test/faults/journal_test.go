@@ -192,7 +192,6 @@ func (j *journal) awaitChanges(ctx context.Context, count int) bool {
 // objects are the existing objects of a namespace, with keys such as "pods/cache-0".
 type objects map[string]client.Object
 
-// latest returns the objects that exist after all these changes.
 func latest(entries []entry) objects {
 	found := objects{}
 	for _, e := range entries {

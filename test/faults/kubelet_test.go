@@ -33,7 +33,6 @@ var errLate = errors.New("a kubelet is late")
 // noticed maps the UID and generation of a pod to the time when the kubelet first saw that this generation has another image.
 var noticed sync.Map
 
-// justStarted returns the status of the memcached container in a pod that has just started.
 func justStarted(pod *corev1.Pod) corev1.ContainerStatus {
 	container := pod.Spec.Containers[0]
 	return corev1.ContainerStatus{
@@ -42,8 +41,8 @@ func justStarted(pod *corev1.Pod) corev1.ContainerStatus {
 	}
 }
 
-// sync does what the kubelet does for a running pod: it restarts memcached if the image has changed, and applies changed resources.
-// It skips a pod without an image in its container status, because a test has set that status.
+// sync does what the kubelet does for a running pod: it restarts memcached if the image has changed, and applies changed resources. It
+// skips a pod whose container status contains no image, because a test has set that status.
 func (s *statefulSet) sync(ctx context.Context, pod *corev1.Pod) error {
 	found := memcached.StatusOf(pod, memcached.ContainerName)
 	if found == nil || found.Image == "" || pod.DeletionTimestamp != nil {
@@ -80,7 +79,7 @@ func podUIDs(now objects) map[string]types.UID {
 	return uids
 }
 
-// inPlaceViolations returns the first violation of either of two rules for changes of a pod's image or resources in place. The change
+// inPlaceViolations checks two rules for changes of a pod's image or resources in place, and returns the first violation. The change
 // of a ready pod must not begin while another pod is unready or being changed. A change must not end before the kubelet has applied
 // it.
 func inPlaceViolations(entries []entry) []string {

@@ -34,7 +34,7 @@ type launchers struct {
 	mutex sync.Mutex
 	// ran are the argument lists with which each pod has run, oldest first.
 	ran map[types.UID][]protocol.List
-	// together describes, by namespace, each restart of a pod while another ready pod still had to restart.
+	// together maps each namespace to descriptions of its violations: restarts of a pod while another ready pod still had to restart.
 	together map[string][]string
 }
 
@@ -57,7 +57,7 @@ func (l *launchers) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Sta
 	return protocol.Status{Hash: list.Hash(), List: list.String(), SecondsInEffect: 3600}, nil
 }
 
-// start makes a new pod run with its argument list in the ConfigMap.
+// start records that a new pod runs with its argument list from the ConfigMap.
 func (l *launchers) start(ctx context.Context, pod *corev1.Pod) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -66,7 +66,6 @@ func (l *launchers) start(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// runs reports whether the latest argument list of the pod has this hash.
 func (l *launchers) runs(pod *corev1.Pod, hash string) bool {
 	ran := l.ran[pod.UID]
 	return len(ran) > 0 && ran[len(ran)-1].Hash() == hash
@@ -91,7 +90,6 @@ func (l *launchers) checkAlone(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// restartsTogether returns the violations in a namespace.
 func (l *launchers) restartsTogether(namespace string) []string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -171,8 +169,8 @@ func threadsOf(r *scenarioRun, threads string) func(objects) string {
 	}
 }
 
-// sameArguments checks that every pod equals a new pod in template, image, resources and arguments, and that the ConfigMap has no
-// other argument lists.
+// sameArguments checks that every pod equals a new pod in template, image, resources and arguments, and that the ConfigMap contains
+// exactly what these pods need. With a Deployment, it only checks that the ConfigMap does not exist.
 func sameArguments(now objects) string {
 	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
 	config, _ := now["configmaps/"+cacheName+memcached.ArgumentsSuffix].(*corev1.ConfigMap)

@@ -64,7 +64,6 @@ func moveViolations(entries []entry) []string {
 // must stay ready until its replacement is ready.
 func requiredReady(size int) int { return max(size-1, min(size, 1)) }
 
-// members returns the number of pods that are not terminating, and how many of them are ready.
 func (o objects) members() (members, ready int) {
 	for _, pod := range o.pods() {
 		if pod.DeletionTimestamp == nil {
@@ -77,9 +76,9 @@ func (o objects) members() (members, ready int) {
 	return members, ready
 }
 
-// serverViolations returns the violations of the rules for status.servers. The list must be in order. Except during a pause, it must
-// not be longer than the size, and must be empty with a Deployment. It must not get shorter, unless the size decreases or a Deployment
-// has existed.
+// serverViolations returns the violations of the rules for status.servers. The list must contain the first nodes, in order. Except
+// during a pause, it must not be longer than the size, and must be empty with a Deployment. It must not get shorter, unless the size
+// decreases or a Deployment has existed.
 func serverViolations(entries []entry) []string {
 	var found []string
 	deployed, before := false, 0
@@ -196,7 +195,6 @@ func numbered(history []entry) []entry {
 	return history
 }
 
-// setEntry returns the creation of a StatefulSet with one replica.
 func setEntry() entry {
 	return entry{resource: "statefulsets", event: watch.Added, object: &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: cacheName, UID: "set", Generation: 1},

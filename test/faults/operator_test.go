@@ -91,7 +91,6 @@ func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...f
 	return o, nil
 }
 
-// startProxiedOperator starts a new proxy and an operator that connects through it.
 func startProxiedOperator(ctx context.Context, t *testing.T, namespaces string) (*proxy, *operator) {
 	t.Helper()
 	p, err := newProxy()
@@ -139,7 +138,8 @@ func (o *operator) crash() error {
 	}
 }
 
-// countFronts gets an object, and counts the gets of the MemcachedProxy. Each of its reconciliations begins with one.
+// countFronts gets an object. It counts the gets of the MemcachedProxy, because each reconciliation of the MemcachedProxy begins with
+// one.
 func (o *operator) countFronts(
 	ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption,
 ) error {

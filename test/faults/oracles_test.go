@@ -181,8 +181,8 @@ func withoutNamespace(text, namespace string) string {
 
 var announcedTime = regexp.MustCompile(`( next \d+) [0-9TZ:-]{20}`)
 
-// changes returns, by resource and name, the history of each object except Memcacheds and MemcachedProxies: its creation, its
-// deletion and, for a child, each spec in between. It ignores differences that depend on the operator's timing.
+// changes returns, by resource and name, the history of each object except Memcacheds and MemcachedProxies: its creation, its deletion
+// and, for a child, each change of its spec. It ignores differences that depend on the operator's timing.
 func changes(entries []entry) map[string][]string {
 	found, brakes := map[string][]string{}, slices.ContainsFunc(entries, entry.brakes)
 	before, specs := map[string]string{}, map[string]string{}
@@ -215,7 +215,7 @@ func changes(entries []entry) map[string][]string {
 }
 
 // sizeFirst reports whether the change from before to between sets only the size of a workload, and the next change keeps this size.
-// The operator writes the size alone if the API server refuses the whole change.
+// The operator writes only the size if the API server refuses the whole change.
 func sizeFirst(before, between, after string) bool {
 	return before != "" && before != between && replicas.ReplaceAllString(before, "") == replicas.ReplaceAllString(between, "") &&
 		replicas.FindString(between) == replicas.FindString(after)
@@ -224,7 +224,8 @@ func sizeFirst(before, between, after string) bool {
 var replicas = regexp.MustCompile(`^{"replicas":\d+`)
 
 // withoutNodes sets the replicas in the spec of a workload to 0. In a move, the operator creates the new workload with its first
-// nodes, or with none until the nodes of the old workload are counted. The oracles treat both as the same step.
+// nodes. If the nodes of the old workload are not counted yet, it creates the new workload without nodes and adds them later. The
+// oracles treat both as the same step.
 func withoutNodes(spec string) string { return replicas.ReplaceAllString(spec, `{"replicas":0`) }
 
 func (e entry) spec() string {

@@ -52,7 +52,7 @@ func (c *cluster) orphan(ctx context.Context, name client.ObjectKey) error {
 }
 
 // release removes the owner with this UID from the children of the Memcached with this name. It marks the owner's pods with
-// orphanedAnnotation, and removes the owner from those of a StatefulSet.
+// orphanedAnnotation. If the owner is a StatefulSet, it also removes the owner from these pods.
 func (c *cluster) release(ctx context.Context, name client.ObjectKey, owner types.UID) error {
 	for _, child := range memcached.Children {
 		object := child.Named(name)
@@ -92,7 +92,6 @@ func (c *cluster) release(ctx context.Context, name client.ObjectKey, owner type
 	return nil
 }
 
-// adopt makes a workload the owner of an orphaned pod.
 func (c *cluster) adopt(ctx context.Context, w client.Object, pod *corev1.Pod) error {
 	before := pod.DeepCopy()
 	if len(pod.OwnerReferences) == 0 {

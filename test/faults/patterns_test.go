@@ -4,9 +4,9 @@
 package faults
 
 // pattern is a known way in which operators fail. Its test shows that this operator does not fail that way. The mutation removes the
-// defense, so the test must fail with it. The first thirty patterns are from the literature (Sieve, OSDI 2022; Acto, SOSP 2023;
-// Mutiny, DSN 2024) and from issues of other operators. The others cover moves between workloads, lost hosts, Memcacheds that fill
-// each other, MemcachedProxies and changes in place.
+// defense, so the test must fail with the mutation. The first thirty patterns are from the literature (Sieve, OSDI 2022; Acto, SOSP
+// 2023; Mutiny, DSN 2024) and from issues of other operators. The remaining patterns cover moves between workloads, lost hosts,
+// Memcacheds that fill each other, MemcachedProxies and changes in place.
 type pattern struct {
 	name string
 	// pkg and test identify a Go test of this repository. spec selects a Ginkgo spec in the test, and plan selects a plan of TestSweep.
@@ -23,7 +23,7 @@ const (
 	inFaults      = "./test/faults"
 )
 
-// patterns are the known ways in which operators fail. TestPatterns checks the entries.
+// patterns are the known ways in which operators fail. TestPatterns checks that their tests and mutations fit the code.
 var patterns = []pattern{
 	{
 		name: "1 crash between two writes", pkg: inFaults, test: "TestSweep", plan: "create/patch_deployments_0.1/500",

@@ -23,8 +23,9 @@ const (
 	notReachedPerThousand = 50
 )
 
-// verify fails the test if too few plans injected their fault. fewestPlans does not apply if -run or FAULT_PLAN selects plans. The
-// last argument is the value of FAULT_PLAN.
+// verify fails the test if no plan ran, if too few plans injected their fault, or if too many did not reach it. The limits do not
+// apply if FAULT_PLAN selects a plan, and fewestPlans does not apply if -run selects plans. The last argument is the value of
+// FAULT_PLAN.
 func (p *planCounts) verify(t *testing.T, only string) {
 	injected, notReached := p.injected.Load(), p.notReached.Load()
 	t.Logf("the fault was injected in %d plans and not reached in %d", injected, notReached)

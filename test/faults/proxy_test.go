@@ -46,23 +46,22 @@ type proxy struct {
 	transport http.RoundTripper
 
 	mutex sync.Mutex
-	// fault is the fault that is still to be injected, or nil. armed reports that arm was called: only then do writes and events
-	// count.
+	// fault is the fault that is still to be injected, or nil. armed reports that arm was called: the proxy counts only the writes and
+	// events after that.
 	fault *fault
 	armed bool
 	// injected is closed when the fault has been injected.
 	injected chan struct{}
 	writes   []write
-	// step is the number of the current step of the scenario.
-	step int
+	step     int
 	// delivered counts the watch events of each resource since arm was called.
 	delivered map[string]int
 	// crash ends the current process of the operator, and starts another one.
 	crash func()
-	// snapshots are the lists from before the user actions, by resource. A lagging API server would still return them.
+	// snapshots are the responses to list requests from before the user actions, by resource. A lagging API server would still send them.
 	snapshots map[string][]byte
-	// stale are the resources whose lists the proxy still serves from the snapshots. listed are those whose snapshots it has sent at
-	// least once.
+	// stale are the resources whose list requests the proxy still answers with the snapshots. listed are those whose snapshots it has
+	// sent at least once.
 	stale, listed sets.Set[string]
 }
 
@@ -92,15 +91,14 @@ func (p *proxy) arm(f *fault) {
 	clear(p.delivered)
 }
 
-// nextStep begins the next step of the scenario, in which nth starts at 1 again. So retries in one step do not change the numbers in
-// the next.
+// nextStep begins the next step of the scenario, in which nth starts at 1 again. So retries in one step do not change the numbers of
+// the writes in the next step.
 func (p *proxy) nextStep() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.step++
 }
 
-// written returns the writes since arm was called.
 func (p *proxy) written() []write {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -117,7 +115,6 @@ func (p *proxy) reachedWithoutFault(f *fault) bool {
 	return p.fault != nil && slices.ContainsFunc(p.writes, f.matches)
 }
 
-// counts returns how many watch events of each resource were delivered since arm was called.
 func (p *proxy) counts() map[string]int {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -143,7 +140,7 @@ func (p *proxy) listen() *listener {
 		Transport:      p.transport,
 		FlushInterval:  -1,
 		ModifyResponse: l.filter,
-		ErrorLog:       log.New(io.Discard, "", 0), // interrupting streams is the purpose of the proxy
+		ErrorLog:       log.New(io.Discard, "", 0), // the proxy interrupts streams on purpose, which would be logged as errors
 		ErrorHandler:   func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	l.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -153,7 +150,6 @@ func (p *proxy) listen() *listener {
 	return l
 }
 
-// close aborts all requests, and refuses new ones.
 func (l *listener) close() {
 	l.closed.Store(true)
 	l.end.Do(func() {
@@ -188,7 +184,8 @@ func (l *listener) serve(w http.ResponseWriter, r *http.Request, forward http.Ha
 	}
 }
 
-// write forwards a write to the API server, and injects the fault if the write matches it.
+// write handles a write of the operator. A write that matches the fault gets the fault's response, and is forwarded to the API server
+// only if the fault commits it. All other writes are forwarded.
 func (l *listener) write(w http.ResponseWriter, r *http.Request, request testenv.Request, forward http.Handler) {
 	index, f := l.record(request)
 	response := httptest.NewRecorder()
@@ -209,7 +206,8 @@ func (l *listener) write(w http.ResponseWriter, r *http.Request, request testenv
 	w.Write(response.Body.Bytes())
 }
 
-// record appends a write to l.writes if the proxy is armed. It returns the index of the last write, and the fault to inject, or nil.
+// record appends a write to l.writes if the proxy is armed. It returns the index of the write there, or -1 if the proxy is not armed,
+// and the fault to inject, or nil.
 func (l *listener) record(request testenv.Request) (index int, injected *fault) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

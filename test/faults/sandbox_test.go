@@ -56,7 +56,6 @@ func (s *sandbox) forTest(t *testing.T) *sandbox {
 	return &sandbox{T: t, ctx: ctx, namespace: s.namespace}
 }
 
-// limited returns a context that ends after convergenceTimeout.
 func limited(t *testing.T) (context.Context, context.CancelFunc) {
 	t.Helper()
 	timeout := convergenceTimeout

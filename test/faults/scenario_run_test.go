@@ -68,7 +68,6 @@ func (r *scenarioRun) end() {
 	}
 }
 
-// restart ends the process of the operator and starts another one.
 func (r *scenarioRun) restart() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

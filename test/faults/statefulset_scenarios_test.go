@@ -21,13 +21,14 @@ import (
 // The scenarios of StatefulSets leave out faults that differ from others only in the error message, and faults that the scenarios of
 // Deployments cover.
 var (
-	// distinctFaults have different effects: the write is made or not, and the process continues or restarts.
+	// distinctFaults contains a write fault for each combination: the write is executed or not, and the operator continues or restarts.
+	// It contains the watch faults after which the operator must list again.
 	distinctFaults = &faultSet{
 		writes: []string{crashBefore, crashAfter, lostResponse, internal500}, watches: []string{expired, dropped},
 	}
-	// unknownFaults leave the operator unaware of a write that it has made.
+	// unknownFaults leave the operator unaware that its write was executed, or that objects have changed.
 	unknownFaults = &faultSet{writes: []string{crashAfter, lostResponse}, watches: []string{expired, dropped}}
-	// staleOnly contains no fault: only the restarts with a stale cache remain, which every scenario has.
+	// staleOnly contains no fault. The sweep adds restarts with a stale cache to every scenario, so only these remain.
 	staleOnly = &faultSet{}
 )
 

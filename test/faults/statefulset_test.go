@@ -88,7 +88,6 @@ func (s *statefulSet) fill(ctx context.Context) error {
 	return nil
 }
 
-// shrink deletes the pods whose ordinal is not below spec.replicas.
 func (s *statefulSet) shrink(ctx context.Context) error {
 	for _, i := range slices.Sorted(maps.Keys(s.pods)) {
 		if i < s.size() {

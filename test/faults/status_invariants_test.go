@@ -27,7 +27,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// statusViolations returns the violations of rules for the status. Among others, Ready must not be reported too early, a rollout must
+// statusViolations returns the violations of rules for the status. For example, Ready must not be reported too early, a rollout must
 // be reported only if there is one, and observedGeneration must not decrease.
 func statusViolations(entries []entry) []string {
 	var found []string
@@ -67,7 +67,7 @@ type rollouts map[cachev1alpha1.WorkloadKind]*templates
 
 // templates records whether the template of one workload has changed, and whether its controller has observed the current one.
 type templates struct {
-	// uid is the UID of the workload. last is the hash of its current template. changed means that it has had another template
+	// uid is the UID of the workload. last is the hash of its current template. changed means that the workload has had another template
 	// before.
 	uid     types.UID
 	last    string
@@ -76,7 +76,6 @@ type templates struct {
 	observed bool
 }
 
-// add records a change of a workload.
 func (r rollouts) add(w *workload) {
 	template := templateHash(w.template)
 	t := r[w.kind]
@@ -89,8 +88,7 @@ func (r rollouts) add(w *workload) {
 	t.last = template
 }
 
-// violations checks what a new status reports about updated nodes and about a rollout. A move to the other workload counts as a
-// rollout.
+// violations checks what a new status reports about updated nodes and about a rollout. A move between workloads counts as a rollout.
 func (r rollouts) violations(before, mc *cachev1alpha1.Memcached) []string {
 	if before == nil || cmp.Equal(before.Status, mc.Status) || mc.Status.ObservedGeneration != mc.Generation {
 		return nil
@@ -270,8 +268,8 @@ func deploymentEntry(uid types.UID, generation int64, ready int32) entry {
 	}}
 }
 
-// statusEntry returns a change of a Memcached of size 1. Its status names one node. It is Ready if replicas, the count in the status,
-// is not 0.
+// statusEntry returns a change of a Memcached of size 1. Its status names one node. The Memcached is Ready if replicas, the count in
+// the status, is not 0.
 func statusEntry(generation, observed int64, replicas int32) entry {
 	ready := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: observed}
 	if replicas > 0 {

@@ -23,7 +23,7 @@ import (
 const (
 	// closed ends the stream instead of delivering the first event.
 	closed = "closed"
-	// expired responds with 410 Gone instead of the first event.
+	// expired ends the stream with the error 410 Gone instead of delivering the first event.
 	expired = "410"
 	// frozen delivers nothing for a second, and then all events.
 	frozen = "frozen"
@@ -70,8 +70,7 @@ type stream struct {
 	resource string
 	// synced means that the existing objects have been delivered: all further events are changes.
 	synced bool
-	// resume fires when a frozen stream continues. It is nil if the stream is not frozen. dropped means that the stream then ends
-	// instead.
+	// resume fires when a frozen stream delivers its events or, if dropped is true, ends. It is nil while the stream is not frozen.
 	resume  <-chan time.Time
 	dropped bool
 }
@@ -176,15 +175,14 @@ func writeGone(to io.Writer) error {
 	return io.EOF
 }
 
-// setSnapshots sets the lists that a lagging API server would still return, by resource.
 func (p *proxy) setSnapshots(snapshots map[string][]byte) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.snapshots = snapshots
 }
 
-// serveStaleFor makes the proxy serve the lists of these resources from the snapshots, until the next process of the operator has
-// them.
+// serveStaleFor makes the proxy answer list requests for these resources with the snapshots, until the next process of the operator
+// has received them.
 func (p *proxy) serveStaleFor(resources ...string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -198,8 +196,9 @@ func (p *proxy) staleServed() bool {
 	return len(p.stale) == 0
 }
 
-// serveStale responds like a lagging API server, and reports whether it has responded. It refuses watches that begin with a list, so
-// the operator sends list requests. It answers those for resource version 0 from the snapshot, and delays the watches that follow.
+// serveStale responds like a lagging API server, and reports whether it has responded. It refuses watches that would first deliver the
+// existing objects (sendInitialEvents), so the operator sends list requests instead. It answers list requests for resource version 0
+// with the snapshot, and delays the watches that follow.
 func (l *listener) serveStale(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) bool {
 	l.mutex.Lock()
 	stale, snapshot := l.stale.Has(info.Resource), l.snapshots[info.Resource]

@@ -30,8 +30,8 @@ type outcome struct {
 	watched map[string]int
 }
 
-// reference runs a scenario twice without a fault. Both runs must have the same final state and the same changes. It returns the
-// outcome with fewer writes.
+// reference runs a scenario twice without a fault. Both runs must have the same final state and the same changes. reference returns
+// the outcome of the run with fewer writes: later runs are more likely to repeat all of these.
 func reference(t *testing.T, s scenario) *outcome {
 	t.Helper()
 	first, second := s.run(t, nil, nil), s.run(t, nil, nil)
@@ -88,7 +88,6 @@ func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome, counts
 	counts.notReached.Add(1)
 }
 
-// faultSet contains the faults of writes and of watches with which a scenario runs.
 type faultSet struct{ writes, watches []string }
 
 // faultsOf returns the faults for a scenario whose run without a fault had this outcome. It covers each resource with events, and each
@@ -109,7 +108,7 @@ func (s scenario) faultsOf(o *outcome) []*fault {
 	}
 	for _, resource := range resources {
 		if o.watched[resource] == 0 {
-			continue // without changes, an earlier state equals the current one
+			continue // there was no event that could fail, and a stale state would equal the current one
 		}
 		for _, what := range append(slices.Clone(set.watches), stale) {
 			faults = append(faults, &fault{what: what, watch: resource})
@@ -151,8 +150,10 @@ func (s scenario) run(t *testing.T, f *fault, want *outcome) *outcome {
 		return nil
 	}
 	if s.name != deletion {
-		r.triggerReconcile(r.operator) // this reconciliation includes the last events
-		r.triggerReconcile(r.operator) // a reconciliation is counted before it writes the status, so wait for a second one
+		// The first reconciliation includes the last events. It is counted before it writes the status, but has ended when the second
+		// one is counted.
+		r.triggerReconcile(r.operator)
+		r.triggerReconcile(r.operator)
 	}
 	r.awaitCacheSync()
 	r.await("converge after another reconciliation", s.converged(want))
@@ -200,7 +201,6 @@ func (r *scenarioRun) restartWithStaleCache(f *fault) {
 	r.awaitCacheSync()
 }
 
-// awaitCacheSync waits until the operator's caches equal the existing objects.
 func (r *scenarioRun) awaitCacheSync() {
 	r.Helper()
 	r.must(eventually(r.ctx, "the caches of the operator are not current", func() bool { return r.cacheSynced(r.operator) }))

@@ -51,7 +51,7 @@ func filledFrom(name string) func(*cachev1alpha1.MemcachedSpec) {
 	}
 }
 
-// bothWith checks that both Memcacheds are settled and that each node has this image. An empty image is not checked.
+// bothWith checks that both Memcacheds are settled and that each node has this image. An empty image stands for any image.
 func bothWith(image string) func(objects) string {
 	return func(now objects) string {
 		for _, name := range []string{cacheName, twinName} {
@@ -85,8 +85,8 @@ func renamed(object client.Object) client.Object {
 	return copied
 }
 
-// historyOf returns the history without the objects of the other Memcached. The objects of twinName are renamed to cacheName for the
-// oracles.
+// historyOf returns the history for oracles that check the Memcached with this name. It removes the objects of the other one of the
+// two Memcacheds, and renames those of twinName to cacheName.
 func historyOf(entries []entry, name string) []entry {
 	other := map[string]string{cacheName: twinName, twinName: cacheName}[name]
 	var found []entry
@@ -102,7 +102,7 @@ func historyOf(entries []entry, name string) []entry {
 	return found
 }
 
-// seenAs returns the objects without those of the other Memcached, renamed as in historyOf.
+// seenAs returns the existing objects without those of the other Memcached, renamed as in historyOf.
 func (o objects) seenAs(name string) objects {
 	var entries []entry
 	for key, object := range o {
@@ -112,8 +112,8 @@ func (o objects) seenAs(name string) objects {
 	return latest(historyOf(entries, name))
 }
 
-// withoutPartition returns the spec of a workload without its partition. The operator may raise the partition again after a rollout.
-// This starts no rollout.
+// withoutPartition returns the spec of a workload without its partition: the operator may raise the partition again after a rollout,
+// and this starts no new rollout.
 func (e entry) withoutPartition() string { return partitions.ReplaceAllString(e.spec(), "") }
 
 // brakes reports whether the entry is a Memcached whose rollouts the operator controls with the partition of its StatefulSet.
@@ -124,7 +124,7 @@ func (e entry) brakes() bool {
 
 var partitions = regexp.MustCompile(`"partition":\d+`)
 
-// braked reports whether the workload differs from an earlier version of it only in the partition.
+// braked reports whether a workload and its former version differ only in the partition.
 func (e entry) braked(former client.Object) bool {
 	before := entry{object: former}
 	return before.spec() != e.spec() && before.withoutPartition() == e.withoutPartition()
@@ -140,8 +140,9 @@ func memcachedsIn(entries []entry) []string {
 	return []string{cacheName}
 }
 
-// twinViolations returns the first moment at which more than one node of the two Memcacheds was unavailable, after all of them had
-// been ready. Two nodes with the same ordinal have the same items: if both are unavailable, no node has these items.
+// twinViolations returns the first moment at which more than one node of the two Memcacheds was unavailable, after all nodes had been
+// ready. Two nodes with the same ordinal have the same items: if both are unavailable, no node has these items. The rule also covers
+// nodes with different ordinals.
 func twinViolations(entries []entry) []string {
 	now, whole := objects{}, false
 	for _, e := range entries {

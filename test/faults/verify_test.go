@@ -99,7 +99,7 @@ func sumCounters(gatherer prometheus.Gatherer, name string, values ...string) fl
 	return sum
 }
 
-// snapshots returns the lists, in JSON and by resource, that the operator would now receive from the API server.
+// snapshots returns the responses, in JSON and by resource, that the operator would now receive to its list requests.
 func (r *scenarioRun) snapshots() map[string][]byte {
 	r.Helper()
 	k8s, err := discovery.NewDiscoveryClientForConfig(config)

@@ -50,7 +50,6 @@ func workloadOf(object client.Object) *workload {
 	}
 }
 
-// complete reports whether the workload has exactly this many nodes, all ready and with its current template.
 func (w *workload) complete(size int32) bool {
 	return w.updatedTo(size) && w.ready == size
 }
@@ -91,7 +90,6 @@ func servers(mc *cachev1alpha1.Memcached) []string {
 	return firstServers(mc, int(mc.Spec.Size))
 }
 
-// firstServers returns the addresses of the first nodes of a StatefulSet.
 func firstServers(mc *cachev1alpha1.Memcached, count int) []string {
 	var addresses []string
 	port := 11211

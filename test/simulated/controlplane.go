@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// loopback is the address of the API server. The other components do not listen on TCP.
+// loopback is the address of the API server, the only component that listens on TCP.
 const loopback = "127.0.0.1"
 
 // The names of files in the directory of a cluster.
@@ -45,7 +45,7 @@ func FreePort() (int, error) {
 func etcdURL(dir string) string { return "unix://" + filepath.Join(dir, "etcd.sock") }
 
 func etcdArgs(dir string) []string {
-	// Even a single member needs an address for its peers. This one is a socket in its working directory.
+	// Even an etcd without peers needs an address for them. This address is a socket in the working directory.
 	const peer = "unix://etcd-peer.sock"
 	return []string{
 		"--name=etcd",
@@ -100,8 +100,8 @@ func controllerManagerArgs(dir, kubeconfig string) []string {
 		"--service-account-private-key-file=" + filepath.Join(dir, serviceAccountKeyFile),
 		"--leader-elect=false",
 		"--secure-port=0",
-		// There are no volume plugins. But with the default, the component would create a directory on the machine if it runs as
-		// root.
+		// No volume plugins are needed. But with the default directory, the component would create this directory on the machine if it runs
+		// as root.
 		"--flex-volume-plugin-dir=" + filepath.Join(dir, "volume-plugins"),
 		// With the default of 5 workers, Deployments would wait for each other if many start at once.
 		"--concurrent-deployment-syncs=20", "--concurrent-replicaset-syncs=20",

@@ -172,7 +172,6 @@ func (c *Cluster) run(name string, args []string) error {
 	return nil
 }
 
-// tails returns the last log lines of every component, for the error after a timeout.
 func (c *Cluster) tails() string {
 	var tails strings.Builder
 	for _, component := range c.components {

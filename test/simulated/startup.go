@@ -73,7 +73,6 @@ func (c *Cluster) startAPIServer(ctx context.Context, auditPolicy []byte) error 
 	return c.waitForAPIServer(ctx)
 }
 
-// writePKI writes the certificates and keys that the control plane reads.
 func writePKI(dir string, ca *credentials.Authority) error {
 	server, err := ca.Server("kube-apiserver", "localhost", "kubernetes.default.svc", loopback)
 	if err != nil {
@@ -111,7 +110,7 @@ func (c *Cluster) waitForAPIServer(ctx context.Context) error {
 	return nil
 }
 
-// startControllers starts kube-controller-manager, kube-scheduler and kwok. It does not wait: startNodes waits for their effects.
+// startControllers starts kube-controller-manager, kube-scheduler and kwok. It does not wait until they work: startNodes does.
 func (c *Cluster) startControllers() error {
 	if err := os.WriteFile(filepath.Join(c.dir, kwokFile), kwokConfiguration, 0o600); err != nil {
 		return err
