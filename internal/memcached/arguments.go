@@ -28,8 +28,8 @@ type Arguments struct {
 	Twin *protocol.Twin
 }
 
-// Arguments returns what the ConfigMap in the cluster contains. It leaves out lists that do not match the hash in their key, and
-// nodes whose list is missing.
+// Arguments returns what the ConfigMap in the cluster contains. It leaves out invalid values, lists that do not match the hash in
+// their key, and nodes whose list is missing.
 func (v View) Arguments() Arguments {
 	found := Arguments{Lists: map[string]protocol.List{}, Sections: map[string]protocol.Section{}}
 	data := v.argumentsData()

@@ -14,13 +14,13 @@ import (
 	"github.com/example/memcached-operator/internal/apply/field"
 )
 
-// Child describes one Kind of object that the operator keeps for each owner, a Memcached or a MemcachedProxy. Caches, watches and
-// writes treat all Kinds alike. What differs between Kinds is in a table with one Child in each row.
+// Child describes one Kind of object that the operator keeps for each owner, a Memcached or a MemcachedProxy. The code that caches,
+// watches and writes objects is the same for all Kinds. A table with one Child in each row holds their differences.
 type Child[Owner client.Object] struct {
 	// Kind is the GroupVersionKind of the objects.
 	Kind schema.GroupVersionKind
 	// Suffix follows the owner's name in the object's name. If several rows have the same Kind, none of their suffixes may be empty or
-	// end with another one. Otherwise, objects of two owners could have the same name.
+	// end with the suffix of another of these rows. Otherwise, objects of two owners could have the same name.
 	Suffix string
 	// New returns an empty object.
 	New func() client.Object
@@ -68,7 +68,7 @@ func (c Child[Owner]) OwnerOf(object types.NamespacedName) types.NamespacedName 
 // ConfigMapFields are the rules for a ConfigMap. The operator removes keys that others add.
 var ConfigMapFields = field.Rules{Owned: [][]string{{"data"}, {"binaryData"}}}
 
-// ConfigMapData returns the fields of a ConfigMap that the operator sets.
+// ConfigMapData returns the fields of a ConfigMap that the operator controls.
 func ConfigMapData(c *corev1.ConfigMap) any { return []any{c.Data, c.BinaryData} }
 
 // DeploymentFields are the rules for a Deployment.

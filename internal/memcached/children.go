@@ -22,7 +22,7 @@ import (
 // row describes one Kind of child of a Memcached.
 type row = Child[*cachev1alpha1.Memcached]
 
-// Children lists the Kinds of objects that the operator keeps for a Memcached. To add a Kind, add a row here, a constructor in
+// Children is the table of the objects that the operator keeps for a Memcached. To add a Kind, add a row here, a constructor in
 // package desired, an RBAC marker in the controllers, and a golden file.
 var Children = []row{
 	NewChild(row{
@@ -55,7 +55,7 @@ var Children = []row{
 		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix: ArgumentsSuffix,
 		Fields: ConfigMapFields,
-		// The nodes cannot start without this ConfigMap.
+		// A StatefulSet is written only after this ConfigMap. So if the last workload was a StatefulSet, the ConfigMap may exist.
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
 			return mc.Status.LastApplied != nil && mc.Status.LastApplied.Workload == cachev1alpha1.WorkloadStatefulSet
 		},
@@ -75,7 +75,7 @@ var Children = []row{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
 		Workload: true,
 		Fields: field.Rules{
-			// With spec.ordinals empty, nodes are numbered from 0.
+			// The operator removes spec.ordinals, so that nodes are numbered from 0.
 			Owned:     [][]string{podSpecPath, {"spec", "minReadySeconds"}, {"spec", "ordinals"}},
 			Size:      []string{"spec", "replicas"},
 			Immutable: [][]string{{"spec", "selector"}, {"spec", "serviceName"}, {"spec", "podManagementPolicy"}},
@@ -124,8 +124,8 @@ func Kinds() []Child[*cachev1alpha1.Memcached] {
 	return kinds
 }
 
-// unwantedBudget reports whether the spec has changed and asks for no PodDisruptionBudget. One may still exist from before the
-// change, even if the cache does not contain it.
+// unwantedBudget reports whether the spec has changed since the last status, and asks for no PodDisruptionBudget. A budget may still
+// exist from before the change, even if the cache does not contain it.
 func unwantedBudget(mc *cachev1alpha1.Memcached) bool {
 	observed := mc.Status.ObservedGeneration
 	return observed > 0 && observed != mc.Generation && !WantsBudget(mc)

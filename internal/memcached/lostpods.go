@@ -53,8 +53,8 @@ func inStatefulSet(pod *corev1.Pod, workloads ...*Workload) bool {
 	})
 }
 
-// evictedByTaints reports whether a taint has evicted a pod whose grace period is not 0. With 0, the pod was deleted by force, and
-// only finalizers keep it.
+// evictedByTaints reports whether a taint has evicted the pod. A pod with a grace period of 0 does not count: it was already deleted
+// by force, and only finalizers keep it.
 func evictedByTaints(pod *corev1.Pod) bool {
 	condition := PodCondition(pod, corev1.DisruptionTarget)
 	return pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 0) > 0 &&

@@ -50,7 +50,6 @@ func disrupted(status corev1.ConditionStatus, reason string) func(*corev1.Pod) {
 	}
 }
 
-// workloadOf makes the Memcached the owner of a workload.
 func workloadOf[T client.Object](workload T) T {
 	workload.SetName("cache")
 	workload.SetOwnerReferences([]metav1.OwnerReference{{

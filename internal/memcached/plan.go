@@ -20,11 +20,11 @@ import (
 type Plan struct {
 	// Objects are all objects that must exist. All other children are deleted.
 	Objects []client.Object
-	// Former is the workload of the other Kind while spec.workload changes, or nil. It is one of the Objects. Apart from its size, its
-	// spec is not written.
+	// Former is the workload from which nodes move away after a change of spec.workload, or nil. It is one of the Objects. Only the
+	// size in its spec is written.
 	Former client.Object
-	// Problem is why the spec cannot be carried out, or nil. With a problem, running pods stay as they are, and no pods of the new
-	// spec are created. All other objects are written.
+	// Problem is why the spec cannot be carried out, or nil. With a problem, no workload is created, and existing workloads get only
+	// their size, so that running pods stay as they are. Objects without a size are written.
 	Problem *Problem
 	// Wave is the progress of a change of memcached's arguments in running pods.
 	Wave Wave
@@ -36,8 +36,8 @@ type Plan struct {
 	LostPods []*corev1.Pod
 	// NextLostPod is the time until another pod counts as lost, or 0 if none will.
 	NextLostPod time.Duration
-	// Record becomes status.lastApplied once the workload has been written. While the workload has another template hash than Record,
-	// its pods run an earlier spec.
+	// Record becomes status.lastApplied once the workload has been written. While the template hash on the workload differs from the
+	// one in Record, the pods run an earlier spec.
 	Record cachev1alpha1.MemcachedRecord
 	// StaleDefaults describes the newer defaults that the pods do not have yet. The next rollout adopts them.
 	StaleDefaults string
@@ -58,17 +58,18 @@ func (p Plan) Workload() client.Object {
 }
 
 // Wave is a change of memcached's arguments in the running pods of a StatefulSet, step by step. A node that is created meanwhile
-// starts with the new arguments.
+// starts with the new arguments, or with the old ones if memcached does not run with the new ones.
 type Wave struct {
 	// Arguments is the ConfigMap with the arguments, or nil. It is one of the Objects, and is written before the workload.
 	Arguments *corev1.ConfigMap
 	// Open reports that some nodes may not run with the new arguments yet.
 	Open bool
-	// Effect is what the change does to the nodes that do not run with the new arguments yet.
+	// Effect is the greatest effect of the change on a node that does not run with the new arguments yet.
 	Effect Effect
 	// Done is the number of nodes that run with the new arguments.
 	Done int32
-	// Running are the UIDs of pods that have run with the new arguments for minReadySeconds. They need not be asked again.
+	// Running are the UIDs of pods that have run with the new arguments for minReadySeconds. Their launchers need not be asked
+	// again.
 	Running []types.UID
 	// Ask are the pods whose launchers must be asked before the next step can be decided.
 	Ask []*corev1.Pod

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodReady reports whether a pod is ready and its memcached and agent have started. For a moment after a container restarts, the
-// kubelet still reports the pod as ready because of earlier probes.
+// PodReady reports whether a pod is ready and its memcached and agent have started. The condition Ready is not enough: for a moment
+// after a container restarts, the kubelet still reports the pod as ready because of earlier probes.
 func PodReady(pod *corev1.Pod) bool {
 	condition := PodCondition(pod, corev1.PodReady)
 	return condition != nil && condition.Status == corev1.ConditionTrue &&

@@ -144,8 +144,8 @@ func TestServersStay(t *testing.T) {
 	}
 }
 
-// TestServersHaveOpenPorts checks that the addresses have the ports that the StatefulSet opens, even while a pause or a refusal
-// holds a change of the ports back. If it opens none, or does not exist, the spec decides.
+// TestServersHaveOpenPorts checks that the addresses have the client ports that the StatefulSet opens, even while a pause or a
+// refusal holds back a change of the ports. If the StatefulSet opens no client port, or does not exist, the spec decides.
 func TestServersHaveOpenPorts(t *testing.T) {
 	encrypted, both := &cachev1alpha1.MemcachedTLS{}, &cachev1alpha1.MemcachedTLS{Plaintext: cachev1alpha1.PlaintextEnabled}
 	for name, test := range map[string]struct {

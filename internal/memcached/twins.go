@@ -26,7 +26,8 @@ type Twins struct {
 	Filled map[types.UID]bool
 	// Asking reports that some nodes may still lack items.
 	Asking bool
-	// Problem reports that spec.fillFrom cannot be used, or that a node serves without the items of its twin. It stops no write.
+	// Problem reports that spec.fillFrom cannot be used, or that a node serves without the items of its twin. Unlike Plan.Problem, it
+	// does not keep objects from being written.
 	Problem *Problem
 }
 
@@ -38,7 +39,7 @@ func FillsFrom(mc *cachev1alpha1.Memcached) string {
 	return mc.Spec.FillFrom.Name
 }
 
-// Source returns the Memcached in spec.fillFrom, or nil if it does not exist.
+// Source returns the Memcached in spec.fillFrom, or nil if the field is unset or the Memcached does not exist.
 func (v View) Source() *cachev1alpha1.Memcached {
 	for i := range v.Twins {
 		if v.Twins[i].Memcached.Name == FillsFrom(v.Memcached) {

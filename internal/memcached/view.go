@@ -18,8 +18,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Observed is what a reconcile has read from the cluster for one Memcached. It contains facts only: a child may have the right name
-// but another owner.
+// Observed is what a reconcile has read from the cluster for one Memcached. Owners are not checked: a child may have the right
+// name but another owner.
 type Observed struct {
 	// Children are the existing objects with the names of the Memcached's children.
 	Children []client.Object
@@ -39,7 +39,7 @@ type View struct {
 	// Workload is the Memcached's workload of the Kind that the spec asks for. Former is the workload of the other Kind, from which
 	// nodes move away. Each may be nil.
 	Workload, Former *Workload
-	// Last is the last status.
+	// Last holds parts of the last status.
 	Last Last
 	// Answers are the launchers' answers that are known so far. Plan.Wave.Ask and Plan.Twins.Ask name the launchers to ask next.
 	Answers Answers
@@ -62,7 +62,7 @@ type Last struct {
 	Generation int64
 	// Applied is the record of what was last carried out, nil if unknown.
 	Applied *cachev1alpha1.MemcachedRecord
-	// Servers is the number of servers in the status. Ready and Updated are its numbers of ready and updated nodes.
+	// Servers, Ready and Updated are the numbers of servers, ready nodes and updated nodes in the status.
 	Servers        int
 	Ready, Updated int32
 	// Conditions are the conditions of the last status. They show since when a change has been in progress.
@@ -104,8 +104,8 @@ func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View
 	return v
 }
 
-// After returns the View after a write. The argument answers has the objects as the API server returned
-// them. It is not the field Answers.
+// After returns the View after a write. answers are the written objects as the API server returned them, not the answers of
+// launchers.
 func (v View) After(answers []client.Object) View {
 	observed := v.Observed
 	observed.Children = slices.Clone(observed.Children)

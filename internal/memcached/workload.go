@@ -46,7 +46,7 @@ type Workload struct {
 	Overdue, Refused string
 	// Owns reports whether a pod belongs to the workload.
 	Owns func(*corev1.Pod) bool
-	// Resized returns a copy with the same spec, except for the size, and with this metadata.
+	// Resized returns an object of the same Kind with this metadata and size, and otherwise the same spec.
 	Resized func(metadata metav1.ObjectMeta, size int32) client.Object
 }
 

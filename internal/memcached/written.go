@@ -13,7 +13,7 @@ import (
 type Written struct {
 	// Objects are the Memcached's objects after the write. The View has the objects from before the write.
 	Objects []client.Object
-	// Problem is why an object could not be written, or nil.
+	// Problem combines the problem of the Plan with the reasons why objects could not be written. It is nil if there are none.
 	Problem *Problem
 	// Waiting says which deletion must end before an object can be created: of an object with the same name, or of the namespace.
 	// Otherwise, it is empty.
@@ -26,7 +26,7 @@ type Written struct {
 
 	// Created reports that an object was created. Changed reports that one was created, changed or deleted.
 	Created, Changed bool
-	// Err is the error to return from the reconcile, or nil. A terminal error is not retried, because only another spec can help.
+	// Err is the error to return from the reconcile, or nil. A terminal error is not retried, because the same spec would fail again.
 	Err error
 	// Transient reports that the API server could not decide about some objects, or that they have changed since they were read. A
 	// retry may succeed soon.

@@ -162,7 +162,6 @@ func optionsOf(args []string) map[string]string {
 	return options
 }
 
-// idleTimeout returns the idle timeout in the -o options, or "".
 func idleTimeout(options map[string]string) string {
 	_, timeout, _ := strings.Cut(options["-o"], idleTimeoutOption)
 	timeout, _, _ = strings.Cut(timeout, ",")

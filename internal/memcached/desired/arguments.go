@@ -45,7 +45,7 @@ func asTheyAre(v memcached.View) *corev1.ConfigMap {
 	return nil
 }
 
-// wanted is what the spec asks for.
+// wanted is what the spec asks of the nodes of a StatefulSet.
 type wanted struct {
 	// list is the argument list. section is the hash of the pod template whose nodes run this list.
 	list    protocol.List

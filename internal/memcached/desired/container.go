@@ -38,8 +38,8 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 		// Without a launcher, the probes only open a TCP connection, which works even if memcached is busy. A restart loses a share of
 		// the cache. So the liveness probe restarts memcached only after a minute of failures.
 		ReadinessProbe: tcpProbe(mc, 5, 3),
-		// The first readiness probe often comes before memcached listens. Without this startup probe, the next one would follow only
-		// after 5 s.
+		// The first readiness probe often comes before memcached listens. Without this startup probe, the second readiness probe would
+		// follow only after 5 s.
 		StartupProbe:    tcpProbe(mc, 1, 60),
 		LivenessProbe:   tcpProbe(mc, 10, 6),
 		Lifecycle:       lifecycle(mc),

@@ -22,8 +22,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// TestSampleOfCopies checks the objects in the sample of copies. Both caches have the same affinity. One PodDisruptionBudget covers
-// the nodes of both, and the first cache has no budget of its own. The proxy has both as its pools.
+// TestSampleOfCopies checks the sample of two caches that copy their items from each other. Both caches have the same affinity. One
+// PodDisruptionBudget covers the nodes of both, and the first cache has no budget of its own. The proxy has both as its pools.
 func TestSampleOfCopies(t *testing.T) {
 	texts := strings.Split(repository.Read(t, "config", "samples", "copies", "cache_v1alpha1_memcached_copies.yaml"), "\n---\n")
 	if len(texts) != 4 {

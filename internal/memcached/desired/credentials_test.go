@@ -15,17 +15,14 @@ import (
 
 type edit = func(*cachev1alpha1.Memcached)
 
-// encryptedBy enables TLS with the certificate in a Secret.
 func encryptedBy(secret string) edit {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: secret} }
 }
 
-// withPlaintext also allows clients without TLS.
 func withPlaintext(mc *cachev1alpha1.Memcached) {
 	mc.Spec.TLS.Plaintext = cachev1alpha1.PlaintextEnabled
 }
 
-// usersOf enables authentication with the users in a Secret.
 func usersOf(secret string) edit {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: secret} }
 }

@@ -31,8 +31,8 @@ type recordedDefault struct {
 	// valid reports whether running nodes can keep the recorded value, which is empty if none was recorded. The operator never records
 	// an invalid value.
 	valid func(*cachev1alpha1.Memcached, string) bool
-	// newer describes the value that the next rollout would adopt instead of the recorded one, or returns "". The func is nil if such
-	// a value is not worth losing a cache.
+	// newer describes the value that the next rollout would adopt instead of the recorded one, or returns "". newer is nil if no new
+	// value is worth the loss of a cache.
 	newer func(mc *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string
 }
 

@@ -25,7 +25,7 @@ func deployment(
 			Replicas:        &size,
 			Selector:        &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)},
 			MinReadySeconds: mc.Spec.UpdateStrategy.MinReadySeconds,
-			// Nobody rolls a cache back to earlier data. One old ReplicaSet is enough to show what has changed.
+			// A rollback cannot restore the items of a cache. One old ReplicaSet is enough to show what has changed.
 			RevisionHistoryLimit:    ptr.To(int32(1)),
 			ProgressDeadlineSeconds: ptr.To(memcached.ProgressDeadlineSeconds(mc)),
 			Strategy: appsv1.DeploymentStrategy{

@@ -50,7 +50,6 @@ func (n *fakeNode) ready() bool {
 	return n.ran && !n.unready && !n.unscheduled && n.pulling == "" && (n.filling == 0 || n.late > 0)
 }
 
-// whole reports whether the node exists and serves with all items.
 func (n *fakeNode) whole() bool { return n != nil && n.serves() && n.filling == 0 }
 
 // empty lets a node that has a twin lose its items and begin to copy them from the twin. late is the number of ticks for which the
@@ -96,8 +95,8 @@ func (n *fakeNode) answer(now int64) memcached.Answer {
 	return answer
 }
 
-// tick lets the launcher take a step: it starts memcached, or begins or ends a restart. With a list that contains the text refused,
-// memcached does not run.
+// tick lets the launcher take a step: it starts memcached, or begins or ends a restart. memcached does not run with an argument list
+// that contains the text in refused.
 func (n *fakeNode) tick(now int64, refused string) {
 	n.filling, n.late, n.probed = max(n.filling-1, 0), max(n.late-1, 0), max(n.probed-1, 0)
 	if n.next != nil {

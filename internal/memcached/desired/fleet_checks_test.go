@@ -27,8 +27,8 @@ func (f *fleet) entries(section string) map[int]string {
 	return view.Arguments().Sections[section].Nodes
 }
 
-// checkRest checks a cache without a change in progress. Each pod must be like a new pod. The operator must ask no node, and must
-// not want to change any object.
+// checkRest checks a cache without a change in progress. Each pod must match the template and run the wanted argument list. The
+// operator must ask no node, and must not want to change any object.
 func (f *fleet) checkRest() {
 	f.t.Helper()
 	want, section := f.want(f.plan), sectionOf(f.updated)
@@ -67,8 +67,8 @@ func (f *fleet) checkRest() {
 	}
 }
 
-// checkMoves checks each write of entries. The new list goes only to nodes that have answered or do not serve, and is never taken
-// back. No more nodes change at a time than may be unavailable.
+// checkMoves checks the entries before the ConfigMap is written. The new list goes only to nodes that have answered or are not ready,
+// and is never taken back. No more serving nodes change at a time than may be unavailable, and none while a rollout replaces pods.
 func (f *fleet) checkMoves(view memcached.View, plan memcached.Plan) {
 	f.t.Helper()
 	section, want := sectionOf(&plan.Workload().(*appsv1.StatefulSet).Spec.Template), f.want(plan).Hash()

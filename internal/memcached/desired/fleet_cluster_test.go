@@ -59,7 +59,6 @@ func (f *fleet) remove(ordinal int) {
 	delete(f.nodes, ordinal)
 }
 
-// report lets the controller of the StatefulSet write its status.
 func (f *fleet) report() {
 	if f.set == nil {
 		return
@@ -82,7 +81,6 @@ func (f *fleet) report() {
 
 func revisionOf(template *corev1.PodTemplateSpec) string { return "cache-" + sectionOf(template) }
 
-// deliver lets the kubelet of a node deliver the current ConfigMap.
 func (f *fleet) deliver(ordinal int) {
 	if node := f.nodes[ordinal]; node != nil && f.config != nil {
 		node.files = maps.Clone(f.config.Data)

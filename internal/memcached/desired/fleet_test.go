@@ -33,7 +33,8 @@ type fleet struct {
 	nodes            map[int]*fakeNode
 	made             int
 	seconds          int64
-	// unwritable reports that writes of the ConfigMap fail. With a list that contains the text refused, memcached does not run.
+	// unwritable reports that writes of the ConfigMap fail. refused is a part of the argument lists with which memcached does not run,
+	// or empty.
 	unwritable bool
 	refused    string
 	// unpullable is a part of the names of images that cannot be pulled.
@@ -41,13 +42,12 @@ type fleet struct {
 	// tampered reports that somebody else has changed the ConfigMap since the last call of settle.
 	tampered bool
 
-	// twin is the fleet of the twin, or nil.
 	twin *fleet
 
 	remembered memcached.Answers
 	filled     map[types.UID]bool
 	plan       memcached.Plan
-	// asked has the names of the nodes that were asked since the last call of look. writes has the objects that were written since then.
+	// asked names the nodes that were asked since the last call of look. writes names the objects that were written in that time.
 	asked, writes []string
 	log           []string
 }
@@ -63,7 +63,6 @@ func newFleet(t *testing.T, size int32, changes ...func(*cachev1alpha1.Memcached
 	return f
 }
 
-// observed returns what the operator reads from the cluster.
 func (f *fleet) observed() memcached.Observed {
 	observed := memcached.Observed{Children: memcachedtest.Children(f.config, f.set)}
 	for _, ordinal := range slices.Sorted(maps.Keys(f.nodes)) {
@@ -146,7 +145,6 @@ func (f *fleet) writeConfig(view memcached.View, plan memcached.Plan) error {
 	return nil
 }
 
-// setConfig replaces the content of the ConfigMap. Both the operator and other writers use it.
 func (f *fleet) setConfig(data map[string]string) {
 	f.config = memcachedtest.Live(f.t, f.mc, argumentsConfigMap(f.mc, data))
 }

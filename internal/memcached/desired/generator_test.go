@@ -24,7 +24,6 @@ type generator struct {
 	choices []byte
 }
 
-// text returns a Memcached as JSON.
 func (g *generator) text() []byte {
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": "cache.example.com/v1alpha1",
@@ -254,7 +253,6 @@ func filled[T any](filler *randfill.Filler) T {
 	return value
 }
 
-// among returns a function for a Filler that chooses one of the values.
 func among[T any](values ...T) func(*T, randfill.Continue) {
 	return func(value *T, c randfill.Continue) { *value = values[c.Intn(len(values))] }
 }

@@ -87,7 +87,6 @@ func TestGoldenFilesHaveInputs(t *testing.T) {
 	}
 }
 
-// objectsOf returns the desired objects of a valid spec.
 func objectsOf(t testing.TB, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) []client.Object {
 	t.Helper()
 	plan := For(memcachedtest.View(mc, observed), opts)
@@ -122,7 +121,6 @@ func inEachWorkload(t *testing.T, test func(t *testing.T, in func(*cachev1alpha1
 	}
 }
 
-// deploymentOf returns the desired Deployment of a valid spec.
 func deploymentOf(t testing.TB, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) *appsv1.Deployment {
 	t.Helper()
 	plan := For(memcachedtest.View(mc, observed), opts)

@@ -60,8 +60,8 @@ func (p *inPlace) possible() bool {
 	})
 }
 
-// replacesPods reports whether the StatefulSet's controller is replacing pods. The remaining pods have an earlier template, perhaps
-// with a limit that a change in place cannot remove.
+// replacesPods reports whether the StatefulSet's controller is replacing pods. No pod then changes in place: a pod that is not
+// replaced yet may have a limit that a change in place cannot remove.
 func (p *inPlace) replacesPods() bool {
 	template := p.v.Workload.Template.Annotations[memcached.TemplateAnnotation]
 	return p.v.Workload.Partition == 0 && slices.ContainsFunc(p.nodes, func(pod *corev1.Pod) bool {
@@ -124,8 +124,8 @@ func (p *inPlace) next(w *memcached.Wave) (next *corev1.Pod) {
 	return next
 }
 
-// changing reports whether the change of a pod has begun or was refused. As long as the pod is only marked for the change and still
-// serves, another pod may go first.
+// changing reports whether the change of a pod has begun or was refused. A marked pod that still serves with its old images does not
+// count, so another pod may go first.
 func (p *inPlace) changing(pod *corev1.Pod) bool {
 	state, _ := memcached.InPlaceStateOf(pod)
 	return state.Template == p.hash() && (len(state.Former) > 0 || state.Refused != "" || !memcached.PodReady(pod))
@@ -191,7 +191,8 @@ func keepsKinds(from, to corev1.ResourceList) bool {
 	return true
 }
 
-// guaranteed reports whether pods are in the QoS class Guaranteed: all requests equal the limits.
+// guaranteed reports whether pods are in the QoS class Guaranteed: each container has limits of CPU and memory, and no request
+// differs from its limit.
 func guaranteed(spec *corev1.PodSpec) bool {
 	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
 		for _, container := range containers {

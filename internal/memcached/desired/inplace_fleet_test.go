@@ -26,8 +26,8 @@ type changedPod struct {
 	images      map[string]string
 	resources   map[string]corev1.ResourceRequirements
 	// starting are the containers that must restart with another image. runs are the images of running containers if they differ from
-	// the template. actual are the old resources while new resources are not in effect yet. infeasible is why the new resources cannot
-	// take effect.
+	// those in the template. actual are the old resources while new resources are not in effect yet. infeasible is why the new
+	// resources cannot take effect.
 	starting   map[string]bool
 	runs       map[string]string
 	actual     map[string]corev1.ResourceRequirements
@@ -122,7 +122,6 @@ func (n *fakeNode) schedule() {
 	n.changed.starting = nil
 }
 
-// slowKubelets lets the operator and the StatefulSet's controller act while the kubelets do nothing.
 func (f *fleet) slowKubelets() {
 	f.t.Helper()
 	for range 4 {

@@ -124,7 +124,7 @@ func (s *podStep) unresized() bool {
 	return false
 }
 
-// resize sets the resources of the template, or waits until it may do so. It returns false if they are already set.
+// resize gives the pod the resources of the template, or waits until it may do so. It returns false if the pod already has them.
 func (s *podStep) resize() bool {
 	wanted := s.unsized()
 	switch {
@@ -151,7 +151,7 @@ func (s *podStep) resizing() bool {
 	return s.unresized()
 }
 
-// setImages sets the images of the template, or waits until it may do so. It returns false if there is nothing to change.
+// setImages gives the pod the images of the template, or waits until it may do so. It returns false if there is nothing to change.
 func (s *podStep) setImages() bool {
 	images, former, restarts := map[string]string{}, map[string]string{}, map[string]int32{}
 	for _, name := range updated {
@@ -173,8 +173,8 @@ func (s *podStep) setImages() bool {
 	return true
 }
 
-// startsOf returns how often a container has restarted. It returns -1 if the container is not running, because it will then start
-// with the image in the pod's spec.
+// startsOf returns how often a container has restarted. It returns -1 if the container is not running, so that its next start counts
+// as a restart: that start uses the image in the pod's spec.
 func startsOf(pod *corev1.Pod, name string) int32 {
 	status := memcached.StatusOf(pod, name)
 	switch {
@@ -245,7 +245,7 @@ func (s *podStep) patch(patch memcached.PodPatch) {
 	s.Patch = &patch
 }
 
-// holds reports whether has contains all quantities of wanted. It may contain more.
+// holds reports whether the first requirements include all quantities of the second ones. They may include more.
 func holds(has, wanted corev1.ResourceRequirements) bool {
 	for _, lists := range [][2]corev1.ResourceList{{has.Limits, wanted.Limits}, {has.Requests, wanted.Requests}} {
 		for name, quantity := range lists[1] {

@@ -18,7 +18,7 @@ import (
 
 func withAgents(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
 
-// TestInPlaceOfThree checks all writes for a new image of three nodes.
+// TestInPlaceOfThree checks what the operator writes, and in which order, to give three nodes a new image.
 func TestInPlaceOfThree(t *testing.T) {
 	f := newFleet(t, 3, inPlacePolicy)
 	memcachedtest.Image("memcached:1.7")(f.mc)
@@ -247,8 +247,8 @@ func TestInPlaceRefused(t *testing.T) {
 	}
 }
 
-// TestMoreMemoryOrder checks the order of writes. To get more memory, the limit changes before the arguments. To get less, the
-// arguments change first.
+// TestMoreMemoryOrder checks the order of steps. For more memory, the limit changes before the arguments. For less memory, the
+// arguments change before the limit.
 func TestMoreMemoryOrder(t *testing.T) {
 	order := func(from, to string) string {
 		f := newFleet(t, 1, inPlacePolicy, memoryOf(from))

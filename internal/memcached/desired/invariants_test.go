@@ -120,7 +120,7 @@ func checkConfigMap(t *testing.T, mc *cachev1alpha1.Memcached, object *corev1.Co
 	}
 }
 
-// checkNetworkPolicy checks the rules of the policy. A rule without clients would admit everybody.
+// checkNetworkPolicy checks the rules of the policy. A rule with an empty "from" would admit everybody.
 func checkNetworkPolicy(t *testing.T, mc *cachev1alpha1.Memcached, policy *networkingv1.NetworkPolicy) {
 	t.Helper()
 	for i, rule := range policy.Spec.Ingress {
@@ -186,8 +186,8 @@ func checkStatefulSet(t *testing.T, mc *cachev1alpha1.Memcached, set *appsv1.Sta
 	}
 }
 
-// checkPods checks what no spec may change: users who may create a Memcached must be able to run nothing but
-// memcached, its launcher and its agent.
+// checkPods checks what no spec may change: users who may create a Memcached must be able to run nothing but memcached, its launcher
+// and its agent.
 func checkPods(t *testing.T, opts memcached.Options, template corev1.PodTemplateSpec) {
 	t.Helper()
 	if result := podSecurity(t, template); !result.Allowed {

@@ -69,8 +69,8 @@ func TestKeptDefaults(t *testing.T) {
 	}
 }
 
-// TestDefaultsKeptByTheStatus covers workloads that others have changed while the status still has a record, and records that are
-// damaged or lost.
+// TestDefaultsKeptByTheStatus covers workloads that others have changed while the status still has a record. It also covers records
+// that are damaged, lost, older than the workload, or of a workload of another Kind.
 func TestDefaultsKeptByTheStatus(t *testing.T) {
 	kept, adopted := [2]string{olderImage, olderLimit}, [2]string{memcachedtest.DefaultImage, presentLimit}
 	lost := func(w *memcached.Workload) { w.SetAnnotations(nil) }
@@ -162,8 +162,8 @@ func TestRestartKeptByTheStatus(t *testing.T) {
 	})
 }
 
-// TestIdleTimeout covers caches with TLS. Idle connections end after ten minutes, unless the spec or the record has another
-// timeout.
+// TestIdleTimeout covers caches with TLS. New nodes end idle connections after ten minutes, unless the spec sets another timeout.
+// Running nodes keep a valid recorded timeout, and have none if the record has none.
 func TestIdleTimeout(t *testing.T) {
 	recorded := func(timeout string) func(*podDefaults) { return func(d *podDefaults) { d.IdleTimeout = timeout } }
 	for name, c := range map[string]struct {

@@ -25,7 +25,6 @@ const (
 	itemsPath       = "/run/memcached-items"
 )
 
-// launcherPortName is the name of the launcher's port.
 const launcherPortName = "launcher"
 
 // hasLauncher reports whether a launcher runs memcached. This is so in every pod of a StatefulSet.
@@ -78,8 +77,8 @@ func launcherVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 		}}},
 	}
 	if keepsItems(mc) {
-		// The pod's memory limit also limits this volume. If the volume had its own limit, a change
-		// of config.memory would require a new pod.
+		// The pod's memory limit also limits this volume. If the volume had its own limit, a change of config.memory would require a
+		// new pod.
 		all = append(all, corev1.Volume{Name: itemsVolume, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
 		}})

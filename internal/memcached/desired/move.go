@@ -37,8 +37,8 @@ func sizeInMove(v memcached.View) int32 {
 	return min(max(size, 0), mc.Spec.Size)
 }
 
-// formerWorkload returns the old workload, with a size for the nodes that have not moved yet, or nil when it has no nodes. Nothing
-// else in its spec changes, so that nodes that are about to stop are not replaced first.
+// formerWorkload returns the old workload with a size for the nodes that have not moved yet, or nil when it has no nodes. Only the
+// size in its spec changes, so that nodes that are about to stop are not replaced first.
 func formerWorkload(v memcached.View) client.Object {
 	mc, former := v.Memcached, v.Former
 	if former == nil {

@@ -43,7 +43,8 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestMoveTurnsBack changes spec.workload back in the middle of a move, sometimes before a workload has reached its last size.
+// TestMoveTurnsBack changes spec.workload back in the middle of a move, sometimes before a workload has reached the size that was
+// written last.
 func TestMoveTurnsBack(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprintf("order %d", seed), func(t *testing.T) {
@@ -60,7 +61,6 @@ func TestMoveTurnsBack(t *testing.T) {
 	}
 }
 
-// TestMoveWithAnotherSize changes spec.size in the middle of a move.
 func TestMoveWithAnotherSize(t *testing.T) {
 	for seed := range uint64(5) {
 		for _, size := range []int32{0, 1, 2, 6} {
@@ -157,7 +157,6 @@ func TestMoveFromAnEmptyOrphan(t *testing.T) {
 	}
 }
 
-// sizesOf returns the sizes of the desired workloads by their Kind.
 func sizesOf(t *testing.T, mc *cachev1alpha1.Memcached, former client.Object) map[string]int32 {
 	t.Helper()
 	sizes := map[string]int32{}

@@ -48,7 +48,6 @@ func newMoving(t *testing.T, seed uint64, mc *cachev1alpha1.Memcached) *moving {
 	return m
 }
 
-// observed returns what the operator reads from the cluster.
 func (m *moving) observed() memcached.Observed {
 	var observed memcached.Observed
 	for kind, object := range m.workloads {
@@ -72,7 +71,6 @@ func (m *moving) observed() memcached.Observed {
 	return observed
 }
 
-// reconcile lets the operator write the desired workloads.
 func (m *moving) reconcile() {
 	m.t.Helper()
 	wanted := For(memcachedtest.View(m.mc, m.observed()), memcachedtest.Options)
@@ -139,7 +137,7 @@ func (m *moving) act(kind cachev1alpha1.WorkloadKind) (done bool) {
 	return done
 }
 
-// report lets the controller of a workload write its status, which may happen without a step.
+// report lets the controller of a workload write the status. The method act does not, so the status may be old.
 func (m *moving) report(kind cachev1alpha1.WorkloadKind) {
 	object, ready := m.workloads[kind], int32(0)
 	if object == nil {
@@ -180,8 +178,8 @@ func (m *moving) run(most, fewest int) {
 	m.interleave(1000, most, fewest)
 }
 
-// interleave lets the operator and the controllers take this many steps in random order. After each step, it checks the numbers of
-// existing nodes (most) and ready nodes (fewest).
+// interleave lets the operator and the controllers take this many steps in random order. After each step, it checks the upper limit of
+// existing nodes (most) and the lower limit of ready nodes (fewest).
 func (m *moving) interleave(steps, most, fewest int) {
 	m.t.Helper()
 	for range steps {
@@ -218,7 +216,6 @@ func (m *moving) nodes() (nodes, ready int) {
 	return nodes, ready
 }
 
-// checkSettled checks that only the wanted workload remains, and that all its nodes are ready.
 func (m *moving) checkSettled() {
 	m.t.Helper()
 	kind := memcached.WorkloadKind(m.mc)

@@ -30,7 +30,6 @@ type peer struct {
 	address   string
 }
 
-// namespaces are the namespaces of the cluster with their labels.
 var namespaces = map[string]labels.Set{
 	"shop":       {corev1.LabelMetadataName: "shop", "team": "shop"},
 	"storefront": {corev1.LabelMetadataName: "storefront", "team": "storefront"},
@@ -253,7 +252,6 @@ func TestNetworkPolicyAdmitsToOpenPorts(t *testing.T) {
 	}
 }
 
-// policiesAndPods returns the NetworkPolicies and the pod template of a Memcached.
 func policiesAndPods(t *testing.T, mc *cachev1alpha1.Memcached) ([]*networkingv1.NetworkPolicy, *corev1.PodTemplateSpec) {
 	t.Helper()
 	objects := objectsOf(t, mc, memcached.Observed{}, memcachedtest.Options)

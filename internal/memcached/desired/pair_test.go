@@ -21,7 +21,7 @@ import (
 type pair struct {
 	a, b   *fleet
 	random *rand.Rand
-	// lost holds the node numbers for which neither cache needs to have a serving node with all items.
+	// lost holds the node numbers for which both caches may lack a serving node with all items.
 	lost map[int]bool
 }
 

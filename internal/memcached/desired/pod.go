@@ -15,7 +15,7 @@ import (
 
 const (
 	// The termination grace period is shutdownSeconds plus the delay before the shutdown. memcached exits within a second of SIGTERM.
-	// The rest is for a slow kubelet.
+	// The remaining seconds are for a slow kubelet.
 	shutdownSeconds = 30
 )
 

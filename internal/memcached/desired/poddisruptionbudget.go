@@ -13,7 +13,7 @@ import (
 )
 
 // PodDisruptionBudget returns a budget that, by default, lets a drain evict one node at a time. Nodes that are not ready can always
-// be evicted: they serve nobody, and would block the drain for ever.
+// be evicted: they serve nobody, and would otherwise block the drain for ever.
 func PodDisruptionBudget(mc *cachev1alpha1.Memcached) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},

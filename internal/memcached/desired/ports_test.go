@@ -20,12 +20,12 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// portsSeen are the ports in all objects of a cache.
 type portsSeen struct {
 	// Service, Container, Policy and Listeners are the client ports in the Service, the pods, the NetworkPolicy and memcached's
 	// arguments. Each port is name:number or number.
 	Service, Container, Policy, Listeners []string
-	// Probes are the ports that the kubelet probes. Launcher are the ports that only the operator and the kubelet use.
+	// Probes are the ports that the kubelet probes. Launcher has the launcher's port in the pods, and then the ports that the
+	// NetworkPolicy opens for the operator.
 	Probes, Launcher []string
 	// Servers are the addresses of the servers, and ConfigMap is the content of the ConfigMap that lists them.
 	Servers   []string
@@ -34,7 +34,6 @@ type portsSeen struct {
 	Budget policyv1.PodDisruptionBudgetSpec
 }
 
-// TestPortsAgree checks that all objects that contain ports have the same ports.
 func TestPortsAgree(t *testing.T) {
 	const plain, tls = "memcached:11211", "memcached-tls:11212"
 	budget := PodDisruptionBudget(memcachedtest.Cache(1)).Spec
@@ -84,7 +83,6 @@ func TestPortsAgree(t *testing.T) {
 	}
 }
 
-// portsOf collects the ports in the desired objects of a cache.
 func portsOf(t *testing.T, mc *cachev1alpha1.Memcached) portsSeen {
 	t.Helper()
 	seen := portsSeen{Servers: memcachedtest.View(mc, memcached.Observed{}).Servers()}
@@ -129,8 +127,8 @@ func portsOf(t *testing.T, mc *cachev1alpha1.Memcached) portsSeen {
 	return seen
 }
 
-// listenersOf returns the ports on which memcached listens for other pods with these arguments. It also checks that port 11211
-// answers without TLS at least within the pod, because the agent connects there.
+// listenersOf returns the ports on which memcached listens for other pods with these arguments. It also checks that memcached serves
+// port 11211 without TLS, at least within the pod, because the agent connects there.
 func listenersOf(t *testing.T, args []string) []string {
 	t.Helper()
 	options := optionsOf(args)

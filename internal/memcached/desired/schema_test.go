@@ -22,7 +22,7 @@ var loadSchema = sync.OnceValues(func() (*crd.Schema, error) {
 	return crd.NewSchema(definition)
 })
 
-// apiServer returns the schema of the Memcached API. It does with a Memcached what the API server does before it stores one.
+// apiServer returns the schema of the Memcached API. Its method Store does what the API server does before it stores a Memcached.
 func apiServer(t testing.TB) *crd.Schema {
 	t.Helper()
 	s, err := loadSchema()
@@ -32,7 +32,7 @@ func apiServer(t testing.TB) *crd.Schema {
 	return s
 }
 
-// stored returns a Memcached in YAML as the API server would store it.
+// stored reads a Memcached from YAML, and returns it as the API server would store it.
 func stored(t testing.TB, text []byte) *cachev1alpha1.Memcached {
 	t.Helper()
 	asJSON, err := yaml.YAMLToJSONStrict(text)

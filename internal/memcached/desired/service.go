@@ -13,9 +13,9 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// Service returns the headless Service. With spec.fillFrom, its DNS name lists all nodes, because proxies must store new items in
-// nodes that are still being filled. Otherwise, it lists only the ready nodes: during a rollout of a Deployment, other pods are
-// starting or stopping.
+// Service returns the headless Service. With spec.fillFrom, its DNS name resolves to all nodes, because proxies must store new items
+// in nodes that are still being filled. Otherwise, it resolves only to ready nodes, because clients must not connect to nodes that
+// are starting or stopping.
 func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
 	// This default of Kubernetes is set explicitly. Without a value, an existing Service would keep another policy.
 	families := ptr.Deref(mc.Spec.Service.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)

@@ -28,7 +28,7 @@ const (
 
 // sizing is everything on which the memory use of a memcached process depends.
 type sizing struct {
-	// memory is the memory for items in bytes, memcached -m.
+	// memory is the memory for items, in bytes. memcached -m has it in MiB.
 	memory int64
 	// connections is the number of clients that may be connected.
 	connections int32

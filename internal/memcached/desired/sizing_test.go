@@ -22,7 +22,6 @@ func sized(memory int64, threads, connections int32) sizing {
 	return sizing{memory: memory * mebibyte, threads: threads, connections: connections}
 }
 
-// encrypted returns the same sizing with TLS.
 func encrypted(s sizing) sizing {
 	s.tls = true
 	return s

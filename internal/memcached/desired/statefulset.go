@@ -29,7 +29,7 @@ func statefulSet(
 			ServiceName:         mc.Name,
 			PodManagementPolicy: appsv1.ParallelPodManagement,
 			MinReadySeconds:     mc.Spec.UpdateStrategy.MinReadySeconds,
-			// Nobody rolls a cache back to earlier data. One old revision is enough to show what has changed.
+			// A rollback cannot restore the items of a cache. One old revision is enough to show what has changed.
 			RevisionHistoryLimit: ptr.To(int32(1)),
 			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
 				Type: appsv1.RollingUpdateStatefulSetStrategyType,

@@ -53,7 +53,7 @@ func TestUpgradeOfAgents(t *testing.T) {
 	}
 }
 
-// TestAgentWithoutImage covers an operator that does not know its own image, which is also the image of agents.
+// TestAgentWithoutImage covers an operator that does not know its own image, which is also the image of agents and launchers.
 func TestAgentWithoutImage(t *testing.T) {
 	untold := memcached.Options{DefaultImage: memcachedtest.DefaultImage}
 	for field, change := range map[string]func(*cachev1alpha1.Memcached){

@@ -32,7 +32,8 @@ const (
 	limitWithTLS = "245Mi"
 )
 
-// inWorkload returns the wanted image and memory limit. With a StatefulSet, it adds 4Mi for the launcher to a computed limit.
+// inWorkload returns the wanted image and memory limit. With a StatefulSet, it adds 4Mi for the launcher to a limit that the
+// operator computes.
 func inWorkload(mc *cachev1alpha1.Memcached, want [2]string) [2]string {
 	if limit := want[1]; isStatefulSet(mc) && slices.Contains([]string{olderLimit, presentLimit, limitWithTLS}, limit) {
 		quantity := resource.MustParse(limit)

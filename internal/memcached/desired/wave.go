@@ -140,8 +140,8 @@ func (w *wave) decide() {
 	w.wake()
 }
 
-// wake patches each pod whose node has a new entry, so that the kubelet delivers the ConfigMap at once. It does so only if the spec
-// allows changes in place.
+// wake adds a patch for each node to which the new list was assigned but which does not run with it yet. The patch makes the kubelet
+// deliver the ConfigMap at once. wake adds none unless the spec allows changes in place.
 func (w *wave) wake() {
 	if !w.Open || w.v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible {
 		return
@@ -156,7 +156,8 @@ func (w *wave) wake() {
 }
 
 // candidates returns how many nodes may restart now, and the nodes that have yet to get the new list, in order. The other nodes
-// already run with the new list or are busy. Busy nodes that do not serve get the new list at once.
+// already run with the new list or are busy. A busy node that is not ready or is changing gets the new list at once, unless its pod
+// needs more memory first.
 func (w *wave) candidates() (free int, next []waveNode) {
 	free = w.atOnce() + len(w.nodes) - int(w.v.Memcached.Spec.Size) // missing nodes count as unavailable
 	for _, node := range slices.Backward(w.nodes) {
@@ -185,7 +186,7 @@ func (w *wave) candidates() (free int, next []waveNode) {
 	return free, next
 }
 
-// begin assigns the new list to a serving node, provided that its launcher answers.
+// begin assigns the new list to a serving node, provided that its launcher answers and nothing blocks the wave.
 func (w *wave) begin(node waveNode) {
 	switch {
 	case w.waits(node):
@@ -198,7 +199,7 @@ func (w *wave) begin(node waveNode) {
 	}
 }
 
-// runs reports whether a node runs with the new list and serves.
+// runs reports whether a node runs with the new list, serves, and is not being filled.
 func (w *wave) runs(node waveNode) bool {
 	return w.entries[node.ordinal] == w.want && node.answer.Hash == w.want && node.answer.Restarting == "" && !node.answer.Fill.Open() &&
 		memcached.PodReady(node.pod)

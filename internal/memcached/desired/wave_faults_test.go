@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestSilentNode covers a node whose launcher does not answer. Such a node stops a wave, and the message says what helps.
+// TestSilentNode covers a node whose launcher does not answer. Such a node blocks a wave, and the message says what a person can do.
 func TestSilentNode(t *testing.T) {
 	for _, ordinal := range []int{2, 1} {
 		f := newFleet(t, 3)
@@ -39,8 +39,8 @@ func TestSilentNode(t *testing.T) {
 	}
 }
 
-// TestOrphanedNodes deletes a StatefulSet without its pods, before or during a wave. The next StatefulSet adopts the pods and
-// continues.
+// TestOrphanedNodes deletes a StatefulSet without its pods, before or during a wave. The next StatefulSet adopts the pods, and the
+// wave continues.
 func TestOrphanedNodes(t *testing.T) {
 	for turns := range 6 {
 		f := newFleet(t, 3)

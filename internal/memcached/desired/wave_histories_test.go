@@ -94,7 +94,6 @@ func (f *fleet) happen(random *rand.Rand) {
 	f.log = append(f.log, fmt.Sprintf("spec %s, unwritable %t, refused %q", encode(*spec), f.unwritable, f.refused))
 }
 
-// tamper replaces the content of some keys of the ConfigMap.
 func (f *fleet) tamper(random *rand.Rand) {
 	if f.config == nil {
 		return
@@ -107,7 +106,7 @@ func (f *fleet) tamper(random *rand.Rand) {
 	}
 }
 
-// someTurn lets a random actor act, and then the operator.
+// someTurn lets at most one random actor act, and then the operator.
 func (f *fleet) someTurn(random *rand.Rand) {
 	f.t.Helper()
 	switch random.IntN(6) {

@@ -35,8 +35,8 @@ func teamLabel(mc *cachev1alpha1.Memcached) {
 	mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "a"}
 }
 
-// moment describes a fleet: the threads of each node, with * if another list is assigned to the node, and what was asked and
-// written since the last call.
+// moment describes a fleet: the threads of each node, with * if the node runs another list than the assigned one, and then which
+// nodes were asked and which objects were written since the last call of look.
 func (f *fleet) moment() string {
 	asked, writes := f.look()
 	var nodes []string
@@ -198,8 +198,8 @@ func TestRestStaysRest(t *testing.T) {
 	}
 }
 
-// TestOldConfigMap restores a ConfigMap from a backup. If nodes have already gone back to its list, they get the new list again,
-// one by one.
+// TestOldConfigMap restores a ConfigMap from a backup. Nodes that have not read the ConfigMap keep the new list. Nodes that have gone
+// back to the old list get the new list again, one by one.
 func TestOldConfigMap(t *testing.T) {
 	for name, followed := range map[string]bool{"nobody has seen it": false, "the nodes have followed it": true} {
 		f := newFleet(t, 3)
@@ -227,7 +227,6 @@ func TestOldConfigMap(t *testing.T) {
 	}
 }
 
-// TestForeignConfigMap covers a ConfigMap of the same name that belongs to somebody else.
 func TestForeignConfigMap(t *testing.T) {
 	f := newFleet(t, 3)
 	f.config.OwnerReferences[0].UID = "somebody"

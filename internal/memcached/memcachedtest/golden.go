@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Golden compares objects with a YAML file. If update is set, it first rewrites the file. If they differ, it prints the advice.
+// Golden compares objects with a YAML file. If they differ, the test fails with the advice. With update, Golden first rewrites the
+// file.
 func Golden(t testing.TB, file string, objects []client.Object, update bool, advice string) {
 	t.Helper()
 	got := Documents(t, objects)
