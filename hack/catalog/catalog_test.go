@@ -15,7 +15,6 @@ import (
 
 const root = "../.."
 
-// save writes a file and returns its name.
 func save(t *testing.T, file, content string) string {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
@@ -72,7 +71,6 @@ func list(name string, versions ...string) string {
 	return text
 }
 
-// rendered renders a template with bundles of these versions.
 func rendered(t *testing.T, template string, versions ...string) *declcfg.DeclarativeConfig {
 	t.Helper()
 	bundles := map[string]string{}
@@ -86,7 +84,6 @@ func rendered(t *testing.T, template string, versions ...string) *declcfg.Declar
 	return config
 }
 
-// The catalog and the upgrade graph in the repository must be up to date with the template and the bundles.
 func TestTheCatalogIsCurrent(t *testing.T) {
 	output := t.TempDir()
 	bundles := foldersIn(t, filepath.Join(root, "catalog", "bundles"))
@@ -103,7 +100,8 @@ func TestTheCatalogIsCurrent(t *testing.T) {
 	}
 }
 
-// catalog/bundles has the bundle of each released version. The template must name each of them, with the digest of its image.
+// catalog/bundles has the bundle of each released version. The template must name each of these bundles, with the digest of its
+// image.
 func TestEveryKeptBundleIsInTheTemplate(t *testing.T) {
 	template := read(t, filepath.Join(root, "catalog", "template.yaml"))
 	for _, folder := range foldersIn(t, filepath.Join(root, "catalog", "bundles")) {
@@ -243,7 +241,8 @@ func TestMistakesAreToldInOneSentence(t *testing.T) {
 	}
 }
 
-// If an image in the template has a tag and a digest, the catalog names the image by the digest. The tag is needed to find the bundle.
+// The catalog names an image by its digest if the template has a digest, and otherwise by its tag. The template always needs the
+// tag, because the tag has the version of the bundle.
 func TestABundleWithADigestIsNamedByIt(t *testing.T) {
 	digest := "@sha256:" + strings.Repeat("0123456789abcdef", 4)
 	template := strings.ReplaceAll(header+list("stable", "1.0.0", "1.0.1"), ":v1.0.0\n", ":v1.0.0"+digest+"\n")
@@ -252,7 +251,7 @@ func TestABundleWithADigestIsNamedByIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	images := map[string]string{} // by bundle, since their order is random
+	images := map[string]string{} // by bundle, because the order of bundles is random
 	for _, bundle := range config.Bundles {
 		images[bundle.Name] = bundle.Image
 	}

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// findBundles returns the version of the bundle in each folder: a map from versions to folders.
+// findBundles maps the version of each folder's bundle to the folder.
 func findBundles(folders []string) (map[string]string, error) {
 	bundles := map[string]string{}
 	for _, folder := range folders {
@@ -55,14 +55,15 @@ func versionOf(folder string) (string, error) {
 	return csv.Spec.Version, nil
 }
 
-// render renders the semver template in a file. repository replaces that of the template's images unless it is empty. bundles has the
-// folder of each version's bundle.
+// render renders the semver template in a file. Unless repository is empty, repository replaces the repository of the template's
+// images. bundles maps versions to the folders of their bundles.
 func render(ctx context.Context, file, repository string, bundles map[string]string) (*declcfg.DeclarativeConfig, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	// The catalog has only metadata of each ClusterServiceVersion instead of the manifests: current versions of OLM read nothing else.
+	// The catalog has metadata of each ClusterServiceVersion instead of the manifests, because current versions of OLM read only the
+	// metadata.
 	migrate, err := migrations.NewMigrations("bundle-object-to-csv-metadata")
 	if err != nil {
 		return nil, err

@@ -85,7 +85,6 @@ func TestNoUpgradeOfADefinitionIsRefused(t *testing.T) {
 	}
 }
 
-// memcacheds is the file with the definition of Memcached.
 var memcacheds = filepath.Join(root, "bundle", "manifests", "cache.example.com_memcacheds.yaml")
 
 // Each mutation is a breaking change of the API.

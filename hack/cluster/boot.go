@@ -20,7 +20,7 @@ import (
 	"github.com/example/memcached-operator/test/process"
 )
 
-// stepDeadline is how long boot waits for a result.
+// stepDeadline is how long a step of boot waits for one result.
 const stepDeadline = 3 * time.Minute
 
 // reap runs in the first process of the namespaces. It starts the second process, which runs boot. The kernel makes the first process the
@@ -31,7 +31,7 @@ func reap(name string) error {
 	if err := boot.Start(); err != nil {
 		return err
 	}
-	// up reads from this pipe until all writers have closed it. Only the second process may remain a writer.
+	// os.Stdout is a pipe that up reads until all writers have closed it. Only the second process may remain a writer.
 	if err := os.Stdout.Close(); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (b *booting) startDNS(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The name resolves only if kube-proxy works. Pods can be created only after the ServiceAccount default exists.
+	// The name resolves only if kube-proxy works. Pods can be created only after the ServiceAccount "default" exists.
 	if err := b.until(ctx, "getent", "ahosts", "kubernetes.default.svc.cluster.local"); err != nil {
 		return err
 	}

@@ -86,7 +86,8 @@ func (c *cluster) notePID(pid int) error {
 	return os.WriteFile(c.file("pid"), fmt.Appendf(nil, "%d %s\n", pid, startTime(pid)), 0o600)
 }
 
-// startTime returns field 22 of /proc/PID/stat, see proc_pid_stat(5). It returns "" if there is no such process, or if it is a zombie.
+// startTime returns the start time of a process: field 22 of /proc/PID/stat, see proc_pid_stat(5). It returns "" if there is no
+// such process, or if the process is a zombie.
 func startTime(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -117,7 +118,7 @@ func (c *cluster) exec(ctx context.Context, command []string) error {
 	cmd := exec.CommandContext(ctx, "nsenter", append(args, command...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = c.environment()
-	// SIGTERM and SIGHUP end ctx. The command is not killed then.
+	// SIGTERM and SIGHUP end ctx, but must not kill the command.
 	cmd.Cancel = func() error { return os.ErrProcessDone }
 	return cmd.Run()
 }

@@ -23,7 +23,8 @@ import (
 //go:embed config
 var configuration embed.FS
 
-// targets has the paths of configuration files, relative to the cluster's directory. Files that are not in targets are directly in it.
+// targets has the paths of configuration files, relative to the cluster's directory. A file that is not in targets is directly in
+// this directory.
 var targets = map[string]string{
 	"hosts.toml":    "registries/_default/hosts.toml",
 	"pods.conflist": "cni/pods.conflist",
@@ -73,7 +74,8 @@ func (b *booting) writeFile(t *template.Template, values map[string]string) erro
 	return file.Close()
 }
 
-// writeCredentials creates a CA, and with it the certificates of servers, of clients, and of the users in kubeconfigs.
+// writeCredentials creates a CA, and with it the certificates of servers, of clients, and of the users in kubeconfigs. It also
+// creates the key for the tokens of ServiceAccounts.
 func (b *booting) writeCredentials() error {
 	ca, err := credentials.NewAuthority("local-cluster")
 	if err != nil {

@@ -22,7 +22,6 @@ import (
 // removal is how long the kernel may take to end all processes of a cluster and to release their cgroups.
 const removal = time.Minute
 
-// down ends the cluster and removes its files.
 func (c *cluster) down(ctx context.Context) error {
 	if _, err := os.Stat(c.dir); errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintf(c.out, "There is no cluster %s.\n", c.name)
@@ -38,7 +37,7 @@ func (c *cluster) down(ctx context.Context) error {
 // remove ends all processes of the cluster, which also removes its mounts and interfaces. It then removes the cgroups and files.
 func (c *cluster) remove(ctx context.Context) error {
 	if pid := c.firstPID(); pid != 0 {
-		// When the first process of a namespace ends, the kernel ends all others.
+		// When the first process of a process namespace ends, the kernel ends all other processes in it.
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 			return fmt.Errorf("ending the cluster %s: %w", c.name, err)
 		}
@@ -53,7 +52,8 @@ func (c *cluster) remove(ctx context.Context) error {
 	return os.RemoveAll(c.dir)
 }
 
-// hierarchies returns the folders in which to create cgroups: a single one with cgroup v2, one for each controller with cgroup v1.
+// hierarchies returns the folders in which to create cgroups: a single folder with cgroup v2, and one folder for each hierarchy
+// with cgroup v1.
 func hierarchies() ([]string, error) {
 	const root = "/sys/fs/cgroup"
 	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {

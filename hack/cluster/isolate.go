@@ -30,7 +30,8 @@ func (b *booting) isolate(ctx context.Context) error {
 	return b.makeCgroups()
 }
 
-// mount gives the cluster its own /proc, /run, /var/lib and /var/log. It shares the rest of the file system with the machine.
+// mount gives the cluster its own /proc, /run, /var/lib, /var/log and resolv.conf. The cluster shares the rest of the file system
+// with the machine.
 func (b *booting) mount() error {
 	// From here on, mounts do not affect the machine.
 	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {

@@ -3,10 +3,11 @@
 
 //go:build linux
 
-// Cluster runs a single-node Kubernetes cluster on a Linux machine, as root: etcd, the control plane, a kubelet with containerd and runc,
-// CoreDNS and an image registry. Each cluster has its own network, mount and process namespaces. It therefore cannot reach the machine's
-// network, and several clusters can run side by side. When the first process in the namespaces ends, the kernel ends all others. The
-// make targets cluster-up, cluster-exec and cluster-down build what the cluster needs, and call this command.
+// Cluster runs a single-node Kubernetes cluster on a Linux machine, as root: etcd, the control plane, a kubelet with containerd and
+// runc, CoreDNS and an image registry. Each cluster has its own network, mount and process namespaces. It therefore cannot reach
+// the machine's network, and several clusters can run side by side. When the first process in the namespaces ends, the kernel ends
+// all other processes in them. The make targets cluster-up, cluster-exec and cluster-down build what the cluster needs, and call
+// this command.
 package main
 
 import (
@@ -28,7 +29,7 @@ const usage = `Usage: cluster [--name NAME] up | down | exec COMMAND [ARGUMENT..
   down  ends the cluster and removes everything that it has left
 `
 
-// Exit statuses of this command. With exec, the exit status is that of the command that it runs.
+// Exit statuses of this command. With "exec", the exit status is that of the executed command.
 const (
 	failed      = 1
 	misused     = 2
@@ -40,7 +41,6 @@ var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
 
 func main() { os.Exit(status()) }
 
-// status runs the command, prints an error and returns the exit status.
 func status() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

@@ -20,8 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Subcommands of this command, in the order in which they start. up starts firstProcess in new namespaces, in which it has the process
-// ID 1. firstProcess starts secondProcess.
+// Subcommands of this command. up starts firstProcess, which is process 1 of new namespaces, and firstProcess starts secondProcess.
 const (
 	firstProcess  = "first-process"
 	secondProcess = "boot"
@@ -34,7 +33,7 @@ func (c *cluster) up(ctx context.Context) error {
 		c.printUse()
 		return nil
 	}
-	// A cluster that ended without down leaves files behind, for example when the machine was switched off.
+	// A cluster that ended without down has left files behind, for example because the machine was switched off.
 	if err := c.remove(ctx); err != nil {
 		return err
 	}
@@ -85,7 +84,8 @@ func (c *cluster) start(ctx context.Context) error {
 	if _, err := io.Copy(c.out, progress); err != nil {
 		return errors.Join(err, first.Process.Kill(), first.Wait())
 	}
-	// boot closes its end of the pipe when the cluster is ready, or has failed. It has written this file only if the cluster is ready.
+	// boot closes its end of the pipe when the cluster is ready, or has failed. Before that, and only if the cluster is ready, boot
+	// writes this file.
 	if _, err := os.Stat(c.file("ready")); err != nil {
 		return errors.Join(context.Cause(ctx), first.Wait())
 	}

@@ -14,8 +14,8 @@ import (
 // keys is how many keys the story writes: enough for meaningful shares. valueSize is the length of each value in bytes.
 const keys, valueSize = 10_000, 100
 
-// writeKeys writes keys like an application, through a hash ring over status.nodes. It does nothing on simulated nodes, which store
-// nothing.
+// writeKeys writes the keys as an application does, through a hash ring over status.nodes, and reads them back. It does nothing on
+// simulated nodes, which store nothing.
 func (d *demo) writeKeys(ctx context.Context) error {
 	return d.withCache(ctx, func(cache *traffic.Client) error {
 		if err := cache.Write(ctx, keys, valueSize); err != nil {

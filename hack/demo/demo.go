@@ -64,14 +64,13 @@ type demo struct {
 	k8s client.WithWatch
 	// env is added to the environment of the commands.
 	env []string
-	// mc is the sample as it was last read.
+	// mc is the Memcached of the story as it was last read.
 	mc *cachev1alpha1.Memcached
 }
 
 // step is a part of a chapter.
 type step = func(ctx context.Context) error
 
-// inOrder runs steps until one fails.
 func inOrder(ctx context.Context, steps ...step) error {
 	for _, do := range steps {
 		if err := do(ctx); err != nil {
@@ -81,7 +80,6 @@ func inOrder(ctx context.Context, steps ...step) error {
 	return nil
 }
 
-// connect creates the client with which the demo observes the cluster.
 func (d *demo) connect(config *rest.Config) (err error) {
 	d.k8s, err = apiclient.New(config)
 	return err
@@ -106,7 +104,6 @@ func (d *demo) until(ctx context.Context, check await.Check) error {
 	}, kinds, client.InNamespace(namespace))
 }
 
-// outcome returns a step that reports a result.
 func (d *demo) outcome(format string, args ...any) step {
 	return func(context.Context) error {
 		d.out.outcome(format, args...)
@@ -114,12 +111,10 @@ func (d *demo) outcome(format string, args ...any) step {
 	}
 }
 
-// runs returns a step that runs a command.
 func (d *demo) runs(command string) step {
 	return func(ctx context.Context) error { return d.run(ctx, command) }
 }
 
-// run shows a command, runs it in a shell, and shows its output.
 func (d *demo) run(ctx context.Context, command string) error {
 	d.out.command(command)
 	shell := exec.CommandContext(ctx, "sh", "-c", command)

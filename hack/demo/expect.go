@@ -34,7 +34,6 @@ func readyWith(mc *cachev1alpha1.Memcached, size int) string {
 	return ""
 }
 
-// without returns a message if status.nodes contains the name, or else "".
 func without(mc *cachev1alpha1.Memcached, name string) string {
 	if slices.Contains(mc.Status.Nodes, name) {
 		return "status.nodes still has " + name

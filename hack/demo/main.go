@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Demo shows in the terminal what the operator does. It runs kubectl as a user would, and waits until the cluster has reacted. It then
-// leaves the cluster to the user until Ctrl-C. make demo builds and runs it. By default it starts a simulated cluster. With --deploy
-// IMAGE, it uses the cluster of KUBECONFIG, and deploys the operator with that image to it.
+// Demo shows in the terminal what the operator does. It runs kubectl as a user would, and waits until the cluster has reacted. It
+// then leaves the cluster to the user until Ctrl-C. make demo builds and runs this command. By default, it starts a simulated
+// cluster. With --deploy IMAGE, it uses the cluster of KUBECONFIG, and deploys the operator with that image to it.
 //
 // With DEMO_EXIT=1, the demo ends after the story. It fails if a step does not succeed in time, and reports why. On a terminal, it pauses
 // so that users can read, unless DEMO_EXIT is 1 or CI is set.
@@ -25,7 +25,8 @@ const (
 	sampleFile      = "config/samples/cache_v1alpha1_memcached.yaml"
 )
 
-// Exit statuses. If Ctrl-C ends the demo, the status is succeeded. With DEMO_EXIT=1 it is interrupted, because the story is incomplete.
+// Exit statuses. If Ctrl-C ends the demo, the exit status is that of success. With DEMO_EXIT=1, the exit status is "interrupted",
+// because the story is incomplete.
 const (
 	succeeded   = 0
 	failed      = 1
@@ -34,7 +35,6 @@ const (
 
 func main() { os.Exit(status()) }
 
-// status runs the demo, prints an error and returns the exit status.
 func status() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

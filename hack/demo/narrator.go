@@ -16,7 +16,7 @@ import (
 	"golang.org/x/term"
 )
 
-// indent is as wide as the time in front of chapters and outcomes. It is in front of commands and their output.
+// indent is in front of commands and their output. It is as wide as the time in front of chapters and outcomes.
 const indent = "          "
 
 // Escape sequences of terminals.
@@ -51,8 +51,8 @@ type narrator struct {
 	awaited string
 }
 
-// newNarrator returns a narrator that styles its text only on a terminal. It paces the text only on a terminal, and neither in CI nor if
-// exit is set, because then nobody reads along.
+// newNarrator returns a narrator that styles its text only on a terminal that supports styles, unless NO_COLOR is set. It paces the
+// text only on a terminal, unless CI or exit is set, because then nobody reads along.
 func newNarrator(ctx context.Context, out *os.File, exit bool, getenv func(string) string) *narrator {
 	terminal := term.IsTerminal(int(out.Fd()))
 	return &narrator{
@@ -62,7 +62,6 @@ func newNarrator(ctx context.Context, out *os.File, exit bool, getenv func(strin
 	}
 }
 
-// title writes a title or message about the whole demo.
 func (n *narrator) title(text string) { n.write("", n.style(bold, text)) }
 
 // chapter writes the title of a chapter, with the time since the start.
@@ -120,7 +119,6 @@ func (n *narrator) breakSilence(ctx context.Context) {
 	}
 }
 
-// elapsed returns the time since the start as text.
 func (n *narrator) elapsed() string {
 	return n.style(faint, fmt.Sprintf("%7.1fs", time.Since(n.started).Seconds())) + "  "
 }

@@ -56,7 +56,7 @@ func (s *realStage) deploy(ctx context.Context, d *demo) error {
 	return d.run(ctx, "kubectl get pods --namespace "+operator.Namespace)
 }
 
-// watch does nothing, since the kubelet restarts containers.
+// watch does nothing: if the operator's container ends, the kubelet restarts the container.
 func (*realStage) watch(context.Context, func(error)) {}
 
 func (*realStage) logCommand() string { return operatorLogs + fmt.Sprintf(" --tail %d", reportedLines) }

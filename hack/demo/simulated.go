@@ -111,7 +111,6 @@ func (s *simulatedStage) logCommand() string {
 	return fmt.Sprintf("tail -n %d %s", reportedLines, operator.LogFile(s.cluster, operatorUser))
 }
 
-// stay leaves the cluster to the user until Ctrl-C.
 func (s *simulatedStage) stay(ctx context.Context, d *demo) error {
 	d.out.title(whatNext)
 	d.out.block("export KUBECONFIG=" + s.kubeconfig + suggestions)

@@ -15,7 +15,7 @@ import (
 const (
 	sampleName    = "memcached-sample"
 	sampleCommand = "memc/" + sampleName
-	// created is the number of nodes at first, and more the number after the scaling.
+	// created is the number of nodes at first. more is the number of nodes after the scaling.
 	created, more = 3, 5
 	newImage      = "docker.io/library/memcached:1.6.45-alpine"
 )

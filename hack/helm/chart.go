@@ -93,7 +93,6 @@ func (r release) data(defaults map[string]any) (map[string]any, error) {
 	return data, nil
 }
 
-// split splits the name of an image.
 func split(image string) (repository, tag, digest string) {
 	repository, digest, _ = strings.Cut(image, "@")
 	// A colon before the last slash belongs to a port.
@@ -138,7 +137,6 @@ func indented(indent int, value any) (string, error) {
 	return margin + strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "\n", "\n"+margin), err
 }
 
-// inJSON returns a value as JSON in one line.
 func inJSON(value any) (string, error) {
 	text, err := json.Marshal(value)
 	return string(text), err

@@ -40,7 +40,7 @@ func TestChartInstallsWhatConfigInstalls(t *testing.T) {
 	}
 }
 
-// Each value must change the fields that it describes, and nothing else.
+// Each value must change only what it describes.
 func TestValuesChangeWhatTheySay(t *testing.T) {
 	const (
 		deployment = "Deployment memcached-operator-controller-manager: spec."
@@ -107,7 +107,8 @@ func watched(t *testing.T, before objects, namespaces string) string {
 	return "containers " + containers + " -> " + after
 }
 
-// serviceAccount.name must change the ServiceAccount of the operator and all references to it, and nothing else.
+// serviceAccount.name must change only the ServiceAccount of the operator and the references to it. If serviceAccount.create is
+// false, the chart must not install this ServiceAccount.
 func TestTheAccountCanHaveAnotherName(t *testing.T) {
 	const everything = "monitoring: {enabled: true}, networkPolicy: {enabled: true}, replicas: 2"
 	usual := installAs(t, "memcached-operator", namespace, "{"+everything+"}")
@@ -131,7 +132,7 @@ func TestTheAccountCanHaveAnotherName(t *testing.T) {
 	}
 }
 
-// Users need these values: kube-prometheus-stack selects ServiceMonitors by a label, and relabelings drop series that are not wanted.
+// Users need these values, for example because kube-prometheus-stack selects ServiceMonitors by a label.
 func TestValuesOfTheServiceMonitor(t *testing.T) {
 	monitor := "ServiceMonitor memcached-operator-controller-manager-metrics-monitor"
 	before := install(t, "monitoring: {enabled: true}")[monitor]
@@ -149,7 +150,7 @@ func TestValuesOfTheServiceMonitor(t *testing.T) {
 	}
 }
 
-// With watchNamespaces, the operator must have its usual permissions in each of these namespaces, and none in others.
+// With watchNamespaces, the operator must have its usual permissions in each of these namespaces, and in no other namespace.
 func TestPermissionsInTheWatchedNamespaces(t *testing.T) {
 	files, err := installed(t, chartFor(t, tested(t)), "memcached-operator", namespace, "watchNamespaces: [shop, blog]")
 	if err != nil {
@@ -180,7 +181,8 @@ func TestPermissionsInTheWatchedNamespaces(t *testing.T) {
 	}
 }
 
-// both returns the lines that the test expects if the policies with these names, and their bindings, are missing or new.
+// both returns the lines that the test expects about the policies with these names and about their bindings. The sign "- " means
+// that they are missing, and "+ " that they are new.
 func both(sign string, names ...string) []string {
 	var all []string
 	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
@@ -267,7 +269,8 @@ func TestWithoutMetricsNothingServesThem(t *testing.T) {
 	}
 }
 
-// A release with another name and namespace must use them in all objects. Nothing else may differ.
+// A release with another name and namespace must differ only in names and namespaces, and in references to them. fullnameOverride
+// must replace the name of the release.
 func TestNamesFollowTheRelease(t *testing.T) {
 	const everything = "{monitoring: {enabled: true}, networkPolicy: {enabled: true}}"
 	var names []string
@@ -297,8 +300,8 @@ func TestNamesFollowTheRelease(t *testing.T) {
 	}
 }
 
-// The names of all objects must be valid, whatever the name of the release is. The name of a release has at most 53 characters, and the
-// name of a Service at most 63.
+// The names of all objects but the CRDs must be valid, whatever the name of the release is. The name of a release has at most 53
+// characters, and the name of a Service at most 63.
 func TestLongNamesAreValid(t *testing.T) {
 	dnsLabel := regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	for _, name := range []string{strings.Repeat("a", 53), strings.Repeat("b", 27) + "-c", "1"} {
@@ -311,8 +314,8 @@ func TestLongNamesAreValid(t *testing.T) {
 	}
 }
 
-// Helm upgrades a CRD in the folder templates, but not one in the folder crds. Because of the annotation, helm uninstall keeps the CRDs,
-// and with them all Memcacheds.
+// Helm upgrades a CRD in the folder templates, but not one in the folder crds. The annotation helm.sh/resource-policy makes helm
+// uninstall keep the CRDs, and with them all Memcacheds.
 func TestDefinitionIsUpgradedAndKept(t *testing.T) {
 	if found := chartFor(t, tested(t)).CRDObjects(); len(found) > 0 {
 		t.Errorf("the chart has %d definitions that Helm would never upgrade", len(found))

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// valueExpressions has the expressions of values whose fields are always in the manifest. The function expressions makes those of
-// optional values.
+// valueExpressions maps the name of a value to its Helm expression, for values whose fields are always in the manifest. For
+// optional values, the function expressions makes the Helm expressions.
 var valueExpressions = map[string]string{
 	"replicas":       "{{ .Values.replicas }}",
 	"image":          `{{ include "memcached-operator.image" . | quote }}`,

@@ -5,7 +5,7 @@ package main
 
 import "testing"
 
-// Helm's guidelines for charts require these labels, and other tools select objects by them.
+// Helm's guidelines for charts define these labels, and tools select objects by them.
 func TestLabelsNameTheRelease(t *testing.T) {
 	version := tested(t).version
 	for key, manifest := range installAs(t, "shop", "caches", "monitoring: {enabled: true}") {
@@ -22,7 +22,6 @@ func TestLabelsNameTheRelease(t *testing.T) {
 	}
 }
 
-// The labels in commonLabels must be on every object of the chart.
 func TestCommonLabelsAreOnEveryObject(t *testing.T) {
 	for key, manifest := range install(t, "{commonLabels: {team: a}, monitoring: {enabled: true}, replicas: 2}") {
 		if manifest["metadata"].(object)["labels"].(object)["team"] != "a" {

@@ -4,7 +4,7 @@
 // The command helm writes the Helm chart of the operator from the kustomizations in config. It builds the manifests of the complete
 // installation, and of one variant for each value of the chart that can disable a part. It turns the differences into conditions of
 // templates. Fields that differ between Helm releases, such as the namespace, become expressions. The defaults of the values come from
-// config, too. Other files of the chart, such as values.yaml, are in the folder chart.
+// config. Other files of the chart, such as values.yaml, are in the folder chart.
 package main
 
 import (

@@ -13,9 +13,9 @@ import (
 // block is a sequence of lines of a template.
 type block struct {
 	lines []string
-	// lacking are indexes of variants. If only is false, just these variants lack the lines.
+	// lacking are the indexes of the variants that lack the lines, unless only is true.
 	lacking []int
-	// only is true if just the variants in lacking have the lines.
+	// only is true if just the variants in lacking have the lines: neither the complete installation nor another variant has them.
 	only bool
 }
 
@@ -44,8 +44,8 @@ func merge(whole []string, manifests [][]string) string {
 	return spell(arrange(whole, lacking, added))
 }
 
-// slide moves a deletion of lines down as far as the result stays the same. If two list items end with the same line, either of these
-// lines could count as deleted. It must be the same one for all variants.
+// slide moves a deletion of lines down as far as the result stays the same. If two list items end with the same line, either of
+// these lines could count as deleted. The same line must count as deleted in all variants.
 func slide(op difflib.OpCode, whole []string, end int) difflib.OpCode {
 	for op.I2 < end && whole[op.I1] == whole[op.I2] {
 		op.I1++

@@ -37,7 +37,6 @@ func tested(t *testing.T) release {
 // rendered caches the files of charts, because rendering a chart takes a second.
 var rendered = map[release]map[string][]byte{}
 
-// filesFor returns the files of a release's chart.
 func filesFor(t *testing.T, r release) map[string][]byte {
 	t.Helper()
 	if rendered[r] == nil {
@@ -64,7 +63,6 @@ func chartFor(t *testing.T, r release) *chartv2.Chart {
 	return chart
 }
 
-// valuesFrom parses the YAML of a values file.
 func valuesFrom(t *testing.T, text string) map[string]any {
 	t.Helper()
 	values := map[string]any{}

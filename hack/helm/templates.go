@@ -95,7 +95,7 @@ func assemble(keys []string, manifests map[string][]string, others []map[string]
 // conditions maps keys of manifests to conditions for the whole manifest.
 var conditions = map[string]string{
 	"ServiceAccount " + account:                          ".Values.serviceAccount.create",
-	"RoleBinding memcached-operator-manager-rolebinding": "not .Values.watchNamespaces", // watchnamespaces.yaml has other RoleBindings
+	"RoleBinding memcached-operator-manager-rolebinding": "not .Values.watchNamespaces", // watchnamespaces.yaml replaces it
 }
 
 // keyOf returns a key of kind and name that identifies a manifest in all variants. A ClusterRole has the key of a Role, because it may be a
@@ -155,7 +155,7 @@ func (m *marker) mark(objects []object) (map[string][]string, error) {
 	return manifests, nil
 }
 
-// markNames replaces the namespace and the names of objects in a value, also where other objects refer to them.
+// markNames replaces the namespace and the names of objects in a value, including those in references to other objects.
 func (m *marker) markNames(value any) any {
 	switch value := value.(type) {
 	case object:
@@ -230,7 +230,8 @@ func (m *marker) markDeployment(spec object) error {
 		}
 		m.markValue(variable, "value", value)
 	}
-	// In the variant for a single namespace, Kubernetes sets the variable to the namespace of the operator's pod.
+	// In the variant for a single namespace, the variable has no value to mark: Kubernetes sets it to the namespace of the operator's
+	// pod.
 	if variable := find(container["env"].([]any), "WATCH_NAMESPACE"); variable["valueFrom"] == nil {
 		m.markValue(variable, "value", "watchNamespaces")
 	}
@@ -243,7 +244,6 @@ func (m *marker) markValue(in object, field, value string) {
 	in[field] = valueMark + value
 }
 
-// find returns the object with this name in a list.
 func find(list []any, name string) object {
 	for _, item := range list {
 		if item.(object)["name"] == name {

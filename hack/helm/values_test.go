@@ -66,7 +66,8 @@ func TestWrongValuesAreRefused(t *testing.T) {
 	}
 }
 
-// Every value must have a comment and be in the schema. The schema must not contain other values.
+// Every value must have a comment and be in the schema. Apart from global and the fields of Kubernetes types, the schema must not
+// contain other values.
 func TestEveryValueIsDescribed(t *testing.T) {
 	files := filesFor(t, tested(t))
 	values, err := valuesIn(files["values.yaml"])

@@ -42,7 +42,8 @@ func run(pkg, folder string) error {
 	return copyGoLicense(filepath.Join(folder, "go"))
 }
 
-// copyGoLicense copies the license of Go. A missing license is no error, because Linux distributions may store it in another folder.
+// copyGoLicense copies the license of Go. A missing license is no error, because Linux distributions may store the license in
+// another folder.
 func copyGoLicense(folder string) error {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {

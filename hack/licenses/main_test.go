@@ -42,7 +42,7 @@ func TestAModuleWithoutALicenseIsAnError(t *testing.T) {
 	}
 }
 
-// The SBOM lists only the modules that the operator links, so the agent and the launcher must not link others.
+// The SBOM lists only the modules that the operator links, so the agent and the launcher must not link other modules.
 func TestTheSmallCommandsLinkNothingThatTheOperatorDoesNot(t *testing.T) {
 	t.Chdir("../..")
 	operator, err := linked(".")

@@ -96,8 +96,8 @@ func processGraphs() []panel {
 	}
 }
 
-// ofContainers returns an expression for the series of memcached's containers. Series of cAdvisor have no label memcached, so the
-// expression takes the names of the Memcached's pods from the series up.
+// ofContainers returns an expression for the series of memcached's containers. These series have no label "memcached", so the
+// expression takes the names of the Memcached's pods from the series "up".
 func ofContainers(series string) string {
 	return series + `{namespace="$namespace",container="memcached"} * on (namespace, pod) group_left () ` +
 		"group by (namespace, pod) (up" + ofOne + ")"

@@ -131,7 +131,6 @@ func checkPanel(t *testing.T, name string, panel panel) {
 	}
 }
 
-// checkLayout fails the test if panels overlap, or are not within the width of the dashboard.
 func checkLayout(t *testing.T, name string, panels []panel) {
 	t.Helper()
 	taken := map[[2]int]string{}

@@ -5,11 +5,11 @@ package main
 
 import "slices"
 
-// schemaVersion is Grafana's number for the JSON format that the following types describe.
+// schemaVersion is the version of Grafana's JSON format that the following types describe.
 const schemaVersion = 42
 
-// The fields of Grafana's JSON format that the dashboards use
-// (https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model/). All others have Grafana's defaults.
+// The fields of Grafana's JSON format that the dashboards use. Other fields have Grafana's defaults. The format is described in
+// https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model/.
 type (
 	dashboard struct {
 		UID           string     `json:"uid"`
@@ -29,7 +29,7 @@ type (
 		To   string `json:"to"`
 	}
 
-	// link leads to all dashboards with these tags. With KeepTime, they have the same time range.
+	// link leads to all dashboards with these tags. With KeepTime, the time range stays the same.
 	link struct {
 		Type     string   `json:"type"`
 		Title    string   `json:"title"`
@@ -143,8 +143,8 @@ func newDashboard(uid, title, description string, variables []variable, panels [
 	}
 }
 
-// choice returns a variable with the values that the label of this name has in the series. Grafana reads the values again whenever the time
-// range changes.
+// choice returns a variable whose values are those of the label with this name in the series. Grafana reads the values again
+// whenever the time range changes.
 func choice(name, label, series string) variable {
 	return variable{
 		Name: name, Label: label, Type: "query", Query: "label_values(" + series + ", " + name + ")",
@@ -187,7 +187,7 @@ func newPanel(kind, title, description, unit string, width, height int, expressi
 	return p
 }
 
-// fromZero starts the panel's axis at zero, so that small changes do not look large. If a maximum is given, the axis ends at it.
+// fromZero starts the panel's axis at zero, so that small changes do not look large. The axis ends at the maximum, if one is given.
 func (p panel) fromZero(maximum ...float64) panel {
 	zero := 0.0
 	p.FieldConfig.Defaults.Min = &zero
@@ -202,8 +202,8 @@ func (p panel) stacked() panel {
 	return p
 }
 
-// orZero returns an expression for the result of count, or for 0 if count has no result. If always has no result either, the
-// expression has none: without data, a panel must not show 0.
+// orZero returns an expression with the result of the expression "count". If "count" has no result, the result is 0, provided that
+// the expression "always" has a result: without any data, a panel must not show 0.
 func orZero(count, always string) string { return count + " or 0 * count(" + always + ")" }
 
 // red shows values of at least 1 in red, and lower ones in green.
@@ -215,7 +215,6 @@ func (p panel) red() panel {
 	return p
 }
 
-// leadingTo adds a link to each series of the panel.
 func (p panel) leadingTo(title, url string) panel {
 	p.FieldConfig.Defaults.Links = []dataLink{{Title: title, URL: url}}
 	return p

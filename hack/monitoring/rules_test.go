@@ -48,7 +48,7 @@ func (f ruleFile) alerts() []rule {
 	return alerts
 }
 
-// record checks the expression of each rule, and adds the series of recording rules to the known ones.
+// record checks the expression of each rule, and adds the series of recording rules to s.
 func (s series) record(t *testing.T, file ruleFile) {
 	t.Helper()
 	for _, group := range file.Groups {
@@ -72,7 +72,8 @@ func TestRulesUseOnlyWhatExists(t *testing.T) {
 	known(t).record(t, rules(t))
 }
 
-// Each recording rule must be used in a rule or a dashboard. Its name occurs once in the rule itself, so it must occur at least twice.
+// Each recording rule must be used in a rule or a dashboard. Its name occurs once in the rule itself, so the name must occur at
+// least twice.
 func TestEveryRecordingRuleIsUsed(t *testing.T) {
 	texts := read(t, component+"/rules.yaml") + read(t, component+"/dashboards/fleet.json") + read(t, component+"/dashboards/cache.json")
 	for _, group := range rules(t).Groups {
@@ -215,7 +216,6 @@ func TestPromtoolAcceptsTheScrapeConfiguration(t *testing.T) {
 	runPromtool(t, "check", "config", "--syntax-only", file)
 }
 
-// writeRules writes the rules to rules.yaml in a new folder.
 func writeRules(t *testing.T, file ruleFile) string {
 	t.Helper()
 	content, err := yaml.Marshal(file.forPrometheus())

@@ -50,12 +50,14 @@ func (s labelSet) lacks(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return s[name] || name == "__name__" })
 }
 
-// Labels of all series from a source: the agents of nodes and proxies, the operator, cAdvisor, and kube-state-metrics.
+// Labels that each series from a source can have. The sources are the agents of nodes and proxies, the operator, cAdvisor, and
+// kube-state-metrics.
 var (
 	ofNodes    = labels("namespace", "pod", "container", "job", "instance", "endpoint", "memcached", "memcachedproxy")
 	ofOperator = labels("namespace", "pod", "container", "job", "instance", "endpoint", "service", "exported_namespace")
 	ofCAdvisor = labels("namespace", "pod", "container", "job", "instance", "node", "id", "name", "image")
-	// The rules assume that Prometheus scrapes kube-state-metrics with honor_labels. Then pod and container are those that a series is about.
+	// The rules assume that Prometheus scrapes kube-state-metrics with honor_labels. Then the labels "pod" and "container" name what a
+	// series is about, instead of kube-state-metrics itself.
 	ofStateMetrics = labels("namespace", "pod", "container", "job", "instance", "node", "uid", "resource", "unit")
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// variables maps the names of the policies' variables that contain patterns to the patterns.
+// variables maps the name of each policy variable that contains a pattern to the pattern.
 var variables = map[string]string{
 	"argumentsPattern": protocol.Pattern,
 	"restartPattern":   protocol.RestartPattern,

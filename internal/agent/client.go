@@ -49,8 +49,8 @@ type client struct {
 	full atomic.Int64
 }
 
-// statistics are what memcached reports about itself. Collect sends all series that it can make. Its error is about a malformed
-// value or name among the statistics.
+// statistics are what memcached reports about itself. Collect sends all series that can be made. An error of Collect is about a
+// malformed value or name among the statistics.
 type statistics interface {
 	Collect(series chan<- prometheus.Metric) error
 }
@@ -116,7 +116,7 @@ func (c *client) release(used *memcache.Conn, err error) {
 	c.idle.giveBack(used)
 }
 
-// probe succeeds if memcached answers within the timeout.
+// probe succeeds if memcached answers within the timeout, or if memcached has answered a probe less than answerLifetime ago.
 func (c *client) probe() error {
 	_, err, _ := c.probes.Do("", func() (any, error) {
 		if age := c.now().Sub(c.answered); age >= 0 && age < answerLifetime {
@@ -151,7 +151,8 @@ func (c *client) ask() error {
 	return err
 }
 
-// askHeld sends a request over the idle connection. It also succeeds if there is no idle connection, or if memcached has closed it.
+// askHeld sends a request over the idle connection, after memcached has refused a new connection. The refusal is an answer too, so
+// askHeld also succeeds if there is no idle connection, or if memcached has closed the idle connection.
 func (c *client) askHeld(ctx context.Context) error {
 	held := c.idle.take()
 	if held == nil {
@@ -165,13 +166,13 @@ func (c *client) askHeld(ctx context.Context) error {
 	return err
 }
 
-// wasFull reports whether, less than fullFor before now, memcached refused the connection of a probe because of its connection limit.
+// wasFull reports whether a probe met memcached at its connection limit less than fullFor before now.
 func (c *client) wasFull(now time.Time) bool { return now.Sub(time.Unix(c.full.Load(), 0)) < fullFor }
 
 func (c *client) close() { c.idle.close() }
 
-// explain returns errClosed if memcached has closed the connection, and wraps errTimeout if it does not answer within the timeout. It
-// returns other errors as they are.
+// explain replaces an error by errClosed if memcached has closed the connection, and by an error that wraps errTimeout if memcached
+// has not answered within the timeout. It returns any other error unchanged.
 func (c *client) explain(err error) error {
 	var network net.Error
 	switch {
@@ -189,7 +190,7 @@ func isClosed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// reasons are the values of the label reason of memcached_agent_read_failures_total.
+// reasons are the values of the label "reason" in memcached_agent_read_failures_total.
 var reasons = []string{"closed", "connection_limit", "malformed", "timeout", "unauthenticated", "unreachable"}
 
 func reasonOf(err error) string {

@@ -155,7 +155,7 @@ func TestAHungMemcachedAtItsConnectionLimitIsNotReady(t *testing.T) {
 		answering(func(string) string {
 			if answeredOnce {
 				close(asked)
-				return "" // no answer
+				return ""
 			}
 			answeredOnce = true
 			return versionReply

@@ -55,7 +55,6 @@ func demanding(name, password string, then func(net.Conn), logins chan<- string)
 	}
 }
 
-// secretFolder returns a folder with these values of a Secret by key, like the volume of a Secret.
 func secretFolder(t *testing.T, values map[string]string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -74,7 +73,7 @@ func withCredentials(t *testing.T, o Options) Options {
 	return o
 }
 
-// The agent logs in only once on a connection, also if a probe has opened the connection.
+// The agent logs in only once on a connection, even if a probe has opened the connection.
 func TestStatisticsAreReadAsAUser(t *testing.T) {
 	logins := make(chan string, 16)
 	f := newFake(t, demanding("bob", "pass:word", recorded(t, "default"), logins))

@@ -4,9 +4,9 @@
 // Package agent runs beside memcached in each pod. It serves memcached's statistics as Prometheus series, reports whether memcached
 // answers, and loads certificates and users from Secrets into memcached (see package credentials). It does not use the API server.
 //
-// The memcached is a node, which stores items, or a proxy, which forwards requests to nodes. Its parent process is a launcher. The
-// launcher of a node can fill it with the items of another Memcached: the one in spec.fillFrom. The launcher of a proxy writes the
-// proxy's routes: the list of nodes, and how the keys are shared among them. The agent asks the launcher for its status.
+// The memcached is a node, which stores items, or a proxy, which forwards requests to nodes. The parent process of memcached is a
+// launcher. A node's launcher can fill the node with the items of another Memcached: the one in spec.fillFrom. A proxy's launcher
+// gives the proxy its routes, which name the nodes that share the keys. Some series are made of the launcher's status.
 //
 // After an upgrade of the operator, older agents keep running. The agent's interface therefore has a version: see
 // docs/design/agent-interface.md.

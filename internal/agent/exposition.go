@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// maxScrapes limits simultaneous scrapes, to save memory. It is more than maxConnectionsPerHost, so that one host cannot use all of them.
+// maxScrapes limits simultaneous scrapes, to save memory. It is more than maxConnectionsPerHost, so that one host cannot reach the
+// limit.
 const maxScrapes = 8
 
 // The query parameter collect[] of /metrics, as in node_exporter, and its values. Without the parameter, /metrics shows all series.
@@ -83,7 +84,7 @@ func (s selected) Gather() ([]*dto.MetricFamily, error) {
 }
 
 // sharedGatherer collects once for simultaneous scrapes. promhttp's option CoalesceGather would reuse a collection until the last
-// response is sent, so that a slow client would freeze the series for all others.
+// response is sent, so that one slow client would freeze the series for all clients.
 type sharedGatherer struct {
 	registry    prometheus.Gatherer
 	collections singleflight.Group

@@ -78,7 +78,6 @@ func (f *fake) behave(behavior func(net.Conn)) {
 	f.behavior = behavior
 }
 
-// hangUp closes all open connections.
 func (f *fake) hangUp() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -87,7 +86,6 @@ func (f *fake) hangUp() {
 	}
 }
 
-// counts returns how many connections are open now, how many were open at the same time at most, and how many were accepted in total.
 func (f *fake) counts() (open, mostOpen, accepted int) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -104,7 +102,7 @@ const (
 	connectionLimitReply = "ERROR Too many open connections\r\n"
 )
 
-// recorded returns a behavior: it replies with the recording in a folder of stats/testdata.
+// recorded returns a behavior that replies with the recording in a folder of stats/testdata.
 func recorded(t testing.TB, folder string) func(net.Conn) {
 	t.Helper()
 	return answeringFrom(recordedReplies(t, folder))
@@ -133,7 +131,6 @@ func answeringFrom(replies map[string]string) func(net.Conn) {
 	return answering(func(request string) string { return replies[request] })
 }
 
-// answering returns a behavior: it replies to each line.
 func answering(reply func(request string) string) func(net.Conn) {
 	return func(conn net.Conn) {
 		for requests := bufio.NewScanner(conn); requests.Scan(); {
@@ -144,18 +141,16 @@ func answering(reply func(request string) string) func(net.Conn) {
 	}
 }
 
-// always returns a behavior: it sends the same reply to each line.
 func always(reply string) func(net.Conn) {
 	return answering(func(string) string { return reply })
 }
 
-// hangs reads and never answers.
 func hangs(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 
 // refuses does what memcached does with a connection beyond its connection limit.
 func refuses(conn net.Conn) { _, _ = io.WriteString(conn, connectionLimitReply) }
 
-// closesAfter returns a behavior: it reads one line, writes the text whatever the line is, and closes the connection.
+// closesAfter returns a behavior that reads one line, writes the text whatever the line is, and closes the connection.
 func closesAfter(text string) func(net.Conn) {
 	return func(conn net.Conn) {
 		_, _ = bufio.NewReader(conn).ReadString('\n') // the kernel might discard the text if it closed a connection with unread bytes
@@ -163,7 +158,6 @@ func closesAfter(text string) func(net.Conn) {
 	}
 }
 
-// repeats returns a behavior: it writes the text, with pauses, until the client closes the connection.
 func repeats(text string, pause time.Duration) func(net.Conn) {
 	return func(conn net.Conn) {
 		var err error
@@ -173,7 +167,6 @@ func repeats(text string, pause time.Duration) func(net.Conn) {
 	}
 }
 
-// eventually waits until the condition is true. It fails the test after 20 seconds.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(time.Millisecond) {

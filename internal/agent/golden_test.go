@@ -27,8 +27,8 @@ func TestGoldenScrape(t *testing.T) {
 	mustScrape(t, "default", newFake(t, recorded(t, "default")).options())
 }
 
-// A proxy has the same series as a node about the process and its connections, no series about items, and some series that a node does
-// not have. The proxy of the recording cannot reach one of its nodes.
+// A proxy has a node's series about the process and its connections, no series about items, and series that only a proxy has. In
+// the recording, the proxy cannot reach one of its nodes.
 func TestGoldenScrapeOfAProxy(t *testing.T) {
 	o := newFake(t, recorded(t, "proxy")).options()
 	o.Launcher = newLauncher(t, `{"routes":"sessions-%d.sessions.shop.svc 3\n","count":3,"seconds":5}`)
@@ -67,7 +67,7 @@ func TestRoutesSeries(t *testing.T) {
 	}
 }
 
-// The agent serves memcached_fill_* while the launcher answers and its status has a fill.
+// The agent serves memcached_fill_* while the launcher answers with a status that has a fill.
 func TestFillSeries(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
@@ -109,7 +109,7 @@ func mustScrape(t *testing.T, name string, o Options) {
 	}
 }
 
-// The recordings must have a value for each family.
+// The recordings must have a value for each family, except for the families with the label "copy".
 func TestMemcachedFillsEachFamily(t *testing.T) {
 	for name, families := range map[string][]*stats.Family{"default": stats.Families(), "proxy": stats.ProxyFamilies()} {
 		scraped := "\n" + golden(t, name)

@@ -75,8 +75,8 @@ func TestLimitsOfTheListener(t *testing.T) {
 	}
 }
 
-// At maxConnections, a new connection replaces the oldest connection of the host that has the most. It is closed if no other host has
-// more connections than its own host.
+// At maxConnections, a new connection replaces the oldest connection of the host with the most connections. If no host has more
+// connections than the host of the new connection, the new connection is closed.
 func TestManyHostsAreLimited(t *testing.T) {
 	l := limit(nil)
 	oldest := &limitedConn{listener: l, host: "greedy"}

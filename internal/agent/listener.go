@@ -16,10 +16,10 @@ const (
 	maxConnectionsPerHost = 4
 )
 
-// limitedListener limits connections, so that nobody can open so many that the kubelet's probes fail. At maxConnectionsPerHost, a new
-// connection of a host replaces the host's oldest idle connection, and is closed only if none is idle: the new connection may be the
-// kubelet's, because pods may have the kubelet's address. A new connection beyond maxConnections replaces the oldest connection of the
-// host that has the most. If no other host has more connections than the new connection's host, the new connection is closed.
+// limitedListener limits connections, so that nobody can open so many that the kubelet's probes fail. At maxConnectionsPerHost, a
+// host's new connection replaces the host's oldest idle connection, because the new one may be the kubelet's: pods with hostNetwork
+// have the kubelet's address. If none is idle, the new connection is closed. At maxConnections, a new connection replaces the
+// oldest connection of the host with the most connections, or is closed if no host has more than its own.
 type limitedListener struct {
 	net.Listener
 
@@ -47,7 +47,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 			superfluous = l.admit(conn)
 		}
 		if superfluous != nil {
-			_ = superfluous.Conn.Close() // nobody uses the connection any more
+			_ = superfluous.Conn.Close() // an error changes nothing: the agent has given the connection up
 		}
 		if superfluous != conn {
 			return conn, nil
@@ -99,7 +99,7 @@ func (l *limitedListener) forget(conn *limitedConn) {
 	}
 }
 
-// limitedConn is a connection that its listener counts until it is closed.
+// limitedConn is a connection that a limitedListener counts until the connection is closed.
 type limitedConn struct {
 	net.Conn
 

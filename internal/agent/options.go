@@ -37,7 +37,7 @@ type Options struct {
 	Credentials credentials.Config
 }
 
-// parse parses the arguments. If they ask for help, it writes the help and returns flag.ErrHelp.
+// parse parses the arguments. If the arguments ask for help, parse writes the help and returns flag.ErrHelp.
 func parse(args []string, help io.Writer) (Options, error) {
 	var o Options
 	flags := flag.NewFlagSet("agent", flag.ContinueOnError)

@@ -19,8 +19,8 @@ import (
 // agent.
 const shutdownTimeout = 2 * time.Second
 
-// Run runs the agent with these command-line arguments until the context ends or an error occurs. It writes the log, and the help if
-// the arguments ask for it, to the writer.
+// Run runs the agent with these command-line arguments until the context ends or an error occurs. The writer gets the log, or the
+// help if the arguments ask for help.
 func Run(ctx context.Context, args []string, version string, log io.Writer) error {
 	options, err := parse(args, log)
 	if err != nil {

@@ -84,7 +84,6 @@ func (a *agent) get(t *testing.T, path string) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// mustScrape requests /metrics. It fails the test unless the answer has all of these lines.
 func (a *agent) mustScrape(t *testing.T, lines ...string) {
 	t.Helper()
 	status, body := a.get(t, "/metrics")
@@ -117,7 +116,8 @@ func TestAMemcachedThatDoesNotServe(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		behavior func(net.Conn)
-		// reason is the label of the failed scrape. ready is the answer of /readyz without the address of memcached, or empty for "ok".
+		// reason is the label "reason" of the failed scrape. ready is the answer of /readyz without the address of memcached, or empty
+		// for "ok".
 		reason, ready string
 	}{
 		{name: "hangs", behavior: hangs, reason: "timeout", ready: "no answer within 1s"},

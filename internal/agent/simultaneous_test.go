@@ -81,7 +81,7 @@ func (r *slowReader) Write(data []byte) (int, error) {
 	return r.ResponseRecorder.Write(data)
 }
 
-// A client that does not read its response must not freeze the series that others get.
+// A client that does not read its response must not freeze the series that other clients get.
 func TestASlowReaderDelaysNobody(t *testing.T) {
 	registry, scrapes := prometheus.NewRegistry(), 0.0
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "scrapes", Help: "Scrapes so far."}, func() float64 { scrapes++; return scrapes }))

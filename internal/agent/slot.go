@@ -39,8 +39,8 @@ func (s *slot) put(c *memcache.Conn) {
 	}
 }
 
-// giveBack stores a connection that take has returned. If the slot has got another connection since, giveBack leaves that in the slot, and
-// closes the connection that it was given.
+// giveBack stores a connection that take has returned. If put has stored a newer connection since, giveBack closes the older one
+// instead.
 func (s *slot) giveBack(c *memcache.Conn) {
 	if newer := s.take(); newer != nil {
 		discard(c)

@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// quietPeriod is the shortest time between two log entries of the same transitions. As an exception, the first success is logged at once.
+// quietPeriod is the shortest time between two log entries of a transitions value. As an exception, the first success is logged at
+// once.
 const quietPeriod = 10 * time.Second
 
-// transitions logs when something begins to fail, and when it works again. For quietPeriod after an entry, it logs nothing. Then it logs
-// the first observation that differs from that entry.
+// transitions logs when something begins to fail, and when it works again. After an entry, nothing is logged for quietPeriod. Then
+// the first observation that differs from the entry is logged.
 type transitions struct {
 	log            *slog.Logger
 	fails, works   string

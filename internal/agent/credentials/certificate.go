@@ -29,8 +29,8 @@ const ofTLSSecret = " in the Secret of spec.tls.secretName"
 // minRSABits is the length of the shortest RSA key that OpenSSL accepts at its default security level, which memcached uses.
 const minRSABits = 2048
 
-// certificateFiles returns the values of a Secret that memcached reads, by key. It returns an error if one of them is missing. It does
-// not check the values.
+// certificateFiles returns the values of a Secret that memcached reads, by key. It returns an error if one of them is missing or
+// empty. It does not parse the values.
 func certificateFiles(secret map[string][]byte, clientCA bool) (map[string][]byte, error) {
 	if len(secret[certificateKey]) == 0 && len(secret[privateKeyKey]) == 0 {
 		return nil, invalidCertificate("the Secret of spec.tls.secretName does not exist, or has neither tls.crt nor tls.key: create it " +
@@ -83,7 +83,8 @@ func parsePair(chain, key []byte) (*x509.Certificate, error) {
 	return certificates[0], nil
 }
 
-// parseCertificates parses the value of a Secret's key. It returns at least one certificate, or an error.
+// parseCertificates parses the certificates in a value of a Secret. Errors name the value by its key. Without an error, there is at
+// least one certificate.
 func parseCertificates(key string, text []byte) ([]*x509.Certificate, error) {
 	blocks, err := parseBlocks(key, text)
 	if err != nil {
@@ -107,8 +108,8 @@ func parseCertificates(key string, text []byte) ([]*x509.Certificate, error) {
 	return certificates, nil
 }
 
-// checkStrength returns an error if the key or the signature of a certificate is too weak for OpenSSL's default security level, because
-// memcached would not start with the certificate. Some versions of OpenSSL accept weak signatures, but clients do not.
+// checkStrength returns an error if the RSA key or the signature of a certificate is too weak for OpenSSL's default security level,
+// because memcached would not start with the certificate. Some versions of OpenSSL accept weak signatures, but clients do not.
 func checkStrength(number int, certificate *x509.Certificate) error {
 	if public, isRSA := certificate.PublicKey.(*rsa.PublicKey); isRSA && public.N.BitLen() < minRSABits {
 		return invalidCertificate(fmt.Sprintf("the RSA key of certificate %d in tls.crt is shorter than %d bits, which memcached refuses: "+
@@ -120,12 +121,13 @@ func checkStrength(number int, certificate *x509.Certificate) error {
 			return invalidCertificate(fmt.Sprintf("certificate %d in tls.crt is signed with SHA-1 or MD5, which memcached may refuse: issue it "+
 				"again with SHA-256", number))
 		}
-	default: // all others are strong enough
+	default: // all other algorithms are strong enough
 	}
 	return nil
 }
 
-// selfSigned reports whether a certificate is signed with its own key. OpenSSL does not check the strength of such a signature.
+// selfSigned reports whether a certificate names itself as its issuer. OpenSSL does not check the strength of the signature of such
+// a certificate.
 func selfSigned(certificate *x509.Certificate) bool {
 	return bytes.Equal(certificate.RawSubject, certificate.RawIssuer) &&
 		(len(certificate.AuthorityKeyId) == 0 || bytes.Equal(certificate.AuthorityKeyId, certificate.SubjectKeyId))

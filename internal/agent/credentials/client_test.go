@@ -37,7 +37,6 @@ func (p *pod) connect(certificate *issued) (*memcache.Conn, *x509.Certificate, e
 	return c, conn.(*tls.Conn).ConnectionState().PeerCertificates[0], err
 }
 
-// login connects to the plaintext port, and logs in.
 func (p *pod) login(name, password string) (*memcache.Conn, error) {
 	p.t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(p.t.Context(), "tcp", p.plaintext)
@@ -89,7 +88,6 @@ func (p *pod) mustOffer(certificates ...*issued) {
 	}
 }
 
-// mustLive fails the test unless the connection still works.
 func mustLive(t *testing.T, c *memcache.Conn) {
 	t.Helper()
 	if reply, err := ask(t, c, "mn"); err != nil || reply != "MN" {

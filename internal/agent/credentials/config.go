@@ -9,7 +9,7 @@ type Config struct {
 	TLSSecret string
 	// TLS is the address on which memcached serves TLS.
 	TLS string
-	// ClientCA is true if clients need a certificate from a CA in ca.crt of the Secret with the certificate.
+	// ClientCA is true if clients need a certificate from a CA in ca.crt of TLSSecret.
 	ClientCA bool
 	// UsersSecret is the directory of the Secret with the users, empty without users.
 	UsersSecret string
@@ -17,7 +17,7 @@ type Config struct {
 	Folder string
 	// TerminationLog is the file of the container's termination message.
 	TerminationLog string
-	// Processes is the directory in which the agent looks for memcached's process: /proc, or one like it. Empty means /proc.
+	// Processes is the directory in which the agent looks for memcached's process. Empty means /proc. Tests use a similar directory.
 	Processes string
 }
 

@@ -34,7 +34,7 @@ func (c *content) algorithms() []string {
 
 func algorithm(certificate *x509.Certificate) string { return certificate.PublicKeyAlgorithm.String() }
 
-// logins returns a fingerprint of each user, which covers the name and the password.
+// logins returns a fingerprint of the name and password of each user.
 func (c *content) logins() []string {
 	var logins []string
 	for _, user := range c.users {

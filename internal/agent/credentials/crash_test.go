@@ -58,9 +58,9 @@ func (r *rotation) change(before func(number int)) {
 	}
 }
 
-// mustConverge fails the test unless memcached serves the new content, and the agent reports removed CAs that memcached still trusts,
-// and removed users that memcached has accepted. If exact is false, the agent may report more. mustConverge then restarts memcached:
-// from then on, the agent must report nothing.
+// mustConverge fails the test unless memcached serves the new content, and the agent reports removed CAs that memcached still
+// trusts, and removed users that memcached has accepted. If exact is false, the agent may report more. At its end, mustConverge
+// restarts memcached: after the restart, the agent must report nothing.
 func (r *rotation) mustConverge(exact bool) {
 	r.t.Helper()
 	if !r.memcached.serves(r.second, r.freshUsers) {
@@ -86,8 +86,8 @@ func (r *rotation) mustConverge(exact bool) {
 	}
 }
 
-// In each run, the agent is killed at another call, such as before it replaces the files, after the signal, or while it verifies the
-// reload. The next agent must complete the rotation, also if memcached has restarted meanwhile.
+// In each run, the agent is killed at another call, such as before it replaces the files, after the signal, or while it verifies
+// the reload. The next agent must complete the rotation, even if memcached has restarted meanwhile.
 func TestTheAgentIsKilledAtEachStep(t *testing.T) {
 	for _, restarts := range []string{"never", "one call before", "after"} {
 		killedAt := 0
@@ -141,7 +141,7 @@ func TestMemcachedRestartsAtEachStep(t *testing.T) {
 	}
 }
 
-// The agent may be killed between any two writes of install.
+// The agent may be killed at any point of install.
 func TestTheAgentIsKilledWhileItSwaps(t *testing.T) {
 	for name, leave := range map[string]func(*store, *content) error{
 		"the state is written": func(*store, *content) error { return nil },

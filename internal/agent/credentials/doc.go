@@ -7,8 +7,8 @@
 // Only the agent mounts the Secrets. It checks their content, because memcached does not. memcached reads a copy of the last valid
 // content, so it can restart while a Secret is invalid. The Reloader works in three steps:
 //
-// source: Secrets -> content: valid files that match each other
-// state:  content -> version: a directory on the volume that memcached reads; a link names the current version
+// source: Secrets -> content (valid files that match each other)
+// state:  content -> version (a directory on the volume that memcached reads; a link names the current version)
 // loader: version -> memcached, with SIGHUP; the verifier checks the result by a handshake and by logins
 //
 // Until memcached restarts, it trusts removed CAs and keeps the connections of removed users. For each key algorithm, it serves the

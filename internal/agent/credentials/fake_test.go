@@ -42,7 +42,6 @@ type fakeMemcached struct {
 	beforeCall func(number int)
 }
 
-// start starts a new process, which reads the files.
 func (f *fakeMemcached) start() {
 	f.started++
 	f.process = Process{ID: 7, Started: f.started} // the kernel may use an ID again

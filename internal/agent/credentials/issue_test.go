@@ -89,7 +89,6 @@ func keyDER(t testing.TB, key crypto.Signer) []byte {
 	return der
 }
 
-// signedWith returns an option of issue: the algorithm of the signature.
 func signedWith(algorithm x509.SignatureAlgorithm) func(*x509.Certificate) {
 	return func(c *x509.Certificate) { c.SignatureAlgorithm = algorithm }
 }
@@ -112,7 +111,6 @@ func usersSecret(pairs ...string) map[string][]byte {
 	return secret
 }
 
-// with returns a copy of the Secret in which the key has another value.
 func with(secret map[string][]byte, key, value string) map[string][]byte {
 	changed := maps.Clone(secret)
 	changed[key] = []byte(value)

@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// route writes a proxy's routes, which name the nodes behind it, where the launcher reads them. If the launcher runs, route waits
-// until the routes are in effect.
+// route writes a proxy's routes into the file from which the launcher reads them. If the launcher runs, route waits until the
+// routes are in effect.
 func (p *launchedPod) route(text string) {
 	p.t.Helper()
 	file := filepath.Join(p.dir, "arguments", protocol.RoutesKey)

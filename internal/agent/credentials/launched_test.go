@@ -106,7 +106,6 @@ func (p *launchedPod) launch(flags ...string) {
 	must(p.t, os.Symlink("/proc/"+id, filepath.Join(p.config.Processes, id)))
 }
 
-// end sends the signal to the launcher, waits for the end, and returns the exit code.
 func (p *launchedPod) end(signal os.Signal) int {
 	if p.launcher == nil {
 		return 0
@@ -118,8 +117,8 @@ func (p *launchedPod) end(signal os.Signal) int {
 	return code
 }
 
-// assign writes memcached's command line for the launcher, and returns its hash. The changes are pairs of old and new text in the
-// default command line.
+// assign writes memcached's command line for the launcher, and returns the hash of the command line. The changes are pairs of old
+// and new text in the default command line.
 func (p *launchedPod) assign(changes ...string) string {
 	p.t.Helper()
 	list, err := protocol.ParseList(strings.NewReplacer(changes...).Replace("-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X " +

@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// maxRetryPeriod is the longest time between two reloads of the same version.
+// maxRetryPeriod is the longest wait between a failed reload and the next reload of the same version.
 const maxRetryPeriod = time.Minute
 
 // loader makes memcached read the current version.
 type loader struct {
 	verifier
 
-	// verified is the process that was last verified to have read the version that was then the current one.
+	// verified is the process of the last successful verification. The current version may have changed since.
 	verified Process
 	// process and version are the memcached and the current version in the last call of load.
 	process Process
 	version string
-	// attempted is the time of the last reload.
+	// attempted is the time of the last reload, even if the reload failed.
 	attempted time.Time
 	// err is why process is not known to have read version, or nil.
 	err error
@@ -33,8 +33,8 @@ type loader struct {
 	retryAt time.Time
 }
 
-// load reloads memcached if a reload is pending and due. If none is pending, load checks whether a process that is new to the agent has
-// read the current version at its start. If it has not, a reload becomes pending.
+// load reloads memcached if a reload is pending and due. If none is pending, load checks whether a process that is not verified yet
+// has read the current version at its start. If the process has not, a reload becomes pending.
 func (l *loader) load(ctx context.Context, s *state) error {
 	if s.running == (Process{}) || s.current == nil {
 		return nil
@@ -88,7 +88,7 @@ func (l *loader) signal(ctx context.Context, want expectation) bool {
 // lacks reports whether memcached is known not to have read the current version at its start.
 func (l *loader) lacks(ctx context.Context, want expectation) bool {
 	if err := l.server.answers(ctx); err != nil {
-		if late := net.Error(nil); errors.As(err, &late) && late.Timeout() { // with other errors, memcached is still starting
+		if late := net.Error(nil); errors.As(err, &late) && late.Timeout() { // other errors are normal while memcached starts
 			l.setErr(fmt.Errorf("memcached does not answer: %w", err))
 		}
 		return false

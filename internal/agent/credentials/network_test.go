@@ -134,7 +134,6 @@ func shakeHands(conn net.Conn) {
 	}
 }
 
-// mustPair returns the certificate with its key for a tls.Config.
 func (i *issued) mustPair(t *testing.T) tls.Certificate {
 	t.Helper()
 	pair, err := tls.X509KeyPair(i.certificatePEM(), i.keyPEM(t))
@@ -196,7 +195,8 @@ func TestSerialsAreThoseOfOpenSSL(t *testing.T) {
 	}
 }
 
-// readSecret returns the values of the Secret's current version, and only those.
+// readSecret returns the values of the Secret's current version, and only those. In a folder without versions, the values are the
+// files.
 func TestSecretsAreReadAtOnce(t *testing.T) {
 	v := newVolume(t, usersSecret("bob", "1"))
 	if err := os.WriteFile(filepath.Join(v.folder, "..2026_01_02_1", "..hidden"), nil, 0o600); err != nil {

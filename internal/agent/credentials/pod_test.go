@@ -25,7 +25,6 @@ import (
 // rootfs has the files of the memcached image that the local cluster uses. hack/cluster/images.sh makes it.
 const rootfs = "../../../bin/images/memcached/rootfs"
 
-// inRootfs returns the path of the only file in rootfs that matches the pattern.
 func inRootfs(t *testing.T, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(rootfs, pattern))
@@ -53,7 +52,6 @@ type pod struct {
 	stopAgent func()
 }
 
-// lockedBuffer is a buffer for concurrent use.
 type lockedBuffer struct {
 	mutex sync.Mutex
 	text  bytes.Buffer

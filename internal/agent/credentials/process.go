@@ -29,7 +29,8 @@ type processes interface {
 	hangUp(process Process) error
 }
 
-// newProcfs returns a procfs that finds the processes of the program with this name. The folder is /proc, or one like it.
+// newProcfs returns a procfs that finds the processes of the program with this name. The folder is /proc, or a similar one in a
+// test.
 func newProcfs(folder, name string) procfs {
 	return procfs{files: os.DirFS(folder), name: name}
 }
@@ -64,8 +65,8 @@ func (p procfs) find() (Process, error) {
 	return oldest, nil
 }
 
-// read returns the process with this ID. It returns the zero value or an error if the process has ended, and the zero value if it is
-// another program.
+// read returns the process with this ID. If the process has ended, read returns the zero value or an error. If the process runs
+// another program, read returns the zero value.
 func (p procfs) read(id int) (Process, error) {
 	text, err := fs.ReadFile(p.files, path.Join(strconv.Itoa(id), "stat"))
 	if err != nil {

@@ -19,7 +19,8 @@ type record struct {
 	Trusted []string `json:"trusted,omitempty"`
 	// Logins are fingerprints of the users that Process may have read, with the same limit. Each covers the name and the password.
 	Logins []string `json:"logins,omitempty"`
-	// Algorithms are the key algorithms of all certificates that Process may have read. It serves the last certificate of each.
+	// Algorithms are the key algorithms of all certificates that Process may have read. For each algorithm, Process serves the last
+	// certificate.
 	Algorithms []string `json:"kinds,omitempty"`
 }
 

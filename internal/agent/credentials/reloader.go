@@ -52,8 +52,8 @@ func (r *Reloader) Logins() []User {
 }
 
 // Run works until the context ends. If memcached cannot start with the Secrets, Run writes the termination message and returns an
-// error that wraps an *InvalidError. If the problem is the same after a restart of the agent, Run waits until it changes instead of
-// returning again, because the kubelet delays each further restart longer.
+// error that wraps an *InvalidError. If the problem is the same after a restart of the agent, Run waits until the problem changes
+// instead of returning again, because the kubelet delays each further restart longer.
 func (r *Reloader) Run(ctx context.Context) error {
 	if !r.config.Enabled() {
 		<-ctx.Done()
@@ -137,7 +137,7 @@ func (r *Reloader) refresh() error {
 // unverifiedPatience is how long failure or loader.err may be set, without a break, before the status is Unverified.
 const unverifiedPatience = time.Minute
 
-// fails updates failingSince, and returns the time since then, or 0 if nothing fails.
+// fails updates failingSince. It returns how long failure or loader.err has been set without a break, or 0 if both are nil.
 func (r *Reloader) fails() time.Duration {
 	if r.loader.err == nil && r.failure == nil {
 		r.failingSince = time.Time{}

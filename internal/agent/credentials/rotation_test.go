@@ -107,8 +107,8 @@ func TestWhatCameAndLeftRequiresARestart(t *testing.T) {
 	b.mustHave(true, "a1", ReasonCARemoved, ReasonUserRemoved)
 }
 
-// The agent's record must stay small, however often a password changes. Removed passwords still require a restart, also those that the
-// record does not have any more.
+// The agent's record must stay small, however often a password changes. Removed passwords still require a restart, even those that
+// are no longer in the record.
 func TestManyRemovedUsers(t *testing.T) {
 	b := newTestbed(t, nil, usersSecret("bob", "1")).run()
 	for i := range maxRemoved + 200 {
@@ -223,7 +223,7 @@ func TestAFolderThatCannotBeWrittenIsReported(t *testing.T) {
 	b.mustHave(true, "b2")
 }
 
-// The log must not show a password or a private key, also if users are logged.
+// The log must not show a password or a private key, even if users are logged.
 func TestTheLogHasNoSecrets(t *testing.T) {
 	first, second := issue(t, 0xa1, nil), issue(t, 0xb2, nil)
 	b := newTestbed(t, first.tlsSecret(t), usersSecret("bob", "hunter2", "eve", "swordfish")).run()

@@ -68,7 +68,7 @@ func fingerprint(of []byte) string {
 }
 
 // readSecret returns the values of a Secret by key, all from the same version of the Secret. It returns no values if the Secret does not
-// exist, because the volume is optional and then empty.
+// exist: the volume is optional, and empty without the Secret.
 func readSecret(folder string) (map[string][]byte, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -89,7 +89,7 @@ func readSecret(folder string) (map[string][]byte, error) {
 	return nil, errChanging
 }
 
-// dataOf returns the directory in the volume that contains the current values. Without the kubelet's link, it is the volume itself.
+// dataOf returns the directory in the volume that contains the current values. Without the kubelet's link, that is the volume itself.
 func dataOf(root *os.Root) (string, error) {
 	version, err := root.Readlink(dataLink)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -88,7 +88,7 @@ func TestInvalidSecretsChangeNothingThatServes(t *testing.T) {
 	}
 }
 
-// If one Secret is invalid, changes of the other Secret still take effect.
+// The content of a valid Secret takes effect, even if the other Secret is invalid.
 func TestASecretIsInvalidAndTheOtherChanges(t *testing.T) {
 	first, second := issue(t, 0xa1, nil), issue(t, 0xb2, nil)
 	before, after := usersSecret("bob", "1", "eve", "2"), usersSecret("bob", "1")

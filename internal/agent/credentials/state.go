@@ -3,15 +3,16 @@
 
 package credentials
 
-// state is what the agent knows about memcached: the process, the version that it should have read, and what else it has read. The store
-// keeps this for the agent's next start.
+// state is what the agent knows about memcached: the process, the version that memcached should have read, and all that memcached
+// may have read since its start. The store keeps this for the agent's next start.
 type state struct {
 	*environment
 
 	store *store
 	// record equals the record in the store. Its lists are never changed in place.
 	record record
-	// current is the content of the current version. previous is the content of the version before it, and nil if no reload is pending.
+	// current is the content of the current version. While a reload is pending, previous is the content of the version before it.
+	// Otherwise previous is nil.
 	current, previous *content
 	// version is the name of the current version.
 	version string
@@ -52,8 +53,8 @@ func (s *state) read(version string) *content {
 	return read
 }
 
-// observe finds the running memcached. A process that was not found before has read the current version at its start, and nothing else.
-// If install was interrupted, observe calls endSwap instead.
+// observe finds the running memcached. A process that was not found before has read the current version at its start, and no other
+// version. If install was interrupted, observe calls endSwap instead.
 func (s *state) observe() error {
 	if s.record.Swapping {
 		return s.endSwap()

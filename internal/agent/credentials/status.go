@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Reasons why memcached must restart. Until it does, something that was removed from a Secret works.
+// Reasons why memcached must restart. Until it does, something that was removed from a Secret has an effect.
 const (
 	// ReasonCARemoved means that memcached still trusts a removed CA.
 	ReasonCARemoved = "ca_removed"
@@ -31,15 +31,16 @@ type Status struct {
 	Waiting string
 	// Refused is why the content of a Secret is not used, or nil.
 	Refused *InvalidError
-	// Unverified is true if for a minute the agent has failed to install the current version, to make memcached read it, or to
-	// verify that.
+	// Unverified is true if, for a minute, the agent has failed to give memcached the content of the Secrets, or to verify that
+	// memcached has read it.
 	Unverified bool
 	// Installed is the certificate of the current version, nil without TLS.
 	Installed *x509.Certificate
 	// Served is the certificate that memcached presented in the last handshake with the agent. It is nil before the first handshake and
 	// without TLS.
 	Served *Certificate
-	// Attempted is when the agent last found new content in the Secrets, or last told memcached to read its files.
+	// Attempted is when the agent last found new content in the Secrets, or last tried to make memcached read its files, whichever is
+	// later.
 	Attempted time.Time
 	// Succeeded is false while a Secret cannot be used, or while the agent fails to make memcached read the current version.
 	Succeeded bool

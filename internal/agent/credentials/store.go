@@ -21,7 +21,7 @@ const (
 	versionPrefix = "generation-"
 	recordFile    = "state.json"
 	refusedFile   = "refused"
-	// newSuffix ends the name of an incomplete file.
+	// newSuffix ends the name of a file or link until the file or link replaces the previous one.
 	newSuffix = ".new"
 )
 

@@ -14,7 +14,8 @@ import (
 // usersFile is the name of the file from which memcached reads its users.
 const usersFile = "users"
 
-// Limits of memcached: the number of users, and the length of a user's line in bytes. It ignores further users, and splits longer lines.
+// Limits of memcached: the number of users, and the length of a user's line in bytes. memcached ignores further users, and splits
+// longer lines.
 const (
 	maxUsers    = 8
 	maxUserLine = 254
@@ -62,8 +63,8 @@ func parseUsers(secret map[string][]byte) ([]User, error) {
 	return users, nil
 }
 
-// parseBasicAuth returns the user of a Secret with the keys username and password. It returns an error if the Secret has other keys,
-// because it is probably for something else: charts and database operators write such Secrets.
+// parseBasicAuth returns the user of a Secret with the keys username and password. It returns an error if the Secret has more keys,
+// because such a Secret is probably the one of a database: Helm charts and the operators of databases write them.
 func parseBasicAuth(secret map[string][]byte) ([]User, error) {
 	if len(secret) > 2 {
 		others := slices.DeleteFunc(slices.Sorted(maps.Keys(secret)), func(key string) bool { return key == usernameKey || key == passwordKey })
@@ -74,8 +75,8 @@ func parseBasicAuth(secret map[string][]byte) ([]User, error) {
 	return []User{user}, user.validate("the value of the key username", "the user that the key username names")
 }
 
-// validate returns an error if memcached cannot use this user. The arguments are what the error calls the user's name and the user.
-// The error does not contain u.name itself, which may be a value of the Secret.
+// validate returns an error if memcached cannot use this user. name and user are what the error calls the user's name and the user,
+// because u.name may be a value of the Secret, which the error must not contain.
 func (u User) validate(name, user string) error {
 	switch {
 	case u.name == "" || strings.ContainsFunc(u.name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }):

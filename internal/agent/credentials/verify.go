@@ -19,18 +19,19 @@ const (
 	// verifications limits the attempts after actPeriod, and verifyPeriod is the time between them.
 	verifications = 20
 	verifyPeriod  = 200 * time.Millisecond
-	// unsignaled stands for the result that server.refreshed had before the signal, if memcached got no signal or the request failed.
+	// unsignaled is used instead of the result of server.refreshed before the signal, if memcached got no signal or if that request
+	// failed.
 	unsignaled = math.MinInt64
 )
 
 // expectation is what memcached should use once it has read the current version.
 type expectation struct {
-	// memcached should serve the certificate of current and accept its users. It should refuse users that only previous has. previous is
-	// nil if unknown.
+	// memcached should serve the certificate of current, accept the users of current, and refuse users that only previous has.
+	// previous is nil if unknown.
 	current, previous *content
 	// algorithms are the key algorithms of all certificates that memcached may have read.
 	algorithms []string
-	// logins are users to log in as, also before memcached has read the current version.
+	// logins are users to log in as, both before and after memcached has read the current version.
 	logins []User
 }
 
@@ -73,8 +74,8 @@ func (v *verifier) reload(ctx context.Context, process Process, want expectation
 	return err
 }
 
-// verify returns nil if memcached has read the current version. Unless before is unsignaled, it is the result of server.refreshed before
-// the signal, and that result must have changed.
+// verify returns nil if memcached has read the current version. before is unsignaled, or the result of server.refreshed before the
+// signal. In the second case, the result must have changed since.
 func (v *verifier) verify(ctx context.Context, want expectation, before int64) error {
 	if v.config.TLSSecret != "" {
 		if err := v.verifyCertificate(ctx, want, before); err != nil {

@@ -25,7 +25,7 @@ type Status struct {
 	Problems []Problem `json:"problems"`
 }
 
-// Problem is something that needs attention, also while memcached serves.
+// Problem is something that needs attention. memcached may serve clients nevertheless.
 type Problem struct {
 	Reason string `json:"reason"`
 	// Message says what is wrong, and usually names the remedy.
@@ -43,7 +43,7 @@ const (
 	ReasonCertificateNames = "CertificateNames"
 	// ReasonCertificateExpiring means that the certificate has expired, or will expire soon.
 	ReasonCertificateExpiring = "CertificateExpiring"
-	// ReasonRestartRequired means that something that was removed from a Secret works until memcached restarts.
+	// ReasonRestartRequired means that something that was removed from a Secret has an effect until memcached restarts.
 	ReasonRestartRequired = "RestartRequired"
 	// ReasonConnectionLimit means that memcached has recently refused the connection of a probe because of its connection limit.
 	ReasonConnectionLimit = "ConnectionLimit"
@@ -57,8 +57,8 @@ func Reasons() []string {
 	}
 }
 
-// Known returns the first problem of each known reason, the worst reason first. It ignores all other problems, because the answer may
-// come from a pod that somebody else controls.
+// Known returns the first problem of each known reason, the worst reason first. It ignores unknown reasons and repeated ones,
+// because the owner of the pod controls the answer.
 func (s Status) Known() []Problem {
 	var known []Problem
 	for _, reason := range Reasons() {

@@ -14,14 +14,14 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// Collect sends the series of the statistics, but not Up. If a value is not a number, Collect leaves out the value's series, sends all
-// others, and returns an error about the value.
+// Collect sends the series of the statistics, but not Up. If a value is not a number, Collect sends all series but the one of that
+// value, and returns an error about the value.
 func (s *Stats) Collect(series chan<- prometheus.Metric) error {
 	c := &collection{series: series}
 	c.addVersion(s.General)
 	c.add(process, s.General)
 	c.add(storage, s.General)
-	// cmd_set also counts the cas commands.
+	// cmd_set includes the cas commands.
 	c.addDifference(commands, s.General, []string{"cmd_set", "cas_misses", "cas_hits", "cas_badval"}, "set", "hit")
 	c.add(settings, s.Settings)
 	if s.Settings["lru_crawler"] == "yes" {

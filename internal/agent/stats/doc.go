@@ -5,5 +5,5 @@
 // forwards requests to nodes.
 //
 // The series of a node have the names, types, labels and help of prometheus/memcached_exporter, because existing dashboards and alerts
-// expect them. A proxy has some of these series, and series with names of this project's own: they begin with memcached_proxy_.
+// expect them. A proxy has some of these series. The names of its additional series begin with memcached_proxy_.
 package stats

@@ -44,8 +44,8 @@ func (f *Family) Metric(value float64, labels ...string) prometheus.Metric {
 // Description returns the family's descriptor, which a prometheus.Collector sends in Describe.
 func (f *Family) Description() *prometheus.Desc { return f.description }
 
-// source maps a statistic of memcached to a series of the family. The labels are the values of the family's Labels, without the slab class
-// if there is one.
+// source maps a statistic of memcached to a series of the family. labels are the values of the family's Labels, except for the slab
+// class, which add gets as an argument.
 type source struct {
 	stat   string
 	family *Family

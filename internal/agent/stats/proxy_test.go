@@ -16,7 +16,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// docs/operations/metrics.md must list the series that only a proxy has, and the names must show their types.
+// docs/operations/metrics.md must list the series that only a proxy has. Among these series, exactly the counters must have the
+// suffix _total.
 func TestSeriesOfAProxyAreDocumented(t *testing.T) {
 	page := repository.Read(t, "docs", "operations", "metrics.md")
 	_, section, _ := strings.Cut(page, "\n## Series of a proxy\n")
@@ -38,7 +39,7 @@ func TestSeriesOfAProxyAreDocumented(t *testing.T) {
 	}
 }
 
-// Statistics that are unknown, not printable or not numbers have no series.
+// A statistic has no series if its name is unknown or not printable, or if its value is not a number.
 func TestCollectOfAProxy(t *testing.T) {
 	p := &Proxy{
 		General: map[string]string{"proxy_req_active": "1", "get_misses": "many"}, Commands: map[string]string{"cmd_get": "5", "vm_gc_runs": "2", "cmd_\xff": "1", "user_missed_writes_2": "3", "user_found_in_copy_2": "4"},

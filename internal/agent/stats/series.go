@@ -3,7 +3,7 @@
 
 package stats
 
-// Up is 1 if the statistics could be read. Otherwise it is 0, and the only series of this package.
+// Up is 1 if the statistics could be read. Otherwise Up is 0, and the only series of this package.
 var Up = gauge("up", "Could the memcached server be reached.")
 
 var (
@@ -33,7 +33,7 @@ var process = []source{
 	{"accepting_conns", gauge("accepting_connections", "The Memcached server is currently accepting new connections."), nil},
 }
 
-// storage maps statistics in the reply to "stats" about items and commands. Only total_malloced is in the reply to
+// storage maps statistics about items and commands in the reply to "stats". As an exception, total_malloced is in the reply to
 // "stats slabs".
 var storage = []source{
 	{"bytes", gauge("current_bytes", "Current number of bytes used to store items."), nil},

@@ -102,7 +102,7 @@ type replier struct {
 	io.Reader
 }
 
-func (r replier) Read(to []byte) (int, error) { return r.Reader.Read(to[:1]) } // Conn refuses bytes after the reply to a request
+func (r replier) Read(to []byte) (int, error) { return r.Reader.Read(to[:1]) } // one byte, because Conn refuses bytes after a reply
 
 func (replier) Write(request []byte) (int, error) { return len(request), nil }
 
@@ -209,7 +209,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// collected is a Collector of statistics for a registry that checks the series.
+// collected makes statistics a prometheus.Collector, so that a registry can check their series.
 type collected struct {
 	stats *Stats
 	err   error
