@@ -35,7 +35,7 @@ const failedPriority = -10
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// enqueueDelay is how long after an event the controller reconciles: 0 for at once, never for not at all.
+// enqueueDelay is the time from an event to the reconcile. 0 means at once. The constant never means that there is no reconcile.
 type enqueueDelay = time.Duration
 
 const never enqueueDelay = -1
@@ -83,8 +83,8 @@ func needsPrompt(object client.Object) bool {
 		!meta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionReady))
 }
 
-// Pods returns an event handler that enqueues the owners of created, changed and deleted pods. InstanceOf returns the name of a
-// pod's owner, or an empty name.
+// Pods returns an event handler for pods. For each created, changed or deleted pod, it enqueues the Memcached or MemcachedProxy that
+// instanceOf returns, unless that name is empty.
 func Pods(instanceOf func(client.Object) types.NamespacedName) handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
@@ -137,8 +137,8 @@ func watch(r *Reconciler, change Reaction) handler.TypedFuncs[client.Object, rec
 	return Watch(r.Mutations, change, memcachedsOf)
 }
 
-// memcachedsOf returns the names of the Memcacheds that an object concerns. The first Memcached may want a child of the object's
-// name, and the object may be in the way of that child. The second Memcached is the one in the object's instance label.
+// memcachedsOf returns the names of the Memcacheds that an object concerns, often the same name twice. The first is the Memcached whose
+// child would have the object's name: the object may prevent the creation of that child. The second is in the object's instance label.
 func memcachedsOf(object client.Object) []types.NamespacedName {
 	return []types.NamespacedName{namesakeOf(object), instanceOf(object)}
 }
@@ -169,8 +169,9 @@ func instanceOf(object client.Object) types.NamespacedName {
 // memcachedChange returns how long after an update of a Memcached to reconcile.
 var memcachedChange = OwnerChange(func(mc *cachev1alpha1.Memcached) any { return mc.Status })
 
-// OwnerChange returns a Reaction to updates of owners. A new spec causes a reconcile at once. A changed status that is not known
-// to be this process's own causes a reconcile after debounce: an own status may arrive before the API server's answer to its write.
+// OwnerChange returns a Reaction to updates of Memcacheds or MemcachedProxies. A new spec causes a reconcile at once. A changed status
+// causes a reconcile after debounce, unless this process is known to have written it. The delay is there because the event of this
+// process's own write may arrive before the API server's answer to the write.
 func OwnerChange[Owner client.Object](status func(Owner) any) Reaction {
 	return func(before, after client.Object, own bool) enqueueDelay {
 		old, oldOK := before.(Owner)

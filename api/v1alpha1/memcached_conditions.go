@@ -127,7 +127,7 @@ const (
 	ReasonInPlaceForbidden = "InPlaceForbidden"
 	// ReasonInPlaceRefused means that a cluster node cannot give a running pod its new resources. The pod keeps its old resources.
 	ReasonInPlaceRefused = "InPlaceRefused"
-	// ReasonConfigurationRefused means that memcached does not start with a new configuration. The node keeps its old
+	// ReasonConfigurationRefused means that memcached or its launcher does not accept a new configuration. The node keeps its old
 	// configuration.
 	ReasonConfigurationRefused = "ConfigurationRefused"
 	// ReasonTwinUnusable means that the Memcached in spec.fillFrom.name does not exist, or cannot fill nodes because of its spec.

@@ -59,7 +59,8 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
 
-	// version is memcached's version according to the image's tag, or "unknown" if the tag is not a complete version of memcached.
+	// version is memcached's version according to the image's tag. It is "unknown" if the tag is not a complete version, or if the
+	// image has a digest or another name than memcached.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Version of memcached",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Version string `json:"version,omitempty"`

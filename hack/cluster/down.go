@@ -37,7 +37,7 @@ func (c *cluster) down(ctx context.Context) error {
 // remove ends all processes of the cluster, which also removes its mounts and interfaces. It then removes the cgroups and files.
 func (c *cluster) remove(ctx context.Context) error {
 	if pid := c.firstPID(); pid != 0 {
-		// When the first process of a process namespace ends, the kernel ends all other processes in it.
+		// When the first process of a PID namespace ends, the kernel ends all other processes in it.
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 			return fmt.Errorf("ending the cluster %s: %w", c.name, err)
 		}

@@ -61,7 +61,7 @@ var (
 	ofStateMetrics = labels("namespace", "pod", "container", "job", "instance", "node", "uid", "resource", "unit")
 )
 
-// series maps the name of every existing series to its labels.
+// series maps the name of each known series to the labels that it can have.
 type series map[string]labelSet
 
 // known returns the series that the rules and dashboards may use, without those of recording rules.

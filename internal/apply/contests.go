@@ -50,7 +50,8 @@ type contest struct {
 	// corrections are the times of each field's last corrections, at most contestedCorrections of them.
 	corrections map[string][]time.Time
 	// contested is the contested field, or empty. manager is the field's writer, pace is the writer's rate, and seen is when
-	// the field was last corrected. While a field is contested, only a field that changes at a faster pace replaces it.
+	// the field was last corrected. While a field is contested, a field that is corrected
+	// without it replaces it only at a faster pace.
 	contested, manager string
 	pace               pace
 	seen               time.Time
@@ -73,11 +74,12 @@ func (c *contests) of(live client.Object) contest {
 	return known
 }
 
-// wrote reports whether the operator's last write had this hash. Any difference is then somebody else's change.
+// wrote reports whether the operator's last write had this hash. If so, somebody else has made
+// every difference between the object and the rendering with this hash.
 func (c *contests) wrote(live client.Object, hash string) bool { return c.of(live).hash == hash }
 
-// recall sets the hash of an earlier process's last write, unless a hash is already known. The hash comes from a record,
-// because others can edit the object's annotation.
+// recall sets the hash of the last write by an earlier process of the operator, unless a hash is known. The caller has it from a
+// status, because others can edit the hash in the object's annotation.
 func (c *contests) recall(live client.Object, hash string) {
 	if known := c.of(live); known.hash == "" {
 		known.hash = hash
@@ -85,8 +87,8 @@ func (c *contests) recall(live client.Object, hash string) {
 	}
 }
 
-// contested returns an error if a field of the object is contested, else nil. Wait is the time until the next correction may be made,
-// 0 or less for now.
+// contested returns an error if a field of the object is contested, else nil. Wait is the time until the next correction may be made.
+// If it is 0 or less, the correction may be made at once.
 func (c *contests) contested(desired, live client.Object) (_ *ContestedError, wait time.Duration) {
 	known := c.of(live)
 	since := c.clock.Since(known.seen)

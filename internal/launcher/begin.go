@@ -34,8 +34,8 @@ func (l *launcher) begin(ctx context.Context) error {
 }
 
 // choose returns the list to start with: the node's list in the ConfigMap or, if this list is missing or unusable, the last accepted
-// list. On the node's first start, no list was accepted yet, so choose waits for the ConfigMap. known reports that there is no other
-// list to go back to.
+// list. On the node's first start, no list was accepted yet, so choose waits for the ConfigMap. known is false if there is another
+// list to go back to when memcached fails with this one.
 func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
 	last, ran := l.state.accepted()
 	if !ran {

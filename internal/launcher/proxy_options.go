@@ -35,7 +35,8 @@ type ProxyOptions struct {
 	ClientCA, Plaintext bool
 	// Agent reports that an agent also connects to memcached.
 	Agent bool
-	// Threads is the number of memcached's worker threads. MaxConnections is the number of connections that clients can have at least.
+	// Threads is the number of memcached's worker threads. MaxConnections is how many connections of clients memcached must allow. It
+	// may allow more.
 	Threads, MaxConnections int
 	// tlsListen is the address at which memcached serves TLS. pair is the directory into which an agent writes the certificate and key.
 	tlsListen, pair string

@@ -21,7 +21,7 @@ type state struct {
 	Accepted string `json:"accepted"`
 	// Refused is the last list that was refused, or nil. It is cleared once the ConfigMap names a list that is in effect.
 	Refused *protocol.Refusal `json:"refused,omitempty"`
-	// Version is the version of the memcached that wrote the items file.
+	// Version is the version of the memcached that wrote the file with the items.
 	Version string `json:"version,omitempty"`
 }
 

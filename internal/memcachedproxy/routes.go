@@ -53,7 +53,7 @@ func (v View) liveRoutes() *protocol.Routes {
 	return &routes
 }
 
-// patternOf returns the host names in the Memcached's status.servers, with %d for the number of the node.
+// patternOf returns the pattern of the host names in status.servers: one name, with %d in place of the node's number.
 func patternOf(mc *cachev1alpha1.Memcached) string { return mc.Name + "-%d." + memcached.Host(mc) }
 
 // slotsOf returns the number of slots over which the keys are spread, and false if it is unknown. A slot is the nodes with the same

@@ -166,7 +166,7 @@ func restartProgress(mc *cachev1alpha1.Memcached, generation int64) (line string
 	line = fmt.Sprintf("%d of %d nodes have restarted, %d are ready: %s",
 		mc.Status.UpdatedReplicas, mc.Spec.Size, mc.Status.ReadyReplicas, ready.Reason)
 	if apimeta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionStalled) {
-		line += ": " + ready.Message // the user may decide not to wait
+		line += ": " + ready.Message // helps the user decide whether to go on waiting
 	}
 	return line, false
 }

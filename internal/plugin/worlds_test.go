@@ -16,7 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// troubles makes one node of the cache "sessions" crash, and another hang. The user may not connect to the third.
+// troubles makes one node of the cache "sessions" crash, and another hang. The user has no permission to connect
+// to the third.
 func troubles(t *testing.T, w *world) {
 	w.crash(t, "sessions-7d9f-kx2lm")
 	w.memcacheds["sessions-7d9f-qq8pv"].hangs = true

@@ -15,7 +15,8 @@ import (
 // of an event.
 const quietPeriod = 3 * time.Second
 
-// The limits of the status writes to one Memcached until it is Ready. In addition, each child may be written once.
+// The limits of the status writes for each Memcached until all are Ready: the mean, and the most for one. In addition, each child may be
+// written once, and the status once every five seconds.
 const (
 	meanStatuses = 2.2
 	mostStatuses = 4
@@ -45,8 +46,8 @@ func (b *bench) converge(ctx context.Context, t *testbed, n int) *replica {
 	return o
 }
 
-// holdWrites compares the writes to the children and statuses of n Memcacheds with the limits. Each Memcached has k children. resource
-// is what the report calls one of the Memcacheds.
+// holdWrites compares the writes to the children and statuses of n Memcacheds with the limits. Each Memcached has k children. The
+// report calls a Memcached by the word in resource.
 func (b *bench) holdWrites(requests []request, n, k int, resource string) {
 	children, statuses := writesPerObject(requests)
 	progress := progressWrites(requests)

@@ -144,7 +144,7 @@ func (i *installation) applyTenants(t *testing.T) {
 	}
 }
 
-// tenantsPod returns a pod with the resources that the quota requires.
+// tenantsPod returns a pod with the resources that the quota "memcacheds" requires.
 func tenantsPod() *corev1.Pod {
 	pod := newPod()
 	amounts := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi")}

@@ -18,7 +18,7 @@ const maxRetryPeriod = time.Minute
 type loader struct {
 	verifier
 
-	// verified is the process of the last successful verification. The current version may have changed since.
+	// verified is the memcached process that last passed a verification. The current version may have changed since.
 	verified Process
 	// process and version are the memcached and the current version in the last call of load.
 	process Process
@@ -56,7 +56,7 @@ func (l *loader) load(ctx context.Context, s *state) error {
 	return nil
 }
 
-// begin forgets failed reloads if the process or the version has changed.
+// begin resets the delay of the next reload if the process or the version has changed, and err if the process has changed.
 func (l *loader) begin(process Process, version string) {
 	if process != l.process {
 		l.err = nil
@@ -85,7 +85,8 @@ func (l *loader) signal(ctx context.Context, want expectation) bool {
 	return true
 }
 
-// lacks reports whether memcached is known not to have read the current version at its start.
+// lacks reports whether the verification fails, so that memcached may not have read the current version at its start. It returns false
+// while memcached does not answer.
 func (l *loader) lacks(ctx context.Context, want expectation) bool {
 	if err := l.server.answers(ctx); err != nil {
 		if late := net.Error(nil); errors.As(err, &late) && late.Timeout() { // other errors are normal while memcached starts

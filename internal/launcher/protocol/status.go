@@ -19,7 +19,8 @@ const (
 type Status struct {
 	// Hash is the hash of the List in effect. It is empty until a list is in effect in this container.
 	Hash string `json:"hash"`
-	// List is the text of the List in effect. It can replace a lost ConfigMap.
+	// List is the text of the List in effect. If the ConfigMap has lost the node's entry, the operator restores it
+	// from this text.
 	List string `json:"list"`
 	// Since is when the list came into effect in this container. It is absent during a restart.
 	Since time.Time `json:"since,omitzero"`

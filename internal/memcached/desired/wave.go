@@ -16,8 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// wave assigns the argument list that the spec asks for to running nodes, from the last node to the first. It assigns the new list
-// to as many nodes at a time as a rollout may replace. Each step depends only on the observed state: see ADR-0016.
+// wave gives running nodes the argument list that the spec asks for, from the last node to the first. It gives the list to as many
+// nodes at a time as a rollout may replace. Each step depends only on the observed state: see ADR-0016.
 type wave struct {
 	memcached.Wave
 
@@ -59,7 +59,7 @@ func newWave(v memcached.View, want wanted, live memcached.Arguments, guard *twi
 		return w
 	}
 	if _, known := live.Lists[section.Default]; known {
-		w.def = section.Default // new nodes can go back to this list until all nodes run with the new one
+		w.def = section.Default // the list of new nodes, until all nodes run the new one
 		w.Effect = effectOf(live.Lists[w.def], want.list)
 	}
 	for _, node := range w.nodes {
@@ -86,8 +86,8 @@ func effectOf(former, next protocol.List) memcached.Effect {
 }
 
 // find collects the nodes that can get the new list. They include orphaned pods, because the next StatefulSet adopts them. The wave
-// is open unless the record and all entries have the new list. If the record has it but an entry does not, somebody else wrote the
-// entry, which then counts as missing.
+// is open if the record or the entry of such a node lacks the new list. If only an entry lacks it, somebody else has changed the
+// entry, so find ignores the entry.
 func (w *wave) find(template string, live memcached.Arguments) {
 	last := w.v.Last.Applied
 	atRest := last != nil && last.ArgumentsHash == w.want
@@ -210,8 +210,8 @@ func (w *wave) settled(node waveNode) bool {
 	return node.answer.SecondsInEffect >= int64(w.v.Memcached.Spec.UpdateStrategy.MinReadySeconds)
 }
 
-// busy reports whether a node is not ready, is restarting, or may soon restart because its launcher has not confirmed its assigned
-// list.
+// busy reports whether a node is not ready, is restarting, or may soon restart: its launcher has not confirmed that it runs the list
+// that is assigned to it.
 func (w *wave) busy(node waveNode) bool {
 	entry := w.entries[node.ordinal]
 	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry != w.def && !node.answered
@@ -246,8 +246,8 @@ func (w *wave) waits(node waveNode) bool {
 	return w.inPlace.Open && w.inPlace.grows(node.pod)
 }
 
-// replacing reports whether nodes get the new list by a replacement or a change in place, and not by the wave. If memory limits
-// fall, the wave goes first: memcached must use less memory before the limit of its pod falls.
+// replacing reports whether the wave must wait, because pods are being replaced or changed in place. If memory limits fall, the wave
+// goes before the change in place: memcached must use less memory before the limit of its pod falls.
 func (w *wave) replacing() bool {
 	if w.inPlace.Open {
 		return !w.inPlace.shrinks || !w.inPlace.stopsReplacements()
