@@ -28,6 +28,7 @@ type Kind[T client.Object] struct {
 	Children []memcached.Child[T]
 	// IdentityOf returns the labels that all children of the resource with this name have.
 	IdentityOf func(name string) map[string]string
+	Status     func(T) any
 }
 
 // Base is the common part of the reconcilers of Memcacheds and MemcachedProxies.

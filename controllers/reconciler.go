@@ -28,6 +28,7 @@ var memcachedKind = Kind[*cachev1alpha1.Memcached]{
 	NewList:    func() client.ObjectList { return &cachev1alpha1.MemcachedList{} },
 	Children:   memcached.Children,
 	IdentityOf: memcached.IdentityOf,
+	Status:     func(mc *cachev1alpha1.Memcached) any { return mc.Status },
 }
 
 // NewReconciler returns a Reconciler that reads from the cache and writes with c, and reads from the API server with live.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,9 +27,9 @@ var (
 	errStaleMove      = errors.New("the cache has not received the latest versions of the workloads between which the nodes move")
 )
 
-// VerifyFresh asks the API server whether the cached resource has the latest spec, and returns an error if not. With an
-// old spec, another process's work would look like drift: see ADR-0005. VerifyFresh lists a single resource, because the
-// operator has no permission to get it.
+// VerifyFresh asks the API server whether the cached resource has the latest spec and status, and returns an error if not. With an
+// old spec, another process's work would look like drift: see ADR-0005. A patch of an old status would mix two statuses. VerifyFresh
+// lists a single resource, because the operator has no permission to get it.
 func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
 	list := r.kind.NewList()
 	err := r.Live.List(ctx, list, client.InNamespace(cached.GetNamespace()), client.MatchingFields{"metadata.name": cached.GetName()})
@@ -39,9 +40,10 @@ func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
 	if err != nil || len(found) == 0 {
 		return errors.Join(ErrStale, err)
 	}
-	latest, _ := found[0].(client.Object)
+	latest, _ := found[0].(T)
+	sameStatus := equality.Semantic.DeepEqual(r.kind.Status(latest), r.kind.Status(cached))
 	sameDeletion := (latest.GetDeletionTimestamp() == nil) == (cached.GetDeletionTimestamp() == nil)
-	if latest.GetUID() != cached.GetUID() || latest.GetGeneration() != cached.GetGeneration() || !sameDeletion {
+	if latest.GetUID() != cached.GetUID() || latest.GetGeneration() != cached.GetGeneration() || !sameDeletion || !sameStatus {
 		_, err := transformObject(latest)
 		r.Mutations.RecordWrite(latest) // the next reconcile uses it
 		return errors.Join(ErrStale, err)

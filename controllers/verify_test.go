@@ -49,6 +49,20 @@ var _ = Describe("An operator whose cache has an earlier version of the Memcache
 		Expect(second.try(ctx, mc)).To(MatchError(ContainSubstring("not received the latest version")))
 	})
 
+	It("does not mix an earlier status with the latest one", func(ctx SpecContext) {
+		first := newOperator(defaults)
+		mc := newMemcached(ctx, 1)
+		first.step(ctx, mc, writeService, writeDeployment, writeBudget, writeStatus)
+		before := live(ctx, mc, &cachev1alpha1.Memcached{})
+		rollOut(ctx, mc)
+		first.step(ctx, mc, writeStatus)
+		second := newOperator(defaults)
+		second.outdated, second.outdatedPods = before, []corev1.Pod{}
+		Expect(second.try(ctx, mc)).To(MatchError(ContainSubstring("not received the latest version")))
+		second.outdatedPods = nil
+		second.step(ctx, mc)
+	})
+
 	It("does not tell the state of an earlier generation", func(ctx SpecContext) {
 		mc := converged(ctx, newOperator(defaults), 1)
 		before := live(ctx, mc, &cachev1alpha1.Memcached{})

@@ -167,7 +167,7 @@ func instanceOf(object client.Object) types.NamespacedName {
 }
 
 // memcachedChange returns how long after an update of a Memcached to reconcile.
-var memcachedChange = OwnerChange(func(mc *cachev1alpha1.Memcached) any { return mc.Status })
+var memcachedChange = OwnerChange(memcachedKind.Status)
 
 // OwnerChange returns a Reaction to updates of Memcacheds or MemcachedProxies. A new spec causes a reconcile at once. A changed status
 // causes a reconcile after debounce, unless this process is known to have written it. The delay is there because the event of this

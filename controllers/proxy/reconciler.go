@@ -31,6 +31,7 @@ var proxyKind = controllers.Kind[*cachev1alpha1.MemcachedProxy]{
 	NewList:    func() client.ObjectList { return &cachev1alpha1.MemcachedProxyList{} },
 	Children:   memcachedproxy.Children,
 	IdentityOf: memcachedproxy.IdentityOf,
+	Status:     func(proxy *cachev1alpha1.MemcachedProxy) any { return proxy.Status },
 }
 
 // NewReconciler returns a Reconciler that reads from the cache and writes with c, and reads from the API server with live.

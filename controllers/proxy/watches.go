@@ -30,7 +30,7 @@ func (r *Reconciler) proxies() handlerFuncs {
 	name := func(object client.Object) []types.NamespacedName {
 		return []types.NamespacedName{client.ObjectKeyFromObject(object)}
 	}
-	change := controllers.OwnerChange(func(proxy *cachev1alpha1.MemcachedProxy) any { return proxy.Status })
+	change := controllers.OwnerChange(proxyKind.Status)
 	funcs := controllers.Watch(r.Mutations, change, name)
 	updated := funcs.UpdateFunc
 	funcs.CreateFunc = func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {

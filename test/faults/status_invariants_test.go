@@ -33,7 +33,8 @@ func statusViolations(entries []entry) []string {
 	var found []string
 	now, rolled := objects{}, rollouts{}
 	var before *cachev1alpha1.Memcached
-	// completed means that satisfied has been true at least once for the current generations of the Memcached and its workload.
+	// completed means that satisfied has been true at least once for the current generation of the Memcached, and for the current size
+	// and pod template of its workload.
 	completed := false
 	for _, e := range entries {
 		if e.object.GetName() != cacheName && e.resource != "pods" && e.resource != "configmaps" {
@@ -42,7 +43,7 @@ func statusViolations(entries []entry) []string {
 		if w := workloadOf(e.object); w != nil {
 			last := workloadOf(now[e.key()])
 			completed = completed && last != nil && last.GetUID() == w.GetUID() &&
-				(last.GetGeneration() == w.GetGeneration() || e.braked(last.Object))
+				last.size == w.size && templateHash(last.template) == templateHash(w.template)
 			rolled.add(w)
 		}
 		now.add(e) // a deleted workload does not reset completed, because the operator may learn of it late
@@ -204,6 +205,10 @@ func TestStatusInvariants(t *testing.T) {
 	updated.object.(*cachev1alpha1.Memcached).Status.UpdatedReplicas = 1
 	gone := done
 	gone.event = watch.Deleted
+	restarted := deploymentEntry("1", 2, 0)
+	restarted.object.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image = "another"
+	repaired := deploymentEntry("1", 2, 1)
+	repaired.object.(*appsv1.Deployment).Status.ObservedGeneration = 1
 	unready, ready := statusEntry(1, 1, 0), statusEntry(1, 1, 1)
 	const early = "resource version %d: Ready is True, but generation %d was never complete"
 	for name, test := range map[string]struct {
@@ -224,9 +229,10 @@ func TestStatusInvariants(t *testing.T) {
 		},
 		"observedGeneration is too high": {[]entry{statusEntry(1, 2, 0)}, []string{"resource version 1: observedGeneration is 2, generation 1"}},
 		"ready for the former generation's Deployment": {
-			[]entry{unready, done, ready, statusEntry(2, 1, 1), deploymentEntry("1", 2, 0), statusEntry(2, 2, 1)},
+			[]entry{unready, done, ready, statusEntry(2, 1, 1), restarted, statusEntry(2, 2, 1)},
 			[]string{fmt.Sprintf(early, 6, 2)},
 		},
+		"ready after another field of the Deployment was repaired": {[]entry{unready, done, ready, unready, repaired, ready}, nil},
 		"ready while the Deployment is deleted": {[]entry{unready, done, gone, ready}, nil},
 		"ready when the next Deployment has not begun": {
 			[]entry{unready, done, gone, deploymentEntry("2", 1, 0), ready}, []string{fmt.Sprintf(early, 5, 1)},

@@ -124,12 +124,6 @@ func (e entry) brakes() bool {
 
 var partitions = regexp.MustCompile(`"partition":\d+`)
 
-// braked reports whether a workload and its former version differ only in the partition.
-func (e entry) braked(former client.Object) bool {
-	before := entry{object: former}
-	return before.spec() != e.spec() && before.withoutPartition() == e.withoutPartition()
-}
-
 // memcachedsIn returns cacheName, and twinName if the history contains the second Memcached.
 func memcachedsIn(entries []entry) []string {
 	for _, e := range entries {
