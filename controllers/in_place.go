@@ -65,8 +65,8 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 				"kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --serviceaccount=%[4]s", pod.Name, inPlaceRole, pod.Namespace, accountOf(err))}
 		written.Err = err
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "node didn't have enough"):
-		// The API server's admission plugins refuse a resize with this text (k8s.io/kubernetes/plugin/pkg/admission). A retry
-		// may succeed once the cluster node has room.
+		// The admission plugin PodResize refuses with this text (k8s.io/kubernetes/plugin/pkg/admission/podresize), if the pod requests
+		// more than the cluster node's allocatable resources. A retry succeeds only if these grow.
 		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceRefused, Message: fmt.Sprintf(
 			"Pod %s cannot have other resources on its cluster node, and the other pods are left as they are: %v", pod.Name, err)}
 		written.Err = err

@@ -88,8 +88,8 @@ func newOperator(options memcached.Options) *operator {
 	return o
 }
 
-// launchers imitates the launchers of proxies. A launcher has the routes that are in the ConfigMap now, or those in former under the
-// name of its pod.
+// launchers imitates the launchers of proxies. A launcher has the routes in former under the name of its pod or, if there are
+// none, those in the ConfigMap.
 type launchers struct {
 	clock  *clocktesting.FakePassiveClock
 	former map[string]string

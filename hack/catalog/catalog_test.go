@@ -173,7 +173,7 @@ func TestACandidateReachesTheStableChannel(t *testing.T) {
 	}
 }
 
-// Each mutation is a mistake that would leave some users without an upgrade.
+// Each mutation is a mistake in the upgrade graph or in the channels.
 func TestBrokenGraphsAreRefused(t *testing.T) {
 	versions := []string{"1.0.0", "1.1.0", "1.2.0"}
 	tests := map[string]struct {

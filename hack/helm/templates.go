@@ -105,11 +105,11 @@ func keyOf(manifest object) string {
 	return strings.TrimPrefix(manifest["kind"].(string), "Cluster") + " " + metadata["name"].(string)
 }
 
-// marker replaces parts of manifests by marks, and collects the replaced values.
+// marker replaces parts of manifests by marks.
 type marker struct {
 	// names are the names of objects that begin with namePrefix.
 	names map[string]bool
-	// defaults are the replaced values, by the name of the chart's value.
+	// defaults maps the name of each Helm value to what its field contained before it was marked.
 	defaults map[string]any
 }
 

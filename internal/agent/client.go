@@ -152,7 +152,7 @@ func (c *client) ask() error {
 }
 
 // askHeld sends a request over the idle connection, after memcached has refused a new connection. The refusal is an answer too, so
-// askHeld also succeeds if there is no idle connection, or if memcached has closed the idle connection.
+// askHeld fails only if the idle connection is open and memcached does not answer properly on it.
 func (c *client) askHeld(ctx context.Context) error {
 	held := c.idle.take()
 	if held == nil {

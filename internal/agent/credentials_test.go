@@ -126,7 +126,7 @@ func TestMemcachedStartsWhenItsSecretIsValid(t *testing.T) {
 	o.Credentials.TLSSecret = secretFolder(t, map[string]string{"tls.crt": string(pair.Certificate)})
 	const problem = "InvalidCertificate: tls.key is missing or empty in the Secret of spec.tls.secretName: add the private key of the " +
 		"server as PEM"
-	// An agent that ran before in this pod has already ended because of this problem.
+	// The file simulates an agent that ran before in this pod and ended because of this problem.
 	if err := os.WriteFile(filepath.Join(o.Credentials.Folder, "refused"), []byte(problem), 0o600); err != nil {
 		t.Fatal(err)
 	}

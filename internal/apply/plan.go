@@ -31,9 +31,9 @@ func (p Plan) Before(first client.Object) Plan {
 
 // Plan compares desired with observed objects. Observed objects may belong to others. Those of the owner are deleted unless desired.
 //
-// Desired objects must have apiVersion and kind. They must also set each field that has a default in the API server and that Go
-// encodes even if it is empty, such as a Deployment's strategy. Objects in sizeOnly are not created, and only their size is
-// written. For a Kind without a size (field.Rules), sizeOnly has no effect.
+// Desired objects must have apiVersion and kind. Go encodes some fields even when they are empty, such as a Deployment's strategy.
+// If the API server has a default for such a field, the object must set the field. Objects in sizeOnly are not created, and only
+// their size is written. For a Kind without a size (field.Rules), sizeOnly has no effect.
 func (a *Applier) Plan(owner client.Object, desired, observed []client.Object, sizeOnly ...client.Object) Plan {
 	plan := Plan{owner: owner, undesired: a.undesired(owner, desired, observed)}
 	for _, object := range desired {
@@ -111,7 +111,8 @@ func (p Plan) Changing() bool {
 	return len(p.undesired) > 0
 }
 
-// Missing reports whether the plan adopts an object, or creates an object whose name is not known to be taken.
+// Missing reports whether the plan adopts an object, or creates an object, except one whose name another owner's object
+// was found to have.
 func (p Plan) Missing() bool {
 	for _, s := range p.steps {
 		if s.err == nil && (s.live == nil && s.inTheWay == nil || s.live != nil && metav1.GetControllerOfNoCopy(s.live) == nil) {
@@ -121,7 +122,8 @@ func (p Plan) Missing() bool {
 	return false
 }
 
-// Differs reports whether a live object of this kind differs from the desired one in this field or below it.
+// Differs reports whether a live object of this kind differs from the desired one, in this field or below it, in a way that a write
+// could change.
 func (p Plan) Differs(kind string, field ...string) bool {
 	return slices.ContainsFunc(p.steps, func(s step) bool {
 		return s.desired.GetObjectKind().GroupVersionKind().Kind == kind && s.difference.touches(field)

@@ -27,7 +27,8 @@ type launcher struct {
 	view    view
 
 	process *process
-	// list is the command line of process. accepted reports that memcached has run with it for options.settled, and has answered.
+	// list is the command line in effect. accepted reports that memcached has answered and has run with it for options.settled, or has
+	// taken it over while running.
 	list     protocol.List
 	accepted bool
 	// stopped is when the current restart of memcached began, or zero if there is none.

@@ -24,13 +24,13 @@ type proxy struct {
 	view    proxyView
 
 	process *process
-	// read are the last valid routes in the ConfigMap.
+	// read are the last valid routes in the ConfigMap or, until there are any, those that an earlier container accepted.
 	read protocol.Routes
-	// routes are the last accepted routes: the addresses of their nodes were looked up.
+	// routes are the last accepted routes: the addresses of their nodes have been looked up.
 	routes protocol.Routes
 	// count is the number of nodes in each pool that memcached uses, or will use after the current reload.
 	count int
-	// written is the text of the values file, which memcached reads with its routes.
+	// written is the text of the values file, from which the Lua program in memcached makes its routes.
 	written string
 	// reload is the current reload, or nil.
 	reload *reload
@@ -154,8 +154,8 @@ func (p *proxy) follow(ctx context.Context, now time.Time) {
 	}
 }
 
-// change applies the routes in the ConfigMap and the addresses of their nodes. It does nothing before the nodes of new routes were
-// looked up.
+// change applies the routes in the ConfigMap and the addresses of their nodes. It does nothing until the nodes of new routes have
+// been looked up.
 func (p *proxy) change(ctx context.Context, now time.Time) {
 	text := p.read.String()
 	if text != p.routes.String() && text != p.searched {

@@ -91,7 +91,8 @@ type load struct {
 	node string
 	// pages is the memory in the pages of all slab classes, in bytes.
 	pages int64
-	// evictedAge is how long the last evicted item had not been read. If there are several slab classes, it is the shortest time.
+	// evictedAge is how long the last evicted item had not been read, 0 if none was evicted. If there are several slab classes, it is
+	// the shortest time, but at least a second.
 	evictedAge time.Duration
 	// evictedUnread counts evicted items that were never read.
 	evictedUnread int64
@@ -122,7 +123,7 @@ func (o *sizeCommand) measure(ctx context.Context, conn *memcache.Conn) (load, e
 		if !isEvicted || numberOf(items, name) == 0 {
 			continue
 		}
-		age := time.Duration(numberOf(items, class+":evicted_time")) * time.Second
+		age := time.Duration(max(1, numberOf(items, class+":evicted_time"))) * time.Second
 		if l.evictedAge == 0 || age < l.evictedAge {
 			l.evictedAge = age
 		}
@@ -133,8 +134,8 @@ func (o *sizeCommand) measure(ctx context.Context, conn *memcache.Conn) (load, e
 // pageSize is the size of memcached's slab pages in bytes, including the rest that their chunks leave unused.
 const pageSize = 1 << 20
 
-// pagesOf returns the memory in the pages of all slab classes, in bytes. total_malloced does not show it with storage.type
-// MemoryFile: memcached allocates the whole file at its first start, and nothing at a start with the items of the file.
+// pagesOf returns the memory in the pages of all slab classes, in bytes. With storage.type MemoryFile,
+// total_malloced does not show it: it is the size of the whole file after the first start, and 0 after a start that reuses the file.
 func pagesOf(slabs map[string]string) (memory int64) {
 	for name := range slabs {
 		if strings.HasSuffix(name, ":total_pages") {
@@ -144,9 +145,12 @@ func pagesOf(slabs map[string]string) (memory int64) {
 	return memory
 }
 
-// numberOf returns a statistic, or 0 if it is missing.
+// numberOf returns a statistic, or 0 if it is missing or no number.
 func numberOf(stats map[string]string, name string) int64 {
-	value, _ := strconv.ParseInt(stats[name], 10, 64) // 0 after an error
+	value, err := strconv.ParseInt(stats[name], 10, 64)
+	if err != nil {
+		return 0
+	}
 	return value
 }
 

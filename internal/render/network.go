@@ -36,7 +36,7 @@ func OperatorRule(label, name string, ports ...int32) networkingv1.NetworkPolicy
 	}
 }
 
-// NetworkPolicy returns a policy that allows only these rules for the selected pods.
+// NetworkPolicy returns a policy under which the selected pods accept only the connections that these rules allow.
 func NetworkPolicy(selector map[string]string, rules []networkingv1.NetworkPolicyIngressRule) networkingv1.NetworkPolicySpec {
 	return networkingv1.NetworkPolicySpec{
 		PodSelector: metav1.LabelSelector{MatchLabels: selector},

@@ -74,7 +74,8 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 		manager.signal(syscall.SIGSTOP)
 		DeferCleanup(manager.signal, syscall.SIGCONT)
 		followedSince(ctx, "SIGSTOP", sent, afterKill)
-		// The paused operator knows neither this change nor the change above. When it resumes, its first decision is based on outdated state.
+		// followedSince has resized the Memcached once, and this resizes it again. The paused operator knows of neither change, so its
+		// first decision is based on outdated state.
 		f.userScalesOther(ctx)
 		other := childrenOf(ctx, f.other)
 

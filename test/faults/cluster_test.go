@@ -205,8 +205,8 @@ func (c *cluster) remove(ctx context.Context, pods []corev1.Pod) error {
 	return nil
 }
 
-// start creates the pod if it does not exist, and then makes it ready with these container statuses. A pod that already has container
-// statuses keeps them, because a test may have set them.
+// start creates the pod if it does not exist, and then makes it ready with these container statuses. It leaves a pod that already has
+// container statuses as it is, because a test may have set them.
 func (c *cluster) start(ctx context.Context, pod *corev1.Pod, containers ...corev1.ContainerStatus) error {
 	if pod.UID == "" {
 		if err := c.client.Create(ctx, pod); err != nil {
@@ -233,7 +233,8 @@ func newPod(w client.Object, owner metav1.OwnerReference, name string, labels ma
 	}
 }
 
-// report sets the status of w to present in the API server, unless w already has this status. status points to the status in w.
+// report writes a status to the API server, unless w already has it. The argument status points to the status in w, and present is the
+// new one.
 func report[S any](ctx context.Context, c *cluster, w client.Object, status *S, present S) error {
 	if equality.Semantic.DeepEqual(*status, present) {
 		return nil

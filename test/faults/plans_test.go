@@ -16,7 +16,7 @@ import (
 // that should fail delivers no event.
 type planCounts struct{ injected, notReached atomic.Int32 }
 
-// fewestPlans is how many plans must inject their fault. notReachedPerThousand is how many of 1,000 plans need not reach their fault,
+// fewestPlans is how many plans must inject their fault. Of 1,000 plans, at most notReachedPerThousand may miss their fault,
 // because a few writes of a run depend on the load of the machine.
 const (
 	fewestPlans           = 900

@@ -30,7 +30,7 @@ func withOptional(t *testing.T) kustomize.Objects {
 	return prefixed(t, "")
 }
 
-// prefixed is like withOptional, but adds a prefix to all names with another kustomization, as a user would.
+// prefixed is like withOptional, but renders through another kustomization that adds a prefix to all names, as a user would.
 func prefixed(t *testing.T, prefix string) kustomize.Objects {
 	t.Helper()
 	dir := t.TempDir()

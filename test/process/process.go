@@ -30,7 +30,7 @@ type Spec struct {
 	Path string
 	// Args are the arguments, without the name of the command.
 	Args []string
-	// Env is the whole environment: nothing is inherited.
+	// Env is the whole environment. If it is nil, the process inherits that of its parent.
 	Env []string
 	// Dir is the working directory.
 	Dir string

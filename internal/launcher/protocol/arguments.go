@@ -30,8 +30,9 @@ func ListHash(key string) (string, bool) { return strings.CutPrefix(key, listPre
 // SectionTemplate returns the hash of the pod template in the key of a section, and false for other keys.
 func SectionTemplate(key string) (string, bool) { return strings.CutPrefix(key, sectionPrefix) }
 
-// Pattern matches the arguments that the operator writes, joined by spaces. Other arguments could let clients shut memcached down
-// (-A), enable UDP (-U with a port), or run scripts (-o proxy_config). "make manifests" copies the pattern into the admission policy.
+// Pattern matches the arguments that the operator writes, joined by spaces. Other arguments could enable UDP (-U with a port), run
+// scripts (-o proxy_config), or let clients shut memcached down (-A). "make manifests" copies the pattern into the admission
+// policy.
 const Pattern = `^-p 11211 -U 0 -m [0-9]+ -c [0-9]+ -t [0-9]+ -I [0-9]+[km] -W( -X)?( -F)?( -v)?( -e /run/memcached-items/items)?` +
 	`(` + users + buffers + `| -Z -l notls:(127[.]0[.]0[.]1|[*]):11211,[*]:11212` + users + buffers + certificate + `)$`
 

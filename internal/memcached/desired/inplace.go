@@ -61,7 +61,7 @@ func (p *inPlace) possible() bool {
 }
 
 // replacesPods reports whether the StatefulSet's controller is replacing pods. No pod then changes in place: a pod that is not
-// replaced yet may have a limit that a change in place cannot remove.
+// replaced yet has an older template, which may have a limit that cannot be removed in place.
 func (p *inPlace) replacesPods() bool {
 	template := p.v.Workload.Template.Annotations[memcached.TemplateAnnotation]
 	return p.v.Workload.Partition == 0 && slices.ContainsFunc(p.nodes, func(pod *corev1.Pod) bool {
@@ -89,8 +89,8 @@ func (p *inPlace) changeable(pod *corev1.Pod) bool {
 		pod.Annotations[kubectlRestartedAt] == p.v.Workload.Template.Annotations[kubectlRestartedAt]
 }
 
-// stopsReplacements reports whether the StatefulSet has the new template and a partition, and its controller has observed both. The
-// controller then replaces no pods.
+// stopsReplacements reports whether the StatefulSet's controller has observed the new template and a partition. During a change in
+// place, the partition is the size, so the controller replaces no pods.
 func (p *inPlace) stopsReplacements() bool {
 	live := p.v.Workload
 	return live.Template.Annotations[memcached.TemplateAnnotation] == p.hash() && live.Partition > 0 && !live.Unobserved()
@@ -124,8 +124,8 @@ func (p *inPlace) next(w *memcached.Wave) (next *corev1.Pod) {
 	return next
 }
 
-// changing reports whether the change of a pod has begun or was refused. A marked pod that still serves with its old images does not
-// count, so another pod may go first.
+// changing reports whether the other pods must wait for this one: it has new images, its change was refused, or it has the annotation of
+// this change and does not serve. A pod that has the annotation, but still serves with its old images, does not hold up others.
 func (p *inPlace) changing(pod *corev1.Pod) bool {
 	state, _ := memcached.InPlaceStateOf(pod)
 	return state.Template == p.hash() && (len(state.Former) > 0 || state.Refused != "" || !memcached.PodReady(pod))
@@ -179,12 +179,16 @@ func resizable(from, to *corev1.PodSpec) bool {
 	return guaranteed(from) == guaranteed(to)
 }
 
-// keepsKinds reports whether the second list contains all resources of the first one, with the same amounts except for CPU and
-// memory. It may contain more.
+// keepsKinds reports whether the second list contains all resources of the first one, and the lists otherwise differ only in CPU and
+// memory.
 func keepsKinds(from, to corev1.ResourceList) bool {
-	for name, was := range from {
-		is, stays := to[name]
-		if !stays || name != corev1.ResourceCPU && name != corev1.ResourceMemory && was.Cmp(is) != 0 {
+	for name := range from {
+		if _, stays := to[name]; !stays {
+			return false
+		}
+	}
+	for name, is := range to {
+		if was := from[name]; name != corev1.ResourceCPU && name != corev1.ResourceMemory && was.Cmp(is) != 0 {
 			return false
 		}
 	}

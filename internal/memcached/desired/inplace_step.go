@@ -42,8 +42,9 @@ func (s *podStep) decide() {
 	}
 }
 
-// refused records in the pod that an image cannot be pulled, or that the cluster node cannot give the resources. It returns false
-// if there is no such refusal. After a failed pull, the same patch restores the old images, because the node does not serve.
+// refused patches the pod's annotation to record that an image cannot be pulled, or that the cluster node cannot give the resources.
+// It returns false if neither is the case. After a failed pull, the node does not serve, so the patch also restores the old images.
+// goBack restores resources later.
 func (s *podStep) refused() bool {
 	for _, name := range updated {
 		former, changed := s.state.Former[name]
@@ -189,7 +190,7 @@ func startsOf(pod *corev1.Pod, name string) int32 {
 	}
 }
 
-// restartPending reports whether the kubelet has yet to restart a container of the pod with its new image.
+// restartPending reports whether a container of the pod still runs with its old image.
 func restartPending(pod *corev1.Pod) bool {
 	state, _ := memcached.InPlaceStateOf(pod)
 	for name, restarts := range state.Restarts {

@@ -83,6 +83,9 @@ func TestInPlace(t *testing.T) {
 		"no CPU any more": {
 			cache: cpu("100m"), change: func(mc *cachev1alpha1.Memcached) { mc.Spec.Resources.Requests = nil }, replaced: true,
 		},
+		"a limit of another resource": {change: func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("1Gi")}
+		}, replaced: true},
 		"a label":              {change: teamLabel, replaced: true},
 		"a label and an image": {change: both(image, teamLabel), replaced: true},
 		"the policy alone":     {cache: reCreate, change: inPlacePolicy},

@@ -35,8 +35,9 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 	}
 }
 
-// templateHash returns the hash of the pod template without the podDefaults. With a launcher, the template does not contain
-// memcached's arguments. So the hash includes the item memory if the operator computes the memory limit from it.
+// templateHash returns the hash of the pod template without the podDefaults. A memory limit that the operator
+// computes from the item memory is one of them. With a launcher, the template also lacks memcached's arguments, so nothing in it depends
+// on the item memory. The hash then includes the item memory itself.
 func templateHash(mc *cachev1alpha1.Memcached, opts memcached.Options) string {
 	template := podTemplate(mc, opts, podDefaults{})
 	if _, given := render.MemoryLimit(mc.Spec.Resources); hasLauncher(mc) && !given {

@@ -132,10 +132,10 @@ func progressingCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// stuck returns why the current change cannot proceed, or an empty text. If the workload could not be written, or its pods could
-// not be changed in place, the change is stuck even while an earlier spec rolls out. Otherwise, a rollout in progress is stuck if
-// its pods have a problem, or if it has exceeded its deadline. If only another object could not be written, the change is stuck
-// unless a rollout is in progress.
+// stuck returns why the current change cannot proceed, or an empty text. A problem of the plan or of the write comes first if the
+// workload lacks the size or the pod template of the spec, or while pods change in place, because any such problem stops that. A rollout
+// in progress is stuck if its pods have a problem, or if it has exceeded its deadline. Without a rollout, any problem of the plan or of
+// the write counts.
 func (f facts) stuck() string {
 	moving := f.rollout.reason != "" && f.Workload != nil
 	switch {
