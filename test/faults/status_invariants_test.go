@@ -233,7 +233,7 @@ func TestStatusInvariants(t *testing.T) {
 			[]string{fmt.Sprintf(early, 6, 2)},
 		},
 		"ready after another field of the Deployment was repaired": {[]entry{unready, done, ready, unready, repaired, ready}, nil},
-		"ready while the Deployment is deleted": {[]entry{unready, done, gone, ready}, nil},
+		"ready while the Deployment is deleted":                    {[]entry{unready, done, gone, ready}, nil},
 		"ready when the next Deployment has not begun": {
 			[]entry{unready, done, gone, deploymentEntry("2", 1, 0), ready}, []string{fmt.Sprintf(early, 5, 1)},
 		},
