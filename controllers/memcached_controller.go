@@ -25,14 +25,14 @@ import (
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
-// Bounds of the delay before a failed reconcile is retried. With a longer delay, the operator would not notice within a minute that
-// the cause of a failure is gone.
+// Bounds of the delay before a failed reconcile is retried. The operator must notice within a minute that the cause of a failure is
+// gone, and the reconcile itself takes time.
 const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 45 * time.Second
 )
 
-// DefaultConcurrentReconciles is the default number of workers. With 20 of them blocked by webhooks, four still work (ADR-0010).
+// DefaultConcurrentReconciles is the default number of workers. A webhook that hangs blocks a worker. Twenty of them leave four (ADR-0010).
 const DefaultConcurrentReconciles = 24
 
 // Options configures the controller.
@@ -96,7 +96,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return requeue(view, plan, written, current)
 }
 
-// SetupWithManager registers the controller and its metrics with a manager. The manager's cache must use CacheOptions.
+// SetupWithManager adds the controller, its field indexes and the requests to agents to a manager. The controller reports to m. The
+// manager's cache must use CacheOptions.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics, options Options) error {
 	recorder := NewRecorder(mgr.GetEventRecorder(memcached.ManagedBy), mgr.GetScheme(), clock.RealClock{})
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, m, clock.RealClock{}, options.Memcached)

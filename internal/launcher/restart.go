@@ -36,9 +36,9 @@ func (l *launcher) restart(ctx context.Context, list protocol.List) error {
 	return l.start(list, false)
 }
 
-// awaitCrawler waits until memcached's LRU crawler is idle, for options.crawler at most. After SIGUSR1, memcached serves nobody
-// until its crawler is idle. The crawler may wait for a client that lists keys but does not read them. If that takes too long, stop
-// kills memcached, and the items are lost.
+// awaitCrawler waits until memcached's LRU crawler is idle, for options.crawler at most. On SIGUSR1, memcached stops serving at once,
+// but it ends only when its crawler is idle. The crawler may wait for a client that has asked for all keys, but does not read the answer.
+// If memcached does not end in time, stop kills it, and the items are lost.
 func (l *launcher) awaitCrawler(ctx context.Context) {
 	deadline := time.After(l.options.crawler)
 	for told := false; !l.ending; told = true {
@@ -66,8 +66,8 @@ func (l *launcher) awaitCrawler(ctx context.Context) {
 // errEnded means that the container must end, so memcached was not started.
 var errEnded = errors.New("the container is to end")
 
-// stop signals memcached, and waits until it ends. If items are in a file, the signal is SIGUSR1, so that memcached writes NAME.meta:
-// see items. If memcached does not end in time, stop kills it.
+// stop signals memcached, and waits until it ends. If memcached keeps its items in a file, the signal is SIGUSR1: memcached then
+// writes a second file, which its next start needs (see the type items). If memcached does not end in time, stop kills it.
 func (l *launcher) stop(signal syscall.Signal) syscall.WaitStatus {
 	if l.list.InFile() {
 		signal = syscall.SIGUSR1
@@ -98,7 +98,8 @@ func (l *launcher) end(signal os.Signal) int {
 	return exitCode(l.stop(term))
 }
 
-// start starts memcached with a list. If known is true, goBack has no other list to start: see choose.
+// start starts memcached with a list. If known is true, start records the list as accepted, so that goBack has no other list. It is false
+// for a list that may be wrong.
 func (l *launcher) start(list protocol.List, known bool) error {
 	last, ran := l.state.accepted()
 	if err := l.items.prepare(ran && last.Keeps(list)); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// state is what the launcher remembers when its container ends.
+// state is what the launcher keeps in a file when its container ends.
 type state struct {
 	// Accepted is the text of the list to go back to, usually the one that was last in effect. It is empty before the first start.
 	Accepted string `json:"accepted"`

@@ -13,7 +13,7 @@ import (
 // pods, regardless of disruption budgets.
 const systemPriority = "system-"
 
-// CheckPriority returns a problem if the PriorityClass is a system class, unless the installer allows such classes.
+// CheckPriority returns a problem if the PriorityClass is a system class, unless the administrator allows such classes.
 func CheckPriority(scheduling cachev1alpha1.MemcachedScheduling, opts Options) *Problem {
 	class := scheduling.PriorityClassName
 	if opts.AllowSystemPriorityClasses || !strings.HasPrefix(class, systemPriority) {

@@ -16,7 +16,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// progressStatusInterval is how often the operator reports the progress of a change.
+// progressStatusInterval is the shortest time between two status writes that only report progress, as in package controllers.
 const progressStatusInterval = 5 * time.Second
 
 // change is a change of a Memcached with many nodes, including its creation.

@@ -98,8 +98,8 @@ func (t *testbed) stop() error {
 	return errors.Join(append(failures, t.cluster.Stop())...)
 }
 
-// prepare creates everything that an installation of the operator includes, except for the operator. It runs as soon as the API
-// server is ready.
+// prepare creates the CustomResourceDefinitions, the operator's namespace, and the roles of the operator and of the scraper. It creates no
+// admission policies. It runs as soon as the API server is ready.
 func (t *testbed) prepare(ctx context.Context, cluster *simulated.Cluster) error {
 	var err error
 	if t.k8s, err = apiclient.New(cluster.Config); err != nil {

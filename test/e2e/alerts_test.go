@@ -201,7 +201,7 @@ func (s *shop) fillContainer(ctx context.Context, o *observed) {
 	}
 }
 
-// workingSet returns how many bytes of the memcached container's memory the kernel cannot reclaim at once.
+// workingSet returns how many bytes of the memcached container's memory the kernel cannot reclaim immediately.
 func workingSet(ctx context.Context, pod *corev1.Pod) float64 {
 	GinkgoHelper()
 	// The files of cgroup v2, or else those of cgroup v1.

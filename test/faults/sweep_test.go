@@ -76,7 +76,7 @@ func TestSweep(t *testing.T) {
 }
 
 // runUntilInjected runs a scenario up to three times, until its fault is injected. A run may lack the write that should fail, because
-// the operator writes the status less often when the machine is less busy.
+// the operator combines events into fewer status writes when they follow each other quickly.
 func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome, counts *planCounts) {
 	t.Helper()
 	for range 3 {

@@ -176,7 +176,8 @@ func TestEveryRuleHasAnEscalation(t *testing.T) {
 	}
 }
 
-// createForeignObjects creates objects of the user that do not belong to the operator, and the pods that attempts delete or change.
+// createForeignObjects creates objects that do not belong to the operator, and the pods that the attempts in these tests delete or
+// change.
 func (i *installation) createForeignObjects(t *testing.T) {
 	t.Helper()
 	g := NewWithT(t)

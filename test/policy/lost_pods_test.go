@@ -113,7 +113,7 @@ func removeNow(pod *corev1.Pod, options ...client.DeleteOption) attempt {
 	}
 }
 
-// createPods creates the pods that attempts delete or change. There is no kubelet, so terminating pods do not end.
+// createPods creates the pods that the attempts in these tests delete or change. There is no kubelet, so terminating pods do not end.
 func (i *installation) createPods(t *testing.T) {
 	t.Helper()
 	i.createPod(t, lostPod(), true)

@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// server sends requests to memcached. The answers show which files memcached has read.
+// server is memcached as the loader sees it. Each method sends a request to memcached. The replies show which files memcached has read.
 type server interface {
 	// answers returns nil if memcached serves. A memcached that does not serve yet does not handle SIGHUP: the signal would end it.
 	answers(ctx context.Context) error

@@ -26,7 +26,7 @@ const (
 	defaultConnections = 1024
 )
 
-// sizing is everything on which the memory use of a memcached process depends.
+// sizing has everything on which the memory limit of memcached's container and the option -c depend.
 type sizing struct {
 	// memory is the memory for items, in bytes. memcached -m has it in MiB.
 	memory int64
@@ -47,8 +47,8 @@ type sizing struct {
 // clients that fill all buffers.
 func (s sizing) minimum() int64 {
 	// After the item memory is used up, each of the 39 slab classes may still take its first page of 1 MiB. Measured were 0.07 MiB for
-	// a thread and 0.7 KiB for a connection. memcached does not limit a "get" line while it arrives. The reserve in the limit covers
-	// that: 16 lines of 800 KB at once take at most 16 MiB.
+	// a thread and 0.7 KiB for a connection. Not included is the memory for long "get" lines, which memcached does not limit
+	// while they arrive. The reserve in the method limit covers it: 16 lines of 800 KB at once take at most 16 MiB.
 	const slabOvershoot, process, perThread, perConnection = 39 * mebibyte, 11 * mebibyte, mebibyte / 10, kibibyte
 	return s.memory + slabOvershoot + s.hashTable() + process + int64(s.threads)*perThread +
 		int64(s.connections)*perConnection + s.buffers() + s.encryption() + s.parent()
@@ -73,8 +73,9 @@ func (s sizing) encryption() int64 {
 }
 
 // buffers is memcached's option read_buf_mem_limit in bytes, a whole number of MiB. It limits the buffers of 16 KiB for requests
-// and responses, of which each thread may allocate an equal share (thread.c, cache.c). Without a free buffer, a thread closes a
-// connection that sends a command, and refuses a "get". Without the limit, one "get" of 200,000 keys (400 KiB) takes 240 MiB.
+// and responses, of which each thread may allocate an equal share (thread.c, cache.c). If a thread has no free buffer when a
+// command arrives, it closes the connection. If the responses to a "get" need more buffers than are free, it refuses the "get".
+// Without the limit, one "get" of 200,000 keys (400 KiB) takes 240 MiB.
 func (s sizing) buffers() int64 {
 	// A connection may hold one buffer with a part of a command. A "get" of 5,000 keys needs 385 more buffers (6.02 MiB) in its
 	// thread: a buffer holds 13 responses, and all responses are kept until the last one is sent.
@@ -120,9 +121,9 @@ func (s sizing) check(limit resource.Quantity) error {
 		limit.String(), s.memory/mebibyte, s.connections, connections, s.threads, (s.minimum()+mebibyte-1)/mebibyte)
 }
 
-// connectionLimit is the value of memcached's option -c with which this number of clients can connect. From -c, memcached takes 8
-// file descriptors for itself, 5 for each thread, and one for each listener but the first. To start, it needs a -c of about 32, and
-// 5 more for each thread.
+// connectionLimit is the value of memcached's option -c with which the number of clients in connections can connect. memcached also
+// counts 8 file descriptors of its own against -c, 5 for each thread, and one for each listener but the first. To start, it needs a
+// -c of about 32, and 5 more for each thread.
 func (s sizing) connectionLimit() int32 {
 	// Clients must not use up the connections of others. The kubelet's two probes need one each, and a launcher needs two more. An
 	// agent needs four: one for metrics, one for readiness, and two earlier ones that memcached has not closed yet. With credentials,

@@ -36,7 +36,8 @@ type wave struct {
 type waveNode struct {
 	pod     *corev1.Pod
 	ordinal int
-	// section is the hash of the template whose section the node's launcher reads. After a change in place, it is an earlier template.
+	// section is the hash of the template whose section the node's launcher reads. After a change in place,
+	// this is the hash of an earlier template.
 	section string
 	// entry is the hash of the list that the ConfigMap assigns to the node, or empty.
 	entry    string

@@ -38,7 +38,7 @@ type statusCase struct {
 	others  []client.Object
 	pods    []corev1.Pod
 	written memcached.Written
-	// twins and answers are given to the plan only.
+	// twins and answers are in the View from which the plan is computed, but not in the View for the status.
 	twins   []memcached.View
 	answers memcached.Answers
 	// inPlace replaces InPlace of the plan, unless it is nil.
