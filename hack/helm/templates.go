@@ -74,7 +74,8 @@ func templates(root string) (map[string]string, map[string]any, error) {
 	return assemble(keys, manifests, others), marker.defaults, nil
 }
 
-// assemble makes a template of each manifest. It returns one file for each kind of object.
+// assemble makes a template of each manifest. It returns one file for each kind of object. A ClusterRole is in the
+// file of the Roles, and a ClusterRoleBinding in that of the RoleBindings.
 func assemble(keys []string, manifests map[string][]string, others []map[string][]string) map[string]string {
 	files := map[string]string{}
 	for _, key := range keys {
@@ -92,7 +93,7 @@ func assemble(keys []string, manifests map[string][]string, others []map[string]
 	return files
 }
 
-// conditions maps keys of manifests to conditions for the whole manifest.
+// conditions maps the key of a manifest to a condition for the whole manifest.
 var conditions = map[string]string{
 	"ServiceAccount " + account:                          ".Values.serviceAccount.create",
 	"RoleBinding memcached-operator-manager-rolebinding": "not .Values.watchNamespaces", // watchnamespaces.yaml replaces it
@@ -155,7 +156,8 @@ func (m *marker) mark(objects []object) (map[string][]string, error) {
 	return manifests, nil
 }
 
-// markNames replaces the namespace and the names of objects in a value, including those in references to other objects.
+// markNames replaces the namespace and the names of objects in a part of a manifest, also in references to other objects. It returns the
+// part.
 func (m *marker) markNames(value any) any {
 	switch value := value.(type) {
 	case object:

@@ -96,7 +96,7 @@ func TestEveryValueIsDescribed(t *testing.T) {
 				t.Errorf("values.yaml lacks %s.%s, which the schema has", name, member)
 			}
 		}
-		if property.(object)["description"] == "" {
+		if description, _ := property.(object)["description"].(string); description == "" {
 			t.Errorf("the schema does not describe %s", name)
 		}
 	}

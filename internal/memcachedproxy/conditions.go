@@ -99,7 +99,8 @@ func rollout(f facts) (reason, message string) {
 	}
 }
 
-// readyCondition returns the summary: True if everything is as specified, else False with the reason of the first cause.
+// readyCondition returns Ready. It is True if everything is as specified. Otherwise it repeats Degraded, or else Progressing, or else
+// counts the ready proxies.
 func readyCondition(f facts, progressing, degraded metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {

@@ -13,9 +13,9 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// The memory of a proxy. According to measurements with memcached 1.6.45, memcached takes 8 MiB, the launcher 8 MiB, and a
-// connection with an unfinished command 5 KiB. The launcher limits the unread responses of a thread to 16 MiB, which take less than
-// twice as much memory. The rest of each constant is for values on their way to nodes. TLS takes as much memory as in a node.
+// The memory of a proxy, measured with memcached 1.6.45. ownMemory: memcached takes 8 MiB and the launcher 8 MiB. memoryPerThread: the
+// launcher limits unread responses to 16 MiB for each thread, which take up to 32 MiB. memoryPerConnection: an unfinished command takes
+// 5 KiB. The rest of each is for requested keys and for values on their way to nodes. TLS takes as much memory as in a node.
 const (
 	mebibyte            = int64(1 << 20)
 	ownMemory           = 24 * mebibyte

@@ -32,7 +32,8 @@ const (
 	longestUntold = 65*time.Second + busyMachine
 )
 
-// Each kind of bad content has its own cache. So the test waits only once for the kubelet to deliver Secrets.
+// Each kind of bad content has its own cache. So all Secrets become bad at the same time, and the test waits only once for the kubelet to
+// deliver them.
 var _ = Describe("A Secret that nobody can use", Label(onLocalCluster), func() {
 	It("does not keep a living node from serving, and a node that starts says what is wrong", SpecTimeout(10*time.Minute), func(ctx SpecContext) {
 		caches := newSpoiledCaches(ctx)

@@ -170,7 +170,7 @@ func threadsOf(r *scenarioRun, threads string) func(objects) string {
 }
 
 // sameArguments checks that every pod equals a new pod in template, image, resources and arguments, and that the ConfigMap contains
-// exactly what these pods need. With a Deployment, it only checks that the ConfigMap does not exist.
+// exactly what these pods and new pods need. With a Deployment, it only checks that the ConfigMap does not exist.
 func sameArguments(now objects) string {
 	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
 	config, _ := now["configmaps/"+cacheName+memcached.ArgumentsSuffix].(*corev1.ConfigMap)

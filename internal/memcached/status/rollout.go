@@ -27,10 +27,9 @@ type rolloutState struct {
 }
 
 // templateObserved reports whether the workload's controller has observed the current pod template, so that its count of updated
-// nodes is about that template. A generation that the controller has not observed may differ only in size. So the template counts
-// as observed if the write did not change it, and the controller had observed the generation before the write. If it had not, or if
-// that generation is unknown, the last status decides: it counts updated nodes only once the template is observed. In doubt, the
-// template counts as not observed.
+// nodes is about that template. An unobserved generation may differ only in size. If the write changed the template or made a new
+// object, the template is not observed. Otherwise it is, if the controller had observed the generation before the write. In all other
+// cases, the last status of the same spec decides: it counts updated nodes only if the template was observed.
 func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	present := v.Workload
 	if present == nil || !present.Unobserved() {

@@ -58,8 +58,8 @@ var moves = []chapter{
 
 func inDeployment(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadDeployment }
 
-// TestStatusThroughRollouts simulates rollouts in random order of events. Progressing must go through the right reasons, Ready must
-// not come early, and the cache must stay available.
+// TestStatusThroughRollouts tells the chapters in order. Within each, the events of the cluster come in random order. Progressing must
+// go through the right reasons, Ready must not come too early, and the cache must stay available.
 func TestStatusThroughRollouts(t *testing.T) {
 	for name, in := range map[string]func(*cachev1alpha1.Memcached){"Deployment": inDeployment, "StatefulSet": inStatefulSet} {
 		for seed := range uint64(25) {
