@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs all suites except the benchmark, the endurance test and the mutations, which take hours. What waits for a cluster runs beside
-# what computes. FROM=NAME begins with that suite, and skips the other part; FROM="NAME NAME" names a suite of each part.
+# Runs all suites except those with a nightly job of their own: the benchmark, the endurance test, the mutations and the hostile clients.
+# What waits for a cluster runs beside what computes. FROM=NAME begins with that suite, and skips the other part; FROM="NAME NAME" names a suite of each part.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source hack/checks.sh
 
@@ -17,7 +17,6 @@ computing() {
 	check compatibility make test-compatibility
 	check faults make test-faults
 	check counts make bench-short
-	check hostile make test-hostile
 	check platforms make build-platforms
 	check rehearsal make release-rehearsal
 }
