@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Runs all suites except those with a nightly job of their own: the benchmark, the endurance test, the mutations and the hostile clients.
-# What waits for a cluster runs beside what computes. FROM=NAME begins with that suite, and skips the other part; FROM="NAME NAME" names a suite of each part.
+# What waits for a cluster runs beside what computes. FROM=NAME begins with that suite, and skips the other part; FROM="NAME NAME" names a
+# suite of each part.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source hack/checks.sh
 
