@@ -138,7 +138,7 @@ var _ = Describe("An administrator leaves upgrades to OLM", func() {
 			var sub operatorsv1alpha1.Subscription
 			err := k8s.Get(ctx, client.ObjectKey{Namespace: operators, Name: packageName}, &sub)
 			return sub.Status.GetCondition(operatorsv1alpha1.SubscriptionResolutionFailed).Message, err
-		}).WithTimeout(time.Minute).Should(And(
+		}).WithTimeout(2*time.Minute).Should(And(
 			ContainSubstring("clusterserviceversion "+versionName(nextVersion)+" exists"), ContainSubstring(versionName(version))))
 		Expect(installed(ctx, operators)).To(Equal(phases{nextVersion: operatorsv1alpha1.CSVPhaseSucceeded}))
 		uninstall(ctx, operators, nextVersion)
