@@ -130,16 +130,19 @@ var _ = Describe("An administrator leaves upgrades to OLM", func() {
 		untilInstalled(ctx, operators, nextVersion)
 
 		By("being told why there is no way back to the version before")
-		k8s.Kubectl(ctx, "delete", "--namespace", operators, "subscription/"+packageName)
-		subscribe(ctx, operators, stableChannel, operatorsv1alpha1.ApprovalAutomatic, func(spec *operatorsv1alpha1.SubscriptionSpec) {
-			spec.StartingCSV = versionName(version)
-		})
-		Eventually(ctx, func() (string, error) {
-			var sub operatorsv1alpha1.Subscription
-			err := k8s.Get(ctx, client.ObjectKey{Namespace: operators, Name: packageName}, &sub)
-			return sub.Status.GetCondition(operatorsv1alpha1.SubscriptionResolutionFailed).Message, err
-		}).WithTimeout(2*time.Minute).Should(And(
-			ContainSubstring("clusterserviceversion "+versionName(nextVersion)+" exists"), ContainSubstring(versionName(version))))
+		// OLM may write the status of a deleted Subscription to a new one of the same name, and then does not resolve the new one.
+		Eventually(ctx, func(gomega Gomega) {
+			k8s.Kubectl(ctx, "delete", "--namespace", operators, "subscription/"+packageName)
+			subscribe(ctx, operators, stableChannel, operatorsv1alpha1.ApprovalAutomatic, func(spec *operatorsv1alpha1.SubscriptionSpec) {
+				spec.StartingCSV = versionName(version)
+			})
+			gomega.Eventually(ctx, func() (string, error) {
+				var sub operatorsv1alpha1.Subscription
+				err := k8s.Get(ctx, client.ObjectKey{Namespace: operators, Name: packageName}, &sub)
+				return sub.Status.GetCondition(operatorsv1alpha1.SubscriptionResolutionFailed).Message, err
+			}).WithTimeout(30 * time.Second).Should(And(
+				ContainSubstring("clusterserviceversion "+versionName(nextVersion)+" exists"), ContainSubstring(versionName(version))))
+		}).WithTimeout(2 * time.Minute).Should(Succeed())
 		Expect(installed(ctx, operators)).To(Equal(phases{nextVersion: operatorsv1alpha1.CSVPhaseSucceeded}))
 		uninstall(ctx, operators, nextVersion)
 	})
