@@ -43,7 +43,8 @@ func checkLagging(t *testing.T, moments []moment) {
 	for i, deployment := range versions[*appsv1.Deployment](moments) {
 		for j, set := range versions[*appsv1.StatefulSet](moments) {
 			// The process writes a status with the names of the cached pods. If these include a pod of a StatefulSet, the process asks
-			// the API server for a StatefulSet that the cache lacks. So the pods must fit both workloads: those of the later moment do.
+			// the API server for a StatefulSet that the cache lacks. The pods of the later moment include
+			// those of both workloads.
 			pods := moments[max(i, j)]
 			cached := slices.Concat(
 				now.without(&appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Pod{}), deployment, set, pods.only(&corev1.Pod{}),

@@ -17,8 +17,8 @@ import (
 
 // Server is a node as an application knows it.
 type Server struct {
-	// Name determines which keys the server owns. The owners are those of libmemcached if each name is the host,
-	// followed by ":port" unless the port is 11211.
+	// Name determines which keys the server owns. With libmemcached, the name is the host, with ":port" unless the
+	// port is 11211.
 	Name string
 	// Address is the host:port to dial. It is resolved for each new connection.
 	Address string
