@@ -44,15 +44,14 @@ func (s *states[T]) forget(name types.NamespacedName) {
 
 // known is what this process remembers of a resource of any Kind.
 type known struct {
-	// verified is the UID of the resource, once no other process can have acted on a newer spec than the cached one. That is so when
-	// the API server has confirmed the cached spec, or when this process has created the first children.
+	// verified is the UID of the resource if the API server has confirmed the cached spec, or if this process has created the first
+	// children without an error. Otherwise, another process may already have acted on a newer spec than the cached one.
 	verified types.UID
 	// undecidedSince is when reconciles began to fail transiently, zero if the last one did not.
 	undecidedSince time.Time
 }
 
-// verified reports whether the cached resource is known to be current. Otherwise, another process may already have acted on a
-// newer spec.
+// verified reports whether this process has already verified the resource: see known.
 func (r *Base[T]) verified(owner T) bool {
 	return r.known.get(client.ObjectKeyFromObject(owner)).verified == owner.GetUID()
 }

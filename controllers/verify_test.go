@@ -103,6 +103,18 @@ var _ = Describe("An operator whose cache has an earlier version of the Memcache
 		second.step(ctx, mc)
 	})
 
+	It("does not undo what another process made, although its cache has nothing of it and one creation succeeds", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 1)
+		before := live(ctx, mc, &cachev1alpha1.Memcached{})
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 5 })
+		newOperator(defaults).step(ctx, mc, writeService, writeDeployment, writeBudget, writeStatus)
+		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
+		second := newOperator(defaults)
+		second.outdated, second.stale = before, true
+		Expect(second.try(ctx, mc, writeService, writeDeployment+" (409)", writeBudget+" (409)")).NotTo(Succeed())
+		Expect(second.try(ctx, mc)).To(MatchError(ContainSubstring("not received the latest version")))
+	})
+
 	It("creates nothing for one that is deleted, although the garbage collector has begun", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, 1)

@@ -44,7 +44,7 @@ func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcac
 	written := classify(plan.Problem, err)
 	written.TemplatePending = drifted && err != nil && templateDiffers(r.Applier.Plan(mc, plan.Objects, result.Objects))
 	written.Objects, written.Created, written.Changed = result.Objects, len(result.Created) > 0, result.Written
-	if written.Created {
+	if written.Created && err == nil {
 		r.SetVerified(mc)
 	}
 	if live := view.After(result.Objects).ArgumentsObject(); live != nil && changes.FirstPending() {
@@ -69,8 +69,8 @@ func (r *Reconciler) changes(view memcached.View, plan memcached.Plan) apply.Pla
 	return changes
 }
 
-// sizeOnly returns the objects of which at most the size is written, so that running pods stay as they are. These are the old
-// workload in a move or, if the plan has a problem, all objects.
+// sizeOnly returns the objects of which at most the size is written, so that running pods stay as they are. If the plan has a
+// problem, these are all objects. Otherwise, only the workload that the nodes leave after a change of spec.workload is one of them.
 func sizeOnly(plan memcached.Plan) []client.Object {
 	if plan.Problem != nil {
 		return plan.Objects
@@ -94,8 +94,8 @@ func (r *Reconciler) emitCorrections(view memcached.View, result apply.Result) {
 	}
 }
 
-// wasThere reports whether the last status shows that the child of this kind existed. The status does not name the children except
-// the Service and the workload, but a Memcached with this spec was Ready only with all of them.
+// wasThere reports whether the last status shows that the child of this kind existed. The status names only the Service and the
+// workload. The other children existed if the Memcached was Ready with the current spec.
 func wasThere(view memcached.View, kind string) bool {
 	last := view.Last
 	switch {

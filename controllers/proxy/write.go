@@ -45,7 +45,7 @@ func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan m
 	written.Problem = written.Problem.And(plan.Problem)
 	written.TemplatePending = err != nil && r.Applier.Plan(proxy, plan.Objects, result.Objects).Differs("Deployment", "spec", "template")
 	written.Objects, written.Created, written.Changed = result.Objects, len(result.Created) > 0, result.Written
-	if written.Created {
+	if written.Created && err == nil {
 		r.SetVerified(proxy)
 	}
 	if result.Written {
