@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// begin starts memcached with the list that choose returns.
+// begin starts memcached with the list that the method choose returns.
 func (l *launcher) begin(ctx context.Context) error {
 	loaded, err := loadState(l.options.State)
 	if err != nil {
@@ -34,8 +34,8 @@ func (l *launcher) begin(ctx context.Context) error {
 }
 
 // choose returns the list to start with: the node's list in the ConfigMap or, if this list is missing or unusable, the last accepted
-// list. On the node's first start, no list was accepted yet, so choose waits for the ConfigMap. known is false if there is another
-// list to go back to when memcached fails with this one.
+// list. On the node's first start, no list was accepted yet, so choose waits for the ConfigMap. The result known is false if there is
+// another list to go back to when memcached fails with this one.
 func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
 	last, ran := l.state.accepted()
 	if !ran {
@@ -47,15 +47,15 @@ func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
 		l.state.Accepted = former.String() // other nodes run with this list, so it is safe to go back to
 		return first, false, nil
 	}
-	l.source.changed()
 	found, err := l.source.entry(false)
 	if err != nil || found.hash == "" || found.problem != nil || l.state.refuses(found.hash) {
-		return last, true, nil //nolint:nilerr // what the ConfigMap says can wait
+		return last, true, nil //nolint:nilerr // the method follow reads the ConfigMap again, and reports what is wrong
 	}
 	return found.list, last.Hash() == found.hash, nil
 }
 
-// beginFailed returns what run must return after begin has failed. A container that had to end meanwhile has not failed.
+// beginFailed returns the container's exit code and error if the method begin has returned an error. errEnded is no failure: a signal
+// told the container to end.
 func beginFailed(err error) (int, error) {
 	if errors.Is(err, errEnded) {
 		return 0, nil

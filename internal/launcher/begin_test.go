@@ -68,7 +68,7 @@ func TestFirstStartWithForeignArguments(t *testing.T) {
 }
 
 // After a crash of memcached, the kubelet starts the container again. memcached runs with its last list, or with a new one from the
-// ConfigMap. The items are lost, because a crash writes no NAME.meta.
+// ConfigMap. The items are lost, because a memcached that crashes writes no NAME.meta (see the type items).
 func TestContainerStartsAgainAfterACrash(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -103,6 +103,22 @@ func TestContainerStartsAgainWithArgumentsThatAreRefused(t *testing.T) {
 	bad := p.assign(inFile(t, "-t 4", "-t 2"))
 	p.start()
 	p.status("the list is refused", func(s protocol.Status) bool { return s.Hash == good && s.Refused != nil && s.Refused.Hash == bad })
+}
+
+// The ConfigMap gets a list that was edited by hand while no container runs.
+func TestContainerStartsAgainWithAnEditedList(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	good := p.begin(inFile(t))
+	p.end()
+	list := inFile(t, "-t 4", "-t 5")
+	p.write(protocol.ListKey(list.Hash()), inFile(t, "-t 4", "-t 6").String())
+	p.section.Nodes[p.options.Ordinal] = list.Hash()
+	p.write(protocol.SectionKey(template), p.section.String())
+	p.start()
+	p.status("the list is refused", func(s protocol.Status) bool {
+		return s.Hash == good && s.Refused != nil && s.Refused.Hash == list.Hash()
+	})
 }
 
 // If a new node gets a bad list, it starts with the section's default list, with which other nodes still run.
