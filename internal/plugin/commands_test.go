@@ -171,7 +171,8 @@ func TestExitCodes(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	for args, want := range map[string]int{
 		"status": 0, "status nothing": 1, "get pages key": 1, "get pages": 2, "get pages key --hash=md5": 2, "flush pages": 1,
-		"status --watch --interval=0": 2, "set pages key value --expire=1.5s": 2, "servers pages --nodes-by=number": 2,
+		"status --watch --interval=0": 2, "set pages key value --expire=1.5s": 2, "set pages key value --expire=-1s": 2,
+		"set pages key value --expire=999999h": 2, "servers pages --nodes-by=number": 2,
 		"get pages key --port=80": 2, "servers pages --port=0": 2,
 	} {
 		if got := w.run(t, "", strings.Split(args+" --node-timeout=1s", " ")...); got.code != want {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -104,6 +105,19 @@ func validateKey(command *cobra.Command, key string) error {
 	return nil
 }
 
+// latestExpiry is the last expiry time that memcached's 32 bits can express. With a later one, memcached stores an expired item.
+var latestExpiry = time.Unix(math.MaxInt32, 0).UTC()
+
+func (o *keyCommand) validateExpiry(command *cobra.Command) error {
+	if o.expiry < 0 || o.expiry%time.Second != 0 {
+		return misuse(command, "--expire is %s, but must be at least 0, in whole seconds", o.expiry)
+	}
+	if o.clock.Now().Add(o.expiry).After(latestExpiry) {
+		return misuse(command, "--expire is %s, but memcached cannot store a time after %s", o.expiry, latestExpiry.Format(time.RFC3339))
+	}
+	return nil
+}
+
 // keyFunc handles a key on the node that holds it. args are the key and, for "set", the value.
 type keyFunc func(ctx context.Context, conn *memcache.Conn, node string, args []string) error
 
@@ -112,8 +126,8 @@ func (o *keyCommand) run(do keyFunc) func(*cobra.Command, []string) error {
 		if err := errors.Join(validateKey(command, args[1]), o.placement.validate(command)); err != nil {
 			return err
 		}
-		if o.expiry < 0 || o.expiry%time.Second != 0 {
-			return misuse(command, "--expire is %s, but must be whole seconds", o.expiry)
+		if err := o.validateExpiry(command); err != nil {
+			return err
 		}
 		args, err := o.readValue(command.Context(), args)
 		if err != nil {
@@ -222,7 +236,7 @@ func (o *keyCommand) del(ctx context.Context, conn *memcache.Conn, node string, 
 	return err
 }
 
-// change sends a command. If memcached replies with want, change prints done.
+// change sends a command and expects the reply want. After that reply, it prints the text done. Any other reply is an error.
 func (o *keyCommand) change(ctx context.Context, conn *memcache.Conn, command, want, done string) error {
 	reply, err := conn.Command(ctx, command)
 	switch {

@@ -51,7 +51,7 @@ func membersOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod, v view) ([]member
 	if err != nil || v.port == 0 {
 		return members, err
 	}
-	if !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return opens(&pod, v.port) }) {
+	if len(pods) > 0 && !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return opens(&pod, v.port) }) {
 		remedy := map[int]string{memcached.Port: "spec.tls.plaintext: Enabled", memcached.TLSPort: "spec.tls"}[v.port]
 		return nil, fmt.Errorf("the nodes of %s/%s do not open port %d: %s does", mc.Namespace, mc.Name, v.port, remedy)
 	}
@@ -64,6 +64,9 @@ func membersOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod, v view) ([]member
 // announced returns the same nodes as membersOf, with the port that the operator announces.
 func announced(mc *cachev1alpha1.Memcached, pods []corev1.Pod, by string) ([]member, error) {
 	named := len(mc.Status.Servers) > 0
+	if by == byName && !named && memcached.WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet {
+		return nil, fmt.Errorf("%s/%s has no nodes", mc.Namespace, mc.Name)
+	}
 	if by == byName && !named {
 		return nil, fmt.Errorf("the nodes of %s/%s have no stable names: those of a StatefulSet do, see spec.workload",
 			mc.Namespace, mc.Name)

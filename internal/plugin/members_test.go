@@ -68,3 +68,17 @@ func TestChosenPort(t *testing.T) {
 		}
 	}
 }
+
+// TestMembersWithoutPods checks a StatefulSet that has no pods: its names are known, whatever the port, and none means no nodes.
+func TestMembersWithoutPods(t *testing.T) {
+	mc := newCache("shop", "pages", 1, cachev1alpha1.WorkloadStatefulSet)
+	mc.Status.Servers = []string{"pages-0.pages.shop.svc:11211"}
+	members, err := membersOf(mc, nil, view{port: 11211})
+	if err != nil || len(members) != 1 {
+		t.Errorf("the members are %v: %v", members, err)
+	}
+	mc.Status.Servers = nil
+	if _, err := membersOf(mc, nil, view{by: byName}); err == nil || err.Error() != "shop/pages has no nodes" {
+		t.Errorf("the error of a cache of size 0 is %v", err)
+	}
+}

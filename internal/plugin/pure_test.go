@@ -177,7 +177,13 @@ func TestRedactLog(t *testing.T) {
 func TestRedactTemplates(t *testing.T) {
 	template := func() (template corev1.PodTemplateSpec) {
 		template.Annotations = map[string]string{"example.com/token": "secret", "cache.example.com/x": "1", "kubectl.kubernetes.io/restartedAt": "now"}
-		template.Spec.InitContainers = []corev1.Container{{Name: "memcached-agent", Args: []string{"--tls"}}, {Name: "wait", Args: []string{"secret"}}}
+		template.Spec.InitContainers = []corev1.Container{{Name: "memcached-agent", Args: []string{"--tls"}}, {
+			Name: "wait", Args: []string{"secret"},
+			LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"secret"}}}},
+			Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{
+				HTTPHeaders: []corev1.HTTPHeader{{Name: "Authorization", Value: "secret"}},
+			}}},
+		}}
 		template.Spec.EphemeralContainers = []corev1.EphemeralContainer{
 			{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Command: []string{"secret"}}},
 		}

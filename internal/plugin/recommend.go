@@ -27,20 +27,24 @@ const (
 	// settled is the uptime after which evictions are judged. full is the uptime after which spare memory is judged.
 	settled = time.Hour
 	full    = 24 * time.Hour
-	// The memory of a cache that evicts suffices if the hit ratio is at least goodRatio, and evicted items had not been read for at
-	// least oldEnough.
+	// A cache that evicts items has enough memory if its hit ratio is at least goodRatio, and if the evicted items had not been read for
+	// at least oldEnough.
 	goodRatio = 0.9
 	oldEnough = time.Hour
 	// busyNode is the number of reads per second that memcached serves easily with four threads.
 	busyNode = 200_000
 )
 
-// smallestOf returns the smallest memory for the nodes of a Memcached.
+// smallestOf returns the smallest memory that a recommendation gives the nodes of a Memcached. The API demands twice maxItemSize.
 func smallestOf(mc *cachev1alpha1.Memcached) int64 {
+	smallest := int64(smallestNode)
 	if mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile {
-		return smallestFile
+		smallest = smallestFile
 	}
-	return smallestNode
+	if item := mc.Spec.Config.MaxItemSize; item != nil {
+		smallest = max(smallest, powerOfTwo(2*item.Value()))
+	}
+	return smallest
 }
 
 // recommend returns a plan for the load, and the reasons. The plan at most doubles the memory of a node, because only a test shows

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -134,7 +135,7 @@ func TestRecommend(t *testing.T) {
 	}
 }
 
-// With storage.type MemoryFile, the API refuses less than 128 MiB.
+// With storage.type MemoryFile, the API refuses less than 128 MiB. It always refuses less than twice maxItemSize.
 func TestSmallestNodes(t *testing.T) {
 	mc := newCache("shop", "pages", 1, cachev1alpha1.WorkloadStatefulSet)
 	if got := smallestOf(mc); got != 64<<20 {
@@ -144,5 +145,9 @@ func TestSmallestNodes(t *testing.T) {
 	advice, _ := recommend(plan{128 << 20, 1}, smallestOf(mc), []load{calm()})
 	if want := (plan{128 << 20, 3}); advice != want {
 		t.Errorf("in a file: got %+v, want %+v", advice, want)
+	}
+	mc.Spec.Config.MaxItemSize = ptr.To(resource.MustParse("100Mi"))
+	if got := smallestOf(mc); got != 256<<20 {
+		t.Errorf("with items of 100 MiB: %d", got)
 	}
 }

@@ -20,7 +20,7 @@ const removed = "(removed)"
 // lastApplied is an annotation that repeats the whole manifest, including the parts that redact removes.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
-// redact removes parts of an object that may be confidential or do not help: the environment of containers, the command lines of
+// redact removes parts of an object that may be confidential or do not help: the environment of containers, the commands of
 // containers that are not ours, the values of annotations that others have added, and the managed fields.
 func redact(object client.Object) {
 	object.SetManagedFields(nil)
@@ -35,7 +35,7 @@ func redact(object client.Object) {
 			c := &containers[i]
 			redactEnv(c.Env)
 			if !ours(c.Name) {
-				c.Command, c.Args = redactWords(c.Command), redactWords(c.Args)
+				redactForeign(c)
 			}
 		}
 	}
@@ -43,6 +43,34 @@ func redact(object client.Object) {
 		c := &spec.EphemeralContainers[i]
 		redactEnv(c.Env)
 		c.Command, c.Args = redactWords(c.Command), redactWords(c.Args)
+	}
+}
+
+// redactForeign removes what a container that is not ours executes, also in its probes and hooks, and the headers of their requests.
+func redactForeign(c *corev1.Container) {
+	c.Command, c.Args = redactWords(c.Command), redactWords(c.Args)
+	for _, probe := range []*corev1.Probe{c.StartupProbe, c.ReadinessProbe, c.LivenessProbe} {
+		if probe != nil {
+			redactAction(probe.Exec, probe.HTTPGet)
+		}
+	}
+	if c.Lifecycle != nil {
+		for _, hook := range []*corev1.LifecycleHandler{c.Lifecycle.PostStart, c.Lifecycle.PreStop} {
+			if hook != nil {
+				redactAction(hook.Exec, hook.HTTPGet)
+			}
+		}
+	}
+}
+
+func redactAction(exec *corev1.ExecAction, get *corev1.HTTPGetAction) {
+	if exec != nil {
+		exec.Command = redactWords(exec.Command)
+	}
+	if get != nil {
+		for i := range get.HTTPHeaders {
+			get.HTTPHeaders[i].Value = removed
+		}
 	}
 }
 

@@ -15,12 +15,12 @@ type serversCommand struct {
 	view view
 }
 
-const serversLong = `List the nodes for the configuration of clients: host:port, one in a line.
+const serversLong = `List the nodes for the configuration of clients: host:port, one for each line.
 
 The names of a StatefulSet's nodes stay. Addresses do not: clients that know nodes by address have to
 follow the DNS.`
 
-const serversExamples = `  # Every node in a line
+const serversExamples = `  # One node for each line
   kubectl memcached servers sessions
 
   # Addresses, even if the nodes have names
