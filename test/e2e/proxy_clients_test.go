@@ -30,9 +30,9 @@ const (
 type proxyClients struct {
 	address string
 	stops   []func()
-	// hit and missed count answers, and again counts connections that ended. slowest is the slowest answer, in
-	// milliseconds. wrong counts values that a key cannot have, and failed counts requests without an answer. failure is
-	// the first failure, and ended the last error of a connection.
+	// hit and missed count the answers, and failed counts the requests that failed. The field wrong counts values that a key cannot have.
+	// The field again counts connections that ended. The field slowest is the time of the slowest answer, in milliseconds. The field
+	// failure is the first failure of a request, and the field ended is the last error of a connection.
 	hit, missed, again, slowest, wrong, failed atomic.Int64
 	failure, ended                             atomic.Value
 }
@@ -75,8 +75,10 @@ func (c *proxyClients) ask(ctx context.Context, conn **traffic.Conn, request fun
 		*conn = next
 		err = request(next)
 	}
-	if took := time.Since(began).Milliseconds(); ctx.Err() == nil && took > c.slowest.Load() {
-		c.slowest.Store(took)
+	if took := time.Since(began).Milliseconds(); ctx.Err() == nil {
+		for slowest := c.slowest.Load(); took > slowest && !c.slowest.CompareAndSwap(slowest, took); {
+			slowest = c.slowest.Load()
+		}
 	}
 	return err
 }

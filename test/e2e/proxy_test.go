@@ -152,6 +152,8 @@ func startReading(ctx context.Context, cache *traffic.Client, keys int) *reading
 }
 
 func (r *reading) end() traffic.Hits {
+	GinkgoHelper()
 	r.stop()
+	Expect(r.rounds).NotTo(BeZero(), "rounds")
 	return r.worst
 }
