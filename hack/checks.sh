@@ -16,10 +16,11 @@ mkdir -p "${checks}"
 : >"${checks}/passed"
 from=${FROM:-}
 
-# skipped NAME reports whether FROM or ONLY excludes a check. They never exclude the check packages, since all others need it.
+# skipped NAME reports whether FROM or ONLY excludes a check. They never exclude the check with the name "packages", since all others
+# need it.
 skipped() {
-	if [[ "$1" == packages ]]; then return 1; fi
 	if [[ " ${from} " == *" $1 "* ]]; then from=""; fi
+	if [[ "$1" == packages ]]; then return 1; fi
 	[[ -n "${from}" || -n "${ONLY:-}" && "$1" != "${ONLY}" ]]
 }
 
