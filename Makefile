@@ -4,8 +4,8 @@
 include hack/release/published.mk
 # The image of the operator. config/manager names the same one.
 IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
-# The image of the agent, which runs beside memcached: that of the operator with -agent in its name. If IMG has a digest, name this one
-# as well.
+# The image of the agent, which runs beside memcached. By default, it is IMG with -agent in front of the tag. If IMG has a digest, set
+# AGENT_IMG as well.
 AGENT_IMG ?= $(if $(findstring @,$(IMG)),,$(patsubst ./%,%,$(dir $(IMG)))$(patsubst %:,%,$(subst :,-agent:,$(notdir $(IMG)$(if \
 	$(findstring :,$(notdir $(IMG))),,:)))))
 # The tool that builds and pushes images: docker or podman.

@@ -47,8 +47,8 @@ type agentNode struct {
 	// pod has only the fields that requests to the agent need.
 	pod   *corev1.Pod
 	hosts []string
-	// serves reports that the node is ready and has an address. If it is not, its agent is not asked: the pod's status then shows
-	// what is wrong.
+	// serves reports that the node is ready and has an address. Otherwise, its agent is not asked: the pod's status then shows what
+	// is wrong.
 	serves  bool
 	askedAt time.Time
 	// tried is true after the first request has ended, and answered is true after the first success. failure is why the last

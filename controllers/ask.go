@@ -42,7 +42,8 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.P
 	return plan
 }
 
-// running returns the answers of nodes that already run with the wave's new arguments, so that they are not asked again.
+// running returns the answers of the launchers whose nodes already run with the new arguments (Plan.Wave), so that these launchers
+// are not asked again.
 func running(view memcached.View, plan memcached.Plan) memcached.Answers {
 	if !plan.Wave.Open || plan.InPlace.Open {
 		return nil

@@ -29,7 +29,7 @@ func CacheOptions(namespaces string) cache.Options {
 			&cachev1alpha1.Memcached{}: {},
 			&corev1.Pod{}: {
 				Label: ours,
-				// Failed pods stay in the cache, because they show that the kubelet rejected or evicted a node.
+				// Failed pods stay in the cache, because they show why the kubelet rejected or evicted them.
 				Field:     fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 				Transform: transformPod,
 			},

@@ -13,15 +13,17 @@ import (
 
 // instanceState is what this process remembers of a Memcached.
 type instanceState struct {
-	// verifiedMove is the UID of the old workload in a move. It is set when the API server has confirmed that both cached
-	// workloads are current.
+	// verifiedMove is the UID of the workload that the nodes leave after a change of spec.workload, if the API server has confirmed
+	// that both cached workloads are current.
 	verifiedMove types.UID
-	// verifiedArguments is the UID of the ConfigMap with memcached's arguments. It is set when this process has written the
-	// ConfigMap, or the API server has confirmed that the cached one is current.
+	// verifiedArguments is the UID of the ConfigMap with memcached's arguments, if this process has written the ConfigMap, or the API
+	// server has confirmed that the cached one is current.
 	verifiedArguments types.UID
-	// running has the answers of nodes that already run with the new arguments of the current wave.
+	// running holds the answers of launchers that need not be asked again during a change of memcached's arguments (Plan.Wave): their
+	// nodes already run with the new arguments.
 	running memcached.Answers
-	// filled contains the UID of a node's pod if the node is known to have all items of the twin's node with the same number.
+	// filled holds the UIDs of pods that have reported to have all items of the twin's node. That is the node with the same number in
+	// the Memcached that spec.fillFrom names.
 	filled map[types.UID]bool
 	// unchangeable is the hash of a pod template whose resources the API server cannot give to running pods.
 	unchangeable string

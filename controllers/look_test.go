@@ -30,8 +30,8 @@ type reporter struct {
 	clock    *clocktesting.FakePassiveClock
 	log      logged
 	all      memcacheds
-	// update handles each update of the OperatorCondition. Its argument passes the update on to the API server. If update is nil,
-	// each update is passed on.
+	// update is called instead of each update of the OperatorCondition, unless it is nil. Its argument is a function that sends the
+	// update to the API server.
 	update func(update func() error) error
 }
 

@@ -40,7 +40,8 @@ func (r *Reconciler) deleteLostPods(
 			logf.FromContext(ctx).Info("Deleted a pod that did not stop after its eviction", "pod", pod.Name, "node", pod.Spec.NodeName)
 		case apierrors.IsNotFound(err):
 		case apierrors.IsConflict(err):
-			// The pod has changed, or another pod has its name. After a change of a field that the cache drops, no event follows.
+			// The pod has changed, or another pod has its name. If only fields that the cache drops have changed, no event causes a
+			// reconcile.
 			written.RetryAfter = Sooner(written.RetryAfter, RecheckInterval)
 		default:
 			join(written, classify(nil, fmt.Errorf("delete the pod %s of the lost cluster node %s: %w", pod.Name, pod.Spec.NodeName, err)))

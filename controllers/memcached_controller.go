@@ -32,7 +32,8 @@ const (
 	lastRetry  = 45 * time.Second
 )
 
-// DefaultConcurrentReconciles is the default number of workers. A webhook that hangs blocks a worker. Twenty of them leave four (ADR-0010).
+// DefaultConcurrentReconciles is the default number of workers. While a webhook does not answer, each Memcached that waits for it blocks
+// one worker. With 20 such Memcacheds, four workers remain for others (ADR-0010).
 const DefaultConcurrentReconciles = 24
 
 // Options configures the controller.
@@ -96,8 +97,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return requeue(view, plan, written, current)
 }
 
-// SetupWithManager adds the controller, its field indexes and the requests to agents to a manager. The controller reports to m. The
-// manager's cache must use CacheOptions.
+// SetupWithManager adds the controller and its field indexes to a manager, and a task that asks the nodes' agents. The controller
+// updates the metrics m. The manager's cache must use CacheOptions.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics, options Options) error {
 	recorder := NewRecorder(mgr.GetEventRecorder(memcached.ManagedBy), mgr.GetScheme(), clock.RealClock{})
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, m, clock.RealClock{}, options.Memcached)

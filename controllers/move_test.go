@@ -35,21 +35,21 @@ func TestMoveSeenByALaggingCache(t *testing.T) {
 	}
 }
 
-// checkLagging starts processes at the last moment, with caches that hold the workloads of earlier moments.
+// checkLagging starts processes while the API server holds the objects of the last of these moments. The caches of the processes hold
+// the workloads of earlier moments.
 func checkLagging(t *testing.T, moments []moment) {
 	t.Helper()
 	now := moments[len(moments)-1]
 	before, right, start := now.sizes(), sizesAfter(t, now, now.server(), now.server()), moments[0].server()
 	for i, deployment := range versions[*appsv1.Deployment](moments) {
 		for j, set := range versions[*appsv1.StatefulSet](moments) {
-			// The process writes a status with the names of the cached pods. If these include a pod of a StatefulSet, the process asks
-			// the API server for a StatefulSet that the cache lacks. The pods of the later moment include
-			// those of both workloads.
+			// The cache holds the pods of the later of the two moments. The process writes their names into the status. If the status
+			// names a pod of a StatefulSet and the cache lacks the StatefulSet, the process reads it from the API server.
 			pods := moments[max(i, j)]
 			cached := slices.Concat(
 				now.without(&appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Pod{}), deployment, set, pods.only(&corev1.Pod{}),
 			).server()
-			got := sizesAfter(t, now, start, cached, cached) // the watches of the process are interrupted after its start
+			got := sizesAfter(t, now, start, cached, cached) // at its start, the cache holds the first moment
 			undone := got.deployment != before.deployment && got.deployment != right.deployment ||
 				got.set != before.set && got.set != right.set
 			if undone {

@@ -190,7 +190,7 @@ func (m *moving) step() (changed bool) {
 	return changed
 }
 
-// until calls step until reached returns true for the sizes of the workloads.
+// until calls step again and again. It stops when the function reached returns true for the sizes of the workloads.
 func (m *moving) until(reached func(sizes) bool) {
 	m.Helper()
 	for range 50 {

@@ -62,7 +62,7 @@ func summary(ctx context.Context, mc *cachev1alpha1.Memcached, conditionType str
 	return string(condition.Status) + "/" + condition.Reason
 }
 
-// expectConditions expects these conditions, in the form of summary, and that Reconciling and Stalled fit them.
+// expectConditions expects these conditions, in the form that summary returns, and expects that Reconciling and Stalled fit them.
 func expectConditions(ctx context.Context, mc *cachev1alpha1.Memcached, ready, available, progressing, degraded string) {
 	GinkgoHelper()
 	current := live(ctx, mc, &cachev1alpha1.Memcached{})

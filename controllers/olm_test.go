@@ -122,7 +122,7 @@ func (o *olm) grant(ctx context.Context) {
 	}).WithContext(ctx).Should(BeTrue())
 }
 
-// asOperator returns a client configuration for the user to which grant gives permissions.
+// asOperator returns a client configuration for the user whose permissions the method grant creates.
 func asOperator() *rest.Config {
 	impersonated := rest.CopyConfig(config)
 	impersonated.Impersonate = rest.ImpersonationConfig{UserName: "operator", Groups: []string{"system:authenticated"}}

@@ -72,7 +72,7 @@ type sent struct {
 func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...any) {
 	object, err := reference.GetReference(r.scheme, regarding)
 	if err != nil {
-		r.next.Eventf(regarding, related, eventType, reason, action, note, args...) // next logs what is wrong
+		r.next.Eventf(regarding, related, eventType, reason, action, note, args...) // r.next logs the error
 		return
 	}
 	note = fmt.Sprintf(note, args...)

@@ -19,7 +19,7 @@ import (
 
 var _ = Describe("A manager that is restarted", Ordered, func() {
 	var all []*cachev1alpha1.Memcached
-	var namespaces string // the namespaces of the Memcacheds in all; some Memcacheds in other namespaces are not Ready
+	var namespaces string // the namespaces of these Memcacheds; others may contain Memcacheds that other tests have left
 
 	BeforeAll(func(ctx SpecContext) {
 		p := start(ctx, "", 0)

@@ -72,7 +72,8 @@ const (
 	blockedInterval = 15 * time.Second
 )
 
-// nextStep returns the time until the next step of a wave, of a change in place, or of a check of twins, 0 for never.
+// nextStep returns the time until the next step of a change of arguments (Plan.Wave) or of a change in place, or until twins
+// (spec.fillFrom) are checked again. It returns 0 for never.
 func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
 	open := plan.Wave.Open || plan.InPlace.Open
 	switch {

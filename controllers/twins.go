@@ -20,8 +20,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// twins returns, sorted by name, the Memcached from which mc fills its nodes and those that fill their nodes from mc. named is the name
-// of the Memcached from which mc fills its nodes, or empty.
+// twins returns, sorted by name, the Memcached from which mc fills its nodes and those that fill their nodes from mc. The argument
+// named is the name of the Memcached from which mc fills its nodes, or empty.
 func (r *Reconciler) twins(ctx context.Context, mc client.Object, named string) ([]*cachev1alpha1.Memcached, error) {
 	var found cachev1alpha1.MemcachedList
 	err := r.Client.List(ctx, &found, client.InNamespace(mc.GetNamespace()), client.MatchingFields{FillFromIndex: mc.GetName()})

@@ -111,7 +111,7 @@ func IsResync(e event.TypedUpdateEvent[client.Object]) bool {
 type Reaction = func(before, after client.Object, own bool) enqueueDelay
 
 // Watch returns an event handler for owners and children. After a deletion, or a creation by others, it enqueues at once. After an
-// update, it enqueues with the delay that change returns. OwnersOf returns the names of the owners to enqueue.
+// update, it enqueues with the delay that the argument change returns. OwnersOf returns the names of the owners to enqueue.
 func Watch(
 	mutations *apply.MutationCache, change Reaction, ownersOf func(client.Object) []types.NamespacedName,
 ) handler.TypedFuncs[client.Object, reconcile.Request] {
@@ -169,9 +169,9 @@ func instanceOf(object client.Object) types.NamespacedName {
 // memcachedChange returns how long after an update of a Memcached to reconcile.
 var memcachedChange = OwnerChange(memcachedKind.Status)
 
-// OwnerChange returns a Reaction to updates of Memcacheds or MemcachedProxies. A new spec causes a reconcile at once. A changed status
-// causes a reconcile after debounce, unless this process is known to have written it. The delay is there because the event of this
-// process's own write may arrive before the API server's answer to the write.
+// OwnerChange returns a Reaction to updates of Memcacheds or MemcachedProxies. A new spec causes a reconcile at once. A status that
+// others have changed causes a reconcile after debounce. The event of this process's own write may arrive before the API server's answer,
+// and then looks like a change by others. The delay gives the answer time to arrive, so that the reconcile finds nothing to do.
 func OwnerChange[Owner client.Object](status func(Owner) any) Reaction {
 	return func(before, after client.Object, own bool) enqueueDelay {
 		old, oldOK := before.(Owner)

@@ -105,7 +105,7 @@ var _ = Describe("A webhook that does not answer", func() {
 	})
 })
 
-// answering returns the handler of a webhook. It answers each admission request with the result of answer.
+// answering returns the handler of a webhook. It answers each admission request with the result of the function answer.
 func answering(answer func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) http.HandlerFunc {
 	return func(writer http.ResponseWriter, request *http.Request) {
 		var review admissionv1.AdmissionReview

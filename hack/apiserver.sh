@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds kube-apiserver in another version than that of hack/kubernetes. It puts etcd and kubectl of hack/kubernetes beside it, and
-# prints their directory. It builds each version only once:
+# Builds kube-apiserver in another version than the one that hack/kubernetes/go.mod pins. The script puts links to etcd and kubectl of
+# hack/kubernetes into the same directory, and prints this directory. It builds each version only once:
 #   hack/apiserver.sh 1.30.14
 #   hack/apiserver.sh 1.30.x       the last patch release
 set -o errexit -o nounset -o pipefail
@@ -38,8 +38,8 @@ module=$(mktemp -d)
 trap 'rm -rf "${module}"' EXIT
 cd "${module}"
 
-# The go.mod of Kubernetes pins all modules except those in its own tree. This build uses their published versions. It has no go.sum
-# for each version, so Go asks the checksum database.
+# The go.mod of Kubernetes pins all modules except those in its own tree, such as k8s.io/api. This build uses the published versions of
+# those. It has no go.sum, so Go verifies the modules with the checksum database.
 pinned=$(go mod download -json "k8s.io/kubernetes@v${version}" | sed -n 's/^\t"GoMod": "\(.*\)",$/\1/p')
 {
 	echo "module kube-apiserver"

@@ -39,7 +39,8 @@ source_of() {
 # version_in FOLDER MODULE prints the version of a module that a folder pins.
 version_in() { awk -v module="$2" '$1 == module { print $2; exit }' "$1/go.mod"; }
 
-# Without these flags, Kubernetes reports version v0.0.0, and operator-sdk reports unknown. The linker ignores missing variables.
+# Without these flags, Kubernetes reports version v0.0.0, and operator-sdk reports unknown. Every command is built with all of them: the
+# linker ignores flags for variables that a command does not have.
 version=$(version_in kubernetes k8s.io/kubernetes)
 variable=k8s.io/component-base/version
 minor=${version#v1.}
@@ -50,8 +51,8 @@ ldflags+=" -X ${variable}.Version=${sdk} -X ${variable}.GitVersion=${sdk} -X ${v
 # These tags check image signatures with Go code instead of a C library, and build Prometheus without the discovery of targets in clouds.
 tags=containers_image_openpgp,remove_all_sd,enable_kubernetes_sd
 
-# Prints the folder in which to build a module. This is our folder, except for Prometheus: its own go.mod and go.sum include the modules
-# of all clouds, which go mod tidy would otherwise download for ours.
+# Prints the folder in which to build the commands of a module: its folder in hack. Only the commands of Prometheus are built in the
+# folder of Prometheus' own module: its go.mod and go.sum contain the modules of all clouds, so those of hack/monitoring need not.
 folder_of() {
 	case $1 in
 	monitoring) cd monitoring && go mod download github.com/prometheus/prometheus && go list -m -f '{{.Dir}}' github.com/prometheus/prometheus ;;

@@ -3,12 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Runs all suites except those with a nightly job of their own: the benchmark, the endurance test, the mutations and the hostile clients.
-# What waits for a cluster runs beside what computes. FROM=NAME begins with that suite, and skips the other part; FROM="NAME NAME" names a
-# suite of each part.
+# Two parts run at the same time: the suites that mostly compute, and those that mostly wait for a cluster. FROM=NAME begins with that
+# suite, and skips the other part. FROM="NAME NAME" names one suite of each part.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source hack/checks.sh
 
-# The suites that compute are nice to the cluster, whose probes and clients have deadlines.
+# The suites that compute have a lower priority than the cluster, whose probes and clients have deadlines.
 computing() {
 	renice -n 10 -p "${BASHPID}" >/dev/null
 	check lint make lint

@@ -35,11 +35,11 @@ select_manifests() {
 counted() { if (($1 == 1)); then echo "1 $2"; else echo "$1 ${3:-$2s}"; fi; }
 count_lines() { awk '/./ { n++ } END { print n + 0 }' <<<"$1"; }
 
-# Lists the Memcacheds that the operator serves as lines "NAMESPACE/NAME NODES", and the MemcachedProxies as lines
-# "NAMESPACE/NAME MemcachedProxy", and counts both.
+# Looks for the caches that the operator serves. In memcacheds, each line is "NAMESPACE/NAME NODES". In proxies, each line is
+# "NAMESPACE/NAME MemcachedProxy". The variable listed contains the lines of both, and the variable caches says how many there are.
 list_caches() {
 	local resources
-	# The resources are looked up first: kubectl get fails if there is no CRD. Earlier versions have none for MemcachedProxies.
+	# kubectl get fails if there is no CRD, so this asks for the resources first. Earlier versions have no CRD for MemcachedProxies.
 	if ! resources=$(kubectl api-resources --api-group=cache.example.com --output=name) && [[ -z "${resources}" ]]; then
 		return 1
 	fi

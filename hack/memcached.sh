@@ -2,9 +2,10 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Provides bin/memcached: the version that the operator runs, or a later one. Needs no root. It is the memcached in the PATH if that is
-# new enough. Otherwise, as Debian 12 and Ubuntu 24.04 have older ones, the script unpacks that of a later Debian, with its libraries, in
-# bin/images/memcached. With the argument unpack, it does so in any case: the image of the local cluster has the same content.
+# Provides bin/memcached: the version that the operator runs, or a later one. Needs no root. If the memcached in the PATH is new enough,
+# bin/memcached runs it. Otherwise, for example on Debian 12 and Ubuntu 24.04, the script unpacks the memcached of a later Debian, with
+# its libraries, to bin/images/memcached. With the argument "unpack", it always unpacks, because the memcached image of the local cluster
+# is built from these files.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

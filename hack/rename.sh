@@ -25,8 +25,9 @@ old_domain=$(sed -n 's/^domain: //p' PROJECT)
 old_prefix=$(sed -n 's/^IMAGE_TAG_BASE ?= //p' hack/release/published.mk)
 old_repo=$(sed -n 's/^module //p' go.mod)
 
-# expression OLD NEW DOT NOT prints a sed command that replaces OLD, but not after one of the characters NOT: in registry.example.com,
-# example.com is not our placeholder. DOT is how the files write a dot. Regular expressions have backslashes in front of it.
+# expression OLD NEW DOT NOT prints a sed command that replaces OLD by NEW, but not after a letter, a digit, a dash or one of the characters
+# in NOT: in registry.example.com, example.com is not our placeholder. DOT is how the files write a dot: regular expressions have
+# backslashes in front of it.
 expression() {
 	local old=${1//./$3} new=${2//./$3}
 	old=$(sed 's/[\\.]/\\&/g' <<<"${old}")

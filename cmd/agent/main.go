@@ -25,9 +25,9 @@ const (
 	// memoryLimit is how much memory Go may use before its garbage collector works harder. The container's limit is higher, at
 	// least 24 MiB, because it also counts the program's code. The environment variable GOMEMLIMIT overrides memoryLimit.
 	memoryLimit = 14 << 20
-	// processors is the number of processors that Go uses, enough for a few requests a minute. Without this number and without a
-	// CPU limit, Go would use all processors of the cluster node, and each takes memory. The environment variable GOMAXPROCS
-	// overrides processors.
+	// processors is the largest number of processors that Go uses. It is enough for a few requests a minute. Without this number and
+	// without a CPU limit, Go would use all processors of the cluster node, and each takes memory. The environment variable
+	// GOMAXPROCS overrides processors.
 	processors = 2
 )
 

@@ -57,7 +57,8 @@ func run() int {
 	})
 }
 
-// container runs the program of a container, and returns its exit code. Mistake is the error of parsing the flags.
+// container returns the exit code of a container's program. The argument mistake is the error from parsing the flags. If it is nil,
+// container calls run.
 func container(log *log.Logger, mistake error, run func() (int, error)) int {
 	switch {
 	case errors.Is(mistake, flag.ErrHelp):

@@ -42,7 +42,8 @@ check_input() {
 	done
 }
 
-# quietly runs a command. cause prints in one line why the last command failed.
+# The function quietly runs a command and writes its output to a log. The function cause prints in one line why the last of these
+# commands failed.
 quietly() { "$@" >"${work}/log" 2>&1; }
 cause() { grep -E 'level=(error|fatal)|Error:' "${work}/log" | tail -1 | sed -E 's/.*(level=[a-z]+ msg=|Error: )//; s/^"(.*)"$/\1/'; }
 

@@ -35,8 +35,8 @@ write_bundle() {
 	cp -R "${BUNDLE_DIR}/manifests" "${BUNDLE_DIR}/metadata" "${BUNDLE_DIR}/tests" "$1/${VERSION}"
 }
 
-# create FILE writes standard input to a file that does not exist. The pipelines of the catalogs add published bundles to the
-# template, and new OpenShift versions to ci.yaml, so the existing files are newer than what this script would write.
+# create FILE writes standard input to a file, unless the file exists. The pipelines of the catalogs add published bundles to the
+# template, and new OpenShift versions to ci.yaml. So existing files are newer than what this script would write.
 create() {
 	mkdir -p "$(dirname "$1")"
 	if [[ -e "$1" ]]; then

@@ -4,7 +4,7 @@ module github.com/example/memcached-operator/hack/catalog
 
 go 1.26.8
 
-// What is built: opm has the same version in hack/olm. crdify is what OLM v1 decides with whether it upgrades a definition.
+// What is built: opm has the same version in hack/olm. OLM v1 uses crdify to decide whether it upgrades a definition.
 require (
 	github.com/operator-framework/operator-registry v1.73.0
 	sigs.k8s.io/crdify v0.6.0

@@ -55,8 +55,8 @@ func versionOf(folder string) (string, error) {
 	return csv.Spec.Version, nil
 }
 
-// render renders the semver template in a file. Unless repository is empty, repository replaces the repository of the template's
-// images. bundles maps versions to the folders of their bundles.
+// render renders the semver template in a file. If the argument repository is not empty, the images get this repository instead of the
+// one in the template. bundles maps versions to the folders of their bundles.
 func render(ctx context.Context, file, repository string, bundles map[string]string) (*declcfg.DeclarativeConfig, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -31,7 +31,7 @@ func reap(name string) error {
 	if err := boot.Start(); err != nil {
 		return err
 	}
-	// os.Stdout is a pipe that up reads until all writers have closed it. Only the second process may remain a writer.
+	// os.Stdout is a pipe. The method start reads from it until all writers have closed it. Only the second process may remain a writer.
 	if err := os.Stdout.Close(); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (b *booting) takeSteps(ctx context.Context) error {
 	return nil
 }
 
-// run starts a component of the cluster. When the component ends, run sends its error to failed.
+// run starts a component of the cluster. When the component ends, run sends its error to the channel b.failed.
 func (b *booting) run(spec component) error {
 	p, err := process.Start(process.Spec{
 		Name:    spec.name,

@@ -45,8 +45,8 @@ fingerprint_of() { find "$@" -type f -print0 | sort -z | xargs -0 cat | cksum | 
 build_standin=docker.io/library/golang:local
 base_standin=gcr.io/distroless/static:local
 
-# go_arguments sets the variable arguments. With these, a Dockerfile compiles Go without a network: it uses the machine's Go,
-# modules and cache, and the stand-ins.
+# go_arguments sets the array "arguments" to arguments for buildah. With them, a Dockerfile compiles Go without a network: it uses the
+# machine's Go, modules and cache, and the stand-ins.
 go_arguments() {
 	local arch
 	arch=$(go env GOARCH)
@@ -73,12 +73,13 @@ build_operator() {
 # has_agent_image CHECKOUT reports whether the agent has its own image. In the first commits, the operator's image contains the agent.
 has_agent_image() { grep -q ' AS agent$' "$1/Dockerfile"; }
 
-# trust FILE makes push trust the registry of the cluster, whose CA certificate is in the file.
+# trust FILE lets the function push trust the registry of the cluster. FILE contains the CA certificate of the registry.
 trust() {
 	certificates=$(mktemp -d)
 	trap 'rm -rf "${certificates}"' EXIT
 	cp "$1" "${certificates}/ca.crt"
 }
 
-# push IMAGE NAME pushes an image. Its path in the mirror is the name without the registry that is mirrored.
+# push IMAGE NAME pushes an image to the registry of the cluster, which stands in for all others. The name of the image there
+# is NAME without the registry in front.
 push() { buildah push --quiet --cert-dir "${certificates}" "$1" "docker://${registry}/${2#*/}"; }

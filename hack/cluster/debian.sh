@@ -7,7 +7,7 @@
 
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# Prints the archive of Debian that the machine uses. Other systems use one of their own, so there it is Debian's.
+# Prints the address of the Debian archive that the machine uses. If the machine runs another system, this is deb.debian.org.
 debian_archive() {
 	local archive=""
 	if grep -qx 'ID=debian' /etc/os-release; then

@@ -27,7 +27,7 @@ shell_image=$(standin registry.access.redhat.com/ubi9/ubi:)
 scorecard_test_image=$(standin quay.io/operator-framework/scorecard-test:)
 untar_image=$(standin quay.io/operator-framework/scorecard-untar@)
 
-# Images have different digests in the cluster's registry than the recorded ones of published images. Tags name all images here.
+# In the cluster's registry, images have other digests than the recorded ones of published images. So here, tags name all images.
 export OPERATOR_DIGEST='' AGENT_DIGEST='' MEMCACHED_DIGEST='' SCORECARD_DIGEST='' BUNDLE_DIGEST=''
 bundle=bundle
 if grep -q '@sha256:' bundle/manifests/memcached-operator.clusterserviceversion.yaml; then bundle=${images}/tagged/bundle; fi
@@ -92,7 +92,7 @@ build_olm() {
 	buildah tag "${shell_image}" "${untar_image}"
 }
 
-# quietly runs make and prints its output only if it fails.
+# The function quietly runs make, and prints the output only if make fails.
 quietly() {
 	if ! make --no-print-directory "$@" CONTAINER_TOOL=hack/cluster/container.sh OPM_IMG="${opm_image}" >"${images}/make.log" 2>&1; then
 		cat "${images}/make.log" >&2

@@ -30,7 +30,7 @@ missing=()
 for entry in "${needed[@]}"; do
 	command -v "${entry%%:*}" >/dev/null || missing+=("${entry#*:}")
 done
-# The memcached of its nodes is a package of Debian, also on derivatives.
+# The memcached image of the local cluster contains a package of Debian, also on derivatives. apt-get verifies it with these keys.
 [[ -e ${keyring} ]] || missing+=(debian-archive-keyring)
 if [[ $1 == install ]] && command -v dpkg-query >/dev/null; then
 	for package in "${others[@]}"; do

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Subcommands of this command. up starts firstProcess, which is process 1 of new namespaces, and firstProcess starts secondProcess.
+// Internal subcommands. The method start runs firstProcess as process 1 of new namespaces, and firstProcess starts secondProcess.
 const (
 	firstProcess  = "first-process"
 	secondProcess = "boot"
@@ -33,7 +33,7 @@ func (c *cluster) up(ctx context.Context) error {
 		c.printUse()
 		return nil
 	}
-	// A cluster that ended without down has left files behind, for example because the machine was switched off.
+	// If an earlier cluster was not stopped with "down", for example because the machine was switched off, its files still exist.
 	if err := c.remove(ctx); err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 {{- define "type" -}}
 {{- $type := . -}}
-{{- /* The types of Kubernetes with bounds, and what the operator keeps for itself, are for kubectl explain. Fields name the values of
-strings. */ -}}
+{{- /* The page leaves out types of Kubernetes with bounds and what the operator keeps for itself, which kubectl explain shows. It also
+leaves out types of strings, because the fields that have them name the values. */ -}}
 {{- $hidden := "^((Node|Pod)?Affinity|PodAffinityTerm|NodeSelector.*|PreferredNodeTerm|WeightedPodTerm|Toleration|TopologySpreadConstraint|LabelSelector.*|NamespaceSelector|MemcachedRecord|MemcachedDefaults|RecordedValue|DefaultImage|LabelValue|AnnotationValue|TLSVersion|WorkloadKind|PlaintextMode|ClientAuth|StorageType|PodUpdatePolicy)$" -}}
 {{- if and (markdownShouldRenderType $type) (not (regexMatch $hidden $type.Name)) }}
 
@@ -39,7 +39,7 @@ A {{ markdownRenderTypeLink $type.UnderlyingType }}.
 {{- regexReplaceAll "^\\w+ (?:says?|name|list) (how|the|when|where|whether|which|who|what|from|to)\\b" $doc "${1}" | markdownRenderFieldDoc -}}
 {{- end -}}
 
-{{- /* Links to the pages of the Kubernetes types that stay where they are. */ -}}
+{{- /* Links to pkg.go.dev for Kubernetes types, because its pages keep their addresses. */ -}}
 {{- define "field_type" -}}
 {{- $link := markdownRenderType . -}}
 {{- $link = regexReplaceAll "\\[(\\w+)\\]\\(https://kubernetes.io/[^)]*-v1-core\\)" $link "[${1}](https://pkg.go.dev/k8s.io/api/core/v1#${1})" -}}
@@ -57,8 +57,8 @@ A {{ markdownRenderTypeLink $type.UnderlyingType }}.
 {{- range .Validation }}{{ if hasPrefix "Required" . }}, required{{ end }}{{ end -}}
 {{- end -}}
 
-{{- /* The comments name the other limits, and nearly every default. An empty object as a default only says that the defaults inside of it
-count, and that of a status is for kubectl get. */ -}}
+{{- /* This adds the defaults that comments do not name. An empty object as a default only means that the defaults of its fields apply.
+The default of a status is only for the output of kubectl get. */ -}}
 {{- define "default" -}}
 {{- if and .Default (ne (.Default | nospace) "{}") (not (contains "default" .Doc)) (ne .Name "status") }} The default is `{{ .Default }}`.{{ end -}}
 {{- end -}}

@@ -26,8 +26,8 @@ func (d *demo) writeKeys(ctx context.Context) error {
 	})
 }
 
-// readKeys returns a step that reads all keys from the current nodes. The step prints how many it finds, followed by the
-// explanation in why. It fails if it finds fewer than least.
+// readKeys returns a step that reads all keys from the current nodes. The step prints how many it finds, and then the text "why", which
+// explains the number. It fails if the number is lower than the argument least.
 func (d *demo) readKeys(why string, least int) step {
 	return func(ctx context.Context) error {
 		return d.withCache(ctx, func(cache *traffic.Client) error { return d.read(ctx, cache, why, least) })

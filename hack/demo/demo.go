@@ -44,7 +44,7 @@ type stage interface {
 	name() string
 	// opening returns the first chapters of the story. After them, the operator runs and the demo's client is connected.
 	opening() []chapter
-	// watch calls fail if the cluster or the operator ends before the context does.
+	// watch calls the function fail if the cluster or the operator ends before the context does.
 	watch(ctx context.Context, fail func(error))
 	// servesData reports whether the nodes run a real memcached.
 	servesData() bool
@@ -85,7 +85,7 @@ func (d *demo) connect(config *rest.Config) (err error) {
 	return err
 }
 
-// until waits until check finds nothing missing. It fails after stepDeadline, or as soon as the stage's watch calls fail.
+// until waits until check finds nothing missing. It fails after stepDeadline, or as soon as the cluster or the operator ends.
 func (d *demo) until(ctx context.Context, check await.Check) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stepDeadline, errTooLate)
 	defer cancel()

@@ -25,8 +25,8 @@ const (
 	sampleFile      = "config/samples/cache_v1alpha1_memcached.yaml"
 )
 
-// Exit statuses. If Ctrl-C ends the demo, the exit status is that of success. With DEMO_EXIT=1, the exit status is "interrupted",
-// because the story is incomplete.
+// Exit statuses. If Ctrl-C ends the demo, the exit status is "succeeded". With DEMO_EXIT=1, it is "interrupted" instead, because the
+// story is incomplete.
 const (
 	succeeded   = 0
 	failed      = 1

@@ -13,9 +13,9 @@ import (
 // block is a sequence of lines of a template.
 type block struct {
 	lines []string
-	// lacking are the indexes of the variants that lack the lines, unless only is true.
+	// lacking are the indexes of the variants that lack the lines. If the field only is true, they are those that have the lines.
 	lacking []int
-	// only is true if just the variants in lacking have the lines: neither the complete installation nor another variant has them.
+	// only reports that the complete installation lacks the lines.
 	only bool
 }
 

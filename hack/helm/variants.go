@@ -19,7 +19,8 @@ import (
 
 // variant is an installation that differs from the complete one because of one value of the chart.
 type variant struct {
-	// when is the condition, in templates, under which Helm installs the variant. unless is the opposite condition.
+	// The field when contains the condition under which Helm installs the variant, as in a template. The field unless contains the
+	// opposite condition.
 	unless, when string
 	// folder is the folder of the kustomization.
 	folder string

@@ -1,5 +1,5 @@
 // What a real node needs beside Kubernetes: a container runtime, the cluster's DNS and a registry. A module of its own, so
-// that none of it steers the dependencies of the operator, nor they what Kubernetes is built with.
+// that its dependencies affect neither those of the operator nor those of Kubernetes.
 module github.com/example/memcached-operator/hack/node
 
 go 1.26.8

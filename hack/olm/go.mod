@@ -298,5 +298,6 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-// Not every mirror of Go modules has it. operator-sdk needs the plugins of Ansible to be there, and no command here runs them.
+// Not every mirror of Go modules has this version, so the build uses an earlier one. operator-sdk needs these plugins to compile, but no
+// command here runs them.
 exclude github.com/operator-framework/ansible-operator-plugins v1.42.3

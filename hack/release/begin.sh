@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Replaces VERSION by NEXT in all files that contain it. If VERSION has been published, this keeps its bundle. make begin-version calls
-# this script, with the variables of published.mk.
+# Begins version NEXT: replaces VERSION by NEXT in all files that name the version in preparation. If VERSION has been published, the
+# script keeps its bundle in catalog/bundles. make begin-version calls this script, with the variables of published.mk.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs the block of commands with a name in docs/operations/release.md: hack/release/block.sh NAME
-# Without a key, git cannot sign the tag. NEXT is the version to begin. The release workflow and make release-rehearsal call this
-# script, so that all three do the same.
+# Runs a block of commands of docs/operations/release.md, by its name: hack/release/block.sh NAME
+# If git has no key to sign with, the script makes an unsigned tag. NEXT is the version to begin. The release workflow and make
+# release-rehearsal call this script, so that both run the commands of the page.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Writes DAY, the day of the release, to the changelog and the bundle. In the changelog, VERSION replaces Unreleased. make release-day
-# calls this script.
+# Writes DAY, the day of the release, to the changelog and to the file from which make bundle takes it. In the changelog, the content of
+# the section Unreleased becomes the section of VERSION. make release-day calls this script.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

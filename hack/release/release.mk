@@ -7,7 +7,8 @@
 BUILD_IMAGE ?=
 BASE_IMAGE ?=
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
-# The images of a release contain the tag's name and not its commit, because this commit contains the images' digests.
+# The images of a release contain the name of the tag and not its commit. The commit contains the digests of the images, so it is made
+# after them.
 docker-buildx: REVISION = v$(VERSION)
 base-arguments = $(foreach name,BUILD_IMAGE BASE_IMAGE,$(if $($(name)),--build-arg $(name)="$($(name))"))
 build-arguments = --build-arg VERSION="$$VERSION" --build-arg REVISION="$(REVISION)" $(base-arguments)

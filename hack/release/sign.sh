@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Signs images by their digests with COSIGN: hack/release/sign.sh [--sbom FILE] IMAGE...
-# If an image has a tag, no digest is recorded, so the script looks it up. With --sbom, it also attests the software bill of materials.
+# If an image is named by a tag, the script looks up its digest. With --sbom, it also attests the software bill of materials.
 # Without COSIGN_FLAGS such as --key=cosign.key, the signature is keyless: it names the person or the workflow that signs.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

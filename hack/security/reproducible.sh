@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "${work}"' EXIT
 elsewhere=${work}/a/folder/of/another/name
 mkdir -p "${elsewhere}" "${work}/cache" "${work}/out/here" "${work}/out/elsewhere"
-# The files that the Dockerfile copies.
+# The files from which the Dockerfile compiles the commands.
 cp -R go.mod go.sum main.go api cmd controllers internal "${elsewhere}"
 
 # build FOLDER builds the commands into a folder.

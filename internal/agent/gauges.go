@@ -13,7 +13,7 @@ import (
 // gauges is a collector of gauges whose values are read at each scrape.
 type gauges struct {
 	descriptions []*prometheus.Desc
-	// read calls set for each series that has a value. The context ends after the timeout.
+	// read calls its argument set for each series that has a value. The context ends after the timeout.
 	read    func(ctx context.Context, set setGauge)
 	timeout time.Duration
 }

@@ -19,7 +19,8 @@ const (
 // limitedListener limits connections, so that nobody can open so many that the kubelet's probes fail. At maxConnectionsPerHost, a
 // host's new connection replaces the host's oldest idle connection, because the new one may be the kubelet's: pods with hostNetwork
 // have the kubelet's address. If none is idle, the new connection is closed. At maxConnections, a new connection replaces the
-// oldest connection of the host with the most connections, or is closed if no host has more than its own.
+// oldest connection of the host with the most connections. If no host has more connections than the host of the new connection, the
+// new connection is closed.
 type limitedListener struct {
 	net.Listener
 

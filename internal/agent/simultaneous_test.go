@@ -65,7 +65,7 @@ func TestTooManySimultaneousScrapesAreRefused(t *testing.T) {
 	}
 }
 
-// slowReader is a response whose client reads nothing until the test closes release.
+// slowReader is a response whose client reads nothing until the test closes the channel release.
 type slowReader struct {
 	*httptest.ResponseRecorder
 

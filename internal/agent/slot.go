@@ -39,8 +39,8 @@ func (s *slot) put(c *memcache.Conn) {
 	}
 }
 
-// giveBack stores a connection that take has returned. If put has stored a newer connection since, giveBack closes the older one
-// instead.
+// giveBack puts a connection back that was taken from the slot. If the slot has got a newer connection meanwhile, giveBack keeps the
+// newer one and closes the older one.
 func (s *slot) giveBack(c *memcache.Conn) {
 	if newer := s.take(); newer != nil {
 		discard(c)
@@ -49,7 +49,7 @@ func (s *slot) giveBack(c *memcache.Conn) {
 	s.put(c)
 }
 
-// close closes the connection in the slot. From then on, put closes each connection that it gets.
+// close closes the connection in the slot. From then on, the method put closes each connection that it gets.
 func (s *slot) close() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -38,7 +38,7 @@ type Applier struct {
 	answers   answers
 }
 
-// New returns an Applier that writes with c and reads with live, past the cache.
+// New returns an Applier that writes with the client c. It reads with the reader live, which must not use the cache.
 func New(c client.Client, live client.Reader, mutations *MutationCache, clock clock.PassiveClock, opts Options) *Applier {
 	differ := differ{
 		scheme:         c.Scheme(),

@@ -29,8 +29,8 @@ type Result struct {
 	Corrected []Correction
 }
 
-// Apply carries out a plan. A failed write keeps no other object from being written, except objects of Guarded Kinds (field.Rules):
-// see executeAll. The returned error joins all errors. It may contain the error types of this package and errors of the API server.
+// Apply carries out a plan. If a write fails, Apply still writes the other objects, except some of Guarded Kinds (field.Rules): see
+// executeAll. The returned error joins all errors. It may contain the error types of this package and errors of the API server.
 func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	outcomes := a.executeAll(ctx, plan)
 	var result Result
@@ -47,9 +47,10 @@ func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	return result, errors.Join(errs...)
 }
 
-// executeAll carries out the steps in two groups. The first group has the steps of guards (field.Rules) that are missing or cannot be
-// written, and the step of the object of Plan.Before. If a step of this group fails, no object of a Guarded Kind is created. If the
-// step of the object of Plan.Before fails, existing objects of Guarded Kinds get only their size.
+// executeAll carries out the steps in two groups, one after the other. The first group has the steps of guards (field.Rules) that are
+// missing or cannot be written, and the step of the object passed to Plan.Before. If a step of this group fails, no object of a
+// Guarded Kind is created. If it is the step of the object passed to Plan.Before, only the size of existing objects of Guarded Kinds
+// is written.
 func (a *Applier) executeAll(ctx context.Context, plan Plan) []outcome {
 	outcomes := make([]outcome, len(plan.steps))
 	var guards, others []int

@@ -49,9 +49,9 @@ type contest struct {
 	hash string
 	// corrections are the times of each field's last corrections, at most contestedCorrections of them.
 	corrections map[string][]time.Time
-	// contested is the contested field, or empty. manager is the field's writer, pace is the writer's rate, and seen is when
-	// the field was last corrected. While a field is contested, a field that is corrected
-	// without it replaces it only at a faster pace.
+	// contested is the contested field, or empty. manager is the field's writer, pace is the writer's rate, and seen is when the field
+	// was last corrected. If another field becomes contested by corrections that do not concern this one, it takes this one's place
+	// only if its pace is faster.
 	contested, manager string
 	pace               pace
 	seen               time.Time
@@ -74,12 +74,12 @@ func (c *contests) of(live client.Object) contest {
 	return known
 }
 
-// wrote reports whether the operator's last write had this hash. If so, somebody else has made
-// every difference between the object and the rendering with this hash.
+// wrote reports whether the operator's last write had this hash. If so, somebody else has made every difference between the object and
+// the rendering with this hash.
 func (c *contests) wrote(live client.Object, hash string) bool { return c.of(live).hash == hash }
 
-// recall sets the hash of the last write by an earlier process of the operator, unless a hash is known. The caller has it from a
-// status, because others can edit the hash in the object's annotation.
+// recall sets the hash of the last write by an earlier process of the operator, unless a hash is known. The caller takes the hash
+// from a status, because others can edit the one in the object's annotation.
 func (c *contests) recall(live client.Object, hash string) {
 	if known := c.of(live); known.hash == "" {
 		known.hash = hash

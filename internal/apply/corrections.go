@@ -31,8 +31,8 @@ func (c Correction) Touches(field ...string) bool {
 	return slices.ContainsFunc(c.paths, func(path fieldpath.Path) bool { return startsWith(path, field) })
 }
 
-// correctionOf describes the correction that a step has made. managed must be read before the write, because the write makes the
-// operator the manager of these fields.
+// correctionOf describes the correction that a step has made. The managed fields must come from before the write, because the write
+// makes the operator the manager of the corrected fields.
 func correctionOf(s step, managed managedFields) *Correction {
 	correction := &Correction{
 		Kind:  s.desired.GetObjectKind().GroupVersionKind().Kind,

@@ -175,7 +175,7 @@ func (d differ) compare(live client.Object, rendered rendering) (difference, err
 	return found, nil
 }
 
-// keeps reports whether before contains all of surplus, with the same values. It returns false if either is nil.
+// keeps reports whether the value before contains the whole value surplus. It returns false if either is nil.
 func keeps(before, surplus *typed.TypedValue) bool {
 	if before == nil || surplus == nil {
 		return false

@@ -12,7 +12,7 @@
 //
 // Server-side apply takes over objects of other owners. So an object that seems not to exist is applied with the resource
 // version "1": if it exists, the API server answers 409. Server-side apply also recreates deleted objects. So an existing
-// object is applied with its UID.
+// object is applied with its UID: if no object with this UID exists any more, the API server refuses the write.
 //
 // The MutationCache holds each write until the informer cache has received it. So a lagging cache causes no second write.
 package apply

@@ -48,8 +48,8 @@ func (a *Applier) orphaned(owner, live client.Object) bool {
 	return true
 }
 
-// predecessor reports whether the controller, whose UID is not the owner's, has the owner's kind, API group and name. The
-// controller was then deleted, and the garbage collector will delete the live object.
+// predecessor reports whether the controller, whose UID is not the owner's, has the owner's kind, API group and name. If so, the
+// controller no longer exists, and the garbage collector will delete the live object.
 func (a *Applier) predecessor(owner client.Object, controller *metav1.OwnerReference) bool {
 	kind, err := apiutil.GVKForObject(owner, a.client.Scheme())
 	if err != nil {

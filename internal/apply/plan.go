@@ -23,7 +23,7 @@ type Plan struct {
 }
 
 // Before returns the plan, changed so that this desired object is written before all objects of Guarded Kinds (field.Rules). If
-// that write fails, no object of a Guarded Kind is created, and existing ones get only their size.
+// that write fails, no object of a Guarded Kind is created, and only the size of existing ones is written.
 func (p Plan) Before(first client.Object) Plan {
 	p.first = first
 	return p
@@ -82,7 +82,7 @@ func (a *Applier) compareWith(live client.Object, s *step) error {
 	return err
 }
 
-// FirstPending reports whether the object of Before has to be written.
+// FirstPending reports whether the object passed to Before has to be written.
 func (p Plan) FirstPending() bool {
 	return slices.ContainsFunc(p.steps, func(s step) bool { return p.isFirst(s) && s.pending() })
 }
@@ -111,8 +111,8 @@ func (p Plan) Changing() bool {
 	return len(p.undesired) > 0
 }
 
-// Missing reports whether the plan adopts an object, or creates an object, except one whose name another owner's object
-// was found to have.
+// Missing reports whether the plan creates or adopts an object. An object does not count if another owner's object was found to have
+// its name.
 func (p Plan) Missing() bool {
 	for _, s := range p.steps {
 		if s.err == nil && (s.live == nil && s.inTheWay == nil || s.live != nil && metav1.GetControllerOfNoCopy(s.live) == nil) {

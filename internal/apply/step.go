@@ -19,7 +19,8 @@ type step struct {
 	drifted bool
 	// inTheWay reports another owner's object with the same name, found by an earlier attempt to create. That object may be gone now.
 	inTheWay *ConflictError
-	// immutable is an *ImmutableError if an immutable field differs, else nil. The rendering then contains the live value.
+	// immutable is an *ImmutableError if an immutable field differs. In that case, the rendering contains the live value. Otherwise,
+	// immutable is nil.
 	immutable error
 	// err is why the object cannot be written, or nil.
 	err error

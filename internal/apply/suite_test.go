@@ -35,7 +35,7 @@ var (
 	direct   client.Client
 	requests testenv.Requests
 	ours     client.WithWatch
-	// mutations and now belong to the last Applier that newApplierOf returned.
+	// The last Applier that newApplierOf returned uses the MutationCache mutations and the clock now.
 	mutations *apply.MutationCache
 	now       *clocktesting.FakePassiveClock
 )

@@ -23,7 +23,8 @@ import (
 // Wrap returns a configuration whose clients send PUT, PATCH and DELETE requests only while this process holds the lease of this
 // name. Without a renewal by these clients within the lease's duration, or after a release, such requests fail without being sent.
 // POST requests are always sent, because the operator uses POST only for events, token and access reviews, and its lease.
-// Requests for a lease of this name are always sent, in every namespace. So no other lease may have this name.
+// Wrap recognizes the lease by its name alone, in every namespace: requests for it are always sent, and a successful update counts as
+// a renewal. So no other lease may have this name.
 func Wrap(config *rest.Config, lease string, duration time.Duration) *rest.Config {
 	f := &fence{lease: lease, duration: duration, clock: clock.RealClock{}}
 	wrapped := rest.CopyConfig(config)

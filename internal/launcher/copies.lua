@@ -1,9 +1,9 @@
 -- SPDX-FileCopyrightText: The Memcached Operator Authors
 -- SPDX-License-Identifier: Apache-2.0
 --
--- A route for several pools of which each holds all items. memcached loads it beside its own library of routes, routelib. In this
--- file, the copies of a request are the nodes that hold its key, one in each pool. A client gets the answer that a single memcached
--- would give, even while one of the copies is unreachable or empty.
+-- A route for several pools. A pool is a group of memcacheds (nodes) that divide the keys, and each pool holds all items. memcached
+-- loads this file beside its own library of routes, routelib. In this file, the copies of a request are the nodes that hold its key,
+-- one in each pool. A client gets the answer that a single memcached would give, even while one of the copies is unreachable or empty.
 
 -- The weights of answers, in ascending order. The heaviest answer counts: a copy that has the key knows more than an empty copy, and
 -- an empty copy knows more than one that is unreachable.
@@ -28,8 +28,8 @@ local function missed(copies, handle, says)
     end
 end
 
--- all asks the copies at once, and returns the heaviest answer. If several answers are the heaviest, it returns that of the first copy.
--- If a copy has executed the command, or "decided" is true, it counts missed writes (see missed).
+-- The function all asks the copies at once, and returns the heaviest answer and its weight. Of several heaviest answers, it returns the
+-- first. If a copy has executed or refused the command, or "decided" is true, it counts missed writes: see the function missed.
 local function all(rctx, copies, request, handles, decided)
     rctx:enqueue(request, handles)
     rctx:wait_cond(#handles, mcp.WAIT_ANY)
@@ -49,13 +49,13 @@ local function all(rctx, copies, request, handles, decided)
     return best, most
 end
 
--- write handles the commands that have no function of their own in by_command. Each copy executes them, whatever the others have.
+-- write lets each copy execute the command, whatever the others have. It also handles the commands that are not in by_command.
 local function write(rctx, copies, request)
     return all(rctx, copies, request, copies.ask)
 end
 
--- read asks one copy after another until one has the key. If all are unreachable, the proxy's own storage answers with a miss, because
--- it is empty.
+-- read asks one copy after another until one has the key. If all are unreachable or answer with an error, the proxy's own storage,
+-- which is empty, answers with a miss.
 local function read(rctx, copies, request)
     local miss
     for i = 1, #copies.ask do
@@ -72,7 +72,7 @@ local function read(rctx, copies, request)
     return miss or rctx:enqueue_and_wait(request, copies.internal)
 end
 
--- forget deletes the key from some copies, so that they miss it instead of having another value.
+-- forget deletes the key from some copies, so that they have no value instead of a wrong one.
 local function forget(rctx, copies, request, handles)
     if #handles == 0 then
         return
@@ -81,8 +81,9 @@ local function forget(rctx, copies, request, handles)
     all(rctx, copies, mcp.request("md " .. request:key() .. binary .. "\r\n"), handles, true)
 end
 
--- decide handles commands with a CAS value. It asks one copy after another until one has the key. That copy decides. If it has changed
--- the item, the key is deleted from the other copies, because a CAS value is valid for one copy only.
+-- decide handles commands with a CAS value. It asks one copy after another until one has the key. That copy decides. The others cannot
+-- execute the command, because a CAS value is valid for one copy only. So if the deciding copy has changed the item, the key is deleted
+-- from the others.
 local function decide(rctx, copies, request)
     local best, most, decider = nil, -1, 0
     for i = 1, #copies.ask do
@@ -104,7 +105,7 @@ local function decide(rctx, copies, request)
 end
 
 -- add asks one copy after another, so that only one of several simultaneous clients succeeds. If a copy already has the key, the add
--- fails, and the key is deleted from the copies that have stored it.
+-- fails, and the new item is deleted from the copies that have just stored it.
 local function add(rctx, copies, request)
     local best, most, away, stored = nil, -1, {}, {}
     for i = 1, #copies.ask do

@@ -9,7 +9,7 @@
 // limit of memcached's container: see ADR-0016.
 //
 // A node is a pod with a memcached that stores items. A list is a command line of memcached (protocol.List). The ConfigMap has a
-// section for each pod template (protocol.Section). The section has an entry for each node: the hash of its list. The twin is the
-// Memcached that spec.fillFrom names: a node copies items from the twin's node with the same number. A proxy is a memcached that
+// section for each pod template (protocol.Section). The section has an entry for each node: the hash of the node's list. The twin is
+// the Memcached that spec.fillFrom names: a node copies items from the twin's node with the same number. A proxy is a memcached that
 // passes requests on to nodes, and its routes name those nodes (protocol.Routes).
 package launcher

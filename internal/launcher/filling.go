@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// settleClients is how long a copy waits after memcached has begun to serve. Proxies may need that long to find the node: DNS answers
-	// are cached for 30 s with kubeadm, and proxies retry after 1 s. Until then, they store items only in the twin. If the copy ran
-	// earlier, the node would lack the items that proxies store in the twin after the copy.
+	// settleClients is how long a copy from the twin (the Memcached in spec.fillFrom) waits after memcached has begun to serve. Proxies
+	// may need that long to find the node: DNS answers are cached for 30 s with kubeadm, and proxies retry after 1 s. Until then, they
+	// store items only in the twin. If the copy ran earlier, the node would lack the items that proxies store in the twin after the copy.
 	settleClients = 35 * time.Second
 	// refill is the pause before a failed copy is tried again.
 	refill = 15 * time.Second

@@ -38,7 +38,7 @@ func (p *pod) fill(state protocol.FillState) protocol.Fill {
 	return *status.Fill
 }
 
-// open returns a list with which clients may dump memcached's keys.
+// open returns a command line of memcached with which clients may dump its keys.
 func open(t *testing.T, changes ...string) protocol.List {
 	t.Helper()
 	return inMemory(t, append(changes, "-W -X", "-W")...)

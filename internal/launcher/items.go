@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// metaLines is the number of lines that complete requires: memcached 1.6.45 writes a tag and 16 values, each in a line.
+// metaLines is the number of lines in a complete NAME.meta (see the type items): memcached 1.6.45 writes a tag and 16 values, one in
+// each line.
 const metaLines = 17
 
 // items is the path NAME of the file in which memcached keeps its items (-e). On SIGUSR1, memcached writes a second file, NAME.meta,

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// launcher runs one memcached at a time. The goroutine of run owns the fields. Other goroutines use only view and log.
+// launcher runs one memcached at a time. The goroutine of launcher.run owns the fields. Other goroutines use only view and log.
 type launcher struct {
 	options Options
 	log     *log.Logger
@@ -27,24 +27,25 @@ type launcher struct {
 	view    view
 
 	process *process
-	// list is the command line in effect. accepted reports that memcached has answered and has run with it for options.settled, or has
-	// taken it over while running.
+	// list is the command line in effect. accepted is true if memcached has answered and has run with this list for options.settled. It
+	// is also true if memcached has taken the list over while running.
 	list     protocol.List
 	accepted bool
 	// stopped is when the current restart of memcached began, or zero if there is none.
 	stopped time.Time
 	// before is the number of items before the last restart, -1 if unknown.
 	before int64
-	// obstacle is why memcached could not get more memory at the last attempt. delay does not log the same reason twice in a row.
+	// obstacle is why memcached could not get more memory at the last attempt, or empty. It keeps the method delay from logging the same
+	// reason twice in a row.
 	obstacle string
 	// ending reports that the container must end, so memcached must not be started again.
 	ending bool
-	// stopFilling cancels the copy of items into process, and waits until the copy has ended. It is nil before memcached serves.
+	// stopFilling cancels the copy of items into memcached, and waits until the copy has ended. It is nil before memcached serves.
 	stopFilling func()
 }
 
 // Run runs memcached until the container must end, and returns the container's exit code. A SIGHUP from signals is passed on to
-// memcached. Any other signal ends memcached. The caller must have called runtime.LockOSThread: see start.
+// memcached. Any other signal ends memcached. The caller must have called runtime.LockOSThread: see the function start.
 func Run(ctx context.Context, o Options, signals <-chan os.Signal, log *log.Logger) (int, error) {
 	l := &launcher{
 		options: o, log: log, signals: signals, items: items(o.Items),
@@ -135,7 +136,7 @@ func (l *launcher) grow(ctx context.Context, list protocol.List) {
 	l.accept()
 }
 
-// delay records a temporary error, such as no free connection, and makes follow try again at the next tick.
+// delay records a temporary error, such as no free connection, and makes the method follow try again at the next tick.
 func (l *launcher) delay(err error) {
 	if l.obstacle != err.Error() {
 		l.log.Printf("trying again: %v", err)
@@ -184,7 +185,7 @@ func (l *launcher) settle(ctx context.Context) {
 	}
 }
 
-// served records that memcached serves after a start or a restart. For each process of memcached, it calls fill once.
+// served records that memcached serves after a start or a restart. For each process of memcached, it calls the method fill once.
 func (l *launcher) served(ctx context.Context) {
 	if l.stopFilling == nil {
 		l.fill(ctx)

@@ -263,7 +263,7 @@ func TestEndWhileRestarting(t *testing.T) {
 	}
 }
 
-// A NAME.meta that lacks half of its text, or only its last line, costs the items but does not keep memcached from starting.
+// If NAME.meta lacks half of its text, or only its last line, the items are lost, but memcached starts.
 func TestIncompleteMetadata(t *testing.T) {
 	t.Parallel()
 	for name, keep := range map[string]func(text []byte) []byte{

@@ -40,7 +40,7 @@ func ask(ctx context.Context, address string, list protocol.List, question func(
 	return question(ctx, conn)
 }
 
-// logIn logs in as the first user in the file users.
+// logIn logs in as the first user in memcached's file of users.
 func logIn(ctx context.Context, conn *memcache.Conn, users string) error {
 	text, err := os.ReadFile(users) //nolint:gosec // the operator names it
 	if err != nil {

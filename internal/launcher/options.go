@@ -20,13 +20,14 @@ import (
 
 // Options are the launcher's flags.
 type Options struct {
-	// Arguments is the directory with the files of the ConfigMap. Template is the hash of the pod template, which selects the section.
+	// Arguments is the directory with the files of the ConfigMap. Template is the hash of the pod template. The ConfigMap has a section
+	// for each pod template.
 	Arguments, Template string
 	// Ordinal is the number of the pod in its StatefulSet.
 	Ordinal int
 	// State is the directory for what must outlive the container.
 	State string
-	// Items is the file in which memcached keeps its items if the list contains -e.
+	// Items is the file in which memcached keeps its items if its arguments contain -e.
 	Items string
 	// Listen is the address of the launcher's own HTTP server. Memcached is the address at which memcached serves without TLS.
 	Listen, Memcached string
@@ -40,8 +41,8 @@ type Options struct {
 	poll time.Duration
 	// reclaim is how often the launcher takes free pages from slab classes.
 	reclaim time.Duration
-	// settleClients is how long a copy waits after memcached serves, so that clients find the node first. refill is the pause before a
-	// failed copy is tried again.
+	// settleClients is how long a copy from the twin (the Memcached in spec.fillFrom) waits after memcached has begun to serve, so that
+	// clients find the node first. refill is the pause before a failed copy is tried again.
 	settleClients, refill time.Duration
 	// crawler is how long a restart waits at most until memcached's LRU crawler is idle.
 	crawler time.Duration

@@ -15,8 +15,9 @@ import (
 
 // keepFileLimit keeps memcached from lowering its limit of open files to its limit of connections. Otherwise, clients that use all
 // connections would leave no file descriptor for a new connection to a node, or for the file with the routes. memcached would then
-// end, because it cannot read its routes. In programs that this thread starts, a filter of system calls ignores a change of the limit.
-// keepFileLimit fails for an unknown architecture, and if the current limit is below atLeast.
+// end, because it cannot read its routes. A filter of system calls makes each later change of the limit succeed without effect, in
+// this thread and in the programs that it starts. keepFileLimit fails for an unknown architecture, and if the current limit is below
+// atLeast.
 func keepFileLimit(atLeast int) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// proxy runs a memcached that passes requests on to nodes. The goroutine of run owns the fields. The HTTP server reads only view.
+// proxy runs a memcached that passes requests on to nodes. The goroutine of proxy.run owns the fields. The HTTP server reads only view.
 type proxy struct {
 	options ProxyOptions
 	log     *log.Logger
@@ -24,7 +24,7 @@ type proxy struct {
 	view    proxyView
 
 	process *process
-	// read are the last valid routes in the ConfigMap or, until there are any, those that an earlier container accepted.
+	// read holds the last valid routes in the ConfigMap or, until there are any, those that an earlier container accepted.
 	read protocol.Routes
 	// routes are the last accepted routes: the addresses of their nodes have been looked up.
 	routes protocol.Routes
@@ -34,7 +34,7 @@ type proxy struct {
 	written string
 	// reload is the current reload, or nil.
 	reload *reload
-	// known are the addresses of nodes. found receives the result of a DNS search. searching reports that a search is running.
+	// known holds the addresses of nodes. The channel found receives the result of a DNS search. searching is true while a search runs.
 	known     addresses
 	found     chan search
 	searching bool
@@ -132,7 +132,7 @@ func (p *proxy) end() int {
 }
 
 // switching returns a channel that fires when the announced number of nodes takes effect. It is nil if no change is due, and while a
-// reload must end first: see busy.
+// reload must end first: see the method busy.
 func (p *proxy) switching(now time.Time) <-chan time.Time {
 	wait := p.routes.Pool.Wait(now)
 	if p.busy() || wait == 0 && p.routes.Pool.At(now) == p.count {
@@ -159,7 +159,7 @@ func (p *proxy) follow(ctx context.Context, now time.Time) {
 func (p *proxy) change(ctx context.Context, now time.Time) {
 	text := p.read.String()
 	if text != p.routes.String() && text != p.searched {
-		return // learn calls change again when the addresses are known
+		return // the method learn tries again when the addresses are known
 	}
 	count := p.read.Pool.At(now)
 	if values := p.options.valuesOf(p.read, count, p.known); values != p.written {

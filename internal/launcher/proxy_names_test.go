@@ -20,7 +20,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// slowest reads keys until stop is called. stop returns the time of the slowest answer. An error fails the test.
+// slowest reads keys in the background. The function stop ends this, and returns the time of the slowest answer. An error fails the
+// test.
 func (p *proxyPod) slowest(names []string) (stop func() time.Duration) {
 	conn, stopped, worst := p.client(), make(chan struct{}), make(chan time.Duration)
 	go func() {

@@ -44,8 +44,8 @@ type ProxyOptions struct {
 	resolver string
 	dns      *net.Resolver
 	// poll is how often the launcher reads the ConfigMap and looks up unreachable nodes. settle is how often it asks memcached about a
-	// reload. If memcached does not begin to reload within resend, the launcher signals it again. A reload that has begun and does not
-	// fail within confirm counts as successful.
+	// reload. resend is the time after which the launcher signals memcached again, if memcached has not begun to reload. A reload counts
+	// as successful if it has begun and does not fail within the time confirm.
 	poll, settle, resend, confirm time.Duration
 }
 
@@ -87,7 +87,7 @@ const (
 	// agentConnections is the number of file descriptors for the connections of an agent. tlsConnections is the number for the TLS
 	// listeners and for one handshake of the agent.
 	agentConnections, tlsConnections = 4, 3
-	// backends is the unit in which connectionLimit reserves each thread's file descriptors for nodes.
+	// connectionLimit rounds the number of nodes up to the next greater multiple of backends.
 	backends = 64
 )
 

@@ -37,7 +37,7 @@ func (p *proxy) send() {
 	_ = p.process.signal(syscall.SIGHUP) // if the process has ended, the loop notices it
 }
 
-// settling returns a channel that fires when settle must check the reload, or nil without a reload.
+// settling returns a channel that fires when it is time to check the reload, or nil without a reload.
 func (p *proxy) settling() <-chan time.Time {
 	if p.reload == nil {
 		return nil
@@ -96,7 +96,7 @@ func (p *proxy) reloads(ctx context.Context) (loaded, failed int64, err error) {
 	return loaded, failed, err
 }
 
-// proxyView is the status of a proxy. The goroutine of run updates it, and the HTTP server reads it.
+// proxyView is the status of a proxy. The goroutine of proxy.run updates it, and the HTTP server reads it.
 type proxyView struct {
 	mutex  sync.Mutex
 	status protocol.ProxyStatus
@@ -112,7 +112,7 @@ func (v *proxyView) update(change func(*proxyView)) {
 	change(v)
 }
 
-// excused reports whether memcached need not accept connections yet. The startup probe limits how long that can be.
+// excused reports whether memcached is still starting, and may therefore refuse connections. The startup probe limits this time.
 func (v *proxyView) excused(time.Time) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()

@@ -50,7 +50,7 @@ func (p *proxyPod) certify(authority *credentials.Authority) string {
 // hangUp signals memcached, as an agent does.
 func (p *proxyPod) hangUp() error { return syscall.Kill(p.memcachedPID(), syscall.SIGHUP) }
 
-// memcachedPID asks memcached for its process ID. pid cannot find a process whose arguments are for TLS.
+// memcachedPID asks memcached for its process ID. The method pid cannot find a process whose arguments are for TLS.
 func (p *proxyPod) memcachedPID() int {
 	p.t.Helper()
 	stats, err := p.client().Stats(p.t.Context())

@@ -18,7 +18,7 @@ const (
 	mebibyte = 1 << 20
 	// lastClass is memcached's largest slab class (memcached.h of 1.6.45).
 	lastClass = 63
-	// sparePages is how many free pages a slab class may keep. maxPages is how many pages reclaim takes from a class at once.
+	// sparePages is how many free pages a slab class may keep. maxPages is the largest number of pages to take from a class at once.
 	sparePages = 2.5
 	maxPages   = 10
 )
@@ -47,7 +47,7 @@ func reclaim(ctx context.Context, address string, list protocol.List) error {
 	})
 }
 
-// free returns how many free pages reclaim may take from a slab class, zero or less for none.
+// free returns the number of free pages to take from a slab class. A result of zero or less means none.
 func free(stats map[string]string, class int) int {
 	prefix := strconv.Itoa(class) + ":"
 	chunks, perPage := number(stats, prefix+"free_chunks"), number(stats, prefix+"chunks_per_page")
@@ -57,8 +57,8 @@ func free(stats map[string]string, class int) int {
 	return min(int(float64(chunks)/float64(perPage)-sparePages), maxPages)
 }
 
-// reassign moves pages from a slab class to the pages that all classes share. It stops when memcached refuses, because memcached
-// moves one page at a time.
+// reassign moves pages from a slab class to the pages that all classes share. It stops when memcached refuses: memcached moves one page
+// at a time, and refuses further requests meanwhile.
 func reassign(ctx context.Context, conn *memcache.Conn, class, pages int) error {
 	for range pages {
 		reply, err := conn.Command(ctx, fmt.Sprintf("slabs reassign %d 0", class))

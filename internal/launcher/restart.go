@@ -38,7 +38,7 @@ func (l *launcher) restart(ctx context.Context, list protocol.List) error {
 
 // awaitCrawler waits until memcached's LRU crawler is idle, for options.crawler at most. On SIGUSR1, memcached stops serving at once,
 // but it ends only when its crawler is idle. The crawler may wait for a client that has asked for all keys, but does not read the answer.
-// If memcached does not end in time, stop kills it, and the items are lost.
+// If memcached does not end in time, the method stop kills it, and the items are lost.
 func (l *launcher) awaitCrawler(ctx context.Context) {
 	deadline := time.After(l.options.crawler)
 	for told := false; !l.ending; told = true {
@@ -54,7 +54,7 @@ func (l *launcher) awaitCrawler(ctx context.Context) {
 			l.log.Printf("restarting memcached nevertheless: without its items if it does not end within %s", patience(l.list))
 			return
 		case status := <-l.process.ended:
-			l.process.ended <- status // so that stop receives it
+			l.process.ended <- status // so that the method stop receives it
 			return
 		case signal := <-l.signals:
 			l.ending = signal != syscall.SIGHUP // SIGHUP needs no action: memcached reads its files when it starts
@@ -98,8 +98,8 @@ func (l *launcher) end(signal os.Signal) int {
 	return exitCode(l.stop(term))
 }
 
-// start starts memcached with a list. If known is true, start records the list as accepted, so that goBack has no other list. It is false
-// for a list that may be wrong.
+// start starts memcached with a list. The argument known is false for a list that may be wrong. If known is true, start records the
+// list as accepted. If memcached then fails, goBack finds no other list, and the container ends.
 func (l *launcher) start(list protocol.List, known bool) error {
 	last, ran := l.state.accepted()
 	if err := l.items.prepare(ran && last.Keeps(list)); err != nil {

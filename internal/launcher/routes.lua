@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The routes of a proxy, for memcached's library of routes, routelib. The launcher writes the values into a file beside this one. It
--- checks them first, because an error in this program ends the proxy and drops its clients.
+-- checks them first, because an error in this program can end the proxy and drop its clients.
 
 local values = {}
 for line in io.lines((mcp.start_arg:gsub("%.lua$", ".values"))) do

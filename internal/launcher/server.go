@@ -43,7 +43,7 @@ func (v *view) update(change func(*view)) {
 	change(v)
 }
 
-// excused reports whether memcached need not accept connections now.
+// excused reports whether memcached may refuse connections now: it starts or stops, and the deadline has not passed.
 func (v *view) excused(now time.Time) bool {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -84,7 +84,7 @@ type reporter interface {
 	unready() error
 }
 
-// runBeside runs the HTTP server until run returns. It returns the exit code of run.
+// runBeside runs the HTTP server until the function run has returned. It returns the exit code of that function.
 func runBeside(ctx context.Context, address, memcached string, v reporter, run func(context.Context) (int, error)) (int, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {

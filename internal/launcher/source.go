@@ -19,8 +19,8 @@ import (
 type source struct {
 	folder, section string
 	ordinal         int
-	// seen describes the section's file at the last call of changed. If it is nil, the next call reports a change. The kubelet replaces
-	// the file when the ConfigMap changes.
+	// seen describes the section's file at the last call of the method changed. If it is nil, the next call reports a change. The kubelet
+	// replaces the file when the ConfigMap changes.
 	seen os.FileInfo
 }
 

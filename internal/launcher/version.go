@@ -16,8 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// testedVersions are the versions of memcached that were tested with items in a file, oldest first. The launcher refuses items in a
-// file with a version older than the first.
+// testedVersions are the versions of memcached that were tested with items in a file, oldest first. The launcher does not start an
+// older version with items in a file.
 var testedVersions = []string{"1.6.45"}
 
 // checkVersion refuses a memcached that is too old for items in a file, and removes items that another version has written. If the

@@ -22,8 +22,8 @@ const CRLF = "\r\n"
 // maxLine is the longest accepted line, in bytes. memcached's longest line, which contains a file name, is far shorter.
 const maxLine = 4 << 10
 
-// Conn is a connection to a memcached. It is not safe for concurrent use. Within closes it after an error, and so do the methods that
-// call Within.
+// Conn is a connection to a memcached. It is not safe for concurrent use. The method Within closes the connection after an error, and
+// so do the methods that call Within.
 type Conn struct {
 	conn    net.Conn
 	replies *bufio.Reader

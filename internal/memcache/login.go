@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// DemandsLogin reports whether memcached demands a login on this connection. It sends "version", which is cheap, but answered only
-// while memcached's worker threads work.
+// DemandsLogin reports whether memcached demands a login on this connection. It sends "version": this command is cheap, and memcached
+// answers it only while its worker threads work.
 func (c *Conn) DemandsLogin(ctx context.Context) (demanded bool, err error) {
 	err = c.Within(ctx, "version", func() error {
 		line, err := c.Ask([]byte("version" + CRLF))

@@ -43,7 +43,7 @@ func NewChild[Owner client.Object, T any, P interface {
 }](row Child[Owner], spec func(P) any) Child[Owner] {
 	row.New = func() client.Object { return P(new(T)) }
 	row.Spec = func(object client.Object) any {
-		return spec(object.(P)) //nolint:forcetypeassert // the row is that of the type
+		return spec(object.(P)) //nolint:forcetypeassert // all objects of this row have type P
 	}
 	return row
 }

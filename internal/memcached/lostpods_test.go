@@ -60,8 +60,8 @@ func workloadOf[T client.Object](workload T) T {
 
 func statefulSet(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet }
 
-// TestLostPods covers pods in various states, and with various owners. At late, lostPodMargin has just passed since the end of the
-// grace period. early is a second before.
+// TestLostPods covers pods in various states, and with various owners. The constants early and late are times after the end of the
+// grace period: late equals lostPodMargin, and early is one second less.
 func TestLostPods(t *testing.T) {
 	const early, late = 9 * time.Second, 10 * time.Second
 	lost := []string{"cache-1"}

@@ -17,7 +17,7 @@ import (
 
 // Twins says which twin a Memcached must wait for, and which of its own nodes may lack items.
 type Twins struct {
-	// Waits says which twin delays the next step of a rollout or wave, and why. It is empty if none does.
+	// Waits says which twin delays the next step of a rollout or of a Wave, and why. It is empty if none does.
 	Waits string
 	// Ask are the pods, also of twins, whose launchers must be asked before the next step can be decided.
 	Ask []*corev1.Pod
@@ -26,8 +26,8 @@ type Twins struct {
 	Filled map[types.UID]bool
 	// Asking reports that some nodes may still lack items.
 	Asking bool
-	// Problem reports that spec.fillFrom cannot be used, or that a node serves without the items of its twin. Unlike Plan.Problem, it
-	// does not keep objects from being written.
+	// Problem reports that spec.fillFrom cannot be used, or that a node serves without the items of its twin. All objects are written
+	// nevertheless, unlike with Plan.Problem.
 	Problem *Problem
 }
 

@@ -46,7 +46,7 @@ type View struct {
 	// Twins are the views of the Memcacheds that spec.fillFrom names, or whose spec.fillFrom names this one. They have no Twins
 	// themselves.
 	Twins []View
-	// Filled holds the UIDs of pods that have already reported to have all items of their twin's node.
+	// Filled holds the UIDs of pods that have all items of their twin's node, as their launchers have already reported.
 	Filled map[types.UID]bool
 	// Unchangeable is the hash of a pod template to which the API server refused to change pods in place, or empty.
 	Unchangeable string
@@ -104,8 +104,8 @@ func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View
 	return v
 }
 
-// After returns the View after a write. answers are the written objects as the API server returned them, not the answers of
-// launchers.
+// After returns the View after a write. The parameter answers holds objects as they exist after the write. They replace the objects
+// with the same names in the View. The field Answers, with the answers of launchers, stays as it is.
 func (v View) After(answers []client.Object) View {
 	observed := v.Observed
 	observed.Children = slices.Clone(observed.Children)

@@ -11,17 +11,18 @@ import (
 
 // Written is the result of writing a Plan.
 type Written struct {
-	// Objects are the Memcached's objects after the write. The View has the objects from before the write.
+	// Objects are the desired objects as they exist after the write. An object that could not be written may be missing. The View has
+	// the objects from before the write.
 	Objects []client.Object
 	// Problem combines the problem of the Plan with the reasons why objects could not be written. It is nil if there are none.
 	Problem *Problem
-	// Waiting says which deletion must end before an object can be created: of an object with the same name, or of the namespace.
-	// Otherwise, it is empty.
+	// Waiting says which deletion must end before an object can be created: that of an older object with the same name, or that of the
+	// namespace. It is empty if no creation waits.
 	Waiting string
 	// Pending are the Kinds of objects that spec.paused keeps from being written or deleted.
 	Pending []string
-	// TemplatePending reports that the workload lacks the desired pod template, because the write was held back or refused. The hashes
-	// on the workload do not show that if somebody else has changed the template.
+	// TemplatePending reports that the workload lacks the desired pod template, because the write was held back or refused. If somebody
+	// else has changed the template, a comparison of the hashes on the workload does not reveal the difference.
 	TemplatePending bool
 
 	// Created reports that an object was created. Changed reports that one was created, changed or deleted.
@@ -35,7 +36,7 @@ type Written struct {
 	RetryAfter time.Duration
 }
 
-// HeldBack reports whether some of the desired objects may not have been written.
+// HeldBack reports whether the write may have left out some of the desired objects.
 func (w Written) HeldBack(v View) bool {
 	return w.Problem != nil || w.Waiting != "" || v.Memcached.Spec.Paused || v.Memcached.DeletionTimestamp != nil
 }

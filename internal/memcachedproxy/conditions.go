@@ -74,8 +74,8 @@ func progressingCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// stuck reports whether a problem stops a change. A problem of the spec or of a write always does. A problem of the pods does
-// while the Deployment changes (moving) or differs from the spec.
+// stuck reports whether a problem stops a change. A problem of the spec or of a write always does. A problem of the pods does if the
+// Deployment is missing, differs from the spec, or is changing, which the argument moving reports.
 func (f facts) stuck(moving bool) bool {
 	return f.Written.Problem != nil || f.problem != nil && (f.workload == nil || f.unwritten || moving)
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package memcachedproxy decides what the objects and the status of a MemcachedProxy must be. It is pure, like package memcached,
-// from which it takes Problem, Workload and Written:
+// from which it takes Problem, Workload and Written. These are the steps of a reconcile:
 //
 // watch event -> observe: View -> For: Plan -> write: Written -> StatusFor -> one status patch -> events
 //

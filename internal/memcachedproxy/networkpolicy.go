@@ -13,8 +13,8 @@ import (
 )
 
 // NetworkPolicy returns a policy that lets clients reach the proxies: the peers in the spec, or else the pods of the namespace. The
-// operator can always reach the launchers. The peers in metricsFrom can read the metrics. If there are
-// none, the pods of the namespace can with monitoring, and nobody can without it.
+// operator can always reach the launchers. If the pods have an agent, the peers in metricsFrom can read the metrics. If metricsFrom
+// is empty, the pods of the namespace can read them with spec.monitoring, and nobody can read them without it.
 func NetworkPolicy(proxy *cachev1alpha1.MemcachedProxy) *networkingv1.NetworkPolicy {
 	var clients []int32
 	for _, port := range memcached.PortsWith(proxy.Spec.TLS) {

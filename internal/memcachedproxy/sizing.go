@@ -13,9 +13,16 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// The memory of a proxy, measured with memcached 1.6.45. ownMemory: memcached takes 8 MiB and the launcher 8 MiB. memoryPerThread: the
-// launcher limits unread responses to 16 MiB for each thread, which take up to 32 MiB. memoryPerConnection: an unfinished command takes
-// 5 KiB. The rest of each is for requested keys and for values on their way to nodes. TLS takes as much memory as in a node.
+// The memory of a proxy, measured with memcached 1.6.45:
+//
+//   - ownMemory: memcached takes 8 MiB, and the launcher 8 MiB.
+//   - memoryPerThread: the launcher limits the responses that clients have not read to 16 MiB for each thread. In memcached, they take
+//     up to twice as much memory.
+//   - memoryPerConnection: an unfinished command takes 5 KiB.
+//   - tlsMemory and tlsMemoryPerConnection: TLS takes as much memory as in a node.
+//
+// ownMemory, memoryPerThread and memoryPerConnection are larger than that. The rest is for requested keys and for values on their way
+// to nodes.
 const (
 	mebibyte            = int64(1 << 20)
 	ownMemory           = 24 * mebibyte

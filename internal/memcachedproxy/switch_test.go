@@ -52,7 +52,7 @@ func TestProxiesSwitchTogether(t *testing.T) {
 	}
 }
 
-// reader is a proxy. routes are those that the kubelet has delivered, and coming are those that it will deliver.
+// reader is a proxy. The field routes has what the kubelet delivered last. The field coming has what the kubelet will deliver.
 type reader struct {
 	routes protocol.Routes
 	coming []arrival

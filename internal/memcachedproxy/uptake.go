@@ -13,8 +13,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// changing reports whether some proxies may not have read the ConfigMap's routes yet: an announced number of nodes has not taken
-// effect, or the last status reports a change.
+// changing reports whether a change of the routes is in progress: an announced number of nodes has not taken effect yet, or the last
+// status still counts the proxies that have the routes.
 func (v View) changing() bool {
 	live, reported := v.liveRoutes(), v.Proxy.Status.Routes
 	return live != nil && (live.Pool.Wait(v.Now) > 0 || reported != nil && reported.Proxies != nil)
@@ -33,8 +33,8 @@ func (v View) serving() (pods []*corev1.Pod) {
 
 // uptake is the progress of a change of the routes.
 type uptake struct {
-	// of counts the ready proxies. have counts those that have read the ConfigMap's routes and, once an announced number of nodes has
-	// taken effect, use that number.
+	// The field "of" is the number of ready proxies. The field "have" is how many of them have read the ConfigMap's routes, and use
+	// the number of nodes that the routes prescribe now.
 	have, of int32
 	// failure is why one of the ready proxies did not answer or refused the routes, or empty.
 	failure string

@@ -40,7 +40,7 @@ func (s *session) askEach(ctx context.Context, c *cluster, pods []corev1.Pod, as
 	return failures
 }
 
-// atOnce calls run with 0 to count-1, up to atATime calls in parallel.
+// atOnce calls the function run with 0 to count-1, up to atATime calls in parallel.
 func atOnce(count int, run func(i int)) {
 	slots := make(chan struct{}, atATime)
 	var running sync.WaitGroup

@@ -140,7 +140,7 @@ func (b *bundle) addLog(ctx context.Context, pod *corev1.Pod, file, container st
 	b.add(file, content.Bytes())
 }
 
-// addStatistics writes the general statistics of each node, and those of the topics, which must not contain keys.
+// addStatistics writes the general statistics of each node, and those of the topics. The statistics of a topic must not contain keys.
 func (b *bundle) addStatistics(ctx context.Context, pods []corev1.Pod, topics ...string) {
 	statistics := make([]map[string]map[string]string, len(pods))
 	failures := b.session.askEach(ctx, b.cluster, pods, func(i int) question {

@@ -36,7 +36,7 @@ type session struct {
 	clock   clock.Clock
 	// nodeTimeout is how long one node may take to answer.
 	nodeTimeout time.Duration
-	// user is the value of --user, a user of memcached. readPassword asks for this user's password. It is nil without a terminal.
+	// user is the value of --user, a user of memcached. readPassword asks for this user's password, and is nil without a terminal.
 	user         string
 	readPassword func() (string, error)
 	// pollPeriod is how often a command that waits checks again.

@@ -17,7 +17,8 @@ const completionTimeout = 3 * time.Second
 // finder reads candidates for a completion from the cluster.
 type finder func(ctx context.Context, c *cluster) ([]string, error)
 
-// complete returns the candidates that find returns. It hides errors, because they would disturb the line that the user types.
+// complete returns the candidates that the function find reads. It hides errors, because they would disturb the line that the user
+// types.
 func (s *session) complete(command *cobra.Command, find finder) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
 	defer cancel()

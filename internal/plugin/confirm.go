@@ -43,7 +43,8 @@ func (s *session) confirm(ctx context.Context, consequences string, yes bool) er
 	return errors.New("nothing was done")
 }
 
-// interruptible calls read with the standard input. When the context ends, it returns at once, but read goes on in the background.
+// interruptible calls the function read with the standard input. When the context ends, interruptible returns at once, but the call goes
+// on in the background.
 func (s *session) interruptible(ctx context.Context, read func(io.Reader) (string, error)) (string, error) {
 	type result struct {
 		text string

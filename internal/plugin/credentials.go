@@ -182,7 +182,7 @@ func (s series) statistics() map[string]string {
 }
 
 // addSeries adds what the agent's series say about credentials. If memcached has demanded a login, the figures also come from the
-// series, and the rates from the difference between from and later.
+// series. The rates come from the difference between the first reading of the series (from) and the second one (later).
 func (n *nodeReport) addSeries(from, later series, interval time.Duration, failure error) {
 	n.Credentials = from.credentials()
 	if up, _ := from.value("memcached_up"); up == 1 && errors.Is(failure, errAuthentication) {

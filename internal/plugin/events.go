@@ -54,7 +54,8 @@ func suffixesOf[Owner client.Object](kind string, children []memcached.Child[Own
 const hash, random = "[4-9bcdf]{1,10}", "[bcdfghjklmnpqrstvwxz2456789]{5}"
 
 // generated matches what Kubernetes appends to the owner's name, by Kind. Only names are compared, because the objects may no longer
-// exist. Kubernetes shortens the name of a ReplicaSet before it appends random, so the second hyphen may be missing.
+// exist. Kubernetes shortens a long name of a ReplicaSet before it appends the random characters of a pod's name, so the hyphen before
+// these characters may be missing.
 var generated = map[string]*regexp.Regexp{
 	"EndpointSlice": regexp.MustCompile("^-" + random + "$"),
 	"Pod":           regexp.MustCompile("^-([0-9]+|" + hash + "-?" + random + ")$"),

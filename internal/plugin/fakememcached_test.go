@@ -21,7 +21,7 @@ import (
 type fakeMemcached struct {
 	// stats are the lines of the replies to "stats" by topic, as memcached 1.6.45 sent them.
 	stats map[string][]string
-	// different overrides recorded statistics.
+	// different maps names of statistics to values that replace the recorded ones.
 	different map[string]string
 	// grow are the names of statistics that grow by 5 with each reply.
 	grow []string

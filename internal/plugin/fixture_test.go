@@ -55,7 +55,7 @@ func compare(t *testing.T, name, got string) {
 // now is the current time in all tests.
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// stopped is a clock that always shows now. Its timers are real.
+// stopped is a clock that always shows the time in the variable now. Its timers are real.
 type stopped struct{ clock.RealClock }
 
 func (stopped) Now() time.Time                { return now }
@@ -153,8 +153,8 @@ func (w *world) cluster(namespace string) *cluster {
 	}
 }
 
-// newWorld returns a world with three caches. In the namespace "shop", "sessions" is a Deployment and "pages" a StatefulSet. The
-// operator has not seen "fresh" yet, in the namespace "blog".
+// newWorld returns a world with three caches. In the namespace "shop", "sessions" is a Deployment and "pages" a StatefulSet. In the
+// namespace "blog", "fresh" is a cache that the operator has not seen yet.
 func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 	t.Helper()
 	sessions := newCache("shop", "sessions", 3, cachev1alpha1.WorkloadDeployment)

@@ -124,7 +124,7 @@ func flush(ctx context.Context, conn *memcache.Conn) error {
 	return err
 }
 
-// count sums up the items of the nodes that answer. silent joins the errors of the other nodes.
+// count sums up the items of the nodes that answer. The error in silent joins the errors of the other nodes.
 func (o *flushCommand) count(ctx context.Context, c *cluster, pods []corev1.Pod) (answering []corev1.Pod, items int64, silent error) {
 	counts, failures := o.countItems(ctx, c, pods)
 	for i := range pods {

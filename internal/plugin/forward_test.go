@@ -23,7 +23,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// kubelet is an API server that forwards ports to a memcached, over SPDY only.
+// kubelet simulates an API server and a kubelet that forward a port to a memcached, over SPDY only.
 type kubelet struct {
 	memcached *fakeMemcached
 	// forbids simulates a user without the permission. hangs simulates a kubelet that does not answer.

@@ -66,7 +66,8 @@ func describe(t *testing.T, w *world) {
 	}
 }
 
-// forbid calls describe, and takes from the user the permission to read PodDisruptionBudgets, events and Deployments.
+// forbid does the same as the function describe, and takes from the user the permission to read PodDisruptionBudgets, events and
+// Deployments.
 func forbid(t *testing.T, w *world) {
 	describe(t, w)
 	for _, resource := range []string{"poddisruptionbudgets", "events", "deployments"} {

@@ -77,7 +77,7 @@ type cacheReport struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
-// statusUnknown is the status of a resource without conditions, because the operator has not seen it yet.
+// statusUnknown is the status of a resource that the operator has not seen yet, so that it has no condition Ready.
 const statusUnknown = "Unknown"
 
 func reportOf(mc *cachev1alpha1.Memcached, nodes []nodeReport) cacheReport {

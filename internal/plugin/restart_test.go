@@ -16,8 +16,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// operatorReports returns a world in which each read of the cache "pages" after the restart returns the next of these states, and
-// finally the last one.
+// operatorReports returns a world in which each read of the cache "pages" after the restart returns the next of these states. Further
+// reads return the last state.
 func operatorReports(t *testing.T, states ...[]metav1.Condition) *world {
 	t.Helper()
 	reads := 0

@@ -134,8 +134,8 @@ func (o *sizeCommand) measure(ctx context.Context, conn *memcache.Conn) (load, e
 // pageSize is the size of memcached's slab pages in bytes, including the rest that their chunks leave unused.
 const pageSize = 1 << 20
 
-// pagesOf returns the memory in the pages of all slab classes, in bytes. With storage.type MemoryFile,
-// total_malloced does not show it: it is the size of the whole file after the first start, and 0 after a start that reuses the file.
+// pagesOf returns the memory in the pages of all slab classes, in bytes. With storage.type MemoryFile, the statistic total_malloced does
+// not show this memory: after the first start, it is the size of the whole file, and after a start that reuses the file, it is 0.
 func pagesOf(slabs map[string]string) (memory int64) {
 	for name := range slabs {
 		if strings.HasSuffix(name, ":total_pages") {

@@ -16,7 +16,7 @@ type Agent struct {
 	// TLS and Auth are spec.tls and spec.auth, or nil.
 	TLS  *cachev1alpha1.MemcachedTLS
 	Auth *cachev1alpha1.MemcachedAuth
-	// Beside are the resources of the memcached container.
+	// Beside has the resources of the memcached container.
 	Beside cachev1alpha1.MemcachedResources
 	// Proxy is true if memcached is a proxy.
 	Proxy bool

@@ -15,7 +15,7 @@ import (
 const LauncherPath = "/run/launcher"
 
 // LauncherInstaller returns the init container that copies the launcher from the image to a volume. The container and the volume have
-// the given name. wanted are the resources of memcached's container.
+// the given name. The argument wanted has the resources of memcached's container.
 func LauncherInstaller(name, image string, wanted cachev1alpha1.MemcachedResources) corev1.Container {
 	return corev1.Container{
 		Name:            name,

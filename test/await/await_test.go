@@ -21,7 +21,7 @@ func pod(name string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 }
 
-// exists returns a check for a pod. Each call of the check sends a signal to checks, unless one is pending.
+// exists returns a check for a pod. Each call of the check sends a signal to the channel checks, unless a signal is pending.
 func exists(c client.Client, name string, checks chan<- struct{}) await.Check {
 	return func(ctx context.Context) (string, error) {
 		select {

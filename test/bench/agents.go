@@ -67,7 +67,7 @@ type agentSample struct {
 	// scraped contains the duration of each scrape. failed is the number of scrapes that lacked the statistics of memcached.
 	scraped []time.Duration
 	failed  int
-	// scraping is the CPU time of all scrapes together. resting is the CPU time of the rest, and rested is its duration.
+	// scraping is the CPU time of all scrapes together. resting is the CPU time while the agent rests, and rested is how long it rests.
 	scraping, resting, rested time.Duration
 	// peak is the largest memory in use, in MiB.
 	peak float64

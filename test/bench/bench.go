@@ -58,7 +58,7 @@ func (b *bench) run(ctx context.Context) error {
 	return b.once(ctx)
 }
 
-// once measures what is not repeated in each round.
+// once is the part of the benchmark that is not repeated in each round.
 func (b *bench) once(ctx context.Context) error {
 	o := b.options
 	for _, part := range []struct {
@@ -137,7 +137,7 @@ func (b *bench) round(ctx context.Context) error {
 	return nil
 }
 
-// lifecycle creates n Memcacheds and measures M1 with them. If they are selected, it also measures M2, M8 and a part of M5.
+// lifecycle creates n Memcacheds and measures M1 with them. It also measures M2, M8 and a part of M5 if these metrics are selected.
 func (b *bench) lifecycle(ctx context.Context, t *testbed, n int) {
 	o := b.converge(ctx, t, n)
 	deleted := 0

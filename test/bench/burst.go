@@ -11,8 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// bareRatio limits the time until all Memcacheds are Ready. It is a multiple of the time until their bare children are available, if
-// these are created at the times at which the operator created the same children.
+// bareRatio limits the time until all Memcacheds are Ready. It is a multiple of the time until their bare children are available. Bare
+// children are the same objects, created without a Memcached. Here, they are created at the times at which the operator created the same
+// children.
 const bareRatio = 1.15
 
 // burst is one round of M5. operator is how long n Memcacheds that are created together take to become Ready. atOnce is how long their

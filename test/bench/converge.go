@@ -47,7 +47,7 @@ func (b *bench) converge(ctx context.Context, t *testbed, n int) *replica {
 }
 
 // holdWrites compares the writes to the children and statuses of n Memcacheds with the limits. Each Memcached has k children. The
-// report calls a Memcached by the word in resource.
+// argument resource is what the report calls a Memcached.
 func (b *bench) holdWrites(requests []request, n, k int, resource string) {
 	children, statuses := writesPerObject(requests)
 	progress := progressWrites(requests)

@@ -12,7 +12,8 @@ import (
 // The limits of the time from the end of the leader until a standby writes.
 const (
 	afterTermination = 3 * time.Second
-	// afterKill is 15 s, the duration of the lease, plus 4.4 s, the longest pause between two attempts to acquire it, rounded up.
+	// afterKill is 15 s, the duration of the lease, plus two pauses of 2.2 s, rounded up. The standby pauses for at most 2.2 s between two
+	// attempts to acquire the lease. One pause may pass before it sees the leader's last renewal, and one after the lease has expired.
 	afterKill = 20 * time.Second
 )
 

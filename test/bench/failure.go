@@ -19,7 +19,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// attempt runs a measurement or a part of it. If check ends it, attempt returns the error.
+// attempt runs a measurement or a part of it. If the function check ends the measurement, attempt returns the error.
 func attempt(measure func()) (err error) {
 	defer func() {
 		switch reason := recover().(type) {

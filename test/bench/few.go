@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// few measures the memory of an operator: first without Memcacheds, and then with n.
+// few is the part of M7 that measures the memory of an operator: first without Memcacheds, and then with n.
 func (b *bench) few(ctx context.Context, t *testbed, n int) {
 	o, ready := t.startOperatorFor(ctx, n)
 	defer ready.stop()

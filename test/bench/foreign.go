@@ -23,8 +23,8 @@ const (
 	starts = 5
 )
 
-// foreign measures how much the operator's memory grows with n pods and n Deployments of others. The cluster has no controllers that
-// would change these objects.
+// foreign is the part of M7 that measures how much the operator's memory grows with n pods and n Deployments of others. The cluster has
+// no controllers that would change these objects.
 func (b *bench) foreign(ctx context.Context, t *testbed, n int) {
 	without := t.residentAfterStart(ctx)
 	check(t.k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: foreignNamespace}}))

@@ -11,8 +11,8 @@ import (
 	"github.com/example/memcached-operator/test/largest"
 )
 
-// hostile measures the requests and the memory of an operator with n Memcacheds of the largest spec that the API server accepts. A
-// single tenant could create them in one namespace. The operator must stay below its memory limit.
+// hostile is M12: it measures the requests and the memory of an operator with n Memcacheds of the largest spec that the API server
+// accepts. A single tenant could create them in one namespace. The operator must stay below its memory limit.
 func (b *bench) hostile(ctx context.Context, t *testbed, n int) {
 	limit := must(memoryLimit())
 	t.createNamespaces(ctx, 1, true)

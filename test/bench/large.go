@@ -15,8 +15,8 @@ const mostResident = 480
 // restarts is how many restarts are measured for M6. The result is the median, because reactions vary.
 const restarts = 3
 
-// large measures what depends on the number of existing Memcacheds: the requests of a restart and of a resync, the reaction to a
-// change, and the memory.
+// large is the part of M3, M6 and M7 that depends on the number of existing Memcacheds. It measures the requests of a restart and of a
+// resync, the reaction to a change, and the memory.
 func (b *bench) large(ctx context.Context, t *testbed, n int) {
 	b.loadLarge(ctx, t, n)
 	o := b.restartLarge(ctx, t, n)

@@ -30,7 +30,7 @@ const (
 
 func namespaceOf(i int) string { return fmt.Sprintf("caches-%03d", i/perNamespace) }
 
-// memcachedNumber returns the Memcached with the number i. It has the smallest possible spec, to which it applies the changes.
+// memcachedNumber returns the Memcached with the number i. Apart from the changes, it has the smallest possible spec.
 func memcachedNumber(i int, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	mc := &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(i), Name: fmt.Sprintf("cache-%05d", i)},
@@ -75,7 +75,8 @@ func (t *testbed) createReady(
 	return began, took
 }
 
-// inParallel calls do with 0 to n-1, up to writers calls at the same time, and returns the first error.
+// inParallel calls the function do with 0 to n-1, and returns the first error. The constant writers limits how many calls run at the same
+// time.
 func inParallel(n int, do func(i int) error) error {
 	var group errgroup.Group
 	group.SetLimit(writers)

@@ -74,7 +74,7 @@ func (b *bench) changeMany(ctx context.Context, t *testbed, o *replica, ready *c
 	b.addObservation(c, t.observe(ctx, o), before)
 }
 
-// holdMany reports the writes of a change and took, the duration of the change.
+// holdMany reports the writes of a change and its duration. The argument took is the duration.
 func (b *bench) holdMany(requests []request, c change, took time.Duration) {
 	statuses := countIf(requests, func(r request) bool { return r.isWrite() && r.toStatus() })
 	children := countIf(requests, request.isWrite) - statuses
@@ -94,7 +94,7 @@ func (b *bench) holdMany(requests []request, c change, took time.Duration) {
 	b.report.addDetail(manyNodes, "watches of pods that the operator took up again: "+c.name, "watches", float64(podWatches))
 }
 
-// addObservation reports the differences between the observations before and now.
+// addObservation reports the differences between two observations: one from before the change, and one from now.
 func (b *bench) addObservation(c change, now, before observation) {
 	const toMilliseconds = 1000
 	reconciles := now.reconciles.since(before.reconciles)

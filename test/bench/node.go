@@ -40,7 +40,7 @@ const (
 	startPoll = 20 * time.Millisecond
 )
 
-// fillers connections fill a node. Together they send fillFactor times the item memory.
+// fillers is how many connections fill a node. Together they send fillFactor times the item memory.
 const (
 	fillers    = 4
 	fillFactor = 1.2

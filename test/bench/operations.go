@@ -31,7 +31,7 @@ type operation struct {
 // changeStatuses limits the status writes to a Memcached after a change that completes within a short time.
 const changeStatuses = 3
 
-// after are the operations on the same Memcacheds, in this order.
+// after lists operations of M2. The benchmark applies all of them to the same Memcacheds, in this order.
 var after = []operation{
 	{name: "image changed", children: 1, statuses: changeStatuses, do: func(ctx context.Context, t *testbed, i int) error {
 		return t.patch(ctx, memcachedNumber(i), func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = otherImage })

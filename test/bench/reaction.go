@@ -23,8 +23,8 @@ const (
 )
 
 // edit resizes Memcacheds one after the other. It returns how long the client with this user name took to react to each change. The
-// client is the operator or the raw writer. A reaction begins when the API server receives the new size, or at notBefore if that is
-// later. It ends with the response to the patch of the Deployment. unanswered is the number of changes without a reaction.
+// client is the operator or the raw writer (baseline.go). A reaction begins when the API server receives the new size, or at notBefore
+// if that is later. It ends with the response to the patch of the Deployment. unanswered is the number of changes without a reaction.
 func (t *testbed) edit(ctx context.Context, newSize int32, user string, large int, notBefore func() time.Time) (
 	reactions []time.Duration, unanswered int,
 ) {

@@ -16,7 +16,7 @@ import (
 )
 
 // The limits of how much later Memcacheds become Ready than bare children become available: for the median and for the 99th
-// percentile.
+// percentile. Bare children are the objects that the operator would create for a Memcached, created without one.
 const (
 	laterMostly = 150 * time.Millisecond
 	laterAtMost = 500 * time.Millisecond

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// onSchedule calls do with each index i when times[i] has passed, even if earlier calls have not returned. It returns the first
-// error. The times must be sorted.
+// onSchedule calls the function do with each index i when times[i] has passed, even if earlier calls have not returned. It returns the
+// first error. The times must be sorted.
 func onSchedule(ctx context.Context, times []time.Duration, do func(i int) error) error {
 	began := time.Now()
 	group, working := errgroup.WithContext(ctx)

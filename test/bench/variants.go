@@ -74,7 +74,7 @@ func (b *bench) proxies(ctx context.Context, t *testbed, n int) {
 	b.holdNothing(must(t.log.since(since, user)), fmt.Sprintf("%d MemcachedProxies, %s idle", n, b.options.idle))
 }
 
-// monitoring measures M1 to M3 for n Memcacheds with monitoring, and compares the requests with those for Memcacheds without
+// monitoring runs the measurements M1 to M3 for n Memcacheds with monitoring, and compares the requests with those for Memcacheds without
 // monitoring.
 func (b *bench) monitoring(ctx context.Context, t *testbed, n int) {
 	b.holdNoMore(b.measureVariant(ctx, t, n, withMonitoring))

@@ -36,7 +36,8 @@ func everyBundle(findings func(operator, submission) []string) func(operator) []
 	}
 }
 
-// rules lacks check_upgrade_graph_loop: only bundles with "replaces" can form a loop, and replacesNothing refuses such bundles.
+// rules do not include check_upgrade_graph_loop: only bundles with "replaces" can form a loop, and the function replacesNothing refuses
+// such bundles.
 var rules = []rule{
 	{"check_schema_operator_ci_config", "static_tests/common/operator.py", fitsSchema},
 	{"check_catalog_usage_ci_config", "static_tests/common/operator.py", mapsEachCatalogOnce},

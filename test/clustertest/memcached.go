@@ -169,7 +169,8 @@ func Ready(pod *corev1.Pod) bool {
 	})
 }
 
-// Incarnation identifies one run of the containers of a pod: it changes when the pod is replaced or a container restarts.
+// Incarnation identifies one run of the containers of a pod: it changes when the pod is replaced or a container restarts. It ignores
+// restarts of init containers, such as the agent.
 type Incarnation struct {
 	Pod      apitypes.UID
 	Restarts int32
@@ -184,7 +185,7 @@ func Incarnations(pods []corev1.Pod) map[string]Incarnation {
 	return incarnations
 }
 
-// Restarts returns how often the containers of a pod have restarted.
+// Restarts returns how often the containers of a pod have restarted, without its init containers.
 func Restarts(pod *corev1.Pod) int32 {
 	var restarts int32
 	for _, container := range pod.Status.ContainerStatuses {

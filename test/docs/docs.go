@@ -10,7 +10,7 @@
 // <!-- fails: some words -->        the block must fail, and print these words
 // <!-- not run: the reason -->      nothing runs the block, but a Memcached in it must be valid
 //
-// If the paragraph before a block ends with "Not run by a test:", the paragraph has the meaning of the last marker.
+// If the paragraph before a block ends with "Not run by a test:", this has the same effect as the marker "not run".
 package docs
 
 import (

@@ -31,7 +31,8 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 		f       *fixture
 		figures = [][]string{{"what happened to the leader", "a change was followed after", "at most", "what clients saw"}}
 	)
-	// followedSince scales the other Memcached. It fails if the operator follows more than bound after the time since.
+	// followedSince scales the other Memcached, and fails unless the operator follows within the bound. The time is measured from the
+	// parameter since.
 	followedSince := func(ctx SpecContext, what string, since time.Time, bound time.Duration) {
 		GinkgoHelper()
 		took := f.userScalesOther(ctx).Sub(since)

@@ -195,7 +195,7 @@ func (*copies) replace(ctx context.Context, mc *cachev1alpha1.Memcached, ordinal
 	}).WithTimeout(3 * time.Minute).WithPolling(50 * time.Millisecond).Should(Succeed())
 }
 
-// cacheDNS lets the cluster's DNS server cache its answers for 30 s until the spec ends. kubeadm configures this by default.
+// cacheDNS lets the cluster's DNS server cache its answers for 30 s, as kubeadm configures it by default. The end of the spec undoes this.
 func cacheDNS(ctx context.Context) {
 	GinkgoHelper()
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "coredns"}}

@@ -121,8 +121,8 @@ func mustHaveAllKeys(ctx context.Context, mc *cachev1alpha1.Memcached) {
 type twinWatch struct {
 	stop  func()
 	mutex sync.Mutex
-	// both has a text for each time when neither of the two nodes with the same ordinal was ready. away counts, for each cache, how often
-	// fewer than three nodes were ready.
+	// The list named both has a text for each time when neither of the two nodes with the same ordinal was ready. The map away counts,
+	// for each cache, how often fewer than three nodes were ready.
 	both []string
 	away map[string]int
 }
@@ -143,7 +143,7 @@ func (w *twinWatch) look(ctx context.Context, caches []types.NamespacedName) {
 	ready := map[string]int{}
 	var pods corev1.PodList
 	if err := k8s.List(ctx, &pods, client.InNamespace(caches[0].Namespace)); err != nil {
-		return // the spec has ended
+		return // usually because the spec has ended
 	}
 	for i := range pods.Items {
 		if pod := &pods.Items[i]; pod.DeletionTimestamp == nil && clustertest.Ready(pod) {

@@ -115,7 +115,7 @@ func (f *filledCaches) keep(ctx context.Context, title string, expected ratios, 
 	f.stillKeep(ctx, title, expected, change)
 }
 
-// stillKeep is keep without filling the caches again: it compares with the snapshot before an earlier change.
+// stillKeep does the same as the method keep, but does not fill the caches first: it compares with the snapshot before an earlier change.
 func (f *filledCaches) stillKeep(ctx context.Context, title string, expected ratios, change func()) {
 	GinkgoHelper()
 	By(title)

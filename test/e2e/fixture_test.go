@@ -53,7 +53,7 @@ func (b *bystander) mustBeUntouched(ctx context.Context) {
 	Expect(k8s.Incarnations(ctx, b.mc)).To(Equal(b.pods), "pods and restarts")
 }
 
-// fixture has two Memcacheds: cache is the bystander, and changes of other show whether an operator works.
+// fixture has two Memcacheds. The first one, cache, is the bystander. Changes of the second one, other, show whether an operator works.
 type fixture struct {
 	*bystander
 

@@ -99,8 +99,8 @@ func (c *keptCache) image(suffix string) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = c.pods[0].Spec.Containers[0].Image + suffix }
 }
 
-// allowInPlace permits the operator to change the pods of a namespace in place. The commands are those in the message
-// of InPlaceForbidden.
+// allowInPlace permits the operator to change the pods of a namespace in place. It runs the commands that the status of a Memcached names
+// when this permission is missing.
 func allowInPlace(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	k8s.Kubectl(ctx, "create", "role", "memcached-operator-in-place", "-n", namespace, "--verb=patch", "--resource=pods,pods/resize")

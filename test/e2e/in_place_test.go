@@ -116,7 +116,7 @@ func newKeptCacheOf(ctx context.Context, size int32, keys, valueSize int, edits 
 	return c
 }
 
-// connect replaces cache by a new client of the current nodes, with a timeout that is long enough for a busy machine.
+// connect replaces the client of the cache by a new client of the current nodes. Its timeout is long enough for a busy machine.
 func (c *keptCache) connect(ctx context.Context) {
 	GinkgoHelper()
 	c.cache = k8s.NewClient(ctx, c.mc)

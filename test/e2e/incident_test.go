@@ -57,7 +57,8 @@ type incident struct {
 	condition           metav1.Condition
 }
 
-// newIncident creates a namespace with the neighbor. Each function in more then creates objects in this namespace, usually the cache.
+// newIncident creates a namespace with the neighbor. It then calls the given functions, which create objects in this namespace, usually
+// the cache.
 func newIncident(ctx context.Context, more ...func(*incident)) *incident {
 	GinkgoHelper()
 	i := &incident{title: CurrentSpecReport().LeafNodeText, namespace: k8s.NewNamespace(ctx), fewest: -1}

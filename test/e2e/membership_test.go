@@ -111,7 +111,8 @@ func newMembership() *membership {
 	return m
 }
 
-// see makes a change, and checks what clients find in DNS and in status.nodes: never fewer nodes than fewest, and never more than most.
+// see makes a change, and checks what clients find in DNS and in status.nodes. The number of nodes must always be between the parameters
+// fewest and most.
 func (m *membership) see(ctx context.Context, title string, fewest, most int, change func()) summary {
 	GinkgoHelper()
 	By(title)
@@ -257,7 +258,7 @@ func (m *sampler) successor(former *podLife) time.Time {
 	return first
 }
 
-// lastChange returns the time of the first sample that, like all later samples, satisfies the function holds.
+// lastChange returns the time of the first sample after which nothing changes: from this sample on, the function holds returns true.
 func lastChange(samples []sample, holds func(sample) bool) time.Time {
 	since := len(samples) - 1
 	for since > 0 && holds(samples[since-1]) {

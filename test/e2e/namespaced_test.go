@@ -104,8 +104,8 @@ func installIn(ctx context.Context, namespace string) (uninstall func(context.Co
 	return uninstall
 }
 
-// mustStayIn fails if the operator in this namespace has sent a request for another namespace, or a request that RBAC forbids.
-// Requests before since do not count. A request without a resource must be for discovery.
+// mustStayIn fails if the operator in this namespace has sent a request for another namespace, or a request that RBAC forbids. It looks
+// only at the requests that were sent after the given time. A request without a resource must be for discovery.
 func mustStayIn(namespace string, since time.Time) {
 	GinkgoHelper()
 	inside := 0

@@ -122,9 +122,8 @@ func addRules(granted map[permission]int, namespace string, rules []rbacv1.Polic
 	}
 }
 
-// useOf counts the requests of a user by permission, and adds the counts to granted. It returns the
-// requests that RBAC refused or that no permission in granted allows, each with its number. Refusals in apiServerAway and
-// helmUninstalls do not count.
+// useOf counts the requests of a user by permission, and adds the counts to the map granted. It returns the requests that RBAC refused or
+// that no permission in this map allows, each with its number. Refusals during the periods apiServerAway and helmUninstalls do not count.
 func useOf(granted map[permission]int, user string, since time.Time) (refused map[string]int) {
 	refused = map[string]int{}
 	for event := range requestsOf(user, since) {

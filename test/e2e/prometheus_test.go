@@ -48,7 +48,7 @@ type observed struct {
 	rules []monitoring.Rule
 	// began is when clients began to use the caches, and broke is the last moment before the failures.
 	began, broke time.Time
-	// causes says why each alert must fire after broke, by the name of the alert.
+	// causes says, by the name of the alert, why each alert must fire after the failures.
 	causes map[string]cause
 }
 
@@ -83,8 +83,8 @@ func observe(ctx context.Context, namespace string) *observed {
 	return o
 }
 
-// aboutOthers reports whether a query is about certificates, users, proxies or spec.fillFrom, which the shop does not
-// use. promtool tests the alerts about them.
+// aboutOthers reports whether a query is about certificates, users, proxies or spec.fillFrom. The caches of this test have none of
+// these. promtool tests the alerts about them.
 func aboutOthers(query string) bool {
 	return strings.Contains(query, "memcached_agent_") || strings.Contains(query, "memcachedproxy") || strings.Contains(query, "memcached_fill_")
 }
@@ -138,7 +138,7 @@ func (o *observed) because(alert, what string, mc *cachev1alpha1.Memcached, pod 
 	o.causes[alert] = cause{what, labels}
 }
 
-// fired returns, for each alert that has fired for its cause, how long after broke it first fired.
+// fired returns the alerts that have fired for their causes. The value of each is the time from o.broke until the alert first fired.
 func (o *observed) fired(ctx context.Context) (map[string]time.Duration, error) {
 	first := map[string]time.Duration{}
 	firing, err := o.Between(ctx, `ALERTS{alertstate="firing"}`, o.broke, time.Now())
@@ -190,8 +190,8 @@ func (o *observed) mustHaveFiredAll(ctx context.Context) {
 	clustertest.AddTable("Alerts, with rules in which a minute is a second", rows)
 }
 
-// mustHaveData fails unless every rule, and every query of the dashboards that is not aboutOthers, has had results. The rules include
-// the alerts, which have results only when something is wrong.
+// mustHaveData fails unless every rule and every query of the dashboards has had results. It leaves out queries for which aboutOthers
+// returns true. The rules include the alerts, which have results only when something is wrong.
 func (o *observed) mustHaveData(ctx context.Context, dashboards ...monitoring.Dashboard) {
 	GinkgoHelper()
 	queries := map[string]string{}

@@ -55,13 +55,13 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 			{"a node hangs", func() {
 				memcached := memcachedOf(f.node(ctx, 0))
 				memcached.signal(syscall.SIGSTOP)
-				time.Sleep(8 * time.Second) // time for the proxies to notice the hang: nothing shows when they have
+				time.Sleep(8 * time.Second) // long enough for the proxies to notice the hang, which the test cannot see
 				memcached.signal(syscall.SIGCONT)
 			}},
 			{"a node is killed while DNS is away", func() {
 				scaleDNS(ctx, 0)
 				f.leave(ctx, f.node(ctx, 1), func(pod *corev1.Pod) error { return k8s.Delete(ctx, pod, client.GracePeriodSeconds(0)) })
-				time.Sleep(5 * time.Second) // time for a proxy to ask the DNS: nothing shows when it has
+				time.Sleep(5 * time.Second) // long enough for a proxy to ask the DNS, which the test cannot see
 				scaleDNS(ctx, 1)
 				f.untilUsed(ctx, "cache-1")
 			}},
@@ -154,7 +154,7 @@ func (f *front) node(ctx context.Context, ordinal int) *corev1.Pod {
 	return pod
 }
 
-// leave deletes or evicts a pod with do, and waits until another pod of the same name is ready.
+// leave calls the function do, which deletes or evicts the pod. It then waits until another pod of the same name is ready.
 func (*front) leave(ctx context.Context, pod *corev1.Pod, do func(*corev1.Pod) error) {
 	GinkgoHelper()
 	former := pod.UID

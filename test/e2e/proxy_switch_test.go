@@ -95,7 +95,7 @@ func startWriters(ctx context.Context, front *cachev1alpha1.MemcachedProxy) *own
 	return o
 }
 
-// writtenSince counts the keys whose last stored number is at least since: their values must not be old.
+// writtenSince counts the keys whose last stored number is o.since or larger. No client may read old values of these keys.
 func (o *owners) writtenSince() (keys int) {
 	for key := range o.stored {
 		if o.stored[key].Load() >= o.since.Load() {

@@ -66,11 +66,13 @@ func dnsPort(pod *corev1.Pod) string {
 	return "53"
 }
 
-// forwards forwards ports of this machine to pods. local has the forwarded address for the address and port of each pod.
+// forwards is the forwarder of the suite.
 var forwards = forwarder{local: map[string]string{}}
 
+// forwarder forwards ports of this machine to pods.
 type forwarder struct {
 	mutex sync.Mutex
+	// local maps the address and port of a pod to the address of this machine that is forwarded to them.
 	local map[string]string
 }
 
@@ -104,8 +106,8 @@ func (f *forwarder) to(ctx context.Context, address string) (string, error) {
 	return local, nil
 }
 
-// forward forwards a port of this machine to a port of a pod. It returns the address on this machine. When forwarding
-// ends, it calls ended.
+// forward forwards a port of this machine to a port of a pod, and returns the address on this machine. When the forwarding ends, it calls
+// the function ended.
 func forward(pod *corev1.Pod, port string, ended func()) (string, error) {
 	clientset, err := kubernetes.NewForConfig(k8s.Config)
 	if err != nil {

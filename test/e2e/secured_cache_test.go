@@ -153,8 +153,8 @@ func (s *secured) config(v visitor) *tls.Config {
 	roots.AppendCertsFromPEM(s.authority.PEM())
 	config := &tls.Config{RootCAs: roots, ServerName: s.mc.Name + "." + s.mc.Namespace + ".svc"}
 	if v.identity.Key != nil {
-		// Go would send a certificate of config.Certificates only to a node that names its CA. Nodes must get, and refuse, the certificates
-		// of other CAs, too.
+		// Go sends a certificate of config.Certificates only if the node names the CA that has signed it. The tests also need clients that
+		// send a certificate of another CA, which the node must refuse.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			certificate, err := tls.X509KeyPair(v.identity.Certificate, v.identity.Key)
 			return &certificate, err
@@ -203,7 +203,7 @@ func (v visitor) login(conn net.Conn) error {
 	return cmp.Or(err, conn.SetDeadline(time.Time{}))
 }
 
-// visit is enter, followed by a command. It fails unless memcached answers the command.
+// visit connects to a node as the method enter does, and sends a command. It fails unless memcached answers the command.
 func (s *secured) visit(ctx context.Context, address string, v visitor) (*traffic.Conn, error) {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

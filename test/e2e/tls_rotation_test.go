@@ -53,7 +53,7 @@ type rotation struct {
 	// batch is a user who is added and later removed. held are its connections.
 	batch visitor
 	held  []*traffic.Conn
-	// partner has a certificate of other, a CA that is added and later removed.
+	// partner has a certificate of the CA in the field other. This CA is added and later removed.
 	partner visitor
 	other   *credentials.Authority
 	rows    [][]string
@@ -240,7 +240,7 @@ func (s *secured) shown(ctx context.Context, address string) (string, error) {
 	return serialOf(conn.(*tls.Conn).ConnectionState().PeerCertificates[0]), nil
 }
 
-// with returns the content of the Secret for TLS, in which other replaces some values.
+// with returns the content of the Secret for TLS. Values in the map other replace the values with the same keys.
 func (s *secured) with(other map[string][]byte) map[string][]byte {
 	content := maps.Clone(s.pair.Data)
 	maps.Copy(content, other)

@@ -23,7 +23,7 @@ import (
 
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// replicaSets contains the pods of a Deployment. current are the pods of the current template with an index below spec.replicas,
+// replicaSets contains the pods of a Deployment. current are the pods of the current template with an index below spec.replicas, and
 // surplus are the other pods of that template. old are the pods of earlier templates.
 type replicaSets struct{ current, surplus, old []corev1.Pod }
 

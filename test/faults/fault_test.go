@@ -38,10 +38,10 @@ func mustMarshal(value any) []byte {
 
 // fault is a failure of one write or one watch. It is injected once.
 type fault struct {
-	// what is the name of the fault: crashBefore, closed or another constant.
+	// what names the fault: it is crashBefore, closed or another constant.
 	what string
 	// write is the verb and the resource of the failing write, such as "patch deployments". The fault applies to the nth such write in a
-	// step of the scenario. If a watch fails instead, write is empty, and watch is the resource of that watch. If what is stale, watch
+	// step of the scenario. If a watch fails instead, write is empty, and watch is the resource of that watch. For the fault stale, watch
 	// can also be "workloads" or "all".
 	write     string
 	nth, step int
@@ -52,7 +52,8 @@ func (f *fault) matches(w write) bool {
 	return f.write == w.kind() && f.nth == w.nth && f.step == w.step
 }
 
-// String returns the name of the plan without its scenario, such as "patch_deployments_0.1/500" or "pods/410".
+// String returns a name such as "patch_deployments_0.1/500" or "pods/410". The environment variable FAULT_PLAN consists of the name of a
+// scenario, a slash and this name.
 func (f *fault) String() string {
 	if f.watch != "" {
 		return f.watch + "/" + f.what

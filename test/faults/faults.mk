@@ -6,8 +6,8 @@
 # How many scenarios run at the same time. They spend most of their time waiting.
 FAULTS_PARALLEL ?= 12
 
-# The scenarios whose plans test-faults runs, such as FAULT_SCENARIOS="create|scale-.*". By default it runs all of them, and the
-# other tests of test/faults.
+# The scenarios that test-faults runs, such as FAULT_SCENARIOS="create|scale-.*". By default it runs all of them, and the other tests
+# of test/faults.
 FAULT_SCENARIOS ?=
 
 .PHONY: test-faults

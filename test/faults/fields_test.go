@@ -24,8 +24,8 @@ import (
 // parallelism is how many values TestEveryField tests, and how many Memcacheds TestEndurance changes, at the same time.
 const parallelism = 12
 
-// slot is a pair of namespaces that test one value at a time. In changed, an existing Memcached gets the value. In fresh, a Memcached
-// is created with the value.
+// slot is a pair of namespaces that test one value at a time. In the namespace changed, an existing Memcached gets the value. In the
+// namespace fresh, a Memcached is created with the value.
 type slot struct{ changed, fresh *sandbox }
 
 // TestEveryField changes a Memcached to the boundary values of every spec field. If the API server or the operator refuses a value,
@@ -117,7 +117,7 @@ func (s slot) try(field crd.Field, value string, workload cachev1alpha1.Workload
 		if missing := settled(now); missing != "" {
 			return missing
 		}
-		return cmp.Diff(before, children(now)) // not at once: the watch of one kind may lag behind that of another
+		return cmp.Diff(before, children(now)) // await repeats this, because one watch may lag behind another
 	})
 }
 

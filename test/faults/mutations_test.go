@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// TestMutations runs the test of each pattern twice: it must pass with the original code, and fail with the mutation. The option
-// -overlay of "go test" applies the mutation, so no file in the repository changes.
+// TestMutations runs the test of each pattern (patterns_test.go) twice: it must pass with the original code, and fail with the mutation.
+// The option -overlay of "go test" applies the mutation, so no file in the repository changes.
 func TestMutations(t *testing.T) {
 	for _, p := range patterns {
 		t.Run(p.name, func(t *testing.T) {

@@ -214,8 +214,8 @@ func changes(entries []entry) map[string][]string {
 	return found
 }
 
-// sizeFirst reports whether the change from before to between sets only the size of a workload, and the next change keeps this size.
-// The operator writes only the size if the API server refuses the whole change.
+// sizeFirst compares three successive specs of a workload. It reports whether the first change sets only the size, and the second change
+// keeps this size. The operator writes only the size if the API server refuses the whole change.
 func sizeFirst(before, between, after string) bool {
 	return before != "" && before != between && replicas.ReplaceAllString(before, "") == replicas.ReplaceAllString(between, "") &&
 		replicas.FindString(between) == replicas.FindString(after)

@@ -9,9 +9,10 @@ package faults
 // Memcacheds that fill each other, MemcachedProxies and changes in place.
 type pattern struct {
 	name string
-	// pkg and test identify a Go test of this repository. spec selects a Ginkgo spec in the test, and plan selects a plan of TestSweep.
+	// pkg and test identify a Go test of this repository. spec selects a Ginkgo spec in the test, and plan selects a scenario and a fault
+	// of TestSweep.
 	pkg, test, spec, plan string
-	// file, from and to are the mutation: in file, to replaces from.
+	// file, from and to are the mutation. In this file, it replaces the text of "from" by the text of "to".
 	file, from, to string
 }
 

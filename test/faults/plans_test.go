@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// planCounts counts the plans that ran. A plan does not reach its fault if the run lacks the write that should fail, or if the watch
-// that should fail delivers no event.
+// planCounts counts the plans that ran. A plan is a scenario of TestSweep with one fault. It does not reach its fault if the run lacks
+// the write that should fail, or if the watch that should fail delivers no event.
 type planCounts struct{ injected, notReached atomic.Int32 }
 
 // fewestPlans is how many plans must inject their fault. Of 1,000 plans, at most notReachedPerThousand may miss their fault,

@@ -184,8 +184,8 @@ func (l *listener) serve(w http.ResponseWriter, r *http.Request, forward http.Ha
 	}
 }
 
-// write handles a write of the operator. A write that matches the fault gets the fault's response, and is forwarded to the API server
-// only if the fault commits it. All other writes are forwarded.
+// write handles a write of the operator. A write that matches the fault gets the fault's response. It is forwarded to the API server
+// only if the API server is to execute it despite the fault. All other writes are forwarded.
 func (l *listener) write(w http.ResponseWriter, r *http.Request, request testenv.Request, forward http.Handler) {
 	index, f := l.record(request)
 	response := httptest.NewRecorder()

@@ -47,7 +47,7 @@ func newScenarioRun(t *testing.T) *scenarioRun {
 	return r
 }
 
-// end stops the operator, and deletes the objects of the scenario, because existing objects slow down later plans.
+// end stops the operator, and deletes the objects of the scenario, because existing objects slow down later runs.
 func (r *scenarioRun) end() {
 	defer r.cancel()
 	r.mutex.Lock()

@@ -44,7 +44,8 @@ func reference(t *testing.T, s scenario) *outcome {
 	return first
 }
 
-// TestSweep runs every scenario with each of its faults, or only the plan that the environment variable FAULT_PLAN names.
+// TestSweep runs every scenario with each of its faults. A scenario with one fault is a plan. The environment variable FAULT_PLAN
+// selects a single plan.
 func TestSweep(t *testing.T) {
 	only := os.Getenv("FAULT_PLAN")
 	var counts planCounts

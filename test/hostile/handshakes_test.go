@@ -31,8 +31,8 @@ const (
 	settled = time.Second
 )
 
-// handshakes are the data of clients that never authenticate. Each client costs a node between least and most bytes
-// of memory, as docs/concepts/sizing.md says.
+// handshakes are the data of clients that never authenticate. The memory that each client costs a node is in the range from least to most,
+// in bytes, as docs/concepts/sizing.md says.
 var handshakes = map[string]struct {
 	sent        func() []byte
 	least, most int64

@@ -3,7 +3,7 @@
 
 ##@ Develop: hostile clients (Linux)
 
-# test-hostile sends each command twice as often, because it measures only the second half. A nightly run uses 100000.
+# test-hostile sends each command 2 * ROUNDS times, because it measures only the second half. The nightly run sets ROUNDS to 100000.
 ROUNDS ?= 2000
 
 .PHONY: test-hostile

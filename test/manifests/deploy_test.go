@@ -207,7 +207,8 @@ func orderOfDeletion(kinds []string) []string {
 	return order
 }
 
-// without returns all kinds except those that the argument but names, separated by spaces. If but is empty, it returns no kind.
+// without returns all kinds, except those in a list that is separated by spaces (the argument but). If the list is empty, it returns no
+// kind.
 func without(all []string, but string) []string {
 	if but == "" {
 		return nil

@@ -133,7 +133,8 @@ func checkPodMonitor(t *testing.T, name, label string, template corev1.PodTempla
 	}
 }
 
-// monitoredPods returns the template of pods with an agent, from the golden file of the package in internal/ that folders name.
+// monitoredPods returns the template of pods with an agent, from the golden file of a package in internal/. The argument folders is
+// the path of this package below internal/.
 func monitoredPods(t *testing.T, folders ...string) corev1.PodTemplateSpec {
 	t.Helper()
 	golden := repository.Read(t, append(append([]string{"internal"}, folders...), "testdata", "monitoring.golden.yaml")...)

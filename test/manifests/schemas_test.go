@@ -35,8 +35,8 @@ func schemasIn(t *testing.T, files ...string) map[string]*crd.Schema {
 // contains the text in want.
 type mistake struct{ kind, right, wrong, want string }
 
-// mustRefuse makes each mistake in the object of its Kind, and fails unless the schema refuses the object. objects has JSON by
-// Kind.
+// mustRefuse makes each mistake in the object of its Kind, and fails unless the schema refuses the object. The argument objects maps
+// each Kind to the JSON of an object.
 func mustRefuse(t *testing.T, schemas map[string]*crd.Schema, objects map[string]string, mistakes ...mistake) {
 	t.Helper()
 	for _, mistake := range mistakes {

@@ -17,7 +17,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The indexes of the namespaces of a story. The operator runs in the namespace own.
+// The indexes of the namespaces of a story. The operator runs in the namespace with the index own.
 const (
 	own = iota
 	first

@@ -64,7 +64,7 @@ func candidate() *unstructured.Unstructured {
 	return object
 }
 
-// pinned returns the ClusterExtension of candidate, pinned to one version.
+// pinned returns the same ClusterExtension as the function candidate, but pinned to one version.
 func pinned(version string) *unstructured.Unstructured {
 	GinkgoHelper()
 	object := candidate()

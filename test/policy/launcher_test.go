@@ -20,8 +20,8 @@ import (
 
 const hash = "0123456789abcdef"
 
-// launched returns an attempt to create a StatefulSet in which the launcher starts memcached, with items in a volume in memory.
-// change modifies the StatefulSet first.
+// launched returns an attempt to create a StatefulSet in which the launcher starts memcached, with items in a volume in memory. The
+// function change modifies the StatefulSet first.
 func launched(change func(*appsv1.StatefulSet)) attempt {
 	return createStatefulSet(func(s *appsv1.StatefulSet) {
 		launch(s)
@@ -83,7 +83,7 @@ func argumentsOf(t *testing.T, c client.Client, name string) *corev1.ConfigMap {
 	return all
 }
 
-// createArguments returns an attempt to create a ConfigMap for launchers, which change modifies first.
+// createArguments returns an attempt to create a ConfigMap for launchers. The function change modifies the ConfigMap first.
 func createArguments(change func(*corev1.ConfigMap)) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()

@@ -26,7 +26,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// mistake is a mistake of a newcomer. says are words about the field and the remedy, which the message must contain.
+// mistake is a mistake of a newcomer. The message must contain the words in says, which are about the field and the remedy.
 type mistake struct {
 	// spec is the YAML that the newcomer applies. The default has one node.
 	spec string

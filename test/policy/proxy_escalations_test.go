@@ -64,7 +64,8 @@ func proxyChildrenOf(t *testing.T, c client.Client, name string) []client.Object
 	return plan.Objects
 }
 
-// createProxyChild returns an attempt to create the child of freshProxy that has the type T. change modifies the child first.
+// createProxyChild returns an attempt to create the child of freshProxy that has the type T. The function change modifies the child
+// first.
 func createProxyChild[T client.Object](change func(T)) attempt {
 	return createOneOf(change, func(t *testing.T, c client.Client) []client.Object {
 		t.Helper()

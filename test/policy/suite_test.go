@@ -132,7 +132,7 @@ type overlay struct {
 	namespace, prefix string
 }
 
-// render renders an overlay. If all is set, it first uncomments the components, as a user would.
+// render renders an overlay. If the field all is true, render first uncomments the components, as a user would.
 func render(t *testing.T, o overlay) kustomize.Objects {
 	t.Helper()
 	g := NewWithT(t)

@@ -13,7 +13,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// fewest is a lower limit for the number of Memcacheds. If Memcacheds finds fewer, one of its patterns is wrong.
+// fewest is a lower limit for the number of golden files and samples. If the function Memcacheds finds fewer, one of its patterns is
+// wrong.
 const fewest = 15
 
 // Memcacheds returns the Memcacheds in the inputs of the golden files of package desired, and in the files of config/samples. The

@@ -49,7 +49,7 @@ func descriptors(b *bundle) []string {
 	return wrong
 }
 
-// compare returns what is wrong with the descriptors of a schema. of is "spec" or "status".
+// compare returns what is wrong with the descriptors of a schema. The first parameter is "spec" or "status".
 func compare(of string, schema apiextensionsv1.JSONSchemaProps, descriptors []operatorsv1alpha1.SpecDescriptor) []string {
 	fields := map[string]bool{}
 	collect("", schema, fields)
@@ -80,8 +80,8 @@ func compare(of string, schema apiextensionsv1.JSONSchemaProps, descriptors []op
 	return wrong
 }
 
-// collect adds the path of each field in a schema, such as "imagePullSecrets[0].name", to the argument fields. It leaves out the
-// fields inside of those that foreign lists.
+// collect adds the path of each field in a schema, such as "imagePullSecrets[0].name", to the argument fields. If a field is in the list
+// foreign, collect adds the field itself, but leaves out its inner fields.
 func collect(prefix string, schema apiextensionsv1.JSONSchemaProps, fields map[string]bool) {
 	for name, property := range schema.Properties {
 		path := prefix + name

@@ -50,7 +50,7 @@ func object(b *bundle, kind string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{}
 }
 
-// mutation makes a mistake in a bundle. The test must then report a finding that contains want.
+// mutation makes a mistake in a bundle. The test must then report a finding that contains the text want.
 type mutation struct {
 	mutate func(*bundle)
 	want   string

@@ -34,7 +34,7 @@ func granted(all []operatorsv1alpha1.StrategyDeploymentPermissions) []rbacv1.Pol
 	return rules
 }
 
-// compareRules returns the differences between needed and granted rules, verb by verb. of says whose rules they are.
+// compareRules returns the differences between needed and granted rules, verb by verb. The first parameter says whose rules they are.
 func compareRules(of string, needed, granted []rbacv1.PolicyRule) []string {
 	want, got := verbs(needed), verbs(granted)
 	var wrong []string

@@ -61,7 +61,7 @@ func (b *bundle) missingOf(pod corev1.PodTemplateSpec) []string {
 	return missing
 }
 
-// needVariables calls need for each ConfigMap and Secret from which a container gets environment variables.
+// needVariables calls the function need for each ConfigMap and Secret from which a container gets environment variables.
 func needVariables(container corev1.Container, need func(kind, name string, optional *bool)) {
 	for _, from := range container.EnvFrom {
 		if from.ConfigMapRef != nil {
@@ -80,7 +80,7 @@ func needVariables(container corev1.Container, need func(kind, name string, opti
 	}
 }
 
-// needVolume calls need for each object whose content a volume has.
+// needVolume calls the function need for each object whose content a volume has.
 func needVolume(volume corev1.Volume, need func(kind, name string, optional *bool)) {
 	if volume.Secret != nil {
 		need("Secret", volume.Secret.SecretName, volume.Secret.Optional)

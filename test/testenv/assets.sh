@@ -2,9 +2,10 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Prints the directory of the etcd, kube-apiserver and kubectl that the tests start; its progress goes to stderr. It uses, in this
-# order: KUBEBUILDER_ASSETS if the user has set it; binaries of ENVTEST_K8S_VERSION that setup-envtest has or can download;
-# binaries built from modules. The build needs only Go modules and takes some minutes once.
+# Prints the directory of the etcd, kube-apiserver and kubectl that the tests start. Its progress goes to stderr. If the user has set
+# KUBEBUILDER_ASSETS, it prints that. Otherwise, it looks for binaries of ENVTEST_K8S_VERSION, in this order: those that setup-envtest has
+# downloaded before; those that were built before; a download by setup-envtest; a build. The build needs only Go modules and takes
+# some minutes once.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -17,7 +18,7 @@ version="${ENVTEST_K8S_VERSION:?is set by make: run make test}"
 setup_envtest="${ENVTEST:?is set by make: run make test}"
 bin_dir="${LOCALBIN:?is set by make: run make test}"
 
-# hack/kubernetes pins one version.
+# hack/binaries.sh builds the version of Kubernetes in hack/kubernetes/go.mod. hack/apiserver.sh builds other versions.
 pinned=$(awk '$1 == "k8s.io/kubernetes" { print substr($2, 2); exit }' hack/kubernetes/go.mod)
 if [[ "${pinned}" == ${version/%x/*} ]]; then
 	built=("${PWD}/bin/kubernetes/kube-apiserver")

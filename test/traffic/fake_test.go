@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// fake is a memcached with the part of the text protocol that the tests need. Once it runs, lock guards the fields.
+// fake is a memcached with the part of the text protocol that the tests need. While it runs, the mutex lock guards its fields.
 type fake struct {
 	memory, itemMax int // the limits of -m and -I, in bytes; of each item, only the value counts
 	maxConns        int // the limit of open connections; 0 means no limit

@@ -108,7 +108,7 @@ func (l Load) clients(conns []*Conn) []*loadClient {
 	return clients
 }
 
-// within calls exchange, which may use all connections of the client. The end of the context interrupts it.
+// within calls the function exchange, which may use all connections of the client. The end of the context interrupts this function.
 func (c *loadClient) within(ctx context.Context, what string, exchange func() error) error {
 	for _, conn := range c.conns {
 		inner := exchange

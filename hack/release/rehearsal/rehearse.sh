@@ -42,7 +42,7 @@ push_base_images() {
 	} | while read -r image; do "${CONTAINER_TOOL}" buildx build --tag "${image}" --file "${folder}/Dockerfile" .; done
 }
 
-# GitHub has both community catalogs, and forks of them.
+# Makes repositories in place of those on GitHub: both community catalogs, and forks of them.
 start_github() {
 	local catalog
 	export GITHUB=file://${folder}/github COMMUNITY_FORKS=shop
@@ -69,7 +69,7 @@ check() {
 	(cd hack/helm && go test -count=1 ./...)
 }
 
-# The image contains the tag's name. The tag must point to the commit of main at that moment.
+# check_tag VERSION checks that the image contains the name of the version's tag, and that the tag points to the last commit of main.
 check_tag() {
 	local version=$1 name config digest
 	digest=$(sed -n 's/^OPERATOR_DIGEST ?= //p' hack/release/published.mk)

@@ -15,7 +15,7 @@ import (
 // killed is the value of a panic by which a test kills the agent.
 type killed struct{}
 
-// survives runs a function and reports whether the agent was not killed meanwhile.
+// survives runs a function, and reports whether the agent is still alive afterwards.
 func survives(run func()) (survived bool) {
 	defer func() {
 		if reason := recover(); reason != nil {

@@ -20,12 +20,13 @@ type loader struct {
 
 	// verified is the memcached process that last passed a verification. The current version may have changed since.
 	verified Process
-	// process and version are the memcached and the current version in the last call of load.
+	// process is the memcached, and version is the current version, at the last call of the method load.
 	process Process
 	version string
 	// attempted is the time of the last reload, even if the reload failed.
 	attempted time.Time
-	// err is why process is not known to have read version, or nil.
+	// err is the last error of reloading process, or of checking what it has read. It is nil after a success, for a new process, and
+	// if the check has led to a reload.
 	err error
 	// failures counts the failed reloads of version since the last success.
 	failures int
@@ -56,7 +57,7 @@ func (l *loader) load(ctx context.Context, s *state) error {
 	return nil
 }
 
-// begin resets the delay of the next reload if the process or the version has changed, and err if the process has changed.
+// begin resets the delay of the next reload if the process or the version has changed. It resets l.err if the process has changed.
 func (l *loader) begin(process Process, version string) {
 	if process != l.process {
 		l.err = nil
@@ -85,8 +86,8 @@ func (l *loader) signal(ctx context.Context, want expectation) bool {
 	return true
 }
 
-// lacks reports whether the verification fails, so that memcached may not have read the current version at its start. It returns false
-// while memcached does not answer.
+// lacks reports whether the verification fails. In this case, memcached may have read an older version at its start. While memcached
+// does not answer, lacks returns false.
 func (l *loader) lacks(ctx context.Context, want expectation) bool {
 	if err := l.server.answers(ctx); err != nil {
 		if late := net.Error(nil); errors.As(err, &late) && late.Timeout() { // other errors are normal while memcached starts

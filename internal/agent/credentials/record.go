@@ -11,7 +11,8 @@ type record struct {
 	Process Process `json:"process"`
 	// Swapping is true while the agent replaces the current version. A memcached that starts meanwhile may read the old or the new version.
 	Swapping bool `json:"swapping,omitempty"`
-	// Pending is true until Process is known to have read the current version.
+	// Pending is true while a reload is pending. A reload becomes pending when the current version changes, or when a check of what
+	// Process has read fails. It stays pending until the agent has verified that Process has read the current version.
 	Pending bool `json:"pending,omitempty"`
 	// Previous is the version before the current one, or empty if no reload is pending. memcached may still use the users of this version.
 	Previous string `json:"previous,omitempty"`
@@ -53,8 +54,8 @@ func (r *record) restartRequired(current *content) map[string]bool {
 // often a Secret changes.
 const maxRemoved = 500
 
-// many replaces the earlier fingerprints when there are too many. It is never a fingerprint of the current content, so a restart stays
-// required.
+// many is the text that replaces the earlier fingerprints when there are too many of them. It is never a fingerprint of the current
+// content, so a restart stays required.
 const many = "many"
 
 func addLimited(before, added []string) []string {

@@ -54,7 +54,7 @@ func (s *state) read(version string) *content {
 }
 
 // observe finds the running memcached. A process that was not found before has read the current version at its start, and no other
-// version. If install was interrupted, observe calls endSwap instead.
+// version. If the method install was interrupted, observe calls endSwap instead.
 func (s *state) observe() error {
 	if s.record.Swapping {
 		return s.endSwap()

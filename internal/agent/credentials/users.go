@@ -75,8 +75,8 @@ func parseBasicAuth(secret map[string][]byte) ([]User, error) {
 	return []User{user}, user.validate("the value of the key username", "the user that the key username names")
 }
 
-// validate returns an error if memcached cannot use this user. name and user are what the error calls the user's name and the user,
-// because u.name may be a value of the Secret, which the error must not contain.
+// validate returns an error if memcached cannot use this user. In the error, the text name describes the user's name, and the text
+// user describes the user. The error does not contain u.name itself, because u.name may be a value of the Secret.
 func (u User) validate(name, user string) error {
 	switch {
 	case u.name == "" || strings.ContainsFunc(u.name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }):

@@ -19,15 +19,15 @@ const (
 	// verifications limits the attempts after actPeriod, and verifyPeriod is the time between them.
 	verifications = 20
 	verifyPeriod  = 200 * time.Millisecond
-	// unsignaled is used instead of the result of server.refreshed before the signal, if memcached got no signal or if that request
-	// failed.
+	// unsignaled stands for a result of server.refreshed that the verifier does not have: memcached got no signal, or the request before
+	// the signal failed.
 	unsignaled = math.MinInt64
 )
 
 // expectation is what memcached should use once it has read the current version.
 type expectation struct {
-	// memcached should serve the certificate of current, accept the users of current, and refuse users that only previous has.
-	// previous is nil if unknown.
+	// current is the content that memcached should use: its certificate and its users. previous is the content before it, or nil if
+	// unknown. memcached should refuse users that are only in previous.
 	current, previous *content
 	// algorithms are the key algorithms of all certificates that memcached may have read.
 	algorithms []string
@@ -57,7 +57,7 @@ func (v *verifier) reload(ctx context.Context, process Process, want expectation
 	before := int64(unsignaled)
 	if v.config.TLSSecret != "" {
 		var err error
-		// This fails if memcached has only users of a version before previous, because the agent no longer has their passwords.
+		// This fails if memcached still has the users of a version before want.previous, because the agent no longer has their passwords.
 		if before, err = v.server.refreshed(ctx, want.logins); err != nil {
 			before = unsignaled
 		}

@@ -45,7 +45,7 @@ func (f *Family) Metric(value float64, labels ...string) prometheus.Metric {
 func (f *Family) Description() *prometheus.Desc { return f.description }
 
 // source maps a statistic of memcached to a series of the family. labels are the values of the family's Labels, except for the slab
-// class, which add gets as an argument.
+// class, which is an argument of collection.add.
 type source struct {
 	stat   string
 	family *Family

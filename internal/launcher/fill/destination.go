@@ -33,7 +33,7 @@ func (d *destination) add(i item, value io.Reader) error {
 	return nil
 }
 
-// end completes the batch and returns its Result. Before its last line, memcached sends a line for each item that it has not added.
+// end completes the batch and returns its Result. memcached sends a line for each item that it has not added, and then the line MN.
 func (d *destination) end() (Result, error) {
 	if _, err := d.out.WriteString("mn" + crlf); err != nil {
 		return Result{}, err

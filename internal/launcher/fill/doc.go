@@ -10,6 +10,6 @@
 // the item back.
 //
 // The copy leaves out items that a client must store again: stale items, and empty items that wait for their first value. memcached
-// gives a token to one reader of a stale item, which must then store the item. A copy that gets the token gives it back after the
-// batch, unless the copy fails before.
+// gives a token to one reader of a stale item, and that reader must store the item again. A copy that gets the token gives it back
+// after the batch, unless the copy fails before.
 package fill

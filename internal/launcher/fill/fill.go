@@ -31,7 +31,7 @@ type Result struct {
 }
 
 const (
-	// stallTimeout limits the time for one exchange with the source or the destination. Values get more time: see patient.
+	// stallTimeout limits the time for one exchange with the source or the destination. Values get more time: see peer.patient.
 	stallTimeout = 10 * time.Second
 	// busyRetry is the pause before the copy tries a busy source again: see errBusy.
 	busyRetry = time.Second

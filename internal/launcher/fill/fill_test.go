@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestItems copies one item of each kind. The destination must answer "mg ASKED" with want.
+// TestItems copies one item of each kind. The destination must answer "mg ASKED" with the line in the field want.
 func TestItems(t *testing.T) {
 	t.Parallel()
 	from, to := start(t), start(t)

@@ -29,7 +29,7 @@ type peer struct {
 	release func() bool
 }
 
-// dial connects within stall. The connection closes when the context ends.
+// dial connects. This may take at most the time stall. The connection closes when the context ends.
 func dial(ctx context.Context, address string, stall time.Duration) (*peer, error) {
 	dialing, cancel := context.WithTimeout(ctx, stall)
 	defer cancel()

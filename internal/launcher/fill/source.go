@@ -83,9 +83,9 @@ func (s *source) idle() error {
 	return err
 }
 
-// ask reads at most the number of lines in most from the key list. It requests the items of the keys for which keep returns true,
-// or of all keys if keep is nil. It returns the number of requested items, and whether more keys may follow. The flag u leaves the
-// order of eviction as it is. The flag q suppresses answers for missing items.
+// ask reads lines of the key list, and requests the items of their keys. The argument most is the largest number of lines. If the
+// function keep is not nil, ask leaves out the keys for which keep returns false. ask returns the number of requested items, and
+// whether more keys may follow. The flag u leaves the order of eviction as it is. The flag q suppresses answers for missing items.
 func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, err error) {
 	if err := s.keys.patient(0); err != nil {
 		return 0, false, err

@@ -20,7 +20,8 @@ import (
 // may choose other values.
 type podDefaults = cachev1alpha1.MemcachedDefaults
 
-// recordedDefault describes one of the podDefaults. To add one, add a field to MemcachedDefaults and a row to recordedDefaults.
+// recordedDefault describes one of the podDefaults, which status.lastApplied records. To add one, add a field to MemcachedDefaults
+// and a row to recordedDefaults.
 type recordedDefault struct {
 	// open reports whether the spec does not set the value.
 	open func(*cachev1alpha1.Memcached) bool
@@ -83,8 +84,8 @@ var recordedDefaults = []recordedDefault{
 	},
 }
 
-// recordedImage completes the row for a container's image. In the text about a newer image, the words precede the name of the
-// image.
+// recordedImage completes the row for a container's image. The parameter words is the text before the image's name in the
+// description of a newer image.
 func recordedImage(row recordedDefault, container, words string) recordedDefault {
 	row.newer = func(mc *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string {
 		if present := row.present(mc, opts); present != "" && recorded != present {

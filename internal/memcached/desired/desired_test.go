@@ -68,7 +68,7 @@ func TestDesiredSharesNothing(t *testing.T) {
 	}
 }
 
-// pointers maps the addresses of all pointers, maps and slices in objects to their paths.
+// pointers finds all pointers, maps and slices in objects. It returns the path of each, by address.
 func pointers(objects ...client.Object) map[uintptr]string {
 	found := map[uintptr]string{}
 	for _, object := range objects {
@@ -124,8 +124,8 @@ func encodedSpec(t testing.TB, workload client.Object) []byte {
 	return text
 }
 
-// TestOurLabelsWin sets labels that selectors use, which the schema refuses. The user's values must not appear, because the selectors
-// would not match the pods.
+// TestOurLabelsWin sets labels that selectors use, which the schema refuses. The objects must keep the operator's values. With the
+// user's values, the selectors would not match the pods.
 func TestOurLabelsWin(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	mine := map[string]cachev1alpha1.LabelValue{"team": "a", memcached.InstanceLabel: "another", memcached.ManagedByLabel: "me", "app.kubernetes.io/name": "redis"}

@@ -22,8 +22,8 @@ type fakeNode struct {
 	// files is the content of the ConfigMap that the kubelet delivered last.
 	files map[string]string
 
-	// list is the argument list with which memcached runs. since is when it started, in seconds of the simulation. ran reports that
-	// memcached has started.
+	// list is the argument list with which memcached runs. The field since is the second of the simulation from which the launcher
+	// counts how long memcached has run with this list. ran reports that memcached has started at least once.
 	list  protocol.List
 	ran   bool
 	since int64

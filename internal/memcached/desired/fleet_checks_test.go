@@ -68,7 +68,8 @@ func (f *fleet) checkRest() {
 }
 
 // checkMoves checks the entries before the ConfigMap is written. The new list goes only to nodes that have answered or are not ready,
-// and is never taken back. No more serving nodes change at a time than may be unavailable, and none while a rollout replaces pods.
+// and is never taken back. A serving node gets it only if at most maxUnavailable nodes (or 1, if this is 0) are then away, and if no
+// rollout is replacing pods.
 func (f *fleet) checkMoves(view memcached.View, plan memcached.Plan) {
 	f.t.Helper()
 	section, want := sectionOf(&plan.Workload().(*appsv1.StatefulSet).Spec.Template), f.want(plan).Hash()

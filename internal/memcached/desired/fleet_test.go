@@ -39,7 +39,7 @@ type fleet struct {
 	refused    string
 	// unpullable is a part of the names of images that cannot be pulled.
 	unpullable string
-	// tampered reports that somebody else has changed the ConfigMap since the last call of settle.
+	// tampered reports that somebody else has changed the ConfigMap since the last call of the method settle.
 	tampered bool
 
 	twin *fleet
@@ -47,7 +47,8 @@ type fleet struct {
 	remembered memcached.Answers
 	filled     map[types.UID]bool
 	plan       memcached.Plan
-	// asked names the nodes that were asked since the last call of look. writes names the objects that were written in that time.
+	// asked lists the nodes to which the operator has sent a request since the last call of the method look. writes lists the objects
+	// that were written in that time.
 	asked, writes []string
 	log           []string
 }
@@ -225,7 +226,7 @@ func (f *fleet) settle() {
 	f.fail("it does not settle: open %t, %s %v, status %+v", f.plan.Wave.Open, f.plan.Wave.Blocked, f.plan.Problem, f.set.Status)
 }
 
-// look returns what was asked and written since the last call of look.
+// look returns which nodes were asked and which objects were written since the last call of this method.
 func (f *fleet) look() (asked, writes string) {
 	asked, writes = strings.Join(f.asked, " "), strings.Join(f.writes, " ")
 	f.asked, f.writes = nil, nil

@@ -141,8 +141,8 @@ func (p *inPlace) free(pod *corev1.Pod, w *memcached.Wave) bool {
 		!slices.ContainsFunc(p.nodes, func(other *corev1.Pod) bool { return !memcached.PodReady(other) || restartPending(other) })
 }
 
-// comesAfter reports whether a pod must wait for the wave. If memory limits fall, the wave must first make memcached use less
-// memory. Pods whose limit rises need not wait.
+// comesAfter reports whether a pod must wait for the wave, which gives running nodes new arguments of memcached. If memory limits
+// fall, the wave must first make memcached use less memory. Pods whose limit rises need not wait.
 func (p *inPlace) comesAfter(w *memcached.Wave, pod *corev1.Pod) bool {
 	return p.shrinks && w.Open && !p.grows(pod)
 }

@@ -25,9 +25,9 @@ type changedPod struct {
 	annotations map[string]string
 	images      map[string]string
 	resources   map[string]corev1.ResourceRequirements
-	// starting are the containers that must restart with another image. runs are the images of running containers if they differ from
-	// those in the template. actual are the old resources while new resources are not in effect yet. infeasible is why the new
-	// resources cannot take effect.
+	// starting contains the containers that must restart with another image. runs contains the images of running containers if they
+	// differ from those in the template. actual contains the old resources of a container whose new resources are not in effect yet.
+	// infeasible is why the new resources cannot take effect. count contains the numbers of restarts.
 	starting   map[string]bool
 	runs       map[string]string
 	actual     map[string]corev1.ResourceRequirements

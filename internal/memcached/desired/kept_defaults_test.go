@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestKeptDefaults covers workloads that others have changed since the operator wrote them. The status has no record.
+// TestKeptDefaults covers workloads that others have changed since the operator wrote them. status.lastApplied is not set.
 func TestKeptDefaults(t *testing.T) {
 	annotate := func(key, value string) func(*memcached.Workload) {
 		return func(w *memcached.Workload) { w.GetAnnotations()[key] = value }

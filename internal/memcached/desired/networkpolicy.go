@@ -67,8 +67,8 @@ func portsForOperator(mc *cachev1alpha1.Memcached) []int32 {
 	return ports
 }
 
-// wantsNetworkPolicy reports whether the Memcached has a NetworkPolicy. An unset networkPolicy.enabled means true if from or
-// metricsFrom is set, and false otherwise.
+// wantsNetworkPolicy reports whether the Memcached has a NetworkPolicy. An unset networkPolicy.enabled means true if
+// networkPolicy.from or networkPolicy.metricsFrom is set, and false otherwise.
 func wantsNetworkPolicy(mc *cachev1alpha1.Memcached) bool {
 	wanted := mc.Spec.NetworkPolicy
 	return ptr.Deref(wanted.Enabled, len(wanted.From) > 0 || len(wanted.MetricsFrom) > 0)

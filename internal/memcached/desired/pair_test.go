@@ -17,11 +17,11 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// pair simulates two caches that are twins of each other.
+// pair simulates two caches that are twins: each names the other in spec.fillFrom.
 type pair struct {
 	a, b   *fleet
 	random *rand.Rand
-	// lost holds the node numbers for which both caches may lack a serving node with all items.
+	// lost holds the node numbers for which the test accepts that neither cache has a serving node with all items.
 	lost map[int]bool
 }
 

@@ -14,9 +14,9 @@ type nodeState struct {
 	outdated, ready bool
 }
 
-// partition returns two values for the partition of a rollout, which goes from the last node to node 0. With first, the rollout
-// replaces no node that serves. With next, it also replaces one node that serves. next is -1 if no outdated node serves, or if a
-// replaced node does not serve yet.
+// partition returns two possible partitions for a rollout, which goes from the last node to node 0. With the partition called first,
+// the rollout replaces no node that serves. With the one called next, it replaces one serving node as well. The value of next is -1
+// if no outdated node serves, or if a replaced node does not serve yet.
 func partition(nodes []nodeState) (first, next int) {
 	first, waits := len(nodes), false
 	for ordinal, node := range slices.Backward(nodes) {
@@ -33,8 +33,9 @@ func partition(nodes []nodeState) (first, next int) {
 }
 
 // partitionOf returns the partition of the StatefulSet: nodes with smaller numbers are not replaced. During a change in place, it
-// protects all nodes. At other times, it protects none if there are no twins. With twins, it falls step by step during a rollout,
-// and protects all nodes between rollouts, so that changes of the template by others must wait as well.
+// protects all nodes. At other times, it protects none if there are no twins (other Memcacheds with the same items). With twins, it
+// falls step by step during a rollout, and protects all nodes between rollouts, so that changes of the template by others must wait
+// as well.
 func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuard) int32 {
 	w, size := v.Workload, v.Memcached.Spec.Size
 	switch {

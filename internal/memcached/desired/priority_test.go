@@ -12,7 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// Pods with a system class preempt all other pods. So the installer decides whether these classes are allowed.
+// TestSystemPriorityClassesAreTheInstallersDecision checks that system classes are refused unless the installer allows them. Pods with
+// such a class preempt all other pods.
 func TestSystemPriorityClassesAreTheInstallersDecision(t *testing.T) {
 	for class, refused := range map[string]bool{
 		"":                        false,

@@ -78,5 +78,5 @@ func rolloutRestartedAt(v memcached.View) string {
 		return ""
 	}
 	text := live.Template.Annotations[kubectlRestartedAt]
-	return strings.ToValidUTF8(text[:min(len(text), longest)], "") // the API server would replace half a character
+	return strings.ToValidUTF8(text[:min(len(text), longest)], "") // the API server would replace a character that is cut off
 }

@@ -121,9 +121,9 @@ func (s sizing) check(limit resource.Quantity) error {
 		limit.String(), s.memory/mebibyte, s.connections, connections, s.threads, (s.minimum()+mebibyte-1)/mebibyte)
 }
 
-// connectionLimit is the value of memcached's option -c with which the number of clients in connections can connect. memcached also
-// counts 8 file descriptors of its own against -c, 5 for each thread, and one for each listener but the first. To start, it needs a
-// -c of about 32, and 5 more for each thread.
+// connectionLimit is the value of memcached's option -c with which s.connections clients can connect. memcached also counts 8 file
+// descriptors of its own against -c, 5 for each thread, and one for each listener but the first. To start, it needs a -c of about
+// 32, and 5 more for each thread.
 func (s sizing) connectionLimit() int32 {
 	// Clients must not use up the connections of others. The kubelet's two probes need one each, and a launcher needs two more. An
 	// agent needs four: one for metrics, one for readiness, and two earlier ones that memcached has not closed yet. With credentials,

@@ -12,9 +12,10 @@ import (
 	"testing"
 )
 
-// The API server refuses memory limits below a lower bound of the minimum. It cannot compute the exact minimum, because a CEL rule
-// that computes the hash table would cost too much. The operator refuses the few limits between the bound and the minimum. If the
-// bound were above the minimum, the API server would refuse limits that work.
+// TestAdmissionNeverRefusesAMemoryLimitThatIsEnough checks the bound below which the API server refuses memory limits. The bound
+// must not be above the minimum that memcached needs, because the API server would then refuse limits that work. The bound may be a
+// little lower, because a CEL rule that computes the exact minimum, with the hash table, would cost too much. The operator refuses
+// the few limits between the bound and the minimum.
 func TestAdmissionNeverRefusesAMemoryLimitThatIsEnough(t *testing.T) {
 	b := admissionBound(t)
 	bound := func(s sizing) float64 {

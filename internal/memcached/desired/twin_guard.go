@@ -17,7 +17,8 @@ import (
 // itself.
 type twinGuard struct {
 	v memcached.View
-	// waits is why the last call of allows returned false, or empty. ask are the pods of twins whose launchers must be asked first.
+	// waits is why the last call of the method allows returned false. It is empty if that call returned true. ask contains the pods of
+	// twins whose launchers must be asked first.
 	waits string
 	ask   []*corev1.Pod
 }

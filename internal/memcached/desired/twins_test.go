@@ -25,7 +25,7 @@ func fillsFrom(name string) func(*cachev1alpha1.Memcached) {
 }
 
 // TestObjectsOfTwins checks the objects of a cache without a twin, of one that names its twin in spec.fillFrom, of one that its
-// twin names, and of two that name each other. Nodes cannot be filled from some of the twins.
+// twin names, and of two that name each other. In some rows, the twin is one from which nodes cannot copy items.
 func TestObjectsOfTwins(t *testing.T) {
 	t.Parallel()
 	clients := func(mc *cachev1alpha1.Memcached) {

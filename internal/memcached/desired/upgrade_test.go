@@ -43,7 +43,7 @@ func inWorkload(mc *cachev1alpha1.Memcached, want [2]string) [2]string {
 	return want
 }
 
-// older are the options of an earlier version of the operator. The current version has memcachedtest.Options.
+// older holds the options of an earlier version of the operator. The current version has memcachedtest.Options.
 var older = memcached.Options{DefaultImage: olderImage, AgentImage: olderAgent}
 
 // leftByOlder returns the workload that an earlier operator has left, with another default image and another sizing model.
@@ -271,8 +271,8 @@ func TestRolloutRestartAdopts(t *testing.T) {
 	}
 }
 
-// TestRestartedAtIsRecordedAsItIsStored cuts a long annotation inside a character. The record must equal itself after it was stored
-// as JSON, or the operator would find a new restart in each reconcile.
+// TestRestartedAtIsRecordedAsItIsStored covers a long annotation that is cut off inside a character. The recorded text must be valid
+// UTF-8, so that JSON stores it unchanged. Otherwise, the operator would find a new restart in each reconcile.
 func TestRestartedAtIsRecordedAsItIsStored(t *testing.T) {
 	mc := memcachedtest.Cache(3, workloadKind(statefulSetKind))
 	live := leftByOlder(t, mc, memcachedtest.Options)

@@ -36,7 +36,7 @@ func teamLabel(mc *cachev1alpha1.Memcached) {
 }
 
 // moment describes a fleet: the threads of each node, with * if the node runs another list than the assigned one, and then which
-// nodes were asked and which objects were written since the last call of look.
+// nodes were asked and which objects were written since the last call of the method look.
 func (f *fleet) moment() string {
 	asked, writes := f.look()
 	var nodes []string
@@ -58,7 +58,7 @@ func (f *fleet) expect(want string) {
 	}
 }
 
-// TestWaveOfThree checks a wave step by step: see moment.
+// TestWaveOfThree checks a wave step by step. The method moment explains the notation.
 func TestWaveOfThree(t *testing.T) {
 	f := newFleet(t, 3)
 	threadsOf(2)(f.mc)

@@ -65,8 +65,8 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	return n
 }
 
-// recordedHash returns the hash of the argument list that all nodes run, or "" during a wave. While a wave is paused, or a problem
-// keeps it from starting, the hash stays as recorded.
+// recordedHash returns the hash of the argument list that all nodes run. During a wave, which gives a new list to some
+// nodes at a time, it returns "". While a wave is paused, or a problem keeps it from starting, the hash stays as recorded.
 func recordedHash(v memcached.View, n nodes, hash string) string {
 	switch {
 	case n.problem == nil && !n.wave.Open:

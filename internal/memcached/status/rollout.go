@@ -26,10 +26,12 @@ type rolloutState struct {
 	templateUnobserved bool
 }
 
-// templateObserved reports whether the workload's controller has observed the current pod template, so that its count of updated
-// nodes is about that template. An unobserved generation may differ only in size. If the write changed the template or made a new
-// object, the template is not observed. Otherwise it is, if the controller had observed the generation before the write. In all other
-// cases, the last status of the same spec decides: it counts updated nodes only if the template was observed.
+// templateObserved reports whether the workload's controller has observed the current pod template. If so, the controller's count of
+// updated nodes is about that template. The controller may know the template even if it has not observed the current generation, which
+// may differ only in size:
+//   - If the write changed the template or made a new object, the controller has not observed the template.
+//   - Otherwise, it has observed the template if it had observed the generation before the write.
+//   - Otherwise, the last status decides, if it is about the same spec. It counts updated nodes only if the template was observed.
 func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	present := v.Workload
 	if present == nil || !present.Unobserved() {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Follows the code of docs/clients/php.md, like driver.py, but without "use".
+// The test appends this driver to the code of docs/clients/php.md. It accepts "fill N" and "read N" as driver.py does.
 
 while (($line = fgets(STDIN)) !== false) {
     [$command, $keys] = explode(' ', trim($line));

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Follows the code of docs/clients.md. For each line "fill N" or "read N" of its input, it writes or reads N keys and prints how many
-# requests succeeded, how many failed, and the first failure. "use N" writes and reads each key with the same client. If the nodes change,
-# the client changes only between two keys, so a value that is missing is a failure.
+# The test appends this driver to the code of docs/clients.md. For each line "fill N" or "read N" of its input, it writes or reads N keys
+# and prints how many requests succeeded, how many failed, and the first failure. "use N" writes and reads each key with the same client.
+# If the nodes change, the client changes only between two keys, so each value that was just written must be found.
 
 import sys
 
