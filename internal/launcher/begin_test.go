@@ -121,6 +121,21 @@ func TestContainerStartsAgainWithAnEditedList(t *testing.T) {
 	})
 }
 
+// The kubelet replaces the section a moment before it adds the list.
+func TestListArrivesAfterItsEntry(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.begin(inFile(t))
+	next := inFile(t, "-t 4", "-t 5")
+	p.section.Nodes[p.options.Ordinal] = next.Hash()
+	p.write(protocol.SectionKey(template), p.section.String())
+	p.logs("trying again")
+	p.write(protocol.ListKey(next.Hash()), next.String())
+	if status := p.runs(next.Hash()); status.Refused != nil {
+		t.Errorf("%+v", status.Refused)
+	}
+}
+
 // If a new node gets a bad list, it starts with the section's default list, with which other nodes still run.
 func TestFirstStartWithArgumentsThatAreRefused(t *testing.T) {
 	t.Parallel()

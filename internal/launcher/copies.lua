@@ -81,13 +81,23 @@ local function forget(rctx, copies, request, handles)
     all(rctx, copies, mcp.request("md " .. request:key() .. binary .. "\r\n"), handles, true)
 end
 
+-- plain returns a meta command without the flag N, which creates a missing item. Otherwise an empty copy would create an item that
+-- another copy already has.
+local function plain(request)
+    local name, flags = request:raw_line():match("^(%S+ +%S+)(.*)$")
+    flags = flags:gsub(" +N%S*", "")
+    return mcp.request(name .. flags .. "\r\n", request)
+end
+
 -- decide handles commands with a CAS value. It asks one copy after another until one has the key. That copy decides. The others cannot
 -- execute the command, because a CAS value is valid for one copy only. So if the deciding copy has changed the item, the key is deleted
--- from the others.
+-- from the others. Only if no copy has the key, the command may create the item (flag N).
 local function decide(rctx, copies, request)
+    local creates = request:has_flag("N")
+    local asked = creates and plain(request) or request
     local best, most, decider = nil, -1, 0
     for i = 1, #copies.ask do
-        local answer = rctx:enqueue_and_wait(request, copies.ask[i])
+        local answer = rctx:enqueue_and_wait(asked, copies.ask[i])
         local says = weight(answer)
         if says > most then
             best, most, decider = answer, says, i
@@ -96,7 +106,9 @@ local function decide(rctx, copies, request)
             break
         end
     end
-    if most == DONE and best:code() ~= mcp.MCMC_CODE_EXISTS then
+    if creates and most == ABSENT then
+        return (all(rctx, copies, request, copies.again))
+    elseif most == DONE and best:code() ~= mcp.MCMC_CODE_EXISTS then
         local others = table.move(copies.again, 1, #copies.again, 1, {})
         table.remove(others, decider)
         forget(rctx, copies, request, others)
@@ -129,14 +141,6 @@ local function add(rctx, copies, request)
     return best
 end
 
--- plain returns a meta command without the flag N, which creates a missing item. Otherwise an empty copy would create an item that
--- another copy already has.
-local function plain(request)
-    local name, flags = request:raw_line():match("^(%S+ +%S+)(.*)$")
-    flags = flags:gsub(" +N%S*", "")
-    return mcp.request(name .. flags .. "\r\n", request)
-end
-
 -- change asks all copies at once. It lets them create the item (flag N) only if no copy has it.
 local function change(rctx, copies, request)
     if not request:has_flag("N") then
@@ -167,10 +171,10 @@ end
 local function meta_set(rctx, copies, request)
     local _, mode = request:flag_token("M")
     mode = mode and mode:sub(1, 1)
-    if request:has_flag("C") then
+    if mode == "E" then
+        return add(rctx, copies, request) -- memcached ignores a CAS value here
+    elseif request:has_flag("C") then
         return decide(rctx, copies, request)
-    elseif mode == "E" then
-        return add(rctx, copies, request)
     elseif mode == "A" or mode == "P" then
         return change(rctx, copies, request)
     end

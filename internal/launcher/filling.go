@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -86,18 +87,20 @@ type filler struct {
 	options Options
 	view    *view
 	log     func(format string, arguments ...any)
-	limit   time.Duration
+	// limit is how long the first attempt may take.
+	limit time.Duration
 }
 
 // run waits for the time settleClients. Then it tries the copy until the copy succeeds, the context ends, or the twin is gone.
 func (f filler) run(ctx context.Context) {
-	for wait := f.options.settleClients; ; wait = f.options.refill {
+	limit := f.limit
+	for wait := f.options.settleClients; ; wait, limit = f.options.refill, unlimited {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
 		}
-		result, err := f.once(ctx)
+		result, err := f.once(ctx, limit)
 		if ctx.Err() != nil {
 			return
 		}
@@ -114,8 +117,11 @@ func (f filler) run(ctx context.Context) {
 	}
 }
 
-// once makes one attempt to copy the twin's items. The result contains the error too. Without a twin, the result is nil.
-func (f filler) once(ctx context.Context) (*protocol.Fill, error) {
+// unlimited is the time limit of attempts after the first one: the node is ready meanwhile.
+const unlimited = math.MaxInt64
+
+// once makes one attempt to copy the twin's items, which may take at most the time limit. The result contains the error too. Without a twin, the result is nil.
+func (f filler) once(ctx context.Context, limit time.Duration) (*protocol.Fill, error) {
 	began := time.Now()
 	twin, found, err := f.source.twin()
 	switch {
@@ -134,7 +140,7 @@ func (f filler) once(ctx context.Context) (*protocol.Fill, error) {
 	}
 	if err == nil {
 		var result fill.Result
-		ctx, cancel := context.WithTimeoutCause(ctx, f.limit, fmt.Errorf("%w: %s", errFillLimit, f.limit))
+		ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %s", errFillLimit, limit))
 		defer cancel()
 		result, err = fill.Copy{Source: status.From, Destination: f.options.Memcached, Progress: report}.Run(ctx)
 		report(result)

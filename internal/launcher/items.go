@@ -47,11 +47,14 @@ func remove(file string) error {
 
 // startable returns how long to wait before memcached may start. A memcached that starts in the same second in which NAME.meta was
 // written discards its items.
+//
+// The modification time comes from a clock that may be a tick of the kernel late.
 func (i items) startable(now time.Time) time.Duration {
 	meta, err := os.Stat(i.meta())
 	if err != nil {
 		return 0
 	}
-	next := meta.ModTime().Truncate(time.Second).Add(time.Second)
+	const tick = 20 * time.Millisecond
+	next := meta.ModTime().Add(tick).Truncate(time.Second).Add(time.Second)
 	return min(max(next.Sub(now), 0), time.Second)
 }

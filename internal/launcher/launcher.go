@@ -8,6 +8,7 @@ package launcher
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log"
 	"os"
 	"syscall"
@@ -99,6 +100,9 @@ func (l *launcher) follow(ctx context.Context) error {
 		l.forgive()
 		return nil
 	case found.hash == "" || l.state.refuses(found.hash):
+		return nil
+	case errors.Is(found.problem, fs.ErrNotExist):
+		l.delay(found.problem) // the kubelet adds the files of new keys a moment after it has replaced the others
 		return nil
 	case found.problem != nil:
 		l.refuse(found.hash, found.problem.Error())

@@ -30,7 +30,7 @@ func ask(ctx context.Context, address string, list protocol.List, question func(
 		return err
 	}
 	defer conn.Close()                      //nolint:errcheck // the answer counts
-	demanded, err := conn.DemandsLogin(ctx) // this also shows whether clients use all connections
+	demanded, err := conn.DemandsLogin(ctx) // this fails at memcached's connection limit
 	if err == nil && demanded {
 		err = logIn(ctx, conn, list.Value("-Y"))
 	}
@@ -71,16 +71,25 @@ func count(ctx context.Context, address string, list protocol.List) int64 {
 	return items
 }
 
-var errCrawling = errors.New("memcached's crawler runs, perhaps for a client that lists keys")
+var (
+	errCrawling = errors.New("memcached's crawler runs, perhaps for a client that lists keys")
+	errMoving   = errors.New("memcached moves a page of memory, perhaps one with the item of a slow client")
+)
 
-// crawlerRests returns nil if memcached answers that its LRU crawler is idle.
-func crawlerRests(ctx context.Context, address string, list protocol.List) error {
+// rests returns nil if memcached answers that its LRU crawler and the thread that moves pages between slab classes are idle.
+func rests(ctx context.Context, address string, list protocol.List) error {
 	return ask(ctx, address, list, func(ctx context.Context, conn *memcache.Conn) error {
 		stats, err := conn.Stats(ctx)
-		if err == nil && stats["lru_crawler_running"] == "1" {
-			err = errCrawling
+		switch {
+		case err != nil:
+			return err
+		case stats["lru_crawler_running"] == "1":
+			return errCrawling
+		case stats["slab_reassign_running"] == "1":
+			return errMoving
+		default:
+			return nil
 		}
-		return err
 	})
 }
 

@@ -136,8 +136,8 @@ func (o ProxyOptions) tlsOptions() string {
 // reuses but does not free.
 func (o ProxyOptions) requests() int { return o.MaxConnections + 2048*o.Threads }
 
-// readBuffers returns read_buf_mem_limit in MiB: the memory for incomplete commands, and for what memcached notes about the answer
-// to each key. memcached closes connections that need more.
+// readBuffers returns read_buf_mem_limit in MiB. This memory holds incomplete commands, and an object for the answer to each requested
+// key. memcached closes connections that need more.
 func (o ProxyOptions) readBuffers() int { return o.MaxConnections*8/1024 + 16*o.Threads }
 
 // arguments returns memcached's arguments. 8 MiB for items (-m) suffice: a proxy stores only the empty items that "mg" with the

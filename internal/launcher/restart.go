@@ -23,7 +23,7 @@ const crawlerWait = 10 * time.Second
 
 func (l *launcher) restart(ctx context.Context, list protocol.List) error {
 	if l.list.Keeps(list) {
-		l.awaitCrawler(ctx)
+		l.awaitRest(ctx)
 	}
 	l.before = count(ctx, l.options.Memcached, l.list)
 	l.log.Printf("restarting memcached with the arguments %s", strings.Join(list.Arguments, " "))
@@ -36,13 +36,14 @@ func (l *launcher) restart(ctx context.Context, list protocol.List) error {
 	return l.start(list, false)
 }
 
-// awaitCrawler waits until memcached's LRU crawler is idle, for options.crawler at most. On SIGUSR1, memcached stops serving at once,
-// but it ends only when its crawler is idle. The crawler may wait for a client that has asked for all keys, but does not read the answer.
-// If memcached does not end in time, the method stop kills it, and the items are lost.
-func (l *launcher) awaitCrawler(ctx context.Context) {
+// awaitRest waits until memcached's threads are idle (see the function rests), for options.crawler at most. On SIGUSR1, memcached stops
+// serving at once, but it ends only when these threads are idle. They may wait for a client: one that has asked for all keys and does not
+// read the answer, or one that has sent half of a value. If memcached does not end in time, the method stop kills it, and the items are
+// lost.
+func (l *launcher) awaitRest(ctx context.Context) {
 	deadline := time.After(l.options.crawler)
 	for told := false; !l.ending; told = true {
-		err := crawlerRests(ctx, l.options.Memcached, l.list)
+		err := rests(ctx, l.options.Memcached, l.list)
 		if err == nil {
 			return
 		}

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -229,12 +230,16 @@ func (p *pod) await(what string, check func() error) {
 	p.t.Fatalf("waiting until %s: %v; the launcher logged:\n%s", what, err, p.logged())
 }
 
+// freeAddress returns an address that stays free while the pod restarts: connections get their ports from the range above 32767.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must(t, err)
-	defer listener.Close()
-	return listener.Addr().String()
+	for {
+		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000))
+		if listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address); err == nil {
+			must(t, listener.Close())
+			return address
+		}
+	}
 }
 
 func must(t *testing.T, err error) {

@@ -35,13 +35,13 @@ func (d *destination) add(i item, value io.Reader) error {
 
 // end completes the batch and returns its Result. memcached sends a line for each item that it has not added, and then the line MN.
 func (d *destination) end() (Result, error) {
+	if err := d.patient(0); err != nil {
+		return Result{}, err
+	}
 	if _, err := d.out.WriteString("mn" + crlf); err != nil {
 		return Result{}, err
 	}
 	if err := d.out.Flush(); err != nil {
-		return Result{}, err
-	}
-	if err := d.patient(0); err != nil {
 		return Result{}, err
 	}
 	for {

@@ -7,6 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
+	"net"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,13 +39,15 @@ func TestItems(t *testing.T) {
 		}
 	}
 	from.ask("ms present 3\r\nold")
-	for _, timed := range []string{"ms hour 1 T3600\r\nx", fmt.Sprintf("ms year 1 T%d\r\nx", year), "ms gone 1 T-1\r\nx"} {
+	for _, timed := range []string{
+		"ms last 1 T2147483647\r\nx", "ms hour 1 T3600\r\nx", fmt.Sprintf("ms year 1 T%d\r\nx", year), "ms gone 1 T-1\r\nx",
+	} {
 		from.ask(timed)
 	}
 	to.ask("ms present 3\r\nnew")
 	result, err := Copy{Source: from.address, Destination: to.address}.Run(t.Context())
 	must(t, err)
-	if result.Items != 10 || result.Present != 1 || result.Refused != 0 {
+	if result.Items != 11 || result.Present != 1 || result.Refused != 0 {
 		t.Errorf("%+v", result)
 	}
 	for _, item := range items {
@@ -54,7 +59,7 @@ func TestItems(t *testing.T) {
 			t.Errorf("%.40s: %s %.40q, want %s", item.stored, reply, got, item.want)
 		}
 	}
-	for key, want := range map[string]int64{"hour": 3600, "year": year - time.Now().Unix()} {
+	for key, want := range map[string]int64{"hour": 3600, "year": year - time.Now().Unix(), "last": math.MaxInt32 - time.Now().Unix()} {
 		var left int64
 		if _, err := fmt.Sscanf(to.ask("mg "+key+" t"), "HD t%d", &left); err != nil || left < want-60 || left > want+2 { // memcached rounds
 			t.Errorf("%s has %d s left, not %d: %v", key, left, want, err)
@@ -62,6 +67,38 @@ func TestItems(t *testing.T) {
 	}
 	if to.ask("mg gone") != "EN" {
 		t.Error("what has expired is back")
+	}
+}
+
+// A client with the binary protocol can store a key with a space.
+func TestKeyWithASpace(t *testing.T) {
+	t.Parallel()
+	from, to := start(t), start(t)
+	from.store(100, 10)
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", from.address)
+	must(t, err)
+	defer conn.Close()
+	// The request is a Set with 8 bytes of extras, a key of 6 bytes and a value of 1 byte.
+	_, err = conn.Write([]byte("\x80\x01\x00\x06\x08\x00\x00\x00\x00\x00\x00\x0f" + strings.Repeat("\x00", 20) + "my keyv"))
+	must(t, err)
+	header := make([]byte, 24)
+	_, err = io.ReadFull(conn, header)
+	must(t, err)
+	if from.items() != "101" {
+		t.Fatalf("the source has %s items after %x", from.items(), header)
+	}
+	result, err := Copy{Source: from.address, Destination: to.address}.Run(t.Context())
+	if err != nil || result.Items != 100 {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+// The copy of an item with the last Unix time that memcached accepts must not get a later one, although the clocks differ.
+func TestLastExpiryTime(t *testing.T) {
+	t.Parallel()
+	last := item{key: "last", seconds: math.MaxInt32 - 1_000_000_000}
+	if request := last.request(time.Unix(1_000_000_002, 0)); !strings.Contains(request, " T2147483647 ") {
+		t.Error(request)
 	}
 }
 

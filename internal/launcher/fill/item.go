@@ -6,6 +6,7 @@ package fill
 import (
 	"encoding/base64"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -91,7 +92,7 @@ func (i item) base64() string {
 	return ""
 }
 
-// longestRelative is the longest lifetime in seconds that memcached accepts. It takes a larger number for a Unix time.
+// longestRelative is the largest number of seconds that memcached reads as a lifetime. It reads a larger number as a Unix time.
 const longestRelative = 30 * 24 * 60 * 60
 
 // request returns the beginning of the request that adds the item. The value must follow.
@@ -99,7 +100,7 @@ func (i item) request(now time.Time) string {
 	expiry := int64(0)
 	switch {
 	case i.seconds > longestRelative:
-		expiry = now.Unix() + i.seconds
+		expiry = min(now.Unix()+i.seconds, math.MaxInt32) // memcached's limit; its clock may be behind ours
 	case i.seconds > 0:
 		expiry = i.seconds
 	}

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestItemsThatAClientStoresAgain checks that a copy leaves out stale items, and empty items that wait for their first value, but not
-// items that only look similar. If the token (W) of a stale item was not given away before the copy, the source still gives it to a
-// client.
+// TestItemsThatAClientStoresAgain checks which items a copy leaves out: stale items, and empty items that wait for their first value.
+// The copy must contain items that only look similar. It must also give back the token (W) of each stale item, so that the source gives
+// the token to the next client.
 func TestItemsThatAClientStoresAgain(t *testing.T) {
 	t.Parallel()
 	from, to := start(t), start(t)

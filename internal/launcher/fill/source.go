@@ -116,7 +116,8 @@ func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, er
 	return asked, !s.ended, err
 }
 
-// key reads the next line of the key list, and returns the line and its key. At the end of the list, it sets ended.
+// key reads the next line of the key list, and returns the line and its key. At the end of the list, it sets ended. It skips keys with a
+// space, which only a client with the binary protocol can have stored: a text command cannot name them.
 func (s *source) key() (line string, key []byte, err error) {
 	line, err = s.keys.line()
 	if err != nil {
@@ -130,10 +131,14 @@ func (s *source) key() (line string, key []byte, err error) {
 		return "", nil, errBusy // memcached is enlarging its hash table
 	}
 	key, valid := keyOf(line)
-	if !valid {
+	switch {
+	case valid:
+		return line, key, nil
+	case strings.HasPrefix(line, "mg "):
+		return s.key()
+	default:
 		return "", nil, unexpected(line)
 	}
-	return line, key, nil
 }
 
 // answer reads the line before the next value. At the end of the batch, it gives back the tokens and returns false.
