@@ -69,7 +69,7 @@ var _ = Describe("Pods that change in place", func() {
 		begun(ctx, image("memcached:1.7"))
 		Expect(summary(ctx, mc, "Progressing")).To(Equal("True/UpdatingInPlace"))
 		Expect(message(ctx, mc, "Progressing")).To(Equal(
-			"Updating in place, no pod is replaced: 0 of 3 nodes are updated; changed: image unset to memcached:1.7"))
+			"Updating in place, no pod is replaced, but the nodes restart without their items: 0 of 3 nodes are updated; changed: image unset to memcached:1.7"))
 		for _, ordinal := range []int{2, 1, 0} {
 			if ordinal < 2 {
 				o.wait(time.Minute)
@@ -170,7 +170,7 @@ var _ = Describe("Pods that change in place", func() {
 		pause(ctx, mc, true)
 		change(ctx, mc, image("memcached:1.7"))
 		o.step(ctx, mc, writeStatus)
-		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("; the pods will stay, and change in place"))
+		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("; the pods will stay, but the nodes will restart without their items"))
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "a"}
 		})

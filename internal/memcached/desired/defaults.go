@@ -127,10 +127,15 @@ func decideDefaults(v memcached.View, opts memcached.Options, templateHash strin
 }
 
 // restartsInPlace reports whether the spec and the recorded defaults result in other arguments than the recorded ones, so that
-// launchers restart memcached.
+// launchers restart memcached. Without a record, it compares with the arguments in the cluster.
 func restartsInPlace(v memcached.View, recorded podDefaults) bool {
-	last := v.Last.Applied
-	return hasLauncher(v.Memcached) && last != nil && last.ArgumentsHash != argumentList(v.Memcached, recorded).Hash()
+	was := ""
+	if last := v.Last.Applied; last != nil {
+		was = last.ArgumentsHash
+	} else if v.Workload != nil { // the status is lost
+		was = v.Arguments().Sections[v.Workload.Template.Annotations[memcached.TemplateAnnotation]].Default
+	}
+	return hasLauncher(v.Memcached) && was != "" && was != argumentList(v.Memcached, recorded).Hash()
 }
 
 // replacedByHand reports whether somebody has run "kubectl rollout restart" since the last record.

@@ -213,7 +213,8 @@ func (f *fleet) settle() {
 	for range 400 {
 		before := len(f.writes)
 		f.turn()
-		rolling := f.set == nil || sectionOf(f.current) != sectionOf(f.updated) || len(f.nodes) != int(f.mc.Spec.Size)
+		rolling := f.set == nil || sectionOf(f.current) != sectionOf(f.updated) || len(f.nodes) != int(f.mc.Spec.Size) ||
+			f.set.Status.UpdatedReplicas != f.mc.Spec.Size
 		if len(f.writes) == before && !f.plan.Wave.Open && !f.plan.InPlace.Open && !rolling && f.set.Status.ReadyReplicas == f.mc.Spec.Size {
 			f.checkRest()
 			f.tampered = false

@@ -6,6 +6,7 @@ package desired
 import (
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -30,6 +31,7 @@ func newInPlace(v memcached.View, template *corev1.PodTemplateSpec) *inPlace {
 	p := &inPlace{v: v, template: template, nodes: v.Workload.Nodes(v.Pods)}
 	p.Open = p.possible() && !p.replacesPods() && slices.ContainsFunc(p.nodes, p.outdated)
 	if !p.Open {
+		p.release()
 		return p
 	}
 	for _, pod := range p.nodes {
@@ -37,9 +39,43 @@ func newInPlace(v memcached.View, template *corev1.PodTemplateSpec) *inPlace {
 			p.Done++
 			continue
 		}
+		state, _ := memcached.InPlaceStateOf(pod)
+		p.Empties = p.Empties || v.Memcached.Spec.Storage.Type != cachev1alpha1.StorageMemoryFile &&
+			(state.Former[memcached.ContainerName] != "" || imagesDiffer(&pod.Spec, &template.Spec, memcached.ContainerName))
 		p.shrinks = p.shrinks || memoryLimit(template.Spec).Cmp(*memoryLimit(pod.Spec)) < 0
 	}
 	return p
+}
+
+// release makes the StatefulSet's controller replace a pod that has begun to change in place, if the spec was then taken back and
+// the pod cannot change back in place. The controller takes the pod for an updated one, because its label never changed.
+func (p *inPlace) release() {
+	live := p.v.Workload
+	if live == nil || p.v.Former != nil || p.v.Memcached.Spec.Paused || live.Partition > 0 || live.Unobserved() ||
+		live.Template.Annotations[memcached.TemplateAnnotation] != p.hash() {
+		return
+	}
+	for _, pod := range p.nodes {
+		step := podStep{inPlace: p, pod: pod}
+		_, begun := pod.Annotations[memcached.InPlaceAnnotation]
+		if begun && pod.Labels[appsv1.ControllerRevisionHashLabelKey] == live.UpdateRevision &&
+			(imagesDiffer(&pod.Spec, &p.template.Spec, updated...) || len(step.unsized()) > 0) {
+			p.Patch = &memcached.PodPatch{Pod: pod, Revision: releasedRevision}
+			return
+		}
+	}
+}
+
+// releasedRevision is the revision of no template.
+const releasedRevision = "changed-in-place"
+
+// imagesDiffer reports whether any of the containers with these names has another image. A container that only one of the specs has
+// does not count.
+func imagesDiffer(from, to *corev1.PodSpec, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		was, is := memcached.ContainerOf(from, name), memcached.ContainerOf(to, name)
+		return was != nil && is != nil && was.Image != is.Image
+	})
 }
 
 // possible reports whether all outdated pods can change in place. They cannot if the StatefulSet already has this template and no

@@ -152,7 +152,8 @@ func (s *podStep) resizing() bool {
 	return s.unresized()
 }
 
-// setImages gives the pod the images of the template, or waits until it may do so. It returns false if there is nothing to change.
+// setImages gives the pod the images of the template, if the pod may change now. It returns true while the images have to change,
+// even if the pod must wait. It returns false if the images are right, or if a webhook has changed them back.
 func (s *podStep) setImages() bool {
 	images, former, restarts := map[string]string{}, map[string]string{}, map[string]int32{}
 	for _, name := range updated {

@@ -144,6 +144,43 @@ func TestInPlace(t *testing.T) {
 
 func reCreate(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.PodUpdatePolicy = "" }
 
+// TestInPlaceEmpties checks whether the plan says that a new image empties the nodes.
+func TestInPlaceEmpties(t *testing.T) {
+	file := func(mc *cachev1alpha1.Memcached) {
+		memoryOf("128Mi")(mc)
+		mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile
+	}
+	for name, test := range map[string]struct {
+		cache, change func(*cachev1alpha1.Memcached)
+		empties       bool
+	}{
+		"an image, items in memory": {func(*cachev1alpha1.Memcached) {}, memcachedtest.Image("memcached:1.7"), true},
+		"an image, items in a file": {file, memcachedtest.Image("memcached:1.7"), false},
+		"more memory":               {func(*cachev1alpha1.Memcached) {}, memoryOf("256Mi"), false},
+	} {
+		f := newFleet(t, 3, inPlacePolicy, test.cache)
+		test.change(f.mc)
+		if _, plan := f.decide(); !plan.InPlace.Open || plan.InPlace.Empties != test.empties {
+			t.Errorf("%s: %+v", name, plan.InPlace)
+		}
+	}
+}
+
+// TestImageAndPolicyAreTakenBack takes a new image back together with the policy InPlaceIfPossible. A pod that has the new image by then
+// must be replaced: see settle.
+func TestImageAndPolicyAreTakenBack(t *testing.T) {
+	for turns := range 14 {
+		f := newFleet(t, 3, inPlacePolicy)
+		memcachedtest.Image("memcached:1.7")(f.mc)
+		for range turns {
+			f.turn()
+		}
+		memcachedtest.Image("")(f.mc)
+		reCreate(f.mc)
+		f.settle()
+	}
+}
+
 // TestALimitGoesInTheMiddle removes a limit, which replaces pods, and changes the image before all pods are replaced. The change of
 // the image must not keep the remaining pods from being replaced.
 func TestALimitGoesInTheMiddle(t *testing.T) {

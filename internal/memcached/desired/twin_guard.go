@@ -6,6 +6,7 @@ package desired
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -26,7 +27,7 @@ type twinGuard struct {
 // allows reports whether the node with this number may stop now.
 func (g *twinGuard) allows(ordinal int) bool {
 	for _, twin := range g.v.Copies() {
-		g.waits = cmp.Or(yieldsTo(twin, g.v), whole(twin))
+		g.waits = cmp.Or(yieldsTo(twin, g.v), whole(twin, g.v))
 		if g.waits == "" {
 			g.waits = g.filled(twin, ordinal)
 		}
@@ -51,8 +52,8 @@ func yieldsTo(twin, v memcached.View) string {
 	}
 }
 
-// whole returns a message if any node of the twin is not ready, and "" otherwise.
-func whole(twin memcached.View) string {
+// whole returns a message if any node of the twin is not ready, and "" otherwise. Each of the two may name the other in spec.fillFrom.
+func whole(twin, v memcached.View) string {
 	name, ready, size := twin.Memcached.Name, int32(0), int32(0)
 	if twin.Workload != nil {
 		size = twin.Workload.Size
@@ -65,8 +66,14 @@ func whole(twin memcached.View) string {
 	if ready == size && twin.Workload != nil {
 		return ""
 	}
-	return fmt.Sprintf("Waiting until all nodes of its twin %s are ready: %d of %d are. To go on without its items, remove spec.fillFrom",
-		name, ready, size)
+	var filled []string
+	for _, pair := range [][2]memcached.View{{v, twin}, {twin, v}} {
+		if memcached.FillsFrom(pair[0].Memcached) == pair[1].Memcached.Name {
+			filled = append(filled, pair[0].Memcached.Name)
+		}
+	}
+	return fmt.Sprintf("Waiting until all nodes of its twin %s are ready: %d of %d are. To go on without its items, remove spec.fillFrom of %s",
+		name, ready, size, strings.Join(filled, " and "))
 }
 
 // filled returns a message if the twin's node with this number may lack items, and "" otherwise.

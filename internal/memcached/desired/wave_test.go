@@ -94,13 +94,17 @@ func TestWaves(t *testing.T) {
 		then     func(*fleet)
 		replaced bool
 	}{
-		"threads":                        {size: 3, change: threadsOf(2)},
-		"a restart":                      {size: 3, change: memcachedtest.RestartedAt(2026)},
-		"two at once":                    {size: 5, cache: atOnce(2), change: threadsOf(2)},
-		"a single node":                  {size: 1, change: threadsOf(2)},
-		"no node":                        {size: 0, change: threadsOf(2)},
-		"connections within the limit":   {size: 3, change: connections(1100)},
-		"connections beyond the limit":   {size: 3, change: connections(20000), replaced: true},
+		"threads":                      {size: 3, change: threadsOf(2)},
+		"a restart":                    {size: 3, change: memcachedtest.RestartedAt(2026)},
+		"two at once":                  {size: 5, cache: atOnce(2), change: threadsOf(2)},
+		"a single node":                {size: 1, change: threadsOf(2)},
+		"no node":                      {size: 0, change: threadsOf(2)},
+		"connections within the limit": {size: 3, change: connections(1100)},
+		"connections beyond the limit": {size: 3, change: connections(20000), replaced: true},
+		"connections, and no status": {size: 3, change: func(mc *cachev1alpha1.Memcached) {
+			mc.Status = cachev1alpha1.MemcachedStatus{}
+			connections(20000)(mc)
+		}, replaced: true},
 		"connections with a given limit": {size: 3, cache: withLimit(corev1.ResourceMemory, "1Gi"), change: connections(20000)},
 		"memory":                         {size: 3, change: memoryOf("128Mi"), replaced: true},
 		"memory with a given limit":      {size: 3, cache: withLimit(corev1.ResourceMemory, "1Gi"), change: memoryOf("128Mi")},

@@ -98,6 +98,9 @@ func (f facts) primaryProblem() *memcached.Problem {
 	return cmp.Or(f.podProblem, f.twinProblem)
 }
 
+// stoppedByProblem is the message of Progressing if the problem in Degraded stops the change.
+const stoppedByProblem = "The change cannot continue: see the condition Degraded"
+
 func progressingCondition(f facts) metav1.Condition {
 	mc := f.Memcached
 	condition := metav1.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue}
@@ -114,7 +117,7 @@ func progressingCondition(f facts) metav1.Condition {
 	case stuck != "":
 		condition.Reason, condition.Message = cachev1alpha1.ReasonStuck, stuck
 		if problem := f.primaryProblem(); problem != nil && problem.Message == stuck {
-			condition.Message = "The change cannot continue: see the condition Degraded"
+			condition.Message = stoppedByProblem
 		}
 	case f.rollout.reason != "":
 		condition.Reason, condition.Message = f.rollout.reason, f.rollout.message

@@ -96,7 +96,7 @@ func (f facts) waiting(plan memcached.Plan) rolloutState {
 	if f.Workload != nil && rollout.reason != "" && unwatched(f.View) {
 		rollout.deadlineMessage = overdue(f.View)
 		blocked := cmp.Or(plan.Wave.Blocked, plan.InPlace.Blocked)
-		if rollout.deadlineMessage != "" && blocked != "" && rollout.message == blocked {
+		if rollout.deadlineMessage != "" && blocked != "" && strings.HasPrefix(rollout.message, blocked) {
 			rollout.deadlineMessage = blocked
 		}
 	}

@@ -41,6 +41,8 @@ func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.P
 func (f facts) heldCost(plan memcached.Plan) string {
 	effect := plan.Wave.Effect
 	switch {
+	case f.TemplatePending && plan.InPlace.Open && emptiesInPlace(plan):
+		return "; the pods will stay, but the nodes will restart without their items"
 	case f.TemplatePending && plan.InPlace.Open:
 		return "; the pods will stay, and change in place"
 	case f.Former != nil, f.TemplatePending:

@@ -58,7 +58,7 @@ func progressingSince(v memcached.View) (time.Time, bool) {
 		return time.Time{}, false
 	case last.Reason == cachev1alpha1.ReasonStuck:
 		// If a problem stopped the change, the deadline begins anew once the problem is gone.
-		return time.Time{}, !v.Last.IsTrue(cachev1alpha1.ConditionDegraded)
+		return time.Time{}, last.Message != stoppedByProblem
 	default:
 		return last.LastTransitionTime.Time, last.Status == metav1.ConditionTrue
 	}

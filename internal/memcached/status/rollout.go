@@ -58,8 +58,8 @@ func rolloutOf(before *memcached.Workload, v memcached.View, plan memcached.Plan
 	wave := plan.Wave
 	if plan.InPlace.Open && !mc.Spec.Paused && state.reason != cachev1alpha1.ReasonCreating {
 		state.reason = cachev1alpha1.ReasonUpdatingInPlace
-		state.message = cmp.Or(plan.InPlace.Blocked,
-			fmt.Sprintf("Updating in place, no pod is replaced: %d of %d nodes are updated", plan.InPlace.Done, mc.Spec.Size))
+		state.message = cmp.Or(plan.InPlace.Blocked, wave.Blocked,
+			fmt.Sprintf("%s: %d of %d nodes are updated", inPlaceWords(plan), plan.InPlace.Done, mc.Spec.Size))
 	}
 	if state.reason == "" && wave.Open && !mc.Spec.Paused {
 		state.reason = cachev1alpha1.ReasonRollingOut
@@ -72,6 +72,19 @@ func rolloutOf(before *memcached.Workload, v memcached.View, plan memcached.Plan
 			former.Kind, memcached.WorkloadKind(mc), readyNodes(nodes), mc.Spec.Size)
 	}
 	return state
+}
+
+// inPlaceWords describes what a change of pods in place does to the nodes.
+func inPlaceWords(plan memcached.Plan) string {
+	if emptiesInPlace(plan) {
+		return "Updating in place, no pod is replaced, but the nodes restart without their items"
+	}
+	return "Updating in place, no pod is replaced"
+}
+
+// emptiesInPlace reports whether nodes lose their items in a change in place: because of their image, or of new arguments.
+func emptiesInPlace(plan memcached.Plan) bool {
+	return plan.InPlace.Empties || plan.Wave.Effect == memcached.LosesItems
 }
 
 // waveWords describes what a change of arguments does to the nodes.

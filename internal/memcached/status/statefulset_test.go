@@ -173,10 +173,22 @@ func statefulSetRows(t *testing.T) []statusCase {
 		others: of(setCounts(3, 0, 3), revisions("a", "b")), pods: setPods("a", "a", "a"),
 		ready: "False RollingOut: 0 of 3 nodes are updated", available: available3,
 		progressing: "True RollingOut: 0 of 3 nodes are updated", degraded: asExpected,
+	}, {
+		name: "StatefulSet: a change that is overdue stays so beside another problem",
+		mc: memcachedtest.Cache(3, inStatefulSet, progressing(metav1.ConditionFalse, cachev1alpha1.ReasonStuck, noon.Add(-time.Hour)), hadProblem,
+			func(mc *cachev1alpha1.Memcached) { mc.Status.Conditions[0].Message = "No node has come" }),
+		others: of(setCounts(3, 0, 3), revisions("a", "b")), pods: setPods("a", "a", "a"),
+		written: memcached.Written{Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonConfigurationRefused, Message: "no"}},
+		ready:   "False ConfigurationRefused: no", available: available3,
+		progressing: "False Stuck: " + overdueText, degraded: "True ConfigurationRefused: no",
 	}}
 }
 
+const overdueText = "No node has come, gone or changed for 10 minutes; to see why: kubectl describe statefulset cache -n shop"
+
+// hadProblem adds to the last status that a problem had stopped a change.
 func hadProblem(mc *cachev1alpha1.Memcached) {
+	mc.Status.Conditions[0].Message = stoppedByProblem
 	mc.Status.Conditions = append(mc.Status.Conditions, metav1.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue})
 }
 

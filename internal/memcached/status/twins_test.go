@@ -54,6 +54,6 @@ func twinRows(t *testing.T) []statusCase {
 		name: "twins: a rollout waits", mc: mc, others: []client.Object{braked}, pods: setPods("a", "a", "a"), twins: at(dump),
 		answers: answers(nil),
 		changing: "RollingOut: 0 of 3 nodes are updated. Waiting until all nodes of its twin twin are ready: 0 of 0 are. " +
-			"To go on without its items, remove spec.fillFrom",
+			"To go on without its items, remove spec.fillFrom of cache",
 	}}
 }

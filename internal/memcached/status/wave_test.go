@@ -59,6 +59,9 @@ func TestRestartsInPlace(t *testing.T) {
 		"one does not answer for long": {
 			memcached.Wave{Open: true, Done: 1, Blocked: blocked}, time.Hour, time.Hour, false, "False Stuck: " + blocked, 1,
 		},
+		"one does not answer for long, after a known change": {
+			memcached.Wave{Open: true, Done: 1, Blocked: blocked}, time.Hour, time.Hour, false, "False Stuck: " + blocked, 1,
+		},
 		"a pause": {memcached.Wave{Open: true}, time.Minute, 0, true, "False Paused: spec.paused holds changes back; there are none now", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,6 +72,9 @@ func TestRestartsInPlace(t *testing.T) {
 			view := memcached.NewView(mc, memcached.Observed{Children: []client.Object{set}, Pods: setPods("a", "a", "a")}, noon)
 			plan := desired.For(view, memcachedtest.Options)
 			plan.Wave = test.wave
+			if strings.Contains(name, "known") {
+				plan.Record.Changes = []string{"config.threads 4 to 8"}
+			}
 			for i := range view.Pods {
 				view.Pods[i].UID = "pod"
 			}
