@@ -152,6 +152,10 @@ func run(ctx context.Context, args []string) error {
 	// Like Kubernetes' own controllers, the client asks for no compression: it would take the API server longer to compress
 	// than to send.
 	cluster.DisableCompression = true
+	// The answers of pods that come through the API server carry the times of the pods, so they must not set the ServerClock.
+	if opts.controller.Nodes, err = controllers.NewNodes(cluster); err != nil {
+		return err
+	}
 	opts.controller.ServerClock, cluster = controllers.NewServerClock(cluster, clock.RealClock{})
 	if opts.leaderElection {
 		cluster = fence.Wrap(cluster, leaderElectionID, leaseDuration)
@@ -178,9 +182,6 @@ func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	}
 	if err := controllers.AwaitNamespaces(mgr, refused); err != nil {
 		return fmt.Errorf("wait for namespaces: %w", err)
-	}
-	if opts.controller.Nodes, err = controllers.NewNodes(cluster); err != nil {
-		return err
 	}
 	if err := controllers.SetupWithManager(ctx, mgr, metrics.New(ctrlmetrics.Registry), opts.controller); err != nil {
 		return fmt.Errorf("set up the controller: %w", err)

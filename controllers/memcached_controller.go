@@ -63,7 +63,8 @@ type Options struct {
 
 // Reconcile brings the children of a Memcached in line with its spec, and writes its status.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	mc, err := r.Get(ctx, request.NamespacedName)
+	mc, unlock, err := r.getLocked(ctx, request.NamespacedName)
+	defer unlock()
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -71,11 +72,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	unlock, err := r.lockTwins(ctx, mc)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	defer unlock()
 	view, err := r.observe(ctx, mc)
 	if err != nil {
 		return reconcile.Result{}, r.reportUnobserved(ctx, view, err)
@@ -124,8 +120,9 @@ func AddController(mgr ctrl.Manager, name string, options Options, r reconcile.R
 	builder := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(controller.Options{
 		MaxConcurrentReconciles: options.MaxConcurrentReconciles,
 		// A standby fills its caches before it becomes the leader.
-		EnableWarmup:          ptr.To(true),
-		ReconciliationTimeout: time.Minute, // longer than the API server waits for a webhook
+		EnableWarmup: ptr.To(true),
+		// The API server waits up to 30 s for a webhook, and Applier.Apply writes two groups of objects one after the other.
+		ReconciliationTimeout: 90 * time.Second,
 		RateLimiter:           RateLimiter(),
 	})
 	for _, source := range sources {

@@ -15,19 +15,21 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// transformObject removes managed fields before the cache stores an object. From a Memcached, it also removes what
-// transformMemcached drops.
+// transformObject removes managed fields before the cache stores an object. From Memcacheds and MemcachedProxies, it also removes what
+// reduceMeta drops.
 func transformObject(object any) (any, error) {
-	if mc, ok := object.(*cachev1alpha1.Memcached); ok {
-		transformMemcached(mc)
+	switch owner := object.(type) {
+	case *cachev1alpha1.Memcached:
+		owner.ObjectMeta = reduceMeta(owner.ObjectMeta)
+	case *cachev1alpha1.MemcachedProxy:
+		owner.ObjectMeta = reduceMeta(owner.ObjectMeta)
 	}
 	return cache.TransformStripManagedFields()(object)
 }
 
-// transformMemcached drops metadata that the operator does not read, such as annotations, which may take 256 KiB.
-func transformMemcached(mc *cachev1alpha1.Memcached) {
-	whole := mc.ObjectMeta
-	mc.ObjectMeta = metav1.ObjectMeta{
+// reduceMeta drops metadata that the operator does not read, such as annotations, which may take 256 KiB.
+func reduceMeta(whole metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
 		Name:              whole.Name,
 		Namespace:         whole.Namespace,
 		UID:               whole.UID,

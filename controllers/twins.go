@@ -87,13 +87,27 @@ func (l *twinLocks) lock(name types.NamespacedName) *sync.Mutex {
 	return lock.(*sync.Mutex) //nolint:forcetypeassert // nothing else is stored
 }
 
+// getLocked returns a Memcached, or nil if there is none, after it has locked its twins. The wait for a lock can be long, so the
+// Memcached is read again afterwards.
+func (r *Reconciler) getLocked(ctx context.Context, name types.NamespacedName) (_ *cachev1alpha1.Memcached, unlock func(), _ error) {
+	mc, err := r.Get(ctx, name)
+	if err != nil || mc == nil {
+		return nil, func() {}, err
+	}
+	unlock, locked, err := r.lockTwins(ctx, mc)
+	if err == nil && locked {
+		mc, err = r.Get(ctx, name)
+	}
+	return mc, unlock, err
+}
+
 // lockTwins keeps twins from being reconciled at the same time. Otherwise, each reconcile might stop a node, and the two nodes might
 // be the only ones with some items. A reconcile that waited for the lock reads what the twin's reconcile has written: see
 // Base.read. Locks are taken in the order of names, so there is no deadlock.
-func (r *Reconciler) lockTwins(ctx context.Context, mc *cachev1alpha1.Memcached) (unlock func(), _ error) {
+func (r *Reconciler) lockTwins(ctx context.Context, mc *cachev1alpha1.Memcached) (unlock func(), locked bool, _ error) {
 	twins, err := r.twins(ctx, mc, memcached.FillsFrom(mc))
 	if err != nil || len(twins) == 0 {
-		return func() {}, err
+		return func() {}, false, err
 	}
 	names := []string{mc.Name}
 	for _, twin := range twins {
@@ -110,7 +124,7 @@ func (r *Reconciler) lockTwins(ctx context.Context, mc *cachev1alpha1.Memcached)
 		for _, lock := range locks {
 			lock.Unlock()
 		}
-	}, nil
+	}, true, nil
 }
 
 // wakeTwins enqueues the twins of a Memcached, because they depend on its spec. The versions are the Memcached before and after

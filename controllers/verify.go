@@ -19,8 +19,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// ErrStale means that a cached Memcached or MemcachedProxy, or a cached ConfigMap with routes, is not the latest. errStaleArguments
-// and errStaleMove mean the same of children of a Memcached.
+// ErrStale means that a cached Memcached or MemcachedProxy is not the latest. errStaleArguments and errStaleMove mean the same of
+// children of a Memcached.
 var (
 	ErrStale          = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
 	errStaleArguments = errors.New("the cache has not received the latest version of the arguments of the nodes")
@@ -108,8 +108,8 @@ func (r *Reconciler) verifyArguments(ctx context.Context, view memcached.View) e
 }
 
 // verifyMove asks the API server, once in each move, whether both cached workloads are current. The size of each workload follows
-// from the size of the other. If the cache held one from before a step of the move and the other from after it, the operator
-// would undo the step, and new nodes would stop. Later steps need no check, because this process remembers its own writes.
+// from the size of the other. The cache may hold an old version of one workload and a new version of the other. The operator would then
+// undo the last step of the move, and stop new nodes. Later steps need no check, because this process remembers its own writes.
 func (r *Reconciler) verifyMove(ctx context.Context, view memcached.View) error {
 	former, name := view.Former, client.ObjectKeyFromObject(view.Memcached)
 	if former == nil || r.states.get(name).verifiedMove == former.GetUID() {

@@ -5,6 +5,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,6 +21,8 @@ import (
 )
 
 const kind = "MemcachedProxy"
+
+var errStaleRoutes = errors.New("the cache has not received the latest version of the routes")
 
 // write carries out a plan. It writes nothing while the MemcachedProxy is being deleted, or if the plan says HoldAll.
 func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan memcachedproxy.Plan) memcached.Written {
@@ -83,7 +86,7 @@ func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan 
 	}
 	if !equality.Semantic.DeepEqual(latest.Data, cached.Data) {
 		r.Mutations.RecordWrite(latest)
-		return controllers.ErrStale
+		return errStaleRoutes
 	}
 	return nil
 }

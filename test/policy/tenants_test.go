@@ -42,6 +42,14 @@ func TestTenantsAreHeldByQuotas(t *testing.T) {
 		g.Expect(i.admin.Create(t.Context(), newProxy("more"))).
 			To(MatchError(ContainSubstring("exceeded quota: memcacheds, requested: count/memcachedproxies.cache.example.com=1, used: count/memcachedproxies.cache.example.com=20")))
 	})
+	t.Run("a ConfigMap more than the quota", func(t *testing.T) {
+		g := NewWithT(t)
+		for n := range 100 {
+			g.Expect(i.admin.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: named(fmt.Sprintf("config-%d", n))})).To(Succeed())
+		}
+		g.Expect(i.admin.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: named("more")})).
+			To(MatchError(ContainSubstring("exceeded quota: memcacheds, requested: count/configmaps=1, used: count/configmaps=100")))
+	})
 	for quota, changes := range excessivePods() {
 		for n, change := range changes {
 			t.Run(fmt.Sprintf("%s %d", quota, n), func(t *testing.T) {

@@ -90,6 +90,7 @@ var normal = []string{
 	"{size: 1, podDisruptionBudget: {maxUnavailable: 100%}}",
 	"{size: 1, podDisruptionBudget: {minAvailable: 0}}",
 	"{size: 1, updateStrategy: {maxSurge: 1}}",
+	"{size: 1, workload: StatefulSet, updateStrategy: {maxUnavailable: 1}}",
 	"{size: 1, updateStrategy: {maxSurge: 100%, maxUnavailable: 0}}",
 	"{size: 1, updateStrategy: {maxUnavailable: 0%}}",
 	"{size: 1, updateStrategy: {maxUnavailable: 25%, maxSurge: 25%}}",
