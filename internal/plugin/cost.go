@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // countOfItems returns a text such as "all 3 items". complete is false if some nodes have not answered.
@@ -47,7 +48,9 @@ func restartInPlaceCost(mc *cachev1alpha1.Memcached, items string) string {
 		where = fmt.Sprintf("This restarts memcached in the pods of %s/%s, on its %d nodes one after the other",
 			mc.Namespace, mc.Name, mc.Spec.Size)
 	}
-	switch {
+	switch from := memcached.FillsFrom(mc); {
+	case from != "":
+		return fmt.Sprintf("%s: %s come back. Each node copies them from its twin in %s before it is ready.", where, items, from)
 	case mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile:
 		return fmt.Sprintf("%s: %s are kept.\n"+
 			"A node is away for a second or two. What clients delete there meanwhile stays in the cache.",
@@ -66,12 +69,15 @@ func lostPercent(mc *cachev1alpha1.Memcached) int {
 	return int((1-keptShare(mc.Spec.Workload, int(mc.Spec.Size)))*100 + 0.5)
 }
 
-// emptyingCommand returns the command to empty nodes on which flush_all is disabled.
-func emptyingCommand(mc *cachev1alpha1.Memcached) string {
-	if mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile {
-		return fmt.Sprintf("kubectl rollout restart statefulset/%s -n %s", mc.Name, mc.Namespace)
+// insteadOfFlush says how to empty nodes on which flush_all is disabled.
+func insteadOfFlush(mc *cachev1alpha1.Memcached) string {
+	if from := memcached.FillsFrom(mc); from != "" {
+		return fmt.Sprintf("set it to true. A restart does not help, because the nodes copy the items from %s again", from)
 	}
-	return "kubectl memcached restart"
+	if mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile {
+		return fmt.Sprintf("kubectl rollout restart statefulset/%s -n %s empties the nodes as well", mc.Name, mc.Namespace)
+	}
+	return "kubectl memcached restart empties the nodes as well"
 }
 
 // keptShare returns the share of the keys that clients still find after one node has restarted empty. The new pod of a Deployment

@@ -71,17 +71,16 @@ func agentHas(pod *corev1.Pod, flag string) bool {
 	return false
 }
 
-// seriesOf returns the series of each pod's agent: nil if of(pod) is false, memcached does not run, or the agent does not answer.
-func (s *session) seriesOf(ctx context.Context, c *cluster, pods []corev1.Pod, of func(*corev1.Pod) bool) []series {
-	all := make([]series, len(pods))
-	atOnce(len(pods), func(i int) {
-		if of(&pods[i]) && runs(&pods[i]) {
-			limited, cancel := context.WithTimeoutCause(ctx, s.nodeTimeout, errNoAnswer)
-			defer cancel()
-			all[i], _ = scrape(limited, c, &pods[i]) // the report is useful without the series
-		}
-	})
-	return all
+// seriesOf returns the series of a pod's agent: nil if the pod has neither TLS nor users, memcached does not run, or the agent does not
+// answer.
+func (s *session) seriesOf(ctx context.Context, c *cluster, pod *corev1.Pod) series {
+	if !hasCredentials(pod) || !runs(pod) {
+		return nil
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, s.nodeTimeout, errNoAnswer)
+	defer cancel()
+	read, _ := scrape(limited, c, pod) // the report is useful without the series
+	return read
 }
 
 func scrape(ctx context.Context, c *cluster, pod *corev1.Pod) (series, error) {
@@ -182,13 +181,13 @@ func (s series) statistics() map[string]string {
 }
 
 // addSeries adds what the agent's series say about credentials. If memcached has demanded a login, the figures also come from the
-// series. The rates come from the difference between the first reading of the series (from) and the second one (later).
-func (n *nodeReport) addSeries(from, later series, interval time.Duration, failure error) {
-	n.Credentials = from.credentials()
-	if up, _ := from.value("memcached_up"); up == 1 && errors.Is(failure, errAuthentication) {
-		measured := figuresOf(from.statistics())
-		if up, _ := later.value("memcached_up"); up == 1 {
-			measured = withRates(figuresOf(later.statistics()), measured, interval)
+// series. The rates come from the difference between the two readings.
+func (n *nodeReport) addSeries(read readings, failure error) {
+	n.Credentials = read.first.credentials()
+	if up, _ := read.first.value("memcached_up"); up == 1 && errors.Is(failure, errAuthentication) {
+		measured := figuresOf(read.first.statistics())
+		if up, _ := read.second.value("memcached_up"); up == 1 {
+			measured = withRates(figuresOf(read.second.statistics()), measured, read.interval)
 		}
 		n.Figures, n.Problem = &measured, ""
 	}

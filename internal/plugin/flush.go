@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,7 +70,7 @@ func (o *flushCommand) run(command *cobra.Command, args []string) error {
 		return err
 	}
 	if !ptr.Deref(mc.Spec.Config.FlushAll, true) {
-		return fmt.Errorf("spec.config.flushAll is false, so memcached refuses: %s empties the nodes as well", emptyingCommand(mc))
+		return fmt.Errorf("spec.config.flushAll is false, so memcached refuses: %s", insteadOfFlush(mc))
 	}
 	pods, err := c.podsOf(ctx, mc, o.node)
 	if err != nil {
@@ -84,6 +85,10 @@ func (o *flushCommand) run(command *cobra.Command, args []string) error {
 	}
 	consequences := fmt.Sprintf("This deletes %d items from %s of %s/%s. Requests for them are misses until the cache fills again.",
 		items, nodeCount(len(answering)), c.namespace, mc.Name)
+	if proxy := c.copiesIn(ctx, mc.Name); proxy != nil {
+		consequences += fmt.Sprintf("\nBut the MemcachedProxy %s also finds them in its other pools: flush each of %s.",
+			proxy.Name, strings.Join(poolsOf(proxy), ", "))
+	}
 	if err := o.confirm(ctx, consequences, o.yes); err != nil {
 		return err
 	}

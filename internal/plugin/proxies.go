@@ -83,22 +83,27 @@ func (c *cluster) proxiesOf(ctx context.Context, name string) ([]cachev1alpha1.M
 	return slices.DeleteFunc(all, func(proxy cachev1alpha1.MemcachedProxy) bool { return !slices.Contains(poolsOf(&proxy), name) }), err
 }
 
-// refuseCopies returns an error if the Memcached is one of several pools of a proxy. Such a proxy keeps each key in all its pools, and
-// chooses nodes by a hash that --hash does not offer. If proxies cannot be read, it returns nil, because most caches have no such
-// proxy.
-func (c *cluster) refuseCopies(ctx context.Context, name string) error {
+// copiesIn returns the proxy that has the Memcached as one of several pools, or nil if there is none. If proxies cannot be read, it
+// also returns nil, because most caches have no such proxy.
+func (c *cluster) copiesIn(ctx context.Context, name string) *cachev1alpha1.MemcachedProxy {
 	proxies, err := c.proxiesOf(ctx, name)
-	if err != nil {
-		return nil //nolint:nilerr // see above
-	}
 	for i := range proxies {
-		if pools := poolsOf(&proxies[i]); len(pools) > 1 {
-			return fmt.Errorf("the MemcachedProxy %s keeps each key in %s, on nodes that it chooses by a hash of its own: "+
-				"get, set and delete keys through %s", proxies[i].Name, strings.Join(pools, ", "),
-				cmp.Or(proxies[i].Status.Address, "the proxy"))
+		if err == nil && len(poolsOf(&proxies[i])) > 1 {
+			return &proxies[i]
 		}
 	}
 	return nil
+}
+
+// refuseCopies returns an error if the Memcached is one of several pools of a proxy. Such a proxy keeps each key in all its pools, and
+// chooses nodes by a hash that --hash does not offer.
+func (c *cluster) refuseCopies(ctx context.Context, name string) error {
+	proxy := c.copiesIn(ctx, name)
+	if proxy == nil {
+		return nil
+	}
+	return fmt.Errorf("the MemcachedProxy %s keeps each key in %s, on nodes that it chooses by a hash of its own: "+
+		"get, set and delete keys through %s", proxy.Name, strings.Join(poolsOf(proxy), ", "), cmp.Or(proxy.Status.Address, "the proxy"))
 }
 
 // proxyReports reports on all proxies, or on the proxies of the named cache. It prints an error if they cannot be read.

@@ -119,6 +119,13 @@ func TestKeysOfCopies(t *testing.T) {
 	if got := w.run(t, "", "set", "sessions", "user:42", "hello"); got.code != 0 {
 		t.Errorf("a cache without copies: %s", got)
 	}
+	if got := w.run(t, "n\n", "flush", "pages"); !strings.Contains(got.stderr, "flush each of pages, pages-b") {
+		t.Errorf("flush: %s", got)
+	}
+	ofSize(1)(t, w)
+	if got := w.run(t, "", "size", "pages", "--interval=1ms"); !strings.Contains(got.stdout, "change the size of each of pages, pages-b") {
+		t.Errorf("size: %s", got)
+	}
 	change(t, w, &cachev1alpha1.MemcachedProxy{}, "side", func(proxy *cachev1alpha1.MemcachedProxy) { proxy.Status.Address = "" })
 	if got := w.run(t, "", "get", "pages", "user:42"); got.code != 1 || !strings.HasSuffix(got.stderr, "through the proxy\n") {
 		t.Errorf("without an address: %s", got)

@@ -30,7 +30,8 @@ type nodeReport struct {
 	Figures *figures `json:"figures,omitempty"`
 	// Credentials is nil if the node has neither TLS nor users, or if its agent has not answered.
 	Credentials *credentialsReport `json:"credentials,omitempty"`
-	// Fill describes the copy of items from the twin (spec.fillFrom). It is nil without a twin.
+	// Fill describes the copy of items from the twin (spec.fillFrom). It is present only in the report on a single cache, if the
+	// node's launcher reports a copy.
 	Fill *fillReport `json:"fill,omitempty"`
 	// Problem says why memcached has not answered.
 	Problem string `json:"problem,omitempty"`
@@ -45,7 +46,7 @@ func nodeReportOf(pod *corev1.Pod, measured *figures, failure error) nodeReport 
 	}
 	switch {
 	case errors.Is(failure, errAuthentication):
-		node.Problem = "memcached demands a login, and the agent does not answer"
+		node.Problem = "memcached demands a login, and the agent gives no statistics"
 	case failure != nil:
 		node.Problem = unreachable(failure)
 	default:
@@ -228,7 +229,7 @@ func statusColor(report *cacheReport) color {
 	switch {
 	case report.Message == "":
 		return green
-	case report.ReadyNodes == report.Size:
+	case report.ReadyNodes >= report.Size: // more while the nodes are replaced
 		return yellow
 	default:
 		return red

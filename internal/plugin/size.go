@@ -80,7 +80,7 @@ func (o *sizeCommand) run(command *cobra.Command, args []string) error {
 		}
 	}
 	if len(measured) > 0 {
-		o.show(mc, measured)
+		o.show(mc, c.copiesIn(ctx, mc.Name), measured)
 	}
 	return errors.Join(nodesFailed(pods, failures), context.Cause(ctx))
 }
@@ -91,8 +91,8 @@ type load struct {
 	node string
 	// pages is the memory in the pages of all slab classes, in bytes.
 	pages int64
-	// evictedAge is how long the last evicted item had not been read, 0 if none was evicted. If there are several slab classes, it is
-	// the shortest time, but at least a second.
+	// evictedAge is how long the last evicted item had not been read, 0 if none was evicted while the command measured. If several slab
+	// classes have evicted items, it is the shortest time, but at least a second.
 	evictedAge time.Duration
 	// evictedUnread counts evicted items that were never read.
 	evictedUnread int64
@@ -101,6 +101,10 @@ type load struct {
 }
 
 func (o *sizeCommand) measure(ctx context.Context, conn *memcache.Conn) (load, error) {
+	before, err := conn.Stats(ctx, "items")
+	if err != nil {
+		return load{}, err
+	}
 	measured, stats, err := o.figuresTwice(ctx, conn, o.interval)
 	if err != nil {
 		return load{}, err
@@ -120,7 +124,7 @@ func (o *sizeCommand) measure(ctx context.Context, conn *memcache.Conn) (load, e
 	}
 	for name := range items {
 		class, isEvicted := strings.CutSuffix(name, ":evicted")
-		if !isEvicted || numberOf(items, name) == 0 {
+		if !isEvicted || numberOf(items, name) == numberOf(before, name) {
 			continue
 		}
 		age := time.Duration(max(1, numberOf(items, class+":evicted_time"))) * time.Second
@@ -154,10 +158,15 @@ func numberOf(stats map[string]string, name string) int64 {
 	return value
 }
 
-func (o *sizeCommand) show(mc *cachev1alpha1.Memcached, measured []load) {
+// show writes the recommendation. If mc is one of several pools of a proxy, the argument proxy is this proxy, otherwise nil.
+func (o *sizeCommand) show(mc *cachev1alpha1.Memcached, proxy *cachev1alpha1.MemcachedProxy, measured []load) {
 	sum := sumOf(measured)
 	now := plan{memory: sum.MemoryLimitBytes / int64(len(measured)), size: int64(mc.Spec.Size)}
 	advice, reasons := recommend(now, smallestOf(mc), measured)
+	if proxy != nil && advice.size != now.size {
+		reasons = append(reasons, fmt.Sprintf("The MemcachedProxy %s uses as many nodes of each pool as the smallest pool has: change the "+
+			"size of each of %s.", proxy.Name, strings.Join(poolsOf(proxy), ", ")))
+	}
 	fmt.Fprintf(o.Out, "%s/%s: %s of %s, measured for %s\n", mc.Namespace, mc.Name, nodeCount(int(mc.Spec.Size)), mebibytes(now.memory),
 		o.interval)
 	writeTable(o.Out, false, [][]cell{

@@ -168,9 +168,11 @@ func (o *statusCommand) measure(ctx context.Context, c *cluster, pods []corev1.P
 	session := *o.session
 	session.nodeTimeout += o.interval
 	measured := make([]*figures, len(pods))
-	var agents, later []series
+	agents := make([]readings, len(pods))
 	var scrapes sync.WaitGroup
-	scrapes.Go(func() { agents, later = o.seriesTwice(ctx, c, pods) })
+	scrapes.Go(func() {
+		atOnce(len(pods), func(i int) { agents[i] = o.seriesTwice(ctx, c, &pods[i]) })
+	})
 	failures := session.askEach(ctx, c, pods, func(i int) question {
 		return func(ctx context.Context, conn *memcache.Conn) error {
 			var err error
@@ -182,7 +184,7 @@ func (o *statusCommand) measure(ctx context.Context, c *cluster, pods []corev1.P
 	nodes := make([]nodeReport, len(pods))
 	for i := range pods {
 		nodes[i] = nodeReportOf(&pods[i], measured[i], failures[i])
-		nodes[i].addSeries(agents[i], later[i], o.interval, failures[i])
+		nodes[i].addSeries(agents[i], failures[i])
 	}
 	return nodes
 }
@@ -210,19 +212,27 @@ func (s *session) figuresTwice(ctx context.Context, conn *memcache.Conn, interva
 	return &second, stats, nil
 }
 
-// seriesTwice reads the agents' series. A memcached with users shows its statistics only after a login. So after the interval,
-// seriesTwice reads the series of such nodes again, for the rates.
-func (o *statusCommand) seriesTwice(ctx context.Context, c *cluster, pods []corev1.Pod) (first, second []series) {
-	first, second = o.seriesOf(ctx, c, pods, hasCredentials), make([]series, len(pods))
-	if o.interval <= 0 || !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return hasUsers(&pod) }) {
-		return first, second
+// readings are the series of an agent, and its series after an interval. Either is nil if it was not read.
+type readings struct {
+	first, second series
+	interval      time.Duration
+}
+
+// seriesTwice reads the series of a pod's agent. A memcached with users shows its statistics only after a login. So for the rates,
+// seriesTwice reads the series of such a node again after the interval.
+func (o *statusCommand) seriesTwice(ctx context.Context, c *cluster, pod *corev1.Pod) (read readings) {
+	if read.first = o.seriesOf(ctx, c, pod); read.first == nil || o.interval <= 0 || !hasUsers(pod) {
+		return read
 	}
+	begin := o.clock.Now()
 	select {
 	case <-ctx.Done():
-		return first, second
+		return read
 	case <-o.clock.After(o.interval):
 	}
-	return first, o.seriesOf(ctx, c, pods, hasUsers)
+	read.second = o.seriesOf(ctx, c, pod)
+	read.interval = o.clock.Since(begin)
+	return read
 }
 
 // show writes the reports. If the argument one is true, there is a single report, and show writes it in detail.

@@ -63,3 +63,17 @@ func TestFillsInDocuments(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Nodes with a twin are not empty after a restart: their items come back from the twin.
+func TestRestartOfTwins(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{})
+	twins(t, w)
+	got := w.run(t, "n\n", "restart", "pages").String()
+	if !strings.Contains(got, "come back. Each node copies them from its twin in copies") || strings.Contains(got, "lost") {
+		t.Error(got)
+	}
+	forbidFlush(t, w)
+	if got := w.run(t, "", "flush", "pages").stderr; !strings.Contains(got, "refuses: set it to true. A restart does not help") {
+		t.Error(got)
+	}
+}
