@@ -84,7 +84,7 @@ func TestEveryRuleNamesItsField(t *testing.T) {
 	}
 }
 
-// A marker is one line of source. An expression that is too long for one line, or is needed twice, must be a template.
+// A marker must be on one line. The expressions of long markers, and those that several markers share, are in rules.tmpl.
 func TestMarkersAreShortAndSayThingsOnce(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) < 10 {

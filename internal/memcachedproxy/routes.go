@@ -40,7 +40,7 @@ func routesOf(v View) *protocol.Routes {
 	return &wanted
 }
 
-// liveRoutes returns the routes in the ConfigMap, nil if there are none.
+// liveRoutes returns the routes in the ConfigMap, nil if there are none or they cannot be parsed.
 func (v View) liveRoutes() *protocol.Routes {
 	found := v.ConfigMap()
 	if found == nil {

@@ -162,7 +162,7 @@ type version struct {
 	resourceVersion string
 }
 
-// trackVersions starts to record the versions of all objects whose kinds the operator writes. The caller must call stop of the result.
+// trackVersions starts to record the versions of all Memcacheds and their children. The caller must call stop of the result.
 func (t *testbed) trackVersions(ctx context.Context) *versions {
 	v := &versions{seen: map[version]bool{}}
 	ctx, v.stop = context.WithCancel(ctx)

@@ -19,7 +19,7 @@ import (
 // -idle sets this time.
 const variantIdle = 5 * time.Second
 
-// variant is a kind of Memcacheds, other than those with the smallest spec, for which M1 to M3 are measured.
+// variant describes Memcacheds with a larger spec. The benchmark measures M1 to M3 for each variant, too.
 type variant struct {
 	// plural follows "resources" in the names of results, and singular follows "resource".
 	plural, singular string

@@ -116,7 +116,8 @@ func (o objects) seenAs(name string) objects {
 // and this starts no new rollout.
 func (e entry) withoutPartition() string { return partitions.ReplaceAllString(e.spec(), "") }
 
-// brakes reports whether the entry is a Memcached whose rollouts the operator controls with the partition of its StatefulSet.
+// brakes reports whether the entry shows that the operator sets partitions in this history. It does so with a second Memcached, and for
+// changes in place.
 func (e entry) brakes() bool {
 	mc, ok := e.object.(*cachev1alpha1.Memcached)
 	return ok && (mc.Name == twinName || mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceIfPossible)
