@@ -242,6 +242,24 @@ var _ = Describe("A MemcachedProxy", func() {
 		o.step(ctx, front, writeService, writeBudget, writeConfigMap, writeDeployment, writeStatus)
 	})
 
+	It("reports a proxy that has not answered its agent for ten seconds, although no event follows", func(ctx SpecContext) {
+		front, _ := converged(ctx, o)
+		pod := &corev1.Pod{}
+		Expect(user.Get(ctx, client.ObjectKey{Namespace: front.Namespace, Name: pods(ctx, front)[0]}, pod)).To(Succeed())
+		running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(o.clock.Now().Add(-time.Hour))}}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: memcached.ContainerName, State: running}}
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: memcached.AgentContainerName, State: running}}
+		pod.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(o.clock.Now().Add(-3 * time.Second)),
+		}}
+		Expect(user.Status().Update(ctx, pod)).To(Succeed())
+		o.step(ctx, front, writeStatus)
+		Expect(o.result.RequeueAfter).To(BeNumerically("~", 7*time.Second, time.Second))
+		o.wait(o.result.RequeueAfter)
+		o.step(ctx, front, writeStatus)
+		expectConditions(ctx, front, "False/NodesUnresponsive", "True/ProxiesReady", "False/Complete", "True/NodesUnresponsive")
+	})
+
 	It("is in conflict with an object of somebody else, and does what it can", func(ctx SpecContext) {
 		namespace := suite.NewNamespace(ctx, user)
 		newPool(ctx, namespace, 3)

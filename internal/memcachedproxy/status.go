@@ -5,6 +5,7 @@ package memcachedproxy
 
 import (
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -74,6 +75,9 @@ func factsOf(before View, plan Plan, written memcached.Written) facts {
 	}
 	return f
 }
+
+// SilentFor returns the time until a silent proxy must be reported, or 0 if none is silent.
+func (v View) SilentFor() time.Duration { return status.SilentFor(v.Workload().Nodes(v.Pods), v.Now) }
 
 // unfinished returns how many proxies have read the routes. If all have, and no other routes are announced or still to be written,
 // it returns nil.

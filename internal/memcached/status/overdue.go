@@ -89,11 +89,9 @@ func RequeueAfter(v memcached.View, current cachev1alpha1.MemcachedStatus) time.
 	if v.Workload != nil && unwatched(v) && meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionProgressing) {
 		after = progressDeadline(v.Memcached)
 	}
-	for _, node := range append(v.Workload.Nodes(v.Pods), v.Former.Nodes(v.Pods)...) {
-		reportAt, silent := silentUntil(node)
-		if wait := reportAt.Sub(v.Now); silent && wait > 0 && (after == 0 || wait < after) {
-			after = wait
-		}
+	silent := SilentFor(append(v.Workload.Nodes(v.Pods), v.Former.Nodes(v.Pods)...), v.Now)
+	if silent > 0 && (after == 0 || silent < after) {
+		return silent
 	}
 	return after
 }

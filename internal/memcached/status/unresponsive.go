@@ -36,6 +36,18 @@ func unresponsive(now time.Time) func(*corev1.Pod) *memcached.Problem {
 	}
 }
 
+// SilentFor returns the time until the silence of one of the pods becomes a problem, or 0 if none is silent. No event reports that the
+// time has passed.
+func SilentFor(pods []*corev1.Pod, now time.Time) (after time.Duration) {
+	for _, pod := range pods {
+		reportAt, silent := silentUntil(pod)
+		if wait := reportAt.Sub(now); silent && wait > 0 && (after == 0 || wait < after) {
+			after = wait
+		}
+	}
+	return after
+}
+
 // silentUntil reports whether memcached and its agent run but the agent gets no answer. reportAt is when this silence becomes a
 // problem.
 func silentUntil(pod *corev1.Pod) (reportAt time.Time, silent bool) {
