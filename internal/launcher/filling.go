@@ -120,7 +120,8 @@ func (f filler) run(ctx context.Context) {
 // unlimited is the time limit of attempts after the first one: the node is ready meanwhile.
 const unlimited = math.MaxInt64
 
-// once makes one attempt to copy the twin's items, which may take at most the time limit. The result contains the error too. Without a twin, the result is nil.
+// once makes one attempt to copy the twin's items, which may take at most the time limit. The result contains the error too. Without a
+// twin, the result is nil.
 func (f filler) once(ctx context.Context, limit time.Duration) (*protocol.Fill, error) {
 	began := time.Now()
 	twin, found, err := f.source.twin()

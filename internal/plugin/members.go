@@ -64,12 +64,8 @@ func membersOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod, v view) ([]member
 // announced returns the same nodes as membersOf, with the port that the operator announces.
 func announced(mc *cachev1alpha1.Memcached, pods []corev1.Pod, by string) ([]member, error) {
 	named := len(mc.Status.Servers) > 0
-	if by == byName && !named && memcached.WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet {
-		return nil, fmt.Errorf("%s/%s has no nodes", mc.Namespace, mc.Name)
-	}
 	if by == byName && !named {
-		return nil, fmt.Errorf("the nodes of %s/%s have no stable names: those of a StatefulSet do, see spec.workload",
-			mc.Namespace, mc.Name)
+		return nil, noNames(mc)
 	}
 	var members []member
 	if named && by != byAddress {
@@ -97,6 +93,14 @@ func announced(mc *cachev1alpha1.Memcached, pods []corev1.Pod, by string) ([]mem
 	}
 	slices.SortFunc(members, func(a, b member) int { return naturally(a.server(), b.server()) })
 	return members, nil
+}
+
+// noNames says why a cache has no names of nodes.
+func noNames(mc *cachev1alpha1.Memcached) error {
+	if memcached.WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet {
+		return fmt.Errorf("%s/%s has no nodes", mc.Namespace, mc.Name)
+	}
+	return fmt.Errorf("the nodes of %s/%s have no stable names: those of a StatefulSet do, see spec.workload", mc.Namespace, mc.Name)
 }
 
 // hashes are the values of --hash.

@@ -72,8 +72,8 @@ func whole(twin, v memcached.View) string {
 			filled = append(filled, pair[0].Memcached.Name)
 		}
 	}
-	return fmt.Sprintf("Waiting until all nodes of its twin %s are ready: %d of %d are. To go on without its items, remove spec.fillFrom of %s",
-		name, ready, size, strings.Join(filled, " and "))
+	return fmt.Sprintf("Waiting until all nodes of its twin %s are ready: %d of %d are. To go on without its items, remove spec.fillFrom "+
+		"of %s", name, ready, size, strings.Join(filled, " and "))
 }
 
 // filled returns a message if the twin's node with this number may lack items, and "" otherwise.
