@@ -29,6 +29,10 @@ func (r *rotation) servesLibraries(ctx context.Context) {
 	GinkgoT().Setenv("MEMCACHED_PASSWORD", r.member.password)
 	Expect(k8s.Reread(ctx, r.mc)).To(Succeed())
 	Expect(r.mc.Status.Servers).To(HaveEach(HaveSuffix(fmt.Sprint(":", tlsPort))))
+	for _, server := range r.mc.Status.Servers { // DNS follows a moment after the cache is Ready
+		host, _, _ := strings.Cut(server, ":")
+		Eventually(ctx, resolver().LookupHost).WithArguments(host + ".cluster.local").Should(HaveLen(1))
+	}
 	client := newGuideClient(ctx, "pymemcache", "MEMCACHED_servers="+strings.Join(r.mc.Status.Servers, ","), "test/e2e/clients/driver.py",
 		blocks["names"], blocks["pymemcache"], r.mounted(r.member.identity, patiently(blocks["tls"])), blocks["login"])
 	Expect(client.use(guideKeys)).To(Equal(all(guideKeys)))
