@@ -16,6 +16,8 @@ type instanceState struct {
 	// verifiedMove is the UID of the workload that the nodes leave after a change of spec.workload, if the API server has confirmed
 	// that both cached workloads are current.
 	verifiedMove types.UID
+	// verifiedTwins holds the UIDs of twins whose cached StatefulSet and arguments the API server has confirmed.
+	verifiedTwins map[types.UID]bool
 	// verifiedArguments is the UID of the ConfigMap with memcached's arguments, if this process has written the ConfigMap, or the API
 	// server has confirmed that the cached one is current.
 	verifiedArguments types.UID

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,7 +47,7 @@ var _ = BeforeSuite(func() { config, user = suite.Start() })
 var defaults = memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"}
 
 // operator is a Reconciler that a test runs step by step. It reads objects as if from a cache, which is current unless the test
-// sets stale, outdated or outdatedPods. Only requests that a cache cannot answer are recorded.
+// sets stale, outdated, outdatedSet or outdatedPods. Only requests that a cache cannot answer are recorded.
 type operator struct {
 	*controllers.Reconciler
 	requests *testenv.Requests
@@ -65,6 +66,8 @@ type operator struct {
 	stale bool
 	// outdated is the Memcached in a lagging cache, or nil if the cache is current.
 	outdated *cachev1alpha1.Memcached
+	// outdatedSet is a StatefulSet in a lagging cache, or nil if the cache is current.
+	outdatedSet *appsv1.StatefulSet
 	// outdatedPods are the pods in a lagging cache, or nil if the cache is current.
 	outdatedPods []corev1.Pod
 }
@@ -96,6 +99,10 @@ func (o *operator) get(
 	mc, root := object.(*cachev1alpha1.Memcached)
 	if root && o.outdated != nil {
 		o.outdated.DeepCopyInto(mc)
+		return nil
+	}
+	if set, ok := object.(*appsv1.StatefulSet); ok && o.outdatedSet != nil && o.outdatedSet.Name == key.Name {
+		o.outdatedSet.DeepCopyInto(set)
 		return nil
 	}
 	if err := user.Get(ctx, key, object, opts...); err != nil {

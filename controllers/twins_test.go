@@ -134,6 +134,23 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 		Expect(partition(ctx, b)).To(BeEquivalentTo(2))
 	})
 
+	It("does not stop a node while another process replaces its twin, although the cache does not know that", func(ctx SpecContext) {
+		a, b := twins(ctx)
+		label := func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "a"}
+		}
+		second := newOperator(defaults)
+		second.nodes, second.Nodes, second.outdatedSet = o.nodes, o.nodes, live(ctx, b, &appsv1.StatefulSet{})
+		change(ctx, b, label)
+		reconcile(ctx, b)
+		Expect(partition(ctx, b)).To(BeEquivalentTo(2))
+		change(ctx, a, label)
+		Expect(second.Reconcile(ctx, request(a))).Error().To(MatchError(ContainSubstring("not received the latest version")))
+		Expect(second.Reconcile(ctx, request(a))).Error().NotTo(HaveOccurred())
+		Expect(partition(ctx, a)).To(BeEquivalentTo(3))
+		Expect(message(ctx, a, "Progressing")).To(ContainSubstring("Waiting for the rollout of its twin twin to end"))
+	})
+
 	It("keeps what others replace by hand waiting for a node of the twin that is being filled", func(ctx SpecContext) {
 		a, _ := twins(ctx)
 		o.nodes.fills = map[string]*protocol.Fill{"twin-2": {State: protocol.FillWaiting}}

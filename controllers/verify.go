@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -19,11 +21,12 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// ErrStale means that a cached Memcached or MemcachedProxy is not the latest. errStaleArguments and errStaleMove mean the same of
-// children of a Memcached.
+// ErrStale means that a cached Memcached or MemcachedProxy is not the latest. errStaleArguments, errStaleTwin and errStaleMove
+// mean the same of children of a Memcached.
 var (
 	ErrStale          = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
 	errStaleArguments = errors.New("the cache has not received the latest version of the arguments of the nodes")
+	errStaleTwin      = errors.New("the cache has not received the latest version of the StatefulSet or the arguments of the twin")
 	errStaleMove      = errors.New("the cache has not received the latest versions of the workloads between which the nodes move")
 )
 
@@ -63,7 +66,7 @@ func (r *Base[T]) VerifyOnce(ctx context.Context, cached T) error {
 // verifyBeforeWrites verifies the Memcached before this process first changes existing children. It also does so each time before a
 // child is created again or adopted: the Memcached may have been deleted, and that may be why the child is gone or has lost its owner.
 // The first children need no check: if they exist, the API server refuses to create them. verifyBeforeWrites also verifies changed
-// arguments and, while nodes move between a Deployment and a StatefulSet, both workloads.
+// arguments, the twins and, while nodes move between a Deployment and a StatefulSet, both workloads.
 func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil
@@ -79,6 +82,9 @@ func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View
 		if err := r.verifyArguments(ctx, view); err != nil {
 			return err
 		}
+	}
+	if err := r.verifyTwins(ctx, view); err != nil {
+		return err
 	}
 	return r.verifyMove(ctx, view)
 }
@@ -115,29 +121,58 @@ func (r *Reconciler) verifyMove(ctx context.Context, view memcached.View) error 
 	if former == nil || r.states.get(name).verifiedMove == former.GetUID() {
 		return nil
 	}
-	stale := false
-	for _, object := range view.Children {
+	workloads := slices.DeleteFunc(slices.Clone(view.Children), func(object client.Object) bool {
 		child, ok := memcached.ChildOf(object)
-		if !ok || !child.Workload {
-			continue
-		}
-		latest := child.Named(name)
-		switch err := r.Live.Get(ctx, name, latest); {
-		case apierrors.IsNotFound(err):
-			r.Mutations.RecordDelete(object)
-			stale = true
-		case err != nil:
-			return fmt.Errorf("verify the move: %w", err)
-		default:
-			r.Mutations.RecordWrite(latest)
-			stale = stale || latest.GetResourceVersion() != object.GetResourceVersion()
-		}
-	}
-	if stale {
-		return errStaleMove
+		return !ok || !child.Workload
+	})
+	if err := r.verifyChildren(ctx, workloads, errStaleMove); err != nil {
+		return err
 	}
 	r.states.update(name, func(s *instanceState) { s.verifiedMove = former.GetUID() })
 	return nil
+}
+
+// verifyTwins asks the API server, once for each twin, whether the cached StatefulSet and arguments of the twin are current. They say
+// whether the twin stops a node. Otherwise, after a restart of the operator, both Memcacheds could stop the same node.
+func (r *Reconciler) verifyTwins(ctx context.Context, view memcached.View) error {
+	name := client.ObjectKeyFromObject(view.Memcached)
+	for _, twin := range view.Copies() {
+		if r.states.get(name).verifiedTwins[twin.Memcached.UID] {
+			continue
+		}
+		if err := r.verifyChildren(ctx, twin.Children, errStaleTwin); err != nil {
+			return err
+		}
+		r.states.update(name, func(s *instanceState) {
+			s.verifiedTwins = maps.Clone(s.verifiedTwins)
+			if s.verifiedTwins == nil {
+				s.verifiedTwins = map[types.UID]bool{}
+			}
+			s.verifiedTwins[twin.Memcached.UID] = true
+		})
+	}
+	return nil
+}
+
+// verifyChildren asks the API server whether cached children are current, and returns the error stale if one is not.
+func (r *Reconciler) verifyChildren(ctx context.Context, children []client.Object, stale error) (result error) {
+	for _, cached := range children {
+		child, _ := memcached.ChildOf(cached)
+		latest := child.New()
+		switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), latest); {
+		case apierrors.IsNotFound(err):
+			r.Mutations.RecordDelete(cached)
+			result = stale
+		case err != nil:
+			return fmt.Errorf("verify %s: %w", cached.GetName(), err)
+		default:
+			r.Mutations.RecordWrite(latest)
+			if latest.GetResourceVersion() != cached.GetResourceVersion() {
+				result = stale
+			}
+		}
+	}
+	return result
 }
 
 // forget drops what this process remembers of a deleted Memcached.
