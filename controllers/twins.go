@@ -20,8 +20,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// twins returns, sorted by name, the Memcached from which mc fills its nodes and those that fill their nodes from mc. The argument
-// named is the name of the Memcached from which mc fills its nodes, or empty.
+// twins returns the Memcacheds that fill their nodes from mc, and the one from which mc fills its own, sorted by name. The argument
+// named is the name of the latter, or empty.
 func (r *Reconciler) twins(ctx context.Context, mc client.Object, named string) ([]*cachev1alpha1.Memcached, error) {
 	var found cachev1alpha1.MemcachedList
 	err := r.Client.List(ctx, &found, client.InNamespace(mc.GetNamespace()), client.MatchingFields{FillFromIndex: mc.GetName()})
@@ -87,8 +87,8 @@ func (l *twinLocks) lock(name types.NamespacedName) *sync.Mutex {
 	return lock.(*sync.Mutex) //nolint:forcetypeassert // nothing else is stored
 }
 
-// getLocked returns a Memcached, or nil if there is none, after it has locked its twins. The wait for a lock can be long, so the
-// Memcached is read again afterwards.
+// getLocked locks the twins of a Memcached and returns the Memcached, or nil if there is none. The wait for a lock can be long, so it reads
+// the Memcached again afterwards.
 func (r *Reconciler) getLocked(ctx context.Context, name types.NamespacedName) (_ *cachev1alpha1.Memcached, unlock func(), _ error) {
 	mc, err := r.Get(ctx, name)
 	if err != nil || mc == nil {

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Runs all suites except those with a nightly job of their own: the benchmark, the endurance test, the mutations and the hostile clients.
-# Two parts run at the same time: the suites that mostly compute, and those that mostly wait for a cluster. FROM=NAME begins with that
-# suite, and skips the other part. FROM="NAME NAME" names one suite of each part.
+# Two parts run at the same time. The suites of one mostly compute, and the suites of the other mostly wait for a cluster. FROM=NAME begins
+# with the suite of that name, and skips the part without it. FROM="NAME NAME" names one suite of each part.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source hack/checks.sh
 

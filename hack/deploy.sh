@@ -39,7 +39,7 @@ count_lines() { awk '/./ { n++ } END { print n + 0 }' <<<"$1"; }
 # "NAMESPACE/NAME MemcachedProxy". The variable listed contains the lines of both, and the variable caches says how many there are.
 list_caches() {
 	local resources
-	# kubectl get fails if there is no CRD, so this asks for the resources first. Earlier versions have no CRD for MemcachedProxies.
+	# kubectl get fails for a resource without a CRD, such as MemcachedProxies in earlier versions. So this asks first which exist.
 	if ! resources=$(kubectl api-resources --api-group=cache.example.com --output=name) && [[ -z "${resources}" ]]; then
 		return 1
 	fi

@@ -13,7 +13,7 @@ import (
 // block is a sequence of lines of a template.
 type block struct {
 	lines []string
-	// lacking are the indexes of the variants that lack the lines. If the field only is true, they are those that have the lines.
+	// lacking holds the indexes of the variants without these lines. If the field only is true, it holds those of the variants with them.
 	lacking []int
 	// only reports that the complete installation lacks the lines.
 	only bool

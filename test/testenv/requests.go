@@ -85,7 +85,7 @@ func (r *Requests) Refused() []string {
 	return r.all(func(request Request) bool { return request.Code == http.StatusForbidden })
 }
 
-// list returns the requests for which the function wanted returns true, sorted. It leaves out those that depend on timing: see Requests.
+// list returns the wanted requests, sorted. It leaves out requests that depend on timing: see Requests.
 func (r *Requests) list(wanted func(Request) bool) []string {
 	return r.all(func(request Request) bool {
 		object := !strings.HasPrefix(request.Resource, "/") && request.Resource != "events" && request.Resource != "leases"
