@@ -36,7 +36,7 @@ type launcher struct {
 	stopped time.Time
 	// before is the number of items before the last restart, -1 if unknown.
 	before int64
-	// obstacle is why memcached could not get more memory at the last attempt, or empty. It keeps the method delay from logging the same
+	// obstacle is why the last attempt to obey the ConfigMap is repeated, or empty. It keeps the method delay from logging the same
 	// reason twice in a row.
 	obstacle string
 	// ending reports that the container must end, so memcached must not be started again.
