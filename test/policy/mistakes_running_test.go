@@ -13,7 +13,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,29 +21,31 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// inEvents are wrong changes of the Deployment of a Memcached. The test makes them one after the other, and an event must report
-// each.
+// inEvents are wrong changes of the Deployment of a Memcached. The test makes them one after the other, each this many times, and
+// an event must report each.
 var inEvents = []struct {
-	name string
-	edit func(*appsv1.DeploymentSpec)
-	says string
+	name  string
+	edit  func(*appsv1.DeploymentSpec)
+	times int
+	says  string
 }{
 	{
-		"another size", func(spec *appsv1.DeploymentSpec) { spec.Replicas = ptr.To(int32(5)) },
+		"another size", func(spec *appsv1.DeploymentSpec) { spec.Replicas = ptr.To(int32(5)) }, 1,
 		"Deployment edited was changed by kubectl-edit (spec.replicas): restored",
 	},
 	{
-		"another image", func(spec *appsv1.DeploymentSpec) { spec.Template.Spec.Containers[0].Image = "memcached:1.5" },
+		"another image", func(spec *appsv1.DeploymentSpec) { spec.Template.Spec.Containers[0].Image = "memcached:1.5" }, 1,
 		`(spec.template.spec.containers[name="memcached"].image): restored; nodes that have started with the change lost their keys`,
 	},
 	{
 		"a variable", func(spec *appsv1.DeploymentSpec) {
 			spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "FOO", Value: "bar"}}
-		},
+		}, 1,
 		`(spec.template.spec.containers[name="memcached"].env): restored; nodes that have started with the change lost their keys`,
 	},
 	{
-		"a size again and again, as an autoscaler for the Deployment", func(spec *appsv1.DeploymentSpec) { spec.Replicas = ptr.To(int32(4)) },
+		"a size again and again, as an autoscaler for the Deployment",
+		func(spec *appsv1.DeploymentSpec) { spec.Replicas = ptr.To(int32(4)) }, 3,
 		"spec.replicas of Deployment edited is changed again and again by kubectl-edit: aim what scales it at the Memcached",
 	},
 }
@@ -103,13 +104,16 @@ func (i *installation) expectEvents(t *testing.T) {
 	intact := deployment.Spec.DeepCopy()
 	for _, m := range inEvents {
 		t.Run(m.name, func(t *testing.T) {
-			NewWithT(t).Eventually(func(g Gomega) {
-				if read() == nil && equality.Semantic.DeepEqual(deployment.Spec, *intact) {
+			g := NewWithT(t)
+			for range m.times {
+				g.Eventually(func(g Gomega) {
+					g.Expect(read()).To(Succeed())
+					g.Expect(deployment.Spec).To(BeComparableTo(*intact), "the last change is not restored")
 					m.edit(&deployment.Spec)
 					g.Expect(i.admin.Update(t.Context(), deployment, client.FieldOwner("kubectl-edit"))).To(Succeed())
-				}
-				g.Expect(i.notes(t, "edited")).To(ContainElement(ContainSubstring(m.says)))
-			}, timeout).Should(Succeed())
+				}, timeout).Should(Succeed())
+			}
+			g.Eventually(func() []string { return i.notes(t, "edited") }, timeout).Should(ContainElement(ContainSubstring(m.says)))
 		})
 	}
 	for _, child := range []client.Object{&corev1.Service{ObjectMeta: named("edited")}, deployment} {
