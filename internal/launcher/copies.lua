@@ -1,9 +1,10 @@
 -- SPDX-FileCopyrightText: The Memcached Operator Authors
 -- SPDX-License-Identifier: Apache-2.0
 --
--- A route for several pools. A pool is a group of memcacheds (nodes) that divide the keys, and each pool holds all items. memcached
--- loads this file beside its own library of routes, routelib. In this file, the copies of a request are the nodes that hold its key,
--- one in each pool. A client gets the answer that a single memcached would give, even while one of the copies is unreachable or empty.
+-- The route "copies" for several pools, and the route "reads" for the reads of one pool. A pool is a group of memcacheds (nodes) that
+-- divide the keys. Each of several pools holds all items. memcached loads this file beside its own library of routes, routelib. In this
+-- file, the copies of a request are the nodes that hold its key, one in each pool. A client gets the answer that a single memcached
+-- would give, even while one of the copies is unreachable or empty.
 
 -- The weights of answers, in ascending order. The heaviest answer counts: a copy that has the key knows more than an empty copy, and
 -- an empty copy knows more than one that is unreachable.
@@ -54,10 +55,25 @@ local function write(rctx, copies, request)
     return all(rctx, copies, request, copies.ask)
 end
 
--- read asks one copy after another until one has the key. If all are unreachable or answer with an error, the proxy's own storage,
--- which is empty, answers with a miss.
+-- the_key_of returns the key of a meta command, as further meta commands need it.
+local function the_key_of(request)
+    return request:key() .. (request:has_flag("b") and " b" or "")
+end
+
+-- miss lets the proxy's own storage, which is empty, answer a read. It makes a new mg with the flags that matter for a miss: memcached
+-- replaces the flag q of a request by a space when it sends the request to a node, and its own storage then refuses the request.
+local function miss(rctx, copies, request)
+    if request:command() == mcp.CMD_MG then
+        local has_opaque, opaque = request:flag_token("O")
+        request = mcp.request("mg " .. the_key_of(request) .. (has_opaque and " O" .. (opaque or "") or "") ..
+            (request:has_flag("k") and " k" or "") .. (request:has_flag("q") and " q" or "") .. "\r\n")
+    end
+    return rctx:enqueue_and_wait(request, copies.internal)
+end
+
+-- read asks one copy after another until one has the key. If all are unreachable or answer with an error, the answer is a miss.
 local function read(rctx, copies, request)
-    local miss
+    local none
     for i = 1, #copies.ask do
         local answer = rctx:enqueue_and_wait(request, copies.ask[i])
         if answer:hit() then
@@ -66,10 +82,10 @@ local function read(rctx, copies, request)
             end
             return answer
         elseif answer:ok() then
-            miss = miss or answer
+            none = none or answer
         end
     end
-    return miss or rctx:enqueue_and_wait(request, copies.internal)
+    return none or miss(rctx, copies, request)
 end
 
 -- forget deletes the key from some copies, so that they have no value instead of a wrong one.
@@ -77,27 +93,32 @@ local function forget(rctx, copies, request, handles)
     if #handles == 0 then
         return
     end
-    local binary = request:has_flag("b") and " b" or ""
-    all(rctx, copies, mcp.request("md " .. request:key() .. binary .. "\r\n"), handles, true)
+    all(rctx, copies, mcp.request("md " .. the_key_of(request) .. "\r\n"), handles, true)
 end
 
--- plain returns a meta command without the flag N, which creates a missing item. Otherwise an empty copy would create an item that
--- another copy already has.
-local function plain(request)
-    local name, flags = request:raw_line():match("^(%S+ +%S+)(.*)$")
-    flags = flags:gsub(" +N%S*", "")
-    return mcp.request(name .. flags .. "\r\n", request)
+-- remove_n removes the flag N from a meta command, and returns a function that adds it again. With N, a node creates a missing item, so
+-- an empty copy would create an item that another copy already has. The function also adds the flag q, which a request loses when
+-- memcached sends it. A changed copy of the request would hold its value until Lua collects garbage, too late for large values.
+local function remove_n(request)
+    local _, lifetime = request:flag_token("N")
+    local quiet = request:has_flag("q")
+    request:flag_del("N")
+    return function()
+        request:flag_add("N", lifetime)
+        if quiet then
+            request:flag_add("q")
+        end
+    end
 end
 
 -- decide handles commands with a CAS value. It asks one copy after another until one has the key. That copy decides. The others cannot
 -- execute the command, because a CAS value is valid for one copy only. So if the deciding copy has changed the item, the key is deleted
 -- from the others. Only if no copy has the key, the command may create the item (flag N).
 local function decide(rctx, copies, request)
-    local creates = request:has_flag("N")
-    local asked = creates and plain(request) or request
+    local add_n = request:has_flag("N") and remove_n(request)
     local best, most, decider = nil, -1, 0
     for i = 1, #copies.ask do
-        local answer = rctx:enqueue_and_wait(asked, copies.ask[i])
+        local answer = rctx:enqueue_and_wait(request, copies.ask[i])
         local says = weight(answer)
         if says > most then
             best, most, decider = answer, says, i
@@ -106,7 +127,8 @@ local function decide(rctx, copies, request)
             break
         end
     end
-    if creates and most == ABSENT then
+    if add_n and most == ABSENT then
+        add_n()
         return (all(rctx, copies, request, copies.again))
     elseif most == DONE and best:code() ~= mcp.MCMC_CODE_EXISTS then
         local others = table.move(copies.again, 1, #copies.again, 1, {})
@@ -146,24 +168,28 @@ local function change(rctx, copies, request)
     if not request:has_flag("N") then
         return all(rctx, copies, request, copies.ask)
     end
-    local answer, says = all(rctx, copies, plain(request), copies.ask)
+    local add_n = remove_n(request)
+    local answer, says = all(rctx, copies, request, copies.ask)
     if says ~= ABSENT then
         return answer, says
     end
+    add_n()
     return all(rctx, copies, request, copies.again)
 end
 
 local function meta_get(rctx, copies, request)
     if request:has_flag("T") then
         local answer, says = change(rctx, copies, request)
-        return says > ERROR and answer or rctx:enqueue_and_wait(plain(request), copies.internal)
+        return says > ERROR and answer or miss(rctx, copies, request)
     elseif not request:has_flag("N") then
         return read(rctx, copies, request)
     end
-    local answer = read(rctx, copies, plain(request))
+    local add_n = remove_n(request)
+    local answer = read(rctx, copies, request)
     if answer:hit() then
         return answer
     end
+    add_n()
     local made, says = all(rctx, copies, request, copies.again)
     return says > ERROR and made or answer
 end
@@ -205,7 +231,28 @@ local by_command = {
     [mcp.CMD_MN] = meta_noop,
 }
 
-register_route_handlers({ "copies" })
+register_route_handlers({ "copies", "reads" })
+
+-- start returns a function with which routelib starts a route. handler returns the function that handles a command.
+local function start(handler)
+    return function(t, ctx, fgen)
+        local copies = { ask = {}, again = {}, missed = {}, found = t.found }
+        for i, pool in ipairs(t.children) do
+            -- A request can use a handle only once, and may ask each copy twice.
+            for _, handles in ipairs({ copies.ask, copies.again }) do
+                handles[i] = fgen:new_handle(pool)
+                copies.missed[handles[i]] = t.missed[i]
+            end
+        end
+        copies.internal = fgen:new_handle(t.child_internal)
+        local function route(rctx)
+            return function(request)
+                return (handler(request:command())(rctx, copies, request))
+            end
+        end
+        fgen:ready({ n = ctx:label(), f = route })
+    end
+end
 
 -- route_copies{ children = { POOL, POOL... } }
 function route_copies_conf(t, ctx)
@@ -218,20 +265,16 @@ function route_copies_conf(t, ctx)
     return t
 end
 
-function route_copies_start(t, ctx, fgen)
-    local copies = { ask = {}, again = {}, missed = {}, found = t.found }
-    for i, pool in ipairs(t.children) do
-        -- A request can use a handle only once, and may ask each copy twice.
-        for _, handles in ipairs({ copies.ask, copies.again }) do
-            handles[i] = fgen:new_handle(pool)
-            copies.missed[handles[i]] = t.missed[i]
-        end
-    end
-    copies.internal = fgen:new_handle(t.child_internal)
-    local function route(rctx)
-        return function(request)
-            return ((by_command[request:command()] or write)(rctx, copies, request))
-        end
-    end
-    fgen:ready({ n = ctx:label(), f = route })
+route_copies_start = start(function(command)
+    return by_command[command] or write
+end)
+
+-- route_reads{ children = { POOL } } is for get, gets and mg.
+function route_reads_conf(t)
+    t.missed, t.child_internal = {}, "internal"
+    return t
 end
+
+route_reads_start = start(function()
+    return read
+end)

@@ -246,7 +246,38 @@ func TestCountsOfCopies(t *testing.T) {
 	if reply := client.say("get key-1") + client.say("mg key-1 v T5 N5") + client.say("gets key-1"); reply != "END\r\nMN\r\nEN\r\nMN\r\nEND\r\nMN\r\n" {
 		t.Errorf("get without any node: %q", reply)
 	}
+	if reply := client.say("mg key-1 v q") + client.say("mg key-1 v N5 q") + client.say("mg key-1 v T5 q"); reply != "MN\r\nMN\r\nMN\r\n" {
+		t.Errorf("quiet mg without any node: %q", reply)
+	}
 	counts("missed 0 106, found 100") // nothing is counted without any node
+}
+
+// Commands with the flag N keep their last flag if the client ends lines with a line feed only, as memcached allows.
+func TestLineFeedOnly(t *testing.T) {
+	t.Parallel()
+	p := newCopiesPod(t, 2)
+	talk := newTalk(t, p.proxy.Memcached)
+	talk.say("set counter 0 0 2", "10")
+	if reply := talk.say("ma counter N0 v D10\nma counter N0 q D5\nma missing N0 v J20\nmg counter N30 v"); reply !=
+		"VA 2\r\n20\r\nVA 2\r\n20\r\nVA 2\r\n25\r\nMN\r\n" {
+		t.Errorf("%q", reply)
+	}
+}
+
+// The proxy forgets large values at once, also those of appends that may create an item. Otherwise, other stores would fail.
+func TestAppendsThatMayMakeAnItem(t *testing.T) {
+	t.Parallel()
+	p := newCopiesPod(t, 2)
+	talk := newTalk(t, p.proxy.Memcached)
+	value := strings.Repeat("x", 900_000)
+	for i := range 40 {
+		if reply := talk.say(fmt.Sprintf("ms %s 900000 MA N0 q", keyOf(i)), value); reply != "MN\r\n" {
+			t.Fatalf("append %d: %q", i, reply)
+		}
+		if reply := talk.say("set key 0 0 1", "a"); reply != "STORED\r\nMN\r\n" {
+			t.Fatalf("set %d: %q", i, reply)
+		}
+	}
 }
 
 // The routes change from two pools to one and back. Clients stay connected.

@@ -144,7 +144,7 @@ func (o ProxyOptions) readBuffers() int { return o.MaxConnections*8/1024 + 16*o.
 // flag N makes while a node is unreachable.
 func (o ProxyOptions) arguments(nodes int) protocol.List {
 	arguments := []string{
-		"-p", "11211", "-U", "0", "-m", "8", "-c", strconv.Itoa(o.connectionLimit(nodes)), "-t", strconv.Itoa(o.Threads),
+		"-p", "11211", "-U", "0", "-W", "-m", "8", "-c", strconv.Itoa(o.connectionLimit(nodes)), "-t", strconv.Itoa(o.Threads),
 	}
 	arguments = append(arguments, o.tlsArguments()...)
 	return protocol.List{Arguments: append(arguments, "-o",

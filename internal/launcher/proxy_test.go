@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -80,6 +81,18 @@ func TestNodeAway(t *testing.T) {
 				conn = p.client() // the rest of the reply is not read
 			}
 		}
+	}
+	away := slices.IndexFunc(keys(300), func(key string) bool { return owner(key) == 1 })
+	talk, key := newTalk(t, p.proxy.Memcached), keys(300)[away]
+	for command, want := range map[string]string{
+		"v q k": "", "v Oabc q": "", "v Oabc k": "EN Oabc k" + key + "\r\n", "N100 v": "EN\r\n", "N100 v q": "",
+	} {
+		if got := talk.say("mg " + key + " " + command); got != want+"MN\r\n" {
+			t.Errorf("mg %s: %q", command, got)
+		}
+	}
+	if got := talk.say("get " + key); got != "END\r\nMN\r\n" {
+		t.Errorf("mg with N has left %q", got)
 	}
 	p.startNode(1)
 	back := time.Now()
@@ -272,7 +285,7 @@ func TestParseProxy(t *testing.T) {
 	} {
 		o, err := ParseProxy(append([]string{"--threads=2", "--max-connections=500"}, strings.Fields(flags)...), io.Discard)
 		must(t, err)
-		if got := strings.Join(o.arguments(64).Arguments, " "); got != "-p 11211 -U 0 -m 8 "+want {
+		if got := strings.Join(o.arguments(64).Arguments, " "); got != "-p 11211 -U 0 -W -m 8 "+want {
 			t.Errorf("%s: the arguments are %s", flags, got)
 		}
 	}

@@ -54,7 +54,7 @@ local function single(slots, names)
     local options = { dist = ring, hash = ring.hash, omode = "twemproxy", obuckets = 160 }
     pools{ main = { options = options, backend_options = patience, backends = slots } }
     local function reading()
-        return route_failover{ children = { "main", "internal" } }
+        return route_reads{ children = { "main" } }
     end
     routes{
         cmap = { get = reading(), gets = reading(), mg = reading() },
