@@ -127,15 +127,19 @@ func decideDefaults(v memcached.View, opts memcached.Options, templateHash strin
 }
 
 // restartsInPlace reports whether the spec and the recorded defaults result in other arguments than the recorded ones, so that
-// launchers restart memcached. Without a record, it compares with the arguments in the cluster.
+// launchers restart memcached. Without a record, which is also missing until all nodes run the same arguments, it compares with the
+// arguments in the cluster. The memory limit was checked for those.
 func restartsInPlace(v memcached.View, recorded podDefaults) bool {
-	was := ""
-	if last := v.Last.Applied; last != nil {
-		was = last.ArgumentsHash
-	} else if v.Workload != nil { // the status is lost
-		was = v.Arguments().Sections[v.Workload.Template.Annotations[memcached.TemplateAnnotation]].Default
+	if !hasLauncher(v.Memcached) {
+		return false
 	}
-	return hasLauncher(v.Memcached) && was != "" && was != argumentList(v.Memcached, recorded).Hash()
+	hash := argumentList(v.Memcached, recorded).Hash()
+	if last := v.Last.Applied; last != nil && last.ArgumentsHash != "" {
+		return last.ArgumentsHash != hash
+	}
+	lists := v.Arguments().Lists
+	_, known := lists[hash]
+	return len(lists) > 0 && !known
 }
 
 // replacedByHand reports whether somebody has run "kubectl rollout restart" since the last record.

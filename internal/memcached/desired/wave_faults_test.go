@@ -136,7 +136,7 @@ func TestNewNodesWithARefusedList(t *testing.T) {
 	}
 }
 
-// TestTooSmallLimit checks that no wave starts if the memory limit is too small for the new arguments.
+// TestTooSmallLimit checks that nodes get no new arguments for which the memory limit is too small.
 func TestTooSmallLimit(t *testing.T) {
 	f := newFleet(t, 3, withLimit(corev1.ResourceMemory, "200Mi"))
 	connections(20000)(f.mc)
@@ -144,9 +144,20 @@ func TestTooSmallLimit(t *testing.T) {
 		f.turn()
 	}
 	f.expect("4 4 4; asks ; writes ")
-	if f.plan.Problem == nil || f.plan.Problem.Reason != cachev1alpha1.ReasonInvalidResources || f.plan.Wave.Open {
-		t.Errorf("the problem is %v", f.plan.Problem)
+	refused := func() {
+		t.Helper()
+		if f.plan.Problem == nil || f.plan.Problem.Reason != cachev1alpha1.ReasonInvalidResources || f.plan.Wave.Open {
+			t.Errorf("the problem is %v", f.plan.Problem)
+		}
 	}
+	refused()
+	connections(1000)(f.mc)
+	threadsOf(2)(f.mc)
+	f.turn()
+	f.turn()
+	connections(20000)(f.mc) // in the middle of a wave
+	f.turn()
+	refused()
 	connections(1000)(f.mc)
 	f.settle()
 }

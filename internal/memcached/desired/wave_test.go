@@ -101,6 +101,9 @@ func TestWaves(t *testing.T) {
 		"no node":                      {size: 0, change: threadsOf(2)},
 		"connections within the limit": {size: 3, change: connections(1100)},
 		"connections beyond the limit": {size: 3, change: connections(20000), replaced: true},
+		"connections beyond the limit in the middle": {
+			size: 5, change: threadsOf(2), then: func(f *fleet) { connections(20000)(f.mc) }, replaced: true,
+		},
 		"connections, and no status": {size: 3, change: func(mc *cachev1alpha1.Memcached) {
 			mc.Status = cachev1alpha1.MemcachedStatus{}
 			connections(20000)(mc)
