@@ -104,8 +104,8 @@ type TopologySpreadConstraint struct {
 	// +optional
 	LabelSelector *LabelSelector `json:"labelSelector,omitempty"`
 
-	// minDomains is over how many places, from 1 to 1000, the pods should be spread. While fewer places are available, maxSkew limits
-	// the pods of each place as if another place had no pods. The default is 1.
+	// minDomains is the number of places, from 1 to 1000, over which the pods should be spread. While fewer places are available,
+	// maxSkew limits the pods of each place as if another place had no pods. The default is 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000

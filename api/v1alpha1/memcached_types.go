@@ -133,8 +133,8 @@ type MemcachedSpec struct {
 	// fillFrom is the Memcached from which empty nodes copy items: each node from the node with the same number, before it becomes
 	// ready. The operator never stops two nodes with the same number at the same time. It replaces and restarts nodes one at a time,
 	// and only while all other nodes of both Memcacheds are ready. fillFrom needs workload StatefulSet, config.dump true, storage
-	// Memory and no auth; with tls, plaintext must be Enabled. The Service then also lists nodes that are not ready. A change of
-	// fillFrom restarts no node.
+	// Memory and no auth; with tls, plaintext must be Enabled. With fillFrom, the Service also lists nodes that are not ready. A
+	// change of fillFrom restarts no node.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Fill from",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:fillFrom","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	FillFrom *MemcachedFillFrom `json:"fillFrom,omitempty"`

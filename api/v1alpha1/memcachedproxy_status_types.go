@@ -87,8 +87,8 @@ type MemcachedProxyRoutes struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="From",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	From *metav1.Time `json:"from,omitempty"`
 
-	// proxies is how many ready proxies are known to have read these routes. It is absent once all have, and no other number of nodes
-	// is announced.
+	// proxies is how many ready proxies have read these routes, as far as the operator knows. It is absent if all have read them and
+	// no other number of nodes is announced.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Proxies with the routes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}

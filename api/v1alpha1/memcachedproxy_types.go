@@ -62,9 +62,10 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Configuration",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config"}
 	Config MemcachedProxyConfig `json:"config,omitzero"`
 
-	// resources are the compute resources of each proxy. The default memory limit is computed from config and tls. The default
-	// memory request is the limit. A memory request without a limit is also the limit. CPU has no default; a
-	// HorizontalPodAutoscaler by CPU needs a CPU request.
+	// resources are the compute resources of each proxy. The default memory limit is computed from config.maxConnections, the
+	// number of threads and tls. Without config.threads, the CPU limit sets the number of threads. The default memory request is the
+	// limit. A memory request without a limit is also the limit. CPU has no default; a HorizontalPodAutoscaler by CPU needs a CPU
+	// request.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Resources",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:resourceRequirements"}
 	Resources MemcachedResources `json:"resources,omitzero"`
