@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// maxScrapes limits simultaneous scrapes, to save memory. It is more than maxConnectionsPerHost, so that one host cannot reach the
+// maxScrapes limits simultaneous scrapes, to save memory. It is more than listener.PerHost, so that one host cannot reach the
 // limit.
 const maxScrapes = 8
 

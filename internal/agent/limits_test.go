@@ -7,8 +7,9 @@ import (
 	"net"
 	"net/http"
 	"runtime"
-	"strconv"
 	"testing"
+
+	"github.com/example/memcached-operator/internal/listener"
 )
 
 // If an IP address has too many idle connections, the oldest one is closed. A new request from this address is still answered: it may
@@ -16,7 +17,7 @@ import (
 func TestConnectionsOfAHostAreLimited(t *testing.T) {
 	a := startAgent(t, newFake(t, recorded(t, "default")).options())
 	var idle []net.Conn
-	for range maxConnectionsPerHost + 1 {
+	for range listener.PerHost + 1 {
 		conn, err := a.dial(t)
 		if err != nil {
 			t.Fatal(err)
@@ -24,7 +25,7 @@ func TestConnectionsOfAHostAreLimited(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 		idle = append(idle, conn)
 	}
-	for range maxConnectionsPerHost + 1 {
+	for range listener.PerHost + 1 {
 		response, err := a.send(t, http.MethodGet, "/readyz", http.Header{})
 		if err != nil {
 			t.Fatal(err)
@@ -36,64 +37,6 @@ func TestConnectionsOfAHostAreLimited(t *testing.T) {
 	}
 	if n, err := idle[0].Read(make([]byte, 1)); err == nil {
 		t.Errorf("the oldest connection got %d bytes", n)
-	}
-}
-
-func TestLimitsOfTheListener(t *testing.T) {
-	l := limit(nil)
-	from := func(host string) *limitedConn { return &limitedConn{listener: l, host: host} }
-	mustAdmit := func(conn, superfluous *limitedConn) {
-		t.Helper()
-		if got := l.admit(conn); got != superfluous {
-			t.Errorf("a connection of %s: closed is %+v, want %+v", conn.host, got, superfluous)
-		}
-	}
-	var open []*limitedConn
-	for i := range maxConnections {
-		conn := from(string(rune('a' + i/maxConnectionsPerHost)))
-		mustAdmit(conn, nil)
-		open = append(open, conn)
-	}
-	mustAdmit(from("a"), open[0])
-	l.forget(open[0])
-	open[1].note(http.StateActive)
-	mustAdmit(from("a"), open[2])
-	open[1].note(http.StateIdle)
-	mustAdmit(from("a"), open[1])
-	for _, conn := range l.hosts["a"] {
-		conn.note(http.StateActive)
-	}
-	refused := from("a")
-	mustAdmit(refused, refused)
-	l.forget(l.hosts["a"][0])
-	mustAdmit(from("a"), nil)
-	for i := maxConnectionsPerHost; i < maxConnections; i++ {
-		l.forget(open[i])
-	}
-	if len(l.hosts) != 1 || l.total != maxConnectionsPerHost {
-		t.Errorf("%d connections of %d hosts are remembered", l.total, len(l.hosts))
-	}
-}
-
-// At maxConnections, a new connection replaces the oldest connection of the host with the most connections. If no host has more
-// connections than the host of the new connection, the new connection is closed.
-func TestManyHostsAreLimited(t *testing.T) {
-	l := limit(nil)
-	oldest := &limitedConn{listener: l, host: "greedy"}
-	l.admit(oldest)
-	l.admit(&limitedConn{listener: l, host: "greedy"})
-	for i := range maxConnections - 2 {
-		l.admit(&limitedConn{listener: l, host: strconv.Itoa(i)})
-	}
-	if got := l.admit(&limitedConn{listener: l, host: "kubelet"}); got != oldest {
-		t.Errorf("%+v is closed, not the oldest connection of the greedy host", got)
-	}
-	another := &limitedConn{listener: l, host: "kubelet"}
-	if got := l.admit(another); got != another {
-		t.Errorf("%+v is closed, although no host has more", got)
-	}
-	if got := l.admit(&limitedConn{listener: l, host: "prometheus"}); got == nil || got.host == "prometheus" || l.total != maxConnections {
-		t.Errorf("%+v is closed, and there are %d connections", got, l.total)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/example/memcached-operator/internal/agent/credentials"
+	"github.com/example/memcached-operator/internal/listener"
 )
 
 // shutdownTimeout is how long running requests may continue when the agent ends. It is short, because the end of the pod waits for the
@@ -26,14 +27,14 @@ func Run(ctx context.Context, args []string, version string, log io.Writer) erro
 	if err != nil {
 		return err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", options.Listen)
+	incoming, err := (&net.ListenConfig{}).Listen(ctx, "tcp", options.Listen)
 	if err != nil {
 		return err
 	}
-	return serve(ctx, options, version, slog.New(slog.NewJSONHandler(log, nil)), listener)
+	return serve(ctx, options, version, slog.New(slog.NewJSONHandler(log, nil)), incoming)
 }
 
-func serve(ctx context.Context, o Options, version string, log *slog.Logger, listener net.Listener) error {
+func serve(ctx context.Context, o Options, version string, log *slog.Logger, incoming net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	memcached := newClient(o)
@@ -41,12 +42,12 @@ func serve(ctx context.Context, o Options, version string, log *slog.Logger, lis
 	reloader := credentials.New(o.Credentials, o.Memcached, log)
 	memcached.logins = reloader.Logins
 	server := newServer(o, log, newHandler(o, log, version, memcached, reloader))
-	log.Info("Serving", "version", version, "listen", listener.Addr().String(),
+	log.Info("Serving", "version", version, "listen", incoming.Addr().String(),
 		"memcached", o.Memcached, "timeout", o.Timeout.String())
 
 	reloaded, stopped := make(chan error, 1), make(chan error, 1)
 	go func() { reloaded <- reloader.Run(ctx) }()
-	go func() { stopped <- server.Serve(limit(listener)) }()
+	go func() { stopped <- server.Serve(listener.Limit(incoming, maxConnections)) }()
 	select {
 	case err := <-stopped:
 		return err

@@ -12,10 +12,12 @@ import (
 	"github.com/example/memcached-operator/internal/agent/credentials"
 	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/agent/stats"
+	"github.com/example/memcached-operator/internal/listener"
 )
 
 // Limits of the HTTP server. They protect the agent, which has little memory, from clients that are slow or send too much.
 const (
+	maxConnections = 64
 	headerTimeout  = 5 * time.Second
 	maxHeaderBytes = 8 << 10
 	// idleTimeout is longer than the usual scrape intervals, so that Prometheus can keep its connection.
@@ -32,7 +34,7 @@ func newServer(o Options, log *slog.Logger, handler http.Handler) *http.Server {
 		WriteTimeout:      o.Timeout + sendTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ConnState:         noteState,
+		ConnState:         listener.NoteState,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelError),
 	}
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/example/memcached-operator/internal/listener"
 )
 
 func TestSimultaneousScrapesReadOnceAtATime(t *testing.T) {
@@ -26,7 +28,7 @@ func TestSimultaneousScrapesReadOnceAtATime(t *testing.T) {
 	o.Timeout = maxTimeout
 	a := startAgent(t, o)
 	var scrapes sync.WaitGroup
-	for range maxConnectionsPerHost {
+	for range listener.PerHost {
 		scrapes.Go(func() { a.mustScrape(t, "memcached_up 1") })
 	}
 	eventually(t, "a connection", func() bool {

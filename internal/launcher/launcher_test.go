@@ -7,7 +7,9 @@ package launcher
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -111,6 +113,28 @@ func TestArgumentsThatAreRefusedAfterItemsWereRead(t *testing.T) {
 	p.status("the list is refused", func(s protocol.Status) bool { return s.Refused != nil && s.Hash == good && s.Restarting == "" })
 	if found := p.stored(stored); found != 0 {
 		t.Errorf("%d items that nobody can trust; the launcher logged:\n%s", found, p.logged())
+	}
+}
+
+// Many connections without a request, which anybody who reaches the pod can open, do not make the kubelet's probes fail.
+func TestIdleConnections(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.begin(inFile(t))
+	for range 200 {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.options.Listen)
+		must(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // the timeout of the probes
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.options.Listen+protocol.LivePath, http.NoBody)
+	must(t, err)
+	response, err := http.DefaultClient.Do(request)
+	must(t, err)
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Error(response.Status)
 	}
 }
 

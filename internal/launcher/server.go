@@ -15,15 +15,14 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/listener"
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
 // Limits of the HTTP server. It uses memory of memcached's container, and everybody who can reach the pod can connect to the server.
 const (
-	maxConnections = 4
+	maxConnections = 32
 	requestTimeout = 2 * time.Second
 	maxHeaderBytes = 4 << 10
 )
@@ -86,20 +85,20 @@ type reporter interface {
 
 // runBeside runs the HTTP server until the function run has returned. It returns the exit code of that function.
 func runBeside(ctx context.Context, address, memcached string, v reporter, run func(context.Context) (int, error)) (int, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	incoming, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return 1, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
-	go func() { served <- serve(ctx, listener, memcached, v) }()
+	go func() { served <- serve(ctx, incoming, memcached, v) }()
 	code, err := run(ctx)
 	cancel()
 	return code, errors.Join(err, <-served)
 }
 
 // serve runs the HTTP server until the context ends.
-func serve(ctx context.Context, listener net.Listener, memcached string, v reporter) error {
+func serve(ctx context.Context, incoming net.Listener, memcached string, v reporter) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+protocol.StatusPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -121,12 +120,12 @@ func serve(ctx context.Context, listener net.Listener, memcached string, v repor
 	})
 	server := &http.Server{
 		Handler: http.TimeoutHandler(mux, requestTimeout, "memcached did not answer in time"), ReadTimeout: requestTimeout,
-		WriteTimeout: 2 * requestTimeout, IdleTimeout: requestTimeout, MaxHeaderBytes: maxHeaderBytes,
+		WriteTimeout: 2 * requestTimeout, IdleTimeout: requestTimeout, MaxHeaderBytes: maxHeaderBytes, ConnState: listener.NoteState,
 	}
 	server.SetKeepAlivesEnabled(false)
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	if err := server.Serve(netutil.LimitListener(listener, maxConnections)); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(listener.Limit(incoming, maxConnections)); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package agent
+// Package listener limits the connections of the small HTTP servers beside memcached.
+package listener
 
 import (
 	"net"
@@ -10,32 +11,30 @@ import (
 	"sync"
 )
 
-// Limits of connections to the agent: in total, and from one IP address. The kubelet and each Prometheus server need only a few.
-const (
-	maxConnections        = 64
-	maxConnectionsPerHost = 4
-)
+// PerHost is how many connections one IP address can have. The kubelet and each Prometheus server need only a few.
+const PerHost = 4
 
-// limitedListener limits connections, so that nobody can open so many that the kubelet's probes fail. At maxConnectionsPerHost, a
-// host's new connection replaces the host's oldest idle connection, because the new one may be the kubelet's: pods with hostNetwork
-// have the kubelet's address. If none is idle, the new connection is closed. At maxConnections, a new connection replaces the
-// oldest connection of the host with the most connections. If no host has more connections than the host of the new connection, the
-// new connection is closed.
-type limitedListener struct {
+// Limited limits connections, so that nobody can open so many that the kubelet's probes fail. If a host has PerHost connections, its
+// new connection replaces its oldest idle connection, because the new one may be the kubelet's: pods with hostNetwork have the
+// kubelet's address. If none is idle, the new connection is closed. If there are as many connections as the listener allows, a new
+// connection replaces the oldest connection of the host with the most connections. If no host has more connections than the host of
+// the new connection, the new connection is closed.
+type Limited struct {
 	net.Listener
 
-	mutex sync.Mutex
-	total int
+	mutex      sync.Mutex
+	total, max int
 	// hosts maps an IP address to the connections from this address, the oldest first.
 	hosts map[string][]*limitedConn
 }
 
-func limit(listener net.Listener) *limitedListener {
-	return &limitedListener{Listener: listener, hosts: map[string][]*limitedConn{}}
+// Limit returns a listener that allows this number of connections. The ConnState of its http.Server must be NoteState.
+func Limit(listener net.Listener, connections int) *Limited {
+	return &Limited{Listener: listener, max: connections, hosts: map[string][]*limitedConn{}}
 }
 
 // Accept implements net.Listener.
-func (l *limitedListener) Accept() (net.Conn, error) {
+func (l *Limited) Accept() (net.Conn, error) {
 	for {
 		accepted, err := l.Listener.Accept()
 		if err != nil {
@@ -48,7 +47,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 			superfluous = l.admit(conn)
 		}
 		if superfluous != nil {
-			_ = superfluous.Conn.Close() // an error changes nothing: the agent has given the connection up
+			_ = superfluous.Conn.Close() // an error changes nothing: nobody uses the connection
 		}
 		if superfluous != conn {
 			return conn, nil
@@ -58,10 +57,10 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 
 // admit returns the connection that must be closed because of a limit, or nil. It counts the new connection, unless the new connection
 // is the one to close.
-func (l *limitedListener) admit(conn *limitedConn) (superfluous *limitedConn) {
+func (l *Limited) admit(conn *limitedConn) (superfluous *limitedConn) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if conns := l.hosts[conn.host]; len(conns) >= maxConnectionsPerHost {
+	if conns := l.hosts[conn.host]; len(conns) >= PerHost {
 		waiting := slices.IndexFunc(conns, func(c *limitedConn) bool { return !c.active })
 		if waiting < 0 {
 			return conn
@@ -69,7 +68,7 @@ func (l *limitedListener) admit(conn *limitedConn) (superfluous *limitedConn) {
 		superfluous = conns[waiting]
 		l.forget(superfluous)
 	}
-	if l.total >= maxConnections {
+	if l.total >= l.max {
 		most := conn.host
 		for host, conns := range l.hosts {
 			if len(conns) > len(l.hosts[most]) {
@@ -88,7 +87,7 @@ func (l *limitedListener) admit(conn *limitedConn) (superfluous *limitedConn) {
 }
 
 // forget stops counting a connection.
-func (l *limitedListener) forget(conn *limitedConn) {
+func (l *Limited) forget(conn *limitedConn) {
 	conns := l.hosts[conn.host]
 	at := slices.Index(conns, conn)
 	if at < 0 {
@@ -100,18 +99,18 @@ func (l *limitedListener) forget(conn *limitedConn) {
 	}
 }
 
-// limitedConn is a connection that a limitedListener counts until the connection is closed.
+// limitedConn is a connection that a Limited counts until the connection is closed.
 type limitedConn struct {
 	net.Conn
 
-	listener *limitedListener
+	listener *Limited
 	host     string
 	// active is true while the connection has a request.
 	active bool
 }
 
-// noteState records whether a connection has a request. It is the ConnState of the agent's http.Server.
-func noteState(conn net.Conn, state http.ConnState) {
+// NoteState records whether a connection has a request.
+func NoteState(conn net.Conn, state http.ConnState) {
 	if conn, ok := conn.(*limitedConn); ok {
 		conn.note(state)
 	}
