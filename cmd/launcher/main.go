@@ -49,11 +49,7 @@ func run() int {
 	}
 	options, err := launcher.Parse(os.Args[1:], hostname, os.Stderr)
 	return container(log, err, func() (int, error) {
-		code, err := launcher.Run(context.Background(), options, signals(), log)
-		if err != nil {
-			tell(err)
-		}
-		return code, err
+		return launcher.Run(context.Background(), options, signals(), log)
 	})
 }
 
@@ -70,11 +66,12 @@ func container(log *log.Logger, mistake error, run func() (int, error)) int {
 	code, err := run()
 	if err != nil {
 		log.Print(err)
+		tell(err)
 	}
 	return code
 }
 
-// tell writes the termination message, which the status of the Memcached quotes. The kubelet has created the file.
+// tell writes the termination message, which the status of the Memcached or MemcachedProxy quotes. The kubelet has created the file.
 func tell(problem error) {
 	file, err := os.OpenFile("/dev/termination-log", os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {

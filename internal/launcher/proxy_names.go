@@ -158,12 +158,12 @@ func (o ProxyOptions) find(ctx context.Context, names []string, known addresses)
 	defer cancel()
 	var mutex sync.Mutex
 	var looking sync.WaitGroup
-	found, slots, domain := addresses{}, make(chan struct{}, lookupsAtOnce), o.domain()
+	found, slots, suffixes := addresses{}, make(chan struct{}, lookupsAtOnce), o.searchList()
 	for _, name := range names {
 		slots <- struct{}{}
 		looking.Go(func() {
 			defer func() { <-slots }()
-			address, err := o.lookup(ctx, hostOf(name, domain), known[name])
+			address, err := o.lookup(ctx, hostOf(name, suffixes), known[name])
 			mutex.Lock()
 			defer mutex.Unlock()
 			if err == nil {
@@ -192,31 +192,29 @@ func (o ProxyOptions) lookup(ctx context.Context, host string, former netip.Addr
 	}
 }
 
-// hostOf returns the name to look up for a node. It appends the cluster's domain to a name that ends with ".svc", so that the resolver
-// does not try the other domains of its search list first.
-func hostOf(name, domain string) string {
-	if domain == "" || !strings.HasSuffix(name, ".svc") {
-		return name
+// hostOf returns the name to look up for a node. It appends the cluster's domain, so that the resolver does not try the other
+// suffixes of its search list first. The kubelet writes NAMESPACE.svc.DOMAIN into this list, and the name of a node ends with
+// NAMESPACE.svc. The name remains as it is if the list has no such suffix.
+func hostOf(name string, suffixes []string) string {
+	for _, suffix := range suffixes {
+		namespace, domain, found := strings.Cut(suffix, ".svc.")
+		if found && strings.HasSuffix(name, "."+namespace+".svc") {
+			return name + "." + strings.TrimSuffix(domain, ".") + "."
+		}
 	}
-	return name + "." + domain + "."
+	return name
 }
 
-// domain returns the cluster's domain, or an empty text if unknown. The kubelet writes svc.DOMAIN into the pod's DNS search list.
-func (o ProxyOptions) domain() string {
+// searchList returns the suffixes that the resolver tries, or nil if they are unknown.
+func (o ProxyOptions) searchList() []string {
 	text, err := os.ReadFile(o.resolver)
 	if err != nil {
-		return ""
+		return nil
 	}
 	for line := range strings.Lines(string(text)) {
-		words := strings.Fields(line)
-		if len(words) == 0 || words[0] != "search" {
-			continue
-		}
-		for _, suffix := range words[1:] {
-			if domain, found := strings.CutPrefix(suffix, "svc."); found {
-				return strings.TrimSuffix(domain, ".")
-			}
+		if words := strings.Fields(line); len(words) > 0 && words[0] == "search" {
+			return words[1:]
 		}
 	}
-	return ""
+	return nil
 }

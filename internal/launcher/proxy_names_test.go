@@ -249,13 +249,14 @@ func TestHosts(t *testing.T) {
 		{"search shop.svc.k8s.example. svc.k8s.example. example.com\n", "s-0.s.shop.svc", "s-0.s.shop.svc.k8s.example."},
 		{"nameserver 10.96.0.10\n", "s-0.s.shop.svc", "s-0.s.shop.svc"},
 		{"", "s-0.s.shop.svc", "s-0.s.shop.svc"},
-		{"search svc.cluster.local\n", "127.0.0.10", "127.0.0.10"},
+		{"search svc.svc.cluster.local svc.cluster.local cluster.local\n", "s-0.s.svc.svc", "s-0.s.svc.svc.cluster.local."},
+		{"search shop.svc.cluster.local\n", "127.0.0.10", "127.0.0.10"},
 	} {
 		o := ProxyOptions{resolver: filepath.Join(t.TempDir(), "resolv.conf")}
 		if row.resolver != "" {
 			must(t, os.WriteFile(o.resolver, []byte(row.resolver), 0o600))
 		}
-		if got := hostOf(row.name, o.domain()); got != row.want {
+		if got := hostOf(row.name, o.searchList()); got != row.want {
 			t.Errorf("%q: %q, not %q", row.resolver, got, row.want)
 		}
 	}

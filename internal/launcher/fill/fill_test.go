@@ -70,22 +70,25 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// A client with the binary protocol can store a key with a space.
-func TestKeyWithASpace(t *testing.T) {
+// A client with the binary protocol can store a key with spaces and line ends. Such keys are skipped.
+func TestKeysOfTheBinaryProtocol(t *testing.T) {
 	t.Parallel()
 	from, to := start(t), start(t)
 	from.store(100, 10)
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", from.address)
 	must(t, err)
 	defer conn.Close()
-	// The request is a Set with 8 bytes of extras, a key of 6 bytes and a value of 1 byte.
-	_, err = conn.Write([]byte("\x80\x01\x00\x06\x08\x00\x00\x00\x00\x00\x00\x0f" + strings.Repeat("\x00", 20) + "my keyv"))
-	must(t, err)
-	header := make([]byte, 24)
-	_, err = io.ReadFull(conn, header)
-	must(t, err)
-	if from.items() != "101" {
-		t.Fatalf("the source has %s items after %x", from.items(), header)
+	for _, key := range []string{"my key", "my\nkey", "my\nEN", "my key\r"} {
+		// The request is a Set with 8 bytes of extras, the key, and a value of 1 byte.
+		request := []byte("\x80\x01\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00" + strings.Repeat("\x00", 20) + key + "v")
+		request[3], request[11] = byte(len(key)), byte(len(key)+9)
+		_, err = conn.Write(request)
+		must(t, err)
+		_, err = io.ReadFull(conn, make([]byte, 24))
+		must(t, err)
+	}
+	if from.items() != "104" {
+		t.Fatalf("the source has %s items", from.items())
 	}
 	result, err := Copy{Source: from.address, Destination: to.address}.Run(t.Context())
 	if err != nil || result.Items != 100 {

@@ -111,6 +111,8 @@ func (i item) request(now time.Time) string {
 func keyOf(line string) (key []byte, valid bool) {
 	words := strings.Split(line, " ")
 	switch {
+	case strings.ContainsAny(line, crlf):
+		return nil, false
 	case len(words) == 2 && words[0] == "mg":
 		return []byte(words[1]), true
 	case len(words) == 3 && words[0] == "mg" && words[2] == "b":

@@ -56,13 +56,20 @@ func (p *peer) patient(size int64) error {
 	return p.conn.SetDeadline(time.Now().Add(p.stall + time.Duration(size/slowest)*time.Second))
 }
 
-// line reads a line, and returns it without the line end.
+// line reads a line, and returns it without the line end. A line may contain line feeds: memcached lists keys as they are, and clients
+// with the binary protocol can store any bytes in keys.
 func (p *peer) line() (string, error) {
-	line, err := p.in.ReadSlice('\n')
-	if err != nil {
-		return "", err
+	line := ""
+	for !strings.HasSuffix(line, crlf) {
+		part, err := p.in.ReadSlice('\n')
+		if err != nil {
+			return "", err
+		}
+		if line += string(part); len(line) > bufferSize {
+			return "", unexpected(line)
+		}
 	}
-	return strings.TrimRight(string(line), crlf), nil
+	return strings.TrimSuffix(line, crlf), nil
 }
 
 // ask sends a command, and returns the first line of the answer.

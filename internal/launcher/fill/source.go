@@ -116,8 +116,8 @@ func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, er
 	return asked, !s.ended, err
 }
 
-// key reads the next line of the key list, and returns the line and its key. At the end of the list, it sets ended. It skips keys with a
-// space, which only a client with the binary protocol can have stored: a text command cannot name them.
+// key reads the next line of the key list, and returns the line and its key. At the end of the list, it sets ended. It skips keys with
+// spaces or line ends, which only a client with the binary protocol can have stored: a text command cannot name them.
 func (s *source) key() (line string, key []byte, err error) {
 	line, err = s.keys.line()
 	if err != nil {
