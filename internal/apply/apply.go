@@ -62,7 +62,7 @@ func (a *Applier) executeAll(ctx context.Context, plan Plan) []outcome {
 		}
 	}
 	a.executeTogether(ctx, plan, guards, outcomes)
-	failed := func(i int) bool { return outcomes[i].err != nil }
+	failed := func(i int) bool { return !outcomes[i].asDesired }
 	if slices.ContainsFunc(guards, failed) {
 		others = slices.DeleteFunc(others, func(i int) bool { return plan.steps[i].live == nil && a.rules(plan.steps[i]).Guarded })
 	}
@@ -125,7 +125,7 @@ func (a *Applier) execute(ctx context.Context, owner client.Object, s step) outc
 		return outcome{err: s.err}
 	case s.live == nil:
 		created, err := a.create(ctx, owner, s)
-		return outcome{live: created, created: err == nil, written: err == nil, err: err}
+		return outcome{live: created, created: err == nil, written: err == nil, asDesired: err == nil, err: err}
 	}
 	contested, wait := a.contests.contested(s.desired, s.live)
 	switch {
@@ -133,9 +133,9 @@ func (a *Applier) execute(ctx context.Context, owner client.Object, s step) outc
 		contested.RetryAfter = wait
 		return outcome{live: s.live, err: contested}
 	case contested != nil && !s.pending():
-		return outcome{live: s.live, err: contested}
+		return outcome{live: s.live, asDesired: true, err: contested}
 	case !s.pending():
-		return outcome{live: s.live}
+		return outcome{live: s.live, asDesired: true}
 	}
 	return a.update(ctx, s)
 }

@@ -39,5 +39,7 @@ type outcome struct {
 	created, written bool
 	// correction describes the changes by others that the step undid. It is nil if there were none.
 	correction *Correction
-	err        error
+	// asDesired reports that the object is as desired. An error then only says that somebody else keeps changing it.
+	asDesired bool
+	err       error
 }

@@ -21,7 +21,7 @@ func (a *Applier) update(ctx context.Context, s step) outcome {
 	}
 	changed, sent, err := a.change(ctx, s)
 	if !sent {
-		return outcome{live: changed, err: err}
+		return outcome{live: changed, asDesired: err == nil, err: err}
 	}
 	known, written := a.contests.of(s.live), changed.GetResourceVersion() != before
 	var correction *Correction
@@ -33,13 +33,14 @@ func (a *Applier) update(ctx context.Context, s step) outcome {
 		known.hash = s.rendered.hash
 	}
 	a.contests.set(changed, known)
+	asDesired := err == nil
 	if contested, _ := a.contests.contested(s.desired, changed); contested != nil {
 		err = errors.Join(err, contested)
 	}
 	if correction != nil {
 		correction.Complete = err == nil
 	}
-	return outcome{live: changed, written: written, correction: correction, err: err}
+	return outcome{live: changed, written: written, correction: correction, asDesired: asDesired, err: err}
 }
 
 // change writes the rendering or, if the API server refuses that, only the size. It returns the resulting object. Sent reports
