@@ -193,6 +193,23 @@ func TestPausedWave(t *testing.T) {
 	f.settle()
 }
 
+// TestRestartIsTakenBack sets and removes spec.restartedAt during a pause. No node restarts afterwards.
+func TestRestartIsTakenBack(t *testing.T) {
+	f := newFleet(t, 3)
+	since := f.nodes[2].since
+	memcachedtest.Paused(f.mc)
+	memcachedtest.RestartedAt(2026)(f.mc)
+	f.turn()
+	f.turn()
+	f.mc.Spec.RestartedAt = nil
+	f.turn()
+	f.mc.Spec.Paused = false
+	f.settle()
+	if f.nodes[2].since != since {
+		t.Error("a node has restarted")
+	}
+}
+
 // TestWaveWaitsForMinReadySeconds checks that each node runs for minReadySeconds before the next node gets the list.
 func TestWaveWaitsForMinReadySeconds(t *testing.T) {
 	f := newFleet(t, 3, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 60 })

@@ -61,20 +61,20 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 		want.inPlace.decide(&n.wave)
 	}
 	n.twins, n.inPlace = twinsOf(v, guard), want.inPlace.InPlace
-	n.record.ArgumentsHash = recordedHash(v, n, want.list.Hash())
+	n.recordArguments(v, want.list.Hash())
 	return n
 }
 
-// recordedHash returns the hash of the argument list that all nodes run. During a wave, which gives a new list to some
-// nodes at a time, it returns "". While a wave is paused, or a problem keeps it from starting, the hash stays as recorded.
-func recordedHash(v memcached.View, n nodes, hash string) string {
+// recordArguments records the hash of the argument list that all nodes run. During a wave, which gives a new list to some nodes at a
+// time, it records no hash. While a wave is paused, or a problem keeps it from starting, hash and restartedAt stay as recorded: no node
+// has restarted yet.
+func (n *nodes) recordArguments(v memcached.View, hash string) {
+	last := v.Last.Applied
 	switch {
 	case n.problem == nil && !n.wave.Open:
-		return hash
-	case n.wave.Open && !v.Memcached.Spec.Paused, v.Last.Applied == nil:
-		return ""
-	default:
-		return v.Last.Applied.ArgumentsHash
+		n.record.ArgumentsHash = hash
+	case last != nil && (!n.wave.Open || v.Memcached.Spec.Paused):
+		n.record.ArgumentsHash, n.record.RestartedAt = last.ArgumentsHash, last.RestartedAt
 	}
 }
 
