@@ -5,6 +5,7 @@ package memcached
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,20 @@ func PodReady(pod *corev1.Pod) bool {
 	condition := PodCondition(pod, corev1.PodReady)
 	return condition != nil && condition.Status == corev1.ConditionTrue &&
 		!starting(StatusOf(pod, ContainerName)) && !starting(StatusOf(pod, AgentContainerName))
+}
+
+// clockMargin covers the difference between the clocks of the API server and the kubelets.
+const clockMargin = 5 * time.Second
+
+// UntilAvailable returns how long a pod must still be ready until it has been ready for minReadySeconds. It returns 0 if the pod is not
+// ready.
+func (v View) UntilAvailable(pod *corev1.Pod) time.Duration {
+	minimum, ready := v.Memcached.Spec.UpdateStrategy.MinReadySeconds, PodCondition(pod, corev1.PodReady)
+	if minimum == 0 || ready == nil || ready.Status != corev1.ConditionTrue {
+		return 0
+	}
+	available := ready.LastTransitionTime.Add(time.Duration(minimum)*time.Second + clockMargin)
+	return max(0, available.Sub(v.Now))
 }
 
 func starting(container *corev1.ContainerStatus) bool {

@@ -6,12 +6,14 @@ package desired
 import (
 	"slices"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
 type nodeState struct {
-	// outdated reports that the node does not match the new template. A missing node is not outdated.
-	outdated, ready bool
+	// outdated reports that the node does not match the new template. A missing node is not outdated. ready reports that the node
+	// serves, and an updated node that it has served for minReadySeconds. young reports that it serves, but not for so long.
+	outdated, ready, young bool
 }
 
 // partition returns two possible partitions for a rollout, which goes from the last node to node 0. With the partition called first,
@@ -33,15 +35,15 @@ func partition(nodes []nodeState) (first, next int) {
 }
 
 // partitionOf returns the partition of the StatefulSet: nodes with smaller numbers are not replaced. During a change in place, it
-// protects all nodes. At other times, it protects none if there are no twins (other Memcacheds with the same items). With twins, it
-// falls step by step during a rollout, and protects all nodes between rollouts, so that changes of the template by others must wait
+// protects all nodes. At other times, it protects young nodes if there are no twins (other Memcacheds with the same items). With twins,
+// it falls step by step during a rollout, and protects all nodes between rollouts, so that changes of the template by others must wait
 // as well.
 func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuard) int32 {
-	w, size := v.Workload, v.Memcached.Spec.Size
+	w, size, twins := v.Workload, v.Memcached.Spec.Size, len(v.Copies()) > 0
 	switch {
 	case inPlace:
 		return size
-	case len(v.Copies()) == 0:
+	case !twins && (w == nil || !protectsYoung(v.Memcached)):
 		return 0
 	case w == nil:
 		return size
@@ -51,14 +53,28 @@ func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuar
 		return min(w.Partition, size) // the controller has not observed the template, so no node is known to match it
 	}
 	nodes, outdated := nodeStates(v, section, same)
-	if same && !outdated && w.Complete {
+	if !twins && !slices.ContainsFunc(nodes, func(node nodeState) bool { return node.outdated && node.young }) {
+		return 0
+	}
+	if twins && same && !outdated && w.Complete {
 		return size
 	}
 	first, next := partition(nodes)
+	if !twins {
+		next = -1
+	}
 	if next >= 0 && guard.allows(next) {
 		first = next
 	}
 	return int32(first) //nolint:gosec // at most size
+}
+
+// protectsYoung reports whether a rollout waits until all serving nodes have served for minReadySeconds. From Kubernetes 1.37 on, the
+// StatefulSet's controller replaces all others at once: it takes them for unavailable, whatever maxUnavailable says. With
+// InPlaceIfPossible, a partition means that pods change in place.
+func protectsYoung(mc *cachev1alpha1.Memcached) bool {
+	strategy := mc.Spec.UpdateStrategy
+	return strategy.MinReadySeconds > 0 && strategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible
 }
 
 // nodeStates returns the states of the nodes by number, and whether any node is outdated. section is the hash of the new pod
@@ -70,8 +86,9 @@ func nodeStates(v memcached.View, section string, same bool) (nodes []nodeState,
 		if !ok || ordinal >= len(nodes) {
 			continue
 		}
-		node := nodeState{ready: memcached.PodReady(pod), outdated: pod.Annotations[memcached.TemplateAnnotation] != section}
-		node.outdated = node.outdated || same && !v.Workload.Made(pod)
+		node := nodeState{ready: memcached.PodReady(pod), young: v.UntilAvailable(pod) > 0}
+		node.outdated = pod.Annotations[memcached.TemplateAnnotation] != section || same && !v.Workload.Made(pod)
+		node.ready = node.ready && (node.outdated || !node.young)
 		outdated = outdated || node.outdated
 		nodes[ordinal] = node
 	}

@@ -3,7 +3,15 @@
 
 package desired
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
 
 // TestPartition describes nodes by one character each, from node 0 on. Outdated nodes are o if they serve, and x if not. Replaced
 // nodes are + if they serve, and - if not. A missing node is - as well.
@@ -33,5 +41,42 @@ func TestPartition(t *testing.T) {
 		if first, next := partition(states); first != want.first || next != want.next {
 			t.Errorf("%q: %d and %d, want %d and %d", nodes, first, next, want.first, want.next)
 		}
+	}
+}
+
+// TestYoungNodes checks that a rollout replaces no node that has not served for minReadySeconds, unless the node does not serve.
+func TestYoungNodes(t *testing.T) {
+	f := newFleet(t, 3, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 600 })
+	view, _ := f.decide()
+	age := func(seconds int, status corev1.ConditionStatus) []corev1.PodCondition {
+		since := metav1.NewTime(view.Now.Add(-time.Duration(seconds) * time.Second))
+		return []corev1.PodCondition{{Type: corev1.PodReady, Status: status, LastTransitionTime: since}}
+	}
+	for _, row := range []struct {
+		ages    [3]int
+		unready int
+		want    int32
+	}{
+		{ages: [3]int{700, 700, 700}, unready: -1, want: 0},
+		{ages: [3]int{10, 10, 10}, unready: -1, want: 3},
+		{ages: [3]int{700, 10, 700}, unready: -1, want: 3},
+		{ages: [3]int{700, 600, 700}, unready: -1, want: 3}, // clocks differ
+		{ages: [3]int{700, 10, 10}, unready: 2, want: 2},
+		{ages: [3]int{700, 700, 10}, unready: 2, want: 0},
+	} {
+		for i := range view.Pods {
+			view.Pods[i].Status.Conditions = age(row.ages[i], corev1.ConditionTrue)
+			if i == row.unready {
+				view.Pods[i].Status.Conditions = age(row.ages[i], corev1.ConditionFalse)
+			}
+		}
+		if got := partitionOf(view, "another template", false, &twinGuard{v: view}); got != row.want {
+			t.Errorf("%+v: %d", row, got)
+		}
+		view.Memcached.Spec.UpdateStrategy.MinReadySeconds = 0
+		if got := partitionOf(view, "another template", false, &twinGuard{v: view}); got != 0 {
+			t.Errorf("%+v without minReadySeconds: %d", row, got)
+		}
+		view.Memcached.Spec.UpdateStrategy.MinReadySeconds = 600
 	}
 }

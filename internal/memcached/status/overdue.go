@@ -88,6 +88,11 @@ func RequeueAfter(v memcached.View, current cachev1alpha1.MemcachedStatus) time.
 	after := time.Duration(0)
 	if v.Workload != nil && unwatched(v) && meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionProgressing) {
 		after = progressDeadline(v.Memcached)
+		for _, pod := range v.Workload.Nodes(v.Pods) { // the next node may then be replaced
+			if wait := v.UntilAvailable(pod); wait > 0 {
+				after = min(after, wait)
+			}
+		}
 	}
 	silent := SilentFor(append(v.Workload.Nodes(v.Pods), v.Former.Nodes(v.Pods)...), v.Now)
 	if silent > 0 && (after == 0 || silent < after) {
