@@ -6,6 +6,8 @@ package plugin
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 )
@@ -48,7 +50,7 @@ func restartInPlaceCost(mc *cachev1alpha1.Memcached, items string) string {
 		where = fmt.Sprintf("This restarts memcached in the pods of %s/%s, on its %d nodes one after the other",
 			mc.Namespace, mc.Name, mc.Spec.Size)
 	}
-	switch from := memcached.FillsFrom(mc); {
+	switch from := fillsFrom(mc); {
 	case from != "":
 		return fmt.Sprintf("%s: %s come back. Each node copies them from its twin in %s before it is ready.", where, items, from)
 	case mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile:
@@ -64,6 +66,16 @@ func restartInPlaceCost(mc *cachev1alpha1.Memcached, items string) string {
 	}
 }
 
+// fillsFrom returns the name of the Memcached from which nodes that restart get their items, or "". It is also empty if the status says
+// that nodes do not get all items.
+func fillsFrom(mc *cachev1alpha1.Memcached) string {
+	degraded := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionDegraded)
+	if degraded != nil && (degraded.Reason == cachev1alpha1.ReasonTwinUnusable || degraded.Reason == cachev1alpha1.ReasonNodesUnfilled) {
+		return ""
+	}
+	return memcached.FillsFrom(mc)
+}
+
 // lostPercent returns the percentage of the keys that clients no longer find after one node has restarted.
 func lostPercent(mc *cachev1alpha1.Memcached) int {
 	return int((1-keptShare(mc.Spec.Workload, int(mc.Spec.Size)))*100 + 0.5)
@@ -71,7 +83,7 @@ func lostPercent(mc *cachev1alpha1.Memcached) int {
 
 // insteadOfFlush says how to empty nodes on which flush_all is disabled.
 func insteadOfFlush(mc *cachev1alpha1.Memcached) string {
-	if from := memcached.FillsFrom(mc); from != "" {
+	if from := fillsFrom(mc); from != "" {
 		return fmt.Sprintf("set it to true. A restart does not help, because the nodes copy the items from %s again", from)
 	}
 	if mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile {

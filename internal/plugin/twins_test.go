@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -75,5 +77,13 @@ func TestRestartOfTwins(t *testing.T) {
 	forbidFlush(t, w)
 	if got := w.run(t, "", "flush", "pages").stderr; !strings.Contains(got, "refuses: set it to true. A restart does not help") {
 		t.Error(got)
+	}
+	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) {
+		meta.SetStatusCondition(&mc.Status.Conditions, metav1.Condition{
+			Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonTwinUnusable,
+		})
+	})
+	if got := w.run(t, "n\n", "restart", "pages").String(); strings.Contains(got, "come back") || !strings.Contains(got, "lost") {
+		t.Errorf("with a twin that cannot be used: %s", got)
 	}
 }
