@@ -180,9 +180,6 @@ func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	if err != nil {
 		return err
 	}
-	if err := controllers.AwaitNamespaces(mgr, refused); err != nil {
-		return fmt.Errorf("wait for namespaces: %w", err)
-	}
 	if err := controllers.SetupWithManager(ctx, mgr, metrics.New(ctrlmetrics.Registry), opts.controller); err != nil {
 		return fmt.Errorf("set up the controller: %w", err)
 	}
@@ -195,7 +192,18 @@ func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	}
 	ctrl.Log.Info("Starting", "version", version, "defaultImage", opts.controller.Memcached.DefaultImage,
 		"agentImage", opts.controller.Memcached.AgentImage, "watchNamespace", os.Getenv(namespaceVariable))
-	return start(ctx, mgr)
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	go func() {
+		if err := controllers.AwaitNamespaces(ctx, direct, refused); err != nil {
+			end(err)
+		}
+	}()
+	err = start(ctx, mgr)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return err
 }
 
 // start runs the manager until the context ends. If the caches are not filled by then, mgr.Start may never return. So start

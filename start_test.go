@@ -50,7 +50,7 @@ func TestStart(t *testing.T) {
 	i := installation{manifests.Start(t)}
 	objects := kustomize.Render(t, "config/default")
 	i.applyKind(t, objects, "ClusterRole")
-	for _, name := range []string{manifests.Namespace, "shop", "gone"} {
+	for _, name := range []string{manifests.Namespace, "shop", "gone", "later"} {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		NewWithT(t).Expect(i.Admin.Create(t.Context(), namespace)).To(Succeed())
 	}
@@ -86,6 +86,18 @@ func TestStart(t *testing.T) {
 		i.grant(t, objects, "gone")
 		g.Eventually(ended, "60s").Should(Receive(HaveOccurred()), m.output)
 		g.Expect(m.output()).To(ContainSubstring("the namespace gone can be read now"))
+	})
+
+	t.Run("a manager that may read none of its namespaces ends when it may read one", func(t *testing.T) {
+		g := NewWithT(t)
+		later := command(t, []string{image, namespaceVariable + "=later,never", "KUBECONFIG=" + i.Kubeconfig(t, manifests.Account)},
+			"--health-probe-bind-address="+address)
+		g.Expect(later.Start()).To(Succeed())
+		go func() { ended <- later.Wait() }()
+		g.Eventually(probe("/healthz"), "60s").Should(Equal(http.StatusOK), later.output)
+		i.grant(t, objects, "later")
+		g.Eventually(ended, "60s").Should(Receive(HaveOccurred()), later.output)
+		g.Expect(later.output()).To(ContainSubstring("the namespace later can be read now"))
 	})
 
 	t.Run("a manager ends when it is told to, although its caches are not full", func(t *testing.T) {

@@ -59,7 +59,7 @@ func splitNamespaces(list string) []string {
 
 // ReadableNamespaces splits the value of WATCH_NAMESPACE into namespaces that the operator may read, and refused ones. The operator
 // starts to work only when it has listed all of its namespaces, so one refused namespace would stop it. If the operator may read
-// none, all count as readable, and the operator waits for its permissions.
+// none, all are in both results: it waits for its permissions.
 func ReadableNamespaces(ctx context.Context, reader client.Reader, list string) (readable, refused []string) {
 	for _, namespace := range splitNamespaces(list) {
 		if err := readNamespace(ctx, reader, namespace); apierrors.IsForbidden(err) {
@@ -71,7 +71,7 @@ func ReadableNamespaces(ctx context.Context, reader client.Reader, list string) 
 		}
 	}
 	if len(readable) == 0 {
-		return refused, nil
+		return refused, refused
 	}
 	return readable, refused
 }
@@ -83,20 +83,18 @@ func readNamespace(ctx context.Context, reader client.Reader, namespace string) 
 // refusedInterval is how often the operator tries again to read a refused namespace.
 const refusedInterval = 10 * time.Second
 
-// refusedNamespaces are the namespaces that the operator may not read at the start. No namespace can be added to a running
-// cache. So the process ends when a refused namespace can be read, and the next process serves that namespace.
-type refusedNamespaces struct {
-	reader client.Reader
-	names  []string
-}
-
-// Start implements manager.Runnable.
-func (r refusedNamespaces) Start(ctx context.Context) error {
+// AwaitNamespaces returns an error when the operator may read one of the refused namespaces. No namespace can be added to a running
+// cache, so the process must end, and the next process serves that namespace. AwaitNamespaces returns nil when the context ends, or if
+// no namespace is refused.
+func AwaitNamespaces(ctx context.Context, reader client.Reader, refused []string) error {
+	if len(refused) == 0 {
+		return nil
+	}
 	var readable string
 	err := wait.PollUntilContextCancel(ctx, refusedInterval, false, func(ctx context.Context) (bool, error) {
-		i := slices.IndexFunc(r.names, func(name string) bool { return readNamespace(ctx, r.reader, name) == nil })
+		i := slices.IndexFunc(refused, func(name string) bool { return readNamespace(ctx, reader, name) == nil })
 		if i >= 0 {
-			readable = r.names[i]
+			readable = refused[i]
 		}
 		return i >= 0, nil
 	})
@@ -104,16 +102,4 @@ func (r refusedNamespaces) Start(ctx context.Context) error {
 		return nil //nolint:nilerr // the process is told to end
 	}
 	return fmt.Errorf("the namespace %s can be read now: start again to serve it", readable)
-}
-
-// NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (refusedNamespaces) NeedLeaderElection() bool { return false }
-
-// AwaitNamespaces makes the manager end with an error when the operator may read one of the refused namespaces. The next
-// process then serves that namespace.
-func AwaitNamespaces(mgr ctrl.Manager, refused []string) error {
-	if len(refused) == 0 {
-		return nil
-	}
-	return mgr.Add(refusedNamespaces{reader: mgr.GetAPIReader(), names: refused})
 }
