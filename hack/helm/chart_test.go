@@ -63,6 +63,7 @@ func TestValuesChangeWhatTheySay(t *testing.T) {
 			"- ClusterRoleBinding memcached-operator-manager-rolebinding",
 			pod + watched(t, before, "shop"),
 		},
+		"watchNamespaces: null":                  nil,
 		"priorityClassName: high":                {pod + `priorityClassName null -> "high"`},
 		"tolerations: [{key: a}]":                {pod + `tolerations null -> [{"key":"a"}]`},
 		"nodeSelector: {disk: ssd}":              {pod + `nodeSelector.disk null -> "ssd"`},

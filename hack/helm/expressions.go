@@ -18,7 +18,7 @@ var valueExpressions = map[string]string{
 	"memcachedImage": "{{ .Values.memcachedImage | quote }}",
 	"goMemoryLimit":  "{{ .Values.goMemoryLimit | quote }}",
 	// The namespaces are sorted, so that another order of the same namespaces does not restart the operator.
-	"watchNamespaces": `{{ sortAlpha .Values.watchNamespaces | join "," | quote }}`,
+	"watchNamespaces": `{{ sortAlpha (.Values.watchNamespaces | default list) | join "," | quote }}`,
 }
 
 // scalars are the optional values that are neither maps nor lists.
