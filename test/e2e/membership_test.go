@@ -57,6 +57,13 @@ var _ = Describe("A client that follows the members of a Memcached", Label(onLoc
 		Expect(seen.dns.most).To(Equal(3))
 	})
 
+	It("sees nodes leave one by one, although all are younger than minReadySeconds", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Workload, mc.Spec.UpdateStrategy.MinReadySeconds = cachev1alpha1.WorkloadStatefulSet, 20
+		})
+		m.see(ctx, "a rolling change of 3, minReadySeconds 20, StatefulSet", 2, 3, func() { roll(ctx, m.mc) })
+	})
+
 	It("always sees a single node, of which the new one starts first", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
 		m.see(ctx, "a rolling change of 1", 1, 2, func() { roll(ctx, m.mc) })
