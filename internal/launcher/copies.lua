@@ -71,9 +71,10 @@ local function miss(rctx, copies, request)
     return rctx:enqueue_and_wait(request, copies.internal)
 end
 
--- read asks one copy after another until one has the key. If all are unreachable or answer with an error, the answer is a miss.
+-- read asks one copy after another until one has the key. If all are unreachable or answer with an error, the answer is a miss. If
+-- they refuse the command, so does the answer.
 local function read(rctx, copies, request)
-    local none
+    local none, refused
     for i = 1, #copies.ask do
         local answer = rctx:enqueue_and_wait(request, copies.ask[i])
         if answer:hit() then
@@ -83,9 +84,11 @@ local function read(rctx, copies, request)
             return answer
         elseif answer:ok() then
             none = none or answer
+        elseif weight(answer) == REFUSED then
+            refused = refused or answer
         end
     end
-    return none or miss(rctx, copies, request)
+    return none or refused or miss(rctx, copies, request)
 end
 
 -- forget deletes the key from some copies, so that they have no value instead of a wrong one.
@@ -233,27 +236,6 @@ local by_command = {
 
 register_route_handlers({ "copies", "reads" })
 
--- start returns a function with which routelib starts a route. handler returns the function that handles a command.
-local function start(handler)
-    return function(t, ctx, fgen)
-        local copies = { ask = {}, again = {}, missed = {}, found = t.found }
-        for i, pool in ipairs(t.children) do
-            -- A request can use a handle only once, and may ask each copy twice.
-            for _, handles in ipairs({ copies.ask, copies.again }) do
-                handles[i] = fgen:new_handle(pool)
-                copies.missed[handles[i]] = t.missed[i]
-            end
-        end
-        copies.internal = fgen:new_handle(t.child_internal)
-        local function route(rctx)
-            return function(request)
-                return (handler(request:command())(rctx, copies, request))
-            end
-        end
-        fgen:ready({ n = ctx:label(), f = route })
-    end
-end
-
 -- route_copies{ children = { POOL, POOL... } }
 function route_copies_conf(t, ctx)
     t.missed, t.found = {}, {}
@@ -265,16 +247,36 @@ function route_copies_conf(t, ctx)
     return t
 end
 
-route_copies_start = start(function(command)
-    return by_command[command] or write
-end)
+function route_copies_start(t, ctx, fgen)
+    local copies = { ask = {}, again = {}, missed = {}, found = t.found }
+    for i, pool in ipairs(t.children) do
+        -- A request can use a handle only once, and may ask each copy twice.
+        for _, handles in ipairs({ copies.ask, copies.again }) do
+            handles[i] = fgen:new_handle(pool)
+            copies.missed[handles[i]] = t.missed[i]
+        end
+    end
+    copies.internal = fgen:new_handle(t.child_internal)
+    local function route(rctx)
+        return function(request)
+            return ((by_command[request:command()] or write)(rctx, copies, request))
+        end
+    end
+    fgen:ready({ n = ctx:label(), f = route })
+end
 
--- route_reads{ children = { POOL } } is for get, gets and mg.
+-- route_reads{ child = POOL } is for get, gets and mg.
 function route_reads_conf(t)
-    t.missed, t.child_internal = {}, "internal"
+    t.child_internal = "internal"
     return t
 end
 
-route_reads_start = start(function()
-    return read
-end)
+function route_reads_start(t, ctx, fgen)
+    local copies = { ask = { fgen:new_handle(t.child) }, internal = fgen:new_handle(t.child_internal) }
+    local function route(rctx)
+        return function(request)
+            return read(rctx, copies, request)
+        end
+    end
+    fgen:ready({ n = ctx:label(), f = route })
+end

@@ -55,6 +55,7 @@ var dialogues = []struct {
 	{name: "delete", text: "set K 0 0 1|a|delete K|delete K"},
 	{name: "delete noreply", text: "set K 0 0 1|a|delete K noreply|get K"},
 	{name: "mg", text: "set K 9 0 1|a|mg K v f s k Oabc|mg K|mg K q v|mg no-such-key v|mg no-such-key v q k|mg no-such-key s k Oabc q|mn"},
+	{name: "mg that is refused", text: "set K 9 0 1|a|mg K v Z|mg K v v|mg K v Z q"},
 	{name: "mg with a new lifetime", text: "set K 0 0 1|a|mg K T100 v|mg K t v|mg no-such-key T100 v|mg no-such-key T100 v q"},
 	{name: "mg that makes an item", text: "|mg K N100 v c|mg K N100 v|mg K v|ms K 1|a|mg K N100 v t"},
 	{name: "mg that finds one", text: "set K 0 0 1|a|mg K N100 v t|mg K v"},

@@ -140,8 +140,7 @@ func (o ProxyOptions) requests() int { return o.MaxConnections + 2048*o.Threads 
 // key. memcached closes connections that need more.
 func (o ProxyOptions) readBuffers() int { return o.MaxConnections*8/1024 + 16*o.Threads }
 
-// arguments returns memcached's arguments. 8 MiB for items (-m) suffice: a proxy stores only the empty items that "mg" with the
-// flag N makes while a node is unreachable.
+// arguments returns memcached's arguments. -m is small: a proxy stores no items.
 func (o ProxyOptions) arguments(nodes int) protocol.List {
 	arguments := []string{
 		"-p", "11211", "-U", "0", "-W", "-m", "8", "-c", strconv.Itoa(o.connectionLimit(nodes)), "-t", strconv.Itoa(o.Threads),

@@ -91,6 +91,9 @@ func TestNodeAway(t *testing.T) {
 			t.Errorf("mg %s: %q", command, got)
 		}
 	}
+	if got, here := talk.say("mg key-of-nobody v Z"), owner("key-of-nobody") != 1; here && !strings.HasPrefix(got, "CLIENT_ERROR") {
+		t.Errorf("a wrong flag: %q", got)
+	}
 	if got := talk.say("get " + key); got != "END\r\nMN\r\n" {
 		t.Errorf("mg with N has left %q", got)
 	}

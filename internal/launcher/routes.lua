@@ -54,7 +54,7 @@ local function single(slots, names)
     local options = { dist = ring, hash = ring.hash, omode = "twemproxy", obuckets = 160 }
     pools{ main = { options = options, backend_options = patience, backends = slots } }
     local function reading()
-        return route_reads{ children = { "main" } }
+        return route_reads{ child = "main" }
     end
     routes{
         cmap = { get = reading(), gets = reading(), mg = reading() },
