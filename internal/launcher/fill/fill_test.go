@@ -78,7 +78,7 @@ func TestKeysOfTheBinaryProtocol(t *testing.T) {
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", from.address)
 	must(t, err)
 	defer conn.Close()
-	for _, key := range []string{"my key", "my\nkey", "my\nEN", "my key\r"} {
+	for _, key := range []string{"my key", "my\nkey", "my\nEN", "my key\r", "my\r\nkey"} {
 		// The request is a Set with 8 bytes of extras, the key, and a value of 1 byte.
 		request := []byte("\x80\x01\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00" + strings.Repeat("\x00", 20) + key + "v")
 		request[3], request[11] = byte(len(key)), byte(len(key)+9)
@@ -87,7 +87,7 @@ func TestKeysOfTheBinaryProtocol(t *testing.T) {
 		_, err = io.ReadFull(conn, make([]byte, 24))
 		must(t, err)
 	}
-	if from.items() != "104" {
+	if from.items() != "105" {
 		t.Fatalf("the source has %s items", from.items())
 	}
 	result, err := Copy{Source: from.address, Destination: to.address}.Run(t.Context())

@@ -117,7 +117,8 @@ func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, er
 }
 
 // key reads the next line of the key list, and returns the line and its key. At the end of the list, it sets ended. It skips keys with
-// spaces or line ends, which only a client with the binary protocol can have stored: a text command cannot name them.
+// spaces or line ends, which only a client with the binary protocol can have stored: a text command cannot name them. A key that
+// contains the line "EN" still ends the list.
 func (s *source) key() (line string, key []byte, err error) {
 	line, err = s.keys.line()
 	if err != nil {
@@ -131,14 +132,10 @@ func (s *source) key() (line string, key []byte, err error) {
 		return "", nil, errBusy // memcached is enlarging its hash table
 	}
 	key, valid := keyOf(line)
-	switch {
-	case valid:
-		return line, key, nil
-	case strings.HasPrefix(line, "mg "):
+	if !valid {
 		return s.key()
-	default:
-		return "", nil, unexpected(line)
 	}
+	return line, key, nil
 }
 
 // answer reads the line before the next value. At the end of the batch, it gives back the tokens and returns false.
