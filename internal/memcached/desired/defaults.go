@@ -6,6 +6,8 @@ package desired
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,9 +139,11 @@ func restartsInPlace(v memcached.View, recorded podDefaults) bool {
 	if last := v.Last.Applied; last != nil && last.ArgumentsHash != "" {
 		return last.ArgumentsHash != hash
 	}
-	lists := v.Arguments().Lists
-	_, known := lists[hash]
-	return len(lists) > 0 && !known
+	if v.Workload == nil {
+		return false
+	}
+	section, found := v.Arguments().Sections[v.Workload.Template.Annotations[memcached.TemplateAnnotation]]
+	return found && hash != section.Default && !slices.Contains(slices.Collect(maps.Values(section.Nodes)), hash)
 }
 
 // replacedByHand reports whether somebody has run "kubectl rollout restart" since the last record.
