@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -44,6 +45,14 @@ type fakeNode struct {
 	probed int
 	// unscheduled means that no cluster node has room for the pod.
 	unscheduled bool
+	// served reports that the pod was ready at the last tick, and servedSince is the second from which it has been.
+	served      bool
+	servedSince int64
+}
+
+// available reports whether the pod has been ready for minReadySeconds.
+func (n *fakeNode) available(now int64, minReadySeconds int32) bool {
+	return n.ready() && (minReadySeconds == 0 || n.served && now-n.servedSince >= int64(minReadySeconds))
 }
 
 func (n *fakeNode) ready() bool {
@@ -70,7 +79,9 @@ func (n *fakeNode) pod(mc *cachev1alpha1.Memcached) corev1.Pod {
 	pod := podOf(mc, n.ordinal, n.uid, n.template)
 	pod.Status.PodIP = "10.0.0.1"
 	if n.ready() {
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		pod.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(second(n.servedSince)),
+		}}
 	}
 	n.change(&pod)
 	return pod

@@ -10,6 +10,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
 // act lets the StatefulSet's controller create and delete pods. Of the outdated pods, it deletes the one with the largest number,
@@ -37,12 +39,15 @@ func (f *fleet) act() {
 			ordinal: ordinal, uid: types.UID(fmt.Sprintf("%s-%d-%d", f.mc.Name, ordinal, f.made)), template: template, fills: f.twin != nil,
 		}
 	}
+	f.removeUnavailable(size)
 	for ordinal := size - 1; ordinal >= int(f.partition()); ordinal-- {
 		switch node := f.nodes[ordinal]; {
+		case node == nil:
+			return
 		case node.revision() != revisionOf(f.updated):
 			f.remove(ordinal)
 			return
-		case !node.ready():
+		case !node.available(f.seconds, f.set.Spec.MinReadySeconds):
 			return
 		}
 	}
@@ -52,6 +57,23 @@ func (f *fleet) act() {
 		}
 	}
 	f.current = f.updated
+}
+
+// removeUnavailable removes all outdated nodes at once that are not available, as the StatefulSet's controller does from Kubernetes 1.37
+// on. At most one of them may serve.
+func (f *fleet) removeUnavailable(size int) {
+	serving := 0
+	for ordinal := int(f.partition()); ordinal < size; ordinal++ {
+		if node := f.nodes[ordinal]; node.revision() != revisionOf(f.updated) && !node.available(f.seconds, f.set.Spec.MinReadySeconds) {
+			if node.ready() {
+				serving++
+			}
+			f.remove(ordinal)
+		}
+	}
+	if serving > 1 && f.mc.Spec.UpdateStrategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible {
+		f.fail("%d serving nodes leave at once", serving)
+	}
 }
 
 func (f *fleet) remove(ordinal int) {
@@ -70,6 +92,8 @@ func (f *fleet) report() {
 	for _, node := range f.nodes {
 		if node.ready() {
 			status.ReadyReplicas++
+		}
+		if node.available(f.seconds, f.set.Spec.MinReadySeconds) {
 			status.AvailableReplicas++
 		}
 		if node.revision() == revisionOf(f.updated) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -80,6 +81,7 @@ func (f *fleet) observed() memcached.Observed {
 func (f *fleet) decide() (memcached.View, memcached.Plan) {
 	f.t.Helper()
 	view := memcachedtest.View(f.mc, f.observed())
+	view.Now = second(f.seconds)
 	view.Answers, view.Filled = f.remembered, f.filled
 	if f.twin != nil {
 		view.Twins = []memcached.View{memcachedtest.View(f.twin.mc, f.twin.observed())}
@@ -190,8 +192,16 @@ func (f *fleet) tick() {
 		}
 		node.tick(f.seconds, f.refused)
 		node.kubelet(f.seconds, f.unpullable)
+		if was := node.served; !was || !node.ready() {
+			node.served, node.servedSince = node.ready(), f.seconds
+		}
 		f.checkMemory(node)
 	}
+}
+
+// second returns the time of a second of the simulation.
+func second(number int64) time.Time {
+	return time.Date(2026, time.January, 1, 12, 0, int(number), 0, time.UTC)
 }
 
 // turn lets the StatefulSet's controller, the kubelets, each launcher and the operator act once.

@@ -35,9 +35,9 @@ func partition(nodes []nodeState) (first, next int) {
 }
 
 // partitionOf returns the partition of the StatefulSet: nodes with smaller numbers are not replaced. During a change in place, it
-// protects all nodes. At other times, it protects young nodes if there are no twins (other Memcacheds with the same items). With twins,
-// it falls step by step during a rollout, and protects all nodes between rollouts, so that changes of the template by others must wait
-// as well.
+// protects all nodes. With twins (other Memcacheds with the same items), it falls step by step during a rollout, and protects all nodes
+// between rollouts, so that changes of the template by others must wait as well. Without twins, it falls step by step while a node to
+// replace is young, and otherwise protects none: see protectsYoung.
 func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuard) int32 {
 	w, size, twins := v.Workload, v.Memcached.Spec.Size, len(v.Copies()) > 0
 	switch {
@@ -60,18 +60,15 @@ func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuar
 		return size
 	}
 	first, next := partition(nodes)
-	if !twins {
-		next = -1
-	}
 	if next >= 0 && guard.allows(next) {
 		first = next
 	}
 	return int32(first) //nolint:gosec // at most size
 }
 
-// protectsYoung reports whether a rollout waits until all serving nodes have served for minReadySeconds. From Kubernetes 1.37 on, the
-// StatefulSet's controller replaces all others at once: it takes them for unavailable, whatever maxUnavailable says. With
-// InPlaceIfPossible, a partition means that pods change in place.
+// protectsYoung reports whether a rollout replaces one node at a time while a node to replace has not served for minReadySeconds. From
+// Kubernetes 1.37 on, the StatefulSet's controller would replace all such nodes at once: it takes them for unavailable, whatever
+// maxUnavailable says. With InPlaceIfPossible, a partition means that pods change in place, so young nodes are not protected.
 func protectsYoung(mc *cachev1alpha1.Memcached) bool {
 	strategy := mc.Spec.UpdateStrategy
 	return strategy.MinReadySeconds > 0 && strategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible

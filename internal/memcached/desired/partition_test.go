@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
 // TestPartition describes nodes by one character each, from node 0 on. Outdated nodes are o if they serve, and x if not. Replaced
@@ -44,7 +45,24 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// TestYoungNodes checks that a rollout replaces no node that has not served for minReadySeconds, unless the node does not serve.
+// TestYoungNodesLeaveOneByOne changes the template soon after a rollout, and the size in the middle.
+func TestYoungNodesLeaveOneByOne(t *testing.T) {
+	f := newFleet(t, 5, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 60 })
+	teamLabel(f.mc)
+	for range 20 {
+		f.turn()
+	}
+	memcachedtest.Size(7)(f.mc)
+	memcachedtest.Image("memcached:1.7")(f.mc)
+	for range 20 {
+		f.turn()
+	}
+	memcachedtest.Image("memcached:1.8")(f.mc)
+	memcachedtest.Size(4)(f.mc)
+	f.settle()
+}
+
+// TestYoungNodes checks that a rollout replaces one node at a time while a node to replace has not served for minReadySeconds.
 func TestYoungNodes(t *testing.T) {
 	f := newFleet(t, 3, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 600 })
 	view, _ := f.decide()
@@ -58,10 +76,10 @@ func TestYoungNodes(t *testing.T) {
 		want    int32
 	}{
 		{ages: [3]int{700, 700, 700}, unready: -1, want: 0},
-		{ages: [3]int{10, 10, 10}, unready: -1, want: 3},
-		{ages: [3]int{700, 10, 700}, unready: -1, want: 3},
-		{ages: [3]int{700, 600, 700}, unready: -1, want: 3}, // clocks differ
-		{ages: [3]int{700, 10, 10}, unready: 2, want: 2},
+		{ages: [3]int{10, 10, 10}, unready: -1, want: 2},
+		{ages: [3]int{700, 10, 700}, unready: -1, want: 2},
+		{ages: [3]int{700, 600, 700}, unready: -1, want: 2}, // clocks differ
+		{ages: [3]int{700, 10, 10}, unready: 2, want: 1},
 		{ages: [3]int{700, 700, 10}, unready: 2, want: 0},
 	} {
 		for i := range view.Pods {
