@@ -52,7 +52,11 @@ func restartInPlaceCost(mc *cachev1alpha1.Memcached, items string) string {
 	}
 	switch from := fillsFrom(mc); {
 	case from != "":
-		return fmt.Sprintf("%s: %s come back. Each node copies them from its twin in %s before it is ready.", where, items, from)
+		text := fmt.Sprintf("%s: %s come back. Each node copies them from its twin in %s before it is ready.", where, items, from)
+		if degradedBy(mc, cachev1alpha1.ReasonNodesUnfilled) {
+			text += "\nSome nodes may not get them: the condition Degraded says why."
+		}
+		return text
 	case mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile:
 		return fmt.Sprintf("%s: %s are kept.\n"+
 			"A node is away for a second or two. What clients delete there meanwhile stays in the cache.",
@@ -66,14 +70,18 @@ func restartInPlaceCost(mc *cachev1alpha1.Memcached, items string) string {
 	}
 }
 
-// fillsFrom returns the name of the Memcached from which nodes that restart get their items, or "". It is also empty if the status says
-// that nodes do not get all items.
+// fillsFrom returns the name of the Memcached from which nodes that restart get their items, or "" if there is none, or none that can
+// fill nodes.
 func fillsFrom(mc *cachev1alpha1.Memcached) string {
-	degraded := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionDegraded)
-	if degraded != nil && (degraded.Reason == cachev1alpha1.ReasonTwinUnusable || degraded.Reason == cachev1alpha1.ReasonNodesUnfilled) {
+	if degradedBy(mc, cachev1alpha1.ReasonTwinUnusable) {
 		return ""
 	}
 	return memcached.FillsFrom(mc)
+}
+
+func degradedBy(mc *cachev1alpha1.Memcached, reason string) bool {
+	degraded := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionDegraded)
+	return degraded != nil && degraded.Reason == reason
 }
 
 // lostPercent returns the percentage of the keys that clients no longer find after one node has restarted.

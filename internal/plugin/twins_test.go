@@ -78,11 +78,18 @@ func TestRestartOfTwins(t *testing.T) {
 	if got := w.run(t, "", "flush", "pages").stderr; !strings.Contains(got, "refuses: set it to true. A restart does not help") {
 		t.Error(got)
 	}
-	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) {
-		meta.SetStatusCondition(&mc.Status.Conditions, metav1.Condition{
-			Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonTwinUnusable,
+	degrade := func(reason string) {
+		change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) {
+			meta.SetStatusCondition(&mc.Status.Conditions, metav1.Condition{
+				Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason,
+			})
 		})
-	})
+	}
+	degrade(cachev1alpha1.ReasonNodesUnfilled)
+	if got := w.run(t, "n\n", "restart", "pages").String(); !strings.Contains(got, "come back") || !strings.Contains(got, "Some nodes may not") {
+		t.Errorf("with a node that was not filled: %s", got)
+	}
+	degrade(cachev1alpha1.ReasonTwinUnusable)
 	if got := w.run(t, "n\n", "restart", "pages").String(); strings.Contains(got, "come back") || !strings.Contains(got, "lost") {
 		t.Errorf("with a twin that cannot be used: %s", got)
 	}
