@@ -192,16 +192,17 @@ func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	}
 	ctrl.Log.Info("Starting", "version", version, "defaultImage", opts.controller.Memcached.DefaultImage,
 		"agentImage", opts.controller.Memcached.AgentImage, "watchNamespace", os.Getenv(namespaceVariable))
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	awaited := make(chan error, 1)
 	go func() {
-		if err := controllers.AwaitNamespaces(ctx, direct, refused); err != nil {
-			end(err)
-		}
+		awaited <- controllers.AwaitNamespaces(ctx, direct, refused)
+		end()
 	}()
 	err = start(ctx, mgr)
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-		return cause
+	end()
+	if readable := <-awaited; readable != nil {
+		return readable
 	}
 	return err
 }

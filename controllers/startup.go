@@ -59,7 +59,8 @@ func splitNamespaces(list string) []string {
 
 // ReadableNamespaces splits the value of WATCH_NAMESPACE into namespaces that the operator may read, and refused ones. The operator
 // starts to work only when it has listed all of its namespaces, so one refused namespace would stop it. If the operator may read
-// none, all are in both results: it waits for its permissions.
+// none, all count as readable, so that it waits for its permissions. If there are several, they also count as refused: the permissions
+// for one of them suffice to begin.
 func ReadableNamespaces(ctx context.Context, reader client.Reader, list string) (readable, refused []string) {
 	for _, namespace := range splitNamespaces(list) {
 		if err := readNamespace(ctx, reader, namespace); apierrors.IsForbidden(err) {
@@ -70,10 +71,14 @@ func ReadableNamespaces(ctx context.Context, reader client.Reader, list string) 
 			readable = append(readable, namespace)
 		}
 	}
-	if len(readable) == 0 {
+	switch {
+	case len(readable) > 0:
+		return readable, refused
+	case len(refused) > 1:
 		return refused, refused
+	default:
+		return refused, nil
 	}
-	return readable, refused
 }
 
 func readNamespace(ctx context.Context, reader client.Reader, namespace string) error {
@@ -84,10 +89,10 @@ func readNamespace(ctx context.Context, reader client.Reader, namespace string) 
 const refusedInterval = 10 * time.Second
 
 // AwaitNamespaces returns an error when the operator may read one of the refused namespaces. No namespace can be added to a running
-// cache, so the process must end, and the next process serves that namespace. AwaitNamespaces returns nil when the context ends, or if
-// no namespace is refused.
+// cache, so the process must end, and the next process serves that namespace. AwaitNamespaces returns nil when the context ends.
 func AwaitNamespaces(ctx context.Context, reader client.Reader, refused []string) error {
 	if len(refused) == 0 {
+		<-ctx.Done()
 		return nil
 	}
 	var readable string
