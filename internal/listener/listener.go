@@ -14,12 +14,12 @@ import (
 // PerHost is how many connections one IP address can have. The kubelet and each Prometheus server need only a few.
 const PerHost = 4
 
-// Limited limits connections, so that nobody can open so many that the kubelet's probes fail. If a host has PerHost connections, its
+// limitedListener limits connections, so that nobody can open so many that the kubelet's probes fail. If a host has PerHost connections, its
 // new connection replaces its oldest idle connection, because the new one may be the kubelet's: pods with hostNetwork have the
 // kubelet's address. If none is idle, the new connection is closed. If there are as many connections as the listener allows, a new
 // connection replaces the oldest connection of the host with the most connections. If no host has more connections than the host of
 // the new connection, the new connection is closed.
-type Limited struct {
+type limitedListener struct {
 	net.Listener
 
 	mutex      sync.Mutex
@@ -29,12 +29,14 @@ type Limited struct {
 }
 
 // Limit returns a listener that allows this number of connections. The ConnState of its http.Server must be NoteState.
-func Limit(listener net.Listener, connections int) *Limited {
-	return &Limited{Listener: listener, max: connections, hosts: map[string][]*limitedConn{}}
+func Limit(listener net.Listener, connections int) net.Listener { return limit(listener, connections) }
+
+func limit(listener net.Listener, connections int) *limitedListener {
+	return &limitedListener{Listener: listener, max: connections, hosts: map[string][]*limitedConn{}}
 }
 
 // Accept implements net.Listener.
-func (l *Limited) Accept() (net.Conn, error) {
+func (l *limitedListener) Accept() (net.Conn, error) {
 	for {
 		accepted, err := l.Listener.Accept()
 		if err != nil {
@@ -57,7 +59,7 @@ func (l *Limited) Accept() (net.Conn, error) {
 
 // admit returns the connection that must be closed because of a limit, or nil. It counts the new connection, unless the new connection
 // is the one to close.
-func (l *Limited) admit(conn *limitedConn) (superfluous *limitedConn) {
+func (l *limitedListener) admit(conn *limitedConn) (superfluous *limitedConn) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if conns := l.hosts[conn.host]; len(conns) >= PerHost {
@@ -87,7 +89,7 @@ func (l *Limited) admit(conn *limitedConn) (superfluous *limitedConn) {
 }
 
 // forget stops counting a connection.
-func (l *Limited) forget(conn *limitedConn) {
+func (l *limitedListener) forget(conn *limitedConn) {
 	conns := l.hosts[conn.host]
 	at := slices.Index(conns, conn)
 	if at < 0 {
@@ -99,11 +101,11 @@ func (l *Limited) forget(conn *limitedConn) {
 	}
 }
 
-// limitedConn is a connection that a Limited counts until the connection is closed.
+// limitedConn is a connection that a limitedListener counts until the connection is closed.
 type limitedConn struct {
 	net.Conn
 
-	listener *Limited
+	listener *limitedListener
 	host     string
 	// active is true while the connection has a request.
 	active bool

@@ -12,7 +12,7 @@ import (
 const maxConnections = 64
 
 func TestLimitsOfTheListener(t *testing.T) {
-	l := Limit(nil, maxConnections)
+	l := limit(nil, maxConnections)
 	from := func(host string) *limitedConn { return &limitedConn{listener: l, host: host} }
 	mustAdmit := func(conn, superfluous *limitedConn) {
 		t.Helper()
@@ -50,7 +50,7 @@ func TestLimitsOfTheListener(t *testing.T) {
 // At maxConnections, a new connection replaces the oldest connection of the host with the most connections. If no host has more
 // connections than the host of the new connection, the new connection is closed.
 func TestManyHostsAreLimited(t *testing.T) {
-	l := Limit(nil, maxConnections)
+	l := limit(nil, maxConnections)
 	oldest := &limitedConn{listener: l, host: "greedy"}
 	l.admit(oldest)
 	l.admit(&limitedConn{listener: l, host: "greedy"})
