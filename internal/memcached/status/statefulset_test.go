@@ -241,8 +241,8 @@ func TestNodesOfStatefulSetsAreSortedByNumber(t *testing.T) {
 	}
 }
 
-// TestRequeueAfter expects another computation when a silent node becomes a problem, and when a change exceeds a deadline that
-// Kubernetes does not watch.
+// TestRequeueAfter expects another computation when a silent node becomes a problem, when a change exceeds a deadline that Kubernetes
+// does not watch, and when a node has been ready for minReadySeconds.
 func TestRequeueAfter(t *testing.T) {
 	of := func(changes ...func(*appsv1.StatefulSet)) memcached.Observed {
 		mc := memcachedtest.Cache(3, inStatefulSet)
@@ -259,6 +259,13 @@ func TestRequeueAfter(t *testing.T) {
 		want     time.Duration
 	}{
 		"a StatefulSet rolls out": {memcachedtest.Cache(3, inStatefulSet), of(setCounts(3, 0, 3), revisions("a", "b")), 10 * time.Minute},
+		"a node of a rollout is young": {
+			memcachedtest.Cache(3, inStatefulSet, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 60 }),
+			with(of(setCounts(3, 0, 3), revisions("a", "b")), func(pod *corev1.Pod) {
+				since := metav1.NewTime(noon.Add(-20 * time.Second))
+				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: since}}
+			}), 45 * time.Second,
+		},
 		"a StatefulSet rests":     {memcachedtest.Cache(3, inStatefulSet), of(setCounts(3, 3, 3)), 0},
 		"a Deployment is created": {memcachedtest.Cache(3), onDeployment, 0},
 		"a node has just become silent": {
