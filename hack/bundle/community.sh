@@ -64,7 +64,8 @@ write_openshift() {
 	local channels="Candidate, Stable"
 	if [[ "${VERSION}" == *-* ]]; then channels=Candidate; fi
 	write_bundle "$1"
-	# The catalog's pipeline builds the bundle, adds its image to these lists of the template, and renders the catalogs.
+	# The catalog's pipeline builds the bundle. It adds the bundle's image to each of these channels in semver.yaml, and renders the
+	# catalogs.
 	cat >"$1/${VERSION}/release-config.yaml" <<-END
 		---
 		catalog_templates:

@@ -36,8 +36,7 @@ type launcher struct {
 	stopped time.Time
 	// before is the number of items before the last restart, -1 if unknown.
 	before int64
-	// obstacle is why the last attempt to obey the ConfigMap is repeated, or empty. It keeps the method delay from logging the same
-	// reason twice in a row.
+	// obstacle is why the last attempt to obey the ConfigMap is repeated, or empty.
 	obstacle string
 	// ending reports that the container must end, so memcached must not be started again.
 	ending bool
@@ -95,20 +94,22 @@ func (l *launcher) follow(ctx context.Context) error {
 	if !l.accepted || !l.source.changed() {
 		return nil
 	}
-	switch found := l.next(); {
+	found, obstacle := l.next(), l.obstacle
+	l.obstacle = ""
+	switch {
 	case found.hash == l.list.Hash():
 		l.forgive()
 		return nil
 	case found.hash == "" || l.state.refuses(found.hash):
 		return nil
 	case errors.Is(found.problem, fs.ErrNotExist):
-		l.delay(found.problem) // the kubelet adds the files of new keys a moment after it has replaced the others
+		l.delay(found.problem, obstacle) // the kubelet adds the files of new keys a moment after it has replaced the others
 		return nil
 	case found.problem != nil:
 		l.refuse(found.hash, found.problem.Error())
 		return nil //nolint:nilerr // the status has it
 	case l.list.Grows(found.list):
-		l.grow(ctx, found.list)
+		l.grow(ctx, found.list, obstacle)
 		return nil
 	default:
 		return l.restart(ctx, found.list)
@@ -124,25 +125,25 @@ func (l *launcher) next() entry {
 	return found
 }
 
-func (l *launcher) grow(ctx context.Context, list protocol.List) {
+func (l *launcher) grow(ctx context.Context, list protocol.List, obstacle string) {
 	err := grow(ctx, l.options.Memcached, l.list, list)
 	if errors.Is(err, errAnswer) {
 		l.refuse(list.Hash(), err.Error())
 		return
 	}
 	if err != nil {
-		l.delay(err)
+		l.delay(err, obstacle)
 		return
 	}
-	l.obstacle = ""
 	l.log.Printf("memcached has %s MiB for items instead of %s", list.Value("-m"), l.list.Value("-m"))
 	l.list = list
 	l.accept()
 }
 
-// delay records a temporary error, such as no free connection, and makes the method follow try again at the next tick.
-func (l *launcher) delay(err error) {
-	if l.obstacle != err.Error() {
+// delay records a temporary error, such as no free connection, and makes the method follow try again at the next tick. It logs the error
+// unless that is the former obstacle.
+func (l *launcher) delay(err error, former string) {
+	if former != err.Error() {
 		l.log.Printf("trying again: %v", err)
 	}
 	l.obstacle, l.source.seen = err.Error(), nil

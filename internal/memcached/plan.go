@@ -23,8 +23,8 @@ type Plan struct {
 	// Former is the workload from which nodes move away after a change of spec.workload, or nil. It is one of the Objects. Only the
 	// size in its spec is written.
 	Former client.Object
-	// Problem is why the spec cannot be carried out, or nil. With a problem, no workload is created, and existing workloads get only
-	// their size, so that running pods stay as they are. Objects without a size are written.
+	// Problem is why the spec cannot be carried out, or nil. With a problem, no workload is created, and only the size of existing
+	// workloads is written, so that running pods stay as they are. All other objects are written as usual.
 	Problem *Problem
 	// Wave is the progress of a change of memcached's arguments in running pods.
 	Wave Wave

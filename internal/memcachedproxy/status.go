@@ -5,6 +5,7 @@ package memcachedproxy
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,9 +72,19 @@ func factsOf(before View, plan Plan, written memcached.Written) facts {
 		f.uptake = f.unfinished()
 	}
 	if f.problem == nil {
-		f.problem = status.PodProblem(f.workload, f.Pods, f.Now)
+		f.problem = podProblem(f)
 	}
 	return f
+}
+
+// podProblem returns why proxies are missing or not ready, or nil. Advice about the memory of a node becomes advice about the
+// connections, from which the memory of a proxy follows.
+func podProblem(f facts) *memcached.Problem {
+	problem := status.PodProblem(f.workload, f.Pods, f.Now)
+	if problem != nil {
+		problem.Message = strings.ReplaceAll(problem.Message, "spec.config.memory", "spec.config.maxConnections")
+	}
+	return problem
 }
 
 // SilentFor returns the time until a silent proxy must be reported, or 0 if none is silent.

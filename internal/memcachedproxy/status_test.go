@@ -83,6 +83,16 @@ func TestConditions(t *testing.T) {
 			want: "False/ProxiesUnavailable True/ProxiesReady False/Complete False/AsExpected", message: "1 of 2 proxies are ready",
 		},
 		{
+			name: "no room for a proxy", change: func(v *View) {
+				unready(v)
+				v.Pods[0].Status.Conditions = append(v.Pods[0].Status.Conditions, corev1.PodCondition{
+					Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "3 Insufficient memory.",
+				})
+			},
+			want:    "False/Unschedulable True/ProxiesReady False/Complete True/Unschedulable",
+			message: "Lower spec.resources or spec.config.maxConnections, or add cluster nodes",
+		},
+		{
 			name: "all are", change: func(v *View) { v.Pods = nil },
 			want: "False/ProxiesUnavailable False/ProxiesUnavailable False/Complete False/AsExpected",
 		},

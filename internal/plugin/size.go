@@ -135,7 +135,7 @@ func (o *sizeCommand) measure(ctx context.Context, conn *memcache.Conn) (load, e
 	return l, nil
 }
 
-// pageSize is the size of memcached's slab pages in bytes, including the rest that their chunks leave unused.
+// pageSize is the size of a slab page in bytes. It counts the whole page, even an end that is too small for another chunk.
 const pageSize = 1 << 20
 
 // pagesOf returns the memory in the pages of all slab classes, in bytes. With storage.type MemoryFile, the statistic total_malloced does

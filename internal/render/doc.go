@@ -4,6 +4,6 @@
 // Package render builds the parts that the Kubernetes objects of a Memcached and those of a MemcachedProxy have in common. It only
 // computes, and sends no requests to the API server.
 //
-// The pods run memcached. If the spec needs them, they also run an agent (see package agent) and a launcher, the parent process of
-// memcached.
+// The pods run memcached. Some specs need an agent in the pod, too (see package agent). The pods of a proxy, and of some Memcacheds, also
+// run a launcher, the parent process of memcached.
 package render

@@ -5,6 +5,7 @@ package fill
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 )
@@ -87,15 +88,15 @@ func (s *source) idle() error {
 // function keep is not nil, ask leaves out the keys for which keep returns false. ask returns the number of requested items, and
 // whether more keys may follow. The flag u leaves the order of eviction as it is. The flag q suppresses answers for missing items.
 func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, err error) {
-	if err := s.keys.patient(0); err != nil {
+	if err := errors.Join(s.keys.patient(0), s.values.patient(0)); err != nil {
 		return 0, false, err
 	}
 	for listed := 0; listed < most && !s.ended; listed++ {
-		line, key, err := s.key()
+		line, key, valid, err := s.key()
 		if err != nil {
 			return 0, false, err
 		}
-		if s.ended || keep != nil && !keep(key) {
+		if !valid || keep != nil && !keep(key) {
 			continue
 		}
 		asked++
@@ -116,26 +117,23 @@ func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, er
 	return asked, !s.ended, err
 }
 
-// key reads the next line of the key list, and returns the line and its key. At the end of the list, it sets ended. It skips keys with
-// spaces or line ends, which only a client with the binary protocol can have stored: a text command cannot name them. A key that
+// key reads the next line of the key list, and returns the line and its key. At the end of the list, it sets ended. Keys with spaces or
+// line ends are not valid: only a client with the binary protocol can have stored them, and a text command cannot name them. A key that
 // contains the line "EN" still ends the list.
-func (s *source) key() (line string, key []byte, err error) {
+func (s *source) key() (line string, key []byte, valid bool, err error) {
 	line, err = s.keys.line()
 	if err != nil {
-		return "", nil, err
+		return "", nil, false, err
 	}
 	s.ended = line == "EN"
 	if s.ended {
-		return "", nil, nil
+		return "", nil, false, nil
 	}
 	if strings.HasPrefix(line, "ERROR locked") {
-		return "", nil, errBusy // memcached is enlarging its hash table
+		return "", nil, false, errBusy // memcached is enlarging its hash table
 	}
-	key, valid := keyOf(line)
-	if !valid {
-		return s.key()
-	}
-	return line, key, nil
+	key, valid = keyOf(line)
+	return line, key, valid, nil
 }
 
 // answer reads the line before the next value. At the end of the batch, it gives back the tokens and returns false.

@@ -32,6 +32,10 @@ func mistakeRows(t *testing.T) []statusCase {
 			"a quota demands what the spec does not set", demand,
 			"QuotaExceeded: pods is forbidden: " + demand + ". Set spec.resources.limits.cpu and spec.resources.requests.cpu",
 		},
+		{
+			"a quota demands CPU, in the short form", "failed quota: compute: must specify cpu for: memcached,limits.cpu",
+			"QuotaExceeded: pods is forbidden: failed quota: compute: must specify cpu for: memcached,limits.cpu. Set spec.resources.requests.cpu",
+		},
 		{"a quota on pods", quota, "QuotaExceeded: pods is forbidden: " + quota + ". Lower spec.size, or raise the quota"},
 		{
 			"a quota on memory", memory, "QuotaExceeded: pods is forbidden: " + memory +
@@ -43,7 +47,7 @@ func mistakeRows(t *testing.T) []statusCase {
 		},
 		{
 			"a LimitRange is lower than the computed limit", higher, "AdmissionDenied: pods is forbidden: " + higher +
-				". The memory limit follows from spec.config, unless spec.resources.limits.memory sets it: lower spec.config.memory",
+				". The memory limit follows from spec.config, unless spec.resources sets it: lower spec.config.memory",
 		},
 	} {
 		rows = append(rows, statusCase{

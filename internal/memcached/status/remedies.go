@@ -29,7 +29,7 @@ var refusals = []remedy{
 	// k8s.io/kubernetes/plugin/pkg/admission/limitranger
 	{
 		"maximum memory usage per ",
-		"The memory limit follows from spec.config, unless spec.resources.limits.memory sets it: lower spec.config.memory",
+		"The memory limit follows from spec.config, unless spec.resources sets it: lower spec.config.memory",
 	},
 	{"no PriorityClass with name", "Correct spec.scheduling.priorityClassName, or create the PriorityClass"},
 	// k8s.io/apiserver/pkg/admission/plugin/resourcequota
@@ -38,15 +38,23 @@ var refusals = []remedy{
 	{"cpu=", "Lower spec.resources or spec.size, or raise the quota"},
 }
 
-// demanded matches a resource that a ResourceQuota requires each container to set.
-var demanded = regexp.MustCompile(`\b(limits|requests)\.(cpu|ephemeral-storage|memory)\b`)
+// demanded matches a resource that each container must set because of a ResourceQuota, followed by the names of containers.
+var demanded = regexp.MustCompile(`\b((?:limits\.|requests\.)?(?:cpu|memory))\b[^;]* for: `)
 
-// refusalRemedy names the Memcached's fields that help if its pods are refused. It is empty if no field is known to help.
+// refusalRemedy names the fields of the spec that help if pods are refused. It is empty if no field is known to help.
 func refusalRemedy(refusal string) string {
 	_, quota, _ := strings.Cut(refusal, "must specify ") // k8s.io/apiserver/pkg/admission/plugin/resourcequota
-	if resources := demanded.FindAllString(quota, -1); len(resources) > 0 {
-		slices.Sort(resources)
-		return ". Set spec.resources." + strings.Join(slices.Compact(resources), " and spec.resources.")
+	var fields []string
+	for _, match := range demanded.FindAllStringSubmatch(quota, -1) {
+		resource := match[1]
+		if !strings.Contains(resource, ".") {
+			resource = "requests." + resource // cpu in a quota means requests.cpu
+		}
+		fields = append(fields, "spec.resources."+resource)
+	}
+	if len(fields) > 0 {
+		slices.Sort(fields)
+		return ". Set " + strings.Join(slices.Compact(fields), " and ")
 	}
 	for _, r := range refusals {
 		if strings.Contains(refusal, r.text) {
@@ -87,7 +95,8 @@ func startRemedy(container, message string) string {
 	return ""
 }
 
-// explained are the reasons whose messages quote the cluster. These messages end with a link to the runbook.
+// explained lists reasons whose messages contain text that Kubernetes wrote. In the condition Degraded of a Memcached, these messages end
+// with a link to the runbook.
 var explained = []string{
 	cachev1alpha1.ReasonImagePullFailed, cachev1alpha1.ReasonNodesCrashing, cachev1alpha1.ReasonUnschedulable,
 	cachev1alpha1.ReasonAdmissionDenied, cachev1alpha1.ReasonQuotaExceeded,
