@@ -39,31 +39,37 @@ func partition(nodes []nodeState) (first, next int) {
 // between rollouts, so that changes of the template by others must wait as well. Without twins, it falls step by step while a node to
 // replace is young, and otherwise protects none: see protectsYoung.
 func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuard) int32 {
-	w, size, twins := v.Workload, v.Memcached.Spec.Size, len(v.Copies()) > 0
+	w, size, twins, rest := v.Workload, v.Memcached.Spec.Size, len(v.Copies()) > 0, int32(0)
+	if twins {
+		rest = size
+	}
 	switch {
 	case inPlace:
 		return size
-	case !twins && (w == nil || !protectsYoung(v.Memcached)):
-		return 0
-	case w == nil:
-		return size
+	case w == nil || !twins && !protectsYoung(v.Memcached):
+		return rest
 	}
 	same := w.Template.Annotations[memcached.TemplateAnnotation] == section
 	if same && w.Unobserved() {
 		return min(w.Partition, size) // the controller has not observed the template, so no node is known to match it
 	}
-	nodes, outdated := nodeStates(v, section, same)
-	if !twins && !slices.ContainsFunc(nodes, func(node nodeState) bool { return node.outdated && node.young }) {
-		return 0
-	}
-	if twins && same && !outdated && w.Complete {
-		return size
+	nodes := nodeStates(v, section, same)
+	if !stepwise(w, nodes, twins, same) {
+		return rest
 	}
 	first, next := partition(nodes)
 	if next >= 0 && guard.allows(next) {
 		first = next
 	}
 	return int32(first) //nolint:gosec // at most size
+}
+
+// stepwise reports whether the partition falls step by step. same reports that the StatefulSet has the new template already.
+func stepwise(w *memcached.Workload, nodes []nodeState, twins, same bool) bool {
+	if !twins {
+		return slices.ContainsFunc(nodes, func(node nodeState) bool { return node.outdated && node.young })
+	}
+	return !same || !w.Complete || slices.ContainsFunc(nodes, func(node nodeState) bool { return node.outdated })
 }
 
 // protectsYoung reports whether a rollout replaces one node at a time while a node to replace has not served for minReadySeconds. From
@@ -74,10 +80,10 @@ func protectsYoung(mc *cachev1alpha1.Memcached) bool {
 	return strategy.MinReadySeconds > 0 && strategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible
 }
 
-// nodeStates returns the states of the nodes by number, and whether any node is outdated. section is the hash of the new pod
-// template. same reports that the StatefulSet has this template already.
-func nodeStates(v memcached.View, section string, same bool) (nodes []nodeState, outdated bool) {
-	nodes = make([]nodeState, v.Memcached.Spec.Size)
+// nodeStates returns the states of the nodes by number. section is the hash of the new pod template. same reports that the StatefulSet
+// has this template already.
+func nodeStates(v memcached.View, section string, same bool) []nodeState {
+	nodes := make([]nodeState, v.Memcached.Spec.Size)
 	for _, pod := range v.Workload.Nodes(v.Pods) {
 		ordinal, ok := memcached.Ordinal(pod)
 		if !ok || ordinal >= len(nodes) {
@@ -86,8 +92,7 @@ func nodeStates(v memcached.View, section string, same bool) (nodes []nodeState,
 		node := nodeState{ready: memcached.PodReady(pod), young: v.UntilAvailable(pod) > 0}
 		node.outdated = pod.Annotations[memcached.TemplateAnnotation] != section || same && !v.Workload.Made(pod)
 		node.ready = node.ready && (node.outdated || !node.young)
-		outdated = outdated || node.outdated
 		nodes[ordinal] = node
 	}
-	return nodes, outdated
+	return nodes
 }
