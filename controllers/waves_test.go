@@ -252,7 +252,7 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 		Expect(moved(ctx, mc)).To(Equal([]int{2}))
 	})
 
-	It("are changed again and again by somebody: the StatefulSet is written", func(ctx SpecContext) {
+	It("are changed again and again by somebody: the StatefulSet is written, and created again", func(ctx SpecContext) {
 		mc := running(ctx)
 		for range 3 {
 			o.wait(10 * time.Minute)
@@ -263,6 +263,10 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.ImagePullPolicy = corev1.PullAlways })
 		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		Expect(live(ctx, mc, &appsv1.StatefulSet{}).Spec.Template.Spec.Containers[0].ImagePullPolicy).To(Equal(corev1.PullAlways))
+		Expect(user.Delete(ctx, live(ctx, mc, &appsv1.StatefulSet{}))).To(Succeed())
+		o.wait(time.Minute) // a contested ConfigMap is written every 30 s at most
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		live(ctx, mc, &appsv1.StatefulSet{})
 	})
 
 	It("wait for a node that nobody can ask, and say what helps", func(ctx SpecContext) {
