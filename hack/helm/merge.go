@@ -13,7 +13,8 @@ import (
 // block is a sequence of lines of a template.
 type block struct {
 	lines []string
-	// lacking holds the indexes of the variants without these lines. If the field only is true, it holds those of the variants with them.
+	// lacking holds the indexes of the variants that differ from the complete installation here: they lack these lines, or if only is
+	// true, they alone have them.
 	lacking []int
 	// only reports that the complete installation lacks the lines.
 	only bool

@@ -43,8 +43,8 @@ func TestNamesFollowTheRelease(t *testing.T) {
 	}
 }
 
-// The names of all objects but the CRDs must be valid, whatever the name of the release is. The name of a release has at most 53
-// characters, and the name of a Service at most 63.
+// The names of objects follow from the name of the release, which has at most 53 characters. The name of a Service can have 63. Only the
+// names of the CRDs are fixed.
 func TestLongNamesAreValid(t *testing.T) {
 	dnsLabel := regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	for _, name := range []string{strings.Repeat("a", 53), strings.Repeat("b", 27) + "-c", "1"} {

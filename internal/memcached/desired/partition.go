@@ -72,9 +72,9 @@ func stepwise(w *memcached.Workload, nodes []nodeState, twins, same bool) bool {
 	return !same || !w.Complete || slices.ContainsFunc(nodes, func(node nodeState) bool { return node.outdated })
 }
 
-// protectsYoung reports whether a rollout replaces one node at a time while a node to replace has not served for minReadySeconds. From
-// Kubernetes 1.37 on, the StatefulSet's controller would replace all such nodes at once: it takes them for unavailable, whatever
-// maxUnavailable says. With InPlaceIfPossible, a partition means that pods change in place, so young nodes are not protected.
+// protectsYoung reports whether a rollout replaces nodes one by one while some of them have not served for minReadySeconds yet. Such
+// nodes are not "available". From Kubernetes 1.37 on, the StatefulSet's controller replaces all of them at once, and maxUnavailable does
+// not limit it. With InPlaceIfPossible, a partition means that pods change in place, so young nodes are not protected.
 func protectsYoung(mc *cachev1alpha1.Memcached) bool {
 	strategy := mc.Spec.UpdateStrategy
 	return strategy.MinReadySeconds > 0 && strategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible
