@@ -132,7 +132,7 @@ type MemcachedSpec struct {
 
 	// fillFrom is the Memcached from which empty nodes copy items: each node from the node with the same number, before it becomes
 	// ready. The operator never stops two nodes with the same number at the same time. It replaces and restarts nodes one at a time,
-	// and only while all other nodes of both Memcacheds are ready. fillFrom needs workload StatefulSet, config.dump true, storage
+	// and only while all nodes of the other Memcached are ready. fillFrom needs workload StatefulSet, config.dump true, storage
 	// Memory and no auth; with tls, plaintext must be Enabled. With fillFrom, the Service also lists nodes that are not ready. A
 	// change of fillFrom restarts no node.
 	// +optional

@@ -10,12 +10,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// act lets the StatefulSet's controller create and delete pods. Of the outdated pods, it deletes the one with the largest number,
-// unless a pod with a larger number is not ready.
+// act lets the StatefulSet's controller create and delete pods.
 func (f *fleet) act() {
 	if f.set == nil {
 		return
@@ -39,41 +39,77 @@ func (f *fleet) act() {
 			ordinal: ordinal, uid: types.UID(fmt.Sprintf("%s-%d-%d", f.mc.Name, ordinal, f.made)), template: template, fills: f.twin != nil,
 		}
 	}
-	f.removeUnavailable(size)
-	for ordinal := size - 1; ordinal >= int(f.partition()); ordinal-- {
-		switch node := f.nodes[ordinal]; {
-		case node == nil:
-			return
-		case node.revision() != revisionOf(f.updated):
-			f.remove(ordinal)
-			return
-		case !node.available(f.seconds, f.set.Spec.MinReadySeconds):
-			return
-		}
+	if f.oneByOne {
+		f.removeLargest(size)
+	} else {
+		f.removeWithinLimit(size)
 	}
-	for _, node := range f.nodes {
-		if node.revision() != revisionOf(f.updated) || !node.ready() {
+	for ordinal := range size {
+		if node := f.nodes[ordinal]; node == nil || node.revision() != revisionOf(f.updated) || !node.ready() {
 			return
 		}
 	}
 	f.current = f.updated
 }
 
-// removeUnavailable removes all outdated nodes at once that are not available, as the StatefulSet's controller does from Kubernetes 1.37
-// on. At most one of them may serve.
-func (f *fleet) removeUnavailable(size int) {
-	serving := 0
-	for ordinal := int(f.partition()); ordinal < size; ordinal++ {
-		if node := f.nodes[ordinal]; node.revision() != revisionOf(f.updated) && !node.available(f.seconds, f.set.Spec.MinReadySeconds) {
-			if node.ready() {
-				serving++
-			}
+// removeLargest removes the outdated node with the largest number, unless a node with a larger number is not available. It does what
+// the StatefulSet's controller does before Kubernetes 1.37.
+func (f *fleet) removeLargest(size int) {
+	for ordinal := size - 1; ordinal >= int(f.partition()); ordinal-- {
+		switch node := f.nodes[ordinal]; {
+		case node.revision() != revisionOf(f.updated):
 			f.remove(ordinal)
+			return
+		case !f.available(node):
+			return
 		}
 	}
-	if serving > 1 && f.mc.Spec.UpdateStrategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible {
-		f.fail("%d serving nodes leave at once", serving)
+}
+
+// removeWithinLimit removes all outdated nodes that are not available, and others as maxUnavailable allows. It does what the
+// StatefulSet's controller does from Kubernetes 1.37 on. Nodes below the partition count as well.
+func (f *fleet) removeWithinLimit(size int) {
+	limit, err := intstr.GetScaledValueFromIntOrPercent(f.set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable, size, false)
+	if err != nil {
+		f.fail("maxUnavailable: %v", err)
 	}
+	budget, away, serving := max(1, limit), 0, 0
+	for _, node := range f.nodes {
+		if !f.available(node) {
+			budget--
+		}
+		if !node.ready() {
+			away++
+		}
+	}
+	remove := func(ordinal int) {
+		if f.nodes[ordinal].ready() {
+			serving++
+		}
+		f.remove(ordinal)
+	}
+	for ordinal := size - 1; ordinal >= int(f.partition()); ordinal-- {
+		if node := f.nodes[ordinal]; node.revision() != revisionOf(f.updated) && !f.available(node) {
+			remove(ordinal)
+		}
+	}
+	for ordinal := size - 1; ordinal >= int(f.partition()) && budget > 0; ordinal-- {
+		if node := f.nodes[ordinal]; node != nil && node.revision() != revisionOf(f.updated) {
+			remove(ordinal)
+			budget--
+		}
+	}
+	strategy := f.mc.Spec.UpdateStrategy
+	if strategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceIfPossible || strategy.MaxUnavailable != nil {
+		return
+	}
+	if serving > 1 || serving > 0 && away > 0 && f.twin == nil {
+		f.fail("%d serving nodes leave at once, and %d are away", serving, away)
+	}
+}
+
+func (f *fleet) available(node *fakeNode) bool {
+	return node.available(f.seconds, f.set.Spec.MinReadySeconds)
 }
 
 func (f *fleet) remove(ordinal int) {
@@ -93,7 +129,7 @@ func (f *fleet) report() {
 		if node.ready() {
 			status.ReadyReplicas++
 		}
-		if node.available(f.seconds, f.set.Spec.MinReadySeconds) {
+		if f.available(node) {
 			status.AvailableReplicas++
 		}
 		if node.revision() == revisionOf(f.updated) {

@@ -18,7 +18,7 @@ type nodeState struct {
 
 // partition returns two possible partitions for a rollout, which goes from the last node to node 0. With the partition called first,
 // the rollout replaces no node that serves. With the one called next, it replaces one serving node as well. The value of next is -1
-// if no outdated node serves, or if a replaced node does not serve yet.
+// if no outdated node serves, or if a node with a larger number than this one does not serve.
 func partition(nodes []nodeState) (first, next int) {
 	first, waits := len(nodes), false
 	for ordinal, node := range slices.Backward(nodes) {
@@ -28,7 +28,7 @@ func partition(nodes []nodeState) (first, next int) {
 			}
 			return first, ordinal
 		}
-		waits = waits || !node.outdated && !node.ready
+		waits = waits || !node.ready
 		first = ordinal
 	}
 	return first, -1
@@ -58,10 +58,14 @@ func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuar
 		return rest
 	}
 	first, next := partition(nodes)
-	if next >= 0 && guard.allows(next) {
+	if next >= 0 && (twins && guard.allows(next) || !twins && allReady(nodes)) {
 		first = next
 	}
 	return int32(first) //nolint:gosec // at most size
+}
+
+func allReady(nodes []nodeState) bool {
+	return !slices.ContainsFunc(nodes, func(node nodeState) bool { return !node.ready })
 }
 
 // stepwise reports whether the partition falls step by step. same reports that the StatefulSet has the new template already.

@@ -27,7 +27,7 @@ func TestPartition(t *testing.T) {
 		"oo-":   {2, -1}, // node 2 must serve first
 		"o-+":   {1, -1},
 		"--+":   {0, -1},
-		"oox":   {2, 1}, // node 2 does not serve, so it can be replaced; node 1 can stop, too, because the twin has its items
+		"oox":   {2, -1}, // node 2 does not serve, so it can be replaced; node 1 waits for it
 		"xxx":   {0, -1},
 		"oxo":   {3, 2},
 		"ox-":   {1, -1},
@@ -62,7 +62,8 @@ func TestYoungNodesLeaveOneByOne(t *testing.T) {
 	f.settle()
 }
 
-// TestYoungNodes checks that a rollout replaces one node at a time while a node to replace has not served for minReadySeconds.
+// TestYoungNodes checks that a rollout replaces one node at a time, and none while another one is away, while a node to replace has
+// not served for minReadySeconds.
 func TestYoungNodes(t *testing.T) {
 	f := newFleet(t, 3, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 600 })
 	view, _ := f.decide()
@@ -79,7 +80,8 @@ func TestYoungNodes(t *testing.T) {
 		{ages: [3]int{10, 10, 10}, unready: -1, want: 2},
 		{ages: [3]int{700, 10, 700}, unready: -1, want: 2},
 		{ages: [3]int{700, 600, 700}, unready: -1, want: 2}, // clocks differ
-		{ages: [3]int{700, 10, 10}, unready: 2, want: 1},
+		{ages: [3]int{700, 10, 10}, unready: 2, want: 2},
+		{ages: [3]int{10, 10, 700}, unready: 0, want: 3}, // when node 1 is old enough, Kubernetes begins with node 0
 		{ages: [3]int{700, 700, 10}, unready: 2, want: 0},
 	} {
 		for i := range view.Pods {

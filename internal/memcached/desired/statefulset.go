@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -15,11 +16,15 @@ import (
 
 // statefulSet returns the StatefulSet that runs the nodes. Nodes keep their names when they are replaced, and start and stop
 // independently of each other. In most clusters before Kubernetes 1.37, the feature MaxUnavailableStatefulSet is off: such a
-// cluster drops maxUnavailable, and replaces one node at a time.
+// cluster drops maxUnavailable, and replaces one node at a time. If there is a partition, it alone limits how many nodes leave:
+// maxUnavailable also counts nodes below the partition, and these may not serve until others have been replaced.
 func statefulSet(
 	mc *cachev1alpha1.Memcached, metadata metav1.ObjectMeta, size, partition int32, template corev1.PodTemplateSpec,
 ) *appsv1.StatefulSet {
 	_, unavailable := updateLimits(mc)
+	if partition > 0 {
+		unavailable = intstr.FromString("100%")
+	}
 	return &appsv1.StatefulSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
 		ObjectMeta: metadata,

@@ -5,6 +5,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,20 +86,20 @@ func later(a, b time.Time) time.Time {
 
 // RequeueAfter returns the time after which the status must be computed again even if no event occurs, or 0 for never.
 func RequeueAfter(v memcached.View, current cachev1alpha1.MemcachedStatus) time.Duration {
-	after := time.Duration(0)
-	if v.Workload != nil && unwatched(v) && meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionProgressing) {
-		after = progressDeadline(v.Memcached)
-		for _, pod := range v.Workload.Nodes(v.Pods) { // the next node may then be replaced
-			if wait := v.UntilAvailable(pod); wait > 0 {
-				after = min(after, wait)
-			}
+	waits := []time.Duration{SilentFor(append(v.Workload.Nodes(v.Pods), v.Former.Nodes(v.Pods)...), v.Now)}
+	if v.Workload != nil && unwatched(v) {
+		if meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionProgressing) {
+			waits = append(waits, progressDeadline(v.Memcached))
+		}
+		for _, pod := range v.Workload.Nodes(v.Pods) {
+			waits = append(waits, v.UntilAvailable(pod)) // the next node may then be replaced, whatever the status is
 		}
 	}
-	silent := SilentFor(append(v.Workload.Nodes(v.Pods), v.Former.Nodes(v.Pods)...), v.Now)
-	if silent > 0 && (after == 0 || silent < after) {
-		return silent
+	waits = slices.DeleteFunc(waits, func(wait time.Duration) bool { return wait <= 0 })
+	if len(waits) == 0 {
+		return 0
 	}
-	return after
+	return slices.Min(waits)
 }
 
 func progressDeadline(mc *cachev1alpha1.Memcached) time.Duration {

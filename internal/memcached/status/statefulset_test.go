@@ -252,6 +252,15 @@ func TestRequeueAfter(t *testing.T) {
 		change(&observed.Pods[2])
 		return observed
 	}
+	minReady60 := func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 60 }
+	young := func(pod *corev1.Pod) {
+		since := metav1.NewTime(noon.Add(-20 * time.Second))
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: since}}
+	}
+	noRoom := of(setCounts(3, 0, 2), revisions("a", "b"))
+	noRoom.Pods[0].Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+	}}
 	onDeployment := memcached.Observed{Children: []client.Object{makeDeployment(t, memcachedtest.Cache(3))}}
 	for name, c := range map[string]struct {
 		mc       *cachev1alpha1.Memcached
@@ -260,12 +269,9 @@ func TestRequeueAfter(t *testing.T) {
 	}{
 		"a StatefulSet rolls out": {memcachedtest.Cache(3, inStatefulSet), of(setCounts(3, 0, 3), revisions("a", "b")), 10 * time.Minute},
 		"a node of a rollout is young": {
-			memcachedtest.Cache(3, inStatefulSet, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 60 }),
-			with(of(setCounts(3, 0, 3), revisions("a", "b")), func(pod *corev1.Pod) {
-				since := metav1.NewTime(noon.Add(-20 * time.Second))
-				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: since}}
-			}), 45 * time.Second,
+			memcachedtest.Cache(3, inStatefulSet, minReady60), with(of(setCounts(3, 0, 3), revisions("a", "b")), young), 45 * time.Second,
 		},
+		"a node is young, and another one has no room": {memcachedtest.Cache(3, inStatefulSet, minReady60), with(noRoom, young), 45 * time.Second},
 		"a StatefulSet rests":     {memcachedtest.Cache(3, inStatefulSet), of(setCounts(3, 3, 3)), 0},
 		"a Deployment is created": {memcachedtest.Cache(3), onDeployment, 0},
 		"a node has just become silent": {
