@@ -107,6 +107,24 @@ var _ = Describe("Two copies of a cache", Label(onLocalCluster), func() {
 		clients.mustHaveNoticedNothing(ctx, "changes of both", int64(ownersPerProxy*len(clients.proxies)))
 	})
 
+	// From Kubernetes 1.37 on, maxUnavailable counts node 0 as well, which cannot be replaced before node 1.
+	It("take a change although node 0 of one is away", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
+		c := newCopies(ctx)
+		before := clustertest.Incarnations(c.pods(ctx))
+		away := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: c.caches[0].Name + "-0"}}
+		Expect(k8s.Reread(ctx, away)).To(Succeed())
+		k8s.Change(ctx, away, func() { away.Spec.Containers[0].Image = "memcached:absent" })
+		Eventually(ctx, func(g Gomega) {
+			g.Expect(k8s.Reread(ctx, away)).To(Succeed())
+			g.Expect(clustertest.Ready(away)).To(BeFalse())
+		}).WithTimeout(time.Minute).Should(Succeed())
+		k8s.Change(ctx, c.caches[0], func() { c.caches[0].Spec.PodMetadata.Labels["round"] = "2" })
+		c.untilReady(ctx)
+		for name, incarnation := range clustertest.Incarnations(c.pods(ctx)) {
+			Expect(incarnation == before[name]).To(Equal(strings.HasPrefix(name, c.caches[1].Name)), name)
+		}
+	})
+
 	It("keep what need not move when both get another node", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
 		c := newCopies(ctx)
 		cache := k8s.NewClientOf(proxyServer(ctx, c.front))
