@@ -112,7 +112,7 @@ func reduceStatus(reduced, pod *corev1.Pod) {
 		reduced.Status.Phase = corev1.PodPending
 	}
 	for _, condition := range pod.Status.Conditions {
-		if kept, counts := reduceCondition(condition); counts {
+		if kept, counts := reduceCondition(condition); counts || condition.Type == corev1.ContainersReady && memcached.CutOff(pod) {
 			reduced.Status.Conditions = append(reduced.Status.Conditions, kept)
 		}
 	}

@@ -62,6 +62,22 @@ func TestArgumentsThatAreRefusedAfterItemsWereRead(t *testing.T) {
 	}
 }
 
+// TestItemsThatDoNotFitTheirVolume asks for more memory than the volume has. memcached would start, and be killed as soon as it has filled it.
+func TestItemsThatDoNotFitTheirVolume(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	good := p.begin(inFile(t))
+	p.store(stored)
+	large := p.assign(inFile(t, "-m 128", "-m 1000000000"))
+	status := p.status("the list is refused", func(s protocol.Status) bool { return s.Refused != nil })
+	if status.Refused.Hash != large || !strings.Contains(status.Refused.Reason, "volume for items has only") || status.Hash != good {
+		t.Errorf("refused: %+v", status.Refused)
+	}
+	if found := p.stored(stored); found != stored {
+		t.Errorf("%d of %d items", found, stored)
+	}
+}
+
 func TestForeignArguments(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

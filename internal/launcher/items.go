@@ -11,7 +11,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
 	"time"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
 // metaLines is the number of lines in a complete NAME.meta (see the type items): memcached 1.6.45 writes a tag and 16 values, one in
@@ -36,6 +41,23 @@ func (i items) prepare(usable bool) error {
 func (i items) complete() bool {
 	meta, err := os.ReadFile(i.meta())
 	return err == nil && bytes.HasSuffix(meta, []byte("\n")) && bytes.Count(meta, []byte("\n")) >= metaLines
+}
+
+// fits returns an error if the items of this list need a larger volume. Kubernetes limits the volume to the memory limit with which the
+// pod has started. A higher limit of the running pod does not change it, and writes beyond it kill memcached (SIGBUS).
+func (i items) fits(list protocol.List) error {
+	const slack = 1 // MiB that memcached needs beside the items
+	var volume syscall.Statfs_t
+	memory, err := strconv.ParseUint(list.Value("-m"), 10, 63)
+	if !list.InFile() || err != nil || syscall.Statfs(filepath.Dir(string(i)), &volume) != nil {
+		return nil // without a volume, memcached itself ends with an error
+	}
+	size := volume.Blocks * uint64(volume.Bsize) >> 20 //nolint:gosec // a block has a few KiB
+	if memory+slack <= size {
+		return nil
+	}
+	return fmt.Errorf("the pod's volume for items has only %d MiB, the memory limit with which the pod has started: replace the pods "+
+		"(kubectl rollout restart), which empties them", size)
 }
 
 func remove(file string) error {

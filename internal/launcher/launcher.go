@@ -49,7 +49,7 @@ type launcher struct {
 func Run(ctx context.Context, o Options, signals <-chan os.Signal, log *log.Logger) (int, error) {
 	l := &launcher{
 		options: o, log: log, signals: signals, items: items(o.Items),
-		source: source{folder: o.Arguments, section: o.Template, ordinal: o.Ordinal},
+		source: source{folder: o.Arguments, section: o.Template, ordinal: o.Ordinal, items: items(o.Items)},
 	}
 	return runBeside(ctx, o.Listen, o.Memcached, &l.view, l.run)
 }

@@ -19,6 +19,7 @@ import (
 type source struct {
 	folder, section string
 	ordinal         int
+	items           items
 	// seen describes the section's file at the last call of the method changed. If it is nil, the next call reports a change. The kubelet
 	// replaces the file when the ConfigMap changes.
 	seen os.FileInfo
@@ -76,6 +77,9 @@ func (s *source) list(hash string) (protocol.List, error) {
 	list, err := protocol.ParseList(string(text))
 	if err == nil && list.Hash() != hash {
 		err = fmt.Errorf("%w: the list with the hash %s was edited", protocol.ErrNotOurs, hash)
+	}
+	if err == nil {
+		err = s.items.fits(list)
 	}
 	return list, err
 }

@@ -45,6 +45,8 @@ type fakeNode struct {
 	probed int
 	// unscheduled means that no cluster node has room for the pod.
 	unscheduled bool
+	// cutOff means that the cluster node has lost contact: the pod counts as not ready, and the launcher does not answer.
+	cutOff bool
 	// served reports that the pod was ready at the last tick, and servedSince is the second from which it has been.
 	served      bool
 	servedSince int64
@@ -56,7 +58,7 @@ func (n *fakeNode) available(now int64, minReadySeconds int32) bool {
 }
 
 func (n *fakeNode) ready() bool {
-	return n.ran && !n.unready && !n.unscheduled && n.pulling == "" && (n.filling == 0 || n.late > 0)
+	return n.ran && !n.unready && !n.cutOff && !n.unscheduled && n.pulling == "" && (n.filling == 0 || n.late > 0)
 }
 
 func (n *fakeNode) whole() bool { return n != nil && n.serves() && n.filling == 0 }
@@ -83,12 +85,17 @@ func (n *fakeNode) pod(mc *cachev1alpha1.Memcached) corev1.Pod {
 			Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(second(n.servedSince)),
 		}}
 	}
+	if n.cutOff {
+		pod.Status.Conditions = []corev1.PodCondition{
+			{Type: corev1.PodReady, Status: corev1.ConditionFalse}, {Type: corev1.ContainersReady, Status: corev1.ConditionTrue},
+		}
+	}
 	n.change(&pod)
 	return pod
 }
 
 func (n *fakeNode) answer(now int64) memcached.Answer {
-	if n.silent || !n.ran {
+	if n.silent || n.cutOff || !n.ran {
 		return memcached.Answer{Failure: "connection refused"}
 	}
 	answer := memcached.Answer{Status: protocol.Status{

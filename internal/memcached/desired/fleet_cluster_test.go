@@ -52,15 +52,15 @@ func (f *fleet) act() {
 	f.current = f.updated
 }
 
-// removeLargest removes the outdated node with the largest number, unless a node with a larger number is not available. It does what
-// the StatefulSet's controller does before Kubernetes 1.37.
+// removeLargest removes the outdated node with the largest number, unless a node with a larger number is not ready. It does what the
+// StatefulSet's controller does before Kubernetes 1.37, which ignores minReadySeconds.
 func (f *fleet) removeLargest(size int) {
 	for ordinal := size - 1; ordinal >= int(f.partition()); ordinal-- {
 		switch node := f.nodes[ordinal]; {
 		case node.revision() != revisionOf(f.updated):
 			f.remove(ordinal)
 			return
-		case !f.available(node):
+		case !node.ready():
 			return
 		}
 	}
@@ -139,7 +139,9 @@ func (f *fleet) report() {
 	f.set.Status = status
 }
 
-func revisionOf(template *corev1.PodTemplateSpec) string { return "cache-" + sectionOf(template) }
+func revisionOf(template *corev1.PodTemplateSpec) string {
+	return "cache-" + sectionOf(template) + template.Annotations[kubectlRestartedAt]
+}
 
 func (f *fleet) deliver(ordinal int) {
 	if node := f.nodes[ordinal]; node != nil && f.config != nil {

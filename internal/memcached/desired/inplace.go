@@ -92,8 +92,14 @@ func (p *inPlace) possible() bool {
 		return false
 	}
 	return p.sameBase(live.Template.Annotations) && !slices.ContainsFunc(p.nodes, func(pod *corev1.Pod) bool {
-		return p.outdated(pod) && !p.changeable(pod)
+		return p.outdated(pod) && (!p.changeable(pod) || p.outgrowsVolume(pod))
 	})
+}
+
+// outgrowsVolume reports whether the items need a larger volume. The volume is at most as large as the pod's memory limit, and does not
+// grow with it. If it is smaller, the launcher refuses the arguments.
+func (p *inPlace) outgrowsVolume(pod *corev1.Pod) bool {
+	return keepsItems(p.v.Memcached) && sizingOf(p.v.Memcached).memory >= memoryLimit(pod.Spec).Value()
 }
 
 // replacesPods reports whether the StatefulSet's controller is replacing pods. No pod then changes in place: a pod that is not

@@ -74,6 +74,8 @@ func TestInPlace(t *testing.T) {
 		"an image":                      {change: image},
 		"an image of memcached, agents": {cache: withAgents, change: image},
 		"more memory":                   {change: memoryOf("256Mi")},
+		"more memory in a file":         {cache: file, change: memoryOf("1Gi"), replaced: true},
+		"connections beside a file":     {cache: file, change: connections(20000)},
 		"less memory":                   {cache: memoryOf("256Mi"), change: memoryOf("64Mi")},
 		"more connections":              {change: connections(20000)},
 		"more memory and another image": {change: both(memoryOf("256Mi"), image)},
@@ -142,14 +144,15 @@ func TestInPlace(t *testing.T) {
 	}
 }
 
+func file(mc *cachev1alpha1.Memcached) {
+	memoryOf("128Mi")(mc)
+	mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile
+}
+
 func reCreate(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.PodUpdatePolicy = "" }
 
 // TestInPlaceEmpties checks whether the plan says that a new image empties the nodes.
 func TestInPlaceEmpties(t *testing.T) {
-	file := func(mc *cachev1alpha1.Memcached) {
-		memoryOf("128Mi")(mc)
-		mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile
-	}
 	for name, test := range map[string]struct {
 		cache, change func(*cachev1alpha1.Memcached)
 		empties       bool

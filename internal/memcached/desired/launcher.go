@@ -77,8 +77,8 @@ func launcherVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 		}}},
 	}
 	if keepsItems(mc) {
-		// The pod's memory limit also limits this volume. If the volume had its own limit, a change of config.memory would require a
-		// new pod.
+		// The memory limit with which the pod starts also limits this volume. If the volume had its own limit, each change of
+		// config.memory would require a new pod.
 		all = append(all, corev1.Volume{Name: itemsVolume, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
 		}})

@@ -6,38 +6,55 @@ package desired
 import (
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
 type nodeState struct {
 	// outdated reports that the node does not match the new template. A missing node is not outdated. ready reports that the node
-	// serves, and an updated node that it has served for minReadySeconds. young reports that it serves, but not for so long.
-	outdated, ready, young bool
+	// serves, and an updated node that it has served for minReadySeconds. young reports that it serves, but not for so long. cutOff
+	// reports that the node serves, but that its cluster node has lost contact.
+	outdated, ready, young, cutOff bool
 }
 
-// partition returns two possible partitions for a rollout, which goes from the last node to node 0. With the partition called first,
-// the rollout replaces no node that serves. With the one called next, it replaces one serving node as well. The value of next is -1
-// if no outdated node serves, or if a node with a larger number than this one does not serve.
-func partition(nodes []nodeState) (first, next int) {
-	first, waits := len(nodes), false
+// away reports whether clients may get no answer from the node, also if it is missing.
+func (n nodeState) away() bool { return !n.ready || n.cutOff }
+
+// rollingUpdate returns how the StatefulSet's controller replaces nodes. From Kubernetes 1.37 on, it replaces none while maxUnavailable
+// nodes are away, and counts nodes below the partition too. With twins, these may be away until nodes with larger numbers have been
+// replaced, so one more node than those may be away.
+func rollingUpdate(v memcached.View, section string, inPlace bool, guard *twinGuard) *appsv1.RollingUpdateStatefulSetStrategy {
+	partition := partitionOf(v, section, inPlace, guard)
+	_, unavailable := updateLimits(v.Memcached)
+	if v.Workload != nil && len(v.Copies()) > 0 && partition < v.Memcached.Spec.Size {
+		below := nodeStates(v, section, true)[:partition]
+		below = slices.DeleteFunc(below, func(node nodeState) bool { return !node.away() && !node.young })
+		unavailable = intstr.FromInt(1 + len(below))
+	}
+	return &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition, MaxUnavailable: &unavailable}
+}
+
+// partition returns the smallest partition with which a rollout, which goes from the last node to node 0, replaces at most this many
+// nodes that serve.
+func partition(nodes []nodeState, leaving int) int {
 	for ordinal, node := range slices.Backward(nodes) {
 		if node.outdated && node.ready {
-			if waits {
-				return first, -1
+			if leaving <= 0 {
+				return ordinal + 1
 			}
-			return first, ordinal
+			leaving--
 		}
-		waits = waits || !node.ready
-		first = ordinal
 	}
-	return first, -1
+	return 0
 }
 
 // partitionOf returns the partition of the StatefulSet: nodes with smaller numbers are not replaced. During a change in place, it
 // protects all nodes. With twins (other Memcacheds with the same items), it falls step by step during a rollout, and protects all nodes
-// between rollouts, so that changes of the template by others must wait as well. Without twins, it falls step by step while a node to
-// replace is young, and otherwise protects none: see protectsYoung.
+// between rollouts, so that changes of the template by others must wait as well. With minReadySeconds, it also falls step by step.
+// Otherwise, it protects no node.
 func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuard) int32 {
 	w, size, twins, rest := v.Workload, v.Memcached.Spec.Size, len(v.Copies()) > 0, int32(0)
 	if twins {
@@ -46,7 +63,7 @@ func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuar
 	switch {
 	case inPlace:
 		return size
-	case w == nil || !twins && !protectsYoung(v.Memcached):
+	case w == nil || !twins && !waitsForAvailable(v.Memcached):
 		return rest
 	}
 	same := w.Template.Annotations[memcached.TemplateAnnotation] == section
@@ -54,32 +71,46 @@ func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuar
 		return min(w.Partition, size) // the controller has not observed the template, so no node is known to match it
 	}
 	nodes := nodeStates(v, section, same)
-	if !stepwise(w, nodes, twins, same) {
+	if !slices.ContainsFunc(nodes, func(node nodeState) bool { return node.outdated }) && (!twins || same && w.Complete) {
 		return rest
 	}
-	first, next := partition(nodes)
-	if next >= 0 && (twins && guard.allows(next) || !twins && allReady(nodes)) {
-		first = next
+	if twins {
+		return int32(partitionOfTwin(nodes, guard)) //nolint:gosec // at most size
 	}
-	return int32(first) //nolint:gosec // at most size
+	return int32(partitionOfMany(nodes, mayBeAway(v))) //nolint:gosec // at most size
 }
 
-func allReady(nodes []nodeState) bool {
-	return !slices.ContainsFunc(nodes, func(node nodeState) bool { return !node.ready })
-}
-
-// stepwise reports whether the partition falls step by step. same reports that the StatefulSet has the new template already.
-func stepwise(w *memcached.Workload, nodes []nodeState, twins, same bool) bool {
-	if !twins {
-		return slices.ContainsFunc(nodes, func(node nodeState) bool { return node.outdated && node.young })
+// partitionOfTwin lets the next node that serves leave if all nodes with larger numbers serve, and the guard allows it.
+func partitionOfTwin(nodes []nodeState, guard *twinGuard) int {
+	first := partition(nodes, 0)
+	if first > 0 && !slices.ContainsFunc(nodes[first:], nodeState.away) && guard.allows(first-1) {
+		return first - 1
 	}
-	return !same || !w.Complete || slices.ContainsFunc(nodes, func(node nodeState) bool { return node.outdated })
+	return first
 }
 
-// protectsYoung reports whether a rollout replaces nodes one by one while some of them have not served for minReadySeconds yet. Such
-// nodes are not "available". From Kubernetes 1.37 on, the StatefulSet's controller replaces all of them at once, and maxUnavailable does
-// not limit it. With InPlaceIfPossible, a partition means that pods change in place, so young nodes are not protected.
-func protectsYoung(mc *cachev1alpha1.Memcached) bool {
+// partitionOfMany lets nodes leave until as many are away as may be. If a node does not serve and is still protected, it returns
+// 0 as soon as no node is young: Kubernetes then replaces this node first.
+func partitionOfMany(nodes []nodeState, mayBeAway int) int {
+	away := 0
+	for _, node := range nodes {
+		if node.away() {
+			away++
+		}
+	}
+	next := partition(nodes, mayBeAway-away)
+	young := slices.ContainsFunc(nodes, func(node nodeState) bool { return node.outdated && node.young })
+	if !young && slices.ContainsFunc(nodes[:next], func(node nodeState) bool { return node.outdated && !node.ready }) {
+		return 0
+	}
+	return next
+}
+
+// waitsForAvailable reports whether the operator itself makes a rollout wait for minReadySeconds. Before Kubernetes 1.37, the
+// StatefulSet's controller only waits until a new node is ready. From 1.37 on, it replaces all outdated nodes at once that have not been
+// ready for minReadySeconds, and maxUnavailable does not limit it. With InPlaceIfPossible, a partition means that pods change in place,
+// so the operator leaves the rollout to Kubernetes.
+func waitsForAvailable(mc *cachev1alpha1.Memcached) bool {
 	strategy := mc.Spec.UpdateStrategy
 	return strategy.MinReadySeconds > 0 && strategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible
 }
@@ -93,7 +124,8 @@ func nodeStates(v memcached.View, section string, same bool) []nodeState {
 		if !ok || ordinal >= len(nodes) {
 			continue
 		}
-		node := nodeState{ready: memcached.PodReady(pod), young: v.UntilAvailable(pod) > 0}
+		node := nodeState{cutOff: memcached.CutOff(pod), young: v.UntilAvailable(pod) > 0}
+		node.ready = memcached.PodReady(pod) || node.cutOff
 		node.outdated = pod.Annotations[memcached.TemplateAnnotation] != section || same && !v.Workload.Made(pod)
 		node.ready = node.ready && (node.outdated || !node.young)
 		nodes[ordinal] = node

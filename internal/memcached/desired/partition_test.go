@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -11,36 +12,44 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestPartition describes nodes by one character each, from node 0 on. Outdated nodes are o if they serve, and x if not. Replaced
-// nodes are + if they serve, and - if not. A missing node is - as well.
+// TestPartition describes nodes by one character each, from node 0 on. Outdated nodes are o if they serve, y if not for minReadySeconds,
+// c if they are cut off, and x if they do not serve. Replaced nodes are + if they serve, and - if not. A missing node is - as well. A
+// twin lets one node leave at a time, others as many as may be away.
 func TestPartition(t *testing.T) {
 	t.Parallel()
-	for nodes, want := range map[string]struct{ first, next int }{
-		"":      {0, -1},
-		"ooo":   {3, 2},
-		"oo+":   {2, 1},
-		"o++":   {1, 0},
-		"+++":   {0, -1},
-		"oo-":   {2, -1}, // node 2 must serve first
-		"o-+":   {1, -1},
-		"--+":   {0, -1},
-		"oox":   {2, -1}, // node 2 does not serve, so it can be replaced; node 1 waits for it
-		"xxx":   {0, -1},
-		"oxo":   {3, 2},
-		"ox-":   {1, -1},
-		"xo-":   {2, -1},
-		"o":     {1, 0},
-		"oo+++": {2, 1},
+	allowed := &twinGuard{v: memcachedtest.View(memcachedtest.Cache(3), memcached.Observed{})}
+	for nodes, want := range map[string]struct{ twin, one, two int }{
+		"":      {0, 0, 0},
+		"ooo":   {2, 2, 1},
+		"oo+":   {1, 1, 0},
+		"o++":   {0, 0, 0},
+		"+++":   {0, 0, 0},
+		"oo-":   {2, 2, 1},
+		"o-+":   {1, 1, 0},
+		"--+":   {0, 0, 0},
+		"oox":   {2, 2, 1}, // node 2 does not serve, so it can be replaced first
+		"xxx":   {0, 0, 0},
+		"oxo":   {2, 0, 1}, // without a twin, Kubernetes begins with node 1
+		"yxo":   {2, 3, 1},
+		"ox-":   {1, 1, 1},
+		"xo-":   {2, 0, 0},
+		"xyy":   {2, 3, 2},
+		"ooc":   {2, 3, 2}, // node 2 has its items: only a twin can replace it
+		"oco":   {2, 3, 2},
+		"o":     {0, 0, 0},
+		"oo+++": {1, 1, 0},
 	} {
 		states := make([]nodeState, len(nodes))
 		for i, node := range nodes {
-			states[i] = nodeState{outdated: node == 'o' || node == 'x', ready: node == 'o' || node == '+'}
+			states[i] = nodeState{outdated: strings.ContainsRune("oyxc", node), ready: strings.ContainsRune("oyc+", node), young: node == 'y', cutOff: node == 'c'}
 		}
-		if first, next := partition(states); first != want.first || next != want.next {
-			t.Errorf("%q: %d and %d, want %d and %d", nodes, first, next, want.first, want.next)
+		got := struct{ twin, one, two int }{partitionOfTwin(states, allowed), partitionOfMany(states, 1), partitionOfMany(states, 2)}
+		if got != want {
+			t.Errorf("%q: %v, want %v", nodes, got, want)
 		}
 	}
 }
@@ -62,8 +71,7 @@ func TestYoungNodesLeaveOneByOne(t *testing.T) {
 	f.settle()
 }
 
-// TestYoungNodes checks that a rollout replaces one node at a time, and none while another one is away, while a node to replace has
-// not served for minReadySeconds.
+// TestYoungNodes checks that a rollout replaces one node at a time, and none while another one is away.
 func TestYoungNodes(t *testing.T) {
 	f := newFleet(t, 3, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 600 })
 	view, _ := f.decide()
@@ -76,13 +84,14 @@ func TestYoungNodes(t *testing.T) {
 		unready int
 		want    int32
 	}{
-		{ages: [3]int{700, 700, 700}, unready: -1, want: 0},
+		{ages: [3]int{700, 700, 700}, unready: -1, want: 2},
 		{ages: [3]int{10, 10, 10}, unready: -1, want: 2},
 		{ages: [3]int{700, 10, 700}, unready: -1, want: 2},
 		{ages: [3]int{700, 600, 700}, unready: -1, want: 2}, // clocks differ
 		{ages: [3]int{700, 10, 10}, unready: 2, want: 2},
 		{ages: [3]int{10, 10, 700}, unready: 0, want: 3}, // when node 1 is old enough, Kubernetes begins with node 0
-		{ages: [3]int{700, 700, 10}, unready: 2, want: 0},
+		{ages: [3]int{700, 700, 10}, unready: 2, want: 2},
+		{ages: [3]int{700, 700, 700}, unready: 0, want: 0},
 	} {
 		for i := range view.Pods {
 			view.Pods[i].Status.Conditions = age(row.ages[i], corev1.ConditionTrue)

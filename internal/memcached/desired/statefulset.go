@@ -7,7 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -16,15 +15,11 @@ import (
 
 // statefulSet returns the StatefulSet that runs the nodes. Nodes keep their names when they are replaced, and start and stop
 // independently of each other. In most clusters before Kubernetes 1.37, the feature MaxUnavailableStatefulSet is off: such a
-// cluster drops maxUnavailable, and replaces one node at a time. If there is a partition, it alone limits how many nodes leave:
-// maxUnavailable also counts nodes below the partition, and these may not serve until others have been replaced.
+// cluster drops maxUnavailable, and replaces one node at a time.
 func statefulSet(
-	mc *cachev1alpha1.Memcached, metadata metav1.ObjectMeta, size, partition int32, template corev1.PodTemplateSpec,
+	mc *cachev1alpha1.Memcached, metadata metav1.ObjectMeta, size int32, update *appsv1.RollingUpdateStatefulSetStrategy,
+	template corev1.PodTemplateSpec,
 ) *appsv1.StatefulSet {
-	_, unavailable := updateLimits(mc)
-	if partition > 0 {
-		unavailable = intstr.FromString("100%")
-	}
 	return &appsv1.StatefulSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
 		ObjectMeta: metadata,
@@ -37,11 +32,8 @@ func statefulSet(
 			// A rollback cannot restore the items of a cache. One old revision is enough to show what has changed.
 			RevisionHistoryLimit: ptr.To(int32(1)),
 			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
-				Type: appsv1.RollingUpdateStatefulSetStrategyType,
-				RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{
-					Partition:      &partition,
-					MaxUnavailable: &unavailable,
-				},
+				Type:          appsv1.RollingUpdateStatefulSetStrategyType,
+				RollingUpdate: update,
 			},
 			Template: template,
 		},

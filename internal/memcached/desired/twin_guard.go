@@ -26,23 +26,27 @@ type twinGuard struct {
 
 // allows reports whether the node with this number may stop now.
 func (g *twinGuard) allows(ordinal int) bool {
-	for _, twin := range g.v.Copies() {
-		g.waits = cmp.Or(yieldsTo(twin, g.v), whole(twin, g.v))
-		if g.waits == "" {
-			g.waits = g.filled(twin, ordinal)
+	g.waits = ""
+	for _, twin := range g.v.Copies() { // all of them, so that their launchers are asked at the same time
+		waits := cmp.Or(yieldsTo(twin, g.v), whole(twin, g.v))
+		if waits == "" {
+			waits = g.filled(twin, ordinal)
 		}
-		if g.waits != "" {
-			return false
-		}
+		g.waits = cmp.Or(g.waits, waits)
 	}
-	return true
+	return g.waits == ""
 }
 
 // yieldsTo returns a message if the rollout of the twin goes first, and "" otherwise. If only one of the two rollouts has begun, it
-// goes first. If both have begun, or both are about to begin, the Memcached with the smaller name goes first.
+// goes first. If both have begun, or both are about to begin, the Memcached with the smaller name goes first. A Memcached with a node
+// that is not ready yields to none: its twin waits for this node, which may wait for this rollout.
 func yieldsTo(twin, v memcached.View) string {
 	name, smaller := twin.Memcached.Name, twin.Memcached.Name < v.Memcached.Name
 	switch theirs, ours := twin.Began(), v.Began(); {
+	case whole(v, twin) != "":
+		return ""
+	case theirs && (!ours || smaller) && twin.Memcached.Spec.Paused:
+		return fmt.Sprintf("Waiting for the rollout of its twin %s to end, which is paused", name)
 	case theirs && (!ours || smaller):
 		return fmt.Sprintf("Waiting for the rollout of its twin %s to end", name)
 	case !theirs && !ours && smaller && twin.Wants() && !twin.Memcached.Spec.Paused:
@@ -76,7 +80,7 @@ func whole(twin, v memcached.View) string {
 		"of %s", name, ready, size, strings.Join(filled, " and "))
 }
 
-// filled returns a message if the twin's node with this number may lack items, and "" otherwise.
+// filled returns a message if the twin's node with this number may lack items or is about to lose them, and "" otherwise.
 func (g *twinGuard) filled(twin memcached.View, ordinal int) string {
 	node := twin.Node(ordinal)
 	if node == nil {
@@ -90,6 +94,8 @@ func (g *twinGuard) filled(twin memcached.View, ordinal int) string {
 	case answer.Failure != "":
 		return fmt.Sprintf("Waiting for an answer of the node %s of its twin on port %d, whether it has all items: %s",
 			node.Name, memcached.LauncherPort, answer.Failure)
+	case restartsSoon(twin, node, ordinal, answer):
+		return fmt.Sprintf("Waiting until the node %s of its twin has been restarted or replaced", node.Name)
 	case fill.Open():
 		return fmt.Sprintf("Waiting until the node %s of its twin has all items", node.Name)
 	case fill != nil && fill.State == protocol.FillFailed:
@@ -97,4 +103,13 @@ func (g *twinGuard) filled(twin memcached.View, ordinal int) string {
 	default:
 		return ""
 	}
+}
+
+// restartsSoon reports whether a node will stop without another decision: its launcher restarts memcached, has yet to read its new
+// arguments, or the StatefulSet's controller may replace its pod.
+func restartsSoon(v memcached.View, node *corev1.Pod, ordinal int, answer memcached.Answer) bool {
+	entry := v.Arguments().Sections[memcached.SectionOf(node)].Nodes[ordinal]
+	assigned := entry != "" && entry != answer.Hash && (answer.Refused == nil || answer.Refused.Hash != entry)
+	outdated := v.Workload.Unobserved() || !v.Workload.Made(node)
+	return answer.Restarting != "" || assigned || outdated && int(v.Workload.Partition) <= ordinal
 }

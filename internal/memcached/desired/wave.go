@@ -157,10 +157,9 @@ func (w *wave) wake() {
 }
 
 // candidates returns how many nodes may restart now, and the nodes that have yet to get the new list, in order. The other nodes
-// already run with the new list or are busy. A busy node that is not ready or is changing gets the new list at once, unless its pod
-// needs more memory first.
+// already run with the new list or are busy. Some busy nodes get the new list at once, unless their pods need more memory first.
 func (w *wave) candidates() (free int, next []waveNode) {
-	free = w.atOnce() + len(w.nodes) - int(w.v.Memcached.Spec.Size) // missing nodes count as unavailable
+	free = mayBeAway(w.v) + len(w.nodes) - int(w.v.Memcached.Spec.Size) // missing nodes count as unavailable
 	for _, node := range slices.Backward(w.nodes) {
 		switch {
 		case w.runs(node):
@@ -173,7 +172,7 @@ func (w *wave) candidates() (free int, next []waveNode) {
 			}
 		case w.busy(node):
 			free--
-			if (!memcached.PodReady(node.pod) || w.changing(node)) && !w.waits(node) {
+			if w.urgent(node) && !w.waits(node) {
 				w.entries[node.ordinal] = w.want
 			}
 			if w.entries[node.ordinal] == w.want {
@@ -218,6 +217,20 @@ func (w *wave) busy(node waveNode) bool {
 	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry != w.def && !node.answered
 }
 
+// urgent reports whether a busy node gets the new list at once, because it is restarting anyway, or does not serve. It does not if it may
+// serve again with its items: it is only cut off, or it has a twin which may lack them.
+func (w *wave) urgent(node waveNode) bool {
+	switch {
+	case w.changing(node):
+		return true
+	case memcached.PodReady(node.pod), memcached.CutOff(node.pod):
+		return false
+	default:
+		runs := node.answered && node.answer.Failure == "" && node.answer.Hash != ""
+		return len(w.v.Copies()) == 0 || !runs || w.guard.allows(node.ordinal)
+	}
+}
+
 // changing reports whether a node is restarting, or runs with another list than the assigned one.
 func (w *wave) changing(node waveNode) bool {
 	entry := w.entries[node.ordinal]
@@ -256,13 +269,13 @@ func (w *wave) replacing() bool {
 	return w.v.Former != nil || w.v.Workload == nil || w.v.Workload.RollingOut() || w.v.Workload.Outdated(w.v.Workload.Nodes(w.v.Pods)) > 0
 }
 
-// atOnce returns how many nodes may be unavailable at the same time.
-func (w *wave) atOnce() int {
-	if len(w.v.Copies()) > 0 {
+// mayBeAway returns how many nodes may be unavailable at the same time.
+func mayBeAway(v memcached.View) int {
+	if len(v.Copies()) > 0 {
 		return 1
 	}
-	_, unavailable := updateLimits(w.v.Memcached)
-	count, err := intstr.GetScaledValueFromIntOrPercent(&unavailable, int(w.v.Memcached.Spec.Size), false)
+	_, unavailable := updateLimits(v.Memcached)
+	count, err := intstr.GetScaledValueFromIntOrPercent(&unavailable, int(v.Memcached.Spec.Size), false)
 	if err != nil {
 		return 1
 	}

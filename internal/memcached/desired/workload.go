@@ -56,7 +56,7 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	guard := &twinGuard{v: v}
 	var refused *memcached.Problem
 	n.wave, refused = arguments(v, want, guard)
-	n.workload = statefulSet(mc, metadata, size, partitionOf(v, want.section, want.inPlace.Open, guard), render.WithAPIDefaults(template))
+	n.workload = statefulSet(mc, metadata, size, rollingUpdate(v, want.section, want.inPlace.Open, guard), render.WithAPIDefaults(template))
 	if n.problem = n.problem.And(refused); n.problem == nil {
 		want.inPlace.decide(&n.wave)
 	}

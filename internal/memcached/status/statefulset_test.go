@@ -272,8 +272,8 @@ func TestRequeueAfter(t *testing.T) {
 			memcachedtest.Cache(3, inStatefulSet, minReady60), with(of(setCounts(3, 0, 3), revisions("a", "b")), young), 45 * time.Second,
 		},
 		"a node is young, and another one has no room": {memcachedtest.Cache(3, inStatefulSet, minReady60), with(noRoom, young), 45 * time.Second},
-		"a StatefulSet rests":     {memcachedtest.Cache(3, inStatefulSet), of(setCounts(3, 3, 3)), 0},
-		"a Deployment is created": {memcachedtest.Cache(3), onDeployment, 0},
+		"a StatefulSet rests":                          {memcachedtest.Cache(3, inStatefulSet), of(setCounts(3, 3, 3)), 0},
+		"a Deployment is created":                      {memcachedtest.Cache(3), onDeployment, 0},
 		"a node has just become silent": {
 			memcachedtest.Cache(3, inStatefulSet), with(of(setCounts(3, 3, 2)), silent(-60, -60, -3)), 7 * time.Second,
 		},

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"testing"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+// TestTwinsWaitForNodesThatRestartSoon lets a node of the second cache be away for a moment, so that it gets its new arguments at once.
+// It serves again with all its items before it has read them.
+func TestTwinsWaitForNodesThatRestartSoon(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(12) {
+		p := newPair(t, seed, 3)
+		p.a.change(threadsOf(2))
+		for p.a.nodes[2].list.Value("-t") != "2" {
+			p.turn()
+		}
+		p.b.change(threadsOf(2))
+		away := p.b.nodes[1]
+		away.unready, away.silent = true, seed%2 == 0
+		p.b.reconcile()
+		away.unready, away.silent = false, false
+		p.settle()
+	}
+}
+
+// TestABrokenNodeOfTheSecondTwin gives the second cache the change that repairs its node, while the first one waits for this node.
+func TestABrokenNodeOfTheSecondTwin(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(6) {
+		p := newPair(t, seed, 3)
+		p.a.change(teamLabel)
+		for !p.viewOf(p.a).Began() {
+			p.turn()
+		}
+		p.b.nodes[int(seed)%2].unscheduled = true
+		p.b.change(teamLabel)
+		p.settle()
+	}
+}
+
+func (p *pair) viewOf(f *fleet) memcached.View {
+	view, _ := f.decide()
+	return view
+}
+
+// TestRolloutRestartOfATwin runs "kubectl rollout restart" in the middle of a rollout. From Kubernetes 1.37 on, the StatefulSet's
+// controller acts before the operator.
+func TestRolloutRestartOfATwin(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, 1, 5)
+	p.a.change(teamLabel)
+	for p.a.partition() != 1 {
+		p.turn()
+	}
+	p.a.set.Spec.Template.Annotations[kubectlRestartedAt] = "now"
+	p.a.set.Generation++
+	p.a.updated = p.a.set.Spec.Template.DeepCopy()
+	p.a.act()
+	p.lost[4] = true // this one may leave without a decision of the operator
+	p.settle()
+}
+
+// TestAllTwinsAreAskedAtOnce gives a cache two twins. The operator asks their launchers in the same round.
+func TestAllTwinsAreAskedAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, 1, 3)
+	view := p.viewOf(p.a)
+	second := view.Twins[0]
+	second.Memcached = second.Memcached.DeepCopy()
+	second.Memcached.Name = "third"
+	view.Twins, view.Answers = append(view.Twins, second), nil
+	guard := &twinGuard{v: view}
+	if guard.allows(2) || len(guard.ask) != 2 {
+		t.Errorf("asks %d launchers, waits: %q", len(guard.ask), guard.waits)
+	}
+}
+
+// TestCutOffNodesKeepTheirArguments checks that nodes whose cluster nodes have lost contact get no new arguments: all of them would
+// restart when the contact is back.
+func TestCutOffNodesKeepTheirArguments(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 5)
+	threadsOf(2)(f.mc)
+	for _, ordinal := range []int{0, 1, 2} {
+		f.nodes[ordinal].cutOff = true
+	}
+	for range 5 {
+		f.turn()
+	}
+	for ordinal, node := range f.nodes {
+		if node.list.Value("-t") != "4" {
+			t.Errorf("node %d has restarted", ordinal)
+		}
+		node.cutOff = false
+	}
+	f.settle()
+}
+
+// TestMinReadySecondsBefore137 checks that a rollout waits for minReadySeconds, although the StatefulSet's controller does not.
+func TestMinReadySecondsBefore137(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 3, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 60 })
+	f.oneByOne = true
+	f.seconds += 600
+	teamLabel(f.mc)
+	f.settle()
+	for ordinal := range 2 {
+		if waited := f.nodes[ordinal].servedSince - f.nodes[ordinal+1].servedSince; waited < 60 {
+			t.Errorf("%d has been replaced %d s after %d", ordinal, waited, ordinal+1)
+		}
+	}
+}
