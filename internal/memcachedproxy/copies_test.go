@@ -72,6 +72,14 @@ func TestRoutesOfCopies(t *testing.T) {
 			name: "another copy", live: pattern + " 3\nothers-%d.others.shop.svc\n", pool: sessions(3), twin: copyOf("twins", 3),
 			want: pattern + " 3\n" + twins, announcing: true,
 		},
+		{
+			name: "another order while a size is announced", live: twins[:len(twins)-1] + " 3 next 5 2026-11-24T10:01:00Z\n" + pattern + "\n",
+			pool: sessions(5), twin: copyOf("twins", 5), want: pattern + " 3 next 5 2026-11-24T10:01:00Z\n" + twins, announcing: true,
+		},
+		{
+			name: "a smaller copy", live: pattern + " 3\n", pool: sessions(3), twin: copyOf("twins", 2),
+			want: pattern + " 3 next 2 2026-11-24T10:02:00Z\n" + twins, announcing: true,
+		},
 		{name: "the first copy", live: pattern + " 3\n", pool: sessions(3), twin: copyOf("twins", 3), want: pattern + " 3\n" + twins, announcing: true},
 	} {
 		v := View{Proxy: front(copied), Pool: row.pool, Copies: []*cachev1alpha1.Memcached{row.twin}, Now: now}

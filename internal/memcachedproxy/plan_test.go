@@ -138,6 +138,8 @@ func TestRoutes(t *testing.T) {
 			name: "another size later", live: pattern + " 3 next 4 2026-11-24T09:00:00Z\n", pool: sessions(5),
 			want: pattern + " 4 next 5 2026-11-24T10:02:00Z\n", announcing: true, next: 2 * time.Minute,
 		},
+		{name: "no nodes any more", live: pattern + " 3\n", pool: sessions(0), want: pattern + " 3\n"},
+		{name: "the first nodes", live: pattern + " 0\n", pool: sessions(3), want: pattern + " 3\n", announcing: true},
 		{name: "another pool", live: "other-%d.other.shop.svc 7\n", pool: sessions(3), want: pattern + " 3\n", announcing: true},
 		{name: "somebody has edited them", live: "nonsense", pool: sessions(3), want: pattern + " 3\n"},
 		{name: "the pool is gone", live: pattern + " 3\n", want: pattern + " 3\n"},

@@ -16,8 +16,9 @@ import (
 // a minute and a half.
 const notice = 2 * time.Minute
 
-// routesOf returns the routes for the proxies, nil if unknown. Unless spec.pools changes, an announced number of nodes stays until
-// it takes effect, because some proxies may have read it.
+// routesOf returns the routes for the proxies, nil if unknown. Unless spec.pools names only other pools, an announced number of nodes
+// stays until it takes effect, because some proxies may have read it. Without nodes, the number stays as well: clients see the nodes as
+// away, and need not wait for an announcement when they are back.
 func routesOf(v View) *protocol.Routes {
 	live := v.liveRoutes()
 	count, known := slotsOf(v)
@@ -28,12 +29,15 @@ func routesOf(v View) *protocol.Routes {
 	for _, mc := range v.Copies {
 		wanted.Copies = append(wanted.Copies, patternOf(mc))
 	}
-	if live == nil || !slices.Equal(live.Patterns(), wanted.Patterns()) {
+	if live == nil || live.Pool.At(v.Now) == 0 || !slices.ContainsFunc(wanted.Patterns(), func(pattern string) bool {
+		return slices.Contains(live.Patterns(), pattern)
+	}) {
 		return &wanted
 	}
 	present := live.Pool.At(v.Now)
-	if live.Pool.Wait(v.Now) > 0 || present == count {
-		return live
+	if live.Pool.Wait(v.Now) > 0 || present == count || count == 0 {
+		wanted.Pool.Count, wanted.Pool.Next = live.Pool.Count, live.Pool.Next
+		return &wanted
 	}
 	from := v.Now.Add(notice).Truncate(time.Second).UTC()
 	wanted.Pool.Count, wanted.Pool.Next = present, &protocol.NextCount{Count: count, From: from}

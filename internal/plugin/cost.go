@@ -25,12 +25,12 @@ func countOfItems(items int64, complete bool) string {
 }
 
 // restartCost tells the user what is lost when every node restarts. items is the text from countOfItems.
-func restartCost(mc *cachev1alpha1.Memcached, items string) string {
+func restartCost(mc, source *cachev1alpha1.Memcached, items string) string {
 	if mc.Spec.Size == 0 {
 		return fmt.Sprintf("%s/%s has no nodes. Nothing is lost.", mc.Namespace, mc.Name)
 	}
 	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
-		return restartInPlaceCost(mc, items)
+		return restartInPlaceCost(mc, source, items)
 	}
 	if mc.Spec.Size == 1 {
 		return fmt.Sprintf("This replaces the only node of %s/%s by an empty one: %s are lost at once.",
@@ -43,16 +43,20 @@ func restartCost(mc *cachev1alpha1.Memcached, items string) string {
 
 const timeToFill = "spec.updateStrategy.minReadySeconds gives each node time to fill before the next one leaves."
 
-// restartInPlaceCost tells the user what is lost when memcached restarts inside each pod.
-func restartInPlaceCost(mc *cachev1alpha1.Memcached, items string) string {
+// restartInPlaceCost tells the user what is lost when memcached restarts inside each pod. source is the Memcached from which the nodes
+// copy items, or nil.
+func restartInPlaceCost(mc, source *cachev1alpha1.Memcached, items string) string {
 	where := fmt.Sprintf("This restarts memcached in the pod of the only node of %s/%s", mc.Namespace, mc.Name)
 	if mc.Spec.Size > 1 {
 		where = fmt.Sprintf("This restarts memcached in the pods of %s/%s, on its %d nodes one after the other",
 			mc.Namespace, mc.Name, mc.Spec.Size)
 	}
 	switch from := fillsFrom(mc); {
-	case from != "":
+	case from != "" && source != nil && source.Spec.Size > 0:
 		text := fmt.Sprintf("%s: %s come back. Each node copies them from its twin in %s before it is ready.", where, items, from)
+		if source.Spec.Size < mc.Spec.Size {
+			text += fmt.Sprintf("\nOnly the nodes below %d have a twin: the others lose their items.", source.Spec.Size)
+		}
 		if degradedBy(mc, cachev1alpha1.ReasonNodesUnfilled) {
 			text += "\nSome nodes may not get them: the condition Degraded says why."
 		}

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
@@ -150,5 +151,15 @@ func TestSmallestNodes(t *testing.T) {
 	mc.Spec.Config.MaxItemSize = ptr.To(resource.MustParse("100Mi"))
 	if got := smallestOf(mc); got != 256<<20 {
 		t.Errorf("with items of 100 MiB: %d", got)
+	}
+}
+
+// While the memory of the nodes changes, there is no present memory to compare with.
+func TestSizeDuringAChangeOfMemory(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{})
+	w.memcacheds["pages-0"].different["limit_maxbytes"] = "1073741824"
+	got := w.run(t, "", "size", "pages", "--interval=1ms")
+	if !strings.Contains(got.stderr, "different memory: measure when its change has ended") || strings.Contains(got.stdout, "kubectl patch") {
+		t.Error(got)
 	}
 }

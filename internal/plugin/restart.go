@@ -70,7 +70,11 @@ func (o *restartCommand) run(command *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.confirm(ctx, restartCost(mc, items), o.yes); err != nil {
+	source, err := c.source(ctx, mc)
+	if err != nil {
+		return err
+	}
+	if err := o.confirm(ctx, restartCost(mc, source, items), o.yes); err != nil {
 		return err
 	}
 	if err := o.restart(ctx, c, mc); err != nil {
@@ -91,6 +95,19 @@ func (o *restartCommand) run(command *cobra.Command, args []string) error {
 	}
 	fmt.Fprintf(o.Out, "restarted %s/%s\n", mc.Namespace, mc.Name)
 	return nil
+}
+
+// source returns the Memcached from which the nodes copy items, or nil if there is none.
+func (c *cluster) source(ctx context.Context, mc *cachev1alpha1.Memcached) (*cachev1alpha1.Memcached, error) {
+	from := fillsFrom(mc)
+	if from == "" {
+		return nil, nil //nolint:nilnil // most caches have none
+	}
+	var source cachev1alpha1.Memcached
+	if err := c.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: from}, &source); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return &source, nil
 }
 
 // items says in words how many items the nodes hold. Nodes with users reveal this number only after a login.

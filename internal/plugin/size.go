@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,10 +80,18 @@ func (o *sizeCommand) run(command *cobra.Command, args []string) error {
 			measured = append(measured, all[i])
 		}
 	}
+	if uneven(measured) {
+		return fmt.Errorf("the nodes of %s/%s have different memory: measure when its change has ended", mc.Namespace, mc.Name)
+	}
 	if len(measured) > 0 {
 		o.show(mc, c.copiesIn(ctx, mc.Name), measured)
 	}
 	return errors.Join(nodesFailed(pods, failures), context.Cause(ctx))
+}
+
+// uneven reports whether some nodes have more memory than others, as during a change of config.memory.
+func uneven(nodes []load) bool {
+	return slices.ContainsFunc(nodes, func(node load) bool { return node.MemoryLimitBytes != nodes[0].MemoryLimitBytes })
 }
 
 type load struct {

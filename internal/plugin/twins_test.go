@@ -70,7 +70,17 @@ func TestFillsInDocuments(t *testing.T) {
 func TestRestartOfTwins(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	twins(t, w)
-	got := w.run(t, "n\n", "restart", "pages").String()
+	sized := func(size int32) string {
+		change(t, w, &cachev1alpha1.Memcached{}, "copies", func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size })
+		return w.run(t, "n\n", "restart", "pages").String()
+	}
+	if got := sized(0); strings.Contains(got, "come back") || !strings.Contains(got, "lost") {
+		t.Errorf("with a twin without nodes: %s", got)
+	}
+	if got := sized(3); !strings.Contains(got, "Only the nodes below 3 have a twin: the others lose their items.") {
+		t.Errorf("with a smaller twin: %s", got)
+	}
+	got := sized(5)
 	if !strings.Contains(got, "come back. Each node copies them from its twin in copies") || strings.Contains(got, "lost") {
 		t.Error(got)
 	}

@@ -47,6 +47,8 @@ type fakeNode struct {
 	unscheduled bool
 	// cutOff means that the cluster node has lost contact: the pod counts as not ready, and the launcher does not answer.
 	cutOff bool
+	// noQuota means that the kubelet applies no limits of CPUs (cpuCFSQuota: false).
+	noQuota bool
 	// served reports that the pod was ready at the last tick, and servedSince is the second from which it has been.
 	served      bool
 	servedSince int64

@@ -109,7 +109,21 @@ func (n *fakeNode) kubelet(now int64, unpullable string) {
 		n.probed = 2
 	}
 	if n.changed.infeasible == "" {
-		n.changed.actual = nil
+		n.resize()
+	}
+}
+
+// resize puts the new resources into effect. Without CPU quotas, the kubelet goes on reporting the former limit of CPUs.
+func (n *fakeNode) resize() {
+	for name, former := range n.changed.actual {
+		if !n.noQuota {
+			delete(n.changed.actual, name)
+			continue
+		}
+		actual := n.changed.resources[name]
+		actual.Limits = maps.Clone(actual.Limits)
+		actual.Limits[corev1.ResourceCPU] = former.Limits[corev1.ResourceCPU]
+		n.changed.actual[name] = actual
 	}
 }
 

@@ -34,6 +34,25 @@ func TestALimitGoesInTheMiddle(t *testing.T) {
 	}
 }
 
+// TestCPULimitsWithoutQuotas changes a limit of CPUs where kubelets apply none.
+func TestCPULimitsWithoutQuotas(t *testing.T) {
+	limit := func(cpu string) func(*cachev1alpha1.Memcached) {
+		return func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+		}
+	}
+	f := newFleet(t, 3, inPlacePolicy, limit("500m"))
+	for _, node := range f.nodes {
+		node.noQuota = true
+	}
+	made := f.made
+	limit("800m")(f.mc)
+	f.settle()
+	if f.made != made {
+		t.Error("pods are new")
+	}
+}
+
 // TestMoreMemoryThanSomeCanHave asks for more memory than one cluster node has. One pod has already grown when the cluster node of
 // another pod refuses. Then the test asks for less. The pod that has grown shrinks, and the others grow.
 func TestMoreMemoryThanSomeCanHave(t *testing.T) {

@@ -114,11 +114,17 @@ func (s *podStep) unsized() map[string]corev1.ResourceRequirements {
 	return wanted
 }
 
-// unresized reports whether the kubelet has not applied the resources in the pod's spec yet.
+// unresized reports whether the kubelet has not applied the resources in the pod's spec yet. Limits of CPUs do not count: a kubelet with
+// cpuCFSQuota false never reports a new one, and a cluster node has room for any.
 func (s *podStep) unresized() bool {
 	for _, name := range updated {
 		container, status := memcached.ContainerOf(&s.pod.Spec, name), memcached.StatusOf(s.pod, name)
-		if container != nil && status != nil && status.Resources != nil && !holds(*status.Resources, container.Resources) {
+		if container == nil || status == nil || status.Resources == nil {
+			continue
+		}
+		wanted := container.Resources.DeepCopy()
+		delete(wanted.Limits, corev1.ResourceCPU)
+		if !holds(*status.Resources, *wanted) {
 			return true
 		}
 	}
