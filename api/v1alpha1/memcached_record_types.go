@@ -54,6 +54,12 @@ type MemcachedRecord struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Defaults",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Defaults MemcachedDefaults `json:"defaults,omitzero"`
 
+	// former is the record from before the current rollout. Some nodes may still match it, and stay as they are if the spec is taken
+	// back. It is absent if no rollout is in progress.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Before the rollout",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	Former *MemcachedFormerRecord `json:"former,omitempty"`
+
 	// spec are the fields of the spec that was last carried out, such as config.memory: 64Mi. A list, a map, or a value of more
 	// than 40 characters is recorded as its hash. Fields that were not set are absent.
 	// +optional
@@ -69,6 +75,26 @@ type MemcachedRecord struct {
 	// +kubebuilder:validation:items:MaxLength=160
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Changes that are rolled out",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Changes []string `json:"changes,omitempty"`
+}
+
+// MemcachedFormerRecord is the part of a MemcachedRecord that a node must match.
+type MemcachedFormerRecord struct {
+	// templateHash is the hash of the pod template without the settings in defaults.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	TemplateHash string `json:"templateHash,omitempty"`
+
+	// argumentsHash is the hash of memcached's arguments.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the arguments",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	ArgumentsHash string `json:"argumentsHash,omitempty"`
+
+	// defaults are settings of the nodes that the operator chose.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Defaults",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	Defaults MemcachedDefaults `json:"defaults,omitzero"`
 }
 
 // RecordedValue is the value of a field, or "hash:" followed by the hash of the value.

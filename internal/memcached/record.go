@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"maps"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
@@ -73,6 +75,20 @@ func (v View) CarriedOut(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.M
 			return v.Last.Applied
 		}
 	}
-	decided.AppliedHash = annotations[AppliedHashAnnotation]
+	decided.AppliedHash, decided.Former = annotations[AppliedHashAnnotation], v.former(decided)
 	return &decided
+}
+
+// former returns the record from before a rollout that begins with the decided record, or that has begun already. It returns nil if
+// nothing begins. After "kubectl rollout restart", no node may stay as it is.
+func (v View) former(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.MemcachedFormerRecord {
+	last := v.Last.Applied
+	switch {
+	case last == nil || last.Workload != decided.Workload || last.RolloutRestartedAt != decided.RolloutRestartedAt:
+		return nil
+	case last.Former != nil || last.TemplateHash == decided.TemplateHash && equality.Semantic.DeepEqual(last.Defaults, decided.Defaults):
+		return last.Former
+	default:
+		return &cachev1alpha1.MemcachedFormerRecord{TemplateHash: last.TemplateHash, ArgumentsHash: last.ArgumentsHash, Defaults: last.Defaults}
+	}
 }

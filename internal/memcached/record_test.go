@@ -25,6 +25,7 @@ func TestCarriedOut(t *testing.T) {
 	decided := cachev1alpha1.MemcachedRecord{Workload: "Deployment", TemplateHash: "2", Defaults: images("memcached:2")}
 	written := decided
 	written.AppliedHash = "b"
+	written.Former = &cachev1alpha1.MemcachedFormerRecord{TemplateHash: last.TemplateHash, Defaults: last.Defaults}
 	bearing := memcached.RecordAnnotations(decided)
 	bearing[memcached.AppliedHashAnnotation] = "b"
 	with := func(key, value string) map[string]string {

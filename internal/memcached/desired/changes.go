@@ -14,6 +14,8 @@ import (
 	"strings"
 	"unicode"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 )
@@ -114,7 +116,7 @@ func rolloutChanges(v memcached.View, decided cachev1alpha1.MemcachedRecord, res
 	})
 	last := v.Last.Applied
 	same := last != nil && last.Workload == decided.Workload && last.TemplateHash == decided.TemplateHash
-	if same && (!restarting || len(changes) == 0) {
+	if same && (!restarting && equality.Semantic.DeepEqual(last.Defaults, decided.Defaults) || len(changes) == 0) {
 		return last.Changes
 	}
 	return changes

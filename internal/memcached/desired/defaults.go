@@ -112,6 +112,9 @@ func recordedImage(row recordedDefault, container, words string) recordedDefault
 func decideDefaults(v memcached.View, opts memcached.Options, templateHash string) (_ podDefaults, changed bool) {
 	mc := v.Memcached
 	recorded, found := v.LastApplied(templateHash)
+	if former := takenBackTo(v, templateHash); former != nil {
+		recorded, found = former.Defaults, true
+	}
 	restarts := found && restartsInPlace(v, recorded)
 	replaced := replacedByHand(v) || restarts && outgrown(mc, recorded)
 	var defaults podDefaults
@@ -126,6 +129,22 @@ func decideDefaults(v memcached.View, opts memcached.Options, templateHash strin
 		row.set(&defaults, value)
 	}
 	return defaults, !found || restarts
+}
+
+// takenBackTo returns the record from before the current rollout if the spec asks for the same again, and nil otherwise. Nodes that the
+// rollout has not reached then stay as they are.
+func takenBackTo(v memcached.View, templateHash string) *cachev1alpha1.MemcachedFormerRecord {
+	last := v.Last.Applied
+	if last == nil || last.Former == nil || last.Workload != memcached.WorkloadKind(v.Memcached) || last.Former.TemplateHash != templateHash {
+		return nil
+	}
+	asks := func(defaults podDefaults, arguments string) bool {
+		return !hasLauncher(v.Memcached) || argumentList(v.Memcached, defaults).Hash() == arguments
+	}
+	if last.TemplateHash == templateHash && asks(last.Defaults, last.ArgumentsHash) || !asks(last.Former.Defaults, last.Former.ArgumentsHash) {
+		return nil
+	}
+	return last.Former
 }
 
 // restartsInPlace reports whether the spec and the recorded defaults result in other arguments than the recorded ones, so that

@@ -131,6 +131,9 @@ func (f *fleet) reconcile() {
 	}
 	after := view.After(memcachedtest.Children(f.config, f.set))
 	f.mc.Status.LastApplied = after.CarriedOut(plan.Record)
+	if record := f.mc.Status.LastApplied; record != nil && f.rests() {
+		record.Former = nil
+	}
 	f.mc.Status.ObservedGeneration = f.mc.Generation
 }
 
@@ -225,9 +228,7 @@ func (f *fleet) settle() {
 	for range 400 {
 		before := len(f.writes)
 		f.turn()
-		rolling := f.set == nil || sectionOf(f.current) != sectionOf(f.updated) || len(f.nodes) != int(f.mc.Spec.Size) ||
-			f.set.Status.UpdatedReplicas != f.mc.Spec.Size
-		if len(f.writes) == before && !f.plan.Wave.Open && !f.plan.InPlace.Open && !rolling && f.set.Status.ReadyReplicas == f.mc.Spec.Size {
+		if len(f.writes) == before && f.rests() && f.set.Status.ReadyReplicas == f.mc.Spec.Size {
 			f.checkRest()
 			f.tampered = false
 			return
@@ -237,6 +238,13 @@ func (f *fleet) settle() {
 		f.log = append(f.log, fmt.Sprintf("%d of %s: %+v", ordinal, sectionOf(node.template), node.answer(f.seconds)))
 	}
 	f.fail("it does not settle: open %t, %s %v, status %+v", f.plan.Wave.Open, f.plan.Wave.Blocked, f.plan.Problem, f.set.Status)
+}
+
+// rests reports that no change is under way.
+func (f *fleet) rests() bool {
+	rolling := f.set == nil || sectionOf(f.current) != sectionOf(f.updated) || len(f.nodes) != int(f.mc.Spec.Size) ||
+		f.set.Status.UpdatedReplicas != f.mc.Spec.Size
+	return !f.plan.Wave.Open && !f.plan.InPlace.Open && !rolling
 }
 
 // look returns which nodes were asked and which objects were written since the last call of this method.
