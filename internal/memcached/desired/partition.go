@@ -61,7 +61,7 @@ func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuar
 		rest = size
 	}
 	switch {
-	case inPlace:
+	case inPlace, changedInPlace(v, section):
 		return size
 	case w == nil || !twins && !waitsForAvailable(v.Memcached):
 		return rest
@@ -78,6 +78,16 @@ func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuar
 		return int32(partitionOfTwin(nodes, guard)) //nolint:gosec // at most size
 	}
 	return int32(partitionOfMany(nodes, mayBeAway(v))) //nolint:gosec // at most size
+}
+
+// changedInPlace reports whether all pods have changed in place, but the StatefulSet's controller has not seen the labels of all. It would
+// replace the others.
+func changedInPlace(v memcached.View, section string) bool {
+	w, policy := v.Workload, v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy
+	if policy != cachev1alpha1.PodUpdateInPlaceIfPossible || w == nil || w.Partition == 0 || w.Updated == w.Replicas {
+		return false
+	}
+	return !slices.ContainsFunc(nodeStates(v, section, true), func(node nodeState) bool { return node.outdated })
 }
 
 // partitionOfTwin lets the next node that serves leave if all nodes with larger numbers serve, and the guard allows it.

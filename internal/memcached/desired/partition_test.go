@@ -109,3 +109,21 @@ func TestYoungNodes(t *testing.T) {
 		view.Memcached.Spec.UpdateStrategy.MinReadySeconds = 600
 	}
 }
+
+// TestTheControllerSeesLabelsLate checks that the partition stays after a change in place until the StatefulSet's controller has counted
+// all pods as updated.
+func TestTheControllerSeesLabelsLate(t *testing.T) {
+	f := newFleet(t, 3, inPlacePolicy)
+	view, _ := f.decide()
+	view.Workload.Partition = 3
+	for updated, want := range map[int32]int32{2: 3, 3: 0} {
+		view.Workload.Updated = updated
+		if got := partitionOf(view, sectionOf(f.updated), false, &twinGuard{v: view}); got != want {
+			t.Errorf("%d updated: %d", updated, got)
+		}
+	}
+	view.Workload.Updated = 2
+	if got := partitionOf(view, "another template", false, &twinGuard{v: view}); got != 0 {
+		t.Errorf("another template: %d", got)
+	}
+}
