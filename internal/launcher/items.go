@@ -48,12 +48,13 @@ func (i items) complete() bool {
 func (i items) fits(list protocol.List) error {
 	const slack = 1 // MiB that memcached needs beside the items
 	var volume syscall.Statfs_t
-	memory, err := strconv.ParseUint(list.Value("-m"), 10, 63)
-	if !list.InFile() || err != nil || syscall.Statfs(filepath.Dir(string(i)), &volume) != nil {
-		return nil // without a volume, memcached itself ends with an error
+	exists := syscall.Statfs(filepath.Dir(string(i)), &volume) == nil
+	if !list.InFile() || !exists { // without a volume, memcached itself ends with an error
+		return nil
 	}
+	memory, err := strconv.ParseUint(list.Value("-m"), 10, 63)
 	size := volume.Blocks * uint64(volume.Bsize) >> 20 //nolint:gosec // a block has a few KiB
-	if memory+slack <= size {
+	if err == nil && memory+slack <= size {
 		return nil
 	}
 	return fmt.Errorf("the pod's volume for items has only %d MiB, the memory limit with which the pod has started: replace the pods "+

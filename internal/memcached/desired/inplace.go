@@ -92,7 +92,7 @@ func (p *inPlace) possible() bool {
 		return false
 	}
 	return p.sameBase(live.Template.Annotations) && !slices.ContainsFunc(p.nodes, func(pod *corev1.Pod) bool {
-		return p.outdated(pod) && (!p.changeable(pod) || p.outgrowsVolume(pod))
+		return p.outdated(pod) && !p.changeable(pod)
 	})
 }
 
@@ -127,7 +127,7 @@ func (p *inPlace) outdated(pod *corev1.Pod) bool {
 // changeable reports whether a pod can change in place to match the new template. After "kubectl rollout restart", pods must be
 // replaced instead.
 func (p *inPlace) changeable(pod *corev1.Pod) bool {
-	return p.sameBase(pod.Annotations) && memcached.ContainerOf(&pod.Spec, memcached.ContainerName) != nil &&
+	return !p.outgrowsVolume(pod) && p.sameBase(pod.Annotations) && memcached.ContainerOf(&pod.Spec, memcached.ContainerName) != nil &&
 		pod.Annotations[kubectlRestartedAt] == p.v.Workload.Template.Annotations[kubectlRestartedAt]
 }
 

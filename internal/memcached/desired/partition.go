@@ -20,6 +20,8 @@ type nodeState struct {
 	outdated, ready, young, cutOff bool
 }
 
+func (n nodeState) isOutdated() bool { return n.outdated }
+
 // away reports whether clients may get no answer from the node, also if it is missing.
 func (n nodeState) away() bool { return !n.ready || n.cutOff }
 
@@ -56,28 +58,32 @@ func partition(nodes []nodeState, leaving int) int {
 // between rollouts, so that changes of the template by others must wait as well. With minReadySeconds, it also falls step by step.
 // Otherwise, it protects no node.
 func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuard) int32 {
-	w, size, twins, rest := v.Workload, v.Memcached.Spec.Size, len(v.Copies()) > 0, int32(0)
-	if twins {
-		rest = size
+	rest, twins := int32(0), len(v.Copies()) > 0
+	if twins || inPlace || changedInPlace(v, section) {
+		rest = v.Memcached.Spec.Size
 	}
-	switch {
-	case inPlace, changedInPlace(v, section):
-		return size
-	case w == nil || !twins && !waitsForAvailable(v.Memcached):
+	if stepwise := twins || waitsForAvailable(v.Memcached); inPlace || v.Workload == nil || !stepwise {
 		return rest
 	}
+	return step(v, section, rest, guard)
+}
+
+// step returns the next partition of a rollout, or rest if there is none.
+func step(v memcached.View, section string, rest int32, guard *twinGuard) int32 {
+	w, twins := v.Workload, len(v.Copies()) > 0
 	same := w.Template.Annotations[memcached.TemplateAnnotation] == section
 	if same && w.Unobserved() {
-		return min(w.Partition, size) // the controller has not observed the template, so no node is known to match it
+		return min(w.Partition, v.Memcached.Spec.Size) // the controller has not observed the template, so no node is known to match it
 	}
 	nodes := nodeStates(v, section, same)
-	if !slices.ContainsFunc(nodes, func(node nodeState) bool { return node.outdated }) && (!twins || same && w.Complete) {
+	switch outdated := slices.ContainsFunc(nodes, nodeState.isOutdated); {
+	case twins && (outdated || !same || !w.Complete):
+		return int32(partitionOfTwin(nodes, guard)) //nolint:gosec // at most size
+	case !twins && outdated:
+		return int32(partitionOfMany(nodes, mayBeAway(v))) //nolint:gosec // at most size
+	default:
 		return rest
 	}
-	if twins {
-		return int32(partitionOfTwin(nodes, guard)) //nolint:gosec // at most size
-	}
-	return int32(partitionOfMany(nodes, mayBeAway(v))) //nolint:gosec // at most size
 }
 
 // changedInPlace reports whether all pods have changed in place, but the StatefulSet's controller has not seen the labels of all. It would
@@ -87,7 +93,7 @@ func changedInPlace(v memcached.View, section string) bool {
 	if policy != cachev1alpha1.PodUpdateInPlaceIfPossible || w == nil || w.Partition == 0 || w.Updated == w.Replicas {
 		return false
 	}
-	return !slices.ContainsFunc(nodeStates(v, section, true), func(node nodeState) bool { return node.outdated })
+	return !slices.ContainsFunc(nodeStates(v, section, true), nodeState.isOutdated)
 }
 
 // partitionOfTwin lets the next node that serves leave if all nodes with larger numbers serve, and the guard allows it.

@@ -22,7 +22,8 @@ func TestChangesThatAreTakenBack(t *testing.T) {
 		"connections that need more memory": connections(20000),
 		"both":                              func(mc *cachev1alpha1.Memcached) { connections(20000)(mc); teamLabel(mc) },
 		"two changes": func(mc *cachev1alpha1.Memcached) {
-			if teamLabel(mc); mc.Generation > 100 {
+			teamLabel(mc)
+			if mc.Generation > 100 {
 				memcachedtest.Image("memcached:2")(mc)
 			}
 		},

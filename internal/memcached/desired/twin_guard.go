@@ -42,14 +42,16 @@ func (g *twinGuard) allows(ordinal int) bool {
 // that is not ready yields to none: its twin waits for this node, which may wait for this rollout.
 func yieldsTo(twin, v memcached.View) string {
 	name, smaller := twin.Memcached.Name, twin.Memcached.Name < v.Memcached.Name
-	switch theirs, ours := twin.Began(), v.Began(); {
-	case whole(v, twin) != "":
+	theirs, ours, paused := twin.Began(), v.Began(), twin.Memcached.Spec.Paused
+	first := theirs && !ours || theirs == ours && smaller
+	switch {
+	case !first || whole(v, twin) != "":
 		return ""
-	case theirs && (!ours || smaller) && twin.Memcached.Spec.Paused:
+	case theirs && paused:
 		return fmt.Sprintf("Waiting for the rollout of its twin %s to end, which is paused", name)
-	case theirs && (!ours || smaller):
+	case theirs:
 		return fmt.Sprintf("Waiting for the rollout of its twin %s to end", name)
-	case !theirs && !ours && smaller && twin.Wants() && !twin.Memcached.Spec.Paused:
+	case twin.Wants() && !paused:
 		return fmt.Sprintf("Waiting for its twin %s, which rolls out first", name)
 	default:
 		return ""

@@ -44,7 +44,7 @@ func TestABrokenNodeOfTheSecondTwin(t *testing.T) {
 	}
 }
 
-func (p *pair) viewOf(f *fleet) memcached.View {
+func (*pair) viewOf(f *fleet) memcached.View {
 	view, _ := f.decide()
 	return view
 }
