@@ -127,8 +127,8 @@ func (p *inPlace) outdated(pod *corev1.Pod) bool {
 // changeable reports whether a pod can change in place to match the new template. After "kubectl rollout restart", pods must be
 // replaced instead.
 func (p *inPlace) changeable(pod *corev1.Pod) bool {
-	return !p.outgrowsVolume(pod) && p.sameBase(pod.Annotations) && memcached.ContainerOf(&pod.Spec, memcached.ContainerName) != nil &&
-		pod.Annotations[kubectlRestartedAt] == p.v.Workload.Template.Annotations[kubectlRestartedAt]
+	return p.sameBase(pod.Annotations) && memcached.ContainerOf(&pod.Spec, memcached.ContainerName) != nil &&
+		pod.Annotations[kubectlRestartedAt] == p.v.Workload.Template.Annotations[kubectlRestartedAt] && !p.outgrowsVolume(pod)
 }
 
 // stopsReplacements reports whether the StatefulSet's controller has observed the new template and a partition. During a change in

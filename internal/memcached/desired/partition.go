@@ -16,8 +16,8 @@ import (
 type nodeState struct {
 	// outdated reports that the node does not match the new template. A missing node is not outdated. ready reports that the node
 	// serves, and an updated node that it has served for minReadySeconds. young reports that it serves, but not for so long. cutOff
-	// reports that the node serves, but that its cluster node has lost contact.
-	outdated, ready, young, cutOff bool
+	// reports that the node serves, but that its cluster node has lost contact. missing reports that there is no pod.
+	outdated, ready, young, cutOff, missing bool
 }
 
 func (n nodeState) isOutdated() bool { return n.outdated }
@@ -80,14 +80,14 @@ func step(v memcached.View, section string, rest int32, guard *twinGuard) int32 
 	case twins && (outdated || !same || !w.Complete):
 		return int32(partitionOfTwin(nodes, guard)) //nolint:gosec // at most size
 	case !twins && outdated:
-		return int32(partitionOfMany(nodes, mayBeAway(v))) //nolint:gosec // at most size
+		return int32(partitionOfMany(nodes, mayBeAway(v), int(w.Partition))) //nolint:gosec // at most size
 	default:
 		return rest
 	}
 }
 
 // changedInPlace reports whether all pods have changed in place, but the StatefulSet's controller has not seen the labels of all. It would
-// replace the others.
+// replace those whose labels it has not seen.
 func changedInPlace(v memcached.View, section string) bool {
 	w, policy := v.Workload, v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy
 	if policy != cachev1alpha1.PodUpdateInPlaceIfPossible || w == nil || w.Partition == 0 || w.Updated == w.Replicas {
@@ -106,8 +106,9 @@ func partitionOfTwin(nodes []nodeState, guard *twinGuard) int {
 }
 
 // partitionOfMany lets nodes leave until as many are away as may be. If a node does not serve and is still protected, it returns
-// 0 as soon as no node is young: Kubernetes then replaces this node first.
-func partitionOfMany(nodes []nodeState, mayBeAway int) int {
+// 0 as soon as no other one is young or cut off: from 1.37 on, Kubernetes replaces this node first. It never raises the live partition
+// above a missing node, whose pod would be created from the old template.
+func partitionOfMany(nodes []nodeState, mayBeAway, live int) int {
 	away := 0
 	for _, node := range nodes {
 		if node.away() {
@@ -115,9 +116,12 @@ func partitionOfMany(nodes []nodeState, mayBeAway int) int {
 		}
 	}
 	next := partition(nodes, mayBeAway-away)
-	young := slices.ContainsFunc(nodes, func(node nodeState) bool { return node.outdated && node.young })
-	if !young && slices.ContainsFunc(nodes[:next], func(node nodeState) bool { return node.outdated && !node.ready }) {
+	serves := slices.ContainsFunc(nodes, func(node nodeState) bool { return node.outdated && (node.young || node.cutOff) })
+	if !serves && slices.ContainsFunc(nodes[:next], func(node nodeState) bool { return node.outdated && !node.ready }) {
 		return 0
+	}
+	if slices.ContainsFunc(nodes[:next], func(node nodeState) bool { return node.missing }) {
+		return min(next, live)
 	}
 	return next
 }
@@ -135,6 +139,9 @@ func waitsForAvailable(mc *cachev1alpha1.Memcached) bool {
 // has this template already.
 func nodeStates(v memcached.View, section string, same bool) []nodeState {
 	nodes := make([]nodeState, v.Memcached.Spec.Size)
+	for i := range min(len(nodes), int(v.Workload.Size)) {
+		nodes[i].missing = true
+	}
 	for _, pod := range v.Workload.Nodes(v.Pods) {
 		ordinal, ok := memcached.Ordinal(pod)
 		if !ok || ordinal >= len(nodes) {

@@ -17,8 +17,8 @@ import (
 )
 
 // TestPartition describes nodes by one character each, from node 0 on. Outdated nodes are o if they serve, y if not for minReadySeconds,
-// c if they are cut off, and x if they do not serve. Replaced nodes are + if they serve, and - if not. A missing node is - as well. A
-// twin lets one node leave at a time, others as many as may be away.
+// c if they are cut off, and x if they do not serve. Replaced nodes are + if they serve, and - if not. A missing node is _. A twin lets
+// one node leave at a time, others as many as may be away. The live partition is 1.
 func TestPartition(t *testing.T) {
 	t.Parallel()
 	allowed := &twinGuard{v: memcachedtest.View(memcachedtest.Cache(3), memcached.Observed{})}
@@ -40,14 +40,17 @@ func TestPartition(t *testing.T) {
 		"xyy":   {2, 3, 2},
 		"ooc":   {2, 3, 2}, // node 2 has its items: only a twin can replace it
 		"oco":   {2, 3, 2},
+		"xcc":   {2, 3, 3},
+		"_oo":   {2, 1, 1}, // node 0 needs the new template
+		"oo_":   {2, 2, 1},
 		"o":     {0, 0, 0},
 		"oo+++": {1, 1, 0},
 	} {
 		states := make([]nodeState, len(nodes))
 		for i, node := range nodes {
-			states[i] = nodeState{outdated: strings.ContainsRune("oyxc", node), ready: strings.ContainsRune("oyc+", node), young: node == 'y', cutOff: node == 'c'}
+			states[i] = nodeState{outdated: strings.ContainsRune("oyxc", node), ready: strings.ContainsRune("oyc+", node), young: node == 'y', cutOff: node == 'c', missing: node == '_'}
 		}
-		got := struct{ twin, one, two int }{partitionOfTwin(states, allowed), partitionOfMany(states, 1), partitionOfMany(states, 2)}
+		got := struct{ twin, one, two int }{partitionOfTwin(states, allowed), partitionOfMany(states, 1, 1), partitionOfMany(states, 2, 1)}
 		if got != want {
 			t.Errorf("%q: %v, want %v", nodes, got, want)
 		}

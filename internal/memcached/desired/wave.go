@@ -217,8 +217,8 @@ func (w *wave) busy(node waveNode) bool {
 	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry != w.def && !node.answered
 }
 
-// urgent reports whether a busy node gets the new list at once, because it is restarting anyway, or does not serve. It does not if it may
-// serve again with its items: it is only cut off, or it has a twin which may lack them.
+// urgent reports whether a busy node gets the new list at once, because it is restarting anyway, or does not serve. A node that is only
+// cut off does not. One with a twin does not either, if its launcher answers and its twin may lack its items.
 func (w *wave) urgent(node waveNode) bool {
 	switch {
 	case w.changing(node):
