@@ -230,11 +230,18 @@ func (p *pod) await(what string, check func() error) {
 	p.t.Fatalf("waiting until %s: %v; the launcher logged:\n%s", what, err, p.logged())
 }
 
-// freeAddress returns an address that stays free while the pod restarts: connections get their ports from the range above 32767.
+// takenAddresses are the addresses that freeAddress has returned.
+var takenAddresses sync.Map
+
+// freeAddress returns an address that stays free while the pod restarts: connections get their ports from the range above 32767, and no
+// other test gets this address.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for {
 		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000))
+		if _, taken := takenAddresses.LoadOrStore(address, true); taken {
+			continue
+		}
 		if listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address); err == nil {
 			must(t, listener.Close())
 			return address
