@@ -16,10 +16,13 @@ import (
 // heldBack lists what a pause holds back: changes of spec fields, new arguments or pod settings that no such change explains, and
 // the Kinds of objects that differ for another reason.
 func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.Plan) []string {
-	if len(written.Pending) == 0 && plan.Wave.Effect == memcached.NoEffect {
+	if len(written.Pending) == 0 && plan.Wave.Effect == memcached.NoEffect && !plan.InPlace.Open {
 		return nil
 	}
 	changes := slices.Clone(plan.Changes)
+	if plan.InPlace.Open && !written.TemplatePending {
+		changes = append(changes, "the rest of a change in place")
+	}
 	if plan.Wave.Effect != memcached.NoEffect && len(changes) == 0 {
 		changes = append(changes, "other arguments of memcached")
 	}

@@ -45,6 +45,11 @@ func inPlaceRows(t *testing.T) []statusCase {
 		row("in place: a node waits", memcached.InPlace{Open: true, Done: 1, Blocked: "Pod cache-1 waits for its resources"}, func(c *statusCase) {
 			c.changing = "UpdatingInPlace: Pod cache-1 waits for its resources"
 		}),
+		row("in place: paused in the middle", memcached.InPlace{Open: true, Done: 1}, func(c *statusCase) {
+			c.mc = memcachedtest.Cache(3, inStatefulSet, inPlace, memcachedtest.Paused)
+			c.ready = "Unknown Paused: spec.paused holds back: the rest of a change in place"
+			c.progressing = "False Paused: spec.paused holds back: the rest of a change in place" + resume
+		}),
 		row("in place: refused", memcached.InPlace{Open: true, Done: 1, Problem: &memcached.Problem{
 			Reason: cachev1alpha1.ReasonInPlaceRefused, Message: "no room",
 		}}, func(c *statusCase) {
