@@ -19,6 +19,20 @@ func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.P
 	if len(written.Pending) == 0 && plan.Wave.Effect == memcached.NoEffect && !plan.InPlace.Open {
 		return nil
 	}
+	changes := heldChanges(w, written, plan)
+	held := changes
+	for _, kind := range written.Pending {
+		text := "the " + kind
+		named := slices.ContainsFunc(changes, func(change string) bool { return memcached.ChangesKind(change, kind) })
+		if !named && !slices.Contains(held, text) {
+			held = append(held, text)
+		}
+	}
+	return held
+}
+
+// heldChanges returns the changes of spec fields, and what no such change explains.
+func heldChanges(w *memcached.Workload, written memcached.Written, plan memcached.Plan) []string {
 	changes := slices.Clone(plan.Changes)
 	if plan.InPlace.Open && !written.TemplatePending {
 		changes = append(changes, "the rest of a change in place")
@@ -29,15 +43,7 @@ func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.P
 	if written.TemplatePending && w != nil && maps.Equal(w.RecordAnnotations(), memcached.RecordAnnotations(plan.Record)) {
 		changes = append(changes, "other pod settings")
 	}
-	held := changes
-	for _, kind := range written.Pending {
-		text := "the " + kind
-		named := slices.ContainsFunc(changes, func(change string) bool { return memcached.ChangesKind(change, kind) })
-		if !named && !slices.Contains(held, text) {
-			held = append(held, text)
-		}
-	}
-	return held
+	return changes
 }
 
 // heldCost returns what the changes that are held back will do to the nodes, or an empty text.
