@@ -5,8 +5,8 @@
 // and internal/apply how.
 //
 // An event enqueues a Memcached (watches.go). Reconcile reads a View of the Memcached and its children from the cache
-// (observe.go) and gets a Plan from desired.For. It writes what differs (write.go; errors.go classifies refusals). It
-// writes the status of status.For (status.go), and emits events if it has changed (events.go). There is no finalizer: the
+// (observe.go) and gets a Plan from desired.For. It writes what differs (write.go; errors.go classifies refusals). If
+// status.For returns another status, it writes that (status.go), and emits events (events.go). There is no finalizer: the
 // garbage collector deletes the children.
 //
 // Words: a node is one memcached in its pod, and a cluster node is a machine. A child is an object that the operator keeps for a

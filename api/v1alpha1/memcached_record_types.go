@@ -54,8 +54,8 @@ type MemcachedRecord struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Defaults",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Defaults MemcachedDefaults `json:"defaults,omitzero"`
 
-	// former is the record from before the current rollout. Some nodes may still match it, and stay as they are if the spec is taken
-	// back. It is absent if no rollout is in progress.
+	// former describes the nodes from before the current rollout. If the spec is taken back, nodes that still match it stay as they
+	// are. It is absent without a rollout, after kubectl rollout restart, and if only arguments of memcached change.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Before the rollout",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Former *MemcachedFormerRecord `json:"former,omitempty"`
@@ -77,7 +77,7 @@ type MemcachedRecord struct {
 	Changes []string `json:"changes,omitempty"`
 }
 
-// MemcachedFormerRecord is the part of a MemcachedRecord that a node must match.
+// MemcachedFormerRecord describes nodes that the current rollout has not reached.
 type MemcachedFormerRecord struct {
 	// templateHash is the hash of the pod template without the settings in defaults.
 	// +optional

@@ -131,8 +131,8 @@ type MemcachedSpec struct {
 	Storage MemcachedStorage `json:"storage,omitzero"`
 
 	// fillFrom is the Memcached from which empty nodes copy items: each node from the node with the same number, before it becomes
-	// ready. The operator never stops two nodes with the same number at the same time. It replaces and restarts nodes one at a time,
-	// and only while all nodes of the other Memcached are ready. fillFrom needs workload StatefulSet, config.dump true, storage
+	// ready. The operator never stops two nodes with the same number at the same time. It replaces and restarts ready nodes one at a
+	// time, and only while all nodes of the other Memcached are ready. fillFrom needs workload StatefulSet, config.dump true, storage
 	// Memory and no auth; with tls, plaintext must be Enabled. With fillFrom, the Service also lists nodes that are not ready. A
 	// change of fillFrom restarts no node.
 	// +optional

@@ -13,9 +13,9 @@ import (
 // block is a sequence of lines of a template.
 type block struct {
 	lines []string
-	// lacking holds the indexes of the variants that differ from the complete installation here: they lack these lines, or if only is
+	// differing holds the indexes of the variants that differ from the complete installation here: they lack these lines, or if only is
 	// true, they alone have them.
-	lacking []int
+	differing []int
 	// only reports that the complete installation lacks the lines.
 	only bool
 }
@@ -23,7 +23,7 @@ type block struct {
 // merge combines the lines of a manifest in the complete installation, and of the same manifest in each variant, into one template. A
 // manifest may be empty. If Helm renders the template for a variant, the result is the variant's manifest.
 func merge(whole []string, manifests [][]string) string {
-	lacking := make([][]int, len(whole))
+	differing := make([][]int, len(whole))
 	added := make([][]block, len(whole)+1)
 	for v, manifest := range manifests {
 		ops := difflib.NewMatcherWithJunk(whole, manifest, false, nil).GetOpCodes()
@@ -35,14 +35,14 @@ func merge(whole []string, manifests [][]string) string {
 				op = slide(op, whole, ops[i+1].I2)
 			}
 			for i := op.I1; i < op.I2; i++ {
-				lacking[i] = append(lacking[i], v)
+				differing[i] = append(differing[i], v)
 			}
 			if op.J1 < op.J2 {
 				added[op.I1] = add(added[op.I1], manifest[op.J1:op.J2], v)
 			}
 		}
 	}
-	return spell(arrange(whole, lacking, added))
+	return spell(arrange(whole, differing, added))
 }
 
 // slide moves a deletion of lines down as far as the result stays the same. If two list items end with the same line, either of
@@ -59,23 +59,23 @@ func slide(op difflib.OpCode, whole []string, end int) difflib.OpCode {
 func add(blocks []block, lines []string, v int) []block {
 	for i := range blocks {
 		if slices.Equal(blocks[i].lines, lines) {
-			blocks[i].lacking = append(blocks[i].lacking, v)
+			blocks[i].differing = append(blocks[i].differing, v)
 			return blocks
 		}
 	}
-	return append(blocks, block{lines: lines, lacking: []int{v}, only: true})
+	return append(blocks, block{lines: lines, differing: []int{v}, only: true})
 }
 
 // arrange makes blocks of consecutive lines that the same variants lack, and inserts the blocks that only variants have.
-func arrange(whole []string, lacking [][]int, added [][]block) []block {
+func arrange(whole []string, differing [][]int, added [][]block) []block {
 	var blocks []block
 	for i, line := range whole {
 		blocks = append(blocks, added[i]...)
 		last := len(blocks) - 1
-		if last >= 0 && !blocks[last].only && slices.Equal(blocks[last].lacking, lacking[i]) {
+		if last >= 0 && !blocks[last].only && slices.Equal(blocks[last].differing, differing[i]) {
 			blocks[last].lines = append(blocks[last].lines, line)
 		} else {
-			blocks = append(blocks, block{lines: []string{line}, lacking: lacking[i]})
+			blocks = append(blocks, block{lines: []string{line}, differing: differing[i]})
 		}
 	}
 	return append(blocks, added[len(whole)]...)
@@ -86,11 +86,11 @@ func spell(blocks []block) string {
 	var text strings.Builder
 	for i := 0; i < len(blocks); i++ {
 		now := blocks[i]
-		if len(now.lacking) == 0 {
+		if len(now.differing) == 0 {
 			writeLines(&text, now.lines...)
 			continue
 		}
-		if i+1 < len(blocks) && now.only != blocks[i+1].only && slices.Equal(now.lacking, blocks[i+1].lacking) {
+		if i+1 < len(blocks) && now.only != blocks[i+1].only && slices.Equal(now.differing, blocks[i+1].differing) {
 			other := blocks[i+1]
 			if now.only {
 				now, other = other, now
@@ -122,7 +122,7 @@ func condition(b block) string {
 		operator = "or"
 	}
 	var terms []string
-	for _, v := range b.lacking {
+	for _, v := range b.differing {
 		if b.only {
 			terms = append(terms, variants[v].when)
 		} else {

@@ -43,9 +43,9 @@ func (i items) complete() bool {
 	return err == nil && bytes.HasSuffix(meta, []byte("\n")) && bytes.Count(meta, []byte("\n")) >= metaLines
 }
 
-// fits returns an error if the items of this list need a larger volume. Kubernetes limits the volume to the memory limit with which the
-// pod has started. A higher limit of the running pod does not change it, and writes beyond it kill memcached (SIGBUS).
-func (i items) fits(list protocol.List) error {
+// checkVolume returns an error if the items of this list need a larger volume. Kubernetes limits the volume to the memory limit with
+// which the pod has started. A higher limit of the running pod does not change it, and writes beyond it kill memcached (SIGBUS).
+func (i items) checkVolume(list protocol.List) error {
 	const slack = 1 // MiB that memcached needs beside the items
 	var volume syscall.Statfs_t
 	exists := syscall.Statfs(filepath.Dir(string(i)), &volume) == nil
@@ -57,8 +57,8 @@ func (i items) fits(list protocol.List) error {
 	if err == nil && memory+slack <= size {
 		return nil
 	}
-	return fmt.Errorf("the pod's volume for items has only %d MiB, the memory limit with which the pod has started: replace the pods "+
-		"(kubectl rollout restart), which empties them", size)
+	return fmt.Errorf("the pod's volume for items has only %d MiB, the memory limit with which the pod has started "+
+		"(kubectl rollout restart makes a larger one, and empties the nodes)", size)
 }
 
 func remove(file string) error {

@@ -79,7 +79,7 @@ func (s *source) list(hash string) (protocol.List, error) {
 		err = fmt.Errorf("%w: the list with the hash %s was edited", protocol.ErrNotOurs, hash)
 	}
 	if err == nil {
-		err = s.items.fits(list)
+		err = s.items.checkVolume(list)
 	}
 	return list, err
 }

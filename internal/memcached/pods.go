@@ -19,8 +19,8 @@ func PodReady(pod *corev1.Pod) bool {
 		!starting(StatusOf(pod, ContainerName)) && !starting(StatusOf(pod, AgentContainerName))
 }
 
-// CutOff reports whether a pod counts as not ready, although its containers are. Mostly, its cluster node has lost contact with the API
-// server; a readiness gate of somebody else may also not be met. Clients may still reach its memcached, which has all its items.
+// CutOff reports whether a pod is not ready although its containers are. Usually, its cluster node has lost contact with the API
+// server. Else, a readiness gate of somebody else is not met. Clients may still reach memcached, and its items are still there.
 func CutOff(pod *corev1.Pod) bool {
 	ready, containers := PodCondition(pod, corev1.PodReady), PodCondition(pod, corev1.ContainersReady)
 	return ready != nil && ready.Status != corev1.ConditionTrue && containers != nil && containers.Status == corev1.ConditionTrue

@@ -75,13 +75,13 @@ func (v View) CarriedOut(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.M
 			return v.Last.Applied
 		}
 	}
-	decided.AppliedHash, decided.Former = annotations[AppliedHashAnnotation], v.former(decided)
+	decided.AppliedHash, decided.Former = annotations[AppliedHashAnnotation], v.beforeRollout(decided)
 	return &decided
 }
 
-// former returns the record from before a rollout that begins with the decided record, or that has begun already. It returns nil if
-// nothing begins. After "kubectl rollout restart", no node may stay as it is.
-func (v View) former(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.MemcachedFormerRecord {
+// beforeRollout returns the record from before the rollout that begins with the decided record, or that is in progress. It returns nil
+// if there is no rollout, after a change of the Kind, and after "kubectl rollout restart", when no node may stay as it is.
+func (v View) beforeRollout(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.MemcachedFormerRecord {
 	last := v.Last.Applied
 	switch {
 	case last == nil || last.Workload != decided.Workload || last.RolloutRestartedAt != decided.RolloutRestartedAt:

@@ -16,9 +16,9 @@ import (
 // a minute and a half.
 const notice = 2 * time.Minute
 
-// routesOf returns the routes for the proxies, nil if unknown. Unless spec.pools names only other pools, an announced number of nodes
-// stays until it takes effect, because some proxies may have read it. Without nodes, the number stays as well: clients see the nodes as
-// away, and need not wait for an announcement when they are back.
+// routesOf returns the routes for the proxies, nil if unknown. An announced number of nodes stays until it takes effect, because some
+// proxies may have read it. If no pool has nodes, the number stays: clients see the nodes as away until they are back. Only if all pools
+// are new, or the present number is 0, does another number take effect at once.
 func routesOf(v View) *protocol.Routes {
 	live := v.liveRoutes()
 	count, known := slotsOf(v)

@@ -55,7 +55,7 @@ func restartInPlaceCost(mc, source *cachev1alpha1.Memcached, items string) strin
 	case from != "" && source != nil && source.Spec.Size > 0:
 		text := fmt.Sprintf("%s: %s come back. Each node copies them from its twin in %s before it is ready.", where, items, from)
 		if source.Spec.Size < mc.Spec.Size {
-			text += fmt.Sprintf("\nOnly the nodes below %d have a twin: the others lose their items.", source.Spec.Size)
+			text += fmt.Sprintf("\nNodes %d and up have no twin, and lose their items.", source.Spec.Size)
 		}
 		if degradedBy(mc, cachev1alpha1.ReasonNodesUnfilled) {
 			text += "\nSome nodes may not get them: the condition Degraded says why."

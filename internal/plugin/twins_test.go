@@ -77,7 +77,7 @@ func TestRestartOfTwins(t *testing.T) {
 	if got := sized(0); strings.Contains(got, "come back") || !strings.Contains(got, "lost") {
 		t.Errorf("with a twin without nodes: %s", got)
 	}
-	if got := sized(3); !strings.Contains(got, "Only the nodes below 3 have a twin: the others lose their items.") {
+	if got := sized(3); !strings.Contains(got, "Nodes 3 and up have no twin, and lose their items.") {
 		t.Errorf("with a smaller twin: %s", got)
 	}
 	got := sized(5)

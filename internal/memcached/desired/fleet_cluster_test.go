@@ -39,10 +39,10 @@ func (f *fleet) act() {
 			ordinal: ordinal, uid: types.UID(fmt.Sprintf("%s-%d-%d", f.mc.Name, ordinal, f.made)), template: template, fills: f.twin != nil,
 		}
 	}
-	if f.oneByOne {
-		f.removeLargest(size)
+	if f.before137 {
+		f.removeBefore137(size)
 	} else {
-		f.removeWithinLimit(size)
+		f.removeAs137(size)
 	}
 	for ordinal := range size {
 		if node := f.nodes[ordinal]; node == nil || node.revision() != revisionOf(f.updated) || !node.ready() {
@@ -52,9 +52,9 @@ func (f *fleet) act() {
 	f.current = f.updated
 }
 
-// removeLargest removes the outdated node with the largest number, unless a node with a larger number is not ready. It does what the
+// removeBefore137 removes the outdated node with the largest number, unless a node with a larger number is not ready. It does what the
 // StatefulSet's controller does before Kubernetes 1.37, which ignores minReadySeconds.
-func (f *fleet) removeLargest(size int) {
+func (f *fleet) removeBefore137(size int) {
 	for ordinal := size - 1; ordinal >= int(f.partition()); ordinal-- {
 		switch node := f.nodes[ordinal]; {
 		case node.revision() != revisionOf(f.updated):
@@ -66,9 +66,10 @@ func (f *fleet) removeLargest(size int) {
 	}
 }
 
-// removeWithinLimit removes all outdated nodes that are not available, and others as maxUnavailable allows. It does what the
-// StatefulSet's controller does from Kubernetes 1.37 on. Nodes below the partition count as well.
-func (f *fleet) removeWithinLimit(size int) {
+// removeAs137 removes all outdated nodes that are not available, and others as maxUnavailable allows. None is below the partition, but
+// unavailable nodes there count against maxUnavailable. With the default limits, it fails the test if more nodes that serve leave than
+// may.
+func (f *fleet) removeAs137(size int) {
 	limit, err := intstr.GetScaledValueFromIntOrPercent(f.set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable, size, false)
 	if err != nil {
 		f.fail("maxUnavailable: %v", err)

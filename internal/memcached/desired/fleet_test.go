@@ -34,8 +34,8 @@ type fleet struct {
 	nodes            map[int]*fakeNode
 	made             int
 	seconds          int64
-	// oneByOne reports that the StatefulSet's controller ignores maxUnavailable, as before Kubernetes 1.37.
-	oneByOne bool
+	// before137 reports that the StatefulSet's controller ignores maxUnavailable and minReadySeconds, as before Kubernetes 1.37.
+	before137 bool
 	// unwritable reports that writes of the ConfigMap fail. refused is a part of the argument lists with which memcached does not run,
 	// or empty.
 	unwritable bool

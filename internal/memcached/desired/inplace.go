@@ -96,8 +96,8 @@ func (p *inPlace) possible() bool {
 	})
 }
 
-// outgrowsVolume reports whether the items need a larger volume. The volume is at most as large as the pod's memory limit, and does not
-// grow with it. If it is smaller, the launcher refuses the arguments.
+// outgrowsVolume reports whether the items need more than the present memory limit of memcached. Only a new pod has a larger volume. A
+// pod that has grown in place may have a smaller volume than this limit. Its launcher then refuses the arguments.
 func (p *inPlace) outgrowsVolume(pod *corev1.Pod) bool {
 	return keepsItems(p.v.Memcached) && sizingOf(p.v.Memcached).memory >= memoryLimit(pod.Spec).Value()
 }

@@ -32,7 +32,7 @@ func newPair(t *testing.T, seed uint64, size int32) *pair {
 		mc := memcachedtest.Cache(size, workloadKind(statefulSetKind))
 		mc.Name, mc.Spec.FillFrom = name, &cachev1alpha1.MemcachedFillFrom{Name: twin}
 		mc.Spec.Config.Dump = ptr.To(true)
-		f := &fleet{t: t, mc: mc, opts: memcachedtest.Options, nodes: map[int]*fakeNode{}, oneByOne: seed%2 == 0}
+		f := &fleet{t: t, mc: mc, opts: memcachedtest.Options, nodes: map[int]*fakeNode{}, before137: seed%2 == 0}
 		if name == "cache" {
 			p.a = f
 		} else {

@@ -14,20 +14,26 @@ import (
 )
 
 type nodeState struct {
-	// outdated reports that the node does not match the new template. A missing node is not outdated. ready reports that the node
-	// serves, and an updated node that it has served for minReadySeconds. young reports that it serves, but not for so long. cutOff
-	// reports that the node serves, but that its cluster node has lost contact. missing reports that there is no pod.
-	outdated, ready, young, cutOff, missing bool
+	// outdated reports that the node does not match the new template. A missing node is not outdated.
+	outdated bool
+	// serves reports that the pod is ready or cut off. An updated pod must also have been ready for minReadySeconds.
+	serves bool
+	// young reports that the pod is ready, but has not been for minReadySeconds.
+	young bool
+	// cutOff: see memcached.CutOff.
+	cutOff bool
+	// missing reports that the StatefulSet should have this node, but no pod exists.
+	missing bool
 }
 
 func (n nodeState) isOutdated() bool { return n.outdated }
 
-// away reports whether clients may get no answer from the node, also if it is missing.
-func (n nodeState) away() bool { return !n.ready || n.cutOff }
+// away reports whether the node is missing, cut off or not ready. An updated node is away until it has served for minReadySeconds.
+func (n nodeState) away() bool { return !n.serves || n.cutOff }
 
-// rollingUpdate returns how the StatefulSet's controller replaces nodes. From Kubernetes 1.37 on, it replaces none while maxUnavailable
-// nodes are away, and counts nodes below the partition too. With twins, these may be away until nodes with larger numbers have been
-// replaced, so one more node than those may be away.
+// rollingUpdate returns how the StatefulSet's controller replaces nodes. From Kubernetes 1.37 on, the controller replaces no available
+// node while maxUnavailable nodes are unavailable. Nodes below the partition count as well. With twins, such a node may be unavailable
+// until its turn comes. So maxUnavailable is the number of such nodes plus one.
 func rollingUpdate(v memcached.View, section string, inPlace bool, guard *twinGuard) *appsv1.RollingUpdateStatefulSetStrategy {
 	partition := partitionOf(v, section, inPlace, guard)
 	_, unavailable := updateLimits(v.Memcached)
@@ -39,11 +45,11 @@ func rollingUpdate(v memcached.View, section string, inPlace bool, guard *twinGu
 	return &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition, MaxUnavailable: &unavailable}
 }
 
-// partition returns the smallest partition with which a rollout, which goes from the last node to node 0, replaces at most this many
+// lowestPartition returns the smallest partition with which a rollout, which goes from the last node to node 0, replaces at most this many
 // nodes that serve.
-func partition(nodes []nodeState, leaving int) int {
+func lowestPartition(nodes []nodeState, leaving int) int {
 	for ordinal, node := range slices.Backward(nodes) {
-		if node.outdated && node.ready {
+		if node.outdated && node.serves {
 			if leaving <= 0 {
 				return ordinal + 1
 			}
@@ -53,13 +59,13 @@ func partition(nodes []nodeState, leaving int) int {
 	return 0
 }
 
-// partitionOf returns the partition of the StatefulSet: nodes with smaller numbers are not replaced. During a change in place, it
-// protects all nodes. With twins (other Memcacheds with the same items), it falls step by step during a rollout, and protects all nodes
-// between rollouts, so that changes of the template by others must wait as well. With minReadySeconds, it also falls step by step.
-// Otherwise, it protects no node.
+// partitionOf returns the partition of the StatefulSet: nodes with smaller numbers are not replaced. It protects all nodes during a
+// change in place, and then until the controller has seen all labels. With twins (other Memcacheds with the same items), it protects all
+// nodes between rollouts, so that changes of the template by others must wait. During a rollout, it falls step by step: with twins, and
+// with minReadySeconds unless pods may change in place. Otherwise, it is 0.
 func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuard) int32 {
 	rest, twins := int32(0), len(v.Copies()) > 0
-	if twins || inPlace || changedInPlace(v, section) {
+	if twins || inPlace || awaitsLabels(v, section) {
 		rest = v.Memcached.Spec.Size
 	}
 	if stepwise := twins || waitsForAvailable(v.Memcached); inPlace || v.Workload == nil || !stepwise {
@@ -68,7 +74,7 @@ func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuar
 	return step(v, section, rest, guard)
 }
 
-// step returns the next partition of a rollout, or rest if there is none.
+// step returns the partition for the present step of a rollout. Without a rollout, it returns rest.
 func step(v memcached.View, section string, rest int32, guard *twinGuard) int32 {
 	w, twins := v.Workload, len(v.Copies()) > 0
 	same := w.Template.Annotations[memcached.TemplateAnnotation] == section
@@ -80,15 +86,15 @@ func step(v memcached.View, section string, rest int32, guard *twinGuard) int32 
 	case twins && (outdated || !same || !w.Complete):
 		return int32(partitionOfTwin(nodes, guard)) //nolint:gosec // at most size
 	case !twins && outdated:
-		return int32(partitionOfMany(nodes, mayBeAway(v), int(w.Partition))) //nolint:gosec // at most size
+		return int32(partitionWithoutTwins(nodes, maxAway(v), int(w.Partition))) //nolint:gosec // at most size
 	default:
 		return rest
 	}
 }
 
-// changedInPlace reports whether all pods have changed in place, but the StatefulSet's controller has not seen the labels of all. It would
+// awaitsLabels reports whether all pods have changed in place, but the StatefulSet's controller has not seen the labels of all. It would
 // replace those whose labels it has not seen.
-func changedInPlace(v memcached.View, section string) bool {
+func awaitsLabels(v memcached.View, section string) bool {
 	w, policy := v.Workload, v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy
 	if policy != cachev1alpha1.PodUpdateInPlaceIfPossible || w == nil || w.Partition == 0 || w.Updated == w.Replicas {
 		return false
@@ -98,26 +104,27 @@ func changedInPlace(v memcached.View, section string) bool {
 
 // partitionOfTwin lets the next node that serves leave if all nodes with larger numbers serve, and the guard allows it.
 func partitionOfTwin(nodes []nodeState, guard *twinGuard) int {
-	first := partition(nodes, 0)
+	first := lowestPartition(nodes, 0)
 	if first > 0 && !slices.ContainsFunc(nodes[first:], nodeState.away) && guard.allows(first-1) {
 		return first - 1
 	}
 	return first
 }
 
-// partitionOfMany lets nodes leave until as many are away as may be. If a node does not serve and is still protected, it returns
-// 0 as soon as no other one is young or cut off: from 1.37 on, Kubernetes replaces this node first. It never raises the live partition
-// above a missing node, whose pod would be created from the old template.
-func partitionOfMany(nodes []nodeState, mayBeAway, live int) int {
+// partitionWithoutTwins lets nodes that serve leave until maxAway nodes are away. It returns 0 if an outdated node that does not serve
+// is still protected: from 1.37 on, Kubernetes replaces that node first. It does not do so while an outdated node is young or cut off,
+// because Kubernetes would replace that one at once, too. While a protected node is missing, the partition does not rise above live:
+// the missing pod would be created from the old template.
+func partitionWithoutTwins(nodes []nodeState, maxAway, live int) int {
 	away := 0
 	for _, node := range nodes {
 		if node.away() {
 			away++
 		}
 	}
-	next := partition(nodes, mayBeAway-away)
-	serves := slices.ContainsFunc(nodes, func(node nodeState) bool { return node.outdated && (node.young || node.cutOff) })
-	if !serves && slices.ContainsFunc(nodes[:next], func(node nodeState) bool { return node.outdated && !node.ready }) {
+	next := lowestPartition(nodes, maxAway-away)
+	atRisk := slices.ContainsFunc(nodes, func(node nodeState) bool { return node.outdated && (node.young || node.cutOff) })
+	if !atRisk && slices.ContainsFunc(nodes[:next], func(node nodeState) bool { return node.outdated && !node.serves }) {
 		return 0
 	}
 	if slices.ContainsFunc(nodes[:next], func(node nodeState) bool { return node.missing }) {
@@ -148,9 +155,9 @@ func nodeStates(v memcached.View, section string, same bool) []nodeState {
 			continue
 		}
 		node := nodeState{cutOff: memcached.CutOff(pod), young: v.UntilAvailable(pod) > 0}
-		node.ready = memcached.PodReady(pod) || node.cutOff
+		node.serves = memcached.PodReady(pod) || node.cutOff
 		node.outdated = pod.Annotations[memcached.TemplateAnnotation] != section || same && !v.Workload.Made(pod)
-		node.ready = node.ready && (node.outdated || !node.young)
+		node.serves = node.serves && (node.outdated || !node.young)
 		nodes[ordinal] = node
 	}
 	return nodes

@@ -17,8 +17,8 @@ import (
 )
 
 // TestPartition describes nodes by one character each, from node 0 on. Outdated nodes are o if they serve, y if not for minReadySeconds,
-// c if they are cut off, and x if they do not serve. Replaced nodes are + if they serve, and - if not. A missing node is _. A twin lets
-// one node leave at a time, others as many as may be away. The live partition is 1.
+// c if they are cut off, and x if they do not serve. Replaced nodes are + if they serve, and - if not. A missing node is _. The
+// columns are the partitions with a twin, and without one if one or two nodes may be away. The live partition is 1.
 func TestPartition(t *testing.T) {
 	t.Parallel()
 	allowed := &twinGuard{v: memcachedtest.View(memcachedtest.Cache(3), memcached.Observed{})}
@@ -33,12 +33,12 @@ func TestPartition(t *testing.T) {
 		"--+":   {0, 0, 0},
 		"oox":   {2, 2, 1}, // node 2 does not serve, so it can be replaced first
 		"xxx":   {0, 0, 0},
-		"oxo":   {2, 0, 1}, // without a twin, Kubernetes begins with node 1
+		"oxo":   {2, 0, 1}, // without a twin, Kubernetes 1.37 begins with node 1
 		"yxo":   {2, 3, 1},
 		"ox-":   {1, 1, 1},
 		"xo-":   {2, 0, 0},
 		"xyy":   {2, 3, 2},
-		"ooc":   {2, 3, 2}, // node 2 has its items: only a twin can replace it
+		"ooc":   {2, 3, 2}, // node 2 may still serve: it is replaced if it has a twin, or if two may be away
 		"oco":   {2, 3, 2},
 		"xcc":   {2, 3, 3},
 		"_oo":   {2, 1, 1}, // node 0 needs the new template
@@ -48,9 +48,12 @@ func TestPartition(t *testing.T) {
 	} {
 		states := make([]nodeState, len(nodes))
 		for i, node := range nodes {
-			states[i] = nodeState{outdated: strings.ContainsRune("oyxc", node), ready: strings.ContainsRune("oyc+", node), young: node == 'y', cutOff: node == 'c', missing: node == '_'}
+			states[i] = nodeState{
+				outdated: strings.ContainsRune("oyxc", node), serves: strings.ContainsRune("oyc+", node),
+				young: node == 'y', cutOff: node == 'c', missing: node == '_',
+			}
 		}
-		got := struct{ twin, one, two int }{partitionOfTwin(states, allowed), partitionOfMany(states, 1, 1), partitionOfMany(states, 2, 1)}
+		got := struct{ twin, one, two int }{partitionOfTwin(states, allowed), partitionWithoutTwins(states, 1, 1), partitionWithoutTwins(states, 2, 1)}
 		if got != want {
 			t.Errorf("%q: %v, want %v", nodes, got, want)
 		}
@@ -74,7 +77,8 @@ func TestYoungNodesLeaveOneByOne(t *testing.T) {
 	f.settle()
 }
 
-// TestYoungNodes checks that a rollout replaces one node at a time, and none while another one is away.
+// TestYoungNodes checks that with minReadySeconds, one node that serves leaves at a time. If a protected node is away, Kubernetes gets the
+// rollout as soon as no other node is young. Without minReadySeconds, the partition is 0.
 func TestYoungNodes(t *testing.T) {
 	f := newFleet(t, 3, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 600 })
 	view, _ := f.decide()
@@ -92,7 +96,7 @@ func TestYoungNodes(t *testing.T) {
 		{ages: [3]int{700, 10, 700}, unready: -1, want: 2},
 		{ages: [3]int{700, 600, 700}, unready: -1, want: 2}, // clocks differ
 		{ages: [3]int{700, 10, 10}, unready: 2, want: 2},
-		{ages: [3]int{10, 10, 700}, unready: 0, want: 3}, // when node 1 is old enough, Kubernetes begins with node 0
+		{ages: [3]int{10, 10, 700}, unready: 0, want: 3}, // when node 1 is old enough, Kubernetes 1.37 begins with node 0
 		{ages: [3]int{700, 700, 10}, unready: 2, want: 2},
 		{ages: [3]int{700, 700, 700}, unready: 0, want: 0},
 	} {
@@ -128,5 +132,20 @@ func TestTheControllerSeesLabelsLate(t *testing.T) {
 	view.Workload.Updated = 2
 	if got := partitionOf(view, "another template", false, &twinGuard{v: view}); got != 0 {
 		t.Errorf("another template: %d", got)
+	}
+}
+
+// TestMinReadySecondsBefore137 checks that a rollout waits for minReadySeconds, although the StatefulSet's controller does not.
+func TestMinReadySecondsBefore137(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 3, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 60 })
+	f.before137 = true
+	f.seconds += 600
+	teamLabel(f.mc)
+	f.settle()
+	for ordinal := range 2 {
+		if waited := f.nodes[ordinal].servedSince - f.nodes[ordinal+1].servedSince; waited < 60 {
+			t.Errorf("%d has been replaced %d s after %d", ordinal, waited, ordinal+1)
+		}
 	}
 }

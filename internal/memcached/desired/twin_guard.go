@@ -39,19 +39,19 @@ func (g *twinGuard) allows(ordinal int) bool {
 
 // yieldsTo returns a message if the rollout of the twin goes first, and "" otherwise. If only one of the two rollouts has begun, it
 // goes first. If both have begun, or both are about to begin, the Memcached with the smaller name goes first. A Memcached with a node
-// that is not ready yields to none: its twin waits for this node, which may wait for this rollout.
+// that is not ready does not yield: the twin waits for that node, and only this rollout may repair it.
 func yieldsTo(twin, v memcached.View) string {
 	name, smaller := twin.Memcached.Name, twin.Memcached.Name < v.Memcached.Name
-	theirs, ours, paused := twin.Began(), v.Began(), twin.Memcached.Spec.Paused
-	first := theirs && !ours || theirs == ours && smaller
+	theirs, ours, twinPaused := twin.Began(), v.Began(), twin.Memcached.Spec.Paused
+	twinFirst := theirs && !ours || theirs == ours && smaller
 	switch {
-	case !first || whole(v, twin) != "":
+	case !twinFirst || whole(v, twin) != "":
 		return ""
-	case theirs && paused:
+	case theirs && twinPaused:
 		return fmt.Sprintf("Waiting for the rollout of its twin %s to end, which is paused", name)
 	case theirs:
 		return fmt.Sprintf("Waiting for the rollout of its twin %s to end", name)
-	case twin.Wants() && !paused:
+	case twin.Wants() && !twinPaused:
 		return fmt.Sprintf("Waiting for its twin %s, which rolls out first", name)
 	default:
 		return ""
@@ -96,7 +96,7 @@ func (g *twinGuard) filled(twin memcached.View, ordinal int) string {
 	case answer.Failure != "":
 		return fmt.Sprintf("Waiting for an answer of the node %s of its twin on port %d, whether it has all items: %s",
 			node.Name, memcached.LauncherPort, answer.Failure)
-	case restartsSoon(twin, node, ordinal, answer):
+	case mayStop(twin, node, ordinal, answer):
 		return fmt.Sprintf("Waiting until the node %s of its twin has been restarted or replaced", node.Name)
 	case fill.Open():
 		return fmt.Sprintf("Waiting until the node %s of its twin has all items", node.Name)
@@ -107,9 +107,9 @@ func (g *twinGuard) filled(twin memcached.View, ordinal int) string {
 	}
 }
 
-// restartsSoon reports whether a node will stop without another decision: its launcher restarts memcached, has yet to read its new
-// arguments, or the StatefulSet's controller may replace its pod.
-func restartsSoon(v memcached.View, node *corev1.Pod, ordinal int, answer memcached.Answer) bool {
+// mayStop reports whether a node may stop without another decision of the operator. Its launcher is restarting memcached or has yet to
+// read new arguments, or the StatefulSet's controller may replace its pod.
+func mayStop(v memcached.View, node *corev1.Pod, ordinal int, answer memcached.Answer) bool {
 	entry := v.Arguments().Sections[memcached.SectionOf(node)].Nodes[ordinal]
 	assigned := entry != "" && entry != answer.Hash && (answer.Refused == nil || answer.Refused.Hash != entry)
 	outdated := v.Workload.Unobserved() || !v.Workload.Made(node)

@@ -159,7 +159,7 @@ func (w *wave) wake() {
 // candidates returns how many nodes may restart now, and the nodes that have yet to get the new list, in order. The other nodes
 // already run with the new list or are busy. Some busy nodes get the new list at once, unless their pods need more memory first.
 func (w *wave) candidates() (free int, next []waveNode) {
-	free = mayBeAway(w.v) + len(w.nodes) - int(w.v.Memcached.Spec.Size) // missing nodes count as unavailable
+	free = maxAway(w.v) + len(w.nodes) - int(w.v.Memcached.Spec.Size) // missing nodes count as unavailable
 	for _, node := range slices.Backward(w.nodes) {
 		switch {
 		case w.runs(node):
@@ -217,8 +217,8 @@ func (w *wave) busy(node waveNode) bool {
 	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry != w.def && !node.answered
 }
 
-// urgent reports whether a busy node gets the new list at once, because it is restarting anyway, or does not serve. A node that is only
-// cut off does not. One with a twin does not either, if its launcher answers and its twin may lack its items.
+// urgent reports whether a busy node gets the new list at once. A node that is restarting does. A node that is not ready does, with two
+// exceptions: it is only cut off, or its memcached runs and its twin may lack the items.
 func (w *wave) urgent(node waveNode) bool {
 	switch {
 	case w.changing(node):
@@ -269,8 +269,8 @@ func (w *wave) replacing() bool {
 	return w.v.Former != nil || w.v.Workload == nil || w.v.Workload.RollingOut() || w.v.Workload.Outdated(w.v.Workload.Nodes(w.v.Pods)) > 0
 }
 
-// mayBeAway returns how many nodes may be unavailable at the same time.
-func mayBeAway(v memcached.View) int {
+// maxAway returns how many nodes may be unavailable at the same time.
+func maxAway(v memcached.View) int {
 	if len(v.Copies()) > 0 {
 		return 1
 	}

@@ -239,3 +239,24 @@ func TestWaveWithoutTheConfigMap(t *testing.T) {
 	f.unwritable = false
 	f.settle()
 }
+
+// TestCutOffNodesKeepTheirArguments checks that nodes whose cluster nodes have lost contact get no new arguments: all of them would
+// restart when the contact is back.
+func TestCutOffNodesKeepTheirArguments(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 5)
+	threadsOf(2)(f.mc)
+	for _, ordinal := range []int{0, 1, 2} {
+		f.nodes[ordinal].cutOff = true
+	}
+	for range 5 {
+		f.turn()
+	}
+	for ordinal, node := range f.nodes {
+		if node.list.Value("-t") != "4" {
+			t.Errorf("node %d has restarted", ordinal)
+		}
+		node.cutOff = false
+	}
+	f.settle()
+}

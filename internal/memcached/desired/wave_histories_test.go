@@ -24,7 +24,7 @@ func TestWavesOfRandomHistories(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 37))
 			f := newFleet(t, int32(random.IntN(6)), atOnce(1+random.IntN(2)), []func(*cachev1alpha1.Memcached){inPlacePolicy, reCreate}[seed%2])
-			f.oneByOne = seed%4 > 1
+			f.before137 = seed%4 > 1
 			for range 12 {
 				f.happen(random)
 				for range random.IntN(8) {

@@ -13,8 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// heldBack lists what a pause holds back: changes of spec fields, new arguments or pod settings that no such change explains, and
-// the Kinds of objects that differ for another reason.
+// heldBack lists what a pause holds back: the changes of heldChanges, and the Kinds of objects that differ for another reason.
 func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.Plan) []string {
 	if len(written.Pending) == 0 && plan.Wave.Effect == memcached.NoEffect && !plan.InPlace.Open {
 		return nil
@@ -31,7 +30,8 @@ func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.P
 	return held
 }
 
-// heldChanges returns the changes of spec fields, and what no such change explains.
+// heldChanges returns the changes of spec fields, the rest of a change in place, and new arguments or pod settings without such a
+// change.
 func heldChanges(w *memcached.Workload, written memcached.Written, plan memcached.Plan) []string {
 	changes := slices.Clone(plan.Changes)
 	if plan.InPlace.Open && !written.TemplatePending {

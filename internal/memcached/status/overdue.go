@@ -84,7 +84,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// RequeueAfter returns the time after which the status must be computed again even if no event occurs, or 0 for never.
+// RequeueAfter returns the time after which to reconcile again even if no event occurs, or 0 for never.
 func RequeueAfter(v memcached.View, current cachev1alpha1.MemcachedStatus) time.Duration {
 	waits := []time.Duration{SilentFor(append(v.Workload.Nodes(v.Pods), v.Former.Nodes(v.Pods)...), v.Now)}
 	if v.Workload != nil && unwatched(v) {
