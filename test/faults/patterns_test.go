@@ -214,7 +214,7 @@ var patterns = []pattern{
 	},
 	{
 		name: "38 twins that leave together", pkg: inDesired, test: "TestTwinsNeverLeaveTogether",
-		file: "internal/memcached/desired/partition.go", from: "next >= 0 && guard.allows(next)", to: "next >= 0",
+		file: "internal/memcached/desired/partition.go", from: "nodeState.away) && guard.allows(first-1)", to: "nodeState.away)",
 	},
 	{
 		name: "39 stale size of a pool", pkg: "./controllers/proxy", test: "TestProxy", spec: "does not announce a former size of its pool",

@@ -81,6 +81,9 @@ func step(v memcached.View, section string, rest int32, guard *twinGuard) int32 
 	if same && w.Unobserved() {
 		return min(w.Partition, v.Memcached.Spec.Size) // the controller has not observed the template, so no node is known to match it
 	}
+	if same && w.Complete && w.Updated == v.Memcached.Spec.Size {
+		return rest // pods that look outdated come from a cache that lags behind
+	}
 	nodes := nodeStates(v, section, same)
 	switch outdated := slices.ContainsFunc(nodes, nodeState.isOutdated); {
 	case twins && (outdated || !same || !w.Complete):
