@@ -54,8 +54,8 @@ type MemcachedRecord struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Defaults",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Defaults MemcachedDefaults `json:"defaults,omitzero"`
 
-	// former describes the nodes from before the current rollout. If the spec is taken back, nodes that still match it stay as they
-	// are. It is absent without a rollout, after kubectl rollout restart, and if only arguments of memcached change.
+	// former says what the nodes were like before the current rollout. If the spec is taken back, nodes that still match it stay as
+	// they are. It is absent without a rollout, after kubectl rollout restart, and if only arguments of memcached change.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Before the rollout",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Former *MemcachedFormerRecord `json:"former,omitempty"`
