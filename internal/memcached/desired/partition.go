@@ -81,7 +81,7 @@ func step(v memcached.View, section string, rest int32, guard *twinGuard) int32 
 	if same && w.Unobserved() {
 		return min(w.Partition, v.Memcached.Spec.Size) // the controller has not observed the template, so no node is known to match it
 	}
-	if same && w.Complete && w.Updated == v.Memcached.Spec.Size {
+	if same && allUpdated(v) {
 		return rest // pods that look outdated come from a cache that lags behind
 	}
 	nodes := nodeStates(v, section, same)
@@ -94,6 +94,9 @@ func step(v memcached.View, section string, rest int32, guard *twinGuard) int32 
 		return rest
 	}
 }
+
+// allUpdated reports whether the StatefulSet's controller counts all nodes as updated.
+func allUpdated(v memcached.View) bool { return v.Workload.Complete && v.Workload.Updated == v.Memcached.Spec.Size }
 
 // awaitsLabels reports whether all pods have changed in place, but the StatefulSet's controller has not seen the labels of all. It would
 // replace those whose labels it has not seen.
