@@ -96,7 +96,9 @@ func step(v memcached.View, section string, rest int32, guard *twinGuard) int32 
 }
 
 // allUpdated reports whether the StatefulSet's controller counts all nodes as updated.
-func allUpdated(v memcached.View) bool { return v.Workload.Complete && v.Workload.Updated == v.Memcached.Spec.Size }
+func allUpdated(v memcached.View) bool {
+	return v.Workload.Complete && v.Workload.Updated == v.Memcached.Spec.Size
+}
 
 // awaitsLabels reports whether all pods have changed in place, but the StatefulSet's controller has not seen the labels of all. It would
 // replace those whose labels it has not seen.
