@@ -5,9 +5,9 @@
 // and internal/apply how.
 //
 // An event enqueues a Memcached (watches.go). Reconcile reads a View of the Memcached and its children from the cache
-// (observe.go) and gets a Plan from desired.For. It writes what differs (write.go; errors.go classifies refusals). If
-// status.For returns another status, it writes that (status.go), and emits events (events.go). There is no finalizer: the
-// garbage collector deletes the children.
+// (observe.go) and gets a Plan from desired.For. It writes what differs (write.go; errors.go classifies refusals).
+// If status.For returns a status that differs from the last one, Reconcile writes it (status.go) and emits events (events.go).
+// There is no finalizer: the garbage collector deletes the children.
 //
 // Words: a node is one memcached in its pod, and a cluster node is a machine. A child is an object that the operator keeps for a
 // Memcached. A move replaces the Deployment of a Memcached by a StatefulSet, or the reverse. The launcher is the process that

@@ -79,8 +79,8 @@ func (v View) CarriedOut(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.M
 	return &decided
 }
 
-// beforeRollout returns the record from before the rollout that begins with the decided record, or that is in progress. It returns nil
-// if there is no rollout, after a change of the Kind, and after "kubectl rollout restart", when no node may stay as it is.
+// beforeRollout returns the record from before the rollout that begins with the decided record, or that is in progress. Without a
+// rollout, it returns nil. After a change of the Kind or "kubectl rollout restart", no node may stay as it is, so it returns nil as well.
 func (v View) beforeRollout(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.MemcachedFormerRecord {
 	last := v.Last.Applied
 	switch {

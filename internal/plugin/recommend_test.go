@@ -154,7 +154,7 @@ func TestSmallestNodes(t *testing.T) {
 	}
 }
 
-// While the memory of the nodes changes, there is no present memory to compare with.
+// While config.memory changes, some nodes have more memory than others. The command then recommends nothing.
 func TestSizeDuringAChangeOfMemory(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
 	w.memcacheds["pages-0"].different["limit_maxbytes"] = "1073741824"

@@ -108,8 +108,7 @@ func recordedImage(row recordedDefault, container, words string) recordedDefault
 
 // decideDefaults keeps the defaults of running pods until a user's change or "kubectl rollout restart" requires new pods, which get
 // the current defaults. So an upgrade of the operator alone replaces no pods. If the spec is taken back during a rollout, the defaults
-// from before it apply again. changed reports that the spec gives the nodes another
-// pod template or other arguments than recorded.
+// from before it apply again. changed reports that the spec gives the nodes another pod template or other arguments than recorded.
 func decideDefaults(v memcached.View, opts memcached.Options, templateHash string) (_ podDefaults, changed bool) {
 	mc := v.Memcached
 	recorded, found := v.LastApplied(templateHash)

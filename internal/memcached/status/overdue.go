@@ -92,7 +92,7 @@ func RequeueAfter(v memcached.View, current cachev1alpha1.MemcachedStatus) time.
 			waits = append(waits, progressDeadline(v.Memcached))
 		}
 		for _, pod := range v.Workload.Nodes(v.Pods) {
-			waits = append(waits, v.UntilAvailable(pod)) // the next node may then be replaced, whatever the status is
+			waits = append(waits, v.UntilAvailable(pod)) // the next node may then be replaced, even if Progressing is False
 		}
 	}
 	waits = slices.DeleteFunc(waits, func(wait time.Duration) bool { return wait <= 0 })
