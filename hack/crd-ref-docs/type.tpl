@@ -2,7 +2,7 @@
 {{- $type := . -}}
 {{- /* The page leaves out types of Kubernetes with bounds and what the operator keeps for itself, which kubectl explain shows. It also
 leaves out types of strings, because the fields that have them name the values. */ -}}
-{{- $hidden := "^((Node|Pod)?Affinity|PodAffinityTerm|NodeSelector.*|PreferredNodeTerm|WeightedPodTerm|Toleration|TopologySpreadConstraint|LabelSelector.*|NamespaceSelector|MemcachedRecord|MemcachedDefaults|RecordedValue|DefaultImage|LabelValue|AnnotationValue|TLSVersion|WorkloadKind|PlaintextMode|ClientAuth|StorageType|PodUpdatePolicy)$" -}}
+{{- $hidden := "^((Node|Pod)?Affinity|PodAffinityTerm|NodeSelector.*|PreferredNodeTerm|WeightedPodTerm|Toleration|TopologySpreadConstraint|LabelSelector.*|NamespaceSelector|MemcachedRecord|MemcachedFormerRecord|MemcachedDefaults|RecordedValue|DefaultImage|LabelValue|AnnotationValue|TLSVersion|WorkloadKind|PlaintextMode|ClientAuth|StorageType|PodUpdatePolicy)$" -}}
 {{- if and (markdownShouldRenderType $type) (not (regexMatch $hidden $type.Name)) }}
 
 ### {{ $type.Name }}
