@@ -46,6 +46,7 @@ type ImagePullSecret struct {
 // Metadata are labels and annotations that are added to an object.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, !({{template `reservedLabel`}}))",fieldPath=".labels",message="labels must not hold app.kubernetes.io/name, app.kubernetes.io/instance, app.kubernetes.io/managed-by, pod-template-hash or a key that starts with cache.example.com/: they belong to the operator, remove them"
+// +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, !({{template `clusterLabel`}}))",fieldPath=".labels",message="labels must not hold k8s-app or a key under kubernetes.io or k8s.io, except app.kubernetes.io: they have a meaning to the cluster, remove them"
 // +kubebuilder:validation:XValidation:rule="!has(self.labels) || self.labels.all(k, {{template `qualifiedName` `a-z0-9`}})",fieldPath=".labels",message="labels must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
 // +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !k.startsWith('cache.example.com/'))",fieldPath=".annotations",message="annotations must not hold a key that starts with cache.example.com/: they belong to the operator, remove them"
 // +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, {{template `qualifiedName` `A-Za-z0-9`}})",fieldPath=".annotations",message="annotations must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
@@ -53,8 +54,8 @@ type ImagePullSecret struct {
 type Metadata struct {
 	// labels are added to the object: at most 64, with values of at most 63 characters. The keys app.kubernetes.io/name,
 	// app.kubernetes.io/instance, app.kubernetes.io/managed-by, pod-template-hash, and all that start with cache.example.com/,
-	// cannot be set. The operator sets app.kubernetes.io/component (cache or proxy) and app.kubernetes.io/part-of (memcached)
-	// unless labels have these keys.
+	// cannot be set, nor can k8s-app and other keys under kubernetes.io and k8s.io. The operator sets
+	// app.kubernetes.io/component (cache or proxy) and app.kubernetes.io/part-of (memcached) unless labels have these keys.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Labels",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}

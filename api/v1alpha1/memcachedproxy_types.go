@@ -77,7 +77,7 @@ type MemcachedProxySpec struct {
 
 	// podMetadata are labels and annotations that are added to the pods. A change replaces the pods.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !k.startsWith('container.apparmor.security.beta.kubernetes.io/'))",fieldPath=".annotations",message="spec.podMetadata.annotations must not hold a key that starts with container.apparmor.security.beta.kubernetes.io/, which would take a security profile away: remove it"
+	// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !({{template `securityProfile`}}))",fieldPath=".annotations",message="spec.podMetadata.annotations must not hold a key of container.apparmor.security.beta.kubernetes.io or seccomp.security.alpha.kubernetes.io, which would take a security profile away: remove it"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod metadata",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podMetadata","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodMetadata Metadata `json:"podMetadata,omitzero"`
 

@@ -19,6 +19,8 @@ const (
 		"digits, '-', '_' and '.'"
 	reservedLabels = "labels must not hold app.kubernetes.io/name, app.kubernetes.io/instance, app.kubernetes.io/managed-by, " +
 		"pod-template-hash or a key that starts with cache.example.com/: they belong to the operator, remove them"
+	clusterLabels = "labels must not hold k8s-app or a key under kubernetes.io or k8s.io, except app.kubernetes.io: they have a " +
+		"meaning to the cluster, remove them"
 	reservedAnnotations = "annotations must not hold a key that starts with cache.example.com/: they belong to the operator, " +
 		"remove them"
 )
@@ -36,6 +38,10 @@ var _ = DescribeTable("Labels and annotations that cannot be set are refused wit
 	Entry(nil, `labels: {app.kubernetes.io/managed-by: a}`, `labels: Invalid value: `, reservedLabels),
 	Entry(nil, `labels: {pod-template-hash: a}`, `labels: Invalid value: `, reservedLabels),
 	Entry(nil, `labels: {cache.example.com/a: a}`, `labels: Invalid value: `, reservedLabels),
+	Entry(nil, `labels: {k8s-app: a}`, `labels: Invalid value: `, clusterLabels),
+	Entry(nil, `labels: {kubernetes.io/cluster-service: a}`, `labels: Invalid value: `, clusterLabels),
+	Entry(nil, `labels: {node-role.kubernetes.io/a: a}`, `labels: Invalid value: `, clusterLabels),
+	Entry(nil, `labels: {a.k8s.io/a: a}`, `labels: Invalid value: `, clusterLabels),
 	Entry(nil, `annotations: {cache.example.com/a: a}`, `annotations: Invalid value: `, reservedAnnotations),
 	Entry(nil, `labels: {team: -a}`, `labels[team]: Invalid value: "-a": `, labelValueRule),
 	Entry(nil, `labels: {team: a b}`, `labels[team]: Invalid value: "a b": `, labelValueRule),
@@ -63,19 +69,24 @@ var _ = DescribeTable("A key of labels or annotations is refused if and only if 
 	},
 	EntryDescription("%.80q"),
 	Entry(nil, "a"), Entry(nil, "A-b_c.1"), Entry(nil, strings.Repeat("a", 63)), Entry(nil, strings.Repeat("a", 64)),
-	Entry(nil, "example.com/team"), Entry(nil, "Example.com/team"), Entry(nil, "1a-b.c/"+strings.Repeat("a", 63)),
+	Entry(nil, "app.kubernetes.io/version"), Entry(nil, "mykubernetes.io/a"), Entry(nil, "k8s-apps"), Entry(nil, "example.com/team"), Entry(nil, "Example.com/team"), Entry(nil, "1a-b.c/"+strings.Repeat("a", 63)),
 	Entry(nil, strings.Repeat("a", 253)+"/a"), Entry(nil, strings.Repeat("a", 254)+"/a"),
 	Entry(nil, ""), Entry(nil, "/"), Entry(nil, "a/"), Entry(nil, "/a"), Entry(nil, "a/b/c"),
 	Entry(nil, "-a"), Entry(nil, "a-"), Entry(nil, "_"), Entry(nil, "a b"), Entry(nil, "a\n"), Entry(nil, "🚀"), Entry(nil, "فريق"),
 	Entry(nil, "-a/a"), Entry(nil, "a-/a"), Entry(nil, "a..b/a"), Entry(nil, "a.-b/a"), Entry(nil, ".a/a"), Entry(nil, "a_b/a"),
 )
 
-var _ = It("An annotation of the pods that would take a security profile away is refused", func(ctx SpecContext) {
-	_, err := dryRun(ctx, manifest("cache", "",
-		`{"size": 1, "podMetadata": {"annotations": {"container.apparmor.security.beta.kubernetes.io/memcached": "unconfined"}}}`))
-	expectRefusal(err, "spec.podMetadata.annotations must not hold a key that starts with "+
-		"container.apparmor.security.beta.kubernetes.io/, which would take a security profile away: remove it")
-})
+var _ = DescribeTable("An annotation of the pods that would take a security profile away is refused",
+	func(ctx SpecContext, key string) {
+		_, err := dryRunSpec(ctx, fmt.Sprintf(`{size: 1, podMetadata: {annotations: {%s: unconfined}}}`, key))
+		expectRefusal(err, "spec.podMetadata.annotations must not hold a key of container.apparmor.security.beta.kubernetes.io or "+
+			"seccomp.security.alpha.kubernetes.io, which would take a security profile away: remove it")
+	},
+	entryOf,
+	Entry(nil, "container.apparmor.security.beta.kubernetes.io/memcached"),
+	Entry(nil, "seccomp.security.alpha.kubernetes.io/pod"),
+	Entry(nil, "container.seccomp.security.alpha.kubernetes.io/memcached"),
+)
 
 var _ = DescribeTable("A name that a Service cannot have is refused with the field and the fix",
 	func(ctx SpecContext, name string) {
