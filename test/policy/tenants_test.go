@@ -24,8 +24,17 @@ import (
 // and permit usual pods.
 func TestTenantsAreHeldByQuotas(t *testing.T) {
 	i := install(t)
+	older := &cachev1alpha1.Memcached{ObjectMeta: named("older")}
+	older.Spec.Scheduling.Tolerations = []cachev1alpha1.Toleration{{Operator: corev1.TolerationOpExists}}
+	NewWithT(t).Expect(i.admin.Create(t.Context(), older)).To(Succeed())
 	i.applyTenants(t)
 	t.Run("off the control plane", i.tenantsStayOffTheControlPlane)
+	t.Run("an older Memcached can change its size", func(t *testing.T) {
+		g := NewWithT(t)
+		older.Spec.Size = 4
+		g.Expect(i.admin.Update(t.Context(), older)).To(Succeed())
+		g.Expect(i.admin.Delete(t.Context(), older)).To(Succeed())
+	})
 	t.Run("a Memcached more than the quota", func(t *testing.T) {
 		g := NewWithT(t)
 		for n := range 20 {
