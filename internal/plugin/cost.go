@@ -5,8 +5,11 @@ package plugin
 
 import (
 	"fmt"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
@@ -72,6 +75,36 @@ func restartInPlaceCost(mc, source *cachev1alpha1.Memcached, items string) strin
 			"Each node keeps its name and address: with each step, clients lose about %d%% of the keys.\n"+timeToFill,
 			where, items, lostPercent(mc))
 	}
+}
+
+// planCost says what it costs to change a cache from one plan to another, as part of a sentence: see docs/concepts/changes.md.
+func planCost(mc *cachev1alpha1.Memcached, now, next plan) string {
+	var costs []string
+	inPlace := ownMemoryLimit(mc) != nil || mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceIfPossible
+	switch {
+	case next.memory == now.memory:
+	case fillsFrom(mc) != "":
+		costs = append(costs, "makes each node copy its items again from "+fillsFrom(mc))
+	case next.memory > now.memory && inPlace && mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet &&
+		mc.Spec.Storage.Type != cachev1alpha1.StorageMemoryFile:
+		costs = append(costs, "loses no item")
+	default:
+		costs = append(costs, "empties the nodes one after the other")
+	}
+	if next.size != now.size {
+		costs = append(costs, "moves keys to other nodes")
+	}
+	return strings.Join(costs, " and ")
+}
+
+// ownMemoryLimit returns the memory of a node according to spec.resources, or nil if the operator computes it.
+func ownMemoryLimit(mc *cachev1alpha1.Memcached) *resource.Quantity {
+	for _, amounts := range []corev1.ResourceList{mc.Spec.Resources.Limits, mc.Spec.Resources.Requests} {
+		if memory, found := amounts[corev1.ResourceMemory]; found {
+			return &memory
+		}
+	}
+	return nil
 }
 
 // fillsFrom returns the name of the Memcached from which nodes that restart get their items, or "" if there is none, or none that can

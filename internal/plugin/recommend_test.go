@@ -9,12 +9,15 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
+
+const gib = 1 << 30
 
 // calm returns the load of a node with 1 GiB of memory that has run for two days, evicts nothing, and uses 900 MiB.
 func calm(edit ...func(*load)) load {
@@ -64,7 +67,6 @@ func restartedInFile(pages string) func(*testing.T, *world) {
 }
 
 func TestRecommend(t *testing.T) {
-	const gib = 1 << 30
 	for name, test := range map[string]struct {
 		now   plan
 		nodes []load
@@ -151,6 +153,44 @@ func TestSmallestNodes(t *testing.T) {
 	mc.Spec.Config.MaxItemSize = ptr.To(resource.MustParse("100Mi"))
 	if got := smallestOf(mc); got != 256<<20 {
 		t.Errorf("with items of 100 MiB: %d", got)
+	}
+}
+
+// The cost of a plan must be that of the table in docs/concepts/changes.md.
+func TestPlanCost(t *testing.T) {
+	now, larger, smaller, wider := plan{gib, 3}, plan{2 * gib, 3}, plan{gib / 2, 3}, plan{2 * gib, 6}
+	limited := func(mc *cachev1alpha1.Memcached) {
+		mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("2Gi")}
+	}
+	inPlace := func(mc *cachev1alpha1.Memcached) {
+		mc.Spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceIfPossible
+	}
+	inFile := func(mc *cachev1alpha1.Memcached) { mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile }
+	filled := func(mc *cachev1alpha1.Memcached) { mc.Spec.FillFrom = &cachev1alpha1.MemcachedFillFrom{Name: "twin"} }
+	deployment := func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadDeployment }
+	const empties = "empties the nodes one after the other"
+	for name, test := range map[string]struct {
+		next plan
+		edit []func(*cachev1alpha1.Memcached)
+		want string
+	}{
+		"larger":                 {larger, nil, empties},
+		"larger with a limit":    {larger, []func(*cachev1alpha1.Memcached){limited}, "loses no item"},
+		"larger in place":        {larger, []func(*cachev1alpha1.Memcached){inPlace}, "loses no item"},
+		"larger file":            {larger, []func(*cachev1alpha1.Memcached){limited, inFile}, empties},
+		"larger in a Deployment": {larger, []func(*cachev1alpha1.Memcached){limited, deployment}, empties},
+		"larger with a twin":     {larger, []func(*cachev1alpha1.Memcached){filled}, "makes each node copy its items again from twin"},
+		"smaller with a limit":   {smaller, []func(*cachev1alpha1.Memcached){limited}, empties},
+		"more nodes":             {plan{gib, 6}, nil, "moves keys to other nodes"},
+		"more and larger":        {wider, nil, empties + " and moves keys to other nodes"},
+	} {
+		mc := newCache("shop", "pages", 3, cachev1alpha1.WorkloadStatefulSet)
+		for _, edit := range test.edit {
+			edit(mc)
+		}
+		if got := planCost(mc, now, test.next); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
 	}
 }
 

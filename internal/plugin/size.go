@@ -172,6 +172,10 @@ func (o *sizeCommand) show(mc *cachev1alpha1.Memcached, proxy *cachev1alpha1.Mem
 	sum := sumOf(measured)
 	now := plan{memory: sum.MemoryLimitBytes / int64(len(measured)), size: int64(mc.Spec.Size)}
 	advice, reasons := recommend(now, smallestOf(mc), measured)
+	if limit := ownMemoryLimit(mc); limit != nil && advice.memory > now.memory {
+		reasons = append(reasons, fmt.Sprintf("The memory of spec.resources is %s: if that is too little for config.memory %s, the patch is "+
+			"refused or reported as InvalidResources. Raise it first, or remove it.", limit, mebibytes(advice.memory)))
+	}
 	if proxy != nil && advice.size != now.size {
 		reasons = append(reasons, fmt.Sprintf("The MemcachedProxy %s uses as many nodes of each pool as the smallest pool has: change the "+
 			"size of each of %s.", proxy.Name, strings.Join(poolsOf(proxy), ", ")))
@@ -192,9 +196,9 @@ func (o *sizeCommand) show(mc *cachev1alpha1.Memcached, proxy *cachev1alpha1.Mem
 		fmt.Fprintln(o.Out, "- "+reason)
 	}
 	if advice != now {
-		fmt.Fprintf(o.Out, "\nTo apply it, which empties the nodes one after the other if memory changes, and moves keys if size does:\n"+
+		fmt.Fprintf(o.Out, "\nTo apply it, which %s:\n"+
 			"  kubectl patch memc %s --namespace=%s --type=merge --patch='{\"spec\":{\"size\":%d,\"config\":{\"memory\":\"%dMi\"}}}'\n",
-			mc.Name, mc.Namespace, advice.size, advice.memory>>20)
+			planCost(mc, now, advice), mc.Name, mc.Namespace, advice.size, advice.memory>>20)
 	}
 }
 
