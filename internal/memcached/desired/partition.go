@@ -119,10 +119,10 @@ func partitionOfTwin(nodes []nodeState, guard *twinGuard) int {
 	return first
 }
 
-// partitionWithoutTwins lets nodes that serve leave until maxAway nodes are away. It returns 0 if an outdated node that does not serve
-// is still protected: from 1.37 on, Kubernetes replaces that node first. It does not do so while an outdated node is young or cut off,
-// because Kubernetes would replace that one at once, too. While a protected node is missing, the partition does not rise above live:
-// the missing pod would be created from the old template.
+// partitionWithoutTwins lets nodes that serve leave until maxAway nodes are away. While an outdated node is young or cut off, nothing
+// else lowers the partition, because Kubernetes would replace such a node at once. Otherwise, it returns 0 if an outdated node that does
+// not serve is still protected: from 1.37 on, Kubernetes replaces that node first. While a protected node is missing, the partition does
+// not rise above live: the missing pod would be created from the old template.
 func partitionWithoutTwins(nodes []nodeState, maxAway, live int) int {
 	away := 0
 	for _, node := range nodes {
@@ -131,14 +131,17 @@ func partitionWithoutTwins(nodes []nodeState, maxAway, live int) int {
 		}
 	}
 	next := lowestPartition(nodes, maxAway-away)
-	atRisk := slices.ContainsFunc(nodes, func(node nodeState) bool { return node.outdated && (node.young || node.cutOff) })
-	if !atRisk && slices.ContainsFunc(nodes[:next], func(node nodeState) bool { return node.outdated && !node.serves }) {
+	protected := nodes[:next]
+	switch {
+	case slices.ContainsFunc(nodes, func(node nodeState) bool { return node.outdated && (node.young || node.cutOff) }):
+		return next
+	case slices.ContainsFunc(protected, func(node nodeState) bool { return node.outdated && !node.serves }):
 		return 0
-	}
-	if slices.ContainsFunc(nodes[:next], func(node nodeState) bool { return node.missing }) {
+	case slices.ContainsFunc(protected, func(node nodeState) bool { return node.missing }):
 		return min(next, live)
+	default:
+		return next
 	}
-	return next
 }
 
 // waitsForAvailable reports whether the operator itself makes a rollout wait for minReadySeconds. Before Kubernetes 1.37, the

@@ -42,6 +42,10 @@ func TestPartition(t *testing.T) {
 		"oco":   {2, 3, 2},
 		"xcc":   {2, 3, 3},
 		"_oo":   {2, 1, 1}, // node 0 needs the new template
+		"_yy":   {2, 3, 2}, // Kubernetes 1.37 would replace both other nodes at once
+		"_oc":   {2, 3, 3},
+		"_co":   {2, 3, 3},
+		"_o+":   {1, 1, 0},
 		"oo_":   {2, 2, 1},
 		"o":     {0, 0, 0},
 		"oo+++": {1, 1, 0},
