@@ -69,7 +69,7 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	f.rollout = f.waiting(plan)
 	f.staleDefaults = plan.StaleDefaults
 	if mc.Spec.Paused {
-		f.held, f.cost = heldBack(w, written, plan), f.heldCost(plan)
+		f.held, f.cost = f.heldBack(plan), f.heldCost(plan)
 	}
 	return f
 }

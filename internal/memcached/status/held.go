@@ -14,13 +14,13 @@ import (
 )
 
 // heldBack lists what a pause holds back: the changes of heldChanges, and the Kinds of objects that differ for another reason.
-func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.Plan) []string {
-	if len(written.Pending) == 0 && plan.Wave.Effect == memcached.NoEffect && !plan.InPlace.Open {
+func (f facts) heldBack(plan memcached.Plan) []string {
+	if len(f.Pending) == 0 && plan.Wave.Effect == memcached.NoEffect && f.unfinished(plan) == "" {
 		return nil
 	}
-	changes := heldChanges(w, written, plan)
+	changes := f.heldChanges(plan)
 	held := changes
-	for _, kind := range written.Pending {
+	for _, kind := range f.Pending {
 		text := "the " + kind
 		named := slices.ContainsFunc(changes, func(change string) bool { return memcached.ChangesKind(change, kind) })
 		if !named && !slices.Contains(held, text) {
@@ -30,21 +30,40 @@ func heldBack(w *memcached.Workload, written memcached.Written, plan memcached.P
 	return held
 }
 
-// heldChanges returns the changes of spec fields, the rest of a change in place, and new arguments or pod settings without such a
-// change.
-func heldChanges(w *memcached.Workload, written memcached.Written, plan memcached.Plan) []string {
-	changes := slices.Clone(plan.Changes)
-	if plan.InPlace.Open && !written.TemplatePending {
-		changes = append(changes, "the rest of a change in place")
+// heldChanges returns the changes of spec fields, the rest of a change that has begun, and new arguments or pod settings without such
+// a change.
+func (f facts) heldChanges(plan memcached.Plan) []string {
+	changes, w := slices.Clone(plan.Changes), f.Workload
+	if rest := f.unfinished(plan); rest != "" {
+		changes = append(changes, rest)
 	}
 	if plan.Wave.Effect != memcached.NoEffect && len(changes) == 0 {
 		changes = append(changes, "other arguments of memcached")
 	}
-	if written.TemplatePending && w != nil && maps.Equal(w.RecordAnnotations(), memcached.RecordAnnotations(plan.Record)) {
+	if f.TemplatePending && w != nil && maps.Equal(w.RecordAnnotations(), memcached.RecordAnnotations(plan.Record)) {
 		changes = append(changes, "other pod settings")
 	}
 	return changes
 }
+
+// unfinished names a change that has begun and that only the operator can finish, or returns an empty text. Kubernetes finishes a rollout
+// without a partition.
+func (f facts) unfinished(plan memcached.Plan) string {
+	switch w := f.Workload; {
+	case f.TemplatePending:
+		return ""
+	case plan.InPlace.Open:
+		return "the rest of a change in place"
+	case f.Former != nil:
+		return "the rest of a move"
+	case w != nil && w.Partition > 0 && w.Outdated(w.Nodes(f.Pods)) > 0:
+		return restOfRollout
+	default:
+		return ""
+	}
+}
+
+const restOfRollout = "the rest of a rollout"
 
 // heldCost returns what the changes that are held back will do to the nodes, or an empty text.
 func (f facts) heldCost(plan memcached.Plan) string {
@@ -54,7 +73,7 @@ func (f facts) heldCost(plan memcached.Plan) string {
 		return "; the pods will stay, but the nodes will restart without their items"
 	case f.TemplatePending && plan.InPlace.Open:
 		return "; the pods will stay, and change in place"
-	case f.Former != nil, f.TemplatePending:
+	case f.Former != nil, f.TemplatePending, f.unfinished(plan) == restOfRollout:
 		return "; the nodes will be replaced, without their items"
 	case effect == memcached.GrowsInPlace:
 		return "; the nodes will get more memory in place and keep their items"

@@ -217,7 +217,8 @@ func noRoomFor(pod *corev1.Pod) {
 
 // TestHeldBackNamesAKindOnce covers a pause that holds back two ConfigMaps, as with a StatefulSet.
 func TestHeldBackNamesAKindOnce(t *testing.T) {
-	held := heldBack(nil, memcached.Written{Pending: []string{"ConfigMap", "ConfigMap", "Service"}}, memcached.Plan{})
+	f := facts{Written: memcached.Written{Pending: []string{"ConfigMap", "ConfigMap", "Service"}}}
+	held := f.heldBack(memcached.Plan{})
 	if want := []string{"the ConfigMap", "the Service"}; !slices.Equal(held, want) {
 		t.Errorf("%q, want %q", held, want)
 	}

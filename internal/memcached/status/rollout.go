@@ -109,8 +109,9 @@ func starting(v memcached.View, nodes []*corev1.Pod) bool {
 		return w.First && !w.Complete
 	}
 	last := meta.FindStatusCondition(v.Last.Conditions, cachev1alpha1.ConditionProgressing)
-	first := last == nil || last.Reason == cachev1alpha1.ReasonCreating ||
-		last.Reason == cachev1alpha1.ReasonStuck && w.Complete && w.Outdated(nodes) == 0 // the first start was stuck
+	takenBack := v.Last.Applied != nil && v.Last.Applied.Former != nil
+	firstStuck := last != nil && last.Reason == cachev1alpha1.ReasonStuck && !takenBack && w.Complete && w.Outdated(nodes) == 0
+	first := last == nil || last.Reason == cachev1alpha1.ReasonCreating || firstStuck
 	return first && min(readyNodes(nodes), w.Ready) < w.Size
 }
 

@@ -113,6 +113,22 @@ func statefulSetRows(t *testing.T) []statusCase {
 		ready: "False RollingOut: 2 of 3 nodes are updated", available: available3,
 		progressing: "True RollingOut: 2 of 3 nodes are updated", degraded: asExpected,
 	}, {
+		name: "StatefulSet: a rollout that was stuck is taken back, and the node is replaced",
+		mc: memcachedtest.Cache(3, inStatefulSet, progressing(metav1.ConditionFalse, cachev1alpha1.ReasonStuck, noon.Add(-time.Minute)),
+			carriedOut(mc), func(mc *cachev1alpha1.Memcached) {
+				mc.Status.LastApplied.Former = &cachev1alpha1.MemcachedFormerRecord{TemplateHash: "other"}
+			}),
+		others: of(setCounts(3, 2, 2)), pods: setPods("a", "a"),
+		ready: "False NodesUnavailable: 2 of 3 nodes are ready", available: available2, progressing: complete, degraded: asExpected,
+	}, {
+		name: "StatefulSet: paused in a rollout that only the operator can finish",
+		mc:   memcachedtest.Cache(3, inStatefulSet, memcachedtest.Paused),
+		others: of(setCounts(3, 1, 3), revisions("a", "b"), func(set *appsv1.StatefulSet) {
+			set.Spec.UpdateStrategy.RollingUpdate.Partition = new(int32(2))
+		}), pods: setPods("a", "a", "b"),
+		ready: "Unknown Paused: spec.paused holds back: the rest of a rollout", available: available3,
+		progressing: "False Paused: spec.paused holds back: the rest of a rollout" + replaced + resume,
+	}, {
 		name:   "StatefulSet: a node is away and comes back",
 		mc:     memcachedtest.Cache(3, inStatefulSet, progressing(metav1.ConditionFalse, cachev1alpha1.ReasonComplete, noon)),
 		others: of(setCounts(3, 2, 2)), pods: setPods("a", "a"),
@@ -209,6 +225,11 @@ func moveRows(t *testing.T) []statusCase {
 		name: "move: the first node starts", mc: mc, deployment: deployment(3), others: set(1, 0),
 		pods:  append(makePods(3), makePod("cache-0", ofStatefulSet("a"), notReady)),
 		ready: "False " + moving0, available: available3, progressing: "True " + moving0, degraded: asExpected,
+	}, {
+		name: "move: paused", mc: memcachedtest.Cache(3, inStatefulSet, memcachedtest.Paused), deployment: deployment(3), others: set(1, 0),
+		pods:  append(makePods(3), makePod("cache-0", ofStatefulSet("a"), notReady)),
+		ready: "Unknown Paused: spec.paused holds back: the rest of a move", available: available3,
+		progressing: "False Paused: spec.paused holds back: the rest of a move" + replaced + resume, degraded: asExpected,
 	}, {
 		name: "move: the first node cannot start", mc: mc, deployment: deployment(3), others: set(1, 0),
 		pods:  append(makePods(3), makePod("cache-0", ofStatefulSet("a"), notReady, scheduled(corev1.ConditionFalse, "Unschedulable", "full"))),

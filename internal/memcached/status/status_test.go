@@ -153,6 +153,7 @@ func (c statusCase) checkQuiet(t *testing.T, status cachev1alpha1.MemcachedStatu
 	}
 	again := c
 	again.mc, again.before = c.mc.DeepCopy(), nil
+	again.mc.Status = cachev1alpha1.MemcachedStatus{}
 	if err := json.Unmarshal(text, &again.mc.Status); err != nil {
 		t.Fatal(err)
 	}
