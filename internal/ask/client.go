@@ -87,7 +87,7 @@ func (c *Client) get(ctx context.Context, target url.URL, status any) error {
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return err // the error names the URL
+		return withoutSource(err) // the error names the URL
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
@@ -96,9 +96,18 @@ func (c *Client) get(ctx context.Context, target url.URL, status any) error {
 		err = Decode(response.Body, status)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", target.String(), err)
+		return fmt.Errorf("%s: %w", target.String(), withoutSource(err))
 	}
 	return nil
+}
+
+// withoutSource removes the local address from a network error. Its port differs in each attempt, so each would change a status.
+func withoutSource(err error) error {
+	var failed *net.OpError
+	if errors.As(err, &failed) {
+		failed.Source = nil
+	}
+	return err
 }
 
 var errAnswer = errors.New("not the answer of a node")

@@ -62,6 +62,23 @@ func TestLauncher(t *testing.T) {
 	}
 }
 
+// TestResetByPeer checks that a node that resets connections, as a service mesh does, causes the same error each time.
+func TestResetByPeer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil || conn.(*net.TCPConn).SetLinger(0) != nil || conn.Close() != nil {
+			t.Error("the connection was not reset")
+		}
+	}))
+	defer server.Close()
+	for range 2 {
+		_, err := New().LauncherAt(t.Context(), server.Listener.Addr().String())
+		if want := fmt.Sprintf("Get %q: read tcp %s: read: connection reset by peer", server.URL+protocol.StatusPath, server.Listener.Addr()); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 func TestAgent(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"problems":[{"reason":"CertificateNames","message":%q}]}`, r.URL.String())

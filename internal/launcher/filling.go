@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -148,7 +149,7 @@ func (f filler) once(ctx context.Context, limit time.Duration) (*protocol.Fill, 
 	}
 	status.State = protocol.FillDone
 	if err != nil {
-		status.State, status.Reason = protocol.FillFailed, shortened(err.Error())
+		status.State, status.Reason = protocol.FillFailed, shortened(steady(err))
 	}
 	return &status, err
 }
@@ -161,6 +162,12 @@ func (f filler) report(status protocol.Fill) {
 		}
 	})
 }
+
+// localAddress matches the local address in a network error. Its port differs in each attempt.
+var localAddress = regexp.MustCompile(`\S+->`)
+
+// steady removes local addresses from the text of an error, so that an attempt that fails like the last one does not change the status.
+func steady(err error) string { return localAddress.ReplaceAllString(err.Error(), "") }
 
 // shortened cuts a reason to maxReason bytes, to keep the status small.
 func shortened(reason string) string { return reason[:min(len(reason), maxReason)] }

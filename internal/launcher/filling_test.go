@@ -6,6 +6,7 @@
 package launcher
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -164,6 +165,18 @@ func TestReadyWithout(t *testing.T) {
 				t.Errorf("%+v", done)
 			}
 		})
+	}
+}
+
+// TestReasonsAreSteady checks that the text of a network error is the same in each attempt.
+func TestReasonsAreSteady(t *testing.T) {
+	for text, want := range map[string]string{
+		"read tcp 10.0.0.2:53412->10.0.0.9:11211: i/o timeout":                                        "read tcp 10.0.0.9:11211: i/o timeout",
+		"lookup b-0.b.shop.svc on 10.96.0.10:53: read udp [fd00::2]:4242->10.96.0.10:53: i/o timeout": "lookup b-0.b.shop.svc on 10.96.0.10:53: read udp 10.96.0.10:53: i/o timeout",
+	} {
+		if got := steady(errors.New(text)); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 
