@@ -45,8 +45,9 @@ func paceOf(corrections []time.Time) *pace {
 // contest is what this process remembers about other writers of an object.
 type contest struct {
 	uid types.UID
-	// hash is the hash of what the operator last wrote.
-	hash string
+	// hash is the hash of what the operator last wrote. sized reports that it has written the size alone since then.
+	hash  string
+	sized bool
 	// corrections are the times of each field's last corrections, at most contestedCorrections of them.
 	corrections map[string][]time.Time
 	// contested is the contested field, or empty. manager is the field's writer, pace is the writer's rate, and seen is when the field
@@ -74,9 +75,13 @@ func (c *contests) of(live client.Object) contest {
 	return known
 }
 
-// wrote reports whether the operator's last write had this hash. If so, somebody else has made every difference between the object and
-// the rendering with this hash.
-func (c *contests) wrote(live client.Object, hash string) bool { return c.of(live).hash == hash }
+// drifted reports whether the operator's last write was this rendering. If so, somebody else has made every difference between the
+// object and the rendering. applied reports that the object's annotation has the rendering's hash. A write of the size alone leaves that
+// annotation as it is.
+func (c *contests) drifted(live client.Object, rendered rendering, applied bool) bool {
+	known := c.of(live)
+	return applied && !known.sized || known.hash == rendered.hash && known.sized == rendered.sizeOnly
+}
 
 // recall sets the hash of the last write by an earlier process of the operator, unless a hash is known. The caller takes the hash
 // from a status, because others can edit the one in the object's annotation.

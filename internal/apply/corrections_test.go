@@ -89,4 +89,26 @@ var _ = Describe("A correction", func() {
 		Expect(contested.Field).To(Equal("spec.replicas"))
 		Expect(contested.RetryAfter).To(Equal(time.Minute))
 	})
+
+	It("is not made of a size that the operator has written without the rest", func(ctx SpecContext) {
+		larger := deployment(owner)
+		larger.Spec.Replicas = ptr.To(int32(5))
+		for name, refused := range map[string]bool{"in advance": false, "by the API server": true} {
+			By("the rest is refused " + name)
+			live, sizeOnly := read(ctx, deployment(owner)), []client.Object{larger}
+			if refused {
+				larger.Spec.Template.Spec.Containers[0].Image = ""
+				sizeOnly = nil
+			}
+			_, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{larger}, []client.Object{live}, sizeOnly...))
+			Expect(err != nil).To(Equal(refused))
+			Expect(*read(ctx, deployment(owner)).Spec.Replicas).To(BeEquivalentTo(5))
+
+			result, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{deployment(owner)}, []client.Object{read(ctx, deployment(owner))}))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(result.Corrected).To(BeEmpty())
+		}
+		_, err := correct(ctx, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(7)) })
+		Expect(err).NotTo(HaveOccurred())
+	})
 })

@@ -70,7 +70,7 @@ func (a *Applier) compare(owner, desired, live client.Object, sizeOnly bool) ste
 
 // compareWith compares a live object with the step's rendering, and stores the result in the step.
 func (a *Applier) compareWith(live client.Object, s *step) error {
-	s.drifted = a.differ.applied(live, s.rendered) || a.contests.wrote(live, s.rendered.hash)
+	s.drifted = a.contests.drifted(live, s.rendered, a.differ.applied(live, s.rendered))
 	var err error
 	s.difference, err = a.differ.compare(live, s.rendered)
 	if s.immutable = a.keepImmutable(live, s); s.immutable != nil {
