@@ -13,9 +13,11 @@ type destination struct {
 	*peer
 
 	sent Result
+	// items are the items of the batch.
+	items []item
 }
 
-func (d *destination) begin() { d.sent = Result{} }
+func (d *destination) begin() { d.sent, d.items = Result{}, nil }
 
 // add sends an item. The reader provides the value and the line end.
 func (d *destination) add(i item, value io.Reader) error {
@@ -28,36 +30,51 @@ func (d *destination) add(i item, value io.Reader) error {
 	if _, err := io.CopyN(d.out, value, i.size+int64(len(crlf))); err != nil {
 		return err
 	}
-	d.sent.Items++
+	d.items = append(d.items, i)
 	d.sent.Bytes += i.size
 	return nil
 }
 
-// end completes the batch and returns its Result. memcached sends a line for each item that it has not added, and then the line MN.
-func (d *destination) end() (Result, error) {
-	if err := d.patient(0); err != nil {
-		return Result{}, err
+// end completes the batch, and returns the items that the destination has added. memcached sends a line for each item, and then the
+// line MN.
+func (d *destination) end() (added []item, err error) {
+	if err := d.complete(); err != nil {
+		return nil, err
 	}
-	if _, err := d.out.WriteString("mn" + crlf); err != nil {
-		return Result{}, err
-	}
-	if err := d.out.Flush(); err != nil {
-		return Result{}, err
-	}
-	for {
+	for _, i := range d.items {
 		line, err := d.line()
+		version, stored := strings.CutPrefix(line, "HD c")
 		switch {
 		case err != nil:
-			return Result{}, err
-		case line == "MN":
-			return d.sent, nil
-		case line == "NS":
+			return nil, err
+		case stored:
+			i.version = version
+			added = append(added, i)
+		case strings.HasPrefix(line, "NS"):
 			d.sent.Present++
 		case strings.HasPrefix(line, "SERVER_ERROR"):
 			d.sent.Refused++
 		default:
-			return Result{}, unexpected(line)
+			return nil, unexpected(line)
 		}
-		d.sent.Items--
 	}
+	d.sent.Items = int64(len(added))
+	return added, d.skipTo("MN")
+}
+
+// remove deletes added items, unless clients have stored them again.
+func (d *destination) remove(items []item) error {
+	if len(items) == 0 {
+		return nil
+	}
+	for _, i := range items {
+		if _, err := d.out.WriteString(i.removal()); err != nil {
+			return err
+		}
+	}
+	d.sent.Items -= int64(len(items))
+	if err := d.complete(); err != nil {
+		return err
+	}
+	return d.skipTo("MN")
 }

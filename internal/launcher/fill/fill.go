@@ -130,12 +130,20 @@ func (b *batch) next() (more bool, err error) {
 	if asked == 0 {
 		return more, nil
 	}
+	if err := b.transfer(); err != nil {
+		return false, err
+	}
+	return more, b.finish()
+}
+
+// transfer sends the requested items to the destination.
+func (b *batch) transfer() error {
 	b.to.begin()
 	read, bytes := 0, int64(0)
 	for {
 		item, found, err := b.from.answer()
 		if err != nil {
-			return false, err
+			return err
 		}
 		if !found {
 			break
@@ -146,17 +154,32 @@ func (b *batch) next() (more bool, err error) {
 			err = b.to.add(item, b.from.values.in)
 		}
 		if err != nil {
-			return false, err
+			return err
 		}
 		read++
 		bytes += item.size
-	}
-	if b.copied, err = b.to.end(); err != nil {
-		return false, fmt.Errorf("destination: %w", err)
 	}
 	b.size = maxBatch
 	if read > 0 {
 		b.size = int(min(max(batchBytes*int64(read)/max(bytes, 1), 1), maxBatch))
 	}
-	return more, nil
+	return nil
+}
+
+// finish waits until the destination has added the items. It then deletes those that clients have changed or deleted in the source
+// meanwhile: the destination may have missed that, because it did not have the item yet.
+func (b *batch) finish() error {
+	added, err := b.to.end()
+	if err != nil {
+		return fmt.Errorf("destination: %w", err)
+	}
+	changed, err := b.from.changed(added)
+	if err != nil {
+		return err
+	}
+	if err := b.to.remove(changed); err != nil {
+		return fmt.Errorf("destination: %w", err)
+	}
+	b.copied = b.to.sent
+	return nil
 }

@@ -20,8 +20,8 @@ type item struct {
 	flags  uint32
 	// seconds is the remaining lifetime of the item, -1 if it is unlimited.
 	seconds int64
-	// cas is the CAS value, which changes with each write.
-	cas string
+	// cas is the CAS value in the source, which changes with each write. version is the CAS value in the destination.
+	cas, version string
 	// stale reports that a client has marked the item as stale. won reports that this answer carries the token: memcached gives it to
 	// one reader of a stale item, which must store the item again. claimed reports that the token was given away before.
 	stale, won, claimed bool
@@ -84,6 +84,14 @@ func (i item) release() string {
 	return fmt.Sprintf("md %s%s I q C%s E%s%s", i.key, i.base64(), i.cas, i.cas, crlf)
 }
 
+// question returns the request for the CAS value in the source. It leaves the order of eviction as it is.
+func (i item) question() string { return fmt.Sprintf("mg %s%s c u%s", i.key, i.base64(), crlf) }
+
+// removal returns the request that deletes the added item from the destination. It does nothing if the item has changed there.
+func (i item) removal() string {
+	return fmt.Sprintf("md %s%s q C%s%s", i.key, i.base64(), i.version, crlf)
+}
+
 // base64 returns the flag b for a binary key.
 func (i item) base64() string {
 	if i.binary {
@@ -104,7 +112,7 @@ func (i item) request(now time.Time) string {
 	case i.seconds > 0:
 		expiry = i.seconds
 	}
-	return fmt.Sprintf("ms %s %d%s F%d T%d ME q%s", i.key, i.size, i.base64(), i.flags, expiry, crlf)
+	return fmt.Sprintf("ms %s %d%s F%d T%d ME c%s", i.key, i.size, i.base64(), i.flags, expiry, crlf)
 }
 
 // keyOf returns the key in a line of the key list, such as "mg name", or "mg bmFtZQ== b" for a binary key.

@@ -80,6 +80,26 @@ func (p *peer) ask(command string) (string, error) {
 	return p.line()
 }
 
+// complete sends what was written, and mn, which memcached answers last.
+func (p *peer) complete() error {
+	if err := p.patient(0); err != nil {
+		return err
+	}
+	if _, err := p.out.WriteString("mn" + crlf); err != nil {
+		return err
+	}
+	return p.out.Flush()
+}
+
+// skipTo reads lines up to and including this one.
+func (p *peer) skipTo(last string) error {
+	line, err := p.line()
+	for err == nil && line != last {
+		line, err = p.line()
+	}
+	return err
+}
+
 // errAnswer means that an answer does not follow the protocol.
 var errAnswer = errors.New("unexpected answer")
 

@@ -78,3 +78,74 @@ func TestItemsChangeBeforeTokensAreGivenBack(t *testing.T) {
 		t.Error(reply, err)
 	}
 }
+
+// TestItemsChangeWhileTheyAreCopied changes items after the copy has read them, and before the destination has them.
+func TestItemsChangeWhileTheyAreCopied(t *testing.T) {
+	t.Parallel()
+	from, to := start(t), start(t)
+	both := func(command string) func() { return func() { from.ask(command); to.ask(command) } }
+	items := map[string]struct {
+		change func()
+		got    string // the value at last
+	}{
+		"unchanged":   {func() {}, "1"},
+		"stored":      {both("ms stored 1\r\n2"), "2"},
+		"incremented": {both("ma incremented"), ""},
+		"appended":    {both("ms appended 1 MA\r\n2"), ""},
+		"replaced":    {both("ms replaced 1 MR\r\n2"), ""},
+		"deleted":     {both("md deleted"), ""},
+		"stale":       {both("md stale I"), ""},
+		"decided":     {func() { from.ask("ms decided 1\r\n2"); to.ask("md decided") }, ""}, // cas: the source has the item, and decides
+		"AAEC/w== b":  {both("md AAEC/w== b"), ""},
+	}
+	for key := range items {
+		name, flags, _ := strings.Cut(key, " ")
+		from.ask("ms " + name + " 1 " + flags + "\r\n1")
+	}
+	s, err := openSource(t.Context(), from.address, time.Minute)
+	for errors.Is(err, errBusy) { // memcached's own crawl, soon after the start
+		s, err = openSource(t.Context(), from.address, time.Minute)
+	}
+	must(t, err)
+	defer s.close()
+	destinationPeer, err := dial(t.Context(), to.address, time.Minute)
+	must(t, err)
+	defer destinationPeer.close()
+	b := batch{from: s, to: &destination{peer: destinationPeer}}
+	asked, _, err := s.ask(maxBatch, nil)
+	must(t, err)
+	if asked != len(items) {
+		t.Fatalf("%d items", asked)
+	}
+	must(t, b.transfer())
+	for _, item := range items {
+		item.change()
+	}
+	must(t, b.finish())
+	if b.copied.Items != 1 {
+		t.Errorf("%+v", b.copied)
+	}
+	for key, item := range items {
+		if reply := to.ask("mg " + key); item.got == "" && reply != "EN" || item.got != "" && to.value(key) != item.got {
+			t.Errorf("%s: %s", key, reply)
+		}
+	}
+	if reply := from.ask("mg stale"); reply != "HD X W" {
+		t.Errorf("the token of the stale item: %s", reply)
+	}
+}
+
+// TestRemoveLeavesWhatClientsHaveStored deletes an item by a CAS value that is not the item's.
+func TestRemoveLeavesWhatClientsHaveStored(t *testing.T) {
+	t.Parallel()
+	to := start(t)
+	to.ask("ms key 1\r\n2")
+	peer, err := dial(t.Context(), to.address, time.Minute)
+	must(t, err)
+	defer peer.close()
+	d := destination{peer: peer}
+	must(t, d.remove([]item{{key: "key", version: "1000"}, {key: "gone", version: "1"}}))
+	if to.value("key") != "2" {
+		t.Error("the item is gone")
+	}
+}

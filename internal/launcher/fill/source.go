@@ -107,14 +107,7 @@ func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, er
 	if asked == 0 {
 		return 0, !s.ended, nil
 	}
-	_, err = s.values.out.WriteString("mn" + crlf)
-	if err == nil {
-		err = s.values.patient(0)
-	}
-	if err == nil {
-		err = s.values.out.Flush()
-	}
-	return asked, !s.ended, err
+	return asked, !s.ended, s.values.complete()
 }
 
 // key reads the next line of the key list, and returns the line and its key. At the end of the list, it sets ended. Keys with spaces or
@@ -170,10 +163,44 @@ func (s *source) release() error {
 	}
 	line, err := s.values.ask(s.releases.String() + "mn")
 	s.releases.Reset()
-	for err == nil && line != "MN" { // a line for each item that has changed
-		line, err = s.values.line()
+	if err != nil || line == "MN" {
+		return err
 	}
-	return err
+	return s.values.skipTo("MN") // there is a line for each item that has changed
+}
+
+// changed returns those of the items that the source no longer has as they were copied.
+func (s *source) changed(copied []item) (changed []item, err error) {
+	for _, i := range copied {
+		if _, err := s.values.out.WriteString(i.question()); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.values.complete(); err != nil {
+		return nil, err
+	}
+	for _, i := range copied {
+		line, err := s.values.line()
+		if err != nil {
+			return nil, err
+		}
+		now := item{key: i.key, binary: i.binary}
+		for _, word := range strings.Split(line, " ")[1:] {
+			if err := readWord(word, &now); err != nil {
+				return nil, unexpected(line)
+			}
+		}
+		if now.won {
+			s.releases.WriteString(now.release())
+		}
+		if now.cas != i.cas {
+			changed = append(changed, i)
+		}
+	}
+	if err := s.values.skipTo("MN"); err != nil {
+		return nil, err
+	}
+	return changed, s.release()
 }
 
 func (s *source) skip(i item) error {
