@@ -71,8 +71,8 @@ local function miss(rctx, copies, request)
     return rctx:enqueue_and_wait(request, copies.internal)
 end
 
--- read asks one copy after another until one has the key. If all are unreachable or answer with an error, the answer is a miss. If
--- they refuse the command, so does the answer.
+-- read asks one copy after another until one has the key, and returns the answer and the number of that copy. If all are unreachable or
+-- answer with an error, the answer is a miss. If they refuse the command, so does the answer.
 local function read(rctx, copies, request)
     local none, refused
     for i = 1, #copies.ask do
@@ -81,7 +81,7 @@ local function read(rctx, copies, request)
             if i > 1 then
                 mcp.stat(copies.found[i], 1)
             end
-            return answer
+            return answer, i
         elseif answer:ok() then
             none = none or answer
         elseif weight(answer) == REFUSED then
@@ -89,6 +89,26 @@ local function read(rctx, copies, request)
         end
     end
     return none or refused or miss(rctx, copies, request)
+end
+
+-- One of this many reads also reaches the copies that need not answer.
+local SAMPLE <const> = 8
+
+-- is_stale reports whether a client has marked the item of a meta command's answer as stale. The next mg gets a token from each copy, and
+-- must be a client's.
+local function is_stale(request, answer)
+    return request:command() == mcp.CMD_MG and (" " .. (answer:line() or "")):find(" X")
+end
+
+-- read_all reads, and lets a sample of the hits reach the other copies, without waiting. A full memcached evicts what nobody reads. It
+-- keeps an item that is read twice before it has stored as much as its memory holds.
+local function read_all(rctx, copies, request)
+    local answer, from = read(rctx, copies, request)
+    if from and from < #copies.again and math.random(SAMPLE) == 1 and not is_stale(request, answer) then
+        rctx:enqueue(mcp.request("mg " .. the_key_of(request) .. "\r\n"), table.move(copies.again, from + 1, #copies.again, 1, {}))
+        rctx:wait_cond(0)
+    end
+    return answer
 end
 
 -- forget deletes the key from some copies, so that they have no value instead of a wrong one.
@@ -185,7 +205,7 @@ local function meta_get(rctx, copies, request)
         local answer, says = change(rctx, copies, request)
         return says > ERROR and answer or miss(rctx, copies, request)
     elseif not request:has_flag("N") then
-        return read(rctx, copies, request)
+        return read_all(rctx, copies, request)
     end
     local add_n = remove_n(request)
     local answer = read(rctx, copies, request)
@@ -229,7 +249,7 @@ local function meta_noop()
 end
 
 local by_command = {
-    [mcp.CMD_GET] = read, [mcp.CMD_GETS] = read, [mcp.CMD_ME] = read, [mcp.CMD_ADD] = add, [mcp.CMD_CAS] = decide,
+    [mcp.CMD_GET] = read_all, [mcp.CMD_GETS] = read_all, [mcp.CMD_ME] = read, [mcp.CMD_ADD] = add, [mcp.CMD_CAS] = decide,
     [mcp.CMD_MG] = meta_get, [mcp.CMD_MS] = meta_set, [mcp.CMD_MA] = meta_arithmetic, [mcp.CMD_MD] = meta_delete,
     [mcp.CMD_MN] = meta_noop,
 }
@@ -275,7 +295,7 @@ function route_reads_start(t, ctx, fgen)
     local copies = { ask = { fgen:new_handle(t.child) }, internal = fgen:new_handle(t.child_internal) }
     local function route(rctx)
         return function(request)
-            return read(rctx, copies, request)
+            return (read(rctx, copies, request))
         end
     end
     fgen:ready({ n = ctx:label(), f = route })

@@ -121,6 +121,58 @@ func (c *talk) agrees(oracle *talk, name string, lines []string, number int) {
 	}
 }
 
+// The first pool answers reads. Nevertheless, the second pool does not evict the items that clients read.
+func TestCopiesKeepWhatIsRead(t *testing.T) {
+	t.Parallel()
+	p := newCopiesPod(t, 2)
+	conn, value, read := p.client(), strings.Repeat("x", 100<<10), keys(20)
+	for _, key := range read {
+		p.set(conn, key, value)
+	}
+	for i := range 4000 { // three times the memory of a pool
+		p.set(conn, fmt.Sprintf("other-%d", i), value)
+		if i%20 != 0 {
+			continue
+		}
+		for _, key := range read {
+			if p.read(conn, key) != value {
+				t.Fatalf("%s is gone after %d others", key, i)
+			}
+		}
+	}
+	kept := 0
+	for _, number := range []int{10, 11} {
+		for _, key := range read {
+			if p.read(p.direct(number), key) != "" {
+				kept++
+			}
+		}
+	}
+	if kept < len(read)*3/4 {
+		t.Errorf("the second pool has %d of %d keys", kept, len(read))
+	}
+}
+
+// Clients read stale items from the first pool. The second pool keeps the tokens with which they would store the items again.
+func TestCopiesKeepTokens(t *testing.T) {
+	t.Parallel()
+	p := newCopiesPod(t, 2)
+	client, second := newTalk(t, p.proxy.Memcached), []*talk{newTalk(t, p.node(10)+":11211"), newTalk(t, p.node(11)+":11211")}
+	for _, key := range keys(300) {
+		client.say("ms "+key+" 1", "a")
+		client.say("md " + key + " I")
+		if reply := client.say("mg " + key); reply != "HD X W\r\nMN\r\n" {
+			t.Fatalf("%s: %q", key, reply)
+		}
+	}
+	for _, key := range keys(300) {
+		replies := second[0].say("mg "+key) + second[1].say("mg "+key)
+		if !strings.Contains(replies, " W\r\n") {
+			t.Fatalf("%s: %q", key, replies)
+		}
+	}
+}
+
 // When one of two nodes with the same items ends, clients get neither a miss nor an error.
 func TestCopyEndsUnderLoad(t *testing.T) {
 	t.Parallel()
