@@ -17,7 +17,7 @@ import (
 // connections would leave no file descriptor for a new connection to a node, or for the file with the routes. memcached would then
 // end, because it cannot read its routes. A filter of system calls makes each later change of the limit succeed without effect, in
 // this thread and in the programs that it starts. keepFileLimit fails for an unknown architecture, and if the current limit is below
-// atLeast.
+// atLeast. It lowers a limit above mostFiles.
 func keepFileLimit(atLeast int) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -26,6 +26,10 @@ func keepFileLimit(atLeast int) error {
 	arch, known := architectures[runtime.GOARCH]
 	if !known || limit.Cur < uint64(atLeast) { //nolint:gosec // a count
 		return fmt.Errorf("a limit of %d open files on %s cannot be kept", limit.Cur, runtime.GOARCH)
+	}
+	limit = boundFiles(limit, uint64(atLeast)) //nolint:gosec // a count
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
@@ -39,6 +43,16 @@ func keepFileLimit(atLeast int) error {
 		return failure
 	}
 	return nil
+}
+
+// mostFiles bounds the limit of open files. memcached has a table of as many connections as the limit, which is a billion where the
+// container runtime sets none, and "stats conns" reads the whole table.
+const mostFiles = 1 << 16
+
+func boundFiles(limit unix.Rlimit, atLeast uint64) unix.Rlimit {
+	limit.Max = min(limit.Max, max(atLeast, mostFiles))
+	limit.Cur = min(limit.Cur, limit.Max)
+	return limit
 }
 
 // architectures maps each GOARCH of the images to the kernel's number of the architecture.

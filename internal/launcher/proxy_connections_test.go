@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcache"
 )
@@ -118,5 +120,20 @@ func (p *proxyPod) occupyMore() {
 		conn, err := memcache.Dial(p.t.Context(), p.proxy.Memcached)
 		must(p.t, err)
 		p.t.Cleanup(func() { _ = conn.Close() })
+	}
+}
+
+// TestBoundFiles has the limits of usual container runtimes, and one for more connections than mostFiles.
+func TestBoundFiles(t *testing.T) {
+	for _, row := range []struct{ limit, atLeast, want uint64 }{
+		{limit: 1 << 20, atLeast: 1100, want: mostFiles},
+		{limit: 1073741816, atLeast: 1100, want: mostFiles},
+		{limit: 20000, atLeast: 1100, want: 20000},
+		{limit: 1 << 20, atLeast: 100000, want: 100000},
+	} {
+		got := boundFiles(unix.Rlimit{Cur: row.limit, Max: row.limit}, row.atLeast)
+		if want := (unix.Rlimit{Cur: row.want, Max: row.want}); got != want {
+			t.Errorf("%+v: %+v", row, got)
+		}
 	}
 }
