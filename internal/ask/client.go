@@ -103,8 +103,7 @@ func (c *Client) get(ctx context.Context, target url.URL, status any) error {
 
 // withoutSource removes the local address from a network error. Its port differs in each attempt, so each would change a status.
 func withoutSource(err error) error {
-	var failed *net.OpError
-	if errors.As(err, &failed) {
+	if failed, found := errors.AsType[*net.OpError](err); found {
 		failed.Source = nil
 	}
 	return err

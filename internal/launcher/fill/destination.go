@@ -59,7 +59,7 @@ func (d *destination) end() (added []item, err error) {
 		}
 	}
 	d.sent.Items = int64(len(added))
-	return added, d.skipTo("MN")
+	return added, d.rest()
 }
 
 // remove deletes added items, unless clients have stored them again.
@@ -76,5 +76,5 @@ func (d *destination) remove(items []item) error {
 	if err := d.complete(); err != nil {
 		return err
 	}
-	return d.skipTo("MN")
+	return d.rest()
 }

@@ -91,10 +91,10 @@ func (p *peer) complete() error {
 	return p.out.Flush()
 }
 
-// skipTo reads lines up to and including this one.
-func (p *peer) skipTo(last string) error {
+// rest reads lines up to and including the answer to mn.
+func (p *peer) rest() error {
 	line, err := p.line()
-	for err == nil && line != last {
+	for err == nil && line != "MN" {
 		line, err = p.line()
 	}
 	return err

@@ -166,7 +166,7 @@ func (s *source) release() error {
 	if err != nil || line == "MN" {
 		return err
 	}
-	return s.values.skipTo("MN") // there is a line for each item that has changed
+	return s.values.rest() // there is a line for each item that has changed
 }
 
 // changed returns those of the items that the source no longer has as they were copied.
@@ -197,7 +197,7 @@ func (s *source) changed(copied []item) (changed []item, err error) {
 			changed = append(changed, i)
 		}
 	}
-	if err := s.values.skipTo("MN"); err != nil {
+	if err := s.values.rest(); err != nil {
 		return nil, err
 	}
 	return changed, s.release()
