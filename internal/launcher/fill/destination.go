@@ -67,6 +67,9 @@ func (d *destination) remove(items []item) error {
 	if len(items) == 0 {
 		return nil
 	}
+	if err := d.patient(0); err != nil {
+		return err
+	}
 	for _, i := range items {
 		if _, err := d.out.WriteString(i.removal()); err != nil {
 			return err

@@ -6,9 +6,8 @@
 // in mode E), which adds the items that it does not have. So the copy does not replace what clients have stored there.
 //
 // One batch is in progress at a time. Its intended size is at most 4 MiB, and values are passed on in parts. This limits the memory
-// of the copy and the load on the source. After each batch, the copy compares the CAS values in the source. It deletes from the
-// destination what clients have changed or deleted meanwhile: a command that needs the item, such as "cas", does nothing before the
-// destination has it.
+// of the copy and the load on the source. After each batch, the copy compares CAS value, size, flags and lifetime in the source. It
+// deletes from the destination what differs: a command that needs the item, such as "cas", does nothing before the destination has it.
 //
 // The copy leaves out items that a client must store again: stale items, and empty items that wait for their first value. memcached
 // gives a token to one reader of a stale item, and that reader must store the item again. A copy that gets the token gives it back

@@ -166,20 +166,20 @@ func (b *batch) transfer() error {
 	return nil
 }
 
-// finish waits until the destination has added the items. It then deletes those that clients have changed or deleted in the source
-// meanwhile: the destination may have missed that, because it did not have the item yet.
+// finish waits until the destination has added the items. It then deletes those that differ in the source by now, and all of them if the
+// source does not answer: a client's command had no effect in a destination that did not have the item yet.
 func (b *batch) finish() error {
 	added, err := b.to.end()
 	if err != nil {
 		return fmt.Errorf("destination: %w", err)
 	}
-	changed, err := b.from.changed(added)
-	if err != nil {
-		return err
+	changed, failed := b.from.changed(added)
+	if failed != nil {
+		changed = added
 	}
 	if err := b.to.remove(changed); err != nil {
-		return fmt.Errorf("destination: %w", err)
+		return errors.Join(failed, fmt.Errorf("destination: %w", err))
 	}
 	b.copied = b.to.sent
-	return nil
+	return failed
 }

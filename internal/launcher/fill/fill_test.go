@@ -230,7 +230,7 @@ func TestSourceBreaksOff(t *testing.T) {
 			from.store(20000, 100)
 			began := false
 			result, err := Copy{
-				Source: from.address, Destination: to.address, stall: 200 * time.Millisecond, retry: time.Millisecond,
+				Source: from.address, Destination: to.address, stall: time.Second, retry: time.Millisecond,
 				Progress: func(Result) {
 					if !began {
 						must(t, from.command.Process.Signal(signal))

@@ -65,6 +65,8 @@ func readWord(word string, found *item) (err error) {
 		found.binary = true
 	case "c":
 		found.cas = word[1:]
+	case "s":
+		found.size, err = strconv.ParseInt(word[1:], 10, 64)
 	case "X":
 		found.stale = true
 	case "W":
@@ -84,8 +86,16 @@ func (i item) release() string {
 	return fmt.Sprintf("md %s%s I q C%s E%s%s", i.key, i.base64(), i.cas, i.cas, crlf)
 }
 
-// question returns the request for the CAS value in the source. It leaves the order of eviction as it is.
-func (i item) question() string { return fmt.Sprintf("mg %s%s c u%s", i.key, i.base64(), crlf) }
+// question returns the request that shows whether the item has changed in the source. It leaves the order of eviction as it is.
+func (i item) question() string { return fmt.Sprintf("mg %s%s s f t c u%s", i.key, i.base64(), crlf) }
+
+// changed reports whether the item has become another one within this time. A command may change the value or the lifetime, but not
+// the CAS value.
+func (i item) changed(now item, within time.Duration) bool {
+	elapsed := int64(within/time.Second) + 2 // memcached's clock has seconds
+	return now.cas != i.cas || now.size != i.size || now.flags != i.flags || (now.seconds < 0) != (i.seconds < 0) ||
+		now.seconds > i.seconds || now.seconds < i.seconds-elapsed
+}
 
 // removal returns the request that deletes the added item from the destination. It does nothing if the item has changed there.
 func (i item) removal() string {

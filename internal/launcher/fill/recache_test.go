@@ -97,10 +97,15 @@ func TestItemsChangeWhileTheyAreCopied(t *testing.T) {
 		"stale":       {both("md stale I"), ""},
 		"decided":     {func() { from.ask("ms decided 1\r\n2"); to.ask("md decided") }, ""}, // cas: the source has the item, and decides
 		"AAEC/w== b":  {both("md AAEC/w== b"), ""},
+		"emptied":     {both("md emptied x"), ""},      // keeps the CAS value, as do the next three
+		"touched":     {both("touch touched 100"), ""}, // it had an unlimited lifetime
+		"shortened":   {both("touch shortened 50"), ""},
+		"lengthened":  {both("touch lengthened 1000"), ""},
 	}
+	lifetimes := map[string]string{"shortened": " T100", "lengthened": " T100"}
 	for key := range items {
 		name, flags, _ := strings.Cut(key, " ")
-		from.ask("ms " + name + " 1 " + flags + "\r\n1")
+		from.ask("ms " + name + " 1 " + flags + lifetimes[key] + "\r\n1")
 	}
 	s, err := openSource(t.Context(), from.address, time.Minute)
 	for errors.Is(err, errBusy) { // memcached's own crawl, soon after the start

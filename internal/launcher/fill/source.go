@@ -15,6 +15,8 @@ type source struct {
 	keys, values *peer
 	// ended reports that all keys were listed.
 	ended bool
+	// asked is when the items of the batch were requested.
+	asked time.Time
 	// releases are the requests that give back the tokens of the current batch.
 	releases strings.Builder
 }
@@ -107,6 +109,7 @@ func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, er
 	if asked == 0 {
 		return 0, !s.ended, nil
 	}
+	s.asked = time.Now()
 	return asked, !s.ended, s.values.complete()
 }
 
@@ -171,6 +174,9 @@ func (s *source) release() error {
 
 // changed returns those of the items that the source no longer has as they were copied.
 func (s *source) changed(copied []item) (changed []item, err error) {
+	if err := s.values.patient(0); err != nil {
+		return nil, err
+	}
 	for _, i := range copied {
 		if _, err := s.values.out.WriteString(i.question()); err != nil {
 			return nil, err
@@ -193,7 +199,7 @@ func (s *source) changed(copied []item) (changed []item, err error) {
 		if now.won {
 			s.releases.WriteString(now.release())
 		}
-		if now.cas != i.cas {
+		if i.changed(now, time.Since(s.asked)) {
 			changed = append(changed, i)
 		}
 	}
