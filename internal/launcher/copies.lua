@@ -91,21 +91,29 @@ local function read(rctx, copies, request)
     return none or refused or miss(rctx, copies, request)
 end
 
--- One of this many reads also reaches the copies that need not answer.
-local SAMPLE <const> = 8
+-- One of SAMPLE hits is also read in the copies that need not answer. This thread waits for at most MOST_SAMPLES of these reads, and
+-- samples is how many there are: otherwise, a slow copy would use up the requests that the proxy may have at the same time.
+local SAMPLE <const>, MOST_SAMPLES <const> = 8, 64
+local samples = 0
 
--- is_stale reports whether a client has marked the item of a meta command's answer as stale. The next mg gets a token from each copy, and
--- must be a client's.
+local function sampled()
+    samples = samples - 1
+end
+
+-- is_stale reports whether a client has marked the item of a meta command's answer as stale. The next mg takes the token of the copy that
+-- it reaches, so it must be a client's.
 local function is_stale(request, answer)
     return request:command() == mcp.CMD_MG and (" " .. (answer:line() or "")):find(" X")
 end
 
--- read_all reads, and lets a sample of the hits reach the other copies, without waiting. A full memcached evicts what nobody reads. It
--- keeps an item that is read twice before it has stored as much as its memory holds.
+-- read_all reads, and lets a sample of the hits reach the later copies, without waiting. A full memcached evicts what nobody reads: it
+-- keeps an item that two samples reach in the time in which clients store as much as its memory holds.
 local function read_all(rctx, copies, request)
     local answer, from = read(rctx, copies, request)
-    if from and from < #copies.again and math.random(SAMPLE) == 1 and not is_stale(request, answer) then
-        rctx:enqueue(mcp.request("mg " .. the_key_of(request) .. "\r\n"), table.move(copies.again, from + 1, #copies.again, 1, {}))
+    if from and from < #copies.sample and samples < MOST_SAMPLES and math.random(SAMPLE) == 1 and not is_stale(request, answer) then
+        local later = table.move(copies.sample, from + 1, #copies.sample, 1, {})
+        samples = samples + #later
+        rctx:enqueue(mcp.request("mg " .. the_key_of(request) .. "\r\n"), later)
         rctx:wait_cond(0)
     end
     return answer
@@ -268,16 +276,19 @@ function route_copies_conf(t, ctx)
 end
 
 function route_copies_start(t, ctx, fgen)
-    local copies = { ask = {}, again = {}, missed = {}, found = t.found }
+    local copies = { ask = {}, again = {}, sample = {}, missed = {}, found = t.found }
     for i, pool in ipairs(t.children) do
-        -- A request can use a handle only once, and may ask each copy twice.
-        for _, handles in ipairs({ copies.ask, copies.again }) do
+        -- A request can use a handle only once, and may ask each copy twice. A sample has handles with a callback.
+        for _, handles in ipairs({ copies.ask, copies.again, copies.sample }) do
             handles[i] = fgen:new_handle(pool)
             copies.missed[handles[i]] = t.missed[i]
         end
     end
     copies.internal = fgen:new_handle(t.child_internal)
     local function route(rctx)
+        for _, handle in ipairs(copies.sample) do
+            rctx:handle_set_cb(handle, sampled)
+        end
         return function(request)
             return ((by_command[request:command()] or write)(rctx, copies, request))
         end

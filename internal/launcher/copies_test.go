@@ -6,6 +6,7 @@
 package launcher
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -121,13 +122,30 @@ func (c *talk) agrees(oracle *talk, name string, lines []string, number int) {
 	}
 }
 
-// The first pool answers reads. Nevertheless, the second pool does not evict the items that clients read.
+// The first pool answers reads. Nevertheless, the second pool does not evict the items that clients read, also after it hung.
 func TestCopiesKeepWhatIsRead(t *testing.T) {
 	t.Parallel()
 	p := newCopiesPod(t, 2)
 	conn, value, read := p.client(), strings.Repeat("x", 100<<10), keys(20)
 	for _, key := range read {
 		p.set(conn, key, value)
+	}
+	for _, number := range []int{10, 11} {
+		p.hang(number)
+		for range 100 {
+			for _, key := range read {
+				p.read(conn, key)
+			}
+		}
+		must(t, p.nodes[number].Process.Signal(syscall.SIGCONT))
+		p.await("it stores again", func() error {
+			for _, key := range read {
+				if reply := p.set(conn, key, value); reply != "STORED" {
+					return errors.New(reply)
+				}
+			}
+			return nil
+		})
 	}
 	for i := range 4000 { // three times the memory of a pool
 		p.set(conn, fmt.Sprintf("other-%d", i), value)

@@ -132,8 +132,8 @@ func (o ProxyOptions) tlsOptions() string {
 	return options
 }
 
-// requests returns the limit of keys that clients wait for at the same time. Each of these keys takes 5 KiB of memory, which memcached
-// reuses but does not free.
+// requests returns the limit of keys that clients, and the samples of copies.lua, wait for at the same time. Each of these keys takes
+// 5 KiB of memory, which memcached reuses but does not free.
 func (o ProxyOptions) requests() int { return o.MaxConnections + 2048*o.Threads }
 
 // readBuffers returns read_buf_mem_limit in MiB. This memory holds incomplete commands, and an object for the answer to each requested
