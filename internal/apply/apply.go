@@ -127,6 +127,9 @@ func (a *Applier) execute(ctx context.Context, owner client.Object, s step) outc
 		created, err := a.create(ctx, owner, s)
 		return outcome{live: created, created: err == nil, written: err == nil, asDesired: err == nil, err: err}
 	}
+	if !s.pending() {
+		a.contests.agrees(s.live, s.rendered)
+	}
 	contested, wait := a.contests.contested(s.desired, s.live)
 	switch {
 	case contested != nil && s.pending() && s.drifted && wait > 0:

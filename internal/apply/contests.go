@@ -45,7 +45,8 @@ func paceOf(corrections []time.Time) *pace {
 // contest is what this process remembers about other writers of an object.
 type contest struct {
 	uid types.UID
-	// hash is the hash of what the operator last wrote. sized reports that it has written the size alone since then.
+	// hash is the hash of the last rendering that was accepted: of a whole object, or of a size. sized reports that the last write was
+	// of the size alone, also because the rest was refused.
 	hash  string
 	sized bool
 	// corrections are the times of each field's last corrections, at most contestedCorrections of them.
@@ -75,12 +76,19 @@ func (c *contests) of(live client.Object) contest {
 	return known
 }
 
-// drifted reports whether the operator's last write was this rendering. If so, somebody else has made every difference between the
-// object and the rendering. applied reports that the object's annotation has the rendering's hash. A write of the size alone leaves that
-// annotation as it is.
+// drifted reports whether the operator's last write was this rendering, so that every difference is somebody else's. The annotation of
+// the object (applied) shows that only if no size was written alone since then.
 func (c *contests) drifted(live client.Object, rendered rendering, applied bool) bool {
 	known := c.of(live)
 	return applied && !known.sized || known.hash == rendered.hash && known.sized == rendered.sizeOnly
+}
+
+// agrees remembers that the object is equal to a rendering. Without a write, it may be so again because a spec was taken back.
+func (c *contests) agrees(live client.Object, rendered rendering) {
+	if known := c.of(live); known.sized && !rendered.sizeOnly {
+		known.hash, known.sized = rendered.hash, false
+		c.set(live, known)
+	}
 }
 
 // recall sets the hash of the last write by an earlier process of the operator, unless a hash is known. The caller takes the hash

@@ -108,7 +108,16 @@ var _ = Describe("A correction", func() {
 			Expect(err).NotTo(HaveOccurred())
 			Expect(result.Corrected).To(BeEmpty())
 		}
-		_, err := correct(ctx, func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(7)) })
+
+		By("the former size is written without the rest, too, and then nothing is left to write")
+		for _, desired := range []*appsv1.Deployment{larger, deployment(owner)} {
+			live := read(ctx, deployment(owner))
+			_, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{desired}, []client.Object{live}, desired))
+			Expect(err).NotTo(HaveOccurred())
+		}
+		_, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{deployment(owner)}, []client.Object{read(ctx, deployment(owner))}))
+		Expect(err).NotTo(HaveOccurred())
+		_, err = correct(ctx, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "other:1" })
 		Expect(err).NotTo(HaveOccurred())
 	})
 })

@@ -32,7 +32,7 @@ func (a *Applier) update(ctx context.Context, s step) outcome {
 	if err == nil {
 		known.hash = s.rendered.hash
 	}
-	known.sized = s.rendered.sizeOnly || err != nil
+	known.sized = s.rendered.sizeOnly || err != nil && !s.drifted
 	a.contests.set(changed, known)
 	asDesired := err == nil
 	if contested, _ := a.contests.contested(s.desired, changed); contested != nil {
