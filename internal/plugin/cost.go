@@ -80,14 +80,16 @@ func restartInPlaceCost(mc, source *cachev1alpha1.Memcached, items string) strin
 // planCost says what it costs to change a cache from one plan to another, as part of a sentence: see docs/concepts/changes.md.
 func planCost(mc *cachev1alpha1.Memcached, now, next plan) string {
 	var costs []string
-	inPlace := ownMemoryLimit(mc) != nil || mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceIfPossible
+	grows := next.memory > now.memory && mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet &&
+		mc.Spec.Storage.Type != cachev1alpha1.StorageMemoryFile
 	switch {
 	case next.memory == now.memory:
+	case grows && ownMemoryLimit(mc) != nil:
+		costs = append(costs, "loses no item by the memory")
 	case fillsFrom(mc) != "":
 		costs = append(costs, "makes each node copy its items again from "+fillsFrom(mc))
-	case next.memory > now.memory && inPlace && mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet &&
-		mc.Spec.Storage.Type != cachev1alpha1.StorageMemoryFile:
-		costs = append(costs, "loses no item")
+	case grows && mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceIfPossible:
+		costs = append(costs, "loses no item by the memory if pods may change in place")
 	default:
 		costs = append(costs, "empties the nodes one after the other")
 	}

@@ -174,15 +174,16 @@ func TestPlanCost(t *testing.T) {
 		edit []func(*cachev1alpha1.Memcached)
 		want string
 	}{
-		"larger":                 {larger, nil, empties},
-		"larger with a limit":    {larger, []func(*cachev1alpha1.Memcached){limited}, "loses no item"},
-		"larger in place":        {larger, []func(*cachev1alpha1.Memcached){inPlace}, "loses no item"},
-		"larger file":            {larger, []func(*cachev1alpha1.Memcached){limited, inFile}, empties},
-		"larger in a Deployment": {larger, []func(*cachev1alpha1.Memcached){limited, deployment}, empties},
-		"larger with a twin":     {larger, []func(*cachev1alpha1.Memcached){filled}, "makes each node copy its items again from twin"},
-		"smaller with a limit":   {smaller, []func(*cachev1alpha1.Memcached){limited}, empties},
-		"more nodes":             {plan{gib, 6}, nil, "moves keys to other nodes"},
-		"more and larger":        {wider, nil, empties + " and moves keys to other nodes"},
+		"larger":                  {larger, nil, empties},
+		"larger with a limit":     {larger, []func(*cachev1alpha1.Memcached){limited}, "loses no item by the memory"},
+		"larger in place":         {larger, []func(*cachev1alpha1.Memcached){inPlace}, "loses no item by the memory if pods may change in place"},
+		"larger file":             {larger, []func(*cachev1alpha1.Memcached){limited, inFile}, empties},
+		"larger in a Deployment":  {larger, []func(*cachev1alpha1.Memcached){limited, deployment}, empties},
+		"larger with a twin":      {larger, []func(*cachev1alpha1.Memcached){filled}, "makes each node copy its items again from twin"},
+		"with a limit and a twin": {larger, []func(*cachev1alpha1.Memcached){filled, limited}, "loses no item by the memory"},
+		"smaller with a limit":    {smaller, []func(*cachev1alpha1.Memcached){limited}, empties},
+		"more nodes":              {plan{gib, 6}, nil, "moves keys to other nodes"},
+		"more and larger":         {wider, nil, empties + " and moves keys to other nodes"},
 	} {
 		mc := newCache("shop", "pages", 3, cachev1alpha1.WorkloadStatefulSet)
 		for _, edit := range test.edit {
