@@ -34,7 +34,7 @@ func (f facts) heldBack(plan memcached.Plan) []string {
 // a change.
 func (f facts) heldChanges(plan memcached.Plan) []string {
 	changes, w := slices.Clone(plan.Changes), f.Workload
-	if rest := f.unfinished(plan); rest != "" {
+	if rest := f.unfinished(plan); rest != "" && (f.Former == nil || len(changes) == 0) { // until a move ends, its change is among them
 		changes = append(changes, rest)
 	}
 	if plan.Wave.Effect != memcached.NoEffect && len(changes) == 0 {
@@ -46,8 +46,8 @@ func (f facts) heldChanges(plan memcached.Plan) []string {
 	return changes
 }
 
-// unfinished names a change that has begun and that only the operator can finish, or returns an empty text. Kubernetes finishes a rollout
-// without a partition.
+// unfinished names a change that has begun and that only the operator can finish, or returns an empty text. If the partition is 0,
+// Kubernetes finishes a rollout by itself.
 func (f facts) unfinished(plan memcached.Plan) string {
 	switch w := f.Workload; {
 	case f.TemplatePending:
