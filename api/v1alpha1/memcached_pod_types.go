@@ -54,7 +54,7 @@ type ImagePullSecret struct {
 type Metadata struct {
 	// labels are added to the object: at most 64, with values of at most 63 characters. The keys app.kubernetes.io/name,
 	// app.kubernetes.io/instance, app.kubernetes.io/managed-by, pod-template-hash, and all that start with cache.example.com/,
-	// cannot be set, nor can k8s-app and other keys under kubernetes.io and k8s.io. The operator sets
+	// cannot be set, nor can k8s-app, and keys under kubernetes.io and k8s.io except app.kubernetes.io. The operator sets
 	// app.kubernetes.io/component (cache or proxy) and app.kubernetes.io/part-of (memcached) unless labels have these keys.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
