@@ -124,6 +124,7 @@ func (r *Reloader) refresh() error {
 	}
 	next, err := r.source.next(r.state.current)
 	if next != nil {
+		r.source.installed = "" // it stays so if a part of the Secrets cannot be used
 		if err := r.state.install(next); err != nil {
 			return err
 		}

@@ -118,6 +118,14 @@ func TestASecretIsInvalidAndTheOtherChanges(t *testing.T) {
 			if count := strings.Count(b.log.String(), test.want); count != 1 {
 				t.Errorf("the log says it %d times:\n%s", count, b.log.String())
 			}
+
+			b.tls.set(t, first.tlsSecret(t)) // both are taken back at once
+			b.users.set(t, before)
+			b.settle()
+			if b.mustHave(true, "a1"); !b.memcached.serves(first, before) {
+				t.Error("memcached does not serve what was taken back")
+			}
+
 			b.tls.set(t, second.tlsSecret(t))
 			b.users.set(t, after)
 			b.settle()
