@@ -122,7 +122,8 @@ func TestASecretIsInvalidAndTheOtherChanges(t *testing.T) {
 			b.tls.set(t, first.tlsSecret(t)) // both are taken back at once
 			b.users.set(t, before)
 			b.settle()
-			if b.mustHave(true, "a1"); !b.memcached.serves(first, before) {
+			b.mustHave(true, "a1")
+			if !b.memcached.serves(first, before) {
 				t.Error("memcached does not serve what was taken back")
 			}
 
