@@ -156,7 +156,7 @@ func TestSmallestNodes(t *testing.T) {
 	}
 }
 
-// The cost of a plan must be that of the table in docs/concepts/changes.md.
+// TestPlanCost has the costs of the table in docs/concepts/changes.md.
 func TestPlanCost(t *testing.T) {
 	now, larger, smaller, wider := plan{gib, 3}, plan{2 * gib, 3}, plan{gib / 2, 3}, plan{2 * gib, 6}
 	limited := func(mc *cachev1alpha1.Memcached) {

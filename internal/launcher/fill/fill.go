@@ -166,8 +166,8 @@ func (b *batch) transfer() error {
 	return nil
 }
 
-// finish waits until the destination has added the items. It then deletes those that differ in the source by now, and all of them if the
-// source does not answer: a client's command had no effect in a destination that did not have the item yet.
+// finish waits until the destination has added the items. Then it deletes each item that has changed in the source meanwhile, because
+// the client's command had no effect in a destination without the item. If the source does not answer, it deletes all items.
 func (b *batch) finish() error {
 	added, err := b.to.end()
 	if err != nil {

@@ -172,7 +172,7 @@ func (s *source) release() error {
 	return s.values.rest() // there is a line for each item that has changed
 }
 
-// changed returns those of the items that the source no longer has as they were copied.
+// changed returns the copied items that have changed in the source, or are gone from it.
 func (s *source) changed(copied []item) (changed []item, err error) {
 	if err := s.values.patient(0); err != nil {
 		return nil, err
