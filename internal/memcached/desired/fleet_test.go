@@ -42,6 +42,8 @@ type fleet struct {
 	refused    string
 	// unpullable is a part of the names of images that cannot be pulled.
 	unpullable string
+	// pinned maps containers to the images that a webhook sets in all pods.
+	pinned map[string]string
 	// tampered reports that somebody else has changed the ConfigMap since the last call of the method settle.
 	tampered bool
 

@@ -87,7 +87,7 @@ func (n *fakeNode) change(pod *corev1.Pod) {
 
 // kubelet lets the kubelet restart containers with another image, and put resources into effect.
 func (n *fakeNode) kubelet(now int64, unpullable string) {
-	if n.unscheduled {
+	if n.unscheduled || n.cutOff {
 		return
 	}
 	for name := range n.changed.starting {
@@ -172,6 +172,10 @@ func (f *fleet) patchPod(plan memcached.InPlace) {
 	c.images = add(c.images, patch.Images)
 	for name := range patch.Images {
 		text += " image"
+		if image, pinned := f.pinned[name]; pinned {
+			c.images[name] = image
+			continue
+		}
 		c.starting = add(c.starting, map[string]bool{name: true})
 	}
 	for name, resources := range patch.Resources {
@@ -233,7 +237,7 @@ func (f *fleet) checkPod(pod *corev1.Pod) {
 	f.t.Helper()
 	for _, name := range updated {
 		is, has := memcached.ContainerOf(&f.updated.Spec, name), memcached.ContainerOf(&pod.Spec, name)
-		if is != nil && (is.Image != has.Image || !holds(has.Resources, is.Resources)) {
+		if is != nil && (has.Image != cmp.Or(f.pinned[name], is.Image) || !holds(has.Resources, is.Resources)) {
 			f.fail("%s has %s %v, not %s %v", pod.Name, has.Image, has.Resources, is.Image, is.Resources)
 		}
 	}

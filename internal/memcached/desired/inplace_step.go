@@ -159,8 +159,12 @@ func (s *podStep) resizing() bool {
 }
 
 // setImages gives the pod the images of the template, if the pod may change now. It returns true while the images have to change,
-// even if the pod must wait. It returns false if the images are right, or if a webhook has changed them back.
+// even if the pod must wait. It returns false if the images are right or have been sent: a webhook that has changed them back would
+// do so again.
 func (s *podStep) setImages() bool {
+	if s.state.Former != nil {
+		return false
+	}
 	images, former, restarts := map[string]string{}, map[string]string{}, map[string]int32{}
 	for _, name := range updated {
 		is, has := memcached.ContainerOf(&s.template.Spec, name), memcached.ContainerOf(&s.pod.Spec, name)
@@ -172,8 +176,6 @@ func (s *podStep) setImages() bool {
 	switch {
 	case len(images) == 0:
 		return false
-	case s.state.Former != nil && !maps.Equal(s.state.Former, former):
-		return false // a webhook has changed the images, and would do so again
 	case s.free(s.pod, s.wave):
 		s.state.Former, s.state.Restarts = former, restarts
 		s.patch(memcached.PodPatch{Images: images, Annotations: map[string]string{memcached.InPlaceAnnotation: s.state.String()}})
@@ -200,12 +202,23 @@ func startsOf(pod *corev1.Pod, name string) int32 {
 // restartPending reports whether a container of the pod still runs with its old image.
 func restartPending(pod *corev1.Pod) bool {
 	state, _ := memcached.InPlaceStateOf(pod)
-	for name, restarts := range state.Restarts {
+	for name, restarts := range restartsOf(pod, state) {
 		if starts := startsOf(pod, name); starts >= 0 && starts <= restarts {
 			return true
 		}
 	}
 	return false
+}
+
+// restartsOf returns the restart counts before the change, of the containers that the kubelet restarts. It does not restart a container
+// whose image a webhook has changed back.
+func restartsOf(pod *corev1.Pod, state memcached.InPlaceState) map[string]int32 {
+	restarts := maps.Clone(state.Restarts)
+	maps.DeleteFunc(restarts, func(name string, _ int32) bool {
+		container := memcached.ContainerOf(&pod.Spec, name)
+		return container != nil && container.Image == state.Former[name]
+	})
+	return restarts
 }
 
 // probeSeconds is how long, in seconds, the kubelet may report a restarted container as ready because of earlier probes.
@@ -214,7 +227,7 @@ const probeSeconds = 3
 // restarting reports whether the step must wait until the pod has served with its new images, for minReadySeconds and at least for
 // probeSeconds.
 func (s *podStep) restarting() bool {
-	for name, restarts := range s.state.Restarts {
+	for name, restarts := range restartsOf(s.pod, s.state) {
 		if startsOf(s.pod, name) <= restarts {
 			return true
 		}

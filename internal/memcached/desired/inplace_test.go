@@ -196,6 +196,46 @@ func TestInPlaceOfAPodWithoutRoom(t *testing.T) {
 	f.settle()
 }
 
+// TestInPlaceBesideAWebhook covers a webhook that sets the image of a container in all pods. The kubelet restarts such a container only if
+// another change of the pod demands it.
+func TestInPlaceBesideAWebhook(t *testing.T) {
+	for _, container := range []string{memcached.ContainerName, memcached.AgentContainerName} {
+		for name, change := range map[string]func(*cachev1alpha1.Memcached){
+			"an image": memcachedtest.Image("memcached:1.7"), "more memory": memoryOf("256Mi"),
+		} {
+			t.Run(name+", the webhook sets the image of "+container, func(t *testing.T) {
+				f := newFleet(t, 3, inPlacePolicy, withAgents)
+				f.pinned = map[string]string{container: "mirror@sha256:1"}
+				for _, node := range f.nodes {
+					node.changed.images = maps.Clone(f.pinned)
+				}
+				made := f.made
+				change(f.mc)
+				f.settle()
+				if f.made > made {
+					t.Error("pods are new")
+				}
+			})
+		}
+	}
+}
+
+// TestInPlaceOfALostHost changes an image and takes the change back while a cluster node has lost contact.
+func TestInPlaceOfALostHost(t *testing.T) {
+	f := newFleet(t, 3, inPlacePolicy)
+	f.nodes[2].cutOff = true
+	memcachedtest.Image("memcached:1.7")(f.mc)
+	for range 10 {
+		f.turn()
+	}
+	memcachedtest.Image("")(f.mc)
+	for range 10 {
+		f.turn()
+	}
+	f.nodes[2].cutOff = false
+	f.settle()
+}
+
 // TestInPlaceRefused covers images that cannot be pulled, and resources that a cluster node cannot give. The operator changes one
 // pod back and leaves the others as they are.
 func TestInPlaceRefused(t *testing.T) {
