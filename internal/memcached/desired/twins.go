@@ -68,7 +68,7 @@ func twinsOf(v memcached.View, guard *twinGuard) memcached.Twins {
 func twinUnusable(words string) *memcached.Problem {
 	return &memcached.Problem{
 		Reason:  cachev1alpha1.ReasonTwinUnusable,
-		Message: "spec.fillFrom.name: " + words + ". Empty nodes do not fill themselves",
+		Message: "spec.fillFrom.name: " + words + ". Nodes that start meanwhile stay empty: restart them after the correction",
 	}
 }
 

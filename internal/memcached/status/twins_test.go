@@ -35,7 +35,7 @@ func twinRows(t *testing.T) []statusCase {
 	set := []client.Object{makeStatefulSet(t, mc, setCounts(3, 3, 3))}
 	braked := makeStatefulSet(t, mc, setCounts(3, 0, 3), revisions("a", "b"))
 	braked.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(int32(3))
-	const empty = ". Empty nodes do not fill themselves"
+	const empty = ". Nodes that start meanwhile stay empty: restart them after the correction"
 	return []statusCase{{
 		name: "twins: all nodes are filled", mc: mc, others: set, pods: setPods("a", "a", "a"), twins: at(dump),
 		answers: answers(&protocol.Fill{State: protocol.FillDone}),
