@@ -9,13 +9,15 @@ import (
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The policies must let the operator delete an orphaned child only if the child has the annotation applied-hash and runs no nodes.
+// The policies must let the operator delete an orphaned child only if the child has the annotation applied-hash and runs no nodes or
+// proxies.
 // They must let the operator scale a StatefulSet that has another serviceName and selector.
 func TestLeftoversUnderThePolicies(t *testing.T) {
 	i := install(t)
@@ -37,6 +39,25 @@ func TestLeftoversUnderThePolicies(t *testing.T) {
 		}
 		g.Expect(remove(budget)(t, i.operator)).To(Succeed())
 		g.Expect(remove(deployment)(t, i.operator)).To(MatchError(ContainSubstring("must stay as it is")))
+	})
+	t.Run("the same of a proxy", func(t *testing.T) {
+		g := NewWithT(t)
+		bearing := named("left")
+		bearing.Labels = map[string]string{
+			"app.kubernetes.io/name": "memcached-proxy", "app.kubernetes.io/instance": "left", "app.kubernetes.io/managed-by": "memcached-operator",
+		}
+		budget, service := &policyv1.PodDisruptionBudget{ObjectMeta: bearing}, &corev1.Service{ObjectMeta: bearing}
+		service.Spec.Ports = []corev1.ServicePort{{Port: 11211}}
+		for _, child := range []client.Object{budget, service} {
+			g.Expect(i.admin.Create(t.Context(), child)).To(Succeed())
+		}
+		g.Expect(remove(budget)(t, i.operator)).To(MatchError(ContainSubstring("must stay as it is")))
+		for _, child := range []client.Object{budget, service} {
+			child.SetAnnotations(map[string]string{"cache.example.com/applied-hash": "0123456789abcdef"})
+			g.Expect(i.admin.Update(t.Context(), child)).To(Succeed())
+		}
+		g.Expect(remove(service)(t, i.operator)).To(MatchError(ContainSubstring("denied request")))
+		g.Expect(remove(budget)(t, i.operator)).To(Succeed())
 	})
 	t.Run("a set with another serviceName and selector is resized and keeps them", func(t *testing.T) {
 		g := NewWithT(t)
