@@ -59,7 +59,7 @@ func TestValuesChangeWhatTheySay(t *testing.T) {
 		"podDisruptionBudget: {enabled: false}":                nil,
 		"{replicas: 2, podDisruptionBudget: {enabled: false}}": {deployment + "replicas 1 -> 2"},
 		"watchNamespaces: [shop]": {
-			"+ RoleBinding memcached-operator-manager-rolebinding",
+			"+ RoleBinding memcached-operator-manager-watched-rolebinding",
 			"- ClusterRoleBinding memcached-operator-manager-rolebinding",
 			pod + watched(t, before, "shop"),
 		},
