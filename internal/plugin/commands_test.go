@@ -256,6 +256,27 @@ func TestInterruptedInput(t *testing.T) {
 	}
 }
 
+// pausing is a clock that calls a function when a command begins to wait, and never ends the wait.
+type pausing struct {
+	stopped
+
+	begin func()
+}
+
+func (p pausing) After(time.Duration) <-chan time.Time {
+	p.begin()
+	return nil
+}
+
+// An interrupted flush says which nodes have not been flushed.
+func TestInterruptedFlush(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{})
+	w.memcacheds["pages-0"].keepsItems = true
+	ctx, interrupt := context.WithCancel(t.Context())
+	w.clock = pausing{begin: interrupt}
+	compare(t, "flush-interrupted", w.runWithin(ctx, strings.NewReader(""), "flush", "pages", "--yes", "--pace=1m").String())
+}
+
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(buffer []byte) (int, error) { return f(buffer) }

@@ -77,6 +77,7 @@ type world struct {
 	// forbidden are the errors for resources that the user may not read, by resource.
 	forbidden map[string]error
 	logs      map[string]string
+	clock     clock.Clock
 	// password is what the user types as the password. It is empty without a terminal.
 	password string
 }
@@ -105,7 +106,7 @@ func (w *world) runWithin(ctx context.Context, input io.Reader, args ...string) 
 	s := &session{
 		IOStreams:  genericiooptions.IOStreams{In: input, Out: &out, ErrOut: &errOut},
 		version:    "v1.2.3",
-		clock:      stopped{},
+		clock:      w.clock,
 		pollPeriod: time.Millisecond,
 	}
 	if w.password != "" {
@@ -173,7 +174,7 @@ func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
 	w := &world{
 		memcacheds: map[string]*fakeMemcached{}, agents: map[string]string{}, dialErrors: map[string]error{},
 		forbidden: map[string]error{}, logs: map[string]string{},
-		problems: map[string]string{},
+		problems: map[string]string{}, clock: stopped{},
 	}
 	for i, object := range objects {
 		if pod, isPod := object.(*corev1.Pod); isPod {

@@ -114,7 +114,10 @@ func (o *flushCommand) flush(ctx context.Context, c *cluster, pods []corev1.Pod)
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(append(failed, fmt.Errorf("%w: %s stay as they are", context.Cause(ctx), listOf(pods)))...)
+			// The caller prints nothing about an interrupted command.
+			failed = append(failed, errors.New("not flushed: "+listOf(pods)))
+			fmt.Fprintln(o.ErrOut, errors.Join(failed...))
+			return context.Cause(ctx)
 		case <-o.clock.After(o.pace):
 		}
 	}

@@ -137,7 +137,7 @@ func (o *keyCommand) run(do keyFunc) func(*cobra.Command, []string) error {
 		if err != nil {
 			return err
 		}
-		if err := c.refuseCopies(command.Context(), mc.Name); err != nil {
+		if err := c.refuseKeys(command.Context(), mc); err != nil {
 			return err
 		}
 		pod, node, err := o.find(command.Context(), c, mc, args[1])

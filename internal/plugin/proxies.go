@@ -95,15 +95,25 @@ func (c *cluster) copiesIn(ctx context.Context, name string) *cachev1alpha1.Memc
 	return nil
 }
 
-// refuseCopies returns an error if the Memcached is one of several pools of a proxy. Such a proxy keeps each key in all its pools, and
-// chooses nodes by a hash that --hash does not offer.
-func (c *cluster) refuseCopies(ctx context.Context, name string) error {
-	proxy := c.copiesIn(ctx, name)
-	if proxy == nil {
-		return nil
+// refuseKeys returns an error if a proxy finds keys on other nodes than --hash. A proxy with several pools keeps each key in all of
+// them, and chooses nodes by a hash that --hash does not offer. A proxy with one pool uses a new number of nodes two minutes late.
+func (c *cluster) refuseKeys(ctx context.Context, mc *cachev1alpha1.Memcached) error {
+	proxies, err := c.proxiesOf(ctx, mc.Name)
+	if err != nil {
+		return nil //nolint:nilerr // most caches have no proxy
 	}
-	return fmt.Errorf("the MemcachedProxy %s keeps each key in %s, on nodes that it chooses by a hash of its own: "+
-		"get, set and delete keys through %s", proxy.Name, strings.Join(poolsOf(proxy), ", "), cmp.Or(proxy.Status.Address, "the proxy"))
+	for i := range proxies {
+		proxy, remedy := &proxies[i], "get, set and delete keys through "+cmp.Or(proxies[i].Status.Address, "the proxy")
+		if pools := poolsOf(proxy); len(pools) > 1 {
+			return fmt.Errorf("the MemcachedProxy %s keeps each key in %s, on nodes that it chooses by a hash of its own: %s",
+				proxy.Name, strings.Join(pools, ", "), remedy)
+		}
+		if routes, servers := proxy.Status.Routes, len(mc.Status.Servers); routes != nil && int(routes.Nodes) != servers {
+			return fmt.Errorf("the MemcachedProxy %s spreads the keys over %d nodes, but status.servers has %d: %s",
+				proxy.Name, routes.Nodes, servers, remedy)
+		}
+	}
+	return nil
 }
 
 // proxyReports reports on all proxies, or on the proxies of the named cache. It prints an error if they cannot be read.

@@ -130,6 +130,14 @@ func TestKeysOfCopies(t *testing.T) {
 	if got := w.run(t, "", "get", "pages", "user:42"); got.code != 1 || !strings.HasSuffix(got.stderr, "through the proxy\n") {
 		t.Errorf("without an address: %s", got)
 	}
+	change(t, w, &cachev1alpha1.MemcachedProxy{}, "side", func(proxy *cachev1alpha1.MemcachedProxy) {
+		proxy.Spec.Pools = proxy.Spec.Pools[:1]
+		proxy.Status.Routes.Nodes = 3
+	})
+	got := w.run(t, "", "get", "pages", "user:42")
+	if want := "side spreads the keys over 3 nodes, but status.servers has 2: "; got.code != 1 || !strings.Contains(got.stderr, want) {
+		t.Errorf("during a change of size: %s", got)
+	}
 	// If the proxies cannot be read, the commands work nevertheless.
 	for _, err := range []error{errors.New("memcachedproxies is forbidden"), &apimeta.NoKindMatchError{}} {
 		w.forbidden["memcachedproxys"] = err
