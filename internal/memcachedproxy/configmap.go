@@ -8,14 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// ConfigMap returns the ConfigMap with the routes for the proxies.
-func ConfigMap(proxy *cachev1alpha1.MemcachedProxy, routes protocol.Routes) *corev1.ConfigMap {
+// ConfigMap returns the ConfigMap with the routes for the proxies, which are in data under protocol.RoutesKey.
+func ConfigMap(proxy *cachev1alpha1.MemcachedProxy, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: metav1.ObjectMeta{Name: proxy.Name + RoutesSuffix, Namespace: proxy.Namespace, Labels: labelsOf(proxy, nil)},
-		Data:       map[string]string{protocol.RoutesKey: routes.String()},
+		Data:       data,
 	}
 }

@@ -56,9 +56,11 @@ func For(v View, opts memcached.Options) Plan {
 		plan.Objects = append(plan.Objects, NetworkPolicy(v.Proxy))
 	}
 	if plan.Routes != nil {
-		plan.Objects = append(plan.Objects, ConfigMap(v.Proxy, *plan.Routes))
+		plan.Objects = append(plan.Objects, ConfigMap(v.Proxy, map[string]string{protocol.RoutesKey: plan.Routes.String()}))
 		plan.Announcing = v.liveRoutes() != nil && plan.Routes.String() != v.liveRoutes().String()
 		plan.Next = plan.Routes.Pool.Wait(v.Now)
+	} else if found := v.ConfigMap(); found != nil {
+		plan.Objects = append(plan.Objects, ConfigMap(v.Proxy, found.Data))
 	}
 	if v.changing() && !plan.Announcing {
 		plan.Ask = v.serving()

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
@@ -224,6 +225,19 @@ func TestPools(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Without the ConfigMap, no further proxy could start.
+func TestUnreadableRoutesStay(t *testing.T) {
+	v := live(t, View{Proxy: front(), Pool: sessions(3), Now: now}, options)
+	v.ConfigMap().Data[protocol.RoutesKey] = "by hand"
+	v.Pool = nil
+	for _, object := range For(v, options).Objects {
+		if found, ok := object.(*corev1.ConfigMap); ok && found.Data[protocol.RoutesKey] == "by hand" {
+			return
+		}
+	}
+	t.Error("the ConfigMap is gone")
 }
 
 func TestNamesakes(t *testing.T) {
