@@ -52,8 +52,8 @@ func (r *Reloader) Logins() []User {
 }
 
 // Run works until the context ends. If memcached cannot start with the Secrets, Run writes the termination message and returns an
-// error that wraps an *InvalidError. If the problem is the same after a restart of the agent, Run waits until the problem changes
-// instead of returning again, because the kubelet delays each further restart longer.
+// error that wraps an *InvalidError. After a restart of the agent with the same problem, Run waits until the problem changes:
+// returning again would only lengthen the kubelet's back-off.
 func (r *Reloader) Run(ctx context.Context) error {
 	if !r.config.Enabled() {
 		<-ctx.Done()
@@ -80,12 +80,12 @@ func (r *Reloader) start(ctx context.Context) error {
 		var invalid *InvalidError
 		switch {
 		case err == nil:
-			return r.state.store.refuse("")
+			return r.state.store.setTerminationMessage("")
 		case r.state.current != nil:
 			return nil
 		case !errors.As(err, &invalid):
 			return err
-		case r.state.store.refused() != err.Error():
+		case r.state.store.terminationMessage() != err.Error():
 			return errors.Join(err, r.terminate(err.Error()))
 		}
 		r.sleep(ctx, promptPeriod)
@@ -95,7 +95,7 @@ func (r *Reloader) start(ctx context.Context) error {
 
 // terminate writes the termination message into the file that the kubelet has created, and stores it for the agent's next start.
 func (r *Reloader) terminate(message string) error {
-	return errors.Join(os.WriteFile(r.config.TerminationLog, []byte(message), 0o600), r.state.store.refuse(message))
+	return errors.Join(os.WriteFile(r.config.TerminationLog, []byte(message), 0o600), r.state.store.setTerminationMessage(message))
 }
 
 // step does the work that is due, and returns the time until the next step.
@@ -124,7 +124,7 @@ func (r *Reloader) refresh() error {
 	}
 	next, err := r.source.next(r.state.current)
 	if next != nil {
-		r.source.installed = "" // it stays so if a part of the Secrets cannot be used
+		r.source.installed = ""
 		if err := r.state.install(next); err != nil {
 			return err
 		}

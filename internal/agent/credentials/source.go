@@ -17,7 +17,8 @@ type source struct {
 	readAt time.Time
 	// refused is why the Secrets cannot be used, or nil.
 	refused error
-	// installed is the fingerprint of the Secrets whose content is the current version.
+	// installed is the fingerprint of the Secrets whose content is the current version. It is empty after new content was found in one
+	// Secret while the other cannot be used: every read then parses both again.
 	installed string
 }
 

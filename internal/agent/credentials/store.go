@@ -144,8 +144,8 @@ func (s *store) writeRecord(written record) error {
 	return s.replace(recordFile, text)
 }
 
-// refused returns the stored termination message, or "" if there is none.
-func (s *store) refused() string {
+// terminationMessage returns the stored termination message, or "" if there is none.
+func (s *store) terminationMessage() string {
 	text, err := s.root.ReadFile(refusedFile)
 	if err != nil {
 		return "" // at worst, the agent ends once more because of the same problem
@@ -153,12 +153,12 @@ func (s *store) refused() string {
 	return string(text)
 }
 
-// refuse stores a termination message. An empty message removes the stored one.
-func (s *store) refuse(said string) error {
-	if said == "" {
+// setTerminationMessage stores a termination message. An empty message removes the stored one.
+func (s *store) setTerminationMessage(message string) error {
+	if message == "" {
 		return s.root.RemoveAll(refusedFile)
 	}
-	return s.replace(refusedFile, []byte(said))
+	return s.replace(refusedFile, []byte(message))
 }
 
 // replace writes a file atomically.
