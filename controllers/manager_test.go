@@ -45,9 +45,9 @@ func start(ctx context.Context, namespaces string, resync time.Duration, changes
 	return startWith(ctx, namespaces, resync, controllers.Options{Memcached: defaults}, changes...)
 }
 
-// startWith is start with these options of the controller.
+// startWith is like start, but takes the controller's options.
 func startWith(
-	ctx context.Context, namespaces string, resync time.Duration, decided controllers.Options, changes ...func(*ctrl.Options),
+	ctx context.Context, namespaces string, resync time.Duration, options controllers.Options, changes ...func(*ctrl.Options),
 ) *process {
 	GinkgoHelper()
 	p := &process{requests: &testenv.Requests{}, registry: prometheus.NewRegistry()}
@@ -55,21 +55,21 @@ func startWith(
 	if resync > 0 {
 		cacheOptions.SyncPeriod = &resync
 	}
-	options := ctrl.Options{
+	managerOptions := ctrl.Options{
 		Scheme:     testenv.Scheme(),
 		Cache:      cacheOptions,
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: controllerconfig.Controller{SkipNameValidation: ptr.To(true)},
 	}
 	for _, change := range changes {
-		change(&options)
+		change(&managerOptions)
 	}
 	var err error
-	p.manager, err = ctrl.NewManager(p.requests.Record(config), options)
+	p.manager, err = ctrl.NewManager(p.requests.Record(config), managerOptions)
 	Expect(err).NotTo(HaveOccurred())
 	running, cancel := context.WithCancel(context.Background())
-	decided.MaxConcurrentReconciles = cmp.Or(options.Controller.MaxConcurrentReconciles, controllers.DefaultConcurrentReconciles)
-	Expect(controllers.SetupWithManager(running, p.manager, metrics.New(p.registry), decided)).To(Succeed())
+	options.MaxConcurrentReconciles = cmp.Or(managerOptions.Controller.MaxConcurrentReconciles, controllers.DefaultConcurrentReconciles)
+	Expect(controllers.SetupWithManager(running, p.manager, metrics.New(p.registry), options)).To(Succeed())
 	Expect(upgradeable.SetupWithManager(running, p.manager)).To(Succeed())
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.manager.Start(running) }()

@@ -62,7 +62,8 @@ func summary(ctx context.Context, mc *cachev1alpha1.Memcached, conditionType str
 	return string(condition.Status) + "/" + condition.Reason
 }
 
-// expectConditions expects these conditions, in the form that summary returns, and expects that Reconciling and Stalled fit them.
+// expectConditions expects these conditions. Each argument is a status and a reason, such as True/Available. While Ready is not True,
+// exactly one of Stalled and Reconciling must be true, with the reason of Ready.
 func expectConditions(ctx context.Context, mc *cachev1alpha1.Memcached, ready, available, progressing, degraded string) {
 	GinkgoHelper()
 	current := live(ctx, mc, &cachev1alpha1.Memcached{})

@@ -29,8 +29,9 @@ type Result struct {
 	Corrected []Correction
 }
 
-// Apply carries out a plan. If a write fails, Apply still writes the other objects, except some of Guarded Kinds (field.Rules): see
-// executeAll. The returned error joins all errors. It may contain the error types of this package and errors of the API server.
+// Apply carries out a plan. If a write fails, Apply still makes the other writes, with one exception: workloads wait for the objects
+// that protect them (executeAll). The returned error joins all errors. It may contain the error types of this package and errors of
+// the API server.
 func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	outcomes := a.executeAll(ctx, plan)
 	var result Result
@@ -47,10 +48,9 @@ func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	return result, errors.Join(errs...)
 }
 
-// executeAll carries out the steps in two groups, one after the other. The first group has the steps of guards (field.Rules) that are
-// missing or cannot be written, and the step of the object passed to Plan.Before. If a step of this group fails, no object of a
-// Guarded Kind is created. If it is the step of the object passed to Plan.Before, only the size of existing objects of Guarded Kinds
-// is written.
+// executeAll carries out the steps in two groups, one after the other. The first group has the guards (field.Rules) that are missing
+// or cannot be written, and plan.first. If a step of this group fails, no Guarded object is created. If plan.first fails, existing
+// Guarded objects get only their size.
 func (a *Applier) executeAll(ctx context.Context, plan Plan) []outcome {
 	outcomes := make([]outcome, len(plan.steps))
 	var guards, others []int

@@ -108,8 +108,7 @@ func (d differ) fields(object client.Object) (*unstructured.Unstructured, error)
 type difference struct {
 	// fields are the paths that are missing, have another value, or were added below owned fields.
 	fields []fieldpath.Path
-	// surplus is what the live object has below owned fields and the rendering lacks, or nil. An apply removes only the part that
-	// the operator applied before.
+	// surplus are additions of the live object below owned fields, or nil. A server-side apply does not remove what others added.
 	surplus *typed.TypedValue
 	// fingerprint is a hash of the differing fields and their live values.
 	fingerprint string

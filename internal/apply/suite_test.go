@@ -31,13 +31,16 @@ const hashAnnotation = "test.example.com/hash"
 
 var (
 	environment *envtest.Environment
-	// direct is the client for the tests and for changes by others. The client ours is for Appliers, and its requests are recorded.
-	direct   client.Client
+	// direct is the client for the tests and for changes by others.
+	direct client.Client
+	// ours is the client of the Appliers.
+	ours client.WithWatch
+	// requests are the requests of ours.
 	requests testenv.Requests
-	ours     client.WithWatch
-	// The last Applier that newApplierOf returned uses the MutationCache mutations and the clock now.
+	// mutations is the MutationCache of the last Applier that newApplierOf returned.
 	mutations *apply.MutationCache
-	now       *clocktesting.FakePassiveClock
+	// now is the clock of the last Applier that newApplierOf returned.
+	now *clocktesting.FakePassiveClock
 )
 
 func TestApply(t *testing.T) {

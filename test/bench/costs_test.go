@@ -24,8 +24,8 @@ func requestsOf(n int, each ...request) []request {
 	return requests
 }
 
-// TestMonitoringCostsNoMore compares the requests for 10 Memcacheds with monitoring with those for 40 without. Those for the 40 are
-// two writes per Memcached, and one list and one watch in total.
+// TestMonitoringCostsNoMore compares the requests for 10 monitored Memcacheds with those for 40 without monitoring. The 40 cause two
+// writes each, and one list and one watch in total.
 func TestMonitoringCostsNoMore(t *testing.T) {
 	child, status := request{verb: "patch", resource: "deployments"}, request{verb: "patch", resource: "memcacheds/status"}
 	event, lease := request{verb: "create", resource: "events"}, request{verb: "update", resource: "leases"}

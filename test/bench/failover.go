@@ -34,7 +34,7 @@ func (b *bench) failOver(ctx context.Context, t *testbed, leader *replica, first
 	} {
 		during(end.name, func() {
 			standby := t.startOperator(ctx)
-			took := t.succeed(ctx, leader, standby, end.signal, first, n)
+			took := t.measureTakeover(ctx, leader, standby, end.signal, first, n)
 			b.logf("%s: %.2f s", end.name, took.Seconds())
 			b.report.hold(failover, end.name, "s", took.Seconds(), threshold{end.limit.Seconds(), false})
 			leader = standby
@@ -42,13 +42,14 @@ func (b *bench) failOver(ctx context.Context, t *testbed, leader *replica, first
 	}
 }
 
-// succeed ends the leader, and returns the time until the API server receives the first write of the standby.
-func (t *testbed) succeed(ctx context.Context, leader, standby *replica, signal syscall.Signal, first, n int) time.Duration {
+// measureTakeover ends the leader, and returns the time until the API server receives the first write of the standby. Meanwhile it
+// resizes the Memcacheds first to n-1, so that the standby must write.
+func (t *testbed) measureTakeover(ctx context.Context, leader, standby *replica, signal syscall.Signal, first, n int) time.Duration {
 	t.waitUntilQuiet(ctx, 0, leader.user, standby.user)
 	since := must(t.log.mark())
 	began := time.Now()
 	check(leader.signal(signal))
-	// Each change sets a size that the Memcached has not had, so that the operator must write.
+	// Each change sets a size that the Memcached has not had.
 	for i := 0; ; i++ {
 		check(t.resize(ctx, first+i%(n-first), int32(4+len(t.operators)+i/(n-first)))) //nolint:gosec // small
 		for _, one := range must(t.log.since(since, standby.user)) {

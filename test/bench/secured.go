@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// The requests of M13, with values of securedValue bytes. All values fit into the item memory.
+// The requests of measurement M13 (docs/benchmarks.md), with values of securedValue bytes. All values fit into the item memory.
 const (
 	securedConnections = 32
 	securedKeys        = 10000

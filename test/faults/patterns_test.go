@@ -12,7 +12,7 @@ type pattern struct {
 	// pkg and test identify a Go test of this repository. spec selects a Ginkgo spec in the test, and plan selects a scenario and a fault
 	// of TestSweep.
 	pkg, test, spec, plan string
-	// file, from and to are the mutation. In this file, it replaces the text of "from" by the text of "to".
+	// The mutation replaces the text "from" by the text "to" in this file.
 	file, from, to string
 }
 
