@@ -47,7 +47,7 @@ type Base[T client.Object] struct {
 	known              states[known]
 }
 
-// NewBase returns a Base whose Nodes connect to the addresses of pods. Its Clock and its ServerClock are the given clock.
+// NewBase returns a Base that uses the given clock for both of its clocks. Its Nodes connect to the addresses of pods.
 func NewBase[T client.Object](
 	kind Kind[T], c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options memcached.Options,
 ) *Base[T] {

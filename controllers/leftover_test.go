@@ -31,8 +31,8 @@ var _ = Describe("What a Memcached deleted with --cascade=orphan has left", func
 			&policyv1.PodDisruptionBudget{ObjectMeta: name}, &networkingv1.NetworkPolicy{ObjectMeta: name}, &corev1.ConfigMap{ObjectMeta: servers},
 		}
 	}
-	// orphan deletes a Memcached but not its children. It removes the owner reference of each child, and calls the function more with
-	// the child. It then creates a Memcached of the same name that wants fewer children, and reconciles it.
+	// orphan deletes a Memcached but not its children. It removes the owner reference of each child, and changes the child with the
+	// function more. It then creates a Memcached of the same name that wants fewer children, and reconciles it.
 	orphan := func(ctx context.Context, more func(client.Object)) *cachev1alpha1.Memcached {
 		GinkgoHelper()
 		earlier := settled(ctx, o, stable, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.Enabled = ptr.To(true) })

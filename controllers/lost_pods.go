@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// deleteLostPods deletes pods of lost cluster nodes, so that new pods can have their names. It adds to written whether it deleted a
+// deleteLostPods deletes pods of lost cluster nodes, so that new pods can have their names. It records in written whether it deleted a
 // pod, what was refused, and when to check again.
 func (r *Reconciler) deleteLostPods(
 	ctx context.Context, view memcached.View, plan memcached.Plan, written *memcached.Written,

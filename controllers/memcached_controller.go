@@ -93,8 +93,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return requeue(view, plan, written, current)
 }
 
-// SetupWithManager adds the controller and its field indexes to a manager, and a task that asks the nodes' agents. The controller
-// updates the metrics m. The manager's cache must use CacheOptions.
+// SetupWithManager adds to a manager the controller, its field indexes and, if options.AskAgents is set, a task that asks the nodes'
+// agents. The controller updates the metrics m. The manager's cache must use CacheOptions.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics, options Options) error {
 	recorder := NewRecorder(mgr.GetEventRecorder(memcached.ManagedBy), mgr.GetScheme(), clock.RealClock{})
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, m, clock.RealClock{}, options.Memcached)

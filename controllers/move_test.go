@@ -43,8 +43,8 @@ func checkLagging(t *testing.T, moments []moment) {
 	before, right, start := now.sizes(), sizesAfter(t, now, now.server(), now.server()), moments[0].server()
 	for i, deployment := range versions[*appsv1.Deployment](moments) {
 		for j, set := range versions[*appsv1.StatefulSet](moments) {
-			// The cache holds the pods of the later of the two moments. The process writes their names into the status. If the status
-			// names a pod of a StatefulSet and the cache lacks the StatefulSet, the process reads it from the API server.
+			// The cache holds the pods of the later of the two moments. The process writes the names of these pods into the status. If the
+			// status names a pod of a StatefulSet and the cache lacks this StatefulSet, the process reads the StatefulSet from the API server.
 			pods := moments[max(i, j)]
 			cached := slices.Concat(
 				now.without(&appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Pod{}), deployment, set, pods.only(&corev1.Pod{}),
@@ -73,7 +73,7 @@ func sizesAfter(t *testing.T, now moment, caches ...client.Reader) sizes {
 	return momentOf(t, server).sizes()
 }
 
-// versions returns the different versions of an object, by the index of the first moment with the version.
+// versions returns the different versions of the object of type T. The key is the index of the first moment that has the version.
 func versions[T client.Object](moments []moment) map[int]moment {
 	var object T
 	found, last := map[int]moment{}, moment{nil}

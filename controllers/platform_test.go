@@ -14,8 +14,8 @@ import (
 	"github.com/example/memcached-operator/controllers"
 )
 
-// TestOmitRunAsUser checks the decision by the flag, by the environment variable and by the HTTP status of the cluster's answer, and
-// whether the cluster is asked. With status 0, the cluster does not answer.
+// TestOmitRunAsUser checks which decision follows from the flag, the environment variable and the HTTP status of the cluster's answer.
+// It also checks whether the operator asks the cluster. With status 0, the cluster does not answer.
 func TestOmitRunAsUser(t *testing.T) {
 	const question = "GET /apis/security.openshift.io"
 	for name, test := range map[string]struct {

@@ -28,8 +28,8 @@ const (
 )
 
 // Recorder limits the events about an object. It sends 25 of each type, Normal and Warning, and then one more every five minutes.
-// Beyond this limit, it sends an event if none with the same reason was sent for five minutes, so that a flood of events with one
-// reason hides no other reason. If an event repeats the last event with the same reason within five minutes, both are one series.
+// Beyond this limit, it still sends an event if it sent none with the same reason for five minutes. So a flood of events with one
+// reason hides no other reason. If an event repeats the last event with the same reason within five minutes, the two form a series.
 type Recorder struct {
 	next   events.EventRecorder
 	scheme *runtime.Scheme
@@ -62,7 +62,7 @@ type sent struct {
 	at   time.Time
 	uid  types.UID
 	note uint64
-	// resourceVersion is the object's resource version, and related is the related object, or nil. In a series, both are those of the
+	// resourceVersion is the object's resource version, and related is the related object, or nil. Events of a series take both from the
 	// first event.
 	resourceVersion string
 	related         *corev1.ObjectReference

@@ -52,8 +52,9 @@ func requeue(
 	return Requeue(Sooner(status.RequeueAfter(view, current), nextStep(view, plan)), view.PendingCreate, written)
 }
 
-// Requeue returns the result of Reconcile after a write: an error that is not terminal, else the time until the next reconcile
-// without an event, else a terminal error, else nothing. Wait is the caller's limit for that time, 0 for no limit.
+// Requeue returns the result of Reconcile after a write. If the write failed with an error that is not terminal, Requeue returns the
+// error. Otherwise, it returns the time until the next reconcile without an event. If no such reconcile is needed, it returns the
+// terminal error, if any. Wait is the caller's limit for that time, 0 for no limit.
 func Requeue(wait time.Duration, pendingCreate bool, written memcached.Written) (reconcile.Result, error) {
 	wait = Sooner(written.RetryAfter, wait)
 	if pendingCreate || written.Created || written.Waiting != "" {

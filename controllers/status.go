@@ -112,7 +112,7 @@ func onlyProgressed(before, after cachev1alpha1.MemcachedStatus) bool {
 		reasonOf(had, cachev1alpha1.ConditionDegraded) == reasonOf(has, cachev1alpha1.ConditionDegraded)
 }
 
-// instance returns what the metrics show of a Memcached. It leaves out the conditions that exist only at times.
+// instance returns what the metrics show of a Memcached. It leaves out the conditions that a Memcached has only at times.
 func instance(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) metrics.Instance {
 	var conditions []metrics.Condition
 	for _, condition := range status.Conditions {

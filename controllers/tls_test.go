@@ -15,8 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// refusingSecret returns the status of a pod whose agent refused a certificate. Started reports that the agent has found a
-// valid one since.
+// refusingSecret returns the status of a pod whose agent refused a certificate. Started reports that the agent has found a valid
+// certificate since then.
 func refusingSecret(started bool) corev1.PodStatus {
 	return corev1.PodStatus{
 		Phase:             corev1.PodPending,

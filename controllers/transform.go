@@ -15,8 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// transformObject removes managed fields before the cache stores an object. From Memcacheds and MemcachedProxies, it also removes what
-// reduceMeta drops.
+// transformObject removes managed fields before the cache stores an object. From Memcacheds and MemcachedProxies, it also removes the
+// other metadata that the operator does not read.
 func transformObject(object any) (any, error) {
 	switch owner := object.(type) {
 	case *cachev1alpha1.Memcached:
@@ -81,7 +81,8 @@ func transformPod(object any) (any, error) {
 	return reduced, nil
 }
 
-// keptAnnotations show the template of a pod, its argument list, its change in place, and its restart by "kubectl rollout restart".
+// keptAnnotations are the annotations that keepLaunched keeps. They show the template of a pod, its argument list, its change in
+// place, and its restart by "kubectl rollout restart".
 var keptAnnotations = []string{
 	memcached.TemplateAnnotation, memcached.BaseAnnotation, memcached.InPlaceAnnotation, memcached.WakeAnnotation,
 	"kubectl.kubernetes.io/restartedAt",

@@ -20,8 +20,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// twins returns the Memcacheds that fill their nodes from mc, and the one from which mc fills its own, sorted by name. The argument
-// named is the name of the latter, or empty.
+// twins returns the twins of mc, sorted by name: the Memcacheds that fill their nodes from mc, and the Memcached from which mc fills
+// its own. The argument named is the name of the Memcached from which mc fills its nodes, or empty.
 func (r *Reconciler) twins(ctx context.Context, mc client.Object, named string) ([]*cachev1alpha1.Memcached, error) {
 	var found cachev1alpha1.MemcachedList
 	err := r.Client.List(ctx, &found, client.InNamespace(mc.GetNamespace()), client.MatchingFields{FillFromIndex: mc.GetName()})
@@ -87,8 +87,8 @@ func (l *twinLocks) lock(name types.NamespacedName) *sync.Mutex {
 	return lock.(*sync.Mutex) //nolint:forcetypeassert // nothing else is stored
 }
 
-// getLocked locks the twins of a Memcached and returns the Memcached, or nil if there is none. The wait for a lock can be long, so it reads
-// the Memcached again afterwards.
+// getLocked returns the Memcached, or nil if there is none. If it has twins, getLocked locks it and its twins. The wait for a lock can
+// be long, so getLocked then reads the Memcached again.
 func (r *Reconciler) getLocked(ctx context.Context, name types.NamespacedName) (_ *cachev1alpha1.Memcached, unlock func(), _ error) {
 	mc, err := r.Get(ctx, name)
 	if err != nil || mc == nil {

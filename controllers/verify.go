@@ -21,8 +21,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// ErrStale means that a cached Memcached or MemcachedProxy is not the latest. errStaleArguments, errStaleTwin and errStaleMove
-// mean the same of children of a Memcached.
+// ErrStale means that a cached Memcached or MemcachedProxy is not the latest. The other errors mean that a cached child of a Memcached
+// is not the latest.
 var (
 	ErrStale          = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
 	errStaleArguments = errors.New("the cache has not received the latest version of the arguments of the nodes")
@@ -55,7 +55,7 @@ func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
 	return nil
 }
 
-// VerifyOnce is VerifyFresh for resources that this process has not verified yet.
+// VerifyOnce calls VerifyFresh, unless this process has already verified the resource.
 func (r *Base[T]) VerifyOnce(ctx context.Context, cached T) error {
 	if r.verified(cached) {
 		return nil
@@ -132,8 +132,9 @@ func (r *Reconciler) verifyMove(ctx context.Context, view memcached.View) error 
 	return nil
 }
 
-// verifyTwins asks the API server, once for each twin, whether the cached StatefulSet and arguments of the twin are current. They say
-// whether the twin stops a node. Otherwise, after a restart of the operator, both Memcacheds could stop the same node.
+// verifyTwins asks the API server, once for each twin, whether the cached StatefulSet and arguments of the twin are current. These
+// objects show whether the twin stops a node. Without this check, both Memcacheds could stop a node with the same items after a
+// restart of the operator.
 func (r *Reconciler) verifyTwins(ctx context.Context, view memcached.View) error {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	for _, twin := range view.Copies() {

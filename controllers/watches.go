@@ -35,7 +35,8 @@ const failedPriority = -10
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// enqueueDelay is the time from an event to the reconcile. 0 means at once. The constant never means that there is no reconcile.
+// enqueueDelay is the time from an event to the reconcile. 0 means at once. The negative value of the constant "never" means no
+// reconcile.
 type enqueueDelay = time.Duration
 
 const never enqueueDelay = -1
@@ -107,7 +108,7 @@ func IsResync(e event.TypedUpdateEvent[client.Object]) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 }
 
-// Reaction returns how long after an update to reconcile. Own reports that the update is this process's own last write.
+// Reaction returns the delay from an update to the reconcile. Own reports that the update is this process's own last write.
 type Reaction = func(before, after client.Object, own bool) enqueueDelay
 
 // Watch returns an event handler for owners and children. After a deletion, or a creation by others, it enqueues at once. After an
@@ -166,7 +167,7 @@ func instanceOf(object client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[memcached.InstanceLabel]}
 }
 
-// memcachedChange returns how long after an update of a Memcached to reconcile.
+// memcachedChange is the Reaction to updates of Memcacheds.
 var memcachedChange = OwnerChange(memcachedKind.Status)
 
 // OwnerChange returns a Reaction to updates of Memcacheds or MemcachedProxies. A new spec causes a reconcile at once. A status that
@@ -209,7 +210,7 @@ func ChildChange[Owner client.Object](child memcached.Child[Owner]) Reaction {
 	}
 }
 
-// podChange returns debounce if a cached field other than the resource version has changed, else never.
+// podChange returns debounce if a cached field other than the resource version has changed. Otherwise, it returns the constant never.
 func podChange(before, after *corev1.Pod) enqueueDelay {
 	if before.ResourceVersion == after.ResourceVersion {
 		return never

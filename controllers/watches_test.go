@@ -155,7 +155,7 @@ func watching() *Reconciler {
 }
 
 // TestBothMemcachedsOfAnObjectAreReconciled updates objects, and in some cases their instance label. The name of an object and its
-// label may belong to different Memcacheds, to the same, or to none.
+// label may belong to two Memcacheds, to a single one, or to none.
 func TestBothMemcachedsOfAnObjectAreReconciled(t *testing.T) {
 	r := watching()
 	metadata := func(name, instance string) metav1.ObjectMeta {

@@ -67,7 +67,7 @@ func (l *launchers) Agent(_ context.Context, pod *corev1.Pod, hosts []string) (a
 	return agentprotocol.Status{Problems: problems}, nil
 }
 
-// look returns the requests since the last call, sorted: each is the name of the pod and, if an agent was asked, the hosts.
+// look returns the requests since its last call, sorted. Each is the name of a pod, followed by the hosts if its agent was asked.
 func (l *launchers) look() []string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -147,7 +147,7 @@ func rewriteImages(ctx context.Context, namespace string) client.Object {
 	})
 }
 
-// injectContainers installs a webhook that adds a container to Deployments without it, each time with another image.
+// injectContainers installs a webhook that adds the container "injected" to Deployments that lack it, each time with another image.
 func injectContainers(ctx context.Context, namespace string) client.Object {
 	GinkgoHelper()
 	var times atomic.Int32

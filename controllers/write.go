@@ -69,8 +69,8 @@ func (r *Reconciler) changes(view memcached.View, plan memcached.Plan) apply.Pla
 	return changes
 }
 
-// sizeOnly returns the objects of which at most the size is written, so that running pods stay as they are. If the plan has a
-// problem, these are all objects. Otherwise, only the workload that the nodes leave after a change of spec.workload is one of them.
+// sizeOnly returns the objects of which at most the size is written, so that running pods stay as they are. If the plan has a problem,
+// it returns all objects. Otherwise, it returns only plan.Former, the workload that the nodes leave after a change of spec.workload.
 func sizeOnly(plan memcached.Plan) []client.Object {
 	if plan.Problem != nil {
 		return plan.Objects

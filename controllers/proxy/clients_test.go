@@ -39,7 +39,7 @@ var _ = Describe("The clients of a MemcachedProxy", func() {
 		newOperator(defaults).step(ctx, front)
 	})
 
-	// The permission to create a MemcachedProxy must not open caches that admit only some clients.
+	// A user who may only create MemcachedProxies must not reach a cache whose NetworkPolicy admits only some clients.
 	It("reach a cache that lists its clients once the lines of the condition are among them", func(ctx SpecContext) {
 		namespace := suite.NewNamespace(ctx, user)
 		pool := newPool(ctx, namespace, 3)

@@ -88,8 +88,8 @@ func newOperator(options memcached.Options) *operator {
 	return o
 }
 
-// launchers imitates the launchers of proxies. The field former holds the routes of launchers that still have old ones, by the name of
-// the pod. All other launchers have the routes in the ConfigMap.
+// launchers imitates the launchers of proxies. The field former maps names of pods to routes: the launchers of these pods still have
+// these old routes. All other launchers have the routes in the ConfigMap.
 type launchers struct {
 	clock  *clocktesting.FakePassiveClock
 	former map[string]string

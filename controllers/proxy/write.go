@@ -57,9 +57,10 @@ func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan m
 	return written
 }
 
-// verify asks the API server whether the cached MemcachedProxy is current, before this process first changes existing children
-// and each time before it adopts a child or creates one again. Before a plan announces a new number of nodes, verify also checks the
-// pools and the routes: an announcement cannot be taken back, and proxies may have read one that the cache does not hold yet.
+// verify asks the API server whether the cached MemcachedProxy is current. It does so before this process first changes existing
+// children, and each time before this process adopts a child or creates one again. Before a plan announces a new number of nodes,
+// verify also checks the pools and the routes. An announcement cannot be taken back, and proxies may have read one that the cache does
+// not hold yet.
 func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan memcachedproxy.Plan, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil

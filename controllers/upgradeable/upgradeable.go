@@ -33,7 +33,7 @@ const (
 	period = 5 * time.Second
 	// quietPeriod is how long OLM must wait after a rollout, because another rollout may be about to begin.
 	quietPeriod = 30 * time.Second
-	// grace is added to the progress deadline of a rollout. If the Memcached has not changed for longer than both together, its
+	// grace is added to the progress deadline of a rollout. If the Memcached has not changed for longer than the deadline plus grace, its
 	// rollout no longer blocks an upgrade: an operator that cannot write a status may need the upgrade.
 	grace = 5 * time.Minute
 	// rollingOut is the name of the index of Memcacheds with a rollout.
@@ -46,7 +46,7 @@ type Reporter struct {
 	Condition conditions.Condition
 	Clock     clock.PassiveClock
 
-	// seen is when each version of a Memcached with a rollout was first seen, by UID and resource version.
+	// seen maps a UID with a resource version to the time when this version of a Memcached with a rollout was first seen.
 	seen         map[string]time.Time
 	lastProgress time.Time
 	// reported is the condition's status in the OperatorCondition, empty if unknown.

@@ -14,7 +14,7 @@ import (
 type answer struct {
 	uid               types.UID
 	hash, fingerprint string
-	// surplus is the part of the written object below owned fields that the rendering lacks, or nil.
+	// surplus is what the written object has below owned fields and the rendering lacks, or nil.
 	surplus *typed.TypedValue
 }
 
@@ -32,7 +32,7 @@ func (a *answers) futile(live client.Object, rendered rendering, found differenc
 		known.uid == live.GetUID() && known.hash == rendered.hash && known.fingerprint == found.fingerprint
 }
 
-// explain reports whether this whole surplus already existed in the answer to an earlier write.
+// explain reports whether the answer to the last recorded write already had this whole surplus.
 func (a *answers) explain(live client.Object, left *typed.TypedValue) bool {
 	known, _ := a.get(live)
 	return known.uid == live.GetUID() && keeps(known.surplus, left)

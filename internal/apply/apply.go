@@ -48,9 +48,9 @@ func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
 	return result, errors.Join(errs...)
 }
 
-// executeAll carries out the steps in two groups, one after the other. The first group has the guards (field.Rules) that are missing
-// or cannot be written, and plan.first. If a step of this group fails, no Guarded object is created. If plan.first fails, existing
-// Guarded objects get only their size.
+// executeAll carries out the steps in two groups, one after the other. The first group consists of plan.first and of the guards
+// (field.Rules) that do not exist or cannot be written. If a step of this group fails, no object of a Guarded Kind is created. If the
+// step of plan.first fails, only the size of existing objects of Guarded Kinds is written.
 func (a *Applier) executeAll(ctx context.Context, plan Plan) []outcome {
 	outcomes := make([]outcome, len(plan.steps))
 	var guards, others []int

@@ -45,15 +45,14 @@ func paceOf(corrections []time.Time) *pace {
 // contest is what this process remembers about other writers of an object.
 type contest struct {
 	uid types.UID
-	// hash is the hash of the last rendering that was accepted: of a whole object, or of a size. sized reports that the last write was
-	// of the size alone, also because the rest was refused.
+	// hash is the hash of the last rendering that the API server accepted. The rendering was a whole object, or only its size. sized
+	// reports that the last write was only the size, perhaps because the API server refused the rest.
 	hash  string
 	sized bool
 	// corrections are the times of each field's last corrections, at most contestedCorrections of them.
 	corrections map[string][]time.Time
 	// contested is the contested field, or empty. manager is the field's writer, pace is the writer's rate, and seen is when the field
-	// was last corrected. If another field becomes contested by corrections that do not concern this one, it takes this one's place
-	// only if its pace is faster.
+	// was last corrected. A correction of only other fields replaces the contested field only by a field with a faster pace.
 	contested, manager string
 	pace               pace
 	seen               time.Time
@@ -76,14 +75,15 @@ func (c *contests) of(live client.Object) contest {
 	return known
 }
 
-// drifted reports whether the operator's last write was this rendering, so that every difference is somebody else's. The annotation of
-// the object (applied) shows that only if no size was written alone since then.
+// drifted reports whether the operator's last write was this rendering. Every difference is then somebody else's. Applied says that
+// the object's annotation has the rendering's hash. This proves nothing if the size alone was written later.
 func (c *contests) drifted(live client.Object, rendered rendering, applied bool) bool {
 	known := c.of(live)
 	return applied && !known.sized || known.hash == rendered.hash && known.sized == rendered.sizeOnly
 }
 
-// agrees remembers that the object is equal to a rendering. Without a write, it may be so again because a spec was taken back.
+// agrees remembers that the object equals the rendering without a new write. This happens if the operator has written only the size
+// for a changed spec, and the change of the spec is then taken back.
 func (c *contests) agrees(live client.Object, rendered rendering) {
 	if known := c.of(live); known.sized && !rendered.sizeOnly {
 		known.hash, known.sized = rendered.hash, false
@@ -91,8 +91,7 @@ func (c *contests) agrees(live client.Object, rendered rendering) {
 	}
 }
 
-// recall sets the hash of the last write by an earlier process of the operator, unless a hash is known. The caller takes the hash
-// from a status, because others can edit the one in the object's annotation.
+// recall remembers the hash of the last write by an earlier process of the operator, unless this process already knows a hash.
 func (c *contests) recall(live client.Object, hash string) {
 	if known := c.of(live); known.hash == "" {
 		known.hash = hash

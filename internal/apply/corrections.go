@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Correction describes changes by others to one object that were undone.
+// Correction describes the changes by others that a write to one object has undone.
 type Correction struct {
-	// Kind and Name are those of the object.
+	// Kind and Name identify the object.
 	Kind, Name string
 	// Fields are the paths of the corrected fields, such as spec.replicas.
 	Fields []string

@@ -14,8 +14,8 @@ import (
 // absent is the resource version of an apply that must create its object. If the object exists, the API server answers 409.
 const absent = "1"
 
-// create creates an object. If the object exists, create fails, because the plan was made without it: the cache lags, or the
-// object lacks the label by which the cache selects objects.
+// create creates an object. If the object exists, create fails, because the plan was made without it. In that case, the cache lags, or
+// the object lacks the label by which the cache selects objects.
 func (a *Applier) create(ctx context.Context, owner client.Object, s step) (client.Object, error) {
 	if s.inTheWay != nil {
 		switch exists, err := a.discover(ctx, owner, s.desired); {

@@ -40,8 +40,8 @@ type rendering struct {
 	sizeOnly bool
 }
 
-// render returns a desired object with its owner reference and an annotation with the object's hash. Outside of owned
-// fields, only the hash reveals that a field which was applied before is no longer desired.
+// render returns a desired object with its owner reference and an annotation with the object's hash. If a field that was applied
+// before is no longer desired, only the hash reveals this, unless the field is below an owned field.
 func (d differ) render(owner, desired client.Object) (rendering, error) {
 	object := desired.DeepCopyObject().(client.Object)
 	if err := controllerutil.SetControllerReference(owner, object, d.scheme); err != nil {
@@ -123,9 +123,9 @@ func (d difference) touches(prefix []string) bool {
 	})
 }
 
-// compare finds how a live object differs from the rendering, including the hash annotation. It compares lists and maps by
-// Kubernetes' schema. Additions by others count only below owned fields, and only if the rendering is more than the size. A missing
-// gated field does not count.
+// compare finds how a live object differs from the rendering, including the hash annotation. It compares lists and maps by Kubernetes'
+// schema. Additions by others count only below owned fields, and never if the rendering is only the size. A missing gated field does
+// not count.
 func (d differ) compare(live client.Object, rendered rendering) (difference, error) {
 	fields, err := d.fields(live)
 	if err != nil {
@@ -174,7 +174,7 @@ func (d differ) compare(live client.Object, rendered rendering) (difference, err
 	return found, nil
 }
 
-// keeps reports whether the value before contains the whole value surplus. It returns false if either is nil.
+// keeps reports whether before contains all of surplus with equal values. It returns false if either is nil.
 func keeps(before, surplus *typed.TypedValue) bool {
 	if before == nil || surplus == nil {
 		return false
@@ -201,7 +201,7 @@ func (d differ) replacement(rendered rendering) (_ rendering, err error) {
 	return rendered, err
 }
 
-// below returns the paths that are at or below one of the fields or, if wanted is false, the paths that are not.
+// below returns the paths that are at or below one of the fields. If wanted is false, it returns all other paths.
 func below(paths *fieldpath.Set, fields [][]string, wanted bool) *fieldpath.Set {
 	set := &fieldpath.Set{}
 	paths.Iterate(func(path fieldpath.Path) {

@@ -10,7 +10,7 @@ import (
 
 // ConflictError reports that another owner's object has the desired name. That object was not changed.
 type ConflictError struct {
-	// Kind and Name are those of the object.
+	// Kind and Name identify the object.
 	Kind, Name string
 	// Controller is the kind and name of the object's controller, or empty.
 	Controller string
@@ -30,7 +30,7 @@ func (e *ConflictError) Error() string {
 
 // ContestedError reports that somebody else keeps writing a field of the operator.
 type ContestedError struct {
-	// Kind and Name are those of the object.
+	// Kind and Name identify the object.
 	Kind, Name string
 	// Field is the path of the field, such as spec.replicas.
 	Field string
@@ -52,7 +52,7 @@ func (e *ContestedError) Error() string {
 
 // ImmutableError reports that an immutable field differs from the desired object. The other fields can still be written.
 type ImmutableError struct {
-	// Kind, Namespace and Name are those of the object.
+	// Kind, Namespace and Name identify the object.
 	Kind, Namespace, Name string
 	// Field is the path of the field, such as spec.serviceName.
 	Field string
@@ -65,7 +65,7 @@ func (e *ImmutableError) Error() string {
 
 // WaitingError reports that an object must disappear before the desired one can have its name.
 type WaitingError struct {
-	// Kind and Name are those of the object.
+	// Kind and Name identify the object.
 	Kind, Name string
 }
 
@@ -76,7 +76,7 @@ func (e *WaitingError) Error() string {
 
 // RenderError reports that a desired object cannot be encoded or compared with the live one. It is a bug of the operator.
 type RenderError struct {
-	// Name is that of the object.
+	// Name is the object's name.
 	Name string
 	// Err is the cause.
 	Err error

@@ -21,8 +21,8 @@ func find(objects []client.Object, wanted client.Object) client.Object {
 	return nil
 }
 
-// undesired returns the observed objects to delete. They are not desired, and they either belong to the owner, or have no
-// controller and were applied for an owner of this name. Workloads without a controller stay, because their pods must not end.
+// undesired returns the observed objects to delete. They are not desired, and belong to the owner or are orphaned (see orphaned).
+// Orphaned workloads stay, because their pods must not end.
 func (a *Applier) undesired(owner client.Object, desired, observed []client.Object) []client.Object {
 	var left []client.Object
 	for _, object := range observed {

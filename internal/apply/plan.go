@@ -29,11 +29,12 @@ func (p Plan) Before(first client.Object) Plan {
 	return p
 }
 
-// Plan compares desired with observed objects. Observed objects may belong to others. Those of the owner are deleted unless desired.
+// Plan compares desired with observed objects. Observed objects may belong to other owners. The plan deletes observed objects of this
+// owner that are not desired.
 //
-// Desired objects must have apiVersion and kind. Go encodes some fields even when they are empty, such as a Deployment's strategy.
-// If the API server has a default for such a field, the object must set the field. Objects in sizeOnly are not created, and only
-// their size is written. For a Kind without a size (field.Rules), sizeOnly has no effect.
+// Desired objects must have apiVersion and kind. Go encodes some fields even when they are empty, such as a Deployment's strategy. If
+// the API server has a default for such a field, the object must set the field. Objects in sizeOnly are not created, and only their
+// size is written. For a Kind without a size (field.Rules), sizeOnly has no effect.
 func (a *Applier) Plan(owner client.Object, desired, observed []client.Object, sizeOnly ...client.Object) Plan {
 	plan := Plan{owner: owner, undesired: a.undesired(owner, desired, observed)}
 	for _, object := range desired {

@@ -15,9 +15,9 @@ type step struct {
 	rendered rendering
 	// difference is how the live object differs from the rendering.
 	difference difference
-	// drifted reports that this process or an earlier one has applied the same rendering, so that any difference is somebody else's change.
+	// drifted reports that the operator's last write was this rendering. Every difference is then somebody else's change.
 	drifted bool
-	// inTheWay reports another owner's object with the same name, found by an earlier attempt to create. That object may be gone now.
+	// inTheWay is the conflict that an earlier attempt to create the object met, or nil. The other owner's object may be gone now.
 	inTheWay *ConflictError
 	// immutable is an *ImmutableError if an immutable field differs. In that case, the rendering contains the live value. Otherwise,
 	// immutable is nil.

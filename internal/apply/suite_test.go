@@ -35,7 +35,7 @@ var (
 	direct client.Client
 	// ours is the client of the Appliers.
 	ours client.WithWatch
-	// requests are the requests of ours.
+	// requests records the requests that the client ours sends.
 	requests testenv.Requests
 	// mutations is the MutationCache of the last Applier that newApplierOf returned.
 	mutations *apply.MutationCache
@@ -63,7 +63,7 @@ var _ = BeforeSuite(func() {
 
 func newApplier() *apply.Applier { return newApplierOf(ours) }
 
-// newApplierOf returns an Applier with rules like those of the operator.
+// newApplierOf returns an Applier with rules like the operator's rules.
 func newApplierOf(c client.Client) *apply.Applier {
 	now = clocktesting.NewFakePassiveClock(time.Now())
 	mutations = apply.NewMutationCache(now)

@@ -84,10 +84,12 @@ func (a *Applier) changeSize(ctx context.Context, s step, size rendering) (_ cli
 	return changed, true, nil
 }
 
-// changeAll applies the rendering. Additions by others below owned fields may make the apply invalid, or remain after it. changeAll
-// then replaces the owned fields. If this rendering was applied before, changeAll replaces them at once. Additions that a webhook
-// made to an earlier write remain: the webhook would make them again, perhaps with other values, and each new value would replace
-// the pods.
+// changeAll applies the rendering. Additions by others below owned fields may make the apply invalid, or remain after it. In both
+// cases, changeAll replaces the owned fields. If there are such additions and the operator's last write was this rendering, changeAll
+// replaces the owned fields without an apply.
+//
+// Additions that a webhook also made to an earlier write remain. The webhook would make them again, perhaps with other values, and
+// each new value would replace the pods.
 func (a *Applier) changeAll(ctx context.Context, s step) (client.Object, error) {
 	before := s.difference.surplus
 	if before != nil && s.drifted {

@@ -25,8 +25,8 @@ import (
 const (
 	// Timeout limits the time of a request and its answer, because a change of nodes waits for the answer.
 	Timeout = time.Second
-	// maxAnswer limits how many bytes of an answer's body are read. For clients of New, it limits the header, too. The owner of the
-	// pod controls the answer.
+	// maxAnswer limits how many bytes of an answer's body are read. A client from New also limits the header to this size. The owner of
+	// the pod controls the answer.
 	maxAnswer = 4 << 10
 )
 
@@ -101,7 +101,8 @@ func (c *Client) get(ctx context.Context, target url.URL, status any) error {
 	return nil
 }
 
-// withoutSource removes the local address from a network error. Its port differs in each attempt, so each would change a status.
+// withoutSource removes the local address from a network error. The local port differs in each attempt, so a status with the error
+// would change each time.
 func withoutSource(err error) error {
 	if failed, found := errors.AsType[*net.OpError](err); found {
 		failed.Source = nil

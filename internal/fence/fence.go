@@ -20,9 +20,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Wrap returns a configuration whose clients send PUT, PATCH and DELETE requests only while this process holds the lease of this
-// name. Without a renewal by these clients within the lease's duration, or after a release, such requests fail without being sent.
-// POST requests are always sent, because the operator uses POST only for events, token and access reviews, and its lease.
+// Wrap returns a configuration whose clients send PUT, PATCH and DELETE requests only while this process holds the lease of this name.
+// Such a request fails without being sent if these clients have not renewed the lease within its duration, or have released it. POST
+// requests are always sent, because the operator uses POST only for events, token and access reviews, and its lease.
+//
 // Wrap recognizes the lease by its name alone, in every namespace: requests for it are always sent, and a successful update counts as
 // a renewal. So no other lease may have this name.
 func Wrap(config *rest.Config, lease string, duration time.Duration) *rest.Config {

@@ -14,11 +14,12 @@ import (
 // PerHost is how many connections one IP address can have. The kubelet and each Prometheus server need only a few.
 const PerHost = 4
 
-// limitedListener limits connections, so that nobody can open so many that the kubelet's probes fail. If a host has PerHost
-// connections, its new connection replaces its oldest idle connection, because the new one may be the kubelet's: pods with hostNetwork
-// have the kubelet's address. If none is idle, the new connection is closed. If there are as many connections as the listener allows, a
-// new connection replaces the oldest connection of the host with the most connections. If no host has more connections than the host
-// of the new connection, the new connection is closed.
+// limitedListener limits connections, so that nobody can open so many that the kubelet's probes fail. A host is an IP address.
+//
+//   - If a host has PerHost connections, its new connection replaces its oldest idle one. If none is idle, the new connection is closed.
+//     The new connection may be the kubelet's, because pods with hostNetwork have the kubelet's address.
+//   - If there are as many connections as the listener allows, a new connection replaces the oldest connection of the host with the
+//     most connections. If no host has more than the host of the new connection, the new connection is closed.
 type limitedListener struct {
 	net.Listener
 

@@ -15,7 +15,7 @@ var (
 	ErrConnectionLimit = errors.New("memcached is at its connection limit")
 	// ErrUnauthenticated is the reply of a memcached with users, option -Y, to any command before a login.
 	ErrUnauthenticated = errors.New("memcached demands authentication")
-	// ErrMalformed is an unexpected reply that is neither of these two.
+	// ErrMalformed is any other unexpected reply.
 	ErrMalformed = errors.New("unexpected reply")
 )
 

@@ -29,7 +29,8 @@ type Condition struct {
 	Type, Status string
 }
 
-// Metrics collects the operator's series. It builds those of Memcacheds at each scrape, because storing them would take more memory.
+// Metrics collects the operator's series. It builds the series of Memcacheds at each scrape, because storing them would take more
+// memory.
 type Metrics struct {
 	reconciles  *prometheus.CounterVec
 	corrections *prometheus.CounterVec

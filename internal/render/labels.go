@@ -9,8 +9,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Labels returns the labels of an object: two that describe it, the user's labels, and those by which it is selected. If a key occurs
-// more than once, the last of these has precedence.
+// Labels returns the labels of an object: two that describe it, the user's labels, and the labels in selector. If a key occurs more
+// than once, the later one in this order has precedence.
 func Labels(component string, wanted map[string]cachev1alpha1.LabelValue, selector map[string]string) map[string]string {
 	labels := map[string]string{"app.kubernetes.io/component": component, "app.kubernetes.io/part-of": "memcached"}
 	for key, value := range wanted {
