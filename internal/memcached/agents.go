@@ -34,8 +34,8 @@ type Finding struct {
 	Reason, Message string
 	// Pods are the names of the pods that report the problem.
 	Pods []string
-	// Secret is the name of the Secret that causes the problem. It is empty if the problem has another cause, or if either the Secret
-	// with the certificate or the one with the users may be the cause.
+	// Secret is the name of the Secret that causes the problem. It is empty if no Secret does, or if it is unknown which one does: the
+	// Secret with the certificate or the Secret with the users.
 	Secret string
 }
 

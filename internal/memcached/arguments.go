@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// ArgumentsSuffix follows the name of a Memcached in the name of the ConfigMap with its Arguments.
+// ArgumentsSuffix is appended to a Memcached's name to form the name of the ConfigMap with its Arguments.
 const ArgumentsSuffix = "-arguments"
 
 // Arguments are the argument lists for the nodes of a StatefulSet. Launchers read them from a ConfigMap: see ADR-0016.
@@ -76,7 +76,8 @@ func (v View) ArgumentsObject() *corev1.ConfigMap {
 	return nil
 }
 
-// ours reports whether the Memcached controls a ConfigMap, or nothing controls it and the operator has written it.
+// ours reports whether a ConfigMap belongs to the Memcached. Either the Memcached controls it, or it has no controller and the
+// operator has written it.
 func ours(config *corev1.ConfigMap, v View) bool {
 	owner := metav1.GetControllerOfNoCopy(config)
 	return owner == nil && config.Annotations[AppliedHashAnnotation] != "" || owner != nil && owner.UID == v.Memcached.UID

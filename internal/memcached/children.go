@@ -84,7 +84,7 @@ var Children = []row{
 		},
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
 			// While the nodes move from the StatefulSet to a Deployment, the status lists no servers, but it names nodes of both workloads.
-			// So with a node of a StatefulSet in the status, the StatefulSet may still exist.
+			// So if the status names a node of a StatefulSet, the StatefulSet may still exist.
 			wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
 			return mc.Status.Image != "" && (wanted || len(mc.Status.Servers) > 0 || hasNumberedNode(mc))
 		},

@@ -21,7 +21,7 @@ type InPlace struct {
 	Done int32
 	// Patch is the next step, or nil if there is none now.
 	Patch *PodPatch
-	// Blocked says what the next step waits for if a person may have to act. Otherwise, it is empty.
+	// Blocked says what the next step waits for. It is set only if a person may have to act.
 	Blocked string
 	// Problem reports that the cluster refused to change a pod. The pod keeps its old images and resources.
 	Problem *Problem
@@ -74,8 +74,8 @@ func (s InPlaceState) String() string {
 // templateArgument is the launcher's flag with the hash of a pod template. It selects a section of the ConfigMap.
 const templateArgument = "--template="
 
-// SectionOf returns the hash of the pod template whose section a pod's launcher reads. It is the template from which the pod was
-// created, because the flags of a running container cannot change.
+// SectionOf returns the key of the section that a pod's launcher reads: the hash of the pod template from which the pod was created.
+// After a change in place, the launcher still reads that section, because the flags of a running container cannot change.
 func SectionOf(pod *corev1.Pod) string {
 	if container := ContainerOf(&pod.Spec, ContainerName); container != nil {
 		for _, argument := range container.Args {

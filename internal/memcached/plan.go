@@ -41,7 +41,8 @@ type Plan struct {
 	Record cachev1alpha1.MemcachedRecord
 	// StaleDefaults describes the newer defaults that the pods do not have yet. The next rollout adopts them.
 	StaleDefaults string
-	// Changes lists the differences between the spec and the one that was last carried out. It is empty if that spec is unknown.
+	// Changes lists the differences between the last spec that was carried out and the present spec. It is empty if the last one is
+	// unknown.
 	Changes []string
 	// MaxSurge and MaxUnavailable are the limits of a rollout: numbers, or percentages of the size.
 	MaxSurge, MaxUnavailable intstr.IntOrString
@@ -58,7 +59,7 @@ func (p Plan) Workload() client.Object {
 }
 
 // Wave is a change of memcached's arguments in the running pods of a StatefulSet, step by step. A node that is created meanwhile
-// starts with the new arguments, or with the old ones if memcached does not run with the new ones.
+// starts with the new arguments. If memcached does not run with them, the node starts with the old ones.
 type Wave struct {
 	// Arguments is the ConfigMap with the arguments, or nil. It is one of the Objects, and is written before the workload.
 	Arguments *corev1.ConfigMap
@@ -78,7 +79,7 @@ type Wave struct {
 	Moving int
 	// Wake are patches of pods that make the kubelet deliver the ConfigMap at once.
 	Wake []PodPatch
-	// Blocked names the node that delays the next step, and the cause, if a person may have to act. Otherwise, it is empty.
+	// Blocked names the node that delays the next step, and the cause. It is set only if a person may have to act.
 	Blocked string
 }
 
@@ -105,7 +106,7 @@ type Problem struct {
 	Message string
 }
 
-// And combines two problems, each of which may be nil. The reason is that of the first one.
+// And combines two problems, each of which may be nil. If neither is nil, the result has the reason of p.
 func (p *Problem) And(other *Problem) *Problem {
 	if p == nil || other == nil {
 		return cmp.Or(p, other)

@@ -20,7 +20,8 @@ func PodReady(pod *corev1.Pod) bool {
 }
 
 // CutOff reports whether a pod is not ready although its containers are. Usually, its cluster node has lost contact with the API
-// server. Else, a readiness gate of somebody else is not met. Clients may still reach memcached, and its items are still there.
+// server. The other possible cause is a readiness gate that somebody has added. Clients may still reach memcached, which keeps its
+// items.
 func CutOff(pod *corev1.Pod) bool {
 	ready, containers := PodCondition(pod, corev1.PodReady), PodCondition(pod, corev1.ContainersReady)
 	return ready != nil && ready.Status != corev1.ConditionTrue && containers != nil && containers.Status == corev1.ConditionTrue
@@ -29,8 +30,8 @@ func CutOff(pod *corev1.Pod) bool {
 // clockMargin covers the difference between the clocks of the API server and the kubelets.
 const clockMargin = 5 * time.Second
 
-// UntilAvailable returns how long a pod must still be ready until it has been ready for minReadySeconds. It returns 0 if the pod is not
-// ready.
+// UntilAvailable returns how much longer a pod must stay ready until it has been ready for minReadySeconds. It returns 0 if the pod is
+// not ready.
 func (v View) UntilAvailable(pod *corev1.Pod) time.Duration {
 	minimum, ready := v.Memcached.Spec.UpdateStrategy.MinReadySeconds, PodCondition(pod, corev1.PodReady)
 	if minimum == 0 || ready == nil || ready.Status != corev1.ConditionTrue {

@@ -17,7 +17,6 @@ type ClientPort struct {
 	Number int32
 }
 
-// All client ports.
 var (
 	plaintext = ClientPort{Name: "memcached", Number: Port}
 	tls       = ClientPort{Name: "memcached-tls", Number: TLSPort}

@@ -12,8 +12,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TemplateHashAnnotation and PodDefaultsAnnotation store the template hash and the defaults of the record on the workload, too, in
-// case the status is lost: see ADR-0014.
+// TemplateHashAnnotation and PodDefaultsAnnotation are annotations on the workload. They repeat the template hash and the defaults in
+// status.lastApplied, in case the status is lost: see ADR-0014.
 const (
 	TemplateHashAnnotation = "cache.example.com/template-hash"
 	PodDefaultsAnnotation  = "cache.example.com/pod-defaults"
@@ -79,8 +79,8 @@ func (v View) CarriedOut(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.M
 	return &decided
 }
 
-// beforeRollout returns the record from before the rollout that begins with the decided record, or that is in progress. Without a
-// rollout, it returns nil. After a change of the Kind or "kubectl rollout restart", no node may stay as it is, so it returns nil as well.
+// beforeRollout returns the record from before the current rollout, which may begin with the decided record. It returns nil without a
+// rollout. It also returns nil after a change of the Kind or "kubectl rollout restart", because then no node may stay as it is.
 func (v View) beforeRollout(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.MemcachedFormerRecord {
 	last := v.Last.Applied
 	switch {

@@ -21,8 +21,8 @@ type Twins struct {
 	Waits string
 	// Ask are the pods, also of twins, whose launchers must be asked before the next step can be decided.
 	Ask []*corev1.Pod
-	// Filled holds the UIDs of those pods of the Memcached that are known to have all items of their twin's node. That is the node
-	// with the same number in the Memcached that spec.fillFrom names.
+	// Filled holds the UIDs of the Memcached's own pods that are known to have all items of their twin's node. The twin's node has the
+	// same number, and belongs to the Memcached that spec.fillFrom names.
 	Filled map[types.UID]bool
 	// Asking reports that some nodes may still lack items.
 	Asking bool

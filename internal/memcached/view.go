@@ -43,8 +43,8 @@ type View struct {
 	Last Last
 	// Answers are the launchers' answers that are known so far. Plan.Wave.Ask and Plan.Twins.Ask name the launchers to ask next.
 	Answers Answers
-	// Twins are the views of the Memcacheds that spec.fillFrom names, or whose spec.fillFrom names this one. They have no Twins
-	// themselves.
+	// Twins are the views of the Memcached's twins: the Memcached that its spec.fillFrom names, and those whose spec.fillFrom names it.
+	// In these views, the field Twins is empty.
 	Twins []View
 	// Filled holds the UIDs of pods that have all items of their twin's node, as their launchers have already reported.
 	Filled map[types.UID]bool

@@ -16,13 +16,13 @@ type Written struct {
 	Objects []client.Object
 	// Problem combines the problem of the Plan with the reasons why objects could not be written. It is nil if there are none.
 	Problem *Problem
-	// Waiting says which deletion must end before an object can be created: that of an older object with the same name, or that of the
-	// namespace. It is empty if no creation waits.
+	// Waiting says which deletion must end before an object can be created: the deletion of an older object with the same name, or the
+	// deletion of the namespace. It is empty if no creation waits.
 	Waiting string
 	// Pending are the Kinds of objects that spec.paused keeps from being written or deleted.
 	Pending []string
-	// TemplatePending reports that the workload lacks the desired pod template, because the write was held back or refused. If somebody
-	// else has changed the template, a comparison of the hashes on the workload does not reveal the difference.
+	// TemplatePending reports that the workload lacks the desired pod template, because the write was held back or refused. The template
+	// hash on the workload does not always show this: if somebody else changes the template, the hash stays the same.
 	TemplatePending bool
 
 	// Created reports that an object was created. Changed reports that one was created, changed or deleted.

@@ -74,8 +74,8 @@ func progressingCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// stuck reports whether a problem stops a change. A problem of the spec or of a write always does. A problem of the pods does if the
-// Deployment is missing, differs from the spec, or is changing, which the argument moving reports.
+// stuck reports whether a problem stops a change. A problem of the spec or of a write always does. A problem of the pods does only if
+// the Deployment is missing, differs from the spec, or is changing. The argument moving reports that the Deployment is changing.
 func (f facts) stuck(moving bool) bool {
 	return f.Written.Problem != nil || f.problem != nil && (f.workload == nil || f.unwritten || moving)
 }
@@ -99,8 +99,8 @@ func rollout(f facts) (reason, message string) {
 	}
 }
 
-// readyCondition returns Ready. It is True if everything is as specified. Otherwise it repeats Degraded, or else Progressing, or else
-// counts the ready proxies.
+// readyCondition returns Ready. It is True if everything is as specified. Otherwise, Ready repeats Degraded if there is a problem. If
+// there is none, it repeats Progressing if a change is in progress or stuck. If neither applies, it counts the ready proxies.
 func readyCondition(f facts, progressing, degraded metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {

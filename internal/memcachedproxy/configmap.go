@@ -10,7 +10,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// ConfigMap returns the ConfigMap with the routes for the proxies, which are in data under protocol.RoutesKey.
+// ConfigMap returns the ConfigMap with this data. The key protocol.RoutesKey holds the routes for the proxies.
 func ConfigMap(proxy *cachev1alpha1.MemcachedProxy, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},

@@ -45,7 +45,6 @@ func container(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.Memca
 	}
 }
 
-// arguments returns the launcher's arguments.
 func arguments(proxy *cachev1alpha1.MemcachedProxy) []string {
 	args := []string{
 		"proxy", "--threads=" + strconv.Itoa(int(threads(proxy))), "--max-connections=" + strconv.Itoa(int(connections(proxy))),
@@ -109,8 +108,8 @@ func connections(proxy *cachev1alpha1.MemcachedProxy) int32 {
 	return cmp.Or(proxy.Spec.Config.MaxConnections, 1024)
 }
 
-// threads returns the number of worker threads: config.threads, or else the CPU limit rounded up, or else 1. The more threads there
-// are, the fewer requests each handles at once, and the more CPU time each request takes (docs/benchmarks.md, M15).
+// threads returns the number of worker threads: config.threads, or else the CPU limit rounded up, or else 1. With more threads, each
+// thread handles fewer requests at once, and a request takes more CPU time (docs/benchmarks.md, M15).
 func threads(proxy *cachev1alpha1.MemcachedProxy) int32 {
 	return render.Threads(proxy.Spec.Config.Threads, proxy.Spec.Resources, 1)
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// NetworkPolicy returns a policy that lets clients reach the proxies: the peers in the spec, or else the pods of the namespace. The
-// operator can always reach the launchers. If the pods have an agent, the peers in metricsFrom can read the metrics. If metricsFrom
-// is empty, the pods of the namespace can read them with spec.monitoring, and nobody can read them without it.
+// NetworkPolicy returns a policy that lets clients reach the proxies. Clients are the peers in the spec, or by default all pods of the
+// namespace. The operator can always reach the launchers. If the pods have an agent, the peers in metricsFrom can read the metrics.
+// Without metricsFrom, spec.monitoring decides: if it is enabled, all pods of the namespace can read the metrics, otherwise nobody can.
 func NetworkPolicy(proxy *cachev1alpha1.MemcachedProxy) *networkingv1.NetworkPolicy {
 	var clients []int32
 	for _, port := range memcached.PortsWith(proxy.Spec.TLS) {

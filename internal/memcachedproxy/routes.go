@@ -17,8 +17,8 @@ import (
 const notice = 2 * time.Minute
 
 // routesOf returns the routes for the proxies, nil if unknown. An announced number of nodes stays until it takes effect, because some
-// proxies may have read it. If no pool has nodes, the number stays: clients see the nodes as away until they are back. Only if all pools
-// are new, or the present number is 0, does another number take effect at once.
+// proxies may have read it. If no pool has nodes, the present number stays, and clients see the nodes as away until they are back.
+// Another number takes effect at once only if all pools are new, or if the present number is 0.
 func routesOf(v View) *protocol.Routes {
 	live := v.liveRoutes()
 	count, known := slotsOf(v)
@@ -60,9 +60,9 @@ func (v View) liveRoutes() *protocol.Routes {
 // patternOf returns the pattern of the host names in status.servers: one name, with %d in place of the node's number.
 func patternOf(mc *cachev1alpha1.Memcached) string { return mc.Name + "-%d." + memcached.Host(mc) }
 
-// slotsOf returns the number of slots over which the keys are spread, and false if it is unknown. A slot is the nodes with the same
-// number, one of each pool, so there are as many slots as the smallest pool has nodes. A pool without nodes does not count: it is
-// as if all its nodes were unreachable.
+// slotsOf returns the number of slots over which the keys are spread, and false if it is unknown. A slot consists of one node from
+// each pool, all with the same number. So there are as many slots as the smallest pool has nodes. A pool without nodes does not count:
+// it is as if all its nodes were unreachable.
 func slotsOf(v View) (count int, known bool) {
 	for _, mc := range v.Pools() {
 		nodes, known := nodesOf(mc)

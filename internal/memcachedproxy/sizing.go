@@ -21,8 +21,8 @@ import (
 //   - memoryPerConnection: an unfinished command takes 5 KiB.
 //   - tlsMemory and tlsMemoryPerConnection: TLS takes as much memory as in a node.
 //
-// ownMemory, memoryPerThread and memoryPerConnection are larger than that. The rest is for requested keys and for values on their way
-// to nodes.
+// The constants ownMemory, memoryPerThread and memoryPerConnection are larger than these values. The difference is for requested keys,
+// and for values on their way to nodes.
 const (
 	mebibyte            = int64(1 << 20)
 	ownMemory           = 24 * mebibyte

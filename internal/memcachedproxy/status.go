@@ -90,8 +90,8 @@ func podProblem(f facts) *memcached.Problem {
 // SilentFor returns the time until a silent proxy must be reported, or 0 if none is silent.
 func (v View) SilentFor() time.Duration { return status.SilentFor(v.Workload().Nodes(v.Pods), v.Now) }
 
-// unfinished returns how many proxies have read the routes. If all have, and no other routes are announced or still to be written,
-// it returns nil.
+// unfinished returns how many proxies have read the routes. It returns nil if the change is over: all proxies have read the routes, no
+// number of nodes is announced, and no other routes must be written.
 func (f facts) unfinished() *uptake {
 	now := f.View.uptake()
 	if now.complete() && f.liveRoutes().Pool.Wait(f.Now) == 0 && !f.Announcing {

@@ -13,7 +13,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TLS takes memory, for which a memory limit in the spec must be large enough.
+// With TLS, a proxy needs more memory. A memory limit in the spec must allow for that.
 func TestTLSNeedsMemory(t *testing.T) {
 	tls := func(p *cachev1alpha1.MemcachedProxy) {
 		p.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "front-tls"}

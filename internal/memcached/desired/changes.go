@@ -106,9 +106,9 @@ func cameOrWent(object string, before, after recordedFields) bool {
 	return was*is == 0 && was+is > 1
 }
 
-// rolloutChanges returns the changes that replace or restart nodes. If the pod template and the defaults are the same as in the
-// last record (status.lastApplied), and no new change restarts nodes, it returns the changes in that record instead: their rollout may
-// not be complete.
+// rolloutChanges returns the changes that replace or restart nodes. If no new rollout begins, it returns the changes in the last
+// record (status.lastApplied) instead, because their rollout may not be complete. A new rollout begins if the pod template or the
+// defaults differ from that record, or if new arguments restart nodes (restarting).
 func rolloutChanges(v memcached.View, decided cachev1alpha1.MemcachedRecord, restarting bool, changes []string) []string {
 	changes = slices.DeleteFunc(slices.Clone(changes), func(change string) bool {
 		return strings.HasPrefix(change, sizeField+" ") || strings.HasPrefix(change, "updateStrategy") ||

@@ -16,7 +16,6 @@ import (
 // defaultPreStopDelay is the default time, in seconds, for which a node continues to serve after the deletion of its pod.
 const defaultPreStopDelay = 5
 
-// container returns the container that runs memcached.
 func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Container {
 	image := mc.Spec.Image
 	if image == "" {

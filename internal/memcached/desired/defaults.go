@@ -106,9 +106,10 @@ func recordedImage(row recordedDefault, container, words string) recordedDefault
 	return row
 }
 
-// decideDefaults keeps the defaults of running pods until a user's change or "kubectl rollout restart" requires new pods, which get
-// the current defaults. So an upgrade of the operator alone replaces no pods. If the spec is taken back during a rollout, the defaults
-// from before it apply again. changed reports that the spec gives the nodes another pod template or other arguments than recorded.
+// decideDefaults returns the defaults for the pods. Running pods keep their defaults, so an upgrade of the operator alone replaces no
+// pods. If a user's change or "kubectl rollout restart" requires new pods, these get the current defaults. If the spec is taken back
+// during a rollout, the defaults from before the rollout apply again. changed reports that the spec gives the nodes another pod
+// template or other arguments than recorded.
 func decideDefaults(v memcached.View, opts memcached.Options, templateHash string) (_ podDefaults, changed bool) {
 	mc := v.Memcached
 	recorded, found := v.LastApplied(templateHash)
@@ -131,8 +132,8 @@ func decideDefaults(v memcached.View, opts memcached.Options, templateHash strin
 	return defaults, !found || restarts
 }
 
-// takenBackTo returns the record from before the current rollout if the spec asks for the same again, and nil otherwise. Nodes that the
-// rollout has not reached then stay as they are.
+// takenBackTo returns the record from before the current rollout if the spec again asks for what that record describes. Nodes that the
+// rollout has not reached then stay as they are. Otherwise, it returns nil.
 func takenBackTo(v memcached.View, templateHash string) *cachev1alpha1.MemcachedFormerRecord {
 	last := v.Last.Applied
 	if last == nil || last.Former == nil || last.Workload != memcached.WorkloadKind(v.Memcached) || last.Former.TemplateHash != templateHash {
@@ -147,9 +148,9 @@ func takenBackTo(v memcached.View, templateHash string) *cachev1alpha1.Memcached
 	return last.Former
 }
 
-// restartsInPlace reports whether the spec and the recorded defaults result in other arguments than the recorded ones, so that
-// launchers restart memcached. Without a record, which is also missing until all nodes run the same arguments, it compares with the
-// arguments in the cluster. The memory limit was checked for those.
+// restartsInPlace reports whether launchers restart memcached, because the spec and the recorded defaults result in other arguments
+// than the recorded ones. No arguments are recorded until all nodes run the same ones. Without recorded arguments, it compares with
+// the arguments in the cluster, for which the memory limit was already checked.
 func restartsInPlace(v memcached.View, recorded podDefaults) bool {
 	if !hasLauncher(v.Memcached) {
 		return false

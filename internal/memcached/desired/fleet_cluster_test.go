@@ -52,8 +52,8 @@ func (f *fleet) act() {
 	f.current = f.updated
 }
 
-// removeBefore137 removes the outdated node with the largest number, unless a node with a larger number is not ready. It does what the
-// StatefulSet's controller does before Kubernetes 1.37, which ignores minReadySeconds.
+// removeBefore137 does what the StatefulSet's controller does before Kubernetes 1.37. It removes the outdated node with the largest
+// number, unless a node with a larger number is not ready. It ignores minReadySeconds.
 func (f *fleet) removeBefore137(size int) {
 	for ordinal := size - 1; ordinal >= int(f.partition()); ordinal-- {
 		switch node := f.nodes[ordinal]; {
@@ -66,9 +66,9 @@ func (f *fleet) removeBefore137(size int) {
 	}
 }
 
-// removeAs137 removes all outdated nodes that are not available, and others as maxUnavailable allows. None is below the partition, but
-// unavailable nodes there count against maxUnavailable. With the default limits, it fails the test if more nodes that serve leave than
-// may.
+// removeAs137 removes all outdated nodes that are not available, and other outdated nodes as far as maxUnavailable allows. It removes
+// no nodes below the partition, but unavailable nodes there count against maxUnavailable. With the default limits, it fails the test if
+// too many serving nodes leave.
 func (f *fleet) removeAs137(size int) {
 	limit, err := intstr.GetScaledValueFromIntOrPercent(f.set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable, size, false)
 	if err != nil {

@@ -47,8 +47,9 @@ func newInPlace(v memcached.View, template *corev1.PodTemplateSpec) *inPlace {
 	return p
 }
 
-// release makes the StatefulSet's controller replace a pod that has begun to change in place, if the spec was then taken back and
-// the pod cannot change back in place. The controller takes the pod for an updated one, because its label never changed.
+// release handles a pod that has begun to change in place, but cannot change back in place after the spec was taken back. The
+// StatefulSet's controller takes this pod for an updated one, because its label never changed. So release changes the label, and the
+// controller replaces the pod.
 func (p *inPlace) release() {
 	live := p.v.Workload
 	if live == nil || p.v.Former != nil || p.v.Memcached.Spec.Paused || live.Partition > 0 || live.Unobserved() ||
@@ -96,8 +97,8 @@ func (p *inPlace) possible() bool {
 	})
 }
 
-// outgrowsVolume reports whether the items need more than the present memory limit of memcached. Only a new pod has a larger volume. A
-// pod that has grown in place may have a smaller volume than this limit. Its launcher then refuses the arguments.
+// outgrowsVolume reports whether the items need more than memcached's present memory limit. Only a new pod has a larger volume for the
+// items. In a pod that has grown in place, the volume may be smaller than this limit. The launcher then refuses the arguments.
 func (p *inPlace) outgrowsVolume(pod *corev1.Pod) bool {
 	return keepsItems(p.v.Memcached) && sizingOf(p.v.Memcached).memory >= memoryLimit(pod.Spec).Value()
 }
@@ -166,8 +167,8 @@ func (p *inPlace) next(w *memcached.Wave) (next *corev1.Pod) {
 	return next
 }
 
-// changing reports whether the other pods must wait for this one: it has new images, its change was refused, or it has the annotation of
-// this change and does not serve. A pod that has the annotation, but still serves with its old images, does not hold up others.
+// changing reports whether the other pods must wait for this one. They must if it has new images, if its change was refused, or if it
+// has the annotation of this change and does not serve. While it has the annotation, but serves with its old images, they need not wait.
 func (p *inPlace) changing(pod *corev1.Pod) bool {
 	state, _ := memcached.InPlaceStateOf(pod)
 	return state.Template == p.hash() && (len(state.Former) > 0 || state.Refused != "" || !memcached.PodReady(pod))
@@ -175,7 +176,7 @@ func (p *inPlace) changing(pod *corev1.Pod) bool {
 
 // free reports whether a pod may stop serving for a moment. Disruption budgets do not apply to changes in place, so all other nodes
 // must exist and serve. A pod with a new image looks ready until it restarts, but does not count as serving. A pod that is cut off
-// keeps its image, because a kubelet that misses a new image and its removal never restarts the container.
+// keeps its image: if its image changed, and changed back before the contact returns, the kubelet would never restart the container.
 func (p *inPlace) free(pod *corev1.Pod, w *memcached.Wave) bool {
 	if !memcached.PodReady(pod) {
 		return !memcached.CutOff(pod)

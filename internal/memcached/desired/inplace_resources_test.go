@@ -34,7 +34,7 @@ func TestALimitGoesInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestCPULimitsWithoutQuotas changes a limit of CPUs where kubelets apply none.
+// TestCPULimitsWithoutQuotas changes a CPU limit in a cluster whose kubelets apply no CPU limits.
 func TestCPULimitsWithoutQuotas(t *testing.T) {
 	limit := func(cpu string) func(*cachev1alpha1.Memcached) {
 		return func(mc *cachev1alpha1.Memcached) {

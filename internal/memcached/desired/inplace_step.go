@@ -114,8 +114,8 @@ func (s *podStep) unsized() map[string]corev1.ResourceRequirements {
 	return wanted
 }
 
-// unresized reports whether the kubelet has not applied the resources in the pod's spec yet. Limits of CPUs do not count: a kubelet with
-// cpuCFSQuota false never reports a new one, and a cluster node has room for any.
+// unresized reports whether the kubelet has not applied the resources in the pod's spec yet. CPU limits do not count: a kubelet with
+// cpuCFSQuota false never reports a new CPU limit, and any CPU limit fits on a cluster node.
 func (s *podStep) unresized() bool {
 	for _, name := range updated {
 		container, status := memcached.ContainerOf(&s.pod.Spec, name), memcached.StatusOf(s.pod, name)
@@ -159,8 +159,8 @@ func (s *podStep) resizing() bool {
 }
 
 // setImages gives the pod the images of the template, if the pod may change now. It returns true while the images have to change,
-// even if the pod must wait. It returns false if the images are right or have been sent: a webhook that has changed them back would
-// do so again.
+// even if the pod must wait. It returns false if the images are right, or if they were already sent. It does not send them twice: a
+// webhook that has changed them back would do so again.
 func (s *podStep) setImages() bool {
 	if s.state.Former != nil {
 		return false
@@ -210,8 +210,8 @@ func restartPending(pod *corev1.Pod) bool {
 	return false
 }
 
-// restartsOf returns the restart counts before the change, of the containers that the kubelet restarts. It does not restart a container
-// whose image a webhook has changed back.
+// restartsOf returns the restart counts from before the change. It leaves out containers whose image a webhook has changed back,
+// because the kubelet does not restart them.
 func restartsOf(pod *corev1.Pod, state memcached.InPlaceState) map[string]int32 {
 	restarts := maps.Clone(state.Restarts)
 	maps.DeleteFunc(restarts, func(name string, _ int32) bool {

@@ -32,8 +32,8 @@ func (n nodeState) isOutdated() bool { return n.outdated }
 func (n nodeState) away() bool { return !n.serves || n.cutOff }
 
 // rollingUpdate returns how the StatefulSet's controller replaces nodes. From Kubernetes 1.37 on, the controller replaces no available
-// node while maxUnavailable nodes are unavailable. Nodes below the partition count as well. With twins, such a node may be unavailable
-// until its turn comes. So maxUnavailable is the number of such nodes plus one.
+// node while maxUnavailable nodes are unavailable, and it also counts nodes below the partition. With twins, a node below the partition
+// may be unavailable until its turn comes. So maxUnavailable is one more than the number of unavailable nodes below the partition.
 func rollingUpdate(v memcached.View, section string, inPlace bool, guard *twinGuard) *appsv1.RollingUpdateStatefulSetStrategy {
 	partition := partitionOf(v, section, inPlace, guard)
 	_, unavailable := updateLimits(v.Memcached)
@@ -45,8 +45,8 @@ func rollingUpdate(v memcached.View, section string, inPlace bool, guard *twinGu
 	return &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition, MaxUnavailable: &unavailable}
 }
 
-// lowestPartition returns the smallest partition with which a rollout, which goes from the last node to node 0, replaces at most this many
-// nodes that serve.
+// lowestPartition returns the smallest partition with which a rollout replaces at most this many serving nodes (leaving). A rollout
+// goes from the last node to node 0.
 func lowestPartition(nodes []nodeState, leaving int) int {
 	for ordinal, node := range slices.Backward(nodes) {
 		if node.outdated && node.serves {
@@ -59,10 +59,12 @@ func lowestPartition(nodes []nodeState, leaving int) int {
 	return 0
 }
 
-// partitionOf returns the partition of the StatefulSet: nodes with smaller numbers are not replaced. It protects all nodes during a
-// change in place, and then until the controller has seen all labels. With twins (other Memcacheds with the same items), it protects all
-// nodes between rollouts, so that changes of the template by others must wait. During a rollout, it falls step by step: with twins, and
-// with minReadySeconds unless pods may change in place. Otherwise, it is 0.
+// partitionOf returns the partition of the StatefulSet, whose controller replaces no nodes with smaller numbers. The rules are:
+//   - During a change in place, and then until the controller has seen all labels, the partition protects all nodes.
+//   - With twins (other Memcacheds with the same items), it protects all nodes between rollouts, so that changes of the template by
+//     others must wait. During a rollout, it falls step by step.
+//   - With minReadySeconds, it also falls step by step during a rollout, unless pods may change in place.
+//   - Otherwise, it is 0.
 func partitionOf(v memcached.View, section string, inPlace bool, guard *twinGuard) int32 {
 	rest, twins := int32(0), len(v.Copies()) > 0
 	if twins || inPlace || awaitsLabels(v, section) {
@@ -100,8 +102,8 @@ func allUpdated(v memcached.View) bool {
 	return v.Workload.Complete && v.Workload.Updated == v.Memcached.Spec.Size
 }
 
-// awaitsLabels reports whether all pods have changed in place, but the StatefulSet's controller has not seen the labels of all. It would
-// replace those whose labels it has not seen.
+// awaitsLabels reports whether all pods have changed in place, but the StatefulSet's controller has not seen the labels of all pods. The
+// controller would replace the pods whose labels it has not seen.
 func awaitsLabels(v memcached.View, section string) bool {
 	w, policy := v.Workload, v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy
 	if policy != cachev1alpha1.PodUpdateInPlaceIfPossible || w == nil || w.Partition == 0 || w.Updated == w.Replicas {
@@ -119,10 +121,12 @@ func partitionOfTwin(nodes []nodeState, guard *twinGuard) int {
 	return first
 }
 
-// partitionWithoutTwins lets nodes that serve leave until maxAway nodes are away. While an outdated node is young or cut off, nothing
-// else lowers the partition, because Kubernetes would replace such a node at once. Otherwise, it returns 0 if an outdated node that does
-// not serve is still protected: from 1.37 on, Kubernetes replaces that node first. While a protected node is missing, the partition does
-// not rise above live: the missing pod would be created from the old template.
+// partitionWithoutTwins returns the partition that lets serving nodes leave until maxAway nodes are away. There are two exceptions for
+// protected nodes, which are those below the partition:
+//   - If a protected node is outdated and does not serve, it returns 0. From 1.37 on, Kubernetes replaces that node first.
+//   - If a protected node is missing, the partition does not rise above the live one. The pod would be created from the old template.
+//
+// While an outdated node is young or cut off, neither exception applies, because Kubernetes would replace such a node at once.
 func partitionWithoutTwins(nodes []nodeState, maxAway, live int) int {
 	away := 0
 	for _, node := range nodes {

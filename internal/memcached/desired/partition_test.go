@@ -16,9 +16,11 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestPartition describes nodes by one character each, from node 0 on. Outdated nodes are o if they serve, y if not for minReadySeconds,
-// c if they are cut off, and x if they do not serve. Replaced nodes are + if they serve, and - if not. A missing node is _. The
-// columns are the partitions with a twin, and without one if one or two nodes may be away. The live partition is 1.
+// TestPartition describes each node by one character, from node 0 on. These nodes are outdated: o serves, y serves but not yet for
+// minReadySeconds, c is cut off, and x does not serve. These nodes are replaced: + serves, and - does not. A missing node is _.
+//
+// The columns are the expected partitions. The column twin is for a cache with a twin. The columns one and two are for a cache without
+// a twin, of which one or two nodes may be away. The live partition is 1.
 func TestPartition(t *testing.T) {
 	t.Parallel()
 	allowed := &twinGuard{v: memcachedtest.View(memcachedtest.Cache(3), memcached.Observed{})}
@@ -81,8 +83,8 @@ func TestYoungNodesLeaveOneByOne(t *testing.T) {
 	f.settle()
 }
 
-// TestYoungNodes checks that with minReadySeconds, one node that serves leaves at a time. If a protected node is away, Kubernetes gets the
-// rollout as soon as no other node is young. Without minReadySeconds, the partition is 0.
+// TestYoungNodes checks that with minReadySeconds, one serving node leaves at a time. If a protected node is away and no other node is
+// young, the partition is 0, which leaves the rollout to Kubernetes. Without minReadySeconds, the partition is always 0.
 func TestYoungNodes(t *testing.T) {
 	f := newFleet(t, 3, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 600 })
 	view, _ := f.decide()

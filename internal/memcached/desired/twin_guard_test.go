@@ -9,8 +9,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// TestTwinsWaitForNodesThatRestartSoon lets a node of the second cache be away for a moment, so that it gets its new arguments at once.
-// It serves again with all its items before it has read them.
+// TestTwinsWaitForNodesThatRestartSoon lets a node of the second cache be away for a moment, so that the operator assigns the new
+// arguments to the node at once. The node serves again with all its items before it has read these arguments.
 func TestTwinsWaitForNodesThatRestartSoon(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(12) {
@@ -28,7 +28,8 @@ func TestTwinsWaitForNodesThatRestartSoon(t *testing.T) {
 	}
 }
 
-// TestABrokenNodeOfTheSecondTwin gives the second cache the change that repairs its node, while the first one waits for this node.
+// TestABrokenNodeOfTheSecondTwin breaks a node of the second cache, and gives this cache a change that repairs the node. Meanwhile, the
+// rollout of the first cache waits for the node.
 func TestABrokenNodeOfTheSecondTwin(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {

@@ -24,8 +24,8 @@ func fillsFrom(name string) func(*cachev1alpha1.Memcached) {
 	}
 }
 
-// TestObjectsOfTwins checks the objects of a cache without a twin, of one that names its twin in spec.fillFrom, of one that its
-// twin names, and of two that name each other. In some rows, the twin is one from which nodes cannot copy items.
+// TestObjectsOfTwins checks the objects of a cache. The cache has no twin, or the cache, its twin or both name the other in
+// spec.fillFrom. In some rows, nodes cannot copy items from the twin.
 func TestObjectsOfTwins(t *testing.T) {
 	t.Parallel()
 	clients := func(mc *cachev1alpha1.Memcached) {

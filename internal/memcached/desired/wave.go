@@ -87,8 +87,8 @@ func effectOf(former, next protocol.List) memcached.Effect {
 }
 
 // find collects the nodes that can get the new list. They include orphaned pods, because the next StatefulSet adopts them. The wave
-// is open if the record or the entry of such a node lacks the new list. If only an entry lacks it, somebody else has changed the
-// entry, so find ignores the entry.
+// is open if the last record does not have the new list, or if the entry of a collected node does not. If the record has it, but an
+// entry does not, somebody else has changed the entry, so find ignores this entry.
 func (w *wave) find(template string, live memcached.Arguments) {
 	last := w.v.Last.Applied
 	atRest := last != nil && last.ArgumentsHash == w.want
@@ -217,8 +217,8 @@ func (w *wave) busy(node waveNode) bool {
 	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry != w.def && !node.answered
 }
 
-// urgent reports whether a busy node gets the new list at once. A node that is restarting does. A node that is not ready does, with two
-// exceptions: it is only cut off, or its memcached runs and its twin may lack the items.
+// urgent reports whether a busy node gets the new list at once. A node that is restarting, or runs another list than the assigned one,
+// does. A node that is not ready does unless it is cut off. If its memcached runs and there are twins, the guard must allow it to stop.
 func (w *wave) urgent(node waveNode) bool {
 	switch {
 	case w.changing(node):

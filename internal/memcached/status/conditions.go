@@ -135,10 +135,10 @@ func progressingCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// stuck returns why the current change cannot proceed, or an empty text. If the workload lacks the size or the pod template of the spec,
-// a problem of the plan or of the write comes first. It also comes first while pods change in place, because it stops these changes.
-// Otherwise, a change in progress is stuck if its pods have a problem, or if it has exceeded its deadline. If no change is in progress,
-// any problem of the plan or of the write counts.
+// stuck returns why the current change cannot proceed, or an empty text. It returns the first of these causes:
+//   - a problem of the plan or of the write, if the workload lacks the size or the pod template of the spec, or if pods change in place
+//   - during a change: a problem of the pods, or else an exceeded deadline
+//   - without a change: any problem of the plan or of the write
 func (f facts) stuck() string {
 	moving := f.rollout.reason != "" && f.Workload != nil
 	switch {

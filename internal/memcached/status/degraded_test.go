@@ -52,7 +52,7 @@ func podRows(t *testing.T) []statusCase {
 			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: " + notFound + checkImage,
 		},
 		{
-			"the image cannot be pulled, and the kubelet backs off" + checkImage,
+			"the image cannot be pulled, and the kubelet backs off",
 			waiting("ImagePullBackOff", `Back-off pulling image "docker.io/library/memcached:9": ErrImagePull: `+notFound),
 			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: " + notFound + checkImage,
 		},

@@ -75,7 +75,7 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 }
 
 // carriedOut returns the record for the status. The record keeps the last spec while a part of the new spec is held back or fails,
-// or while nodes move. Until a rollout is complete, the record names the changes that cause the rollout, and what was before.
+// or while nodes move. Until a rollout is complete, the record names the changes that cause it, and contains the former record.
 func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 	record := f.CarriedOut(plan.Record).DeepCopy()
 	if record == nil {

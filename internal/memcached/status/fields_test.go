@@ -64,7 +64,8 @@ func TestStatusConditionsAreInAFixedOrder(t *testing.T) {
 	}
 }
 
-// TestStatusNodes has a node of the Memcached and two orphans among other pods with the same instance label, which do not count.
+// TestStatusNodes has a node of the Memcached, two orphans, and other pods with the same instance label. Only the node and the orphans
+// count.
 func TestStatusNodes(t *testing.T) {
 	mc := memcachedtest.Cache(1)
 	withoutController := func(pod *corev1.Pod) { pod.OwnerReferences[0].Controller = nil }

@@ -30,8 +30,8 @@ func (f facts) heldBack(plan memcached.Plan) []string {
 	return held
 }
 
-// heldChanges returns the changes of spec fields, the rest of a change that has begun, and new arguments or pod settings without such
-// a change.
+// heldChanges returns the changes of spec fields, and the rest of a change that has begun. New arguments and pod settings are listed
+// only if no other change in the list explains them.
 func (f facts) heldChanges(plan memcached.Plan) []string {
 	changes, w := slices.Clone(plan.Changes), f.Workload
 	if rest := f.unfinished(plan); rest != "" && (f.Former == nil || len(changes) == 0) { // until a move ends, its change is among them

@@ -16,7 +16,7 @@ import (
 )
 
 // problemOfOrphans returns a problem if there are orphans. Without a workload, and while nodes of the workload change, it returns
-// nil, because the workload may still adopt them.
+// nil, because the workload may still adopt the orphans.
 func (f facts) problemOfOrphans(orphans []*corev1.Pod) *memcached.Problem {
 	if f.Workload == nil || f.rollout.reason != "" {
 		return nil

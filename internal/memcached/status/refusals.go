@@ -47,5 +47,5 @@ var specFields = strings.NewReplacer(
 	"spec.strategy.rollingUpdate", "spec.updateStrategy",
 )
 
-// NameSpecFields replaces the workload's field names in a message by those of the Memcached.
+// NameSpecFields replaces names of workload fields in a message by the names of the Memcached's fields that set them.
 func NameSpecFields(message string) string { return specFields.Replace(message) }

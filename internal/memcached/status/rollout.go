@@ -27,8 +27,8 @@ type rolloutState struct {
 }
 
 // templateObserved reports whether the workload's controller has observed the current pod template. If so, the controller's count of
-// updated nodes is about that template. The controller may know the template even if it has not observed the current generation, which
-// may differ only in size:
+// updated nodes is about that template. A new generation may differ only in size. So if the controller has not observed the current
+// generation, these rules apply:
 //   - If the write changed the template or made a new object, the controller has not observed the template.
 //   - Otherwise, it has observed the template if it had observed the generation before the write.
 //   - Otherwise, the last status decides, if it is about the same spec. It counts updated nodes only if the template was observed.
