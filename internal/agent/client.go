@@ -30,12 +30,13 @@ var (
 // probe always asks memcached.
 const answerLifetime = time.Second
 
-// client sends requests to memcached. Simultaneous scrapes share one read of the statistics, and simultaneous probes one request.
+// client sends requests to memcached. Simultaneous scrapes share one read of the statistics. Simultaneous probes share one request.
 type client struct {
 	address string
 	timeout time.Duration
 	now     func() time.Time
-	// logins returns users to log in as, of whom memcached should accept at least one. It returns none if memcached demands no login.
+	// logins returns the users as whom the client tries to log in. memcached should accept at least one of them. The result is empty if
+	// memcached demands no login.
 	logins func() []credentials.User
 	// readStats is readNode or readProxy.
 	readStats func(ctx context.Context, conn *memcache.Conn) (statistics, error)
@@ -49,8 +50,8 @@ type client struct {
 	full atomic.Int64
 }
 
-// statistics are what memcached reports about itself. Collect sends all series that can be made. An error of Collect is about a
-// malformed value or name among the statistics.
+// statistics are what memcached reports about itself. Collect sends the series of all valid values. If a value or a name is malformed,
+// Collect also returns an error.
 type statistics interface {
 	Collect(series chan<- prometheus.Metric) error
 }
@@ -151,8 +152,9 @@ func (c *client) ask() error {
 	return err
 }
 
-// askHeld sends a request over the idle connection, after memcached has refused a new connection. The refusal is an answer too, so
-// askHeld fails only if the idle connection is open and memcached does not answer properly on it.
+// askHeld sends a request over the idle connection, after memcached has refused a new connection. The refusal shows that memcached
+// serves. So askHeld also succeeds if there is no idle connection, or if memcached has closed it. It fails if memcached does not
+// answer properly over the idle connection.
 func (c *client) askHeld(ctx context.Context) error {
 	held := c.idle.take()
 	if held == nil {
@@ -166,7 +168,8 @@ func (c *client) askHeld(ctx context.Context) error {
 	return err
 }
 
-// wasFull reports whether a probe met memcached at its connection limit less than fullFor before now.
+// wasFull reports whether memcached has refused the connection of a probe because of its connection limit, less than fullFor before
+// now.
 func (c *client) wasFull(now time.Time) bool { return now.Sub(time.Unix(c.full.Load(), 0)) < fullFor }
 
 func (c *client) close() { c.idle.close() }

@@ -15,7 +15,7 @@ import (
 // interfaceVersion is the latest version in docs/design/agent-interface.md.
 const interfaceVersion = "3"
 
-// newRegistry returns a registry with the series of /metrics that every agent has. The version is that of the agent.
+// newRegistry returns a registry with the series of /metrics that every agent has. The argument version is the agent's version.
 func newRegistry(memcached *collector, version string) *prometheus.Registry {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "memcached_agent_build_info",
@@ -31,7 +31,7 @@ func newRegistry(memcached *collector, version string) *prometheus.Registry {
 	return registry
 }
 
-// collector reads memcached's statistics at each scrape and makes series of them.
+// collector reads memcached's statistics at each scrape and turns them into series.
 type collector struct {
 	memcached *client
 	families  []*stats.Family

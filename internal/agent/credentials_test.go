@@ -24,8 +24,8 @@ import (
 	certificates "github.com/example/memcached-operator/test/credentials"
 )
 
-// demanding returns the behavior of a memcached with one user. After a successful login, the function "then" serves the connection. The
-// channel "logins" gets the user and the password of each login.
+// demanding returns the behavior of a memcached with one user. After a successful login, the function "then" serves the connection.
+// The channel "logins" gets the user and the password of each attempt to log in.
 func demanding(name, password string, then func(net.Conn), logins chan<- string) func(net.Conn) {
 	return func(conn net.Conn) {
 		requests := bufio.NewReader(conn)
@@ -66,7 +66,8 @@ func secretFolder(t *testing.T, values map[string]string) string {
 	return folder
 }
 
-// withCredentials returns options with which the agent finds no memcached process to signal.
+// withCredentials gives the agent a folder for memcached's files. The folder for processes is empty, so the agent finds no memcached
+// to signal.
 func withCredentials(t *testing.T, o Options) Options {
 	t.Helper()
 	o.Credentials.Folder, o.Credentials.Processes = t.TempDir(), t.TempDir()

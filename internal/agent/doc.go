@@ -5,8 +5,8 @@
 // answers, and loads certificates and users from Secrets into memcached (see package credentials). It does not use the API server.
 //
 // The memcached is a node, which stores items, or a proxy, which forwards requests to nodes. The parent process of memcached is a
-// launcher. A node's launcher can fill the node with the items of another Memcached: the one in spec.fillFrom. A proxy's launcher
-// gives the proxy its routes, which name the nodes that share the keys. Some series are made of the launcher's status.
+// launcher. A node's launcher can fill the node with the items of another Memcached, which spec.fillFrom names. A proxy's launcher
+// gives the proxy its routes, which name the nodes that share the keys. Some series come from the launcher's status.
 //
 // After an upgrade of the operator, older agents keep running. The agent's interface therefore has a version: see
 // docs/design/agent-interface.md.

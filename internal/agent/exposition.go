@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// maxScrapes limits simultaneous scrapes, to save memory. It is more than listener.PerHost, so that one host cannot reach the
-// limit.
+// maxScrapes limits simultaneous scrapes, to save memory. It exceeds listener.PerHost, the number of connections that one IP address
+// can have. So a single host cannot reach the limit.
 const maxScrapes = 8
 
 // The query parameter collect[] of /metrics, as in node_exporter, and its values. Without the parameter, /metrics shows all series.

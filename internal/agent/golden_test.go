@@ -27,8 +27,8 @@ func TestGoldenScrape(t *testing.T) {
 	mustScrape(t, "default", newFake(t, recorded(t, "default")).options())
 }
 
-// A proxy has a node's series about the process and its connections, no series about items, and series that only a proxy has. In
-// the recording, the proxy cannot reach one of its nodes.
+// A proxy has the same series about the process and its connections as a node. It has no series about items, but series that only a
+// proxy has. In the recording, the proxy cannot reach one of its nodes.
 func TestGoldenScrapeOfAProxy(t *testing.T) {
 	o := newFake(t, recorded(t, "proxy")).options()
 	o.Launcher = newLauncher(t, `{"routes":"sessions-%d.sessions.shop.svc 3\n","count":3,"seconds":5}`)
@@ -135,7 +135,7 @@ func golden(t *testing.T, name string) string {
 	return string(text)
 }
 
-// The query parameter collect[] selects series. With it, a PodMonitor leaves out the many series of slab classes.
+// The query parameter collect[] selects series. A PodMonitor uses it to leave out the many series of slab classes.
 func TestSelectedCollectors(t *testing.T) {
 	a := startAgent(t, newFake(t, recorded(t, "default")).options())
 	for query, want := range map[string]map[string]bool{

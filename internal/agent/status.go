@@ -92,8 +92,8 @@ func expiryProblem(certificate *x509.Certificate, now time.Time) string {
 	return fmt.Sprintf("the certificate in tls.crt %s at %s: renew it", verb, certificate.NotAfter.UTC().Format(time.RFC3339))
 }
 
-// fits reports whether a certificate is for a name such as pages.shop.svc, for the same name without .svc, or for the same name with a
-// cluster domain after it.
+// fits reports whether a certificate is valid for a name such as pages.shop.svc. The certificate may also have this name without .svc,
+// or with a cluster domain after it.
 func fits(certificate *x509.Certificate, name string) bool {
 	if certificate.VerifyHostname(name) == nil || certificate.VerifyHostname(strings.TrimSuffix(name, ".svc")) == nil {
 		return true

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// quietPeriod is the shortest time between two log entries of a transitions value. As an exception, the first success is logged at
-// once.
+// quietPeriod is the shortest time between two log entries of a transitions value. Only the first success is logged at once.
 const quietPeriod = 10 * time.Second
 
 // transitions logs when something begins to fail, and when it works again. After an entry, nothing is logged for quietPeriod. Then

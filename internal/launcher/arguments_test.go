@@ -62,7 +62,8 @@ func TestArgumentsThatAreRefusedAfterItemsWereRead(t *testing.T) {
 	}
 }
 
-// TestItemsThatDoNotFitTheirVolume asks for more memory than the volume has. memcached would start, and be killed as soon as it has filled it.
+// TestItemsThatDoNotFitTheirVolume asks for more memory than the volume has. memcached would start, but would be killed as soon as the
+// volume is full.
 func TestItemsThatDoNotFitTheirVolume(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

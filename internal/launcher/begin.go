@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// begin starts memcached with the list that the method choose returns.
+// begin starts memcached with the argument list that the method choose returns.
 func (l *launcher) begin(ctx context.Context) error {
 	loaded, err := loadState(l.options.State)
 	if err != nil {
@@ -33,9 +33,9 @@ func (l *launcher) begin(ctx context.Context) error {
 	return l.start(list, known)
 }
 
-// choose returns the list to start with: the node's list in the ConfigMap or, if this list is missing or unusable, the last accepted
-// list. On the node's first start, no list was accepted yet, so choose waits for the ConfigMap. The result known is false if there is
-// another list to go back to when memcached fails with this one.
+// choose returns the argument list to start with. This is the node's list in the ConfigMap or, if that list is missing or unusable,
+// the last accepted list. On the node's first start, no list was accepted yet, so choose waits for the ConfigMap. The result known is
+// false if memcached may fail with the list, and there is another list to go back to.
 func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
 	last, ran := l.state.accepted()
 	if !ran {
@@ -54,8 +54,8 @@ func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
 	return found.list, last.Hash() == found.hash, nil
 }
 
-// beginFailed returns the container's exit code and error if the method begin has returned an error. errEnded is no failure: a signal
-// told the container to end.
+// beginFailed returns the container's exit code and error for an error of the method begin. errEnded is not a failure: it means that a
+// signal told the container to end.
 func beginFailed(err error) (int, error) {
 	if errors.Is(err, errEnded) {
 		return 0, nil
@@ -63,7 +63,8 @@ func beginFailed(err error) (int, error) {
 	return 1, err
 }
 
-// first returns the list for the node's first start. It waits until the kubelet has delivered the list, for options.wait at most.
+// first returns the argument list for the node's first start. It waits until the kubelet has delivered the list, for options.wait at
+// most.
 func (l *launcher) first() (protocol.List, error) {
 	l.excuse(l.options.wait)
 	deadline := time.NewTimer(l.options.wait)
@@ -88,10 +89,10 @@ func (l *launcher) first() (protocol.List, error) {
 	}
 }
 
-// errMissing means that the list has not arrived yet.
+// errMissing means that the kubelet has not delivered the argument list yet.
 var errMissing = errors.New("arguments are missing")
 
-// assigned returns the list for the node's first start, or errMissing if the list has not arrived yet.
+// assigned returns the argument list for the node's first start, or errMissing.
 func (l *launcher) assigned() (protocol.List, error) {
 	l.source.changed()
 	found, err := l.source.entry(true)

@@ -1,10 +1,10 @@
 -- SPDX-FileCopyrightText: The Memcached Operator Authors
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The route "copies" for several pools, and the route "reads" for the reads of one pool. A pool is a group of memcacheds (nodes) that
--- divide the keys. Each of several pools holds all items. memcached loads this file beside its own library of routes, routelib. In this
--- file, the copies of a request are the nodes that hold its key, one in each pool. A client gets the answer that a single memcached
--- would give, even while one of the copies is unreachable or empty.
+-- The route "copies" for several pools, and the route "reads" for the reads of one pool. memcached loads this file beside its own
+-- library of routes, routelib. A pool is a group of memcacheds (nodes) that divide the keys. If there are several pools, each pool
+-- holds all items. The copies of a request are the nodes that hold its key, one in each pool. A client gets the answer that a single
+-- memcached would give, even while one of the copies is unreachable or empty.
 
 -- The weights of answers, in ascending order. The heaviest answer counts: a copy that has the key knows more than an empty copy, and
 -- an empty copy knows more than one that is unreachable.
@@ -22,15 +22,16 @@ local function weight(answer)
     return answer:raw_string() and ERROR or AWAY
 end
 
--- missed counts a write that a copy has not executed, because it was unreachable or answered with SERVER_ERROR.
+-- missed counts a write that a copy has not executed, because the copy was unreachable or answered with SERVER_ERROR.
 local function missed(copies, handle, says)
     if says <= ERROR then
         mcp.stat(copies.missed[handle], 1)
     end
 end
 
--- The function all asks the copies at once, and returns the heaviest answer and its weight. Of several heaviest answers, it returns the
--- first. If a copy has executed or refused the command, or "decided" is true, it counts missed writes: see the function missed.
+-- The function all asks the copies at once, and returns the heaviest answer and its weight. Of several heaviest answers, it returns
+-- the first. It also counts missed writes (see the function missed) if a copy has executed or refused the command, or if "decided" is
+-- true.
 local function all(rctx, copies, request, handles, decided)
     rctx:enqueue(request, handles)
     rctx:wait_cond(#handles, mcp.WAIT_ANY)
@@ -55,13 +56,14 @@ local function write(rctx, copies, request)
     return all(rctx, copies, request, copies.ask)
 end
 
--- the_key_of returns the key of a meta command, as further meta commands need it.
+-- the_key_of returns the key of a request as it is written in a new meta command: with the flag b if the key is in base64.
 local function the_key_of(request)
     return request:key() .. (request:has_flag("b") and " b" or "")
 end
 
--- miss lets the proxy's own storage, which is empty, answer a read. It makes a new mg with the flags that matter for a miss: memcached
--- replaces the flag q of a request by a space when it sends the request to a node, and its own storage then refuses the request.
+-- miss lets the proxy's own storage, which is empty, answer a read. For an mg, it makes a new request with the flags that matter for a
+-- miss. The old request is not usable: when memcached sends a request to a node, it replaces the flag q by a space, and the proxy's
+-- own storage refuses such a request.
 local function miss(rctx, copies, request)
     if request:command() == mcp.CMD_MG then
         local has_opaque, opaque = request:flag_token("O")
@@ -71,8 +73,9 @@ local function miss(rctx, copies, request)
     return rctx:enqueue_and_wait(request, copies.internal)
 end
 
--- read asks one copy after another until one has the key, and returns the answer and the number of that copy. If all are unreachable or
--- answer with an error, the answer is a miss. If they refuse the command, so does the answer.
+-- read asks one copy after another until one has the key, and returns the answer and the number of that copy. If no copy has the key,
+-- read returns the answer of a copy without the key or, if there is none, a refusal of the command. If all copies are unreachable or
+-- answer with an error, it returns a miss.
 local function read(rctx, copies, request)
     local none, refused
     for i = 1, #copies.ask do
@@ -91,8 +94,8 @@ local function read(rctx, copies, request)
     return none or refused or miss(rctx, copies, request)
 end
 
--- One of SAMPLE hits is also read in the copies that need not answer. This thread waits for at most MOST_SAMPLES of these reads, and
--- samples is how many there are: otherwise, a slow copy would use up the requests that the proxy may have at the same time.
+-- One of SAMPLE hits is also read in the copies that need not answer. "samples" is the number of these reads for which this thread
+-- waits. MOST_SAMPLES limits this number: otherwise, a slow copy would use up the requests that the proxy may have at the same time.
 local SAMPLE <const>, MOST_SAMPLES <const> = 8, 64
 local samples = 0
 
@@ -100,14 +103,15 @@ local function sampled()
     samples = samples - 1
 end
 
--- is_stale reports whether a client has marked the item of a meta command's answer as stale. The next mg takes the token of the copy that
--- it reaches, so it must be a client's.
+-- is_stale reports whether the answer to an mg has an item that a client has marked as stale. Each copy of a stale item gives a token
+-- to the next mg. This mg must come from a client, so stale items are not sampled.
 local function is_stale(request, answer)
     return request:command() == mcp.CMD_MG and (" " .. (answer:line() or "")):find(" X")
 end
 
--- read_all reads, and lets a sample of the hits reach the later copies, without waiting. A full memcached evicts what nobody reads: it
--- keeps an item that two samples reach in the time in which clients store as much as its memory holds.
+-- read_all reads, and also sends a sample of the hits to the later copies, without waiting for their answers. Without these reads, a
+-- full copy would evict the items, as nobody reads them there. It keeps an item that two samples reach in the time in which clients
+-- store as much as its memory holds.
 local function read_all(rctx, copies, request)
     local answer, from = read(rctx, copies, request)
     if from and from < #copies.sample and samples < MOST_SAMPLES and math.random(SAMPLE) == 1 and not is_stale(request, answer) then
@@ -127,9 +131,10 @@ local function forget(rctx, copies, request, handles)
     all(rctx, copies, mcp.request("md " .. the_key_of(request) .. "\r\n"), handles, true)
 end
 
--- remove_n removes the flag N from a meta command, and returns a function that adds it again. With N, a node creates a missing item, so
--- an empty copy would create an item that another copy already has. The function also adds the flag q, which a request loses when
--- memcached sends it. A changed copy of the request would hold its value until Lua collects garbage, too late for large values.
+-- remove_n removes the flag N from a meta command, and returns a function that adds it again. With N, a node creates a missing item,
+-- so an empty copy would create an item that another copy already has. The returned function also adds the flag q, which a request
+-- loses when memcached sends it. remove_n edits the request itself: a second request object would hold the value until Lua collects
+-- garbage, which is too late for large values.
 local function remove_n(request)
     local _, lifetime = request:flag_token("N")
     local quiet = request:has_flag("q")
@@ -143,8 +148,8 @@ local function remove_n(request)
 end
 
 -- decide handles commands with a CAS value. It asks one copy after another until one has the key. That copy decides. The others cannot
--- execute the command, because a CAS value is valid for one copy only. So if the deciding copy has changed the item, the key is deleted
--- from the others. Only if no copy has the key, the command may create the item (flag N).
+-- execute the command, because a CAS value is valid for one copy only. If the deciding copy has changed the item, the key is deleted
+-- from the others. The command may create the item (flag N) only if no copy has the key.
 local function decide(rctx, copies, request)
     local add_n = request:has_flag("N") and remove_n(request)
     local best, most, decider = nil, -1, 0
@@ -278,7 +283,8 @@ end
 function route_copies_start(t, ctx, fgen)
     local copies = { ask = {}, again = {}, sample = {}, missed = {}, found = t.found }
     for i, pool in ipairs(t.children) do
-        -- A request can use a handle only once, and may ask each copy twice. A sample has handles with a callback.
+        -- A request can use each handle only once, but may ask a copy twice, by "ask" and "again". The handles for samples have a
+        -- callback.
         for _, handles in ipairs({ copies.ask, copies.again, copies.sample }) do
             handles[i] = fgen:new_handle(pool)
             copies.missed[handles[i]] = t.missed[i]

@@ -106,7 +106,7 @@ func TestLineFeedOnly(t *testing.T) {
 	}
 }
 
-// The proxy's memory for values is limited. It frees the value of each append at once, so that other stores do not fail.
+// The proxy's memory for values is limited. The proxy must free the value of each append at once, so that other stores do not fail.
 func TestAppendsThatMayMakeAnItem(t *testing.T) {
 	t.Parallel()
 	p := newCopiesPod(t, 2)

@@ -49,8 +49,8 @@ func (p *proxyPod) hang(number int) {
 	p.t.Cleanup(func() { _ = p.nodes[number].Process.Signal(syscall.SIGCONT) })
 }
 
-// Each command gets the answer of a single memcached, whatever happens to some pools. Afterwards, no running node has another value
-// than that memcached.
+// The proxy answers each command as a single memcached does, whatever happens to some pools. Afterwards, no running node has a value
+// that differs from the value in this memcached.
 func TestAnswersOfCopies(t *testing.T) {
 	t.Parallel()
 	first, second, third := []int{0, 1}, []int{10, 11}, []int{20, 21}
@@ -122,7 +122,7 @@ func (c *talk) agrees(oracle *talk, name string, lines []string, number int) {
 	}
 }
 
-// The first pool answers reads. Nevertheless, the second pool does not evict the items that clients read, also after it hung.
+// The first pool answers reads. Nevertheless, the second pool must not evict the items that clients read, even after it has hung.
 func TestCopiesKeepWhatIsRead(t *testing.T) {
 	t.Parallel()
 	p := newCopiesPod(t, 2)
@@ -171,7 +171,8 @@ func TestCopiesKeepWhatIsRead(t *testing.T) {
 	}
 }
 
-// Clients read stale items from the first pool. The second pool keeps the tokens with which they would store the items again.
+// Clients read stale items from the first pool. The second pool must not give its tokens away meanwhile: a client needs a token to
+// store a stale item again.
 func TestCopiesKeepTokens(t *testing.T) {
 	t.Parallel()
 	p := newCopiesPod(t, 2)

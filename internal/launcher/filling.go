@@ -27,7 +27,8 @@ const (
 	refill = 15 * time.Second
 	// twinPort is the port at which the twin's nodes serve without TLS.
 	twinPort = "11211"
-	// slowestFill is the minimum speed of a copy in MiB per second. A copy may take one minute plus the time for -m at this speed.
+	// slowestFill is the minimum speed of a copy in MiB per second. A copy may take one minute, plus the time to copy the whole item
+	// memory (-m) at this speed.
 	slowestFill = 16
 )
 
@@ -57,8 +58,8 @@ func (l *launcher) emptied() {
 	})
 }
 
-// fill copies the twin's items into memcached in the background, if the status says that the node waits for them. memcached must serve
-// already.
+// fill copies the twin's items into memcached in the background, if the node's status says that it waits for them. memcached must
+// already serve.
 func (l *launcher) fill(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -118,7 +119,7 @@ func (f filler) run(ctx context.Context) {
 	}
 }
 
-// unlimited is the time limit of attempts after the first one: the node is ready meanwhile.
+// unlimited is the time limit of attempts after the first one. They need no limit, because the node is already ready.
 const unlimited = math.MaxInt64
 
 // once makes one attempt to copy the twin's items, which may take at most the time limit. The result contains the error too. Without a
@@ -166,7 +167,8 @@ func (f filler) report(status protocol.Fill) {
 // localAddress matches the local address in a network error. Its port differs in each attempt.
 var localAddress = regexp.MustCompile(`\S+->`)
 
-// steady removes local addresses from the text of an error, so that an attempt that fails like the last one does not change the status.
+// steady removes local addresses from the text of an error. So an attempt that fails for the same reason as the last one does not
+// change the status.
 func steady(err error) string { return localAddress.ReplaceAllString(err.Error(), "") }
 
 // shortened cuts a reason to maxReason bytes, to keep the status small.

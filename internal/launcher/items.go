@@ -43,8 +43,9 @@ func (i items) complete() bool {
 	return err == nil && bytes.HasSuffix(meta, []byte("\n")) && bytes.Count(meta, []byte("\n")) >= metaLines
 }
 
-// checkVolume returns an error if the items of this list need a larger volume. Kubernetes limits the volume to the memory limit with
-// which the pod has started. A higher limit of the running pod does not change it, and writes beyond it kill memcached (SIGBUS).
+// checkVolume returns an error if the items need a larger volume with this argument list. Kubernetes limits the volume to the memory
+// limit with which the pod has started. Raising the limit of the running pod does not enlarge the volume. Writes beyond its size kill
+// memcached (SIGBUS).
 func (i items) checkVolume(list protocol.List) error {
 	const slack = 1 // MiB that memcached needs beside the items
 	var volume syscall.Statfs_t
@@ -71,7 +72,7 @@ func remove(file string) error {
 // startable returns how long to wait before memcached may start. A memcached that starts in the same second in which NAME.meta was
 // written discards its items.
 //
-// The modification time comes from a clock that may be a tick of the kernel late.
+// The modification time of the file may lag behind the clock by one tick of the kernel.
 func (i items) startable(now time.Time) time.Duration {
 	meta, err := os.Stat(i.meta())
 	if err != nil {

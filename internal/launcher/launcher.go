@@ -28,15 +28,15 @@ type launcher struct {
 	view    view
 
 	process *process
-	// list is the command line in effect. accepted is true if memcached has answered and has run with this list for options.settled. It
-	// is also true if memcached has taken the list over while running.
+	// list is the argument list in effect. accepted is true if memcached has answered and has run with this list for options.settled, or
+	// if a running memcached has adopted the list.
 	list     protocol.List
 	accepted bool
 	// stopped is when the current restart of memcached began, or zero if there is none.
 	stopped time.Time
 	// before is the number of items before the last restart, -1 if unknown.
 	before int64
-	// obstacle is why the last attempt to obey the ConfigMap is repeated, or empty.
+	// obstacle is the temporary error because of which the method follow tries again, or empty.
 	obstacle string
 	// ending reports that the container must end, so memcached must not be started again.
 	ending bool
@@ -89,7 +89,7 @@ func (l *launcher) run(ctx context.Context) (int, error) {
 	}
 }
 
-// follow applies the node's list if the ConfigMap has changed. It does nothing before the current list is accepted.
+// follow applies the node's argument list if the ConfigMap has changed. It does nothing before the current list is accepted.
 func (l *launcher) follow(ctx context.Context) error {
 	if !l.accepted || !l.source.changed() {
 		return nil
@@ -140,8 +140,8 @@ func (l *launcher) grow(ctx context.Context, list protocol.List, obstacle string
 	l.accept()
 }
 
-// delay records a temporary error, such as no free connection, and makes the method follow try again at the next tick. It logs the error
-// unless that is the former obstacle.
+// delay records a temporary error, such as no free connection, and makes the method follow try again at the next tick. It logs the
+// error only if its text differs from the previous obstacle, the argument former.
 func (l *launcher) delay(err error, former string) {
 	if former != err.Error() {
 		l.log.Printf("trying again: %v", err)
@@ -149,7 +149,7 @@ func (l *launcher) delay(err error, former string) {
 	l.obstacle, l.source.seen = err.Error(), nil
 }
 
-// refuse records that the list with this hash does not come into effect, and why.
+// refuse records that the argument list with this hash does not come into effect, and why.
 func (l *launcher) refuse(hash, reason string) {
 	l.log.Printf("keeping the arguments, because %s was refused: %s", hash, reason)
 	l.state.Refused = &protocol.Refusal{Hash: hash, Reason: reason}
@@ -169,7 +169,7 @@ func (l *launcher) forgive() {
 
 const settlePoll = 20 * time.Millisecond
 
-// settling returns a channel that fires after settlePoll, or nil if the list is accepted already.
+// settling returns a channel that fires after settlePoll. It returns nil if the argument list is already accepted.
 func (l *launcher) settling() <-chan time.Time {
 	if l.accepted {
 		return nil
@@ -207,7 +207,7 @@ func (l *launcher) served(ctx context.Context) {
 	l.view.update(func(v *view) { v.serving, v.status.Restart = true, &result })
 }
 
-// accept records l.list as the list in effect.
+// accept records l.list as the argument list in effect.
 func (l *launcher) accept() {
 	l.accepted = true
 	hash := l.list.Hash()

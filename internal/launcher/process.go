@@ -26,8 +26,8 @@ type process struct {
 	errors *lastLine
 }
 
-// start starts a program with the arguments of a list. The caller must have locked its goroutine to its thread: when this thread
-// ends, the kernel kills the program.
+// start starts a program with the arguments in a list. The caller must have locked its goroutine to its thread: when this thread ends,
+// the kernel kills the program.
 func start(program string, list protocol.List) (*process, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {

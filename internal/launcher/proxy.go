@@ -24,7 +24,7 @@ type proxy struct {
 	view    proxyView
 
 	process *process
-	// read holds the last valid routes in the ConfigMap or, until there are any, those that an earlier container accepted.
+	// read holds the last valid routes from the ConfigMap. Until there are any, it holds the routes that an earlier container accepted.
 	read protocol.Routes
 	// routes are the last accepted routes: the addresses of their nodes have been looked up.
 	routes protocol.Routes
@@ -84,7 +84,8 @@ func (p *proxy) run(ctx context.Context) (int, error) {
 	}
 }
 
-// begin starts memcached with the routes in the ConfigMap. If these are unusable, it uses those that an earlier container accepted.
+// begin starts memcached with the routes in the ConfigMap. If they are unusable, it uses the routes that an earlier container
+// accepted.
 func (p *proxy) begin(ctx context.Context) error {
 	routes, text, err := p.options.readRoutes()
 	if err != nil {
@@ -131,8 +132,8 @@ func (p *proxy) end() int {
 	}
 }
 
-// switching returns a channel that fires when the announced number of nodes takes effect. It is nil if no change is due, and while a
-// reload must end first: see the method busy.
+// switching returns a channel that fires when the announced number of nodes takes effect. It returns nil if no change is announced or
+// due, and while a reload must end first (see the method busy).
 func (p *proxy) switching(now time.Time) <-chan time.Time {
 	wait := p.routes.Pool.Wait(now)
 	if p.busy() || wait == 0 && p.routes.Pool.At(now) == p.count {

@@ -123,7 +123,7 @@ func (p *proxyPod) occupyMore() {
 	}
 }
 
-// TestBoundFiles has the limits of usual container runtimes, and one for more connections than mostFiles.
+// TestBoundFiles tests the limits that container runtimes usually set, and a proxy that needs more files than mostFiles.
 func TestBoundFiles(t *testing.T) {
 	for _, row := range []struct{ limit, atLeast, want uint64 }{
 		{limit: 1 << 20, atLeast: 1100, want: mostFiles},

@@ -22,8 +22,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// addresses maps the names of nodes to their IP addresses. The address is invalid if DNS has none for the name, and missing if DNS
-// has not answered.
+// addresses maps the names of nodes to their IP addresses. An invalid address means that DNS has no address for the name. A missing
+// entry means that DNS has not answered yet.
 type addresses map[string]netip.Addr
 
 // Limits of DNS requests. The launcher looks up unreachable nodes every second. It looks up all N nodes every sweepInterval, or
@@ -122,7 +122,7 @@ func namesOf(routes protocol.Routes) []string {
 	return routes.Names(count)
 }
 
-// inTurn returns at most lookupsAtOnce names, beginning at the position turn, modulo the number of names.
+// inTurn returns at most lookupsAtOnce names. It begins at the position turn, modulo the number of names, and wraps around at the end.
 func inTurn(names []string, turn int) []string {
 	if len(names) <= lookupsAtOnce {
 		return names

@@ -20,8 +20,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// slowest reads keys in the background. The function stop ends this, and returns the time of the slowest answer. An error fails the
-// test.
+// slowest reads keys in the background until the test calls the returned function, which returns the time of the slowest answer. A
+// failed read fails the test.
 func (p *proxyPod) slowest(names []string) (stop func() time.Duration) {
 	conn, stopped, worst := p.client(), make(chan struct{}), make(chan time.Duration)
 	go func() {
@@ -107,7 +107,7 @@ func TestNodeAndDNSAway(t *testing.T) {
 	dns.change(func() { dns.away = true })
 	p.kill(1)
 	stop := p.slowest(others)
-	time.Sleep(8 * time.Second) // no event shows that nobody waits
+	time.Sleep(8 * time.Second) // a fixed time, because no event shows that no request waits
 	if worst := stop(); worst > 400*time.Millisecond {
 		t.Errorf("a request waited for %s", worst)
 	}

@@ -117,7 +117,7 @@ func (p *proxyPod) beginNamed(count int) *nameserver {
 	return dns
 }
 
-// at makes the DNS name node-NODE resolve to the address of the memcached that startNode(number) starts. NODE is the argument node.
+// at makes the DNS name of the given node resolve to the address of the memcached that startNode(number) starts.
 func (p *proxyPod) at(dns *nameserver, node, number int) {
 	dns.change(func() { dns.records[fmt.Sprintf("node-%d.shop.svc.cluster.test.", node)] = p.node(number) })
 }

@@ -91,7 +91,7 @@ const (
 	backends = 64
 )
 
-// connectionLimit returns the value of -c. memcached derives its limit of file descriptors from -c, so the value includes a connection
+// connectionLimit returns the value of -c. memcached derives its limit of file descriptors from -c. So the value includes a connection
 // from each thread to each node, although memcached does not count these connections against -c.
 func (o ProxyOptions) connectionLimit(nodes int) int {
 	reserved := (nodes + backends) / backends * backends
@@ -132,8 +132,8 @@ func (o ProxyOptions) tlsOptions() string {
 	return options
 }
 
-// requests returns the limit of keys that clients, and the samples of copies.lua, wait for at the same time. Each of these keys takes
-// 5 KiB of memory, which memcached reuses but does not free.
+// requests returns the value of active_req_limit: how many keys clients and the samples of copies.lua may wait for at the same time.
+// Each of these keys takes 5 KiB of memory, which memcached reuses but does not free.
 func (o ProxyOptions) requests() int { return o.MaxConnections + 2048*o.Threads }
 
 // readBuffers returns read_buf_mem_limit in MiB. This memory holds incomplete commands, and an object for the answer to each requested

@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// crawlerWait is how long a restart waits at most until memcached's LRU crawler is idle.
+// crawlerWait is the longest time that a restart waits until memcached's LRU crawler is idle.
 const crawlerWait = 10 * time.Second
 
 func (l *launcher) restart(ctx context.Context, list protocol.List) error {
@@ -99,8 +99,8 @@ func (l *launcher) end(signal os.Signal) int {
 	return exitCode(l.stop(term))
 }
 
-// start starts memcached with a list. The argument known is false for a list that may be wrong. If known is true, start records the
-// list as accepted. If memcached then fails, goBack finds no other list, and the container ends.
+// start starts memcached with an argument list. The argument known is false for a list that may be wrong. If known is true, start
+// records the list as accepted. If memcached then fails, goBack finds no other list, and the container ends.
 func (l *launcher) start(list protocol.List, known bool) error {
 	last, ran := l.state.accepted()
 	if err := l.items.prepare(ran && last.Keeps(list)); err != nil {
@@ -121,8 +121,8 @@ func (l *launcher) start(list protocol.List, known bool) error {
 	return nil
 }
 
-// goBack starts memcached with the last accepted list, if memcached has failed before its new list was accepted. Otherwise, it
-// returns an error that describes how memcached ended.
+// goBack starts memcached with the last accepted argument list, if memcached has failed before its new list was accepted. Otherwise,
+// it returns an error that describes how memcached ended.
 func (l *launcher) goBack(status syscall.WaitStatus) error {
 	reason := fmt.Sprintf("memcached ended with exit code %d: %s", exitCode(status), l.process.errors)
 	last, ran := l.state.accepted()

@@ -31,7 +31,7 @@ const (
 type view struct {
 	mutex  sync.Mutex
 	status protocol.Status
-	// serving is false while memcached stops or starts, which must end before deadline.
+	// serving is false while memcached stops or starts. Both must end before deadline.
 	serving  bool
 	deadline time.Time
 }

@@ -20,12 +20,12 @@ type source struct {
 	folder, section string
 	ordinal         int
 	items           items
-	// seen describes the section's file at the last call of the method changed. If it is nil, the next call reports a change. The kubelet
-	// replaces the file when the ConfigMap changes.
+	// seen describes the file with the section of the ConfigMap at the last call of the method changed. If it is nil, the next call
+	// reports a change. The kubelet replaces the file when the ConfigMap changes.
 	seen os.FileInfo
 }
 
-// entry is the list that the ConfigMap assigns to this node. hash is empty if there is none.
+// entry is the argument list that the ConfigMap assigns to this node. hash is empty if there is none.
 type entry struct {
 	hash string
 	list protocol.List
@@ -58,8 +58,8 @@ func (s *source) entry(first bool) (entry, error) {
 	return found, nil
 }
 
-// former returns the section's default list, and false if it cannot be read. Until every node runs a changed list, the default is
-// the list from before the change.
+// former returns the section's default argument list, and false if it cannot be read. After a change of the arguments, the default
+// remains the old list until every node runs with the new one.
 func (s *source) former() (protocol.List, bool) {
 	section, err := s.read()
 	if err != nil {

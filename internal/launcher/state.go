@@ -17,9 +17,10 @@ import (
 
 // state is what the launcher keeps in a file when its container ends.
 type state struct {
-	// Accepted is the text of the list to go back to, usually the one that was last in effect. It is empty before the first start.
+	// Accepted is the text of the argument list to go back to, usually the one that was last in effect. It is empty before the first
+	// start.
 	Accepted string `json:"accepted"`
-	// Refused is the last list that was refused, or nil. It is cleared once the ConfigMap names a list that is in effect.
+	// Refused is the last argument list that was refused, or nil. It is cleared once the ConfigMap names a list that is in effect.
 	Refused *protocol.Refusal `json:"refused,omitempty"`
 	// Version is the version of the memcached that wrote the file with the items.
 	Version string `json:"version,omitempty"`

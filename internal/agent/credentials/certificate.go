@@ -29,7 +29,7 @@ const ofTLSSecret = " in the Secret of spec.tls.secretName"
 // minRSABits is the length of the shortest RSA key that OpenSSL accepts at its default security level, which memcached uses.
 const minRSABits = 2048
 
-// certificateFiles returns the values of a Secret that memcached reads, by key. It returns an error if one of them is missing or
+// certificateFiles returns those values of a Secret that memcached reads, by key. It returns an error if one of them is missing or
 // empty. It does not parse the values.
 func certificateFiles(secret map[string][]byte, clientCA bool) (map[string][]byte, error) {
 	if len(secret[certificateKey]) == 0 && len(secret[privateKeyKey]) == 0 {
@@ -185,7 +185,8 @@ func decodePrivateKey(block *pem.Block) (crypto.Signer, error) {
 	return nil, errUnknownKey
 }
 
-// checkLabel returns an error unless a block with a PKCS #8 key has the label "PRIVATE KEY", or the given label of the key's algorithm.
+// checkLabel checks the label of a PEM block with a PKCS #8 key. Valid labels are "PRIVATE KEY" and the given label, which is for the
+// algorithm of the key.
 func checkLabel(block *pem.Block, label string) error {
 	if block.Type != "PRIVATE KEY" && block.Type != label {
 		return errUnknownKey

@@ -62,8 +62,8 @@ func (p *pod) mustServe(certificate, as *issued) {
 	}
 }
 
-// mustOffer fails the test unless a client that knows only ECDSA, or only RSA, gets the one of these certificates whose key has this
-// algorithm. If there is none, the client must get no certificate.
+// mustOffer connects with a client that supports only ECDSA, and with one that supports only RSA. Each must get the given certificate
+// whose key has its algorithm or, if there is none, no certificate.
 func (p *pod) mustOffer(certificates ...*issued) {
 	p.t.Helper()
 	for kind, suite := range map[x509.PublicKeyAlgorithm]uint16{

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// content is what memcached reads: valid files that match each other, and what the agent knows about them.
+// content is a set of files for memcached, and what the agent knows about them. The files are valid and match each other.
 type content struct {
 	files map[string][]byte
 	// certificate is nil without TLS.
@@ -79,7 +79,7 @@ func certificateContent(c Config, secret map[string][]byte) (*content, error) {
 	return part, err
 }
 
-// usersContent builds content from the Secret with the users. The content has only users.
+// usersContent builds content from the Secret with the users. The content has neither a certificate nor CAs.
 func usersContent(c Config, secret map[string][]byte) (*content, error) {
 	part := &content{files: map[string][]byte{}}
 	if c.UsersSecret == "" {
@@ -92,7 +92,7 @@ func usersContent(c Config, secret map[string][]byte) (*content, error) {
 	return part, err
 }
 
-// with returns the certificate and the CAs of c, with the users of the other content.
+// with returns content that has the certificate and the CAs of c, and the users of the argument.
 func (c *content) with(users *content) *content {
 	both := &content{files: maps.Clone(c.files), certificate: c.certificate, authorities: c.authorities, users: users.users}
 	delete(both.files, usersFile)

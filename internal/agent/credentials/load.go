@@ -20,15 +20,15 @@ type loader struct {
 
 	// verified is the memcached process that last passed a verification. The current version may have changed since.
 	verified Process
-	// process is the memcached, and version is the current version, at the last call of the method load.
+	// process and version are memcached's process and the current version of its files, both at the last call of the method load.
 	process Process
 	version string
 	// attempted is the time of the last reload, even if the reload failed.
 	attempted time.Time
-	// err is the last error of reloading process, or of checking what it has read. It is nil after a success, for a new process, and
-	// if the check has led to a reload.
+	// err is why the last reload of this process, or the last check of what it has read, has failed. It is nil for a new process, after a
+	// success, and after a failed check that leads to a reload.
 	err error
-	// failures counts the failed reloads of version since the last success.
+	// failures counts the consecutive failed reloads of this process and version.
 	failures int
 	// retryAt is when the next reload may begin.
 	retryAt time.Time
@@ -86,8 +86,8 @@ func (l *loader) signal(ctx context.Context, want expectation) bool {
 	return true
 }
 
-// lacks reports whether the verification fails. In this case, memcached may have read an older version at its start. While memcached
-// does not answer, lacks returns false.
+// lacks verifies what memcached has read at its start, and reports whether the verification fails: memcached may have read an older
+// version. While memcached does not answer, lacks returns false.
 func (l *loader) lacks(ctx context.Context, want expectation) bool {
 	if err := l.server.answers(ctx); err != nil {
 		if late := net.Error(nil); errors.As(err, &late) && late.Timeout() { // other errors are normal while memcached starts

@@ -117,7 +117,7 @@ func LogIn(ctx context.Context, conn *memcache.Conn, users []User) error {
 	return memcache.ErrUnauthenticated
 }
 
-// suites are the cipher suites of TLS 1.2 by which a client asks for a certificate whose key has the algorithm.
+// suites are the cipher suites of TLS 1.2, by key algorithm. With them, a client asks for a certificate whose key has this algorithm.
 var suites = map[x509.PublicKeyAlgorithm][]uint16{
 	x509.RSA: {
 		tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,

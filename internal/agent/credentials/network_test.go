@@ -163,8 +163,8 @@ func TestTheServedCertificate(t *testing.T) {
 	}
 }
 
-// The agent gets the certificate for the algorithm. It gets the one that the server prefers if the server has none for the algorithm,
-// or refuses TLS 1.2: with TLS 1.3, Go's clients cannot ask for an algorithm.
+// The agent asks for a certificate whose key has a certain algorithm. If the server has none, the agent gets the certificate that the
+// server prefers. The same happens if the server refuses TLS 1.2: with TLS 1.3, Go's clients cannot ask for an algorithm.
 func TestACertificateForAnAlgorithm(t *testing.T) {
 	ofEC, ofRSA := issue(t, 0xec, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
 	for name, test := range map[string]struct {

@@ -18,7 +18,8 @@ type record struct {
 	Previous string `json:"previous,omitempty"`
 	// Trusted are fingerprints of the CAs that Process may have read. For the limit of their number, see maxRemoved.
 	Trusted []string `json:"trusted,omitempty"`
-	// Logins are fingerprints of the users that Process may have read, with the same limit. Each covers the name and the password.
+	// Logins are fingerprints of the users that Process may have read. Each covers the name and the password. Their number is also
+	// limited by maxRemoved.
 	Logins []string `json:"logins,omitempty"`
 	// Algorithms are the key algorithms of all certificates that Process may have read. For each algorithm, Process serves the last
 	// certificate.

@@ -17,13 +17,13 @@ type source struct {
 	readAt time.Time
 	// refused is why the Secrets cannot be used, or nil.
 	refused error
-	// installed is the fingerprint of the Secrets whose content is the current version. It is empty after new content was found in one
-	// Secret while the other cannot be used: every read then parses both again.
+	// installed is the fingerprint of the Secrets whose content is the current version. It is empty if new content was found in one
+	// Secret while the other cannot be used. Then every read parses both Secrets again.
 	installed string
 }
 
-// next returns new content for memcached, or nil if there is none. If a Secret cannot be used, next also returns the reason, and new
-// content keeps that Secret's part of the current content.
+// next returns new content for memcached, or nil if there is none. If a Secret cannot be used, next also returns the reason. New
+// content then takes that Secret's part from the current content.
 func (s *source) next(current *content) (*content, error) {
 	found, err := readSecrets(s.config)
 	if err != nil {

@@ -3,8 +3,8 @@
 
 package credentials
 
-// state is what the agent knows about memcached: the process, the version that memcached should have read, and all that memcached
-// may have read since its start. The store keeps this for the agent's next start.
+// state is what the agent knows about memcached: the process, the version that memcached should have read, and all that memcached may
+// have read since its start. The store keeps the state for the agent's next start.
 type state struct {
 	*environment
 
@@ -53,8 +53,8 @@ func (s *state) read(version string) *content {
 	return read
 }
 
-// observe finds the running memcached. A process that was not found before has read the current version at its start, and no other
-// version. If the method install was interrupted, observe calls endSwap instead.
+// observe finds the running memcached. A new process has read the current version at its start, and no other version, so observe
+// begins a new record. If an earlier call of install was interrupted, observe calls endSwap instead.
 func (s *state) observe() error {
 	if s.record.Swapping {
 		return s.endSwap()
@@ -94,7 +94,7 @@ func (s *state) install(c *content) error {
 }
 
 // endSwap finds the running memcached after the current version was replaced. If none runs, the next memcached will read the current
-// version. If one has started meanwhile, it may have read the current or the previous version: the record then covers both.
+// version. If a new memcached has started meanwhile, it may have read the current or the previous version. Its record covers both.
 func (s *state) endSwap() error {
 	found, err := s.processes.find()
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 const (
 	// ReasonCARemoved means that memcached still trusts a removed CA.
 	ReasonCARemoved = "ca_removed"
-	// ReasonCertificateRemoved means that memcached still serves a removed certificate to some clients, because its key has another
-	// algorithm than the key of the current certificate.
+	// ReasonCertificateRemoved means that memcached still serves a removed certificate to some clients, because the keys of the removed
+	// and the current certificate have different algorithms.
 	ReasonCertificateRemoved = "certificate_removed"
-	// ReasonUserRemoved means that connections may still be open whose clients have logged in as a removed user or with a removed password.
+	// ReasonUserRemoved means that a client may still be connected that has logged in as a removed user or with a removed password.
 	ReasonUserRemoved = "user_removed"
 )
 
@@ -34,7 +34,7 @@ type Status struct {
 	// Unverified is true if, for a minute, the agent has failed to give memcached the content of the Secrets, or to verify that
 	// memcached has read it.
 	Unverified bool
-	// Installed is the certificate of the current version, nil without TLS.
+	// Installed is the certificate in the files that memcached should have read, nil without TLS.
 	Installed *x509.Certificate
 	// Served is the certificate that memcached presented in the last handshake with the agent. It is nil before the first handshake and
 	// without TLS.

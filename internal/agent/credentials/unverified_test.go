@@ -87,7 +87,8 @@ func TestANewVersionIsLoadedAtOnce(t *testing.T) {
 	}
 }
 
-// If the Secrets change more than once while memcached does not answer, memcached has none of the users that the agent still knows.
+// If the Secrets change more than once while memcached does not answer, the agent no longer knows the users that memcached accepts. It
+// must reload memcached nevertheless.
 func TestManyRotationsAreOvertaken(t *testing.T) {
 	b := newTestbed(t, issue(t, 0xa1, nil).tlsSecret(t), usersSecret("bob", "0")).run()
 	b.memcached.hangs = true

@@ -64,7 +64,7 @@ func parseUsers(secret map[string][]byte) ([]User, error) {
 }
 
 // parseBasicAuth returns the user of a Secret with the keys username and password. It returns an error if the Secret has more keys,
-// because such a Secret is probably the one of a database: Helm charts and the operators of databases write them.
+// because it is then probably the Secret of a database: Helm charts and the operators of databases write such Secrets.
 func parseBasicAuth(secret map[string][]byte) ([]User, error) {
 	if len(secret) > 2 {
 		others := slices.DeleteFunc(slices.Sorted(maps.Keys(secret)), func(key string) bool { return key == usernameKey || key == passwordKey })
@@ -75,8 +75,8 @@ func parseBasicAuth(secret map[string][]byte) ([]User, error) {
 	return []User{user}, user.validate("the value of the key username", "the user that the key username names")
 }
 
-// validate returns an error if memcached cannot use this user. In the error, the text name describes the user's name, and the text
-// user describes the user. The error does not contain u.name itself, because u.name may be a value of the Secret.
+// validate returns an error if memcached cannot use this user. The arguments are texts for the error: one describes the user's name,
+// and the other the user. The error does not contain u.name itself, because u.name may be a value of the Secret.
 func (u User) validate(name, user string) error {
 	switch {
 	case u.name == "" || strings.ContainsFunc(u.name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }):

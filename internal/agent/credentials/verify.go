@@ -19,8 +19,8 @@ const (
 	// verifications limits the attempts after actPeriod, and verifyPeriod is the time between them.
 	verifications = 20
 	verifyPeriod  = 200 * time.Millisecond
-	// unsignaled stands for a result of server.refreshed that the verifier does not have: memcached got no signal, or the request before
-	// the signal failed.
+	// unsignaled replaces the result of server.refreshed before the signal, if there is none: because memcached got no signal, or because
+	// the request failed.
 	unsignaled = math.MinInt64
 )
 
@@ -31,12 +31,12 @@ type expectation struct {
 	current, previous *content
 	// algorithms are the key algorithms of all certificates that memcached may have read.
 	algorithms []string
-	// logins are users to log in as, both before and after memcached has read the current version.
+	// logins are the users as whom the agent tries to log in, both before and after memcached has read the current version.
 	logins []User
 }
 
-// mayPrefer reports whether memcached may show this certificate although it has read the current one, because their keys have different
-// algorithms. Then only server.refreshed tells whether memcached has read its files.
+// mayPrefer reports whether memcached may show this certificate even after it has read the current one. This is possible if memcached
+// may have read both, and their keys have different algorithms. Then only server.refreshed tells whether memcached has read its files.
 func (e *expectation) mayPrefer(shown *x509.Certificate) bool {
 	return algorithm(shown) != algorithm(e.current.certificate) && slices.Contains(e.algorithms, algorithm(shown))
 }
@@ -74,8 +74,8 @@ func (v *verifier) reload(ctx context.Context, process Process, want expectation
 	return err
 }
 
-// verify returns nil if memcached has read the current version. before is unsignaled, or the result of server.refreshed before the
-// signal. In the second case, the result must have changed since.
+// verify returns nil if memcached has read the current version. The argument before is the result of server.refreshed before the
+// signal, which must have changed since. It is unsignaled if there is no such result.
 func (v *verifier) verify(ctx context.Context, want expectation, before int64) error {
 	if v.config.TLSSecret != "" {
 		if err := v.verifyCertificate(ctx, want, before); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// Collect sends the series of the statistics, but not Up. If a value is not a number, Collect sends all series but the one of that
-// value, and returns an error about the value.
+// Collect sends the series of the statistics, except memcached_up (Up). If a value is not a number, Collect leaves out the series of
+// that value, and returns an error about the value.
 func (s *Stats) Collect(series chan<- prometheus.Metric) error {
 	c := &collection{series: series}
 	c.addVersion(s.General)
@@ -49,7 +49,7 @@ func (c *collection) addVersion(values map[string]string) {
 	}
 }
 
-// add sends a series for each source whose statistic is a number. The labels precede those of the source.
+// add sends a series for each source whose statistic is a number. The argument labels precedes the labels of the source.
 func (c *collection) add(sources []source, values map[string]string, labels ...string) {
 	for _, from := range sources {
 		if value, ok := c.value(values, from.stat); ok {

@@ -12,7 +12,7 @@ var (
 		"command", "status")
 )
 
-// process maps statistics in the reply to "stats" about the process and its connections.
+// process maps statistics about the process and its connections to series. They are in the reply to "stats".
 var process = []source{
 	{"uptime", counter("uptime_seconds", "Number of seconds since the server started."), nil},
 	{"time", gauge("time_seconds", "current UNIX time according to the server."), nil},
@@ -33,7 +33,7 @@ var process = []source{
 	{"accepting_conns", gauge("accepting_connections", "The Memcached server is currently accepting new connections."), nil},
 }
 
-// storage maps statistics about items and commands in the reply to "stats". As an exception, total_malloced is in the reply to
+// storage maps statistics about items and commands to series. They are in the reply to "stats", but total_malloced is in the reply to
 // "stats slabs".
 var storage = []source{
 	{"bytes", gauge("current_bytes", "Current number of bytes used to store items."), nil},
@@ -76,12 +76,12 @@ var storage = []source{
 	{"cmd_flush", commands, []string{"flush", "hit"}},
 }
 
-// settings maps statistics in the reply to "stats settings".
+// settings maps statistics in the reply to "stats settings" to series.
 var settings = []source{
 	{"maxconns", gauge("max_connections", "Maximum number of clients allowed."), nil},
 }
 
-// crawlerSettings maps statistics in the reply to "stats settings" that have series only while the LRU crawler is enabled.
+// crawlerSettings maps further statistics in the reply to "stats settings". They have series only while the LRU crawler is enabled.
 var crawlerSettings = []source{
 	{"lru_crawler", gauge("lru_crawler_enabled", "Whether the LRU crawler is enabled."), nil},
 	{"lru_crawler_sleep", gauge("lru_crawler_sleep", "Microseconds to sleep between LRU crawls."), nil},

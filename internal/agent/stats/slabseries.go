@@ -9,7 +9,8 @@ var (
 	slabHits = counter("slab_lru_hits_total", "Number of get_hits to the LRU.", "slab", "lru")
 )
 
-// items maps statistics in the reply to "stats items". Types and help that look wrong are those of memcached_exporter.
+// items maps statistics in the reply to "stats items" to series. Some types and help texts look wrong, because they equal those of
+// memcached_exporter.
 var items = []source{
 	{"number", slabGauge("current_items", "Number of items currently stored in this slab class."), nil},
 	{"number_hot", slabGauge("hot_items", "Number of items presently stored in the HOT LRU."), nil},
@@ -44,7 +45,7 @@ var items = []source{
 	{"hits_to_temp", slabHits, []string{"temporary"}},
 }
 
-// slabs maps statistics of a slab class in the reply to "stats slabs".
+// slabs maps the statistics of a slab class in the reply to "stats slabs" to series.
 var slabs = []source{
 	{"chunk_size", slabGauge("chunk_size_bytes", "Number of bytes allocated to each chunk within this slab class."), nil},
 	{"chunks_per_page", slabGauge("chunks_per_page", "Number of chunks within a single page for this slab class."), nil},

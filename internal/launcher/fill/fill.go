@@ -166,8 +166,9 @@ func (b *batch) transfer() error {
 	return nil
 }
 
-// finish waits until the destination has added the items. Then it deletes each item that has changed in the source meanwhile, because
-// the client's command had no effect in a destination without the item. If the source does not answer, it deletes all items.
+// finish waits until the destination has added the items. Then it deletes from the destination each item that has changed in the
+// source meanwhile: the client's command had no effect in the destination, which did not have the item yet. If the source does not
+// answer, finish deletes all items that the batch has added.
 func (b *batch) finish() error {
 	added, err := b.to.end()
 	if err != nil {

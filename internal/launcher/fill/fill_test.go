@@ -96,7 +96,7 @@ func TestKeysOfTheBinaryProtocol(t *testing.T) {
 	}
 }
 
-// The copy of an item with the last Unix time that memcached accepts must not get a later one, although the clocks differ.
+// If an item expires at the last Unix time that memcached accepts, its copy must not get a later time, even if the clocks differ.
 func TestLastExpiryTime(t *testing.T) {
 	t.Parallel()
 	last := item{key: "last", seconds: math.MaxInt32 - 1_000_000_000}

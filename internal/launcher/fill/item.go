@@ -81,23 +81,25 @@ func readWord(word string, found *item) (err error) {
 // that expire within this second, because a copy with a lifetime of 0 would never expire.
 func (i item) lasting() bool { return i.seconds != 0 && !i.stale && (i.size > 0 || !i.claimed) }
 
-// release returns the request that gives the token back. It leaves the CAS value as it is, and does nothing if the item has changed.
+// release returns the request that gives the token back. The request keeps the CAS value, and does nothing if the item has changed.
 func (i item) release() string {
 	return fmt.Sprintf("md %s%s I q C%s E%s%s", i.key, i.base64(), i.cas, i.cas, crlf)
 }
 
-// question returns the request that shows whether the item has changed in the source. It leaves the order of eviction as it is.
+// question returns the request that shows whether the item has changed in the source. The request does not affect the order of
+// eviction.
 func (i item) question() string { return fmt.Sprintf("mg %s%s s f t c u%s", i.key, i.base64(), crlf) }
 
-// changed reports whether the item has become another one within this time. A command may change the value or the lifetime, but not
-// the CAS value.
+// changed reports whether the later item "now" differs from i. The argument within is the time between both. The CAS value alone is
+// not enough, because some commands change the value or the lifetime, but not the CAS value.
 func (i item) changed(now item, within time.Duration) bool {
 	elapsed := int64(within/time.Second) + 2 // memcached's clock has seconds
 	return now.cas != i.cas || now.size != i.size || now.flags != i.flags || (now.seconds < 0) != (i.seconds < 0) ||
 		now.seconds > i.seconds || now.seconds < i.seconds-elapsed
 }
 
-// removal returns the request that deletes the added item from the destination. It does nothing if the item has changed there.
+// removal returns the request that deletes the added item from the destination. The request does nothing if the item has changed
+// there.
 func (i item) removal() string {
 	return fmt.Sprintf("md %s%s q C%s%s", i.key, i.base64(), i.version, crlf)
 }

@@ -29,7 +29,7 @@ type peer struct {
 	release func() bool
 }
 
-// dial connects. This may take at most the time stall. The connection closes when the context ends.
+// dial connects within the time stall. The connection closes when the context ends.
 func dial(ctx context.Context, address string, stall time.Duration) (*peer, error) {
 	dialing, cancel := context.WithTimeout(ctx, stall)
 	defer cancel()
@@ -51,7 +51,7 @@ func (p *peer) close() {
 // slowest is the minimum speed of a peer, in bytes per second.
 const slowest = 4 << 20
 
-// patient sets the deadline of the next exchange, in which a value of this size is transferred.
+// patient sets the deadline of the next exchange. size is the size of the value in the exchange: a larger value gets more time.
 func (p *peer) patient(size int64) error {
 	return p.conn.SetDeadline(time.Now().Add(p.stall + time.Duration(size/slowest)*time.Second))
 }
@@ -80,7 +80,7 @@ func (p *peer) ask(command string) (string, error) {
 	return p.line()
 }
 
-// complete sends what was written, and mn, which memcached answers last.
+// complete sends what was written, followed by the command mn. memcached answers mn last, so the answer marks the end.
 func (p *peer) complete() error {
 	if err := p.patient(0); err != nil {
 		return err

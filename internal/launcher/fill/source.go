@@ -86,9 +86,9 @@ func (s *source) idle() error {
 	return err
 }
 
-// ask reads lines of the key list, and requests the items of their keys. The argument most is the largest number of lines. If the
-// function keep is not nil, ask leaves out the keys for which keep returns false. ask returns the number of requested items, and
-// whether more keys may follow. The flag u leaves the order of eviction as it is. The flag q suppresses answers for missing items.
+// ask reads at most "most" lines of the key list, and requests the items of these keys. If the function keep is not nil, ask leaves
+// out the keys for which keep returns false. It returns the number of requested items, and whether more keys may follow. The flag u
+// leaves the order of eviction as it is. The flag q suppresses answers for missing items.
 func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, err error) {
 	if err := errors.Join(s.keys.patient(0), s.values.patient(0)); err != nil {
 		return 0, false, err

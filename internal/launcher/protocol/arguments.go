@@ -18,16 +18,16 @@ const (
 	sectionPrefix = "nodes."
 )
 
-// ListKey returns the ConfigMap's key for the list with this hash.
+// ListKey returns the ConfigMap's key for the List with this hash.
 func ListKey(hash string) string { return listPrefix + hash }
 
-// SectionKey returns the ConfigMap's key for the section of a pod template, given by its hash.
+// SectionKey returns the ConfigMap's key for the Section of the pod template with this hash.
 func SectionKey(template string) string { return sectionPrefix + template }
 
-// ListHash returns the hash in the key of a list, and false for other keys.
+// ListHash returns the hash in the ConfigMap's key of a List, and false for other keys.
 func ListHash(key string) (string, bool) { return strings.CutPrefix(key, listPrefix) }
 
-// SectionTemplate returns the hash of the pod template in the key of a section, and false for other keys.
+// SectionTemplate returns the hash of the pod template in the ConfigMap's key of a Section, and false for other keys.
 func SectionTemplate(key string) (string, bool) { return strings.CutPrefix(key, sectionPrefix) }
 
 // Pattern matches the arguments that the operator writes, joined by spaces. Other arguments could enable UDP (-U with a port), run

@@ -32,8 +32,8 @@ type Routes struct {
 	Copies []string
 }
 
-// Pool is a group of nodes among which a proxy divides the keys, by libmemcached's hash ring or, with several pools, by the jump
-// hash of memcached's proxy. If two proxies divided the keys differently, some nodes would keep old values. So a new number of
+// Pool is a group of nodes among which a proxy divides the keys. A single pool uses libmemcached's hash ring. Several pools use the
+// jump hash of memcached's proxy. If two proxies divided the keys differently, some nodes would keep old values. So a new number of
 // nodes is announced first, and all proxies change to it at the same time.
 type Pool struct {
 	// Pattern is the name by which clients reach each node directly, with %d in place of the node's number.

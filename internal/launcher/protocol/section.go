@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// Section assigns a list to each node of a pod template.
+// Section assigns a List to each node of a pod template.
 type Section struct {
-	// Default is the hash of the list for the first start of a node without an entry.
+	// Default is the hash of the List for the first start of a node without an entry.
 	Default string
-	// Nodes maps the number of a node to the hash of its list.
+	// Nodes maps the number of a node to the hash of its List.
 	Nodes map[int]string
 }
 

@@ -22,13 +22,13 @@ type Status struct {
 	// List is the text of the List in effect. If the ConfigMap has lost the node's entry, the operator restores it
 	// from this text.
 	List string `json:"list"`
-	// Since is when the list came into effect in this container. It is absent during a restart.
+	// Since is when the List came into effect in this container. It is absent during a restart.
 	Since time.Time `json:"since,omitzero"`
-	// SecondsInEffect is how long the list has been in effect, by the launcher's clock, which may differ from the reader's clock.
+	// SecondsInEffect is how long the List has been in effect, by the launcher's clock. The clock of the reader may differ.
 	SecondsInEffect int64 `json:"secondsInEffect"`
-	// Restarting is the hash of the list that is coming into effect, or empty.
+	// Restarting is the hash of the List with which memcached is restarting, or empty.
 	Restarting string `json:"restarting,omitempty"`
-	// Refused is the last list that memcached or the launcher did not accept. It stays until the ConfigMap names a list in effect.
+	// Refused is the last List that memcached or the launcher did not accept. It stays until the ConfigMap names the List in effect.
 	Refused *Refusal `json:"refused,omitempty"`
 	// Restart is the result of the last restart in this container, or nil.
 	Restart *Restart `json:"restart,omitempty"`
@@ -36,7 +36,7 @@ type Status struct {
 	Fill *Fill `json:"fill,omitempty"`
 }
 
-// Refusal is the hash of a list that did not come into effect, and the reason.
+// Refusal describes a List that did not come into effect: its hash, and the reason.
 type Refusal struct {
 	Hash   string `json:"hash"`
 	Reason string `json:"reason"`
