@@ -104,7 +104,7 @@ func ours(container string) bool {
 	return container == memcached.ContainerName || container == memcached.AgentContainerName
 }
 
-// operatorLogs is the folder of the operator's logs. They are not redacted, because the operator knows no keys.
+// operatorLogs is the folder of the operator's logs. They are not redacted, because the operator knows no keys of caches.
 const operatorLogs = "operator"
 
 // logLines and logBytes limit each log.

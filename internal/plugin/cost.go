@@ -27,7 +27,7 @@ func countOfItems(items int64, complete bool) string {
 	}
 }
 
-// restartCost tells the user what is lost when every node restarts. items is the text from countOfItems.
+// restartCost tells the user what is lost when every node restarts. The argument items is the text from countOfItems.
 func restartCost(mc, source *cachev1alpha1.Memcached, items string) string {
 	if mc.Spec.Size == 0 {
 		return fmt.Sprintf("%s/%s has no nodes. Nothing is lost.", mc.Namespace, mc.Name)
@@ -77,7 +77,8 @@ func restartInPlaceCost(mc, source *cachev1alpha1.Memcached, items string) strin
 	}
 }
 
-// planCost says what it costs to change a cache from one plan to another, as part of a sentence: see docs/concepts/changes.md.
+// planCost says, as part of a sentence, what it costs to change the memory and the number of nodes of a cache: see
+// docs/concepts/changes.md.
 func planCost(mc *cachev1alpha1.Memcached, now, next plan) string {
 	var costs []string
 	grows := next.memory > now.memory && mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet &&
@@ -109,8 +110,8 @@ func ownMemoryLimit(mc *cachev1alpha1.Memcached) *resource.Quantity {
 	return nil
 }
 
-// fillsFrom returns the name of the Memcached from which nodes that restart get their items, or "" if there is none, or none that can
-// fill nodes.
+// fillsFrom returns the name of the Memcached from which restarted nodes copy their items. It returns "" if there is none, or if the
+// condition Degraded says that it cannot fill nodes.
 func fillsFrom(mc *cachev1alpha1.Memcached) string {
 	if degradedBy(mc, cachev1alpha1.ReasonTwinUnusable) {
 		return ""

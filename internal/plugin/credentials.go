@@ -23,12 +23,12 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// credentialsReport says which certificate a node serves, and whether the node uses the present content of the Secrets.
+// credentialsReport says which certificate a node serves, and whether the node uses the current content of the Secrets.
 type credentialsReport struct {
 	// Serial and Expiry are the serial number and the expiry of memcached's certificate. They are empty without TLS.
 	Serial string     `json:"serial,omitempty"`
 	Expiry *time.Time `json:"expiry,omitempty"`
-	// Reload is Succeeded if the agent has verified that memcached uses the present content of the Secrets, else Failed.
+	// Reload is Succeeded if the agent has verified that memcached uses the current content of the Secrets, else Failed.
 	Reload string `json:"reload"`
 	// LastReload is the time of the last reload, successful or not.
 	LastReload *time.Time `json:"lastReload,omitempty"`
@@ -71,8 +71,8 @@ func agentHas(pod *corev1.Pod, flag string) bool {
 	return false
 }
 
-// seriesOf returns the series of a pod's agent: nil if the pod has neither TLS nor users, memcached does not run, or the agent does not
-// answer.
+// seriesOf returns the series of a pod's agent. It returns nil if the pod has neither TLS nor users, if memcached does not run, or if
+// the agent does not answer.
 func (s *session) seriesOf(ctx context.Context, c *cluster, pod *corev1.Pod) series {
 	if !hasCredentials(pod) || !runs(pod) {
 		return nil
@@ -181,7 +181,7 @@ func (s series) statistics() map[string]string {
 }
 
 // addSeries adds what the agent's series say about credentials. If memcached has demanded a login, the figures also come from the
-// series. The rates come from the difference between the two readings.
+// series, and the rates from the difference between two readings.
 func (n *nodeReport) addSeries(read readings, failure error) {
 	n.Credentials = read.first.credentials()
 	if up, _ := read.first.value("memcached_up"); up == 1 && errors.Is(failure, errAuthentication) {

@@ -84,7 +84,7 @@ func unreachable(err error) string {
 	}
 }
 
-// refused replaces memcached's reply to a command without a login by errAuthentication, which is easier to understand.
+// refused replaces the error for a missing login by errAuthentication, which is easier to understand.
 func refused(err error) error {
 	if errors.Is(err, memcache.ErrUnauthenticated) {
 		return errAuthentication

@@ -53,7 +53,7 @@ func suffixesOf[Owner client.Object](kind string, children []memcached.Child[Own
 // names.
 const hash, random = "[4-9bcdf]{1,10}", "[bcdfghjklmnpqrstvwxz2456789]{5}"
 
-// generated matches what Kubernetes appends to the owner's name, by Kind. Only names are compared, because the objects may no longer
+// generated matches, by Kind, what Kubernetes appends to the owner's name. Only names are compared, because the objects may no longer
 // exist. Kubernetes shortens a long name of a ReplicaSet before it appends the random characters of a pod's name, so the hyphen before
 // these characters may be missing.
 var generated = map[string]*regexp.Regexp{

@@ -61,7 +61,7 @@ func membersOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod, v view) ([]member
 	return members, nil
 }
 
-// announced returns the same nodes as membersOf, with the port that the operator announces.
+// announced returns the nodes that membersOf returns, but with the ports that the operator announces.
 func announced(mc *cachev1alpha1.Memcached, pods []corev1.Pod, by string) ([]member, error) {
 	named := len(mc.Status.Servers) > 0
 	if by == byName && !named {
@@ -167,7 +167,6 @@ func (v *view) validate(command *cobra.Command) error {
 	return nil
 }
 
-// listOf joins the names of pods.
 func listOf(pods []corev1.Pod) string {
 	names := make([]string, len(pods))
 	for i := range pods {

@@ -69,7 +69,8 @@ func TestChosenPort(t *testing.T) {
 	}
 }
 
-// TestMembersWithoutPods checks a StatefulSet that has no pods: its names are known, whatever the port, and none means no nodes.
+// TestMembersWithoutPods checks a StatefulSet that has no pods. The names in status.servers are the members, whatever the port.
+// Without names, the cache has no nodes.
 func TestMembersWithoutPods(t *testing.T) {
 	mc := newCache("shop", "pages", 1, cachev1alpha1.WorkloadStatefulSet)
 	mc.Status.Servers = []string{"pages-0.pages.shop.svc:11211"}

@@ -66,8 +66,7 @@ func describe(t *testing.T, w *world) {
 	}
 }
 
-// forbid does the same as the function describe, and takes from the user the permission to read PodDisruptionBudgets, events and
-// Deployments.
+// forbid calls describe, and also takes from the user the permission to read PodDisruptionBudgets, events and Deployments.
 func forbid(t *testing.T, w *world) {
 	describe(t, w)
 	for _, resource := range []string{"poddisruptionbudgets", "events", "deployments"} {

@@ -17,8 +17,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// problems returns a line for each reason that agents report, with all affected nodes and the message of the first of them. A node
-// whose agent does not answer has its own line. Nodes without an agent, and nodes whose memcached does not run, are skipped.
+// problems returns a line for each reason that agents report. The line names all affected nodes, and has the message of the first one.
+// A node whose agent does not answer has its own line. Nodes without an agent, and nodes whose memcached does not run, are skipped.
 func (s *session) problems(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached, pods []corev1.Pod) []string {
 	reports, failures := make([]*memcached.AgentReport, len(pods)), make([]string, len(pods))
 	atOnce(len(pods), func(i int) {

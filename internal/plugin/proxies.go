@@ -83,8 +83,8 @@ func (c *cluster) proxiesOf(ctx context.Context, name string) ([]cachev1alpha1.M
 	return slices.DeleteFunc(all, func(proxy cachev1alpha1.MemcachedProxy) bool { return !slices.Contains(poolsOf(&proxy), name) }), err
 }
 
-// copiesIn returns the proxy that has the Memcached as one of several pools, or nil if there is none. If proxies cannot be read, it
-// also returns nil, because most caches have no such proxy.
+// copiesIn returns the proxy that has the Memcached as one of several pools, or nil if there is none. It also returns nil if the
+// proxies cannot be read, because most caches have no such proxy.
 func (c *cluster) copiesIn(ctx context.Context, name string) *cachev1alpha1.MemcachedProxy {
 	proxies, err := c.proxiesOf(ctx, name)
 	for i := range proxies {
@@ -95,8 +95,9 @@ func (c *cluster) copiesIn(ctx context.Context, name string) *cachev1alpha1.Memc
 	return nil
 }
 
-// refuseKeys returns an error if a proxy finds keys on other nodes than --hash. A proxy with several pools keeps each key in all of
-// them, and chooses nodes by a hash that --hash does not offer. A proxy with one pool uses a new number of nodes two minutes late.
+// refuseKeys returns an error if a proxy uses other nodes for keys than this command, which chooses them by --hash. A proxy with
+// several pools keeps each key in all of them, and uses a hash that --hash does not offer. A proxy with one pool uses a new number of
+// nodes two minutes late.
 func (c *cluster) refuseKeys(ctx context.Context, mc *cachev1alpha1.Memcached) error {
 	proxies, err := c.proxiesOf(ctx, mc.Name)
 	if err != nil {

@@ -210,7 +210,7 @@ func TestRedactTemplates(t *testing.T) {
 	}
 }
 
-// A value of one client must not disturb the terminal of another user.
+// A value that a client has stored must not disturb the terminal of a user.
 func TestPrintable(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain, ä, 日本": "plain, ä, 日本", "\x1b[31m\u009b": "?[31m?", "a\u202eb\u2066c\u200fd\u061ce": "a?b?c?d?e", "a\u2028b\u2029c": "a?b?c",
@@ -257,7 +257,7 @@ type nothingToClose struct{}
 
 func (nothingToClose) Close() error { return nil }
 
-// The reader of a connection gets the error that the kubelet reports.
+// A read from a forwarded connection returns the error that the kubelet reports.
 func TestForwardedConnections(t *testing.T) {
 	connection := func(data, failure string) net.Conn {
 		conn := newForwarded(nothingToClose{}, buffered{strings.NewReader(data), io.Discard}, buffered{Reader: strings.NewReader(failure)})

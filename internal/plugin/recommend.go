@@ -18,7 +18,7 @@ type plan struct{ memory, size int64 }
 
 // Bounds and thresholds of recommendations.
 const (
-	// smallestNode is the smallest memory that the API accepts, and smallestFile is the smallest with storage.type MemoryFile.
+	// smallestNode is the smallest memory that the API accepts. smallestFile is the smallest memory with storage.type MemoryFile.
 	smallestNode = 64 << 20
 	smallestFile = 128 << 20
 	// largestNode is the largest memory to which a recommendation enlarges a node. Beyond it, more nodes are better: the loss of one
@@ -35,7 +35,8 @@ const (
 	busyNode = 200_000
 )
 
-// smallestOf returns the smallest memory that a recommendation gives the nodes of a Memcached. The API demands twice maxItemSize.
+// smallestOf returns the smallest memory that a recommendation gives the nodes of a Memcached. The API demands at least twice
+// maxItemSize.
 func smallestOf(mc *cachev1alpha1.Memcached) int64 {
 	smallest := int64(smallestNode)
 	if mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile {
@@ -88,7 +89,8 @@ func adviseEvicting(memory int64, sum load) (int64, []string) {
 	return memory * 2, reasons
 }
 
-// adviseSpare recommends the memory for nodes that have not evicted since they started. used is the memory that the fullest node uses.
+// adviseSpare recommends the memory for nodes that have not evicted since they started. The argument used is the memory that the
+// fullest node uses.
 func adviseSpare(memory, smallest int64, uptime time.Duration, used int64) (int64, []string) {
 	enough := max(smallest, powerOfTwo(used*3/2))
 	if uptime < full || enough >= memory {

@@ -19,7 +19,7 @@ import (
 
 const gib = 1 << 30
 
-// calm returns the load of a node with 1 GiB of memory that has run for two days, evicts nothing, and uses 900 MiB.
+// calm returns the load of a node that has run for two days, evicts nothing, and uses 900 MiB.
 func calm(edit ...func(*load)) load {
 	l := load{
 		node: "node", pages: 900 << 20, maxConnections: 1000,
@@ -52,8 +52,8 @@ func evictItems(_ *testing.T, w *world) {
 	}
 }
 
-// restartedInFile gives all nodes 1 GiB for items in a file, an uptime of two days, and no evictions. Slab class 9 has this number
-// of pages. memcached has allocated no memory since the restart.
+// restartedInFile gives all nodes 1 GiB for items in a file, an uptime of two days, and no evictions. The argument is the number of
+// pages of slab class 9. The statistic total_malloced is 0, as after a restart that reuses the file.
 func restartedInFile(pages string) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		inFile(3)(t, w)

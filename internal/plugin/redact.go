@@ -46,7 +46,8 @@ func redact(object client.Object) {
 	}
 }
 
-// redactForeign removes what a container that is not ours executes, also in its probes and hooks, and the headers of their requests.
+// redactForeign redacts a container that is not ours. It removes the commands of the container, its probes and its hooks. It also
+// removes the header values of HTTP probes and hooks.
 func redactForeign(c *corev1.Container) {
 	c.Command, c.Args = redactWords(c.Command), redactWords(c.Args)
 	for _, probe := range []*corev1.Probe{c.StartupProbe, c.ReadinessProbe, c.LivenessProbe} {
@@ -103,8 +104,8 @@ func redactEnv(env []corev1.EnvVar) {
 }
 
 // redactLog copies a log of memcached. If the log contains requests, redactLog leaves it out, and writes only how many lines are about
-// requests. To leave out just these lines would not suffice: memcached logs a request in pieces, so a line of its own may contain a
-// part of a key.
+// requests. It does not suffice to leave out just these lines: memcached logs a request in pieces, so a part of a key may be on a
+// separate line.
 func redactLog(out io.Writer, log io.Reader) error {
 	content, err := io.ReadAll(log)
 	if err != nil {

@@ -78,7 +78,7 @@ type cacheReport struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
-// statusUnknown is the status of a resource that the operator has not seen yet, so that it has no condition Ready.
+// statusUnknown is the status of a resource without the condition Ready, because the operator has not seen the resource yet.
 const statusUnknown = "Unknown"
 
 func reportOf(mc *cachev1alpha1.Memcached, nodes []nodeReport) cacheReport {
@@ -113,7 +113,6 @@ func (r *cacheReport) headline() string {
 	return line
 }
 
-// figureHeader is the header of the columns for figures.
 var figureHeader = []string{"VERSION", "UPTIME", "ITEMS", "MEMORY", "GETS/S", "HIT-RATIO", "SINCE-START", "EVICTIONS/S", "CONNECTIONS"}
 
 func (f *figures) cells() []cell {
@@ -132,7 +131,7 @@ func (f *figures) cells() []cell {
 	}
 }
 
-// rows returns a table of the nodes of a cache and their total. It omits the column PROBLEM if that is empty.
+// rows returns a table of the nodes of a cache and their total. It omits the column PROBLEM if no node has a problem.
 func (r *cacheReport) rows() [][]cell {
 	rows := [][]cell{append(texts([]string{"NODE", "STATE", "CLUSTER-NODE", "RESTARTS"}), texts(figureHeader)...)}
 	for i := range r.Nodes {
@@ -170,7 +169,7 @@ func listRows(reports []cacheReport, namespaces bool) [][]cell {
 	return withoutEmptyColumn(rows, "PROBLEM")
 }
 
-// problem says how many nodes have not answered. It quotes the problem if all of them have the same one.
+// problem says how many nodes have not answered. If all of them have the same problem, it quotes this problem.
 func (r *cacheReport) problem() string {
 	silent, problem := 0, ""
 	for i := range r.Nodes {
@@ -190,7 +189,7 @@ func (r *cacheReport) problem() string {
 	return fmt.Sprintf("%d of %d nodes: %s", silent, len(r.Nodes), problem)
 }
 
-// withoutEmptyColumn adds the header of the last column, or removes the column if it is empty.
+// withoutEmptyColumn removes the last column, which has no header yet, if the column is empty. Otherwise, it adds the header.
 func withoutEmptyColumn(rows [][]cell, header string) [][]cell {
 	width, used := len(rows[0]), false
 	for _, row := range rows[1:] {

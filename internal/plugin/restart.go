@@ -124,7 +124,8 @@ func (o *restartCommand) items(ctx context.Context, c *cluster, mc *cachev1alpha
 	return countOfItems(sum, errors.Join(failures...) == nil), nil
 }
 
-// restart sets spec.restartedAt to the current second. If the present value is not earlier, restart adds a second to that value.
+// restart sets spec.restartedAt to the current second. If the former value is not earlier, restart adds a second to that value
+// instead.
 func (o *restartCommand) restart(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) error {
 	before := mc.DeepCopy()
 	now := o.clock.Now().UTC().Truncate(time.Second)
@@ -188,7 +189,7 @@ func restartProgress(mc *cachev1alpha1.Memcached, generation int64) (line string
 	return line, false
 }
 
-// standstill remembers since when a Stalled restart has made no progress, and the numbers of updated and ready nodes at that time.
+// standstill records since when a Stalled restart has made no progress, and the numbers of updated and ready nodes at that time.
 type standstill struct {
 	since          time.Time
 	updated, ready int32

@@ -100,8 +100,8 @@ type load struct {
 	node string
 	// pages is the memory in the pages of all slab classes, in bytes.
 	pages int64
-	// evictedAge is how long the last evicted item had not been read, 0 if none was evicted while the command measured. If several slab
-	// classes have evicted items, it is the shortest time, but at least a second.
+	// evictedAge is how long the last evicted item had not been read, but at least a second. If several slab classes have evicted items,
+	// it is the shortest time. It is 0 if no item was evicted while the command measured.
 	evictedAge time.Duration
 	// evictedUnread counts evicted items that were never read.
 	evictedUnread int64
@@ -144,7 +144,7 @@ func (o *sizeCommand) measure(ctx context.Context, conn *memcache.Conn) (load, e
 	return l, nil
 }
 
-// pageSize is the size of a slab page in bytes. It counts the whole page, even an end that is too small for another chunk.
+// pageSize is the size of a slab page in bytes. It includes the end of a page that is too small for another chunk.
 const pageSize = 1 << 20
 
 // pagesOf returns the memory in the pages of all slab classes, in bytes. With storage.type MemoryFile, the statistic total_malloced does
@@ -167,7 +167,7 @@ func numberOf(stats map[string]string, name string) int64 {
 	return value
 }
 
-// show writes the recommendation. If mc is one of several pools of a proxy, the argument proxy is this proxy, otherwise nil.
+// show writes the recommendation. The argument proxy is the proxy that has mc as one of several pools, or nil.
 func (o *sizeCommand) show(mc *cachev1alpha1.Memcached, proxy *cachev1alpha1.MemcachedProxy, measured []load) {
 	sum := sumOf(measured)
 	now := plan{memory: sum.MemoryLimitBytes / int64(len(measured)), size: int64(mc.Spec.Size)}

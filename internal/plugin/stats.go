@@ -132,7 +132,8 @@ func (s *session) bindNode(command *cobra.Command, node *string) {
 	_ = command.RegisterFlagCompletionFunc("node", s.completeNodes) // the flag exists
 }
 
-// podsOf reads the pods of a Memcached that are in use or, if node is not empty, only that pod. It returns an error if there is none.
+// podsOf reads the pods of a Memcached that are in use or, if the argument node is not empty, only the pod of this name. It returns an
+// error if there is none.
 func (c *cluster) podsOf(ctx context.Context, mc *cachev1alpha1.Memcached, node string) ([]corev1.Pod, error) {
 	pods, err := c.pods(ctx, mc)
 	if err != nil {
@@ -152,7 +153,6 @@ func (c *cluster) podsOf(ctx context.Context, mc *cachev1alpha1.Memcached, node 
 	return nil, fmt.Errorf("%s/%s has no node %s, but: %s", mc.Namespace, mc.Name, node, listOf(pods))
 }
 
-// nodesFailed joins the errors of nodes.
 func nodesFailed(pods []corev1.Pod, failures []error) error {
 	var failed []error
 	for i, failure := range failures {

@@ -124,7 +124,7 @@ func (o *statusCommand) validate(command *cobra.Command, args []string) error {
 	return o.output.validate(command)
 }
 
-// look reports on the Memcached that args name, or without a name on all Memcacheds, with the statistics of the nodes.
+// look reports on the Memcached that args name or, without args, on all Memcacheds. The reports have the statistics of the nodes.
 func (o *statusCommand) look(ctx context.Context, c *cluster, args []string) ([]cacheReport, error) {
 	var caches []cachev1alpha1.Memcached
 	if len(args) > 0 {

@@ -50,7 +50,7 @@ func (s *session) loginFor(ctx context.Context, c *cluster, mc *cachev1alpha1.Me
 	return &login{s.user, string(password)}, nil
 }
 
-// usersOf returns the passwords in a Secret by user. From a Secret that the agent accepts, the agent reads the same users.
+// usersOf returns the passwords in a Secret by user. If the agent accepts the Secret, it reads the same users as usersOf.
 func usersOf(data map[string][]byte) map[string][]byte {
 	name, hasName := data[corev1.BasicAuthUsernameKey]
 	password, hasPassword := data[corev1.BasicAuthPasswordKey]

@@ -11,7 +11,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The condition Progressing tells about newer versions only if it has nothing more important to tell.
+// The condition Progressing shows newer versions only if no other reason, such as a rollout, takes precedence.
 func TestOutdated(t *testing.T) {
 	for reason, want := range map[string]string{
 		cachev1alpha1.ReasonComplete:               "no",
