@@ -52,7 +52,7 @@ func rewrite(templatesFile, crdFile string) error {
 	return os.WriteFile(crdFile, append([]byte("---\n"), text...), 0o600)
 }
 
-// expand replaces each string in the value that contains "{{" by the result of the string as a template.
+// expand executes each string in value that contains "{{" as a template, and replaces the string by the result.
 func expand(templates *template.Template, value any) (any, error) {
 	var err error
 	switch value := value.(type) {

@@ -52,7 +52,7 @@ type narrator struct {
 }
 
 // newNarrator returns a narrator that styles its text only on a terminal that supports styles, unless NO_COLOR is set. It paces the
-// text only on a terminal, unless CI or exit is set, because then nobody reads along.
+// text only on a terminal. If CI is set or the argument exit is true, nobody reads along, so it does not pace the text.
 func newNarrator(ctx context.Context, out *os.File, exit bool, getenv func(string) string) *narrator {
 	terminal := term.IsTerminal(int(out.Fd()))
 	return &narrator{
@@ -86,7 +86,7 @@ func (n *narrator) block(text string) {
 	n.write(lines...)
 }
 
-// Write writes the output of a command, indented. It takes each call's output for complete lines.
+// Write writes the output of a command, indented. It assumes that each call contains complete lines.
 func (n *narrator) Write(output []byte) (int, error) {
 	n.block(string(output))
 	return len(output), nil

@@ -14,7 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tell runs a story on a simulated clock, after change has changed its narrator. It returns the output and the duration.
+// tell runs a story on a simulated clock. The function change can change the narrator before the story. tell returns the output and the
+// duration.
 func tell(t *testing.T, change, story func(*narrator)) (text string, took time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {

@@ -13,8 +13,8 @@ import (
 // block is a sequence of lines of a template.
 type block struct {
 	lines []string
-	// differing holds the indexes of the variants that differ from the complete installation here: they lack these lines, or if only is
-	// true, they alone have them.
+	// differing holds the indexes of the variants that differ from the complete installation here. If only is false, these variants lack
+	// the lines. If only is true, these variants alone have the lines.
 	differing []int
 	// only reports that the complete installation lacks the lines.
 	only bool
@@ -45,8 +45,8 @@ func merge(whole []string, manifests [][]string) string {
 	return spell(arrange(whole, differing, added))
 }
 
-// slide moves a deletion of lines down as far as the result stays the same. If two list items end with the same line, either of
-// these lines could count as deleted. The same line must count as deleted in all variants.
+// slide moves a deletion of lines down as far as the result stays the same, so that the same line counts as deleted in all variants. For
+// example, if two list items end with the same line, either of these lines could count as deleted.
 func slide(op difflib.OpCode, whole []string, end int) difflib.OpCode {
 	for op.I2 < end && whole[op.I1] == whole[op.I2] {
 		op.I1++

@@ -110,7 +110,7 @@ func keyOf(manifest object) string {
 type marker struct {
 	// names are the names of objects that begin with namePrefix.
 	names map[string]bool
-	// defaults maps the name of each Helm value to what its field contained before it was marked.
+	// defaults maps the name of each Helm value to the content that its field has in config.
 	defaults map[string]any
 }
 

@@ -62,7 +62,7 @@ func mustCopyLicenses(from, to string) error {
 	return err
 }
 
-// linked returns the modules whose code a package contains: the folder of each, by module path.
+// linked returns the modules whose code a package contains. It maps the path of each module to the module's folder.
 func linked(pkg string) (map[string]string, error) {
 	const format = "{{with .Module}}{{.Path}} {{.Dir}}{{end}}"
 	output, err := exec.Command("go", "list", "-deps", "-f", format, pkg).Output() //nolint:gosec // the caller's package

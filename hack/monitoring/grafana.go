@@ -143,8 +143,8 @@ func newDashboard(uid, title, description string, variables []variable, panels [
 	}
 }
 
-// choice returns a variable whose values are those of the label with this name in the series. Grafana reads the values again
-// whenever the time range changes.
+// choice returns a variable whose values are the values of a label of the series. The variable has the name of the label. Grafana reads
+// the values again whenever the time range changes.
 func choice(name, label, series string) variable {
 	return variable{
 		Name: name, Label: label, Type: "query", Query: "label_values(" + series + ", " + name + ")",
@@ -202,8 +202,8 @@ func (p panel) stacked() panel {
 	return p
 }
 
-// orZero returns an expression with the result of the expression "count". If "count" has no result, the result is 0, provided that
-// the expression "always" has a result: without any data, a panel must not show 0.
+// orZero returns an expression with the result of the expression "count" or, if it has none, with 0. Without any data, a panel must not
+// show 0: if the expression "always" has no result either, the returned expression has none.
 func orZero(count, always string) string { return count + " or 0 * count(" + always + ")" }
 
 // red shows values of at least 1 in red, and lower ones in green.

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// variables maps the name of each policy variable that contains a pattern to the pattern.
+// variables maps the name of a variable in the policies to the pattern that it contains.
 var variables = map[string]string{
 	"argumentsPattern": protocol.Pattern,
 	"restartPattern":   protocol.RestartPattern,

@@ -14,8 +14,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// New returns a client for the types of Kubernetes, for CustomResourceDefinitions and for the types of this project. Each added
-// function registers more types.
+// New returns a client for the types of Kubernetes, for CustomResourceDefinitions and for the types of this project. Each function in
+// added registers more types.
 func New(config *rest.Config, added ...func(*runtime.Scheme) error) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
 	known := []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, cachev1alpha1.AddToScheme}

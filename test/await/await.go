@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// watchRetry is the pause before a watch that has failed or ended is started again.
+// watchRetry is the pause before a failed or ended watch starts again.
 const watchRetry = 200 * time.Millisecond
 
 // Check reads the cluster, and returns what is still missing, or an empty string if the condition is true. An error counts as
@@ -36,7 +36,7 @@ func Until(
 		now, err := check(ctx)
 		switch {
 		case ctx.Err() != nil:
-			// The previous check tells more about what is missing than the error of a canceled one.
+			// The result of the previous check says more about what is missing than the error of a canceled check.
 		case err != nil:
 			missing = err.Error()
 		case now == "":

@@ -33,8 +33,8 @@ const (
 	longestRest    = time.Minute
 )
 
-// besideMemcached measures an agent (M11) beside a full memcached with 1, 100 and -clients connections. It starts a new agent for each
-// number of connections.
+// besideMemcached measures an agent (M11) beside a full memcached: with 1 client connection, with 100, and with the number in the flag
+// -clients. It starts a new agent for each of these numbers.
 func (b *bench) besideMemcached(ctx context.Context) error {
 	o := b.options
 	pod, err := podOf(monitored, sizedFor(o.cache, o.clients))

@@ -24,9 +24,9 @@ type bench struct {
 	out     io.Writer
 	began   time.Time
 	report  report
-	// burst is the current round of M5.
+	// burst is the current round of M5: many Memcacheds that are created at once.
 	burst burst
-	// plain are the costs of Memcacheds with the smallest spec, for comparison with those of Memcacheds with monitoring.
+	// plain are the costs of Memcacheds with the smallest spec. The costs of Memcacheds with monitoring are compared with them.
 	plain costs
 }
 
@@ -137,7 +137,8 @@ func (b *bench) round(ctx context.Context) error {
 	return nil
 }
 
-// lifecycle creates n Memcacheds and measures M1 with them. It also measures M2, M8 and a part of M5 if these metrics are selected.
+// lifecycle creates n Memcacheds, and measures the writes until they are Ready (M1). If the metrics are selected, it also measures the
+// writes after each operation (M2), a part of the time until all are Ready (M5), and the time of a failover (M8).
 func (b *bench) lifecycle(ctx context.Context, t *testbed, n int) {
 	o := b.converge(ctx, t, n)
 	deleted := 0

@@ -11,21 +11,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// bareRatio limits the time until all Memcacheds are Ready. It is a multiple of the time until their bare children are available. Bare
-// children are the same objects, created without a Memcached. Here, they are created at the times at which the operator created the same
-// children.
+// bareRatio limits the time until all Memcacheds are Ready, as a multiple of the time until their bare children are available. Bare
+// children are the objects that the operator creates for them, created without a Memcached. Here, each child is created at the time at
+// which the operator created it.
 const bareRatio = 1.15
 
-// burst is one round of M5. operator is how long n Memcacheds that are created together take to become Ready. atOnce is how long their
-// bare children take to become available if they are created together. replayed is how long they take if they are created at the times
-// at which the operator created the same children.
+// burst contains the durations of one round of M5. operator is the time until n Memcacheds that are created together are Ready. atOnce is
+// the time until their bare children are available if these are created together. replayed is the same if each child is created at the
+// time at which the operator created it.
 type burst struct {
 	operator, atOnce, replayed time.Duration
 	// creations are the creations of children by the operator, in order of time.
 	creations []creation
 }
 
-// endToEnd measures those of M1, M2, M5 and M8 that are selected, with the same n Memcacheds.
+// endToEnd measures M1, M2, M5 and M8 with the same n Memcacheds, each only if it is selected.
 func (b *bench) endToEnd(ctx context.Context, n int) error {
 	if b.selected(endToEnd) {
 		b.logf("M5 with %d bare sets of children", n)

@@ -18,7 +18,7 @@ type stage struct {
 	name   string
 }
 
-// These are the stages besides the operations of M2 (operations.go).
+// The stages other than the operations in operations.go.
 var created, restarted = stage{converge, "creation to Ready"}, stage{restart, "restart"}
 
 type costs map[stage]cost

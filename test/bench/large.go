@@ -12,7 +12,7 @@ import (
 // mostResident limits the operator's memory after a restart with -large Memcacheds, in MiB.
 const mostResident = 480
 
-// restarts is how many restarts are measured for M6. The result is the median, because reactions vary.
+// restarts is how many restarts are measured for M6, the reaction to a change. The result is the median, because reactions vary.
 const restarts = 3
 
 // large is the part of M3, M6 and M7 that depends on the number of existing Memcacheds. It measures the requests of a restart and of a

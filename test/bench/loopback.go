@@ -25,7 +25,7 @@ import (
 )
 
 // loopback runs nodes and proxies on this machine. Each has its own loopback address, because proxies expect the same port on all
-// nodes. An address consists of network and a host number, such as 127.15.7.10.
+// nodes. An address consists of the text in network, such as "127.15.7.", and a host number.
 type loopback struct {
 	dir, network string
 	started      []*node
@@ -54,7 +54,7 @@ func (l *loopback) node(ctx context.Context, number int, pod corev1.PodSpec) *no
 	return n
 }
 
-// program starts a program to which clients connect as if it were a node, at the address of a host number.
+// program starts a proxy at the address of a host number. The result is a node, because clients connect to the proxy as to a node.
 func (l *loopback) program(number int, program string, files map[string][]byte, args ...string) *node {
 	n := &node{dir: filepath.Join(l.dir, l.host(number)), address: addressOf(l.host(number))}
 	check(writeFiles(n.dir, files))
@@ -86,8 +86,8 @@ func (l *loopback) proxy(ctx context.Context, name string, number int, threads i
 	return path{name: name, hosts: []string{host}, between: pid}
 }
 
-// proxyArguments returns the launcher's arguments in the pods of a MemcachedProxy with this number of threads and otherwise the
-// smallest spec.
+// proxyArguments returns the arguments of the launcher in the pods of a MemcachedProxy with this number of threads. Apart from that, the
+// MemcachedProxy has the smallest possible spec.
 func proxyArguments(threads int32) ([]string, error) {
 	pool := memcachedNumber(0, statefulSetNodes)
 	pool.Status.ObservedGeneration, pool.Status.Servers = 1, make([]string, size)

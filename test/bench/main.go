@@ -58,7 +58,8 @@ func status() int {
 	return 0
 }
 
-// Values of the flag -gate: whether all missed thresholds make the exit status 1, or only those of counts.
+// Values of the flag -gate: which missed thresholds make the exit status 1. gateAll means all of them. gateCounts means only those of
+// counts, which do not depend on the speed of the machine.
 const (
 	gateAll    = "all"
 	gateCounts = "counts"

@@ -25,7 +25,7 @@ import (
 	"github.com/example/memcached-operator/test/operator"
 )
 
-// metricsClient reads metrics as Prometheus does. token is that of a service account, or empty for an agent.
+// metricsClient reads metrics as Prometheus does. token is the token of a service account. For an agent, it is empty.
 type metricsClient struct {
 	url, token string
 	http       *http.Client

@@ -35,7 +35,7 @@ const (
 )
 
 const (
-	// stopGrace is how long memcached or an agent may take to start, and how long to stop.
+	// stopGrace limits the time in which memcached or an agent must start, and the time in which it must stop.
 	stopGrace = 10 * time.Second
 	startPoll = 20 * time.Millisecond
 )
@@ -46,7 +46,7 @@ const (
 	fillFactor = 1.2
 )
 
-// node is the pod of a Memcached as processes on this machine: memcached and, if the pod has an agent, one agent at a time.
+// node stands for a pod. Its containers are processes on this machine: memcached and, if the pod has an agent, one agent at a time.
 type node struct {
 	*process.Process
 
@@ -75,7 +75,7 @@ func findPrograms() error {
 	return nil
 }
 
-// podOf returns the pod template's spec of a Memcached with the smallest spec and these changes.
+// podOf returns the spec of the pods of a Memcached. Apart from the changes, the Memcached has the smallest possible spec.
 func podOf(changes ...func(*cachev1alpha1.Memcached)) (corev1.PodSpec, error) {
 	wanted, err := decide(memcachedNumber(0, changes...), "memcached")
 	for _, child := range wanted.Objects {

@@ -31,7 +31,7 @@ type operation struct {
 // changeStatuses limits the status writes to a Memcached after a change that completes within a short time.
 const changeStatuses = 3
 
-// after lists operations of M2. The benchmark applies all of them to the same Memcacheds, in this order.
+// after lists operations whose writes M2 counts. The benchmark applies all of them to the same Memcacheds, in this order.
 var after = []operation{
 	{name: "image changed", children: 1, statuses: changeStatuses, do: func(ctx context.Context, t *testbed, i int) error {
 		return t.patch(ctx, memcachedNumber(i), func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = otherImage })
@@ -64,8 +64,8 @@ func scaleDeployment(ctx context.Context, k8s client.Client, mc *cachev1alpha1.M
 	return k8s.Patch(ctx, deployment, client.RawPatch(types.MergePatchType, patch))
 }
 
-// operate measures M2 with a few of n Memcacheds, all of which are Ready. The last operation deletes these few. operate returns their
-// number.
+// operate applies operations to a few of n Ready Memcacheds, and measures the writes that follow (M2). The last operation deletes these
+// few. operate returns their number.
 func (b *bench) operate(ctx context.Context, t *testbed, o *replica, n int) int {
 	ready := t.countObjects(ctx, memcachedList(), isReady)
 	defer ready.stop()

@@ -22,7 +22,7 @@ type openPhase struct {
 	existing int
 }
 
-// beginPhase waits until nothing changes any more, and then starts to count. The caller must stop the versions of the phase.
+// beginPhase waits until nothing changes any more, and then starts to count. The caller must call versions.stop of the returned phase.
 func (t *testbed) beginPhase(ctx context.Context, o *replica) *openPhase {
 	p := &openPhase{testbed: t, operator: o, versions: t.trackVersions(ctx)}
 	p.waitForVersions(ctx)

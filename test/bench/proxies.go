@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// M15 measures each path in proxyRounds rounds. In a round, proxyClients clients send requests for the time proxyRound. They use
-// proxyKeys keys, and values of proxyValue bytes.
+// M15 compares paths from clients to nodes. It measures each path in proxyRounds rounds. In a round, proxyClients clients send requests
+// for the time proxyRound. They use proxyKeys keys, and values of proxyValue bytes.
 const (
 	proxyRounds  = 5
 	proxyRound   = 5 * time.Second
@@ -32,8 +32,8 @@ const (
 	twinValue = 1024
 )
 
-// path is a way in which clients reach the nodes: directly or through a proxy. hosts are the hosts that share the keys from a
-// client's point of view. between is the process ID of the proxy, or 0 for none.
+// path is a way in which clients reach the nodes: directly or through a proxy. Clients distribute the keys over hosts, which are nodes or
+// a proxy. between is the process ID of the proxy, or 0 for none.
 type path struct {
 	name    string
 	hosts   []string

@@ -77,7 +77,8 @@ func (p phase) noOps() string {
 	return fmt.Sprint(p.NoOps)
 }
 
-// number formats a value without decimals if it is whole or at least 100, with one decimal from 10 on, and else with two.
+// number formats a value. Whole numbers have no decimals. Of other values, those from 100 on have none, those from 10 on have one, and
+// smaller ones have two. The sign does not count.
 func number(value float64) string {
 	switch {
 	case value == float64(int64(value)):

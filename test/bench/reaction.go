@@ -70,7 +70,7 @@ func (b *bench) reactIdle(ctx context.Context, t *testbed, o *replica) {
 	b.addReactions("a new size, idle", reactions, unanswered)
 }
 
-// anyTime is a notBefore that is earlier than every change. With it, each reaction begins at the change of the size.
+// anyTime is for the parameter notBefore of edit. It returns a time before all changes, so each reaction begins with the change.
 func anyTime() time.Time { return time.Time{} }
 
 // reactRestarting measures the reactions of an operator that is starting. A reaction does not begin before the operator is ready.

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The limits of how much later Memcacheds become Ready than bare children become available: for the median and for the 99th
-// percentile. Bare children are the objects that the operator would create for a Memcached, created without one.
+// The limits of how much later Memcacheds become Ready than bare children become available. laterMostly is for the median, and laterAtMost
+// for the 99th percentile. Bare children are the objects that the operator would create for a Memcached, created without one.
 const (
 	laterMostly = 150 * time.Millisecond
 	laterAtMost = 500 * time.Millisecond
@@ -82,7 +82,7 @@ type stopwatch struct {
 
 func newStopwatch() *stopwatch { return &stopwatch{began: map[types.NamespacedName]time.Time{}} }
 
-// create creates objects with the same name concurrently, and records when it began.
+// create creates objects concurrently, and records when it began. All of these objects have the same name.
 func (s *stopwatch) create(ctx context.Context, k8s client.Client, objects ...client.Object) error {
 	s.mutex.Lock()
 	s.began[client.ObjectKeyFromObject(objects[0])] = time.Now()

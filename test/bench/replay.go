@@ -78,8 +78,8 @@ func (t *testbed) replay(ctx context.Context, sets [][]client.Object, creations 
 	return onSchedule(ctx, times, func(i int) error { return t.k8s.Create(ctx, objects[creations[i].child]) })
 }
 
-// bareChildren measures how long the bare children of n Memcacheds take to become available: the objects that the operator would create
-// for these Memcacheds. The function create creates them.
+// bareChildren creates the bare children of n Memcacheds with the function create, and measures how long they take to become available.
+// Bare children are the objects that the operator would create for these Memcacheds.
 func (b *bench) bareChildren(
 	ctx context.Context, t *testbed, n int, create func(context.Context, [][]client.Object) error,
 ) (took time.Duration) {

@@ -43,8 +43,8 @@ const (
 
 const nodes = 20
 
-// childKinds are the kinds of the children of a Memcached with a Deployment. statefulSetKinds are those of a Memcached with a
-// StatefulSet.
+// childKinds are the kinds of objects that the operator creates for a Memcached with a Deployment. statefulSetKinds are the kinds for a
+// Memcached with a StatefulSet.
 var childKinds, statefulSetKinds = kindsOf(memcachedNumber(0)), kindsOf(memcachedNumber(0, statefulSetNodes))
 
 func kindsOf(mc *cachev1alpha1.Memcached) []schema.GroupVersionKind {

@@ -15,8 +15,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// rawRatio limits the time that the operator takes. It is a multiple of the time of the raw writer: a client that does only the writes
-// that an operator must do (baseline.go).
+// rawRatio limits the time of the operator, as a multiple of the time of the raw writer. The raw writer is a client that does only the
+// writes that an operator must do (baseline.go).
 const rawRatio = 1.25
 
 // compareThroughput measures M4: how long the operator and two raw writers take to create the children of n Memcacheds in a cluster

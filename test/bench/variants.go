@@ -19,7 +19,7 @@ import (
 // -idle sets this time.
 const variantIdle = 5 * time.Second
 
-// variant describes Memcacheds with a larger spec. The benchmark measures M1 to M3 for each variant, too.
+// variant describes Memcacheds with a larger spec, which measureVariant measures.
 type variant struct {
 	// plural follows "resources" in the names of results, and singular follows "resource".
 	plural, singular string
@@ -46,7 +46,7 @@ func statefulSetNodes(mc *cachev1alpha1.Memcached) {
 // monitored adds an agent to each node of a Memcached.
 func monitored(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
 
-// statefulSets measures M1 to M3 for n Memcacheds with StatefulSets, and M3 for n MemcachedProxies in front of them.
+// statefulSets measures n Memcacheds with StatefulSets (measureVariant), and then n idle MemcachedProxies in front of them (proxies).
 func (b *bench) statefulSets(ctx context.Context, t *testbed, n int) {
 	b.measureVariant(ctx, t, n, withStatefulSets)
 	b.proxies(ctx, t, n)
@@ -74,7 +74,7 @@ func (b *bench) proxies(ctx context.Context, t *testbed, n int) {
 	b.holdNothing(must(t.log.since(since, user)), fmt.Sprintf("%d MemcachedProxies, %s idle", n, b.options.idle))
 }
 
-// monitoring runs the measurements M1 to M3 for n Memcacheds with monitoring, and compares the requests with those for Memcacheds without
+// monitoring measures n Memcacheds with monitoring (measureVariant), and compares the requests with those for Memcacheds without
 // monitoring.
 func (b *bench) monitoring(ctx context.Context, t *testbed, n int) {
 	b.holdNoMore(b.measureVariant(ctx, t, n, withMonitoring))

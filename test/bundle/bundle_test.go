@@ -100,7 +100,7 @@ func TestCreatedAtIsTheDayOfTheRelease(t *testing.T) {
 	}
 }
 
-// Consoles filter operators by the annotations for features, and silently ignore values other than "true" and "false". The feature
+// Consoles filter operators by their feature annotations. They silently ignore values other than "true" and "false". The feature
 // "disconnected" must be true exactly if every image has a digest.
 func TestFeaturesAreDeclaredPlainly(t *testing.T) {
 	declared := map[string]string{}

@@ -36,8 +36,7 @@ func everyBundle(findings func(operator, submission) []string) func(operator) []
 	}
 }
 
-// rules do not include check_upgrade_graph_loop: only bundles with "replaces" can form a loop, and the function replacesNothing refuses
-// such bundles.
+// rules has no check_upgrade_graph_loop. Only bundles with "replaces" can form a loop, and replacesNothing refuses such bundles.
 var rules = []rule{
 	{"check_schema_operator_ci_config", "static_tests/common/operator.py", fitsSchema},
 	{"check_catalog_usage_ci_config", "static_tests/common/operator.py", mapsEachCatalogOnce},
@@ -205,7 +204,7 @@ func hasNoDanglingBundle(o operator) []string {
 	return nil
 }
 
-// Unlike opm, the pipeline is case-sensitive about the keys of the template.
+// hasATemplateToAmend compares the keys of the template case-sensitively, as the pipeline does. opm ignores the case.
 func hasATemplateToAmend(o operator) []string {
 	if !o.ci.FBC.Enabled {
 		return nil

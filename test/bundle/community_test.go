@@ -23,8 +23,8 @@ const (
 	forOpenShift  = "community-operators-prod/operators/memcached-operator"
 )
 
-// community runs hack/bundle/community.sh, and returns its output and exit code. The environment of the script fits the committed
-// bundle, unless the variables override it.
+// community runs hack/bundle/community.sh, and returns its output and exit code. By default, the script's environment fits the
+// committed bundle. Each NAME=value in variables overrides one environment variable.
 func community(t *testing.T, folder string, variables ...string) (output string, code int) {
 	t.Helper()
 	command := exec.Command(repository.Path("hack", "bundle", "community.sh"))
@@ -84,7 +84,7 @@ func replaceIn(t *testing.T, file string, texts map[string]string) {
 	}
 }
 
-// operator is the content of the folder of an operator in a community catalog.
+// operator holds what the folder of an operator in a community catalog contains.
 type operator struct {
 	name string
 	ci   ciConfig
@@ -119,7 +119,7 @@ type releaseConfig struct {
 	} `json:"catalog_templates"`
 }
 
-// submission is the content of the folder of one version in a community catalog.
+// submission holds what the folder of one version in a community catalog contains.
 type submission struct {
 	folder      string
 	csv         operatorsv1alpha1.ClusterServiceVersion

@@ -16,8 +16,8 @@ import (
 
 const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// Stand-ins for kustomize and operator-sdk, so that these tests need neither. "make verify" runs the real commands. When
-// "generate bundle" of operator-sdk or its stand-in fails, it leaves an incomplete bundle.
+// Scripts in place of kustomize and operator-sdk, so that these tests need neither. "make verify" runs the real commands. If
+// "operator-sdk generate bundle" fails, it leaves an incomplete bundle. The script does the same.
 const (
 	kustomizeStandIn = `#!/bin/sh
 [ "$1" != build ] || [ "$KUSTOMIZE_FAILS" ] || echo "kind: List"
@@ -55,7 +55,7 @@ type generation struct {
 	code   int
 }
 
-// generate runs hack/bundle/bundle.sh with correct variables, except those that the arguments override.
+// generate runs hack/bundle/bundle.sh with correct environment variables. Each NAME=value in variables overrides one of them.
 func generate(t *testing.T, variables ...string) generation {
 	t.Helper()
 	folder := t.TempDir()

@@ -15,8 +15,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// openShift returns the OpenShift versions in hack/bundle/openshift.txt, and the Kubernetes version of each, or "-" if it is
-// unknown.
+// openShift returns the OpenShift versions in hack/bundle/openshift.txt. The map kubernetes has the Kubernetes version of each, or "-"
+// if it is unknown.
 func openShift() (versions []string, kubernetes map[string]string, err error) {
 	text, err := os.ReadFile(repository.Path("hack", "bundle", "openshift.txt"))
 	if err != nil {

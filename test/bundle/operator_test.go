@@ -42,8 +42,8 @@ func TestOperatorHasRequestsAndAMemoryLimit(t *testing.T) {
 	}
 }
 
-// The Deployment in the bundle must be that of config/default, with two exceptions: OLM provides WATCH_NAMESPACE, and the bundle may
-// name images by digest.
+// The Deployment in the bundle must equal the Deployment of config/default, with two exceptions. OLM provides WATCH_NAMESPACE, and the
+// bundle may name images by digest.
 func TestOperatorIsTheOneOfConfigDefault(t *testing.T) {
 	all := kustomize.Render(t, repository.Path("config", "default"))
 	want := kustomize.Find[appsv1.Deployment](t, all, "Deployment", deployment(t, bundle(t).CSV).Name).Spec

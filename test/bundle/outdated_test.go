@@ -47,8 +47,8 @@ func outdated(t *testing.T, module string) (output string, failed bool) {
 	return string(text), err != nil
 }
 
-// If the version of a direct dependency or tool is older than 90 days and a newer version exists, the script must name it and fail.
-// The script must also name a dependency whose versions the module proxy does not list, but must not fail because of it.
+// outdated.sh must name each direct dependency or tool whose version is older than 90 days although a newer version exists, and must
+// then fail. It must also name a dependency whose versions the module proxy does not list, but must not fail because of it.
 func TestDependenciesThatNobodyRaisesAreNamed(t *testing.T) {
 	fine := "module example.org/m\n\nrequire (\n\texample.org/newest v1.0.0\n\texample.org/recent v1.0.0\n)\n\nrequire (\n" +
 		"\texample.org/indirect v1.0.0 // indirect\n)\n"

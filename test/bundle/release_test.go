@@ -67,7 +67,8 @@ func commit(t *testing.T, folder string) {
 	git(t, folder, "commit", "--quiet", "--allow-empty", "--message=change")
 }
 
-// checkRelease runs check.sh. The environment of the script fits the releasable files, unless the variables override it.
+// checkRelease runs check.sh. By default, the script's environment fits the releasable files. Each NAME=value in variables overrides
+// one environment variable.
 func checkRelease(t *testing.T, folder string, variables ...string) (output string, refused bool) {
 	t.Helper()
 	command := exec.Command(filepath.Join(folder, "hack", "release", "check.sh"))

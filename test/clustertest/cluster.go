@@ -32,7 +32,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// root is the path to the root of the repository from the folder of a suite, where its tests run.
+// root is the root of the repository, relative to the folder of a suite. Go runs the tests of a suite in this folder.
 const root = "../.."
 
 // Cluster is the cluster under test, with a client that has the permissions of an administrator.
@@ -48,8 +48,8 @@ type Cluster struct {
 	dir string
 }
 
-// Connect connects to the cluster of KUBECONFIG and sets the timeouts of the suite. If one of the environment variables is empty, it
-// fails and names the make target, which sets all of them. Each function in types registers more types for the client.
+// Connect connects to the cluster of KUBECONFIG and sets the timeouts of the suite. If one of the given environment variables is
+// empty, Connect fails and names the make target that sets all of them. Each function in types registers more types for the client.
 func Connect(target string, variables []string, types ...func(*runtime.Scheme) error) *Cluster {
 	GinkgoHelper()
 	SetDefaultEventuallyTimeout(2 * time.Minute)

@@ -19,7 +19,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// NewNamespace is NewNamespaceAt with the level "restricted".
+// NewNamespace is like NewNamespaceAt, with the level "restricted".
 func (c *Cluster) NewNamespace(ctx context.Context) string {
 	GinkgoHelper()
 	return c.NewNamespaceAt(ctx, "restricted")
@@ -32,8 +32,8 @@ func (c *Cluster) NewNamespaceAt(ctx context.Context, level string) string {
 	return c.createNamespace(ctx, metav1.ObjectMeta{GenerateName: "story-"}, level)
 }
 
-// NewNamespaceNamed is NewNamespace with a fixed name, for results that depend on the name. Only one Ginkgo container may use a
-// name.
+// NewNamespaceNamed is like NewNamespace, but the name is fixed, for results that depend on the name. Only one Ginkgo container may
+// use a name.
 func (c *Cluster) NewNamespaceNamed(ctx context.Context, name string) string {
 	GinkgoHelper()
 	return c.createNamespace(ctx, metav1.ObjectMeta{Name: name}, "restricted")

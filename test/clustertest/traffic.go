@@ -19,8 +19,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Servers returns the nodes in status.nodes of a Memcached as servers. The name of each is its host in status.servers or, if
-// status.servers lacks the node, the name of the pod.
+// Servers returns a server for each node in status.nodes of a Memcached. The server has the name of its host in status.servers. If
+// status.servers lacks the node, the server has the name of the pod.
 func (c *Cluster) Servers(ctx context.Context, mc *cachev1alpha1.Memcached) []traffic.Server {
 	GinkgoHelper()
 	names := map[string]string{}
@@ -42,7 +42,7 @@ func PodOf(server string) string {
 	return pod
 }
 
-// NewClient returns a client of all nodes in the status of a Memcached. Its connections are closed like those of NewClientOf.
+// NewClient returns a client of all nodes in the status of a Memcached. NewClientOf says when its connections are closed.
 func (c *Cluster) NewClient(ctx context.Context, mc *cachev1alpha1.Memcached) *traffic.Client {
 	GinkgoHelper()
 	return c.NewClientOf(c.Servers(ctx, mc)...)
@@ -78,7 +78,7 @@ func MustStore(ctx context.Context, cache *traffic.Client, keys int) {
 	MustFind(ctx, cache, keys)
 }
 
-// MustFind fails unless it finds all keys that a call of MustStore with the same number has stored.
+// MustFind fails unless it finds all keys that MustStore has stored. Both calls must get the same number of keys.
 func MustFind(ctx context.Context, cache *traffic.Client, keys int) {
 	GinkgoHelper()
 	Expect(cache.Read(ctx, keys)).To(Equal(traffic.Hits{Keys: keys, Hits: keys}))
@@ -131,8 +131,8 @@ func (f *FullCache) MustSurvive(ctx context.Context, what func()) {
 	AddReportEntry(fmt.Sprintf("0 of %d pods restarted, 0 of %d keys lost in each of %d rounds", len(f.pods), f.keys, rounds))
 }
 
-// InBackground runs a function in the background. The end of the calling spec or Ginkgo container, or a call of stop, cancels the
-// context of the function and waits until the function returns.
+// InBackground runs a function in the background. A call of stop cancels the context of the function and waits until the function
+// returns. The end of the calling spec or Ginkgo container does the same.
 func InBackground(ctx context.Context, run func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup

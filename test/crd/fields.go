@@ -17,8 +17,8 @@ type Field struct {
 	Spec func(value string) string
 }
 
-// SpecFields returns the fields of the spec in a CustomResourceDefinition. The results of Field.Spec lack the required fields of
-// the spec itself.
+// SpecFields returns the fields of the spec in a CustomResourceDefinition. Field.Spec leaves out the fields that are required at the
+// top level of the spec.
 func SpecFields(definition *apiextensionsv1.CustomResourceDefinition) []Field {
 	spec := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 	spec.Required = nil

@@ -14,8 +14,8 @@ import (
 
 // Place is a field, an element of an array, or a value of a map in a schema.
 type Place struct {
-	// Path has the form that the API server prints, such as spec.scheduling.tolerations[0].key. The key in a map is k or, in
-	// spec.resources, the name of a resource.
+	// Path has the form that the API server prints, such as spec.scheduling.tolerations[0].key. The key of a map is k. In spec.resources,
+	// it is the name of a resource.
 	Path   string
 	Schema apiextensionsv1.JSONSchemaProps
 	// With returns JSON for the schema that was passed to Places. The JSON has the given value in this place, and otherwise only
@@ -49,7 +49,7 @@ func below(p Place) []Place {
 	return found
 }
 
-// keysOf returns the keys for which Places returns a place in the map at this path.
+// keysOf returns the keys that Places uses for the map at this path.
 func keysOf(path string) []string {
 	if strings.HasPrefix(path, "spec.resources.") {
 		return []string{"cpu", "ephemeral-storage", "memory"}

@@ -140,8 +140,8 @@ func within(t *testing.T, step func(context.Context) error) {
 	}
 }
 
-// server has the environment variables with which commands use an API server. The API server has the objects of config/default, but
-// the operator does not run.
+// server holds environment variables that make commands use an API server. The API server has the objects of config/default, but the
+// operator does not run.
 type server []string
 
 func start(t *testing.T) server {

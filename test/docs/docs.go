@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs reads the pages, which are the Markdown files of this repository. It runs the fenced blocks of a page one after the
-// other against an API server: kubectl commands, and manifests, which it applies. An HTML comment before a block is its marker, which
-// changes how the block runs:
+// Package docs reads the pages, which are the Markdown files of this repository. It runs the fenced blocks of a page in order against
+// an API server. A block holds kubectl commands, or a manifest that is applied. An HTML comment before a block is its marker. The
+// marker changes how the block runs:
 //
 // <!-- run by make test-e2e -->     the block needs running pods, so test/e2e runs all blocks of the page on a cluster
 // <!-- run: NAME -->                a test of test/e2e runs the block by this name
@@ -147,7 +147,7 @@ func Parse(path string, content []byte) Page {
 // notInAnchors matches the characters that GitHub drops from a heading to make an anchor.
 var notInAnchors = regexp.MustCompile(`[^\p{L}\p{N}\p{M}_ -]`)
 
-// anchorOf returns the anchor that GitHub gives to a heading after the headings in p.Anchors.
+// anchorOf returns the anchor that GitHub gives to a heading. If an earlier heading has this anchor (p.Anchors), GitHub adds a number.
 func (p *Page) anchorOf(heading string) string {
 	anchor := strings.ReplaceAll(notInAnchors.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
 	unique := anchor

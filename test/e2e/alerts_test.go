@@ -27,8 +27,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// A real Prometheus scrapes real nodes while clients use them. Its rules are those of config/components/monitoring
-// with shorter durations. At first, nothing is wrong. Then the test causes each alert.
+// A real Prometheus scrapes real nodes while clients use them. It has the rules of config/components/monitoring, with shorter
+// durations. At first, nothing is wrong. Then the test causes each alert.
 var _ = Describe("A user with a Prometheus", Label(onLocalCluster), func() {
 	It("has data for every rule and every panel, and an alert for everything that goes wrong", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		s := newShop(ctx)
@@ -38,7 +38,7 @@ var _ = Describe("A user with a Prometheus", Label(onLocalCluster), func() {
 		By("using the caches, while no alert fires")
 		o.began = time.Now()
 		s.use(ctx)
-		// The daily average leaves out the last hour, which takes a minute here.
+		// The daily average leaves out the last hour. With the shorter durations, the average has data after a minute.
 		o.untilData(ctx, `memcached:hit_ratio:avg1d{namespace="shop",memcached="sessions"}`)
 		o.untilSilent(ctx)
 
@@ -204,7 +204,7 @@ func (s *shop) fillContainer(ctx context.Context, o *observed) {
 // workingSet returns how many bytes of the memcached container's memory the kernel cannot reclaim immediately.
 func workingSet(ctx context.Context, pod *corev1.Pod) float64 {
 	GinkgoHelper()
-	// The files of cgroup v2, or else those of cgroup v1.
+	// The first cat is for cgroup v2, and the second for cgroup v1.
 	output := execute(ctx, pod, "sh", "-c", "cd /sys/fs/cgroup; cat memory.current memory.stat 2>/dev/null || "+
 		"cat memory/memory.usage_in_bytes memory/memory.stat")
 	usage, statistics, _ := strings.Cut(output, "\n")

@@ -57,8 +57,8 @@ func requestsOf(user string, since time.Time) iter.Seq[*auditv1.Event] {
 	}
 }
 
-// auditLog opens the files of the audit log. The API server renames a large file and begins a new file. Because the
-// current file is opened first, it may be opened twice, but is never missed.
+// auditLog opens the files of the audit log. The API server renames a large file and begins a new one. auditLog opens the current file
+// first. If the API server then renames this file, auditLog opens it twice, but never misses it.
 func auditLog() []*os.File {
 	files := []*os.File{clustertest.Must(os.Open(filepath.Join(clusterDir, "audit.log")))}
 	for _, rotated := range clustertest.Must(filepath.Glob(filepath.Join(clusterDir, "audit-*.log"))) {

@@ -111,8 +111,8 @@ type autoscaled struct {
 	token string
 }
 
-// newAutoscaled creates the documented objects, but with shorter times, and with a smaller CPU request, which a small load exceeds.
-// It also creates another Memcached, whose pods the autoscaler must not count. It returns when the autoscaler knows the CPU usage.
+// newAutoscaled creates the documented objects, with shorter times and with a CPU request that a small load exceeds. It also creates
+// another Memcached, whose pods the autoscaler must not count. It returns when the autoscaler knows the CPU usage.
 func newAutoscaled(ctx context.Context, namespace string) *autoscaled {
 	GinkgoHelper()
 	a := &autoscaled{mc: &cachev1alpha1.Memcached{}, hpa: &autoscalingv2.HorizontalPodAutoscaler{}}

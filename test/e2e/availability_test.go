@@ -31,8 +31,7 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 		f       *fixture
 		figures = [][]string{{"what happened to the leader", "a change was followed after", "at most", "what clients saw"}}
 	)
-	// followedSince scales the other Memcached, and fails unless the operator follows within the bound. The time is measured from the
-	// parameter since.
+	// followedSince scales the other Memcached. It fails unless the operator follows within the bound, counted from the time since.
 	followedSince := func(ctx SpecContext, what string, since time.Time, bound time.Duration) {
 		GinkgoHelper()
 		took := f.userScalesOther(ctx).Sub(since)
@@ -75,7 +74,7 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 		manager.signal(syscall.SIGSTOP)
 		DeferCleanup(manager.signal, syscall.SIGCONT)
 		followedSince(ctx, "SIGSTOP", sent, afterKill)
-		// followedSince has resized the Memcached once, and this resizes it again. The paused operator knows of neither change, so its
+		// followedSince has resized the other Memcached once. Now it is resized again. The paused operator knows of neither change, so its
 		// first decision is based on outdated state.
 		f.userScalesOther(ctx)
 		other := childrenOf(ctx, f.other)

@@ -27,8 +27,8 @@ const (
 	spoiledKeys = 100
 	// longestRefusal is how long a starting node may take to report what is wrong, with a reserve for a busy machine.
 	longestRefusal = 30*time.Second + busyMachine
-	// longestUntold is how long the operator may take to learn what an agent knows. It asks an agent at most once a
-	// minute, and looks every 5 seconds for agents to ask.
+	// longestUntold is how long the operator may take to learn what an agent knows. The operator asks each agent at most once a minute,
+	// and looks every 5 seconds for agents to ask.
 	longestUntold = 65*time.Second + busyMachine
 )
 
@@ -107,7 +107,7 @@ func untilNeedsAttention(ctx context.Context, mc *cachev1alpha1.Memcached, withi
 // badSecret is a Secret that somebody has made unusable by mistake. words are part of the operator's message about this Secret.
 type badSecret struct {
 	name string
-	// kind makes the cache use the Secret: for TLS, or for users.
+	// kind makes the cache use the Secret, either for TLS or for users.
 	kind clustertest.Edit
 	// content returns the bad content of the Secret. If content is nil, the Secret is deleted.
 	content func(s *secured) map[string][]byte
@@ -147,7 +147,7 @@ var badSecrets = []badSecret{
 	{"blank-line", withUsers, password("a-password-before\n\nand-one-after-a-line"), "the password of the user web contains a line break"},
 }
 
-// password returns a function for badSecret.content. The Secret then has a single user, the member, with this password.
+// password returns a function for badSecret.content. The Secret then holds a single user, s.member, with the given password.
 func password(of string) func(*secured) map[string][]byte {
 	return func(s *secured) map[string][]byte { return map[string][]byte{s.member.user: []byte(of)} }
 }
@@ -167,7 +167,7 @@ type spoiledCache struct {
 	serial string
 }
 
-// newSpoiledCaches creates a cache of one node for each badSecret, with a good Secret, and stores keys in it.
+// newSpoiledCaches creates a cache for each badSecret. Each cache has one node, a Secret that is still good, and keys.
 func newSpoiledCaches(ctx context.Context) []*spoiledCache {
 	GinkgoHelper()
 	var caches []*spoiledCache
@@ -214,7 +214,7 @@ func (s *spoiledCache) untilNoticed(ctx context.Context) {
 		Should(ContainSubstring("\nmemcached_agent_reload_success 0\n"), s.name)
 }
 
-// untilTold waits until the Memcached, still Ready, reports what the agent of the first node has noticed.
+// untilTold waits until the Memcached reports what the agent of the first node has noticed. The Memcached must still be Ready.
 func (s *spoiledCache) untilTold(ctx context.Context) {
 	GinkgoHelper()
 	untilNeedsAttention(ctx, s.mc, longestUntold, s.reason(), "Pod "+s.pod.Name+" says of the Secret "+s.secret.Name, s.words)

@@ -131,7 +131,8 @@ func (g *guide) use(clients ...*guideClient) {
 	}
 }
 
-// guideClient is a process that runs code of docs/clients.md, and then a driver. The driver uses the cache as commands on its input say.
+// guideClient is a process that runs code of docs/clients.md and a driver. The driver reads commands from its standard input, and uses
+// the cache with this code.
 type guideClient struct {
 	name    string
 	input   io.Writer

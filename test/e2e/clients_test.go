@@ -31,7 +31,7 @@ const (
 	guideKeys = 1000
 	// guidePeriod is how often each client reads all keys while the nodes change.
 	guidePeriod = 300 * time.Millisecond
-	// lateAnswers is how many requests of a client may fail during a change: on a busy machine, a node may answer after the timeout of
+	// lateAnswers is how many requests of a client may fail during a change. On a busy machine, a node may answer after the timeout of
 	// 250 ms in docs/clients. If a node stopped while clients still use it, hundreds of requests would fail.
 	lateAnswers = 5
 )
@@ -85,9 +85,9 @@ func (g *guide) refill(ctx context.Context) {
 	}).WithPolling(time.Second).Should(Succeed())
 }
 
-// change calls the function in its parameter, which must change the nodes, while every client reads all keys again and again. At most
-// lateAnswers requests of each client may fail. Every client must always find the keys that stay on their node. The share of these keys
-// must be at least the parameter least.
+// change calls the function passed to it, which must change the nodes. Meanwhile, every client reads all keys again and again. At most
+// lateAnswers requests of each client may fail. Every client must always find the keys that stay on their node. The share of these
+// keys must be at least the argument least.
 func (g *guide) change(ctx context.Context, title string, least float64, change func()) {
 	GinkgoHelper()
 	before := g.addresses(ctx)
@@ -128,8 +128,8 @@ func (g *guide) replace(ctx context.Context, title string) {
 	g.refill(ctx)
 }
 
-// watch calls the function change while every client reads all keys again and again. The function change returns how many keys are kept,
-// and each client reads until it finds exactly this many. watch adds a row to the table.
+// watch calls the function change while every client reads all keys again and again. change returns how many keys stay on their node.
+// Each client reads until it finds exactly this many. watch adds a row to the table.
 func (g *guide) watch(ctx context.Context, title string, change func() int) (kept int, outcomes []outcome) {
 	GinkgoHelper()
 	By(title)

@@ -107,7 +107,7 @@ var _ = Describe("Two copies of a cache", Label(onLocalCluster), func() {
 		clients.mustHaveNoticedNothing(ctx, "changes of both", int64(ownersPerProxy*len(clients.proxies)))
 	})
 
-	// From Kubernetes 1.37 on, maxUnavailable counts node 0 as well, which cannot be replaced before node 1.
+	// A StatefulSet replaces node 0 after node 1. From Kubernetes 1.37 on, maxUnavailable also counts the unavailable node 0.
 	It("take a change although node 0 of one is away", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
 		c := newCopies(ctx)
 		before := clustertest.Incarnations(c.pods(ctx))

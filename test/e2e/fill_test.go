@@ -121,9 +121,9 @@ func mustHaveAllKeys(ctx context.Context, mc *cachev1alpha1.Memcached) {
 type twinWatch struct {
 	stop  func()
 	mutex sync.Mutex
-	// The list named both has a text for each time when neither of the two nodes with the same ordinal was ready. The map away counts,
-	// for each cache, how often fewer than three nodes were ready.
+	// both has a text for each time when, in both caches, the node with the same ordinal was not ready.
 	both []string
+	// away counts, for each cache, how often fewer than three nodes were ready.
 	away map[string]int
 }
 

@@ -24,8 +24,8 @@ const filledKeys = 20_000
 
 var workloads = []cachev1alpha1.WorkloadKind{cachev1alpha1.WorkloadDeployment, cachev1alpha1.WorkloadStatefulSet}
 
-// filledCaches are caches with keys, one for each Kind of workload, which get each change at the same time. rows is a
-// table of the share of keys that each change leaves.
+// filledCaches are caches with keys, one for each Kind of workload. All caches get each change at the same time. rows is a table that
+// says which share of the keys each change leaves.
 type filledCaches struct {
 	caches []*filledCache
 	rows   [][]string
@@ -115,7 +115,7 @@ func (f *filledCaches) keep(ctx context.Context, title string, expected ratios, 
 	f.stillKeep(ctx, title, expected, change)
 }
 
-// stillKeep does the same as the method keep, but does not fill the caches first: it compares with the snapshot before an earlier change.
+// stillKeep is like keep, but does not fill the caches first. It compares with the last snapshot in which the caches held all keys.
 func (f *filledCaches) stillKeep(ctx context.Context, title string, expected ratios, change func()) {
 	GinkgoHelper()
 	By(title)
@@ -163,8 +163,8 @@ func (c *filledCache) snapshot(ctx context.Context) snapshot {
 	}
 }
 
-// fill writes all keys, unless all of them exist: items that survive several changes are a stronger test. It first
-// empties each server, because a server may have old values of keys that another server owned meanwhile.
+// fill does nothing if all keys exist, because items that survive several changes are a stronger test. Otherwise, it empties each
+// server and writes all keys. It empties them because a server may have old values of keys that another server owned meanwhile.
 func (s snapshot) fill(ctx context.Context) {
 	GinkgoHelper()
 	cache := k8s.NewClientOf(s.servers...)

@@ -53,7 +53,7 @@ func (b *bystander) mustBeUntouched(ctx context.Context) {
 	Expect(k8s.Incarnations(ctx, b.mc)).To(Equal(b.pods), "pods and restarts")
 }
 
-// fixture has two Memcacheds. The first one, cache, is the bystander. Changes of the second one, other, show whether an operator works.
+// fixture has two Memcacheds. The field cache is the bystander. Changes of the field other show whether an operator works.
 type fixture struct {
 	*bystander
 
@@ -85,8 +85,8 @@ func (f *fixture) userScalesOther(ctx context.Context) time.Time {
 	return time.Now()
 }
 
-// mustBeUntouched also fails if the operator has sent a write request for an object with the name of the cache, even if the request
-// changed nothing.
+// mustBeUntouched calls the method of the bystander. It also fails if the operator has sent a write request for an object with the
+// name of the cache, even if the request changed nothing.
 func (f *fixture) mustBeUntouched(ctx context.Context) {
 	GinkgoHelper()
 	f.bystander.mustBeUntouched(ctx)
@@ -224,7 +224,8 @@ func (t *steadyTraffic) served() served {
 // firstFailure describes the first round that failed. It is empty if none has failed.
 func (t *steadyTraffic) firstFailure() string { return t.served().firstOfFailures }
 
-// mustBeServed fails unless every round so far succeeded, and there was more than one round in a second, on average.
+// mustBeServed fails unless every round so far succeeded, every read was a hit, and there was more than one round per second on
+// average.
 func (t *steadyTraffic) mustBeServed() {
 	GinkgoHelper()
 	seen := t.served()

@@ -94,7 +94,7 @@ func memoryLimit(quantity string) func(*cachev1alpha1.Memcached) {
 	}
 }
 
-// image sets the image that the cache had at first, with this suffix after its tag.
+// image returns a change that sets spec.image to the image that the cache had at first, with this suffix after its tag.
 func (c *keptCache) image(suffix string) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = c.pods[0].Spec.Containers[0].Image + suffix }
 }

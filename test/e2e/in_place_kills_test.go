@@ -50,8 +50,8 @@ var _ = Describe("A change in place whose operator is killed after each step", L
 	})
 })
 
-// mustKeepWithout makes a change, and kills the operator whenever it sees a step of the change. The change must keep pods,
-// addresses and keys, and each expected pattern must match a step.
+// mustKeepWithout makes a change, and kills the operator whenever a step of the change is seen. The change must keep pods, addresses
+// and keys. Each expected pattern must match a step.
 func (c *keptCache) mustKeepWithout(
 	ctx context.Context, change string, restarts int32, edit func(*cachev1alpha1.Memcached), expected []string,
 ) {

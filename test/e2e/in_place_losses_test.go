@@ -19,7 +19,8 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// losses are what makes nodes lose their items, as docs/concepts/changes.md says. The function do is called with the pod of the last node.
+// losses are events after which nodes lose their items, as docs/concepts/changes.md says. The function do gets the pod of the last
+// node.
 var losses = []struct {
 	name string
 	do   func(context.Context, *keptCache, *corev1.Pod)

@@ -123,8 +123,8 @@ func (c *keptCache) connect(ctx context.Context) {
 	c.cache.SetTimeout(patience)
 }
 
-// writes counts the operator's write requests in the namespace of the cache since a time, without those for events. It returns two
-// counts as text: of requests for objects, and of requests for their status.
+// writes counts the operator's write requests in the namespace of the cache since a time, except requests for events. It returns two
+// counts as text: the requests for objects, and the requests for their status.
 func (c *keptCache) writes(since time.Time) string {
 	GinkgoHelper()
 	if clusterDir == "" {
@@ -143,7 +143,8 @@ func (c *keptCache) writes(since time.Time) string {
 	return fmt.Sprintf("%d, %d of status", children, status)
 }
 
-// launcherMemory returns two maxima of all launchers: the peak of the resident memory, and the current anonymous memory.
+// launcherMemory returns two values, each from the launcher where it is largest: the peak resident memory, and the current anonymous
+// memory.
 func (c *keptCache) launcherMemory() string {
 	GinkgoHelper()
 	if clusterDir == "" {
@@ -230,7 +231,7 @@ func (c *keptCache) untilReady(ctx context.Context) {
 	}).WithTimeout(20 * time.Minute).Should(Succeed())
 }
 
-// shortestGap is how much time may always pass between two answers: even a node that serves all the time is slow on a busy machine.
+// shortestGap between two answers is always accepted: on a busy machine, even a node that serves all the time is slow.
 const shortestGap = 700 * time.Millisecond
 
 // serviceWatch sends commands to a node again and again, each on a new connection. gap is the longest time between two answers.

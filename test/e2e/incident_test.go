@@ -35,7 +35,7 @@ const (
 	longestRecovery = time.Minute
 )
 
-// incident is a failure of a cache. The namespace of the cache has a neighbor, which nobody changes.
+// incident is a failure of a cache. The namespace of the cache also has a neighbor: a Memcached that nobody changes.
 type incident struct {
 	title, namespace string
 	cache            *cachev1alpha1.Memcached
@@ -50,7 +50,7 @@ type incident struct {
 	neighbor  *bystander
 	operators map[string]clustertest.Incarnation
 
-	// degraded is the time from the failure to the condition Degraded, and recovered the time from the fix to Ready. fewest is the
+	// degraded is the time from the failure to the condition Degraded. recovered is the time from the fix to Ready. fewest is the
 	// smallest number of ready nodes, or -1 before mustServe counts them.
 	degraded, recovered time.Duration
 	fewest              int
@@ -71,7 +71,7 @@ func newIncident(ctx context.Context, more ...func(*incident)) *incident {
 	return i
 }
 
-// newIncidentInCache is newIncident with a cache that is Ready and holds keys.
+// newIncidentInCache is like newIncident, but also creates the cache, waits until it is Ready, and stores keys.
 func newIncidentInCache(ctx context.Context, edits ...clustertest.Edit) *incident {
 	GinkgoHelper()
 	i := newIncident(ctx, func(i *incident) { i.cache = k8s.CreateMemcached(ctx, i.namespace, incidentNodes, edits...) })
@@ -95,8 +95,8 @@ func (i *incident) passes(ctx context.Context, nodes int, failure, fix func(), r
 	i.mustServe(ctx, nodes)
 }
 
-// happens causes the failure. It waits until the conditions Degraded and Ready and an event have the reason. The
-// messages of Degraded and of the event must contain all the words.
+// happens causes the failure. It waits until the condition Degraded, the condition Ready and an event have the reason. The messages of
+// Degraded and of the event must contain all the words.
 func (i *incident) happens(ctx context.Context, what func(), reason string, says ...string) {
 	GinkgoHelper()
 	began := time.Now()

@@ -237,7 +237,8 @@ func metricsAddress(ctx context.Context) string {
 	return address
 }
 
-// tokenOf creates a service account, and returns a token of it. It does not use kubectl, whose output the report would show.
+// tokenOf creates a service account, and returns a token of it. It does not use kubectl, because the report shows the output of
+// kubectl.
 func tokenOf(ctx context.Context, namespace, name string) string {
 	GinkgoHelper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}

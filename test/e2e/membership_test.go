@@ -229,7 +229,7 @@ func (s *summary) addNode(m *sampler, pod *podLife, failures []failure) {
 	s.ended += len(failures) - leaving
 }
 
-// figuresOf computes the figures from samples. nameOf returns the IP address or the name of a pod, whichever the samples have. Samples
+// figuresOf computes the figures from samples. nameOf returns what the samples contain for a pod: its IP address or its name. Samples
 // from before the change do not count, because DNS may list a node some time after it is ready.
 func (m *sampler) figuresOf(samples []sample, nameOf func(ip string, pod *podLife) string) figures {
 	samples = slices.DeleteFunc(slices.Clone(samples), func(seen sample) bool { return seen.at.Before(m.began) })
@@ -265,7 +265,7 @@ func (m *sampler) successor(former *podLife) time.Time {
 	return first
 }
 
-// lastChange returns the time of the first sample after which nothing changes: from this sample on, the function holds returns true.
+// lastChange returns the time of the first sample from which on the function holds returns true for every sample.
 func lastChange(samples []sample, holds func(sample) bool) time.Time {
 	since := len(samples) - 1
 	for since > 0 && holds(samples[since-1]) {

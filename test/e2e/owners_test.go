@@ -33,8 +33,8 @@ type owners struct {
 	// stored is the last number that was stored for each key. numbers is the last number that any client has used.
 	stored  [ownedKeys]atomic.Int64
 	numbers atomic.Int64
-	// since is a limit. If the last stored number of a key reaches this limit, a read must return that number or a larger one. For the
-	// other keys, a read may return a smaller number. The counter older counts these reads.
+	// since divides the keys. If the number last stored for a key is at least since, a read must return this number or a larger one. For
+	// other keys, a read may return a smaller number. older counts these reads.
 	since, older atomic.Int64
 	// refused counts the writes to which a proxy replied with an error.
 	refused atomic.Int64

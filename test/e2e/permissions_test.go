@@ -40,14 +40,13 @@ var unusedPermissions = map[permission]string{
 
 var suiteBegan = time.Now()
 
-// specFailed is set when a spec has failed: then the operator may not have used all permissions.
+// specFailed is set when a spec has failed. Then the operator may not have used all permissions.
 var specFailed bool
 
 var _ = ReportAfterEach(func(report SpecReport) { specFailed = specFailed || report.Failed() })
 
-// The permissions of the operator are tight: over the whole suite, no request is refused, and every permission is used. useOf and
-// unusedPermissions have the exceptions. The roles still exist here: the cleanup of BeforeSuite, which uninstalls the operator, runs
-// later.
+// Over the whole suite, RBAC refuses no request of the operator, and the operator uses every permission. useOf and unusedPermissions
+// have the exceptions. The roles still exist here, because the cleanup of BeforeSuite uninstalls the operator later.
 var _ = AfterSuite(func(ctx SpecContext) {
 	if clusterDir == "" || k8s == nil {
 		return
@@ -122,8 +121,8 @@ func addRules(granted map[permission]int, namespace string, rules []rbacv1.Polic
 	}
 }
 
-// useOf counts the requests of a user by permission, and adds the counts to the map granted. It returns the requests that RBAC refused or
-// that no permission in this map allows, each with its number. Refusals during the periods apiServerAway and helmUninstalls do not count.
+// useOf counts the requests of a user by permission, and adds the counts to the map granted. It returns how often each request was
+// refused by RBAC, or allowed by no permission in granted. Refusals during the periods apiServerAway and helmUninstalls do not count.
 func useOf(granted map[permission]int, user string, since time.Time) (refused map[string]int) {
 	refused = map[string]int{}
 	for event := range requestsOf(user, since) {

@@ -101,7 +101,7 @@ func (p *pluginStory) placesKeys(ctx context.Context) {
 	}
 }
 
-// lists checks that the plugin prints the names that clients put on their ring, with the port.
+// lists checks that the plugin prints each server with the name that clients put on their ring, and with the port.
 func (p *pluginStory) lists(ctx context.Context) {
 	GinkgoHelper()
 	var names []string

@@ -119,8 +119,8 @@ func (o *observed) untilData(ctx context.Context, query string) {
 	}).ShouldNot(BeEmpty())
 }
 
-// untilSilent waits until no alert fires: the start of the caches may have caused alerts. It sets broke: only alerts that fire later
-// count.
+// untilSilent waits until no alert fires, because the start of the caches may have caused alerts. It sets broke. Only alerts that fire
+// later count.
 func (o *observed) untilSilent(ctx context.Context) {
 	GinkgoHelper()
 	Eventually(ctx, func() (model.Matrix, error) {
@@ -218,8 +218,8 @@ func (o *observed) mustHaveData(ctx context.Context, dashboards ...monitoring.Da
 	Expect(empty).To(BeEmpty(), "queries without data")
 }
 
-// mustSeeContainers fails unless the alert about container memory has data about both containers of a node, because
-// in this test it fires for only one.
+// mustSeeContainers fails unless the alert about container memory has data about both containers of a node. In this test, the alert
+// fires for only one of them.
 func (o *observed) mustSeeContainers(ctx context.Context) {
 	GinkgoHelper()
 	at := slices.IndexFunc(o.rules, func(rule monitoring.Rule) bool { return rule.Alert == "MemcachedContainerMemoryNearLimit" })

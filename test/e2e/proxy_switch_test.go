@@ -19,8 +19,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Each writer alternates between the two proxies when it writes, and reads through both. If the proxies distributed
-// keys differently, it would read old values.
+// Each writer alternates between the two proxies when it writes, and reads through both. If the proxies distributed keys differently,
+// the writer would read old values.
 var _ = Describe("Writers through two proxies", Label(onLocalCluster), func() {
 	It("read nothing older than they have stored, before and after the number of nodes changes", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))

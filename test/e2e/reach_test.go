@@ -52,7 +52,7 @@ func resolver() *net.Resolver {
 		if len(pods.Items) == 0 {
 			return nil, fmt.Errorf("the service kube-dns has no pods")
 		}
-		// A forwarded port carries only TCP, which the resolver recognizes by the type of the connection.
+		// A forwarded port carries only TCP. The resolver recognizes TCP by the type of the connection.
 		return dial(ctx, "tcp", net.JoinHostPort(pods.Items[0].Status.PodIP, dnsPort(&pods.Items[0])))
 	}}
 }

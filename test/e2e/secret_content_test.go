@@ -71,7 +71,7 @@ func (p *private) mustStayPrivate(ctx context.Context, namespace string) {
 	}
 }
 
-// places are texts, by the place where they were found.
+// places maps each place, such as the path of a log, to the text that was found there.
 type places map[string]string
 
 // with returns the places whose text contains a word.

@@ -37,7 +37,7 @@ type secured struct {
 	mc *cachev1alpha1.Memcached
 	// authority signs the certificates of the nodes, and that of the member.
 	authority *credentials.Authority
-	// pair is the Secret for TLS, and users is the Secret with the users. Each is nil if the cache has none.
+	// pair is the Secret for TLS, and users is the Secret with the users. Each is nil if the cache has no such Secret.
 	pair, users *corev1.Secret
 	// member and reader are clients that the nodes admit. Both have the same certificate.
 	member, reader visitor

@@ -125,7 +125,7 @@ type peak struct{ limit, process, container float64 }
 func peakOf(ctx context.Context, pod *corev1.Pod) peak {
 	GinkgoHelper()
 	process := fieldsOf(string(clustertest.Must(os.ReadFile(memcachedOf(pod).file("status")))))["VmHWM"]
-	// The file of cgroup v2, or else that of cgroup v1.
+	// The first cat is for cgroup v2, and the second for cgroup v1.
 	container := execute(ctx, pod, "sh", "-c",
 		"cat /sys/fs/cgroup/memory.peak 2>/dev/null || cat /sys/fs/cgroup/memory/memory.max_usage_in_bytes")
 	return peak{

@@ -28,10 +28,10 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Each spec makes sure that the caches hold all keys, changes something, and reads all keys again. The client chooses servers by
-// ketama over their names. The number of hits must be exactly the number of keys whose owner is still the same process. The share
-// of hits must also be in a range: a wide one for a Deployment, whose new pods have random names, and a narrow one for a
-// StatefulSet, whose pods keep their names.
+// Each spec makes sure that the caches hold all keys, changes something, and reads all keys again. The client chooses servers by the
+// ketama hash of their names. The number of hits must be exactly the number of keys whose owner is still the same process. The share
+// of hits must also be in a range. For a Deployment, the range is wide, because new pods have random names. For a StatefulSet, it is
+// narrow, because pods keep their names.
 var _ = Describe("A filled cache", Ordered, func() {
 	var f *filledCaches
 	BeforeAll(func(ctx SpecContext) { f = newFilledCaches(ctx) }, NodeTimeout(2*time.Minute))

@@ -221,8 +221,8 @@ func (c *cluster) start(ctx context.Context, pod *corev1.Pod, containers ...core
 	return c.client.Status().Update(ctx, pod)
 }
 
-// newPod returns a pod that is not yet created. The argument owner needs only a Kind and a name: those of the StatefulSet w or, if w
-// is a Deployment, of a ReplicaSet that need not exist. The pod's owner has the UID of w in both cases.
+// newPod returns a pod of the workload w, but does not create the pod. The argument owner has only a Kind and a name. For a Deployment,
+// owner is a ReplicaSet, which need not exist. The pod's owner always gets the UID of w.
 func newPod(w client.Object, owner metav1.OwnerReference, name string, labels map[string]string) *corev1.Pod {
 	owner.APIVersion, owner.UID, owner.Controller = "apps/v1", w.GetUID(), ptr.To(true)
 	return &corev1.Pod{
@@ -233,8 +233,8 @@ func newPod(w client.Object, owner metav1.OwnerReference, name string, labels ma
 	}
 }
 
-// report writes a status to the API server, unless w already has it. The argument status points to the status in w, and present is the
-// new one.
+// report writes the status of w to the API server if it has changed. The argument status points to the status in w, and present is the
+// new status.
 func report[S any](ctx context.Context, c *cluster, w client.Object, status *S, present S) error {
 	if equality.Semantic.DeepEqual(*status, present) {
 		return nil

@@ -38,11 +38,11 @@ func mustMarshal(value any) []byte {
 
 // fault is a failure of one write or one watch. It is injected once.
 type fault struct {
-	// what names the fault: it is crashBefore, closed or another constant.
+	// what is the name of the fault: a constant such as crashBefore or closed.
 	what string
-	// write is the verb and the resource of the failing write, such as "patch deployments". The fault applies to the nth such write in a
-	// step of the scenario. If a watch fails instead, write is empty, and watch is the resource of that watch. For the fault stale, watch
-	// can also be "workloads" or "all".
+	// If a write fails, write is its verb and resource, such as "patch deployments". The fault applies to the nth such write in the step
+	// of the scenario. If a watch fails, write is empty, and watch is the resource of the watch. For the fault stale, watch can also be
+	// "workloads" or "all".
 	write     string
 	nth, step int
 	watch     string
@@ -80,8 +80,8 @@ var writeFaults = []string{crashBefore, crashAfter, lostResponse, forbidden403, 
 // commits reports whether the API server executes the write despite the fault.
 func (f *fault) commits() bool { return f.what == crashAfter || f.what == lostResponse }
 
-// respond ends a request as its fault demands: with an error response or by closing the connection. Before that, it crashes the
-// operator or waits if the fault demands it.
+// respond ends a request with an error response or by closing the connection. Some faults first crash the operator, or wait until the
+// operator gives up.
 func (f *fault) respond(l *listener, w http.ResponseWriter, r *http.Request) {
 	switch f.what {
 	case crashBefore, crashAfter:

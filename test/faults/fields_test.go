@@ -29,9 +29,10 @@ const parallelism = 12
 type slot struct{ changed, fresh *sandbox }
 
 // TestEveryField changes a Memcached to the boundary values of every spec field. If the API server or the operator refuses a value,
-// the message must name the field. Otherwise the Memcached must converge to the same objects as one that was created with the value.
-// If the value pauses the Memcached, its objects must stay as they are instead. Afterwards, it must converge back to the original
-// spec. With a StatefulSet, the test uses fewer values, because most refusals do not depend on the workload.
+// the message must name the field. If a value pauses the Memcached, its objects must not change. After any other value, the Memcached
+// must converge to the same objects as a Memcached that was created with the value. Finally, the test restores the original spec, and
+// the Memcached must converge to it. With a StatefulSet, the test uses fewer values, because most refusals do not depend on the
+// workload.
 func TestEveryField(t *testing.T) {
 	fields, err := specFields()
 	if err != nil {
@@ -132,7 +133,8 @@ func (s slot) sameAsFresh(spec cachev1alpha1.MemcachedSpec) {
 	}
 }
 
-// children returns the state of all objects except the Memcached, without a Deployment's revision, which depends on earlier changes.
+// children returns the state of all objects except the Memcached. It leaves out a Deployment's revision, which depends on earlier
+// changes.
 func children(now objects) map[string]string {
 	found := objects{}
 	for key, object := range now {
@@ -143,7 +145,7 @@ func children(now objects) map[string]string {
 	return state(found)
 }
 
-// degraded returns the message of the Degraded condition if it says that the current spec is refused, or else an empty string.
+// degraded returns the message of the Degraded condition if the current spec is refused, or else an empty string.
 func degraded(now objects) string {
 	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
 	if mc == nil || mc.Status.ObservedGeneration != mc.Generation {

@@ -121,8 +121,8 @@ func (c namespaceClock) Now() time.Time {
 
 func (c namespaceClock) Since(earlier time.Time) time.Duration { return c.Now().Sub(earlier) }
 
-// passTime moves the clock beyond the time at which the announced routes take effect. It also triggers the operator, whose timers use
-// the real clock.
+// passTime moves the clock of the namespace by just over two minutes, after which announced routes take effect. It also triggers the
+// operator, whose timers use the real clock.
 func (r *scenarioRun) passTime() {
 	r.Helper()
 	later, _ := passed.LoadOrStore(r.namespace, time.Duration(0))

@@ -28,13 +28,13 @@ import (
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
-// launchers simulates the launcher in each pod of a StatefulSet, the program that starts memcached and restarts it with other
-// arguments. In these tests, a launcher reads its argument list from the ConfigMap when the operator asks for the launcher's status.
+// launchers simulates the launchers. A launcher is the program in each pod of a StatefulSet that starts memcached, and restarts it with
+// other arguments. In these tests, a launcher reads its argument list from the ConfigMap when the operator asks for the launcher's status.
 type launchers struct {
 	mutex sync.Mutex
 	// ran are the argument lists with which each pod has run, oldest first.
 	ran map[types.UID][]protocol.List
-	// together maps each namespace to descriptions of its violations: restarts of a pod while another ready pod still had to restart.
+	// together describes violations, by namespace: a pod restarted while another ready pod still had to restart.
 	together map[string][]string
 }
 
@@ -169,8 +169,8 @@ func threadsOf(r *scenarioRun, threads string) func(objects) string {
 	}
 }
 
-// sameArguments checks that every pod equals a new pod in template, image, resources and arguments, and that the ConfigMap contains
-// exactly what these pods and new pods need. With a Deployment, it only checks that the ConfigMap does not exist.
+// sameArguments checks that every pod equals a new pod in template, image, resources and arguments. The ConfigMap must contain exactly
+// what these pods and new pods need. With a Deployment, sameArguments only checks that the ConfigMap does not exist.
 func sameArguments(now objects) string {
 	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
 	config, _ := now["configmaps/"+cacheName+memcached.ArgumentsSuffix].(*corev1.ConfigMap)

@@ -150,9 +150,9 @@ func (h *randomHistory) deleteChild(propagation metav1.DeletionPropagation) {
 	}
 }
 
-// takeLabel removes the label by which the operator finds a child, and waits until the operator has restored it. Without the label,
-// the operator finds a child only when it tries to create this child. So takeLabel chooses the Service or the workload of the spec,
-// which every spec asks for.
+// takeLabel removes the label by which the operator finds a child, and waits until the operator has restored it. Without the label, the
+// operator finds a child only when it tries to create this child. So takeLabel chooses a child that every spec needs: the Service or
+// the workload of the wanted kind.
 func (h *randomHistory) takeLabel() {
 	h.resume()
 	mc := &cachev1alpha1.Memcached{}

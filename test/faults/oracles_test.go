@@ -181,8 +181,8 @@ func withoutNamespace(text, namespace string) string {
 
 var announcedTime = regexp.MustCompile(`( next \d+) [0-9TZ:-]{20}`)
 
-// changes returns, by resource and name, the history of each object except Memcacheds and MemcachedProxies: its creation, its deletion
-// and, for a child, each change of its spec. It ignores differences that depend on the operator's timing.
+// changes returns the history of each object, by resource and name: its creation, its deletion and, for a child, each change of its
+// spec. It leaves out Memcacheds and MemcachedProxies, and differences that depend on the operator's timing.
 func changes(entries []entry) map[string][]string {
 	found, brakes := map[string][]string{}, slices.ContainsFunc(entries, entry.brakes)
 	before, specs := map[string]string{}, map[string]string{}

@@ -60,8 +60,8 @@ type proxy struct {
 	crash func()
 	// snapshots are the responses to list requests from before the user actions, by resource. A lagging API server would still send them.
 	snapshots map[string][]byte
-	// stale are the resources whose list requests the proxy still answers with the snapshots. listed are those whose snapshots it has
-	// sent at least once.
+	// stale are the resources whose list requests the proxy still answers with the snapshots. listed are the resources whose snapshots it
+	// has sent at least once.
 	stale, listed sets.Set[string]
 }
 
@@ -206,8 +206,8 @@ func (l *listener) write(w http.ResponseWriter, r *http.Request, request testenv
 	w.Write(response.Body.Bytes())
 }
 
-// record appends a write to l.writes if the proxy is armed. It returns the index of the write there, or -1 if the proxy is not armed,
-// and the fault to inject, or nil.
+// record appends a write to l.writes if the proxy is armed. The first result is the index of the write, or -1 if the proxy is not armed.
+// The second result is the fault to inject, or nil.
 func (l *listener) record(request testenv.Request) (index int, injected *fault) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

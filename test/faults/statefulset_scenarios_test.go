@@ -21,8 +21,8 @@ import (
 // The scenarios of StatefulSets leave out faults that differ from others only in the error message, and faults that the scenarios of
 // Deployments cover.
 var (
-	// distinctFaults contains a write fault for each combination: the write is executed or not, and the operator continues or restarts.
-	// It contains the watch faults after which the operator must list again.
+	// distinctFaults has one write fault for each combination of two questions: Is the write executed? Does the operator restart? It also
+	// has the watch faults after which the operator must list again.
 	distinctFaults = &faultSet{
 		writes: []string{crashBefore, crashAfter, lostResponse, internal500}, watches: []string{expired, dropped},
 	}
@@ -164,8 +164,8 @@ func (r *scenarioRun) moveHalfWay() {
 	r.await("move half way", membersOf(3, 2))
 }
 
-// membersOf checks that this many pods exist during a move, not counting terminating ones, and that this many of them are ready. The
-// pod with ordinal 1 must exist.
+// membersOf checks how many pods exist during a move, and how many of them are ready. Terminating pods do not count. The pod with
+// ordinal 1 must exist.
 func membersOf(members, ready int) func(objects) string {
 	return func(now objects) string {
 		if m, r := now.members(); m != members || r != ready || now["pods/"+cacheName+"-1"] == nil {

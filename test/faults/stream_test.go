@@ -70,7 +70,7 @@ type stream struct {
 	resource string
 	// synced means that the existing objects have been delivered: all further events are changes.
 	synced bool
-	// resume fires when a frozen stream delivers its events or, if dropped is true, ends. It is nil while the stream is not frozen.
+	// resume fires when a freeze ends. The stream then delivers the held events or, if dropped is true, ends. Without a freeze, it is nil.
 	resume  <-chan time.Time
 	dropped bool
 }

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// outcome is the result of a run. state is the final state, and changes are the changes of each object.
+// outcome is the result of a run. The fields state and changes contain what the functions with these names return after the run.
 type outcome struct {
 	state   map[string]string
 	changes map[string][]string
@@ -91,8 +91,9 @@ func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome, counts
 
 type faultSet struct{ writes, watches []string }
 
-// faultsOf returns the faults for a scenario whose run without a fault had this outcome. It covers each resource with events, and each
-// write except for refused repetitions of a write. A restart with a stale cache belongs to every scenario.
+// faultsOf returns the faults for a scenario, given the outcome of a run without a fault. Each write gets the write faults, except for
+// refused repetitions of a write. Each resource with events gets the watch faults and a restart with a stale cache. Every scenario also
+// gets a restart in which all resources are stale.
 func (s scenario) faultsOf(o *outcome) []*fault {
 	var faults []*fault
 	set := faultSet{writes: writeFaults, watches: watchFaults}
@@ -151,8 +152,8 @@ func (s scenario) run(t *testing.T, f *fault, want *outcome) *outcome {
 		return nil
 	}
 	if s.name != deletion {
-		// The first reconciliation includes the last events. It is counted before it writes the status, but has ended when the second
-		// one is counted.
+		// The first reconciliation includes the last events. The operator counts a reconciliation before it writes the status. When the
+		// second one is counted, the first one has ended.
 		r.triggerReconcile(r.operator)
 		r.triggerReconcile(r.operator)
 	}

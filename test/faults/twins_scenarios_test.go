@@ -85,8 +85,8 @@ func renamed(object client.Object) client.Object {
 	return copied
 }
 
-// historyOf returns the history for oracles that check the Memcached with this name. It removes the objects of the other one of the
-// two Memcacheds, and renames those of twinName to cacheName.
+// historyOf prepares the history for oracles that check the Memcached with this name. It leaves out the objects of the other Memcached.
+// The oracles look only for cacheName, so historyOf gives the objects of twinName this name.
 func historyOf(entries []entry, name string) []entry {
 	other := map[string]string{cacheName: twinName, twinName: cacheName}[name]
 	var found []entry
@@ -102,7 +102,7 @@ func historyOf(entries []entry, name string) []entry {
 	return found
 }
 
-// seenAs returns the existing objects without those of the other Memcached, renamed as in historyOf.
+// seenAs does the same as historyOf, but for the existing objects.
 func (o objects) seenAs(name string) objects {
 	var entries []entry
 	for key, object := range o {
@@ -116,8 +116,8 @@ func (o objects) seenAs(name string) objects {
 // and this starts no new rollout.
 func (e entry) withoutPartition() string { return partitions.ReplaceAllString(e.spec(), "") }
 
-// brakes reports whether the entry shows that the operator sets partitions in this history. It does so with a second Memcached, and for
-// changes in place.
+// brakes reports whether the entry shows a reason for the operator to set partitions in this history: a second Memcached, or changes in
+// place.
 func (e entry) brakes() bool {
 	mc, ok := e.object.(*cachev1alpha1.Memcached)
 	return ok && (mc.Name == twinName || mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceIfPossible)

@@ -54,8 +54,8 @@ func (r *scenarioRun) verify(got, want *outcome) {
 	}
 }
 
-// ourWrites are the writes that the operator may send for the Memcacheds, with patterns for the names of the objects. frontWrites are
-// those for the MemcachedProxy.
+// ourWrites maps the writes that the operator may send for the Memcacheds to patterns for the names of the objects. The writes for the
+// MemcachedProxy are in frontWrites.
 var ourWrites = func() map[string]*regexp.Regexp {
 	names, either := map[string]*regexp.Regexp{}, "("+cacheName+"|"+twinName+")"
 	for _, kind := range []string{
@@ -72,7 +72,7 @@ var ourWrites = func() map[string]*regexp.Regexp {
 	return names
 }()
 
-// panics returns how many reconciliations have panicked, without expectedPanics. controller-runtime recovers from a panic, so only
+// panics returns how many reconciliations have panicked, not counting expectedPanics. controller-runtime recovers from a panic, so only
 // this count reveals it.
 func panics() float64 {
 	return sumCounters(ctrlmetrics.Registry, "controller_runtime_reconcile_panics_total") - expectedPanics
@@ -99,7 +99,7 @@ func sumCounters(gatherer prometheus.Gatherer, name string, values ...string) fl
 	return sum
 }
 
-// snapshots returns the responses, in JSON and by resource, that the operator would now receive to its list requests.
+// snapshots returns the JSON responses that the operator would now receive to its list requests, by resource.
 func (r *scenarioRun) snapshots() map[string][]byte {
 	r.Helper()
 	k8s, err := discovery.NewDiscoveryClientForConfig(config)

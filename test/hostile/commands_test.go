@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// defaultRounds is how often TestCommandsInALoopKeepTheirMemory sends a command while it measures memory, unless ROUNDS says
-	// otherwise. The test first sends the command as often without measuring, because memcached may allocate memory at first and then
-	// reuse it. TestRestartsOfTheCrawlerLeak always restarts the crawler this often.
+	// defaultRounds is how often TestCommandsInALoopKeepTheirMemory sends a command while it measures memory. The environment variable
+	// ROUNDS overrides it. The test first sends the command equally often without measuring, because memcached may allocate memory at
+	// first and then reuse it. TestRestartsOfTheCrawlerLeak always restarts the crawler this often.
 	defaultRounds = 2000
 	// next separates requests that a round sends one after another.
 	next = " | "

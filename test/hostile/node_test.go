@@ -45,8 +45,8 @@ type node struct {
 	limit   int64
 }
 
-// start starts a node of a Memcached with this spec. files are the contents, by name, of the files that memcached would get from the
-// agent, a container beside it.
+// start starts a node of a Memcached with this spec. files maps names of files to contents. In a pod, the agent, a container beside
+// memcached, delivers these files.
 func start(t *testing.T, spec cachev1alpha1.MemcachedSpec, files map[string][]byte) *node {
 	t.Helper()
 	container := containerOf(t, spec)

@@ -25,8 +25,8 @@ const (
 	annotationsLength = 256 << 10
 )
 
-// Limits of the Memcached API, in bytes or in numbers of elements. The fields with the limit schedulingLength count extra
-// bytes for each pair of key and value, and for each single key or value, because these need more memory than their text.
+// Limits of the Memcached API, in bytes or in numbers of elements. In fields with the limit schedulingLength, each pair of key and
+// value and each single key or value counts 16 bytes more (the constant extra), because it needs more memory than its text.
 const (
 	imageLength           = 512
 	schedulingLength      = 4096
@@ -39,9 +39,9 @@ const (
 	exceptions            = 8
 )
 
-// Memcached returns a Memcached with the largest accepted annotations, and the largest accepted values of all long fields of its
-// spec that can be set together. The objects that the operator creates for it are valid, too. It has no labels, finalizers or owner
-// references, which only the size of a request limits.
+// Memcached returns a Memcached with the largest accepted annotations. All long fields of its spec that can be set together have the
+// largest accepted values. The objects that the operator creates for it are valid, too. It has no labels, finalizers or owner
+// references, because only the size of a request limits these.
 func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{
@@ -149,8 +149,8 @@ func nodeAffinity() *cachev1alpha1.NodeAffinity {
 	}}
 }
 
-// pods returns a pod selector with 8 labels and one expression, all of the maximum length. left is the maximum length of one more
-// string in a rule with this selector and the topology key kubernetes.io/hostname.
+// pods returns a pod selector with 8 labels and one expression, all of the maximum length. left is how long one more string in a rule
+// may be, if the rule has this selector and the topology key kubernetes.io/hostname.
 func pods() (selector *cachev1alpha1.LabelSelector, left int) {
 	selector = &cachev1alpha1.LabelSelector{
 		MatchLabels: map[string]cachev1alpha1.LabelValue{},

@@ -207,8 +207,8 @@ func orderOfDeletion(kinds []string) []string {
 	return order
 }
 
-// without returns all kinds, except those in a list that is separated by spaces (the argument but). If the list is empty, it returns no
-// kind.
+// without returns all kinds except those in the argument but, which are separated by spaces. If the argument but is empty, without
+// returns no kind.
 func without(all []string, but string) []string {
 	if but == "" {
 		return nil

@@ -165,7 +165,7 @@ func TestProjectMatchesTheAPI(t *testing.T) {
 	}
 }
 
-// Neither the files in config/, hack/ and .ci/ nor those that the test lists may name a home folder.
+// The files in config/, hack/ and .ci/, and the files that this test lists, must not name a home folder.
 func TestNothingIsMachineSpecific(t *testing.T) {
 	personal := regexp.MustCompile(`/(home|root|Users)/[A-Za-z]`)
 	files := []string{"Makefile", "Dockerfile", "PROJECT", ".dockerignore", ".gitignore", ".golangci.yml"}

@@ -118,7 +118,7 @@ func TestNamespacedWatchesItsOwnNamespaceWithoutMetrics(t *testing.T) {
 // other objects must have the same kinds and names.
 func TestNamespacesDiffersInItsPermissionsOnly(t *testing.T) {
 	usual, all := kustomize.Render(t, config("default")), kustomize.Render(t, config("namespaces"))
-	// The name differs from that of the binding in config/namespaced, because nobody can change the role of a binding.
+	// The binding must not have the name of the binding in config/namespaced, because nobody can change the role of an existing binding.
 	const binding, watched = "memcached-operator-manager-rolebinding", "memcached-operator-manager-watched-rolebinding"
 	everywhere := kustomize.Find[rbacv1.ClusterRoleBinding](t, usual, "ClusterRoleBinding", binding)
 	var namespaces []string

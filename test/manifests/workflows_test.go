@@ -143,8 +143,8 @@ func TestTheReleaseIsThatOfThePage(t *testing.T) {
 	}
 }
 
-// The CI workflow may run only commands that contributors can run too: "make check", and .ci/run, which must run every part of
-// "make check".
+// The CI workflow may run only commands that contributors can run, too: "make check" and .ci/run. The command .ci/run must run every
+// part of "make check".
 func TestWorkflowRunsTheCommandsOfContributors(t *testing.T) {
 	var parsed workflow
 	if err := yaml.Unmarshal([]byte(repository.Read(t, ".github", "workflows", "ci.yaml")), &parsed); err != nil {

@@ -17,7 +17,8 @@ import (
 // previousCheckout is where hack/cluster/olm.sh puts the sources of the previous version.
 const previousCheckout = "bin/images/previous/checkout"
 
-// This story does not use OLM. It is in this suite because "make test-olm" builds the previous version and that of the checkout.
+// This story does not use OLM. It is in this suite because "make test-olm" builds the previous version and the version of the
+// checkout.
 var _ = Describe("An administrator who does not use OLM", func() {
 	It("upgrades the operator with make, the CRD first, without losing a key", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		beginStory(ctx)

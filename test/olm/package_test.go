@@ -146,7 +146,7 @@ func uninstall(ctx context.Context, namespace, version string) {
 	Eventually(ctx, k8s.OperatorPods).WithArguments(namespace).Should(BeEmpty(), "pods of the operator")
 }
 
-// removeRest deletes the Operator object, which lists the parts of the operator and which OLM leaves behind. It repeats the
+// removeRest deletes the Operator object, which lists the parts of the operator. OLM leaves this object behind. removeRest repeats the
 // deletion, because OLM recreates the object as long as a part of the operator exists.
 func removeRest(ctx context.Context) {
 	GinkgoHelper()

@@ -26,8 +26,8 @@ import (
 // attempt is a request that changes nothing: it is a dry run, or only reads.
 type attempt func(t *testing.T, c client.Client) error
 
-// Names of the user's Memcacheds. The Memcacheds named by the constants existing and empty have children, and the other two have none.
-// The one named by empty has no nodes. The workload of those named by stable and empty is a StatefulSet.
+// Names of the user's Memcacheds. "cache" and "no-nodes" have children, and the other two have none. "no-nodes" has no nodes. The
+// workload of "stable-nodes" and "no-nodes" is a StatefulSet.
 const (
 	existing = "cache"
 	fresh    = "fresh"
@@ -71,7 +71,7 @@ func childrenOf(t *testing.T, c client.Client, name string) []client.Object {
 }
 
 // createChild returns an attempt to create a child of type T. The function change modifies the child first. The owner is the Memcached
-// named by the constant fresh. If that one has no such child, the owner is the one named by stable.
+// "fresh", or "stable-nodes" if "fresh" has no such child.
 func createChild[T client.Object](change func(T)) attempt {
 	return createOneOf(change, func(t *testing.T, c client.Client) []client.Object {
 		t.Helper()
@@ -92,8 +92,7 @@ func createOneOf[T client.Object](change func(T), children func(*testing.T, clie
 	}
 }
 
-// updateChild returns an attempt to update a child of the Memcached named by the constant existing. The argument child only determines
-// the type.
+// updateChild returns an attempt to update a child of the Memcached "cache". The argument child only determines the type.
 func updateChild[T client.Object](child T, change func(T)) attempt {
 	return updateNamed(child, existing, change)
 }

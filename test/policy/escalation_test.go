@@ -34,7 +34,7 @@ type escalation struct {
 }
 
 // The service account is a cluster administrator here, so only policies can refuse a request. Without the policies, the API server
-// must permit every escalation, and with them none.
+// must permit every escalation. With the policies, it must refuse every escalation.
 func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 	i := install(t)
 	i.grantEverything(t)
@@ -146,7 +146,7 @@ func TestEscalationsAreRefusedByPoliciesAlone(t *testing.T) {
 	t.Logf("%d attempts", len(corpus))
 }
 
-// Each rule with a fixed message must refuse an escalation. Otherwise, the rule could be wrong unnoticed.
+// Each rule with a fixed message must refuse an escalation. Otherwise, nobody would notice a wrong rule.
 func TestEveryRuleHasAnEscalation(t *testing.T) {
 	corpus, rules := escalations(math.MaxInt), 0
 	for name := range escalationsSince {

@@ -16,9 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The policies must let the operator delete an orphaned child only if the child has the annotation applied-hash and runs no nodes or
-// proxies.
-// They must let the operator scale a StatefulSet that has another serviceName and selector.
+// The policies must let the operator delete an orphaned child only if the child has the annotation applied-hash, and runs no nodes or
+// proxies. They must let the operator scale a StatefulSet that has another serviceName and selector.
 func TestLeftoversUnderThePolicies(t *testing.T) {
 	i := install(t)
 	i.grantEverything(t)

@@ -21,8 +21,8 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// inEvents are wrong changes of the Deployment of a Memcached. The test makes them one after the other, each this many times, and
-// an event must report each.
+// inEvents are wrong changes of the Deployment of a Memcached. The test makes each change as often as the field times says. An event
+// must then report the change.
 var inEvents = []struct {
 	name  string
 	edit  func(*appsv1.DeploymentSpec)
@@ -50,7 +50,7 @@ var inEvents = []struct {
 	},
 }
 
-// inReports are mistakes that the agent of a serving node reports. The name of each Memcached is the reason in lower case.
+// inReports are mistakes that the agent of a serving node reports. The name of each Memcached is the reason (says[0]) in lower case.
 var inReports = map[string]mistake{
 	"a key that does not fit any more": {
 		spec:   `{size: 1, workload: StatefulSet, tls: {secretName: certificate}}`,

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy_test proves the limits of the operator's service account: the admission policies in config/components limit it
-// whatever roles it has, and the roles limit it whatever policies exist. The package also proves that the operator works under both.
-// Children are the objects that the operator creates for a Memcached or MemcachedProxy. The agent is a sidecar of memcached. The
-// launcher is the program that starts memcached in the pods of a StatefulSet or of a MemcachedProxy.
+// Package policy_test proves the limits of the operator's service account. The admission policies in config/components limit the
+// account whatever roles it has. The roles limit the account whatever policies exist. The package also proves that the operator works
+// under both. Children are the objects that the operator creates for a Memcached or MemcachedProxy. The agent is a sidecar of
+// memcached. The launcher is the program that starts memcached in the pods of a StatefulSet or of a MemcachedProxy.
 package policy_test
 
 import (
@@ -102,7 +102,8 @@ func (i *installation) grantEverything(t *testing.T) *rbacv1.ClusterRoleBinding 
 	return binding
 }
 
-// installPolicies installs config/default with all components, and waits until each policy that it probes refuses a request.
+// installPolicies installs config/default with all components except monitoring. It waits until each policy that it probes refuses a
+// request.
 func (i *installation) installPolicies(t *testing.T) {
 	t.Helper()
 	i.apply(t, render(t, overlay{base: "default", all: true}))

@@ -16,8 +16,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// goVersions maps the end of a file name to an expression that finds versions of Go in such a file. Each must be the version in
-// go.mod.
+// goVersions maps the end of a file name to an expression that finds versions of Go in such a file. Each of these versions must be the
+// version in go.mod.
 var goVersions = map[string]*regexp.Regexp{
 	"go.mod":     regexp.MustCompile(`(?m)^go (\S+)$`),
 	"Dockerfile": regexp.MustCompile(`golang:(\S+)`),

@@ -38,7 +38,7 @@ func images(b *bundle) []string {
 	return compareImages(b, used)
 }
 
-// compareImages returns what is wrong with the related images. used maps each image that they must contain to its users.
+// compareImages returns what is wrong with the related images. used maps each image that they must contain to what uses the image.
 func compareImages(b *bundle, used map[string][]string) []string {
 	var wrong, names []string
 	related := map[string]bool{}

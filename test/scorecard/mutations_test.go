@@ -56,7 +56,7 @@ type mutation struct {
 	want   string
 }
 
-// mutations has the mistakes that each test must find, by test and description.
+// mutations maps each test to the mistakes that it must find, by description.
 var mutations = map[string]map[string]mutation{
 	"descriptors": {
 		"a field without descriptor": {

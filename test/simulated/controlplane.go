@@ -100,8 +100,8 @@ func controllerManagerArgs(dir, kubeconfig string) []string {
 		"--service-account-private-key-file=" + filepath.Join(dir, serviceAccountKeyFile),
 		"--leader-elect=false",
 		"--secure-port=0",
-		// No volume plugins are needed. But as root, the component creates the directory for them, which by default is outside the
-		// directory of the cluster.
+		// When it runs as root, kube-controller-manager creates a directory for volume plugins, although none are needed. By default, this
+		// directory is outside the directory of the cluster.
 		"--flex-volume-plugin-dir=" + filepath.Join(dir, "volume-plugins"),
 		// With the default of 5 workers, Deployments would wait for each other if many start at once.
 		"--concurrent-deployment-syncs=20", "--concurrent-replicaset-syncs=20",

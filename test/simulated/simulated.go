@@ -32,7 +32,7 @@ const stopGrace = 10 * time.Second
 // tailLines is how many of the last log lines of each component an error shows after a timeout.
 const tailLines = 5
 
-// mastersGroup has all permissions in Kubernetes. schedulerUser has those of a scheduler.
+// mastersGroup has all permissions in Kubernetes. schedulerUser has the permissions of a scheduler.
 const (
 	mastersGroup  = "system:masters"
 	schedulerUser = "system:kube-scheduler"

@@ -39,9 +39,9 @@ func (r Request) Write() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb)
 }
 
-// Requests records the requests of clients. Whether clients send requests for Leases, for events or for a path without a resource,
-// such as /version, depends on timing. A test cannot expect such requests, so only Refused returns them. The methods that return
-// requests first wait until no request is pending, so a test that sees the effect of a write also finds the write.
+// Requests records the requests of clients. Timing decides whether clients send requests for Leases, for events or for a path without
+// a resource, such as /version. A test cannot expect such requests, so only Refused returns them. The methods that return requests
+// first wait until no request is pending. So a test that sees the effect of a write also finds the write.
 type Requests struct {
 	unanswered sync.RWMutex
 

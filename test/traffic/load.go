@@ -47,8 +47,8 @@ type Served struct {
 	Failed int
 }
 
-// Store stores all keys. The clients share the keys. Store fails if memcached refuses a key. conns has Nodes connections
-// for each client, one to each node. The connections of a client are adjacent, and in the order of the nodes.
+// Store stores all keys. Each client stores a share of them. Store fails if memcached refuses a key. For each client, conns has a
+// connection to each node. The connections of a client are adjacent, and in the order of the nodes.
 func (l Load) Store(ctx context.Context, conns []*Conn) error {
 	clients := l.clients(conns)
 	return inParallel(ctx, clients, func(ctx context.Context, c *loadClient) error {

@@ -21,8 +21,8 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// Start starts an API server, which stops at the end of the Ginkgo suite. It returns a configuration from which the suite makes the
-// operator's client, and a client that acts as a user.
+// Start starts an API server, which stops at the end of the Ginkgo suite. It returns a configuration for the operator's client, and a
+// client that acts as a user.
 func Start() (*rest.Config, client.Client) {
 	gomega.SetDefaultEventuallyTimeout(time.Minute)
 	gomega.EnforceDefaultTimeoutsWhenUsingContexts()
