@@ -35,8 +35,8 @@ func TestMoveSeenByALaggingCache(t *testing.T) {
 	}
 }
 
-// checkLagging starts processes while the API server holds the objects of the last of these moments. The caches of the processes hold
-// the workloads of earlier moments.
+// checkLagging starts processes while the API server holds the objects of the last of these moments. Their caches hold the workloads of
+// earlier moments. Each size must stay, or become what a process with a current cache would write.
 func checkLagging(t *testing.T, moments []moment) {
 	t.Helper()
 	now := moments[len(moments)-1]

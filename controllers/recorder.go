@@ -87,9 +87,8 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	if !ok {
 		return
 	}
-	// client-go counts an event as a repetition only if everything except the note is equal, including the resource versions of both
-	// objects. So a repeated event gets the resource versions of the first event in its series. If the note is new, the event keeps
-	// its own resource versions, and starts a series.
+	// client-go recognizes a repetition by the resource versions of both objects, and ignores the note. Here, a repetition is an event
+	// with the same note: it gets the resource versions of the first event. An event with another note keeps its own.
 	object.ResourceVersion, related = event.resourceVersion, nil
 	if event.related != nil {
 		related = event.related

@@ -34,7 +34,7 @@ const (
 	// quietPeriod is how long OLM must wait after a rollout, because another rollout may be about to begin.
 	quietPeriod = 30 * time.Second
 	// grace is added to the progress deadline of a rollout. If the Memcached has not changed for longer than the deadline plus grace, its
-	// rollout no longer blocks an upgrade: an operator that cannot write a status may need the upgrade.
+	// rollout no longer blocks an upgrade. Otherwise, an operator that cannot write statuses would block the upgrade that repairs it.
 	grace = 5 * time.Minute
 	// rollingOut is the name of the index of Memcacheds with a rollout.
 	rollingOut = "rollingOut"

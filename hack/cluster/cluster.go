@@ -75,7 +75,7 @@ func (c *cluster) firstPID() int {
 	}
 	pid, started, _ := strings.Cut(strings.TrimSpace(string(content)), " ")
 	id, err := strconv.Atoi(pid)
-	if err != nil || startTime(id) != started {
+	if err != nil || started == "" || startTime(id) != started {
 		return 0
 	}
 	return id
@@ -108,8 +108,8 @@ func (c *cluster) exec(ctx context.Context, command []string) error {
 	if pid == 0 {
 		return fmt.Errorf("the cluster %s does not run: start it with make cluster-up", c.name)
 	}
-	// On Ctrl-C, the terminal sends SIGINT to this process, to nsenter and to the command. Only the command must end, in its own way. So
-	// this process ignores SIGINT. nsenter inherits this, and env restores the default for the command.
+	// On Ctrl-C, the terminal sends SIGINT to this process, to nsenter and to the command. The command decides how to end, and the
+	// other two wait for it. So this process ignores SIGINT. nsenter inherits this, and env restores the default for the command.
 	signal.Ignore(os.Interrupt)
 	args := []string{
 		"--target", strconv.Itoa(pid), "--net", "--mount", "--pid", "--uts", "--ipc", "--",

@@ -8,6 +8,6 @@
 //
 // Words: a proxy is a memcached that passes requests on to nodes. Its launcher, the parent process, gives it the routes. A pool is
 // the nodes of one Memcached in spec.pools. With several pools, each holds the same items, and the pools after the first are
-// called copies. Routes tell proxies the names and the number of the nodes. Another number is announced two minutes before it
+// called copies. Routes tell proxies the names and the number of the nodes. A change of this number is announced two minutes before it
 // takes effect, so that all proxies change at the same time. The uptake says how many proxies have read the routes.
 package memcachedproxy

@@ -20,9 +20,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// orphanedAnnotation marks a pod whose workload was deleted with --cascade=orphan. Its value is the Kind of the pod's previous owner.
-// The pod of a StatefulSet then has no owner. The pod of a Deployment keeps its ReplicaSet as owner, although the simulated cluster
-// has no ReplicaSets.
+// orphanedAnnotation marks a pod whose workload was deleted with --cascade=orphan. Its value is the Kind in the pod's owner
+// reference at that time. A pod of a StatefulSet loses this reference. A pod of a Deployment keeps its own, which names a ReplicaSet that
+// the simulated cluster does not have.
 const orphanedAnnotation = "test.example.com/orphaned-from"
 
 // orphan completes deletions with --cascade=orphan like the garbage collector: the dependents of a deleted object lose their owner.
@@ -51,8 +51,8 @@ func (c *cluster) orphan(ctx context.Context, name client.ObjectKey) error {
 	return nil
 }
 
-// release removes the owner with this UID from the children of the Memcached with this name. It marks the owner's pods with
-// orphanedAnnotation. If the owner is a StatefulSet, it also removes the owner from these pods.
+// release does what the garbage collector does for a deleted owner, a Memcached or a workload: it removes the references to this UID
+// from the children of the Memcached with this name, and from pods of a StatefulSet. It marks the pods with orphanedAnnotation.
 func (c *cluster) release(ctx context.Context, name client.ObjectKey, owner types.UID) error {
 	for _, child := range memcached.Children {
 		object := child.Named(name)

@@ -116,9 +116,9 @@ func (o objects) seenAs(name string) objects {
 // and this starts no new rollout.
 func (e entry) withoutPartition() string { return partitions.ReplaceAllString(e.spec(), "") }
 
-// brakes reports whether the entry shows a reason for the operator to set partitions in this history: a second Memcached, or changes in
-// place.
-func (e entry) brakes() bool {
+// needsPartitions reports whether the entry is a second Memcached, or one with InPlaceIfPossible. Only in a history with such an entry
+// does the operator set partitions.
+func (e entry) needsPartitions() bool {
 	mc, ok := e.object.(*cachev1alpha1.Memcached)
 	return ok && (mc.Name == twinName || mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceIfPossible)
 }

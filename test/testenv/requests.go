@@ -40,8 +40,8 @@ func (r Request) Write() bool {
 }
 
 // Requests records the requests of clients. Timing decides whether clients send requests for Leases, for events or for a path without
-// a resource, such as /version. A test cannot expect such requests, so only Refused returns them. The methods that return requests
-// first wait until no request is pending. So a test that sees the effect of a write also finds the write.
+// a resource, such as /version. A test cannot expect such requests, so only Refused returns them. Before a method returns
+// requests, it waits until none is pending. So a test that sees the effect of a write also finds the write.
 type Requests struct {
 	unanswered sync.RWMutex
 

@@ -22,7 +22,7 @@ type Reloader struct {
 	report report
 	// failure is why the last step failed, or nil.
 	failure error
-	// failingSince is when failure or loader.err was set, after both had been nil. It is zero while both are nil.
+	// failingSince is when the first of failure and loader.err was set. It is zero while both are nil.
 	failingSince time.Time
 }
 
@@ -45,7 +45,8 @@ func (r *Reloader) Status() Status {
 	return status
 }
 
-// Logins returns users to log in as. memcached normally accepts at least one of them. There are none if memcached demands no login.
+// Logins returns the users with which the agent may log in. memcached normally accepts at least one of them. There are none if
+// memcached demands no login.
 func (r *Reloader) Logins() []User {
 	_, logins := r.report.read()
 	return logins

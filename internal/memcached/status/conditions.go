@@ -136,9 +136,9 @@ func progressingCondition(f facts) metav1.Condition {
 }
 
 // stuck returns why the current change cannot proceed, or an empty text. It returns the first of these causes:
-//   - a problem of the plan or of the write, if the workload lacks the size or the pod template of the spec, or if pods change in place
-//   - during a change: a problem of the pods, or else an exceeded deadline
-//   - without a change: any problem of the plan or of the write
+//  1. The problem of the plan or the write, if it keeps the size or the pod template out of the workload, or during a change in place.
+//  2. During any other change: the problem of the pods, or else the exceeded deadline.
+//  3. Without a change: any problem of the plan or the write.
 func (f facts) stuck() string {
 	moving := f.rollout.reason != "" && f.Workload != nil
 	switch {
