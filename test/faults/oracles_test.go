@@ -184,14 +184,14 @@ var announcedTime = regexp.MustCompile(`( next \d+) [0-9TZ:-]{20}`)
 // changes returns the history of each object, by resource and name: its creation, its deletion and, for a child, each change of its
 // spec. It leaves out Memcacheds and MemcachedProxies, and differences that depend on the operator's timing.
 func changes(entries []entry) map[string][]string {
-	found, brakes := map[string][]string{}, slices.ContainsFunc(entries, entry.needsPartitions)
+	found, partitioned := map[string][]string{}, slices.ContainsFunc(entries, entry.needsPartitions)
 	before, specs := map[string]string{}, map[string]string{}
 	for _, e := range entries {
 		if e.resource == "memcacheds" || e.resource == "memcachedproxies" {
 			continue
 		}
 		spec := e.spec()
-		if brakes { // two Memcacheds update in varying order, and a process with a stale cache may raise the partition again
+		if partitioned { // two Memcacheds update in varying order, and a process with a stale cache may raise the partition again
 			spec = e.withoutPartition()
 		}
 		switch {

@@ -236,6 +236,20 @@ func TestInPlaceOfALostHost(t *testing.T) {
 	f.settle()
 }
 
+// TestInPlaceOfAHungPod changes an image and takes the change back before the kubelet has seen it. The pod does not serve at first.
+func TestInPlaceOfAHungPod(t *testing.T) {
+	f := newFleet(t, 3, inPlacePolicy)
+	f.nodes[2].unready = true
+	memcachedtest.Image("memcached:1.7")(f.mc)
+	for len(f.nodes[2].changed.starting) == 0 {
+		f.turn()
+	}
+	memcachedtest.Image("")(f.mc)
+	f.slowKubelets()
+	f.nodes[2].unready = false
+	f.settle()
+}
+
 // TestInPlaceRefused covers images that cannot be pulled, and resources that a cluster node cannot give. The operator changes one
 // pod back and leaves the others as they are.
 func TestInPlaceRefused(t *testing.T) {
