@@ -40,8 +40,8 @@ type rendering struct {
 	sizeOnly bool
 }
 
-// render returns a desired object with its owner reference and an annotation with the object's hash. If a field that was applied
-// before is no longer desired, only the hash reveals this, unless the field is below an owned field.
+// render returns a desired object with its owner reference and an annotation with the object's hash. The hash reveals fields that were
+// applied before and are no longer desired. For fields below an owned field, the comparison does so as well.
 func (d differ) render(owner, desired client.Object) (rendering, error) {
 	object := desired.DeepCopyObject().(client.Object)
 	if err := controllerutil.SetControllerReference(owner, object, d.scheme); err != nil {

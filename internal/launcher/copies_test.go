@@ -49,8 +49,8 @@ func (p *proxyPod) hang(number int) {
 	p.t.Cleanup(func() { _ = p.nodes[number].Process.Signal(syscall.SIGCONT) })
 }
 
-// The proxy answers each command as a single memcached does, whatever happens to some pools. Afterwards, no running node has a value
-// that differs from the value in this memcached.
+// The proxy answers each command as a single memcached does, even while some pools are empty, away or hung. Afterwards, no running
+// node has a value that differs from the value in this memcached.
 func TestAnswersOfCopies(t *testing.T) {
 	t.Parallel()
 	first, second, third := []int{0, 1}, []int{10, 11}, []int{20, 21}

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy_test proves the limits of the operator's service account. The admission policies in config/components limit the
-// account whatever roles it has. The roles limit the account whatever policies exist. The package also proves that the operator works
-// under both. Children are the objects that the operator creates for a Memcached or MemcachedProxy. The agent is a sidecar of
+// Package policy_test proves the limits of the operator's service account. The admission policies in config/components must limit the
+// account even if its roles allow everything. The roles must limit it even without policies. The package also proves that the operator
+// works under both. Children are the objects that the operator creates for a Memcached or MemcachedProxy. The agent is a sidecar of
 // memcached. The launcher is the program that starts memcached in the pods of a StatefulSet or of a MemcachedProxy.
 package policy_test
 

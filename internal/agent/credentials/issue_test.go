@@ -64,7 +64,7 @@ func issueFor(t testing.TB, number int64, key crypto.Signer, by *issued, options
 	return &issued{certificate: certificate, key: key}
 }
 
-// authority is an option of issue. It makes the certificate that of a CA.
+// authority is an option of issue: the certificate is that of a certificate authority.
 func authority(c *x509.Certificate) { c.IsCA, c.KeyUsage = true, x509.KeyUsageCertSign }
 
 func until(end time.Time) func(*x509.Certificate) {

@@ -74,8 +74,8 @@ func (v *verifier) reload(ctx context.Context, process Process, want expectation
 	return err
 }
 
-// verify returns nil if memcached has read the current version. The argument before is the result of server.refreshed before the
-// signal, which must have changed since. It is unsignaled if there is no such result.
+// verify returns nil if memcached has read the current version. The argument before is what server.refreshed returned before
+// the signal, or unsignaled if there was no call. The result must have changed since.
 func (v *verifier) verify(ctx context.Context, want expectation, before int64) error {
 	if v.config.TLSSecret != "" {
 		if err := v.verifyCertificate(ctx, want, before); err != nil {

@@ -176,10 +176,10 @@ func (p *inPlace) changing(pod *corev1.Pod) bool {
 
 // free reports whether a pod may stop serving for a moment. Disruption budgets do not apply to changes in place, so all other nodes
 // must exist and serve. A pod with a new image looks ready until it restarts, but does not count as serving. A kubelet that
-// misses a new image and its removal never restarts the container, so a pod keeps its image while it is cut off or must still restart.
+// misses a new image and its removal never restarts the container, so a pod that must still restart keeps its image.
 func (p *inPlace) free(pod *corev1.Pod, w *memcached.Wave) bool {
 	if !memcached.PodReady(pod) {
-		return !memcached.CutOff(pod) && !restartPending(pod)
+		return !restartPending(pod)
 	}
 	return len(p.nodes) == int(p.v.Memcached.Spec.Size) && w.Moving == 0 && !p.comesAfter(w, pod) &&
 		!slices.ContainsFunc(p.nodes, func(other *corev1.Pod) bool { return !memcached.PodReady(other) || restartPending(other) })

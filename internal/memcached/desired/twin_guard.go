@@ -58,8 +58,8 @@ func yieldsTo(twin, v memcached.View) string {
 	}
 }
 
-// whole returns a message if any node of the twin is not ready, and "" otherwise. The message lists those of the two Memcacheds whose
-// spec.fillFrom names the other.
+// whole returns a message if any node of the twin is not ready, and "" otherwise. The message names the Memcacheds from which the user
+// can remove spec.fillFrom: of the two, those that name the other.
 func whole(twin, v memcached.View) string {
 	name, ready, size := twin.Memcached.Name, int32(0), int32(0)
 	if twin.Workload != nil {
