@@ -44,6 +44,8 @@ type fleet struct {
 	unpullable string
 	// pinned maps containers to the images that a webhook sets in all pods.
 	pinned map[string]string
+	// hide removes objects from what the operator observes, or changes them. While it is not nil, the operator cannot write the StatefulSet.
+	hide func(*memcached.Observed)
 	// tampered reports that somebody else has changed the ConfigMap since the last call of the method settle.
 	tampered bool
 
@@ -77,6 +79,9 @@ func (f *fleet) observed() memcached.Observed {
 			pod.OwnerReferences = nil
 		}
 		observed.Pods = append(observed.Pods, pod)
+	}
+	if f.hide != nil {
+		f.hide(&observed)
 	}
 	return observed
 }
@@ -128,10 +133,12 @@ func (f *fleet) reconcile() {
 	f.plan = plan
 	if !f.mc.Spec.Paused {
 		err := f.writeConfig(view, plan)
-		f.writeSet(plan, err != nil || plan.Problem != nil)
+		if f.hide == nil {
+			f.writeSet(plan, err != nil || plan.Problem != nil)
+		}
 		f.patchPod(plan.InPlace)
 	}
-	after := view.After(memcachedtest.Children(f.config, f.set))
+	after := view.After(f.observed().Children)
 	f.mc.Status.LastApplied = after.CarriedOut(plan.Record)
 	if record := f.mc.Status.LastApplied; record != nil && f.rests() {
 		record.Former = nil

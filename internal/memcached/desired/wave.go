@@ -86,13 +86,13 @@ func effectOf(former, next protocol.List) memcached.Effect {
 	}
 }
 
-// find collects the nodes that can get the new list. They include orphaned pods, because the next StatefulSet adopts them. The wave
-// is open if the last record does not have the new list, or if the entry of a collected node does not. If the record has it, but an
-// entry does not, somebody else has changed the entry, so find ignores this entry.
+// find collects the nodes that can get the new list. The wave is open if the last record does not have the new list, or if the entry
+// of a collected node does not. If the record has it, but an entry does not, somebody else has changed the entry, so find ignores this
+// entry.
 func (w *wave) find(template string, live memcached.Arguments) {
 	last := w.v.Last.Applied
 	atRest := last != nil && last.ArgumentsHash == w.want
-	for _, pod := range append(w.v.Workload.Nodes(w.v.Pods), w.v.Orphans()...) {
+	for _, pod := range w.v.NumberedNodes() {
 		ordinal, ok := memcached.Ordinal(pod)
 		stays := w.inPlace.Open || pod.Annotations[memcached.TemplateAnnotation] == template
 		if !ok || !stays || w.entries[ordinal] == "" {

@@ -5,10 +5,14 @@ package desired
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
@@ -50,6 +54,37 @@ func TestOrphanedNodes(t *testing.T) {
 		}
 		f.set = nil
 		f.settle()
+	}
+}
+
+// TestNodesWithoutTheirStatefulSet covers a Memcached that was deleted with --cascade=orphan and created again with another spec. Its
+// nodes run, but the cache does not show yet that the StatefulSet has lost its owner, or shows no StatefulSet at all.
+func TestNodesWithoutTheirStatefulSet(t *testing.T) {
+	for name, hide := range map[string]func(*memcached.Observed){
+		"another owner": func(observed *memcached.Observed) {
+			for i, child := range observed.Children {
+				if set, ok := child.(*appsv1.StatefulSet); ok {
+					set = set.DeepCopy()
+					set.OwnerReferences = []metav1.OwnerReference{memcachedtest.Controller("Memcached", "cache", "former-uid")}
+					observed.Children[i] = set
+				}
+			}
+		},
+		"missing": func(observed *memcached.Observed) {
+			observed.Children = slices.DeleteFunc(observed.Children, func(child client.Object) bool { return memcached.AsWorkload(child) != nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, 3)
+			f.mc.Status = cachev1alpha1.MemcachedStatus{}
+			memcachedtest.RestartedAt(2026)(f.mc)
+			f.hide = hide
+			for range 3 {
+				f.turn()
+			}
+			f.hide = nil
+			f.settle()
+		})
 	}
 }
 
