@@ -237,7 +237,7 @@ func (f *fleet) settle() {
 	for range 400 {
 		before := len(f.writes)
 		f.turn()
-		if len(f.writes) == before && f.rests() && f.set.Status.ReadyReplicas == f.mc.Spec.Size {
+		if len(f.writes) == before && f.rests() && !f.restarting() && f.set.Status.ReadyReplicas == f.mc.Spec.Size {
 			f.checkRest()
 			f.tampered = false
 			return
@@ -254,6 +254,17 @@ func (f *fleet) rests() bool {
 	rolling := f.set == nil || sectionOf(f.current) != sectionOf(f.updated) || len(f.nodes) != int(f.mc.Spec.Size) ||
 		f.set.Status.UpdatedReplicas != f.mc.Spec.Size
 	return !f.plan.Wave.Open && !f.plan.InPlace.Open && !rolling
+}
+
+// restarting reports whether a node is restarting. It may be even when no change is under way: its launcher had already read an
+// argument list that was then taken back, and now goes back as well.
+func (f *fleet) restarting() bool {
+	for _, node := range f.nodes {
+		if node.answer(f.seconds).Restarting != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // look returns which nodes were asked and which objects were written since the last call of this method.

@@ -70,9 +70,7 @@ func TestNodesWithoutTheirStatefulSet(t *testing.T) {
 				}
 			}
 		},
-		"missing": func(observed *memcached.Observed) {
-			observed.Children = slices.DeleteFunc(observed.Children, func(child client.Object) bool { return memcached.AsWorkload(child) != nil })
-		},
+		"missing": withoutStatefulSet,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, 3)
@@ -86,6 +84,10 @@ func TestNodesWithoutTheirStatefulSet(t *testing.T) {
 			f.settle()
 		})
 	}
+}
+
+func withoutStatefulSet(observed *memcached.Observed) {
+	observed.Children = slices.DeleteFunc(observed.Children, func(child client.Object) bool { return memcached.AsWorkload(child) != nil })
 }
 
 // TestUnreadyNode covers a node that is not ready. It gets the new list at once. No other node gets the list before this node is

@@ -30,6 +30,7 @@ func TestWavesOfRandomHistories(t *testing.T) {
 				for range random.IntN(8) {
 					f.someTurn(random)
 				}
+				f.hide = nil
 			}
 			f.heal()
 			f.settle()
@@ -41,7 +42,7 @@ func TestWavesOfRandomHistories(t *testing.T) {
 func (f *fleet) happen(random *rand.Rand) {
 	spec := &f.mc.Spec
 	node := f.nodes[random.IntN(6)]
-	switch event := random.IntN(22); event {
+	switch event := random.IntN(23); event {
 	case 0, 1, 2:
 		spec.Config.Threads = []int32{0, 2, 3, 8}[random.IntN(4)]
 	case 3:
@@ -79,6 +80,8 @@ func (f *fleet) happen(random *rand.Rand) {
 		memcachedtest.Image([]string{"", "memcached:1.7", "memcached:1.8"}[random.IntN(3)])(f.mc)
 	case 20:
 		memoryOf([]string{"64Mi", "128Mi", "256Mi"}[random.IntN(3)])(f.mc)
+	case 21:
+		f.hide = withoutStatefulSet
 	default:
 		if node == nil {
 			return
@@ -125,7 +128,7 @@ func (f *fleet) someTurn(random *rand.Rand) {
 
 // heal ends all faults, and leaves a spec that the operator can carry out.
 func (f *fleet) heal() {
-	f.refused, f.unwritable, f.mc.Spec.Paused = "", false, false
+	f.refused, f.unwritable, f.mc.Spec.Paused, f.hide = "", false, false, nil
 	for _, node := range f.nodes {
 		node.silent, node.unready, node.refused = false, false, nil
 	}
