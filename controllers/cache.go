@@ -17,9 +17,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// CacheOptions limits the cache to Memcacheds, MemcachedProxies, and the children and pods with the operator's label. It leaves out
-// pods that have succeeded. Objects of other kinds cannot be read from the cache. Of a pod, the cache has only the fields that the
-// operator reads. Namespaces is the value of WATCH_NAMESPACE: empty for all namespaces, or a list of names separated by commas.
+// CacheOptions limits the cache of children and pods to those with the operator's label, without pods that have succeeded. Of a pod,
+// the cache has only the fields that the operator reads. Reads of a kind that no controller watches fail. The argument namespaces is the
+// value of WATCH_NAMESPACE: empty for all namespaces, or a list of names separated by commas.
 func CacheOptions(namespaces string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{memcached.ManagedByLabel: memcached.ManagedBy})
 	options := cache.Options{
@@ -48,7 +48,7 @@ func CacheOptions(namespaces string) cache.Options {
 }
 
 // Synced returns an error if a cache of Memcacheds, their children or pods is not filled yet. It does not wait. The operator
-// starts to reconcile only when all caches are filled.
+// starts to reconcile only when all of these caches are filled.
 func Synced(ctx context.Context, c cache.Cache) error {
 	objects := []client.Object{&cachev1alpha1.Memcached{}, &corev1.Pod{}}
 	for _, child := range memcached.Kinds() {

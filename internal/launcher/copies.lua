@@ -94,8 +94,8 @@ local function read(rctx, copies, request)
     return none or refused or miss(rctx, copies, request)
 end
 
--- One of SAMPLE hits is also read in the copies that need not answer. "samples" is the number of these reads for which this thread
--- waits. MOST_SAMPLES limits this number: otherwise, a slow copy would use up the requests that the proxy may have at the same time.
+-- One in SAMPLE hits is also read from the later copies. "samples" counts the reads of this kind that this thread has sent and that
+-- have no answer yet. MOST_SAMPLES limits it: otherwise, a slow copy would use up the requests that the proxy may have at the same time.
 local SAMPLE <const>, MOST_SAMPLES <const> = 8, 64
 local samples = 0
 

@@ -29,7 +29,7 @@ func ask(ctx context.Context, address string, list protocol.List, question func(
 	if err != nil {
 		return err
 	}
-	defer conn.Close()                      //nolint:errcheck // the answer counts
+	defer conn.Close()                      //nolint:errcheck // memcached has answered, so an error changes nothing
 	demanded, err := conn.DemandsLogin(ctx) // this fails at memcached's connection limit
 	if err == nil && demanded {
 		err = logIn(ctx, conn, list.Value("-Y"))

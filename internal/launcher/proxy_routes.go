@@ -76,5 +76,6 @@ func (o ProxyOptions) lastKnown() addresses {
 	return known
 }
 
-// buffersPerThread limits the responses that clients have not read yet, in KiB for each thread. They take up to twice as much memory.
+// buffersPerThread limits the responses that clients have not read yet, in KiB for each thread. In memcached, these responses take up
+// to twice this amount of memory.
 const buffersPerThread = 16 << 10

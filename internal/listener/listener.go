@@ -16,8 +16,8 @@ const PerHost = 4
 
 // limitedListener limits connections, so that nobody can open so many that the kubelet's probes fail. A host is an IP address.
 //
-//   - If a host has PerHost connections, its new connection replaces its oldest idle one. If none is idle, the new connection is closed.
-//     The new connection may be the kubelet's, because pods with hostNetwork have the kubelet's address.
+//   - If a host has PerHost connections, its new connection replaces its oldest idle one. It is not refused, because it may be the
+//     kubelet's: pods with hostNetwork have the kubelet's address. If no connection is idle, the new one is closed.
 //   - If there are as many connections as the listener allows, a new connection replaces the oldest connection of the host with the
 //     most connections. If no host has more than the host of the new connection, the new connection is closed.
 type limitedListener struct {
@@ -50,7 +50,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 			superfluous = l.admit(conn)
 		}
 		if superfluous != nil {
-			_ = superfluous.Conn.Close() // an error changes nothing: nobody uses the connection
+			_ = superfluous.Conn.Close() // an error changes nothing: the listener gives this connection up
 		}
 		if superfluous != conn {
 			return conn, nil

@@ -69,7 +69,7 @@ func Modula(servers []string) Owner {
 	return func(key string) int { return int(oneAtATime(key) % count) }
 }
 
-// oneAtATime is Bob Jenkins' hash of that name, as libmemcached computes it: with signed characters.
+// oneAtATime is Bob Jenkins' one-at-a-time hash. Like libmemcached, it treats each byte of the key as a signed number.
 func oneAtATime(key string) uint32 {
 	var hash uint32
 	for _, character := range []byte(key) {

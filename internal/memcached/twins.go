@@ -12,7 +12,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Two Memcacheds are twins if the empty nodes of one copy their items from the nodes of the other (spec.fillFrom): see ADR-0019.
+// Two Memcacheds are twins if spec.fillFrom of one names the other: its empty nodes get the items of the other's nodes (ADR-0019).
 // Nodes with the same number then hold the same items. So the operator must never stop two such nodes at the same time.
 
 // Twins says which twin a Memcached must wait for, and which of its own nodes may lack items.

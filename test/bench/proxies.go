@@ -63,7 +63,7 @@ func (b *bench) compareProxies(ctx context.Context) error {
 	return errors.Join(err, l.stop())
 }
 
-// The paths that are compared with each other, and the quantities in which they are compared.
+// The two paths with a threshold, and the two quantities in which usualProxy must not exceed nutcracker.
 const (
 	usualProxy, nutcracker = "proxy", "nutcracker"
 

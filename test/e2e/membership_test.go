@@ -230,7 +230,7 @@ func (s *summary) addNode(m *sampler, pod *podLife, failures []failure) {
 }
 
 // figuresOf computes the figures from samples. nameOf returns what the samples contain for a pod: its IP address or its name. Samples
-// from before the change do not count, because DNS may list a node some time after it is ready.
+// from before the change do not count: some nodes may be missing there, because DNS can list a ready node late.
 func (m *sampler) figuresOf(samples []sample, nameOf func(ip string, pod *podLife) string) figures {
 	samples = slices.DeleteFunc(slices.Clone(samples), func(seen sample) bool { return seen.at.Before(m.began) })
 	f := figures{fewest: len(samples[0].members)}

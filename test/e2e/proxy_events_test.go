@@ -240,8 +240,8 @@ func (f *front) startReaders(ctx context.Context) *proxyClients {
 	return c
 }
 
-// mustBeAnswered ends the readers, and fails unless each get was answered with a right value or a miss. At most this
-// many connections may have ended. Each answer must have come within longest and one more second.
+// mustBeAnswered stops the readers. It fails unless each get returned a right value or a miss in less than one second more than longest,
+// more than 1000 gets were hits, and at most as many connections ended as the argument reconnects says.
 func mustBeAnswered(readers *proxyClients, event string, reconnects int64, longest time.Duration) {
 	GinkgoHelper()
 	readers.stop()

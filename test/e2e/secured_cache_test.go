@@ -32,7 +32,7 @@ import (
 
 const tlsPort = 11212
 
-// secured is a cache with TLS, users or both, its Secrets, and clients that it admits.
+// secured is a cache with TLS, with users, or with both. It also holds the cache's Secrets, and clients that the cache admits.
 type secured struct {
 	mc *cachev1alpha1.Memcached
 	// authority signs the certificates of the nodes, and that of the member.

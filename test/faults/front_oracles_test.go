@@ -50,8 +50,8 @@ func hasFront(now objects) string {
 	return ""
 }
 
-// frontSettled checks that the MemcachedProxy is Ready with routes to all nodes of its pool, and that nothing changes any more. If
-// there is no MemcachedProxy, nothing is missing.
+// frontSettled checks that the MemcachedProxy is Ready with routes to all nodes of its pool, and that nothing changes any more. It also
+// accepts that there is no MemcachedProxy.
 func frontSettled(now objects) string {
 	proxy := frontOf(now)
 	if proxy == nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// repositoryOf returns the path of an image in its registry, without the prefix mirror/. It drops the tag and the digest, because the
-// stand-in for a published image has a tag and a digest of its own.
+// repositoryOf returns an image's path without its registry, the path prefix "mirror/", its tag and its digest. The suite replaces
+// published images with others, which have the same repository but other tags and digests.
 func repositoryOf(image string) string {
 	path := strings.TrimPrefix(mirrored(image), mirror+"/")
 	path, _, _ = strings.Cut(path, "@")

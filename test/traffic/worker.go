@@ -18,8 +18,8 @@ import (
 const barrier, barrierReply = "mn", "MN"
 
 const (
-	// Small values have smallestValue to largestSmallValue bytes. They need only a few slab classes. Even smaller values
-	// would not enlarge the hash table further.
+	// Small values have smallestValue to largestSmallValue bytes. They make many items, and so a large hash table, but need only a few
+	// slab classes.
 	smallestValue, largestSmallValue = 50, 80
 	// valueSizes is how many sizes there are from smallestValue to the largest value. If the largest value has 1 MiB, each size
 	// is about 1.17 times the previous size. The sizes reach each slab class, because slab classes grow by a factor of 1.25.
@@ -43,7 +43,7 @@ type worker struct {
 	turn   int    // how often the method next was called
 	keys   int    // how many keys were sent; their numbers start at 0
 	small  int    // how many keys have small values: they have the lowest numbers
-	text   []byte // every value is the beginning of this text
+	text   []byte // values are made from the beginning of this text
 
 	// The counts of the Report.
 	sets, refused, gets, hits int

@@ -66,8 +66,8 @@ func recordValue(value any) cachev1alpha1.RecordedValue {
 	return cachev1alpha1.RecordedValue(hashPrefix + hex.EncodeToString(sum[:8]))
 }
 
-// specChanges lists the fields that differ, such as "size 3 to 5", the size first. It leaves out values that are hashes. If an
-// object with several fields was added or removed, it lists only the object. The list is nil if the spec before is unknown.
+// specChanges lists the fields that differ, the size first, such as "size 3 to 5". It lists a field without values if one of them was
+// recorded as a hash, and an object with several fields as a whole if it was added or removed. It returns nil if before is unknown.
 func specChanges(before, after recordedFields) []string {
 	if len(before) == 0 {
 		return nil
@@ -106,9 +106,9 @@ func cameOrWent(object string, before, after recordedFields) bool {
 	return was*is == 0 && was+is > 1
 }
 
-// rolloutChanges returns the changes that replace or restart nodes. If no new rollout begins, it returns the changes in the last
-// record (status.lastApplied) instead, because their rollout may not be complete. A new rollout begins if the pod template or the
-// defaults differ from that record, or if new arguments restart nodes (restarting).
+// rolloutChanges returns the changes that replace or restart nodes. It returns those in the last record (status.lastApplied) instead if
+// there are none, or if neither the defaults nor the arguments change: the last rollout may still go on. With another kind of workload or
+// another pod template, it always returns the new ones. The argument restarting says that some nodes may not run new arguments yet.
 func rolloutChanges(v memcached.View, decided cachev1alpha1.MemcachedRecord, restarting bool, changes []string) []string {
 	changes = slices.DeleteFunc(slices.Clone(changes), func(change string) bool {
 		return strings.HasPrefix(change, sizeField+" ") || strings.HasPrefix(change, "updateStrategy") ||

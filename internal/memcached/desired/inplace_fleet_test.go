@@ -206,7 +206,7 @@ func add[K comparable, V any](to, from map[K]V) map[K]V {
 	return all
 }
 
-// checkAlone checks that, if this node serves, all other nodes exist and serve, too.
+// checkAlone checks that, if this node is ready, all other nodes exist and serve.
 func (f *fleet) checkAlone(node *fakeNode) {
 	f.t.Helper()
 	for ordinal, other := range f.nodes {

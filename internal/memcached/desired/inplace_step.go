@@ -266,7 +266,7 @@ func (s *podStep) patch(patch memcached.PodPatch) {
 	s.Patch = &patch
 }
 
-// holds reports whether the first requirements include all quantities of the second ones. They may include more.
+// holds reports whether has contains each resource in wanted, with the same quantity. It may contain other resources, too.
 func holds(has, wanted corev1.ResourceRequirements) bool {
 	for _, lists := range [][2]corev1.ResourceList{{has.Limits, wanted.Limits}, {has.Requests, wanted.Requests}} {
 		for name, quantity := range lists[1] {

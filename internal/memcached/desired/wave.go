@@ -60,7 +60,7 @@ func newWave(v memcached.View, want wanted, live memcached.Arguments, guard *twi
 		return w
 	}
 	if _, known := live.Lists[section.Default]; known {
-		w.def = section.Default // the list of new nodes, until all nodes run the new one
+		w.def = section.Default // nodes without an entry start with the former list, until all nodes run the new one
 		w.Effect = effectOf(live.Lists[w.def], want.list)
 	}
 	for _, node := range w.nodes {
@@ -86,9 +86,8 @@ func effectOf(former, next protocol.List) memcached.Effect {
 	}
 }
 
-// find collects the nodes that can get the new list. The wave is open if the last record does not have the new list, or if the entry
-// of a collected node does not. If the record has it, but an entry does not, somebody else has changed the entry, so find ignores this
-// entry.
+// find collects the nodes that can get the new list. If there are any, it opens the wave when the last record or the entry of a node
+// has another list. If only the entry has another list, somebody else has changed the entry, so find ignores it.
 func (w *wave) find(template string, live memcached.Arguments) {
 	last := w.v.Last.Applied
 	atRest := last != nil && last.ArgumentsHash == w.want
@@ -210,15 +209,15 @@ func (w *wave) settled(node waveNode) bool {
 	return node.answer.SecondsInEffect >= int64(w.v.Memcached.Spec.UpdateStrategy.MinReadySeconds)
 }
 
-// busy reports whether a node is not ready, is restarting, or may soon restart: its launcher has not confirmed that it runs the list
-// that is assigned to it.
+// busy reports whether a node is not ready, is restarting, or may soon restart. It may if it runs another list than the assigned one, if
+// the new list is assigned to it, or if its launcher has not answered and its list is not the one of new nodes.
 func (w *wave) busy(node waveNode) bool {
 	entry := w.entries[node.ordinal]
 	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry != w.def && !node.answered
 }
 
-// urgent reports whether a busy node gets the new list at once. A node that is restarting, or runs another list than the assigned one,
-// does. A node that is not ready does unless it is cut off. If its memcached runs and there are twins, the guard must allow it to stop.
+// urgent reports whether a busy node gets the new list at once. A node does if it is restarting, or runs another list than the assigned
+// one. A node that is not ready and not cut off does, too; but if it is known to run and has a twin, the guard must allow it to stop.
 func (w *wave) urgent(node waveNode) bool {
 	switch {
 	case w.changing(node):

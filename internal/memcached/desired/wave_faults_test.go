@@ -199,7 +199,7 @@ func TestTooSmallLimit(t *testing.T) {
 	f.settle()
 }
 
-// TestPausedWave checks that a paused wave asks no node, and continues after the pause.
+// TestPausedWave checks that a paused wave writes nothing and asks no node, and continues after the pause.
 func TestPausedWave(t *testing.T) {
 	f := newFleet(t, 3)
 	threadsOf(2)(f.mc)
