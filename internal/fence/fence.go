@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fence stops a process that has lost its lease from writing. Leader election alone is not enough: a leader that was
-// paused for longer than its lease, for example by a frozen machine, continues to write until it next checks the lease.
+// Package fence lets a process write only while it holds its lease. Leader election alone is not enough: a leader that was paused
+// for longer than the duration of its lease, for example by a frozen machine, continues to write until it next checks the lease.
 package fence
 
 import (
@@ -21,11 +21,11 @@ import (
 )
 
 // Wrap returns a configuration whose clients send PUT, PATCH and DELETE requests only while this process holds the lease of this name.
-// Such a request fails without being sent if these clients have not renewed the lease within its duration, or have released it. POST
-// requests are always sent, because the operator uses POST only for events, token and access reviews, and its lease.
+// Such a request fails without being sent if these clients have not renewed the lease for the duration, or have released it. POST
+// requests are always sent: the operator uses POST only to create events, token reviews, access reviews and its lease.
 //
 // Wrap recognizes the lease by its name alone, in every namespace: requests for it are always sent, and a successful update counts as
-// a renewal. So no other lease may have this name.
+// a renewal. So no other lease may have this name. The creation of any lease also counts, so these clients must create no other lease.
 func Wrap(config *rest.Config, lease string, duration time.Duration) *rest.Config {
 	f := &fence{lease: lease, duration: duration, clock: clock.RealClock{}}
 	wrapped := rest.CopyConfig(config)
@@ -59,7 +59,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 		r.fence.note(time.Time{})
 		return r.next.RoundTrip(request)
 	case r.fence.concernsLease(request):
-		// Other replicas count the duration from when they see the renewal. That is after this time.
+		// Other replicas count the duration from when they see the renewal. They see it after it was sent.
 		sent := r.fence.clock.Now()
 		response, err := r.next.RoundTrip(request)
 		if err == nil && response.StatusCode/100 == 2 && request.Method != http.MethodGet {
@@ -67,6 +67,9 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		return response, err
 	case writes && !r.fence.held():
+		if request.Body != nil {
+			_ = request.Body.Close() // as http.RoundTripper demands; nobody reads the body
+		}
 		return nil, fmt.Errorf("the lease %s was not renewed for %s: another replica may lead, so nothing is written",
 			r.fence.lease, r.fence.duration)
 	default:

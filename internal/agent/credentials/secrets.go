@@ -123,9 +123,10 @@ func readValue(root *os.Root, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer file.Close() //nolint:errcheck // the file was only read
 	value, err := io.ReadAll(io.LimitReader(file, maxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	return value, file.Close()
+	return value, nil
 }
