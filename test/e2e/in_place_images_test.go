@@ -28,8 +28,8 @@ const longestUpdate = 3*time.Second + busyMachine/10
 const eachKeys = 3 * filledKeys
 
 // The cache is a StatefulSet of three nodes, which a client uses. allowInPlace permits the operator to change the pods.
-var _ = Describe("A change of the pods in place", func() {
-	It("keeps keys with new images of memcached and the agent, and with one that does not exist", Label(onLocalCluster), SpecTimeout(10*time.Minute), func(ctx SpecContext) {
+var _ = Describe("A change of the pods in place", Label(onLocalCluster), func() {
+	It("keeps keys with new images of memcached and the agent, and with one that does not exist", SpecTimeout(10*time.Minute), func(ctx SpecContext) {
 		c := newKeptCacheOf(ctx, 3, eachKeys, 100, inFile, inPlace, monitored)
 		allowInPlace(ctx, c.mc.Namespace)
 

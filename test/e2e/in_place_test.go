@@ -30,7 +30,7 @@ import (
 const longestRestart = 2*time.Second + busyMachine/10
 
 // The caches are StatefulSets, and a client uses them during each change.
-var _ = Describe("A change of the configuration", func() {
+var _ = Describe("A change of the configuration", Label(onLocalCluster), func() {
 	var c *keptCache
 	It("keeps pods, addresses and keys with storage.type MemoryFile", clustertest.Core, SpecTimeout(10*time.Minute), func(ctx SpecContext) {
 		c = newKeptCache(ctx, inFile)
@@ -185,8 +185,8 @@ func (i storedItem) mustExpire(ctx context.Context, pod *corev1.Pod) {
 	Expect(time.Now()).To(BeTemporally("~", i.expires, 3*time.Second), "the end of its time to live")
 }
 
-// mustKeep makes a change, waits until the cache is Ready, and checks that no pod was replaced and no key lost. longest
-// is how long each node may be unreachable. restarts is the number of additional restarts of each memcached container.
+// mustKeep makes a change, waits until the cache is Ready, and checks that no pod was replaced and no key lost. longest is how long
+// each node may be unreachable. restarts is how often the change must restart each memcached container.
 func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Duration, restarts int32, edit func(*cachev1alpha1.Memcached)) {
 	GinkgoHelper()
 	By(change)
@@ -231,7 +231,7 @@ func (c *keptCache) untilReady(ctx context.Context) {
 	}).WithTimeout(20 * time.Minute).Should(Succeed())
 }
 
-// shortestGap between two answers is always accepted: on a busy machine, even a node that serves all the time is slow.
+// shortestGap is a time between two answers that mustKeep always accepts: on a busy machine, even a node that always serves is slow.
 const shortestGap = 700 * time.Millisecond
 
 // serviceWatch sends commands to a node again and again, each on a new connection. gap is the longest time between two answers.

@@ -46,7 +46,7 @@ var _ = Describe("A team installs the operator for its namespace only", func() {
 		nodes := mc.Status.Nodes
 		k8s.Change(ctx, mc, func() { mc.Spec.Config.MaxConnections = 100 })
 		k8s.UntilReady(ctx, mc)
-		Expect(mc.Status.Nodes).NotTo(ContainElements(nodes))
+		Expect(mc.Status.Nodes).NotTo(ContainElement(BeElementOf(nodes)))
 		k8s.MustServe(ctx, mc, 1000)
 
 		By("deleting it")
@@ -82,7 +82,7 @@ var _ = Describe("A team installs the operator for its namespace only", func() {
 	})
 })
 
-// installIn installs the operator for one namespace only, until uninstall or the end of the spec.
+// installIn installs the operator for one namespace only. A call of uninstall, or else the end of the spec, removes the operator.
 func installIn(ctx context.Context, namespace string) (uninstall func(context.Context)) {
 	GinkgoHelper()
 	target := func(ctx context.Context, name string, more ...string) {

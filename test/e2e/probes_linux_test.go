@@ -259,8 +259,8 @@ func (p *faultyNode) now(ctx context.Context) *corev1.Pod {
 // livenessTakes returns how long the liveness probe takes to restart a container that always fails: the shortest time, and the longest
 // time on a busy machine.
 func (p *faultyNode) livenessTakes() (soonest, latest time.Duration) {
-	const busyMachine = 10
+	const margin = 10
 	probe := p.pod.Spec.Containers[0].LivenessProbe
 	all := probe.FailureThreshold * probe.PeriodSeconds
-	return time.Duration(all-probe.PeriodSeconds) * time.Second, time.Duration(all+probe.TimeoutSeconds+busyMachine) * time.Second
+	return time.Duration(all-probe.PeriodSeconds) * time.Second, time.Duration(all+probe.TimeoutSeconds+margin) * time.Second
 }
