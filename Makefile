@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 include hack/release/published.mk
-# The image of the operator. config/manager names the same one.
+# The image of the operator. config/manager names the same image.
 IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
 # The image of the agent, which runs beside memcached. By default, it is IMG with -agent in front of the tag. If IMG has a digest, set
 # AGENT_IMG as well.
@@ -12,15 +12,15 @@ AGENT_IMG ?= $(if $(findstring @,$(IMG)),,$(patsubst ./%,%,$(dir $(IMG)))$(patsu
 CONTAINER_TOOL ?= docker
 comma := ,
 PLATFORMS ?= linux/amd64,linux/arm64,linux/ppc64le,linux/s390x
-# The kustomization for deploy, undeploy and build-installer: config/default, config/namespaced for an operator of its own namespace
-# alone, or config/namespaces for one of several.
+# The kustomization for deploy, undeploy and build-installer. With config/default, the operator serves all namespaces, with
+# config/namespaced only its own, and with config/namespaces several.
 KUSTOMIZATION ?= config/default
 # The namespace to install into, instead of the one in KUSTOMIZATION.
 DEPLOY_NAMESPACE ?=
-# Additional arguments for go test, such as TEST_FLAGS="-run Service -v", and for the operator in run.
+# TEST_FLAGS are additional arguments for go test, such as TEST_FLAGS="-run Service -v", and RUN_ARGS for the operator in make run.
 TEST_FLAGS ?=
 RUN_ARGS ?=
-# make would run what $(shell ...) in a value says, before check-version and check-img can look at it.
+# make expands these values. Without this check, $(shell ...) in a value would run before check-version and check-img see the value.
 $(foreach name,VERSION IMG AGENT_IMG IMAGE_TAG_BASE,$(if $(filter command environment,$(firstword $(origin $(name)))),\
 	$(if $(findstring $$,$(value $(name))),$(error $(name) contains a $$, which make would expand: give the value itself))))
 export IMG VERSION
@@ -28,7 +28,7 @@ export IMG VERSION
 # The Kubernetes version of the tests follows the client libraries: k8s.io/api v0.37.0 means 1.37.x.
 ENVTEST_K8S_VERSION ?= $(shell awk '$$1 == "k8s.io/api" { split($$2, v, "."); print "1." v[2] ".x"; exit }' go.mod)
 export ENVTEST_K8S_VERSION
-# The oldest version of Kubernetes that is supported. test-compatibility uses it, or K8S_VERSION.
+# The oldest supported version of Kubernetes. test-compatibility uses it, unless K8S_VERSION names another version.
 OLDEST_K8S_VERSION ?= 1.30.14
 K8S_VERSION ?= $(OLDEST_K8S_VERSION)
 # The default memcached image is defined in config/manager only.
@@ -48,8 +48,8 @@ ENVTEST ?= $(LOCALBIN)/setup-envtest-$(ENVTEST_VERSION)
 GOLANGCI_LINT ?= $(LOCALBIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 CRD_REF_DOCS ?= $(LOCALBIN)/crd-ref-docs-$(CRD_REF_DOCS_VERSION)
 export ENVTEST LOCALBIN
-# Commands that only tests and generators need are compiled once for all checkouts of a user. Their names contain all that
-# determines them.
+# The folder in which all checkouts of a user share the commands that only tests and generators need. The names in it contain all that
+# determines a command, such as its version.
 export BINARIES_CACHE ?= $(HOME)/.cache/memcached-operator
 
 # All builds and tests but test-race use the same flags, so that the operator, its tests, the tools and the control plane
@@ -150,7 +150,7 @@ test: ## Run every unit and envtest suite.
 	@hack/memcached.sh
 	@$(with-envtest) go test -timeout 30m $(TEST_FLAGS) ./...
 	cd hack/catalog && go test -count=1 $(CATALOG_TAGS) ./... # not cached: its results depend on files of the root module
-	cd hack/helm && go test -count=1 ./... # the same
+	cd hack/helm && go test -count=1 ./... # not cached, for the same reason
 	hack/binaries.sh promtool
 	cd hack/monitoring && go test -count=1 ./...
 
@@ -163,7 +163,7 @@ test-race: ## Run the suites of the packages with goroutines under the race dete
 	@hack/memcached.sh
 	@$(with-envtest) CGO_ENABLED=1 go test -race -timeout 30m $(TEST_FLAGS) $(concurrent-packages)
 
-# The suites that depend on what the API server does, but for those that run a whole operator against many faults.
+# The suites whose results depend on the API server, except test/faults.
 compatibility-suites = ./api/... ./controllers/... ./internal/apply/... ./test/bundle ./test/largest ./test/policy ./test/testenv
 
 .PHONY: test-compatibility
@@ -216,7 +216,8 @@ build-installer: check-version check-img check-namespace $(KUSTOMIZE) ## Write t
 # ignore-not-found=true lets uninstall and undeploy skip objects that are already gone.
 ignore-not-found ?= false
 
-# render prints KUSTOMIZATION with the images IMG and AGENT_IMG. It edits a copy, so that the checkout stays clean.
+# render prints the manifests of KUSTOMIZATION, with the images IMG and AGENT_IMG. If DEPLOY_NAMESPACE is set, they are in that
+# namespace. render edits a copy of config, so that the checkout stays clean.
 define render
 tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && cp -R config "$$tmp" && \
 (cd "$$tmp/config/manager" && $(KUSTOMIZE) edit set image controller="$$IMG" agent="$(AGENT_IMG)") && \
@@ -287,8 +288,8 @@ crd-ref-docs: $(CRD_REF_DOCS)
 $(CRD_REF_DOCS):
 	$(call go-install,github.com/elastic/crd-ref-docs,$(CRD_REF_DOCS_VERSION))
 
-# go-install builds package $(1) at version $(2) as the target of the rule, or takes it from the cache that every checkout shares.
-# The file appears only when it is complete.
+# go-install copies the command of package $(1) at version $(2) from BINARIES_CACHE to the target of the rule. If the cache lacks the
+# command, go-install first builds it. mv makes the command appear in the cache only when it is complete.
 define go-install
 @mkdir -p "$(@D)" "$(BINARIES_CACHE)" && cached="$(BINARIES_CACHE)/$(@F)-$$(go env GOVERSION)" && if [[ ! -x "$$cached" ]]; then \
 echo "Building $(1)@$(2)" && tmp=$$(mktemp -d "$(BINARIES_CACHE)/.install.XXXXXX") && trap 'rm -rf "$$tmp"' EXIT && \

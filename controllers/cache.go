@@ -17,9 +17,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// CacheOptions limits the cache of children and pods to those with the operator's label, without pods that have succeeded. Of a pod,
-// the cache has only the fields that the operator reads. Reads of a kind that no controller watches fail. The argument namespaces is the
-// value of WATCH_NAMESPACE: empty for all namespaces, or a list of names separated by commas.
+// CacheOptions limits the cached children and pods to those with the operator's label, and leaves out pods that have succeeded. Of a
+// pod, the cache has only the fields that the operator reads. If no controller watches a kind, reading objects of this kind fails. The
+// argument namespaces is the value of WATCH_NAMESPACE: empty for all namespaces, or a list of names separated by commas.
 func CacheOptions(namespaces string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{memcached.ManagedByLabel: memcached.ManagedBy})
 	options := cache.Options{

@@ -133,7 +133,7 @@ var _ = Describe("Somebody who keeps writing what follows from a Memcached", fun
 })
 
 // recovers reconciles again each time RequeueAfter has passed, until RequeueAfter is 0. It expects that the Memcached is then Ready
-// without a problem. It returns the sum of these times.
+// without a problem. It returns the sum of all values of RequeueAfter.
 func (o *operator) recovers(ctx context.Context, mc *cachev1alpha1.Memcached) (waited time.Duration) {
 	GinkgoHelper()
 	Eventually(func() time.Duration {

@@ -106,8 +106,8 @@ func recreate(immutable *apply.ImmutableError) string {
 		immutable.Kind, strings.ToLower(immutable.Kind), immutable.Name, immutable.Namespace)
 }
 
-// failedToDecide reports whether an error is likely to be temporary: the API server did not answer or could not decide (an outage, a
-// full queue), the operator itself failed, or the object has changed since it was read.
+// failedToDecide reports whether an error is likely to be temporary. Such errors come from an outage or overload of the API server,
+// from a failure of the operator itself, or from an object that has changed since it was read.
 func failedToDecide(err error) bool {
 	var render *apply.RenderError
 	var answer apierrors.APIStatus
@@ -120,7 +120,7 @@ func failedToDecide(err error) bool {
 		// A wrong metadata.uid means that another object has taken the name since the object was read.
 		return causedBy(answer, func(field string) bool { return field == "metadata.uid" })
 	case reasonFor(err) != cachev1alpha1.ReasonApplyFailed:
-		return false // also if a webhook cannot be called: a person must repair the webhook
+		return false // this includes a webhook that cannot be called: a person must repair it
 	}
 	return !apierrors.IsForbidden(err) && !apierrors.IsBadRequest(err) && !apierrors.IsNotFound(err) &&
 		!apierrors.IsMethodNotSupported(err) && !apierrors.IsRequestEntityTooLargeError(err)

@@ -145,8 +145,8 @@ func progressEvent(before, after metav1.Condition) *eventRecord {
 	}
 }
 
-// corrected returns the event for a change by somebody else that was undone. Contested fields cause no event: the condition
-// Degraded reports them with the reason FieldContested.
+// corrected returns the event for a correction, which has undone a change by somebody else. Contested fields cause no event: the
+// condition Degraded reports them with the reason FieldContested.
 func corrected(c apply.Correction) eventRecord {
 	note := fmt.Sprintf("%s %s was changed", c.Kind, c.Name)
 	if len(c.Managers) > 0 {

@@ -24,7 +24,7 @@ type instanceState struct {
 	// running holds the answers of launchers that need not be asked again during a change of memcached's arguments (Plan.Wave): their
 	// nodes already run with the new arguments.
 	running memcached.Answers
-	// filled holds the UIDs of pods whose launchers have reported that they have all items of the twin's node. The twin's node is the
+	// filled holds the UIDs of pods that have all items of the twin's node, as their launchers have reported. The twin's node is the
 	// node with the same number in the Memcached that spec.fillFrom names.
 	filled map[types.UID]bool
 	// unchangeable is the hash of a pod template whose resources the API server cannot give to running pods.

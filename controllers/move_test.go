@@ -49,7 +49,7 @@ func checkLagging(t *testing.T, moments []moment) {
 			cached := slices.Concat(
 				now.without(&appsv1.Deployment{}, &appsv1.StatefulSet{}, &corev1.Pod{}), deployment, set, pods.only(&corev1.Pod{}),
 			).server()
-			got := sizesAfter(t, now, start, cached, cached) // at its start, the cache holds the first moment
+			got := sizesAfter(t, now, start, cached, cached) // start is a cache that holds the first moment
 			undone := got.deployment != before.deployment && got.deployment != right.deployment ||
 				got.set != before.set && got.set != right.set
 			if undone {

@@ -62,8 +62,8 @@ func summary(ctx context.Context, mc *cachev1alpha1.Memcached, conditionType str
 	return string(condition.Status) + "/" + condition.Reason
 }
 
-// expectConditions expects these conditions. Each argument is a status and a reason, such as True/Available. While Ready is not True,
-// exactly one of Stalled and Reconciling must be true, with the reason of Ready.
+// expectConditions expects these conditions. Each argument is a status and a reason, such as True/AllNodesReady. While Ready is False,
+// either Stalled or Reconciling must be True, with the reason of Ready. Otherwise, neither may exist.
 func expectConditions(ctx context.Context, mc *cachev1alpha1.Memcached, ready, available, progressing, degraded string) {
 	GinkgoHelper()
 	current := live(ctx, mc, &cachev1alpha1.Memcached{})

@@ -66,7 +66,8 @@ func (o *OmitRunAsUser) Default(variable string) error {
 	return nil
 }
 
-// Decide resolves auto by asking the cluster. If the cluster does not answer, it returns an error: a wrong guess would replace every pod.
+// Decide resolves auto by asking the cluster. If the cluster does not answer, Decide returns an error, because a wrong guess would
+// replace every pod.
 func (o *OmitRunAsUser) Decide(ctx context.Context, config *rest.Config) (bool, error) {
 	omit, because := *o == "true", fmt.Sprintf("--%s or %s says so", OmitRunAsUserFlag, OmitRunAsUserVariable)
 	if *o == omitRunAsUserAuto {

@@ -73,8 +73,8 @@ const (
 	blockedInterval = 15 * time.Second
 )
 
-// nextStep returns the time until the next step of a change of arguments (Plan.Wave) or of a change in place, or until twins
-// (spec.fillFrom) are checked again. It returns 0 for never.
+// nextStep returns how long to wait before a reconcile that continues a change of arguments (Plan.Wave) or a change in place, or that
+// asks about twins (spec.fillFrom). It returns 0 if no such reconcile is needed.
 func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
 	open := plan.Wave.Open || plan.InPlace.Open
 	switch {

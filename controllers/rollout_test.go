@@ -21,8 +21,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// rollOut does the work of the Deployment controller, the scheduler and the kubelet in one step. It replaces the pods by as many
-// new ones as the Deployment asks for, and reports them as ready.
+// rollOut does the work of the workload's controller, the scheduler and the kubelet in one step. It replaces the pods by as many new
+// ones as the workload asks for, and reports them as ready.
 func rollOut(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
@@ -97,7 +97,7 @@ func newPod(ctx context.Context, mc *cachev1alpha1.Memcached, suffix string, rea
 	})
 }
 
-// createPod creates a pod of a workload, with its revision as a label.
+// createPod creates a pod of a workload. It sets the given label of the pod to the revision.
 func createPod(
 	ctx context.Context, mc *cachev1alpha1.Memcached, suffix string, ready corev1.ConditionStatus,
 	label, revision string, owner metav1.OwnerReference,

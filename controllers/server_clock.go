@@ -13,8 +13,8 @@ import (
 )
 
 // ServerClock estimates the API server's clock from the Date headers of its answers. The API server sets the times in objects, and
-// the local clock may differ. The estimate is about a second behind the API server's clock at most, but not ahead of it, so nothing
-// happens too early. Between answers, the estimate advances with the local monotonic clock.
+// the local clock may differ. The estimate is never ahead of the API server's clock, so nothing happens too early. It is behind by
+// about a second at most. Between answers, the estimate advances with the local monotonic clock.
 type ServerClock struct {
 	local clock.PassiveClock
 

@@ -87,8 +87,8 @@ func (l *twinLocks) lock(name types.NamespacedName) *sync.Mutex {
 	return lock.(*sync.Mutex) //nolint:forcetypeassert // nothing else is stored
 }
 
-// getLocked returns the Memcached, or nil if there is none. If it has twins, getLocked locks it and its twins. The wait for a lock can
-// be long, so getLocked then reads the Memcached again.
+// getLocked returns the Memcached, or nil if there is none. It locks a Memcached that has twins, and these twins. After that, it reads
+// the Memcached again, because the wait for a lock can be long.
 func (r *Reconciler) getLocked(ctx context.Context, name types.NamespacedName) (_ *cachev1alpha1.Memcached, unlock func(), _ error) {
 	mc, err := r.Get(ctx, name)
 	if err != nil || mc == nil {

@@ -63,10 +63,10 @@ func (r *Base[T]) VerifyOnce(ctx context.Context, cached T) error {
 	return r.VerifyFresh(ctx, cached)
 }
 
-// verifyBeforeWrites verifies the Memcached before this process first changes existing children. It also does so each time before a
-// child is created again or adopted: the Memcached may have been deleted, and that may be why the child is gone or has lost its owner.
-// The first children need no check: if they exist, the API server refuses to create them. verifyBeforeWrites also verifies changed
-// arguments, the twins and, while nodes move between a Deployment and a StatefulSet, both workloads.
+// verifyBeforeWrites verifies the Memcached before this process first changes existing children. It also verifies the Memcached each
+// time before a child is created again or adopted, because a deletion of the Memcached may be why the child is gone or has lost its
+// owner. The first children need no check: if they exist, the API server refuses to create them. verifyBeforeWrites also verifies
+// changed arguments, the twins and, while nodes move between a Deployment and a StatefulSet, both workloads.
 func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil

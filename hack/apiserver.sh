@@ -2,10 +2,10 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds kube-apiserver in another version than the one that hack/kubernetes/go.mod pins. The script puts links to etcd and kubectl of
-# hack/kubernetes into the same directory, and prints this directory. It builds each version only once:
+# Builds kube-apiserver in another version than hack/kubernetes/go.mod pins, once for each version. The script adds links to the etcd
+# and kubectl in bin/kubernetes, and prints the directory of all three:
 #   hack/apiserver.sh 1.30.14
-#   hack/apiserver.sh 1.30.x       the last patch release
+#   hack/apiserver.sh 1.30.x       the last patch release, or one that has been built before
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 version=$1
@@ -38,8 +38,8 @@ module=$(mktemp -d)
 trap 'rm -rf "${module}"' EXIT
 cd "${module}"
 
-# The go.mod of Kubernetes pins all modules except those in its own tree, such as k8s.io/api. This build uses the published versions of
-# those. It has no go.sum, so Go verifies the modules with the checksum database.
+# The go.mod of Kubernetes pins all modules except those in the tree of Kubernetes itself, such as k8s.io/api. For these, this build
+# uses the published versions. It has no go.sum, so Go verifies the modules with the checksum database.
 pinned=$(go mod download -json "k8s.io/kubernetes@v${version}" | sed -n 's/^\t"GoMod": "\(.*\)",$/\1/p')
 {
 	echo "module kube-apiserver"

@@ -51,8 +51,8 @@ ldflags+=" -X ${variable}.Version=${sdk} -X ${variable}.GitVersion=${sdk} -X ${v
 # These tags check image signatures with Go code instead of a C library, and build Prometheus without the discovery of targets in clouds.
 tags=containers_image_openpgp,remove_all_sd,enable_kubernetes_sd
 
-# Prints the folder in which to build the commands of a module: its folder in hack. Only the commands of Prometheus are built in the
-# folder of Prometheus' own module: its go.mod and go.sum contain the modules of all clouds, so those of hack/monitoring need not.
+# Prints the folder in which to build the commands of the module hack/$1. It is the folder of this module, except for Prometheus: the
+# go.mod and go.sum of the downloaded Prometheus contain the modules of all clouds, so those of hack/monitoring need not.
 folder_of() {
 	case $1 in
 	monitoring) cd monitoring && go mod download github.com/prometheus/prometheus && go list -m -f '{{.Dir}}' github.com/prometheus/prometheus ;;

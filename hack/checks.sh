@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# Functions that run named checks, for .ci/run and hack/check-all.sh. They print one line with the time for each check, and write its
-# output to bin/checks/NAME.log. A failure shows its output and ends the script, or its part of the script.
+# Functions that run named checks, for .ci/run and hack/check-all.sh. They print one line with the time of each check, and write the
+# check's output to bin/checks/NAME.log. A failed check shows its output, and ends the script (in check-all.sh, only its part).
 #
 #   check NAME COMMAND...     runs a check
 #   finish                    says how many passed
 #
-# CHECK_OUTPUT=1 shows the output of every check. FROM=NAME skips the checks before that one, ONLY=NAME all others.
+# CHECK_OUTPUT=1 shows the output of every check. FROM=NAME skips the checks before NAME. ONLY=NAME skips all except NAME.
 set -o errexit -o nounset -o pipefail
 
 checks=bin/checks
@@ -16,8 +16,7 @@ mkdir -p "${checks}"
 : >"${checks}/passed"
 from=${FROM:-}
 
-# skipped NAME reports whether FROM or ONLY excludes a check. They never exclude the check with the name "packages", since all others
-# need it.
+# skipped NAME reports whether FROM or ONLY excludes a check. They never exclude the check "packages", which all other checks need.
 skipped() {
 	if [[ " ${from} " == *" $1 "* ]]; then from=""; fi
 	if [[ "$1" == packages ]]; then return 1; fi

@@ -6,7 +6,7 @@
 #   hack/deploy.sh deploy         applies them, waits until the operator is ready, and says what to do next
 #   hack/deploy.sh undeploy       deletes them except for the CRD, so that the caches stay
 #   hack/deploy.sh undeploy-all   deletes them and every cache, after a confirmation
-#   hack/deploy.sh uninstall      does the same, but asks only if there are caches: Memcacheds or MemcachedProxies
+#   hack/deploy.sh uninstall      does the same as undeploy-all, but asks only if there are caches: Memcacheds or MemcachedProxies
 # The Makefile renders the manifests and sets KUBECTL, IMG, IGNORE_NOT_FOUND and CONFIRM.
 set -o errexit -o nounset -o pipefail
 
@@ -39,7 +39,7 @@ count_lines() { awk '/./ { n++ } END { print n + 0 }' <<<"$1"; }
 # "NAMESPACE/NAME MemcachedProxy". The variable listed contains the lines of both, and the variable caches says how many there are.
 list_caches() {
 	local resources
-	# kubectl get fails for a resource without a CRD, such as MemcachedProxies in earlier versions. So this asks first which exist.
+	# kubectl get fails for a resource without a CRD, such as MemcachedProxies in earlier versions. So this function first asks which exist.
 	if ! resources=$(kubectl api-resources --api-group=cache.example.com --output=name) && [[ -z "${resources}" ]]; then
 		return 1
 	fi
@@ -99,7 +99,8 @@ check_cluster() {
 	}
 }
 
-# Fails before any write if Helm has installed the operator, because both would own the same objects.
+# Fails before any write if Helm has installed the operator, because Helm and this script would own the same objects. If another
+# operator runs in another namespace, the function only warns.
 check_others() {
 	local operator manager release others=""
 	while read -r operator manager release; do
@@ -116,7 +117,7 @@ check_others() {
 	[[ -z ${others} ]] || echo "Another operator runs: ${others}. Two that watch the same namespace report each event twice: see WATCH_NAMESPACE." >&2
 }
 
-# Fails before any write if a binding with the name of one of these manifests belongs to an operator in another namespace.
+# Fails before any write if one of the bindings in the manifests exists already, for an operator in another namespace.
 check_bindings() {
 	local bindings found other
 	bindings=$(of_kind ClusterRoleBinding ValidatingAdmissionPolicyBinding)
@@ -225,7 +226,7 @@ fi
 case $1 in
 deploy) deploy ;;
 undeploy) undeploy ;;
-undeploy-all) IGNORE_NOT_FOUND=true delete_all "$1" ;; # usually undeploy came first
+undeploy-all) IGNORE_NOT_FOUND=true delete_all "$1" ;; # undeploy may have deleted some objects before
 uninstall) delete_all "$1" ;;
 *) echo "unknown command $1" >&2 && exit 2 ;;
 esac

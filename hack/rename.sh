@@ -5,8 +5,8 @@
 # Replaces the placeholders by the publisher's names in every tracked file:
 #   hack/rename.sh DOMAIN PREFIX REPO
 #   hack/rename.sh shop.io registry.shop.io/team/memcached-operator github.com/shop/memcached-operator
-# DOMAIN makes the API group cache.DOMAIN and the address maintainers@DOMAIN, PREFIX begins the names of the images, and REPO is the
-# Go module and, with https:// in front, the place of the sources. Afterwards, regenerate what the last line says, and commit.
+# The API group becomes cache.DOMAIN, and the address maintainers@DOMAIN. The names of the images begin with PREFIX. REPO is the Go
+# module, and https://REPO is the place of the sources. Afterwards, regenerate what the last line of the output says, and commit.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -25,9 +25,9 @@ old_domain=$(sed -n 's/^domain: //p' PROJECT)
 old_prefix=$(sed -n 's/^IMAGE_TAG_BASE ?= //p' hack/release/published.mk)
 old_repo=$(sed -n 's/^module //p' go.mod)
 
-# expression OLD NEW DOT NOT prints a sed command that replaces OLD by NEW, but not after a letter, a digit, a dash or one of the characters
-# in NOT: in registry.example.com, example.com is not our placeholder. DOT is how the files write a dot: regular expressions have
-# backslashes in front of it.
+# expression OLD NEW DOT NOT prints a sed command that replaces OLD by NEW. It keeps OLD after a letter, a digit, a dash or one of the
+# characters in NOT: the example.com in registry.example.com is not our placeholder. DOT is how the files write a dot: regular
+# expressions have backslashes in front of it.
 expression() {
 	local old=${1//./$3} new=${2//./$3}
 	old=$(sed 's/[\\.]/\\&/g' <<<"${old}")
@@ -37,7 +37,7 @@ expression() {
 commands=()
 for dot in . '\.' '\\.'; do
 	while read -r from to not; do
-		# Repeated, because two adjacent names share the character between them.
+		# Each command runs twice: a match includes the characters around a name, so the first run misses one of two adjacent names.
 		commands+=(--expression "$(expression "${from}" "${to}" "${dot}" "${not}")" --expression "$(expression "${from}" "${to}" "${dot}" "${not}")")
 	done <<-END
 		${old_prefix} $2 .

@@ -124,7 +124,7 @@ func (l *launchers) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyS
 	return protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(l.clock.Now())}, err
 }
 
-// get reads as if from the cache: it records no request, and does not find children without the label.
+// get reads as if from the cache: it records no request, and does not find children without the label memcached.ManagedByLabel.
 func (o *operator) get(
 	ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption,
 ) error {

@@ -6,23 +6,23 @@
 comma := ,
 major = $(firstword $(subst ., ,$(VERSION)))
 space := $(subst ,, )
-# The channels of the bundle. Each list in the catalog's template that contains the version becomes a channel, such as stable-v1.
+# The channels of the bundle: one for each list in the catalog's template that contains the version (CHANNEL_LISTS), such as stable-v1.
 CHANNELS ?= $(subst $(space),$(comma),$(strip $(foreach list,$(CHANNEL_LISTS),$(list)-v$(major))))
 DEFAULT_CHANNEL ?= $(lastword $(subst $(comma), ,$(CHANNELS)))
-# The OpenShift versions whose catalogs offer the bundle: v4.17 is the first with Kubernetes 1.30, and later ones are included.
+# The OpenShift versions whose catalogs offer the bundle: v4.17 and all later ones. v4.17 is the first with Kubernetes 1.30.
 OPENSHIFT_VERSIONS ?= v4.17
-# The OpenShift catalogs of the first submission. When the catalog of a new OpenShift version opens, the pipeline of the community
-# catalog fills it once with a copy of the newest catalog before it.
+# The OpenShift catalogs to which the first submission adds the bundle. When the catalog of a new OpenShift version opens, the pipeline
+# of the community catalog copies the newest earlier catalog into it, once.
 OPENSHIFT_CATALOGS ?= $(shell awk '/^v/ { printf "%s%s", comma, $$1; comma = "," }' hack/bundle/openshift.txt)
 # The folder to which make community writes. It may contain clones of the forks of both catalogs.
 COMMUNITY_DIR ?= dist/community
 # The GitHub users, separated by commas, whose pull requests to the community catalogs are merged automatically.
 COMMUNITY_REVIEWERS ?=
-# by-digest returns the image in the variable $(1), with the digest in the variable $(2) in place of the tag: not every tool accepts
-# both. If no digest is recorded, or if the caller has set $(1), the image stays as it is.
+# by-digest returns the image in the variable $(1), with the digest in the variable $(2) in place of the tag, because not every tool
+# accepts both. If no digest is recorded, or if the caller has set $(1), by-digest returns the image unchanged.
 by-digest = $(if $(and $($(2)),$(filter file,$(origin $(1)))),$(patsubst %:$(lastword $(subst :, ,$($(1)))),%,$($(1)))@$($(2)),$($(1)))
 published-operator = $(call by-digest,IMG,OPERATOR_DIGEST)
-# The name of the agent's image follows from IMG, so its digest applies only if the caller has not set IMG either.
+# If the caller sets IMG, the name of the agent's image changes, too. So AGENT_DIGEST applies only without a value for IMG or AGENT_IMG.
 published-agent = $(if $(filter file,$(origin IMG)),$(call by-digest,AGENT_IMG,AGENT_DIGEST),$(AGENT_IMG))
 published-memcached = $(call by-digest,MEMCACHED_IMAGE,MEMCACHED_DIGEST)
 published-scorecard = $(call by-digest,SCORECARD_IMG,SCORECARD_DIGEST)

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Writes the OLM bundle of the checkout: the folder BUNDLE_DIR, and BUNDLE_DIR.Dockerfile beside it. make bundle calls this
-# script; bundle.mk describes the variables. The script works on a copy. It replaces the old bundle once the new one is complete
+# Writes the OLM bundle of the checkout: the folder BUNDLE_DIR, and BUNDLE_DIR.Dockerfile beside it. make bundle calls this script;
+# bundle.mk describes the variables. The script works on a copy of config. It replaces the old bundle only when the new one is complete
 # and valid.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -42,8 +42,7 @@ check_input() {
 	done
 }
 
-# The function quietly runs a command and writes its output to a log. The function cause prints in one line why the last of these
-# commands failed.
+# quietly COMMAND... runs a command and writes its output to a log. cause prints in one line why the last of these commands failed.
 quietly() { "$@" >"${work}/log" 2>&1; }
 cause() { grep -E 'level=(error|fatal)|Error:' "${work}/log" | tail -1 | sed -E 's/.*(level=[a-z]+ msg=|Error: )//; s/^"(.*)"$/\1/'; }
 
@@ -81,7 +80,7 @@ generate() (
 		--version "${VERSION}" --channels "${CHANNELS}" --default-channel "${DEFAULT_CHANNEL}" "$@" ${BUNDLE_GEN_FLAGS}
 )
 
-# operator-sdk rewrites the annotations and labels, and drops those for OpenShift.
+# Adds the OpenShift versions to the annotations and to the Dockerfile: operator-sdk rewrites both, and drops these lines.
 label_openshift() {
 	local key=com.redhat.openshift.versions comment="# The OpenShift versions whose catalogs offer this bundle."
 	printf '\n  %s\n  %s: %s\n' "${comment}" "${key}" "${OPENSHIFT_VERSIONS}" >>"${work}/${name}/metadata/annotations.yaml"
@@ -90,13 +89,13 @@ label_openshift() {
 	mv "${work}/labelled" "${work}/bundle.Dockerfile"
 }
 
-# resolved VARIABLE prints the image that operator-sdk has set in an environment variable of the operator.
+# resolved VARIABLE prints the image to which operator-sdk has set this environment variable of the operator.
 resolved() { awk -v name="$1" '$2 == "name:" && $3 == name { getline; print $2; exit }' "${csv}"; }
 
 all_pinned() { [[ "${IMG}" == *@* && "${AGENT_IMG}" == *@* && "${MEMCACHED_IMAGE}" == *@* ]]; }
 
-# operator-sdk finds the digests, but leaves the tag in annotations and lists an image several times. The first bundle is
-# therefore generated only to look up the digests, and the second one from images with digests.
+# operator-sdk finds the digests, but leaves the tag in annotations and lists an image several times. So this function generates a
+# bundle only to read the digests from it. The final bundle is then generated from images with digests.
 look_up_digests() {
 	copy_config
 	generate --use-image-digests ||

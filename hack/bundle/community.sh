@@ -28,7 +28,7 @@ check_input() {
 		fail "COMMUNITY_REVIEWERS is '${COMMUNITY_REVIEWERS}', but must be names of GitHub users separated by commas."
 }
 
-# write_bundle OPERATOR copies the bundle into the folder of the operator, in place of an earlier copy.
+# write_bundle FOLDER copies the bundle into the operator's folder in a catalog, in place of an earlier copy.
 write_bundle() {
 	rm -rf "${1:?}/${VERSION}"
 	mkdir -p "$1/${VERSION}"
@@ -47,7 +47,7 @@ create() {
 	fi
 }
 
-# list KEY VALUES prints a YAML list of values that are separated by commas, or nothing if there are none.
+# list KEY VALUES prints VALUES, which are separated by commas, as the YAML list KEY. It prints nothing if VALUES is empty.
 list() { [[ -z "$2" ]] || printf '%s:\n%s\n' "$1" "${2//,/$'\n'}" | sed '2,$s/^/- /'; }
 
 write_kubernetes() {

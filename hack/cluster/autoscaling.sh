@@ -2,11 +2,11 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what autoscalers need. The local cluster has it only during the test of autoscalers, since an unavailable APIService
-# delays the deletion of every namespace.
+# Installs metrics-server, which autoscalers need. The local cluster has it only during the test of autoscalers: while its APIService is
+# unavailable, the deletion of every namespace is delayed.
 #   hack/cluster/autoscaling.sh build          builds the image of metrics-server and gets the CRDs of KEDA
-#   hack/cluster/autoscaling.sh install FILE   installs metrics-server, the CA certificate of the cluster is in FILE
-#   hack/cluster/autoscaling.sh uninstall      removes it
+#   hack/cluster/autoscaling.sh install FILE   installs metrics-server; FILE has the CA certificate of the cluster
+#   hack/cluster/autoscaling.sh uninstall      removes metrics-server
 #   hack/cluster/autoscaling.sh keda-crd       prints the file with the CRD of KEDA's ScaledObject
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -32,8 +32,8 @@ build() {
 	go mod download "${keda}"
 }
 
-# Prints the manifests of the module. The changes make metrics-server measure as often as possible, with a shorter timeout for
-# kubelets, and make its readiness probe start at once.
+# Prints the manifests of metrics-server, with changes: it measures as often as possible, waits less for kubelets, and has a readiness
+# probe every second.
 manifests() {
 	local module
 	module=$(cd hack/kubernetes && go list -m -f '{{.Dir}}' sigs.k8s.io/metrics-server)

@@ -142,7 +142,7 @@ func (b *booting) startAPIServer(ctx context.Context) error {
 	return b.until(ctx, "kubectl", "get", "--raw", "/readyz")
 }
 
-// startControllers does not wait until the components work, because later steps wait for their effects.
+// startControllers starts the controllers, containerd and the registry. It does not wait for them: later steps wait for their effects.
 func (b *booting) startControllers(context.Context) error {
 	components := []component{
 		controllerManager(b.cluster), scheduler(b.cluster), containerd(b.cluster), registry(b.cluster),

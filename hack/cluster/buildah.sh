@@ -56,7 +56,7 @@ go_arguments() {
 		--build-arg "TARGETARCH=${arch}" --build-arg "BUILD_IMAGE=${build_standin}" --build-arg "BASE_IMAGE=${base_standin}")
 }
 
-# agent_of NAME prints the name of the agent's image that belongs to an image of the operator.
+# agent_of NAME prints the name of the agent's image that belongs to the operator's image NAME.
 agent_of() { echo "${1%:*}-agent:${1##*:}"; }
 
 # build_operator NAME FINGERPRINT CHECKOUT VERSION builds the operator and its agent from the Dockerfile of a checkout.
@@ -73,13 +73,13 @@ build_operator() {
 # has_agent_image CHECKOUT reports whether the agent has its own image. In the first commits, the operator's image contains the agent.
 has_agent_image() { grep -q ' AS agent$' "$1/Dockerfile"; }
 
-# trust FILE lets the function push trust the registry of the cluster. FILE contains the CA certificate of the registry.
+# trust FILE makes push accept the certificate of the cluster's registry. FILE contains the CA certificate of this registry.
 trust() {
 	certificates=$(mktemp -d)
 	trap 'rm -rf "${certificates}"' EXIT
 	cp "$1" "${certificates}/ca.crt"
 }
 
-# push IMAGE NAME pushes an image to the registry of the cluster, which stands in for all others. The name of the image there
-# is NAME without the registry in front.
+# push IMAGE NAME pushes an image to the registry of the cluster, which stands in for all other registries. There, the image has the
+# name NAME without the registry in front.
 push() { buildah push --quiet --cert-dir "${certificates}" "$1" "docker://${registry}/${2#*/}"; }

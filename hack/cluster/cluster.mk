@@ -34,8 +34,8 @@ cluster-down: check-cluster ## Stop the cluster and remove everything it started
 check-cluster:
 	@[[ -x bin/cluster ]] || { echo "There is no local cluster yet: start one with make cluster-up." >&2; exit 2; }
 
-# The suite deploys IMG and tests it. If KUBECONFIG is set, it uses that cluster. Otherwise it uses its own local cluster, with
-# the images built for it. E2E_FLAGS are flags of ginkgo, such as --ginkgo.focus="scale".
+# If KUBECONFIG is set, test-e2e deploys IMG to its cluster and tests it there. Otherwise, test-e2e starts a local cluster of its own,
+# and tests the image that cluster-up builds. E2E_FLAGS are flags of ginkgo, such as --ginkgo.focus="scale".
 E2E_FLAGS ?=
 e2e = bin/e2e.test --ginkgo.v --ginkgo.timeout=2h --ginkgo.label-filter='!measured'
 

@@ -5,7 +5,7 @@
 # Takes the place of docker and podman in make targets that use the images of the local cluster:
 #   make bundle-build CONTAINER_TOOL=hack/cluster/container.sh
 #   hack/cluster/container.sh build ARGUMENT... CONTEXT
-#   hack/cluster/container.sh push IMAGE   inside the namespaces of a cluster whose CA certificate is in the file CLUSTER_CA
+#   hack/cluster/container.sh push IMAGE   runs in the namespaces of a cluster; CLUSTER_CA is the file with the cluster's CA certificate
 set -o errexit -o nounset -o pipefail
 
 source hack/cluster/buildah.sh

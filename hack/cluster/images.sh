@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# The images of the local cluster, which can reach only its own registry:
-#   hack/cluster/images.sh build       builds them in bin/images and skips images that are up to date
-#   hack/cluster/images.sh push FILE   pushes them to the registry of the cluster, whose CA certificate is in FILE
+# Builds and pushes the images of the local cluster, because the cluster can reach only its own registry:
+#   hack/cluster/images.sh build       builds the images in bin/images, and skips those that are up to date
+#   hack/cluster/images.sh push FILE   pushes the images to the registry of the cluster, whose CA certificate is in FILE
 # The operator is built from the project's Dockerfile, with stand-ins for its base images.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -74,8 +74,8 @@ build_memcached() {
 	END
 }
 
-# The stand-ins contain what the Dockerfile uses of its base images: the first has a shell and this machine's Go, the second an
-# empty file system and a user.
+# Builds the operator with stand-ins for the base images of its Dockerfile: build_standin has a shell, and settings for the Go that
+# go_arguments mounts; base_standin has only a user.
 build_operators() {
 	local context=${images}/base base
 	mkdir -p "${context}"

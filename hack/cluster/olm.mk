@@ -11,9 +11,9 @@ cluster-olm: cluster-up $(KUSTOMIZE) ## Install OLM on the local cluster. Push t
 	@bin/cluster --name "$(CLUSTER)" exec hack/cluster/olm.sh push "bin/clusters/$(CLUSTER)/ca.crt"
 	@bin/cluster --name "$(CLUSTER)" exec hack/cluster/olm.sh install
 
-# OLM_FLAGS are flags of ginkgo, such as --ginkgo.focus="upgrades". The certificate belongs to the cluster's registry. Images are pushed
-# to this registry, and operator-sdk reads from it. An existing cluster is stopped first, because its node would keep running the old
-# images.
+# OLM_FLAGS are flags of ginkgo, such as --ginkgo.focus="upgrades". With SSL_CERT_FILE, operator-sdk and the suite read from the
+# cluster's registry. With CLUSTER_CA, container.sh pushes to this registry. An existing cluster is stopped first, because its node
+# would keep running the old images.
 OLM_FLAGS ?=
 .PHONY: test-olm
 test-olm: CLUSTER = olm

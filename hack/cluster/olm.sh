@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The Operator Lifecycle Manager on the local cluster:
-#   hack/cluster/olm.sh build       builds its images, and the bundles and catalogs of the project, in bin/images
+#   hack/cluster/olm.sh build       builds the images of OLM, and the bundles and catalogs of the project, in bin/images
 #   hack/cluster/olm.sh push FILE   pushes them to the registry of the cluster, whose CA certificate is in FILE
-#   hack/cluster/olm.sh install     installs it on the cluster of KUBECONFIG and waits until it works
+#   hack/cluster/olm.sh install     installs OLM on the cluster of KUBECONFIG and waits until it works
 # make cluster-olm calls this script; bundle.mk and olm.mk describe the variables.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -16,8 +16,8 @@ if [[ $1 == build ]]; then
 fi
 binaries=bin/kubernetes
 
-# standin NAME prints the name of an image in docs/operations/images.txt. It replaces a digest by a tag, because the stand-in has
-# a different digest.
+# standin NAME prints the first image in docs/operations/images.txt whose name begins with NAME. It replaces a digest by the tag local,
+# because the stand-in has a different digest.
 standin() { awk -v name="$1" 'index($1, name) == 1 { sub(/@.*/, ":local", $1); print $1; exit }' docs/operations/images.txt; }
 
 olm_image=$(standin quay.io/operator-framework/olm@)
@@ -27,7 +27,7 @@ shell_image=$(standin registry.access.redhat.com/ubi9/ubi:)
 scorecard_test_image=$(standin quay.io/operator-framework/scorecard-test:)
 untar_image=$(standin quay.io/operator-framework/scorecard-untar@)
 
-# In the cluster's registry, images have other digests than the recorded ones of published images. So here, tags name all images.
+# The recorded digests are those of published images. The images in the cluster's registry have other digests, so tags name them here.
 export OPERATOR_DIGEST='' AGENT_DIGEST='' MEMCACHED_DIGEST='' SCORECARD_DIGEST='' BUNDLE_DIGEST=''
 bundle=bundle
 if grep -q '@sha256:' bundle/manifests/memcached-operator.clusterserviceversion.yaml; then bundle=${images}/tagged/bundle; fi
@@ -37,10 +37,10 @@ read -r previous commit < <(grep -v '^#' test/olm/previous)
 previous_image=${IMG%:*}:v${previous}
 previous_bundle_image=${BUNDLE_IMG%:*}:v${previous}
 previous_catalog_image=${CATALOG_IMG%:*}:v${previous}
-# The catalog of the checkout, as if the previous version had been published.
+# A catalog in which the checkout's version upgrades the previous version.
 upgrades_catalog_image=${CATALOG_IMG}-upgrades
 
-# The next version after that of the checkout, with the same operator.
+# The images of the version after the checkout's. Its operator is that of the checkout.
 next_image=${IMG%:*}:v${NEXT_VERSION}
 next_bundle_image=${BUNDLE_IMG%:*}:v${NEXT_VERSION}
 next_catalog_image=${CATALOG_IMG%:*}:v${NEXT_VERSION}
@@ -92,7 +92,7 @@ build_olm() {
 	buildah tag "${shell_image}" "${untar_image}"
 }
 
-# The function quietly runs make, and prints the output only if make fails.
+# quietly ARGUMENT... runs make with these arguments, and prints the output only if make fails.
 quietly() {
 	if ! make --no-print-directory "$@" CONTAINER_TOOL=hack/cluster/container.sh OPM_IMG="${opm_image}" >"${images}/make.log" 2>&1; then
 		cat "${images}/make.log" >&2
@@ -100,7 +100,7 @@ quietly() {
 	fi
 }
 
-# Builds the checkout's operator, bundle, catalog and scorecard image, with the same make targets that users run.
+# Builds the checkout's operator. Builds its scorecard image, bundle and catalog with the make targets that users run.
 build_project() {
 	build_operator "${IMG}" "$(fingerprint_of Dockerfile go.mod go.sum main.go api cmd controllers internal)" . "${VERSION}"
 	quietly scorecard-build
@@ -121,11 +121,11 @@ check_previous() {
 	fi
 }
 
-# list_bundles CHANNEL prints a channel's list for a template. Standard input names the bundle images.
+# list_bundles CHANNEL prints the list of a channel for a catalog's template. Standard input names the bundle images.
 list_bundles() { sed -e "1i$1:\n  bundles:" -e 's/^/  - image: /'; }
 
-# build_catalog IMAGE FOLDER BUNDLE... builds a catalog in a folder. Standard input names the bundle images. All are in the candidate
-# channel, and releases are also in the stable channel.
+# build_catalog IMAGE FOLDER BUNDLE... builds a catalog in FOLDER from the folders of bundles. Standard input names the bundle images.
+# The candidate channel has all of them, and the stable channel only releases.
 build_catalog() {
 	local image=$1 context=$2 bundles
 	shift 2
@@ -140,8 +140,8 @@ build_catalog() {
 		CATALOG_DIR="${context}/catalog/memcached-operator" CATALOG_IMG="${image}"
 }
 
-# Makes the bundle of the previous version from its sources. Before the first release, nobody has stored a Memcached, so the CRD may
-# change in ways that OLM v1 refuses. The bundle then gets the checkout's CRD.
+# Makes the bundle of the previous version from its sources. Until the first release, the bundle gets the checkout's CRD: nobody has
+# stored a Memcached yet, so the CRD may still change in ways that OLM v1 refuses.
 make_previous_bundle() {
 	quietly --directory "$1/checkout" bundle VERSION="${previous}" IMG="${previous_image}" BUNDLE_DIR="$1/bundle" \
 		LOCALBIN="${PWD}/bin" OPERATOR_SDK="${PWD}/${binaries}/operator-sdk"

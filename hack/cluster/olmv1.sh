@@ -4,7 +4,7 @@
 #
 # OLM v1 on the local cluster, in the version that docs/operations/images.txt lists:
 #   hack/cluster/olmv1.sh check           fails if something is missing, such as the commands of OLM v1 in bin/kubernetes
-#   hack/cluster/olmv1.sh build           builds images of them, and renders the manifests, in bin/images
+#   hack/cluster/olmv1.sh build           builds images of these commands, and renders the manifests, in bin/images
 #   hack/cluster/olmv1.sh push FILE       pushes the images to the registry of the cluster, whose CA certificate is in FILE
 #   hack/cluster/olmv1.sh install FILE    installs OLM v1 on the cluster of KUBECONFIG and waits until it works
 # make cluster-olm-v1 calls this script.
@@ -18,7 +18,7 @@ fi
 commands=(operator-controller catalogd)
 manifests=${images}/olmv1.yaml
 
-# image_of COMMAND prints the name of its image.
+# image_of COMMAND prints the name of the command's image.
 image_of() { awk -v name="quay.io/operator-framework/$1:" 'index($1, name) == 1 { print $1; exit }' docs/operations/images.txt; }
 
 check() {
@@ -38,7 +38,7 @@ check() {
 	done
 }
 
-# These images use the cluster's registry. Otherwise they equal the released images.
+# The images equal the released ones, except that registries.conf makes them use the registry of the cluster.
 build_images() {
 	local command context
 	for command in "${commands[@]}"; do
@@ -56,7 +56,7 @@ build_images() {
 	done
 }
 
-# The chart is part of the module of OLM v1. Objects for cert-manager are removed.
+# Renders the chart in the module of OLM v1, without the objects for cert-manager.
 render() {
 	local controller module
 	controller=$(image_of operator-controller)

@@ -14,8 +14,8 @@ needed=(
 	ip:iproute2 nft:nftables conntrack:conntrack nsenter:util-linux runc:runc buildah:buildah busybox:busybox-static
 	/usr/lib/cni/ptp:containernetworking-plugins
 )
-# Other packages for the tests, most of them without a command to check: the clients of docs/clients.md, the proxy to which make bench
-# compares ours, and a C compiler for the race detector.
+# Other packages for the tests: the clients of docs/clients.md, the proxy to which make bench compares the project's, and a C compiler
+# for the race detector. Most of them have no command to check.
 others=(
 	gcc libc6-dev libmemcached-tools nutcracker openssl php-cli php-memcached python3-django python3-dogpile.cache python3-memcache
 	python3-oslo.cache python3-pylibmc python3-pymemcache
@@ -30,7 +30,7 @@ missing=()
 for entry in "${needed[@]}"; do
 	command -v "${entry%%:*}" >/dev/null || missing+=("${entry#*:}")
 done
-# The memcached image of the local cluster contains a package of Debian, also on derivatives. apt-get verifies it with these keys.
+# Even on derivatives, the memcached image of the local cluster contains packages of Debian. apt-get verifies them with these keys.
 [[ -e ${keyring} ]] || missing+=(debian-archive-keyring)
 if [[ $1 == install ]] && command -v dpkg-query >/dev/null; then
 	for package in "${others[@]}"; do

@@ -84,8 +84,7 @@ func (c *cluster) start(ctx context.Context) error {
 	if _, err := io.Copy(c.out, progress); err != nil {
 		return errors.Join(err, first.Process.Kill(), first.Wait())
 	}
-	// boot closes its end of the pipe when the cluster is ready, or has failed. Before that, and only if the cluster is ready, boot
-	// writes this file.
+	// boot closes its end of the pipe when the cluster is ready, or has failed. By then, this file exists only if the cluster is ready.
 	if _, err := os.Stat(c.file("ready")); err != nil {
 		return errors.Join(context.Cause(ctx), first.Wait())
 	}

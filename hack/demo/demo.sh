@@ -34,8 +34,7 @@ finish() {
 }
 trap finish EXIT
 trap 'exit ${interrupted}' INT
-# On a terminal, each command below has its own process group. Ctrl-C reaches only this group. If it reached this script or make,
-# they would fail.
+# On a terminal, each command below gets its own process group. So Ctrl-C does not reach this script and make, which would fail.
 if [[ -t 0 && -t 1 ]]; then
 	set -o monitor
 fi

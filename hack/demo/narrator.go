@@ -32,7 +32,7 @@ const (
 	timeToReadLine = 150 * time.Millisecond
 )
 
-// longestSilence is how long the narrator writes nothing during a long step.
+// longestSilence is how long, at most, the narrator writes nothing during a long step.
 const longestSilence = 3 * time.Second
 
 // narrator writes the story.

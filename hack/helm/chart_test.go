@@ -156,8 +156,8 @@ func TestPermissionsInTheWatchedNamespaces(t *testing.T) {
 	}
 }
 
-// both returns the lines that the test expects about the policies with these names and about their bindings. The sign "- " means
-// that they are missing, and "+ " that they are new.
+// both returns the expected lines about the policies with these names and about their bindings. The sign is "- " for missing objects,
+// and "+ " for new ones.
 func both(sign string, names ...string) []string {
 	var all []string
 	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {

@@ -30,7 +30,7 @@ func TestCommonLabelsAreOnEveryObject(t *testing.T) {
 	}
 }
 
-// If a label is in both commonLabels and monitoring.labels, the ServiceMonitor must have only the one in monitoring.labels, because
+// If commonLabels and monitoring.labels have the same key, the ServiceMonitor must have only the value in monitoring.labels, because
 // duplicate keys are invalid YAML.
 func TestLabelsOfTheServiceMonitorWin(t *testing.T) {
 	all := install(t, "{commonLabels: {release: mine, team: a}, monitoring: {enabled: true, labels: {release: stack}}}")

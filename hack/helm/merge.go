@@ -20,8 +20,8 @@ type block struct {
 	only bool
 }
 
-// merge combines the lines of a manifest in the complete installation, and of the same manifest in each variant, into one template. A
-// manifest may be empty. If Helm renders the template for a variant, the result is the variant's manifest.
+// merge makes one template of a manifest's lines in the complete installation (whole) and in each variant (manifests). A manifest may
+// be empty. If Helm renders the template for a variant, the result is the variant's manifest.
 func merge(whole []string, manifests [][]string) string {
 	differing := make([][]int, len(whole))
 	added := make([][]block, len(whole)+1)

@@ -87,7 +87,7 @@ func installed(t *testing.T, chart *chartv2.Chart, name, namespace, values strin
 // objects maps a kind and a name, such as "Service a", to the manifest.
 type objects map[string]object
 
-// install returns the objects of the release memcached-operator in the namespace of config.
+// install returns the objects of the release memcached-operator in the namespace that config uses.
 func install(t *testing.T, values string) objects {
 	t.Helper()
 	return installAs(t, "memcached-operator", namespace, values)

@@ -202,8 +202,8 @@ func (p panel) stacked() panel {
 	return p
 }
 
-// orZero returns an expression with the result of the expression "count" or, if it has none, with 0. Without any data, a panel must not
-// show 0: if the expression "always" has no result either, the returned expression has none.
+// orZero returns an expression with the result of count or, if count has none, 0. Without any data, a panel must not show 0: the
+// expression is then without a result, because always has none.
 func orZero(count, always string) string { return count + " or 0 * count(" + always + ")" }
 
 // red shows values of at least 1 in red, and lower ones in green.

@@ -38,7 +38,7 @@ else
 	sed -i "/-bundle:v${old}\$/d" catalog/template.yaml
 fi
 for channel in ${CHANNEL_LISTS}; do
-	# A list ends at the next list or at the end of the file.
+	# Adds NEXT at the end of the list, which is before the next list or at the end of the file.
 	awk -v channel="${channel}:" -v entry="  - image: ${bundle}${NEXT}" '
 		function add() { if (inside) print entry; inside = 0 }
 		/^[a-z]/ { add() } { print } $0 == channel { inside = 1 } END { add() }' catalog/template.yaml >catalog/template.new

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 
-# digest_of IMAGE prints the digest of an image's list of platforms. With docker, it uses docker itself, and with podman, skopeo.
+# digest_of IMAGE prints the digest of the image's list of platforms. It asks docker, or skopeo if CONTAINER_TOOL is podman.
 digest_of() {
 	local digest
 	if [[ "$(basename "${CONTAINER_TOOL}")" == podman ]]; then

@@ -10,7 +10,7 @@ VERSION ?= 1.0.0
 IMAGE_TAG_BASE ?= example.com/memcached-operator
 # The lists of the catalog's template that contain the version. A pre-release is only in candidate.
 CHANNEL_LISTS ?= candidate$(if $(findstring -,$(VERSION)),, stable)
-# The digests of this version's images after the push. The bundle and the catalog then name the images by digest.
+# The digests of this version's images, recorded after the push. With them, the bundle and the catalog name the images by digest.
 OPERATOR_DIGEST ?=
 AGENT_DIGEST ?=
 MEMCACHED_DIGEST ?=

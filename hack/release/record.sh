@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Writes the digests of pushed images to published.mk: hack/release/record.sh NAME=IMAGE...
-# It also writes the digest of the bundle to the catalog's template, and a checksum of the operator's sources beside its digest.
+# With BUNDLE_DIGEST, it also writes the digest to the catalog's template. With OPERATOR_DIGEST, it also writes a checksum of the
+# image's sources.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source hack/release/digest.sh

@@ -7,13 +7,13 @@
 BUILD_IMAGE ?=
 BASE_IMAGE ?=
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
-# The images of a release contain the name of the tag and not its commit. The commit contains the digests of the images, so it is made
-# after them.
+# The images of a release contain the name of the tag instead of its commit. The commit contains the digests of the images, so it can
+# only be made after the images.
 docker-buildx: REVISION = v$(VERSION)
 base-arguments = $(foreach name,BUILD_IMAGE BASE_IMAGE,$(if $($(name)),--build-arg $(name)="$($(name))"))
 build-arguments = --build-arg VERSION="$$VERSION" --build-arg REVISION="$(REVISION)" $(base-arguments)
 
-# buildx builds image $(1) for all PLATFORMS and pushes it. $(2) contains the other arguments. The last one is the context.
+# buildx builds image $(1) for all PLATFORMS and pushes it. $(2) contains the other arguments, with the context at the end.
 ifeq ($(notdir $(CONTAINER_TOOL)),podman)
 define buildx
 $(CONTAINER_TOOL) build --platform=$(PLATFORMS) --manifest "$(1)" $(2) && \

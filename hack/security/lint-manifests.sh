@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Scores the manifests of the operator, rendered by KUSTOMIZE, and the objects that it creates, with kube-score (KUBE_SCORE).
+# Scores with kube-score (KUBE_SCORE) the operator's manifests, which KUSTOMIZE renders, and the objects that the operator creates.
 # Every finding is an error unless kube-score.txt waives it with a reason. A waiver without a finding is an error, too.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -17,7 +17,7 @@ sed -i.orig 's/^#- /- /' "${rendered}/all/default/kustomization.yaml"
 "${KUSTOMIZE}" build config/namespaced >"${rendered}/namespaced.yaml"
 "${KUSTOMIZE}" build "${rendered}/all/default" >"${rendered}/optional.yaml"
 
-# score WHAT [CHECK...] scores the operator or memcached, ignoring the checks.
+# score WHAT [CHECK...] scores WHAT, which is operator or memcached, without these checks.
 score() {
 	local files=("${rendered}"/*.yaml) ignored=()
 	[[ $1 == operator ]] || files=(internal/memcached/desired/testdata/*.golden.yaml)

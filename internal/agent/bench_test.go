@@ -16,7 +16,8 @@ import (
 // slabClasses is the largest number of slab classes that a memcached has.
 const slabClasses = 63
 
-// fullNode answers like a memcached that uses all slab classes. Each class has the statistics of the first class in the recording.
+// fullNode returns the behavior of a memcached that uses all slab classes. Each class has the statistics of the first class in the
+// recording.
 func fullNode(t testing.TB) func(net.Conn) {
 	t.Helper()
 	replies := recordedReplies(t, "default")

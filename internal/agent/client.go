@@ -152,9 +152,9 @@ func (c *client) ask() error {
 	return err
 }
 
-// askHeld sends a request over the idle connection, after memcached has refused a new connection. The refusal shows that memcached
-// serves. So askHeld also succeeds if there is no idle connection, or if memcached has closed it. It fails if memcached does not
-// answer properly over the idle connection.
+// askHeld sends a request over the idle connection, after memcached has refused a new connection. It fails if memcached does not
+// answer properly: the threads that answer requests may hang while memcached still refuses connections. If there is no idle
+// connection, or memcached has closed it, the refusal must suffice, and askHeld succeeds.
 func (c *client) askHeld(ctx context.Context) error {
 	held := c.idle.take()
 	if held == nil {

@@ -27,8 +27,8 @@ func TestGoldenScrape(t *testing.T) {
 	mustScrape(t, "default", newFake(t, recorded(t, "default")).options())
 }
 
-// A proxy has the same series about the process and its connections as a node. It has no series about items, but series that only a
-// proxy has. In the recording, the proxy cannot reach one of its nodes.
+// A proxy has the same series about the process and its connections as a node. Instead of series about items, it has series that only
+// a proxy has. In the recording, the proxy cannot reach one of its nodes.
 func TestGoldenScrapeOfAProxy(t *testing.T) {
 	o := newFake(t, recorded(t, "proxy")).options()
 	o.Launcher = newLauncher(t, `{"routes":"sessions-%d.sessions.shop.svc 3\n","count":3,"seconds":5}`)

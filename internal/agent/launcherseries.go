@@ -12,8 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// Series about the copy of items from another Memcached into this node. spec.fillFrom names the other Memcached, and the help texts
-// call it the twin. The series are absent without spec.fillFrom, and while the launcher does not answer.
+// Series about a fill: the launcher copies items from the twin, the Memcached that spec.fillFrom names, into this node. The series are
+// absent without spec.fillFrom, and while the launcher does not answer.
 var (
 	fillComplete = prometheus.NewDesc("memcached_fill_complete",
 		"Whether memcached has the items that its twin had: 1 or 0.", nil, nil)

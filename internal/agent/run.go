@@ -60,7 +60,7 @@ func serve(ctx context.Context, o Options, version string, log *slog.Logger, inc
 
 // shutDown stops the server. It waits at most shutdownTimeout for running requests.
 func shutDown(ctx context.Context, server *http.Server, stopped <-chan error) error {
-	// ctx may have ended, which would end the shutdown at once.
+	// If ctx has already ended, a shutdown with ctx would end at once.
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if err := server.Shutdown(grace); err != nil && !errors.Is(err, context.DeadlineExceeded) {

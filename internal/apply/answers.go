@@ -14,7 +14,7 @@ import (
 type answer struct {
 	uid               types.UID
 	hash, fingerprint string
-	// surplus is what the written object has below owned fields and the rendering lacks, or nil.
+	// surplus are the fields below owned fields that the written object has and the rendering lacks, or nil.
 	surplus *typed.TypedValue
 }
 
@@ -32,13 +32,14 @@ func (a *answers) futile(live client.Object, rendered rendering, found differenc
 		known.uid == live.GetUID() && known.hash == rendered.hash && known.fingerprint == found.fingerprint
 }
 
-// explain reports whether the answer to the last recorded write already had this whole surplus.
+// explain reports whether the last recorded answer already had the whole surplus in the argument left.
 func (a *answers) explain(live client.Object, left *typed.TypedValue) bool {
 	known, _ := a.get(live)
 	return known.uid == live.GetUID() && keeps(known.surplus, left)
 }
 
-// record records how the answer to a write differs from what was sent.
+// record records how the object that the API server returned after a write differs from the rendering that was sent. Without a
+// difference, it forgets the object's last answer.
 func (a *answers) record(live client.Object, rendered rendering) {
 	found, err := a.differ.compare(live, rendered)
 	if err != nil || found.none() {

@@ -10,13 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Bounds of the interval between two checks whether another owner's object still has the name. The interval doubles after each check.
+// Bounds of the interval between two checks whether a conflict still exists. The interval doubles after each check.
 const (
 	firstConflictInterval = 5 * time.Second
 	lastConflictInterval  = 55 * time.Second
 )
 
-// conflict is another owner's object with the name of a desired object. The cache does not hold it.
+// conflict is another owner's object that has the name of a desired object and is missing from the cache.
 type conflict struct {
 	found    ConflictError
 	interval time.Duration

@@ -46,13 +46,14 @@ func paceOf(corrections []time.Time) *pace {
 type contest struct {
 	uid types.UID
 	// hash is the hash of the last rendering that the API server accepted. The rendering was a whole object, or only its size. sized
-	// reports that the last write was only the size, perhaps because the API server refused the rest.
+	// reports that the last write was only the size, perhaps because the API server refused the rest. sized stays false if only the
+	// size of a correction is accepted, because the whole rendering was applied earlier.
 	hash  string
 	sized bool
 	// corrections are the times of each field's last corrections, at most contestedCorrections of them.
 	corrections map[string][]time.Time
-	// contested is the contested field, or empty. manager is the field's writer, pace is the writer's rate, and seen is when the field
-	// was last corrected. A correction of only other fields replaces the contested field only by a field with a faster pace.
+	// contested is the contested field, or empty. manager is the field's writer, pace is the writer's rate, and seen is when the field was
+	// last corrected. Corrections of other fields do not change these values, unless one of those fields reaches a faster pace.
 	contested, manager string
 	pace               pace
 	seen               time.Time
@@ -82,8 +83,8 @@ func (c *contests) drifted(live client.Object, rendered rendering, applied bool)
 	return applied && !known.sized || known.hash == rendered.hash && known.sized == rendered.sizeOnly
 }
 
-// agrees remembers that the object equals the rendering without a new write. This happens if the operator has written only the size
-// for a changed spec, and the change of the spec is then taken back.
+// agrees treats the rendering as the last write, because the object already equals it. This matters if the operator has written only the
+// size for a changed spec, and the change of the spec is then taken back.
 func (c *contests) agrees(live client.Object, rendered rendering) {
 	if known := c.of(live); known.sized && !rendered.sizeOnly {
 		known.hash, known.sized = rendered.hash, false

@@ -41,7 +41,7 @@ type rendering struct {
 }
 
 // render returns a desired object with its owner reference and an annotation with the object's hash. The hash reveals fields that were
-// applied before and are no longer desired. For fields below an owned field, the comparison does so as well.
+// applied before and are no longer desired. Below owned fields, compare also reveals them.
 func (d differ) render(owner, desired client.Object) (rendering, error) {
 	object := desired.DeepCopyObject().(client.Object)
 	if err := controllerutil.SetControllerReference(owner, object, d.scheme); err != nil {

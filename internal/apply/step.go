@@ -35,7 +35,7 @@ func (s step) pending() bool {
 type outcome struct {
 	// live is the object after the step. It is nil if the step could not begin, or if a creation failed.
 	live client.Object
-	// created reports a creation, and written a creation or a change.
+	// created reports that the step created the object. written reports that the step created or changed it.
 	created, written bool
 	// correction describes the changes by others that the step undid. It is nil if there were none.
 	correction *Correction

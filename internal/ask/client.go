@@ -25,8 +25,8 @@ import (
 const (
 	// Timeout limits the time of a request and its answer, because a change of nodes waits for the answer.
 	Timeout = time.Second
-	// maxAnswer limits how many bytes of an answer's body are read. A client from New also limits the header to this size. The owner of
-	// the pod controls the answer.
+	// maxAnswer limits how many bytes of an answer's body are read. A client from New also limits the header to this size. The limits
+	// are necessary because the owner of the pod controls the answer.
 	maxAnswer = 4 << 10
 )
 
@@ -69,7 +69,7 @@ func (c *Client) Proxy(ctx context.Context, address string) (protocol.ProxyStatu
 }
 
 // Agent asks an agent for its status. address is an IP address or a host name, and errors contain it. hosts are the names by which
-// clients reach the node.
+// clients reach the node: the agent checks whether the certificate is for them.
 func (c *Client) Agent(ctx context.Context, address string, port int, hosts []string) (agentprotocol.Status, error) {
 	var status agentprotocol.Status
 	err := c.get(ctx, url.URL{
@@ -101,8 +101,8 @@ func (c *Client) get(ctx context.Context, target url.URL, status any) error {
 	return nil
 }
 
-// withoutSource removes the local address from a network error. The local port differs in each attempt, so a status with the error
-// would change each time.
+// withoutSource removes the local address from a network error. The local port differs in each attempt. So a condition that quotes
+// the error would change each time.
 func withoutSource(err error) error {
 	if failed, found := errors.AsType[*net.OpError](err); found {
 		failed.Source = nil

@@ -29,7 +29,7 @@ func TestRefusedArguments(t *testing.T) {
 	if found := p.stored(stored); found != stored {
 		t.Errorf("%d of %d items; the launcher logged:\n%s", found, stored, p.logged())
 	}
-	// The launcher does not try the list again: neither if the kubelet replaces the file, nor in another container.
+	// The launcher does not try the list again, even if the kubelet replaces the file or starts the container again.
 	p.write(protocol.SectionKey(template), p.section.String())
 	if code := p.end(); code != 0 {
 		t.Errorf("exit code %d", code)
@@ -48,7 +48,7 @@ func TestRefusedArguments(t *testing.T) {
 	}
 }
 
-// Once memcached has read NAME.meta, it changes the items file. If memcached is killed after that, the items are lost.
+// Once memcached has read NAME.meta (see the type items), it changes the items file. If memcached is killed after that, the items are lost.
 func TestArgumentsThatAreRefusedAfterItemsWereRead(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

@@ -34,8 +34,8 @@ func (l *launcher) begin(ctx context.Context) error {
 }
 
 // choose returns the argument list to start with. This is the node's list in the ConfigMap or, if that list is missing or unusable,
-// the last accepted list. On the node's first start, no list was accepted yet, so choose waits for the ConfigMap. The result known is
-// false if memcached may fail with the list, and there is another list to go back to.
+// the last accepted list. On the node's first start, no list was accepted yet, so choose waits for the ConfigMap. known is false if
+// memcached may fail with the list, and there is another list to go back to.
 func (l *launcher) choose() (_ protocol.List, known bool, _ error) {
 	last, ran := l.state.accepted()
 	if !ran {

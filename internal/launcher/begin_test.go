@@ -154,7 +154,7 @@ func TestFirstStartWithArgumentsThatAreRefused(t *testing.T) {
 	p.status("the former list is in effect", refused)
 }
 
-// Without another list, the container ends, and the kubelet tries again.
+// If there is no list to go back to, the container ends, and the kubelet starts it again.
 func TestOnlyArgumentsAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -201,7 +201,7 @@ func TestMemcachedEndsSoonAfterAStartWithOtherArguments(t *testing.T) {
 	}
 }
 
-// A memcached that hangs before its list is accepted must not delay the end of the container.
+// If memcached hangs before its list is accepted, the launcher must still pass SIGTERM on.
 func TestEndWhileMemcachedHangsAfterItsStart(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

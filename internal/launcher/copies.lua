@@ -51,7 +51,7 @@ local function all(rctx, copies, request, handles, decided)
     return best, most
 end
 
--- write lets each copy execute the command, whatever the others have. It also handles the commands that are not in by_command.
+-- write lets each copy execute the command, even if other copies lack the item. It also handles the commands that are not in by_command.
 local function write(rctx, copies, request)
     return all(rctx, copies, request, copies.ask)
 end
@@ -94,7 +94,7 @@ local function read(rctx, copies, request)
     return none or refused or miss(rctx, copies, request)
 end
 
--- One in SAMPLE hits is also read from the later copies. "samples" counts the reads of this kind that this thread has sent and that
+-- One in SAMPLE hits is also read from the copies after the one that has answered. "samples" is how many of these reads of this thread
 -- have no answer yet. MOST_SAMPLES limits it: otherwise, a slow copy would use up the requests that the proxy may have at the same time.
 local SAMPLE <const>, MOST_SAMPLES <const> = 8, 64
 local samples = 0
@@ -110,8 +110,8 @@ local function is_stale(request, answer)
 end
 
 -- read_all reads, and also sends a sample of the hits to the later copies, without waiting for their answers. Without these reads, a
--- full copy would evict the items, as nobody reads them there. It keeps an item that two samples reach in the time in which clients
--- store as much as its memory holds.
+-- full copy would evict the items, as nobody reads them there. A full copy keeps an item that is sampled twice before clients have stored
+-- as much as the copy's memory holds.
 local function read_all(rctx, copies, request)
     local answer, from = read(rctx, copies, request)
     if from and from < #copies.sample and samples < MOST_SAMPLES and math.random(SAMPLE) == 1 and not is_stale(request, answer) then

@@ -50,7 +50,7 @@ func (p *proxyPod) hang(number int) {
 }
 
 // The proxy answers each command as a single memcached does, even while some pools are empty, away or hung. Afterwards, no running
-// node has a value that differs from the value in this memcached.
+// node has a value that differs from the single memcached's.
 func TestAnswersOfCopies(t *testing.T) {
 	t.Parallel()
 	first, second, third := []int{0, 1}, []int{10, 11}, []int{20, 21}

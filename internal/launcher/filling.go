@@ -122,7 +122,7 @@ func (f filler) run(ctx context.Context) {
 // unlimited is the time limit of attempts after the first one. They need no limit, because the node is already ready.
 const unlimited = math.MaxInt64
 
-// once makes one attempt to copy the twin's items, which may take at most the time limit. The result contains the error too. Without a
+// once tries to copy the twin's items, and gives up after the time limit. If it fails, the result also contains the reason. Without a
 // twin, the result is nil.
 func (f filler) once(ctx context.Context, limit time.Duration) (*protocol.Fill, error) {
 	began := time.Now()

@@ -36,7 +36,7 @@ type launcher struct {
 	stopped time.Time
 	// before is the number of items before the last restart, -1 if unknown.
 	before int64
-	// obstacle is the temporary error because of which the method follow tries again, or empty.
+	// obstacle is the temporary error after which the method follow tries again, or empty.
 	obstacle string
 	// ending reports that the container must end, so memcached must not be started again.
 	ending bool
@@ -140,8 +140,8 @@ func (l *launcher) grow(ctx context.Context, list protocol.List, obstacle string
 	l.accept()
 }
 
-// delay records a temporary error, such as no free connection, and makes the method follow try again at the next tick. It logs the
-// error only if its text differs from the previous obstacle, the argument former.
+// delay records a temporary error, such as no free connection, and makes the method follow try again at the next tick. It logs the error
+// only if its text differs from former, the text of the previous obstacle.
 func (l *launcher) delay(err error, former string) {
 	if former != err.Error() {
 		l.log.Printf("trying again: %v", err)

@@ -182,7 +182,7 @@ func TestEndWhileRestarting(t *testing.T) {
 	}
 }
 
-// If NAME.meta lacks half of its text, or only its last line, the items are lost, but memcached starts.
+// If NAME.meta (see the type items) lacks half of its text, or only its last line, the items are lost, but memcached starts.
 func TestIncompleteMetadata(t *testing.T) {
 	t.Parallel()
 	for name, keep := range map[string]func(text []byte) []byte{

@@ -56,8 +56,8 @@ func start(program string, list protocol.List) (*process, error) {
 	return p, nil
 }
 
-// wait waits until memcached ends, and sends its status to ended. A launcher that is the first process of its container must also wait
-// for orphaned processes.
+// wait waits until memcached ends, and sends its exit status to ended. A launcher that is the first process of its container must also
+// reap orphaned processes.
 func (p *process) wait(copied <-chan struct{}) {
 	child := p.pid
 	if os.Getpid() == 1 {

@@ -14,10 +14,10 @@ import (
 )
 
 // keepFileLimit keeps memcached from lowering its limit of open files to its limit of connections. Otherwise, clients that use all
-// connections would leave no file descriptor for a new connection to a node, or for the file with the routes. memcached would then
-// end, because it cannot read its routes. A filter of system calls makes each later change of the limit succeed without effect, in
-// this thread and in the programs that it starts. keepFileLimit fails if the architecture is unknown, or if the current limit is below
-// atLeast. It lowers a higher limit to mostFiles or, if that is more, to atLeast.
+// connections would leave no file descriptor for a new connection to a node, or for the file with the routes. memcached would then end,
+// because it cannot read its routes. A filter of system calls makes each later change of the limit succeed without effect, in this thread
+// and in the programs that it starts. keepFileLimit fails if the architecture is unknown, or if the current limit is below atLeast. It
+// lowers the limit to the larger of mostFiles and atLeast, unless the limit is already lower.
 func keepFileLimit(atLeast int) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -45,8 +45,8 @@ func keepFileLimit(atLeast int) error {
 	return nil
 }
 
-// mostFiles bounds the limit of open files. memcached's table of connections has as many entries as the limit, and "stats conns" reads
-// the whole table. Where the container runtime sets no limit, it is a billion.
+// mostFiles bounds the limit of open files. memcached's table of connections has as many entries as the limit, and "stats conns" reads the
+// whole table. Under a container runtime that sets no limit, a process may open a billion files.
 const mostFiles = 1 << 16
 
 func boundFiles(limit unix.Rlimit, atLeast uint64) unix.Rlimit {

@@ -50,7 +50,7 @@ type proxy struct {
 }
 
 // RunProxy runs a proxy until memcached ends. A signal other than SIGHUP makes RunProxy end memcached. It returns the container's exit
-// code. The caller must have called runtime.LockOSThread: see start.
+// code. The caller must have called runtime.LockOSThread: see the function start.
 func RunProxy(ctx context.Context, o ProxyOptions, signals <-chan os.Signal, log *log.Logger) (int, error) {
 	p := &proxy{options: o, log: log, signals: signals, known: o.lastKnown(), found: make(chan search, 1)}
 	return runBeside(ctx, o.Listen, o.Memcached, &p.view, p.run)

@@ -42,8 +42,8 @@ type search struct {
 	found addresses
 }
 
-// look starts a DNS search in the background, unless one is running. The search is for all nodes of p.read if that is due, else
-// only for unreachable nodes.
+// look starts a DNS search in the background, unless one is running. The search is for all nodes of p.read if the routes are new, or if
+// the last search for all nodes is long enough ago. Otherwise, it is only for unreachable nodes.
 func (p *proxy) look(ctx context.Context, now time.Time) {
 	if p.searching {
 		return
@@ -144,15 +144,15 @@ func (o ProxyOptions) away(ctx context.Context, names []string, known addresses)
 	})
 }
 
-// badStat returns the name of memcached's statistic that counts the threads that cannot reach a node. memcached cuts off the name
-// after 126 characters.
+// badStat returns the name of memcached's statistic that counts the threads that cannot reach a node. memcached cuts off the
+// statistic's name after 126 characters.
 func badStat(name string) string {
 	stat := "bad_" + name
 	return stat[:min(len(stat), 126)]
 }
 
-// find looks up the addresses of names. Of several addresses, it prefers the known one. The result leaves out names for which DNS
-// does not answer.
+// find looks up the addresses of names. If a name has several addresses, find prefers the address in known. The result leaves out names
+// for which DNS does not answer.
 func (o ProxyOptions) find(ctx context.Context, names []string, known addresses) addresses {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()

@@ -46,7 +46,7 @@ func (p *proxyPod) slowest(names []string) (stop func() time.Duration) {
 	}
 }
 
-// A node returns with another address. The hash ring uses its name, so clients still find their keys.
+// A node returns with another address. The hash ring uses node names, so the node gets the same keys as before.
 func TestNodeReplaced(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)

@@ -33,7 +33,7 @@ type ProxyOptions struct {
 	// Plaintext means that clients may also connect without TLS.
 	TLS                 string
 	ClientCA, Plaintext bool
-	// Agent reports that an agent also connects to memcached.
+	// Agent reports that the pod has an agent, for metrics or certificates. The agent also connects to memcached.
 	Agent bool
 	// Threads is the number of memcached's worker threads. MaxConnections is how many connections of clients memcached must allow. It
 	// may allow more.

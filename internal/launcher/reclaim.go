@@ -23,8 +23,9 @@ const (
 	maxPages   = 10
 )
 
-// reclaim takes free pages from slab classes, so that items of other sizes can use them. memcached does so itself, unless it has
-// started with items from a file: it then assumes that there is unused memory (slab_automove.c of 1.6.45).
+// reclaim takes free pages from slab classes, so that items of other sizes can use them. memcached does so itself once it has allocated
+// all of its memory (slab_automove.c of 1.6.45). But it does not count the memory of items that it has read from a file at its start.
+// Until memcached's count (total_malloced) reaches -m, reclaim therefore takes the pages.
 func reclaim(ctx context.Context, address string, list protocol.List) error {
 	if !list.InFile() {
 		return nil

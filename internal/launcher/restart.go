@@ -99,8 +99,8 @@ func (l *launcher) end(signal os.Signal) int {
 	return exitCode(l.stop(term))
 }
 
-// start starts memcached with an argument list. The argument known is false for a list that may be wrong. If known is true, start
-// records the list as accepted. If memcached then fails, goBack finds no other list, and the container ends.
+// start starts memcached with an argument list. known is false for a list that may be wrong. If known is true, start records the list as
+// accepted. If memcached then fails, goBack finds no other list, and the container ends.
 func (l *launcher) start(list protocol.List, known bool) error {
 	last, ran := l.state.accepted()
 	if err := l.items.prepare(ran && last.Keeps(list)); err != nil {
@@ -135,7 +135,7 @@ func (l *launcher) goBack(status syscall.WaitStatus) error {
 	return l.start(last, true)
 }
 
-// excuse makes the liveness probe succeed for this time, even if memcached accepts no connections.
+// excuse makes the liveness probe succeed for the time bound, even if memcached accepts no connections.
 func (l *launcher) excuse(bound time.Duration) {
 	l.view.update(func(v *view) { v.serving, v.deadline = false, time.Now().Add(bound) })
 }

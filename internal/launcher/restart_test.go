@@ -17,7 +17,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// longKeys is the number of keys that the method listed stores. The keys are so long that their list exceeds the buffers of a connection.
+// longKeys is the number of keys that pod.listed stores. The keys are so long that their list exceeds the buffers of a connection.
 const longKeys = 50000
 
 // listed starts a node and stores keys in it. It returns a client that requests the list of keys and does not read it.

@@ -31,7 +31,7 @@ const (
 type view struct {
 	mutex  sync.Mutex
 	status protocol.Status
-	// serving is false while memcached stops or starts. Both must end before deadline.
+	// serving is false while memcached stops or starts. The stop or the start must end before deadline.
 	serving  bool
 	deadline time.Time
 }
@@ -148,7 +148,7 @@ func accepts(ctx context.Context, address string) error {
 	return conn.Close()
 }
 
-// answers returns nil if memcached answers. A refusal because clients use all connections is an answer.
+// answers returns nil if memcached answers. A refusal because clients use all connections counts as an answer.
 func answers(ctx context.Context, address string) error {
 	conn, err := memcache.Dial(ctx, address)
 	if err != nil {

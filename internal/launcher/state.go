@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// state is what the launcher keeps in a file when its container ends.
+// state is what the launcher keeps in a file that outlives the container.
 type state struct {
 	// Accepted is the text of the argument list to go back to, usually the one that was last in effect. It is empty before the first
 	// start.

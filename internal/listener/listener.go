@@ -16,8 +16,8 @@ const PerHost = 4
 
 // limitedListener limits connections, so that nobody can open so many that the kubelet's probes fail. A host is an IP address.
 //
-//   - If a host has PerHost connections, its new connection replaces its oldest idle one. It is not refused, because it may be the
-//     kubelet's: pods with hostNetwork have the kubelet's address. If no connection is idle, the new one is closed.
+//   - If a host has PerHost connections, its new connection replaces its oldest idle one. The new connection may be the kubelet's,
+//     because pods with hostNetwork have the kubelet's address. If no connection is idle, the new one is closed.
 //   - If there are as many connections as the listener allows, a new connection replaces the oldest connection of the host with the
 //     most connections. If no host has more than the host of the new connection, the new connection is closed.
 type limitedListener struct {
@@ -29,7 +29,7 @@ type limitedListener struct {
 	hosts map[string][]*limitedConn
 }
 
-// Limit returns a listener that allows this number of connections. The ConnState of its http.Server must be NoteState.
+// Limit returns a listener that allows this number of connections. The http.Server that uses it must have the ConnState NoteState.
 func Limit(listener net.Listener, connections int) net.Listener { return limit(listener, connections) }
 
 func limit(listener net.Listener, connections int) *limitedListener {

@@ -30,7 +30,7 @@ func newLogger(to io.Writer, options ...zap.Opts) logr.Logger {
 }
 
 // visibleText replaces control characters and direction marks in log entries by JSON escapes, but leaves line breaks and tabs.
-// Entries quote text from webhooks, containers and users, which could otherwise forge or hide a line.
+// Entries quote text from webhooks, containers and users. Such text could otherwise forge or hide a line.
 type visibleText struct {
 	io.Writer
 }

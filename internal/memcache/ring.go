@@ -21,7 +21,7 @@ type Owner func(key string) int
 // Each server has 160 points on a ketama ring: four for each of 40 digests.
 const digestsPerServer, pointsPerDigest = 40, 4
 
-// point is the end of a range of hashes whose keys belong to the server.
+// point is the end of a range of hashes. Keys with these hashes belong to the server.
 type point struct {
 	hash   uint32
 	server int
@@ -31,7 +31,7 @@ type point struct {
 //
 //   - The points of a server are the MD5 digests of "NAME-0" to "NAME-39", each cut into four little-endian uint32.
 //   - The hash of a key is the first little-endian uint32 of its MD5 digest.
-//   - A key belongs to the server with the first point at or above its hash, or else with the lowest point.
+//   - A key belongs to the server with the first point at or above its hash. If there is none, the lowest point decides.
 //
 // The name of a server is its host, followed by :port unless the port is 11211. The order of the servers does not matter: if two
 // servers have the same point, the lower name wins. Ketama always uses 40 digests. libmemcached uses only 39 with some numbers of

@@ -11,8 +11,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// The expected owners are the results of other programs: libmemcached 1.1.4 with MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED for Ketama, and
-// with its defaults for Modula; a Python program for Jump.
+// The expected owners are the results of other programs. libmemcached 1.1.4 computed those of Ketama, with
+// MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED, and those of Modula, with its defaults. A Python program computed those of Jump.
 func TestOwners(t *testing.T) {
 	keys := []string{"key-000001", "key-000002", "key-000003", "user:42", "session/9f8e", "schlüssel", "wrap-815"}
 	pods := []string{"cache-0", "cache-1", "cache-2"}

@@ -34,8 +34,8 @@ type Finding struct {
 	Reason, Message string
 	// Pods are the names of the pods that report the problem.
 	Pods []string
-	// Secret is the name of the Secret that causes the problem. It is empty if no Secret does, or if it is unknown which one does: the
-	// Secret with the certificate or the Secret with the users.
+	// Secret is the name of the Secret that causes the problem. It is empty if no Secret causes the problem, or if the cause may be either
+	// the Secret with the certificate or the Secret with the users.
 	Secret string
 }
 
@@ -58,7 +58,7 @@ func CertificateHosts(mc *cachev1alpha1.Memcached, pod *corev1.Pod) []string {
 	}
 }
 
-// ofReplicaSet reports whether a pod belongs to a Deployment, also during a move to a StatefulSet.
+// ofReplicaSet reports whether a pod belongs to a Deployment. During a move to a StatefulSet, such pods still exist.
 func ofReplicaSet(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && owner.Kind == "ReplicaSet"

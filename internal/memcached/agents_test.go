@@ -14,7 +14,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Clients never use the names of a Deployment's pods, also not during the move to a StatefulSet.
+// Clients never use the names of a Deployment's pods, not even during the move to a StatefulSet.
 func TestCertificateHosts(t *testing.T) {
 	for _, row := range []struct {
 		workload cachev1alpha1.WorkloadKind

@@ -19,8 +19,8 @@ import (
 type Child[Owner client.Object] struct {
 	// Kind is the GroupVersionKind of the objects.
 	Kind schema.GroupVersionKind
-	// Suffix is appended to the owner's name to form the object's name. Among rows of the same Kind, no suffix may be empty or end with
-	// another suffix. Otherwise, objects of two owners could have the same name.
+	// Suffix is appended to the owner's name to form the object's name. If several rows have the same Kind, each needs a suffix that does
+	// not end with the suffix of another row. Otherwise, objects of two owners could have the same name.
 	Suffix string
 	// New returns an empty object.
 	New func() client.Object

@@ -66,7 +66,7 @@ func InPlaceStateOf(pod *corev1.Pod) (state InPlaceState, begun bool) {
 func (s InPlaceState) String() string {
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // it holds strings and numbers only
+		panic(err) // impossible: s holds only strings and numbers
 	}
 	return string(text)
 }

@@ -26,7 +26,7 @@ var (
 // announced to clients, does not change while clients move to TLS.
 func ClientPorts(mc *cachev1alpha1.Memcached) []ClientPort { return PortsWith(mc.Spec.TLS) }
 
-// PortsWith returns the client ports for these TLS settings, which are nil without TLS.
+// PortsWith returns the client ports for the TLS settings in wanted. Without TLS, wanted is nil.
 func PortsWith(wanted *cachev1alpha1.MemcachedTLS) []ClientPort {
 	var ports []ClientPort
 	if wanted == nil || wanted.Plaintext == cachev1alpha1.PlaintextEnabled {

@@ -27,7 +27,7 @@ func RecordAnnotations(record cachev1alpha1.MemcachedRecord) map[string]string {
 	annotations := map[string]string{TemplateHashAnnotation: record.TemplateHash}
 	text, err := json.Marshal(record.Defaults)
 	if err != nil {
-		panic(err) // it holds strings only
+		panic(err) // impossible: the defaults are strings
 	}
 	if string(text) != "{}" {
 		annotations[PodDefaultsAnnotation] = string(text)
@@ -79,8 +79,9 @@ func (v View) CarriedOut(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.M
 	return &decided
 }
 
-// beforeRollout returns the record from before the current rollout, which may begin with the decided record. It returns nil without a
-// rollout. It also returns nil after a change of the Kind or "kubectl rollout restart", because then no node may stay as it is.
+// beforeRollout returns the record from before the current rollout, or nil without a rollout. A rollout begins now if decided has a new
+// template hash or new defaults. After a change of the Kind or "kubectl rollout restart", beforeRollout also returns nil, because then
+// no node may stay as it is.
 func (v View) beforeRollout(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.MemcachedFormerRecord {
 	last := v.Last.Applied
 	switch {

@@ -12,8 +12,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Two Memcacheds are twins if spec.fillFrom of one names the other: its empty nodes get the items of the other's nodes (ADR-0019).
-// Nodes with the same number then hold the same items. So the operator must never stop two such nodes at the same time.
+// Two Memcacheds are twins if spec.fillFrom of the first names the second. Empty nodes of the first get the items of the second's nodes
+// (ADR-0019). Nodes with the same number then hold the same items. So the operator must never stop two such nodes at the same time.
 
 // Twins says which twin a Memcached must wait for, and which of its own nodes may lack items.
 type Twins struct {
@@ -49,7 +49,7 @@ func (v View) Source() *cachev1alpha1.Memcached {
 	return nil
 }
 
-// Copies returns the twins with a StatefulSet that are not being deleted. It returns none if the Memcached itself has a Deployment.
+// Copies returns those twins that have a StatefulSet and are not being deleted, or none if the Memcached itself has a Deployment.
 func (v View) Copies() []View {
 	if WorkloadKind(v.Memcached) != cachev1alpha1.WorkloadStatefulSet {
 		return nil

@@ -21,8 +21,8 @@ func conditions(f facts) []metav1.Condition {
 	return status.Complete(all, f.Proxy.Status.Conditions, f.Proxy.Generation, f.Now)
 }
 
-// availableCondition returns Available. It is True if a Service leads clients to the proxies, and at least one proxy is ready or
-// none is wanted.
+// availableCondition returns Available. It is True if a Service leads clients to the proxies and at least one proxy is ready. If the size
+// is 0, the Service is enough.
 func availableCondition(f facts) metav1.Condition {
 	condition := metav1.Condition{
 		Type:    cachev1alpha1.ConditionAvailable,
@@ -74,8 +74,8 @@ func progressingCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// stuck reports whether a problem stops a change. A problem of the spec or of a write always does. A problem of the pods does only if
-// the Deployment is missing, differs from the spec, or is changing. The argument moving reports that the Deployment is changing.
+// stuck reports whether a problem stops a change. A problem of the spec or of a write always stops it. A problem of the pods stops it only
+// if the Deployment is missing, differs from the spec, or is changing. The parameter moving reports that the Deployment is changing.
 func (f facts) stuck(moving bool) bool {
 	return f.Written.Problem != nil || f.problem != nil && (f.workload == nil || f.unwritten || moving)
 }

@@ -16,9 +16,10 @@ import (
 // a minute and a half.
 const notice = 2 * time.Minute
 
-// routesOf returns the routes for the proxies, nil if unknown. An announced number of nodes stays until it takes effect, because some
-// proxies may have read it. If no pool has nodes, the present number stays, and clients see the nodes as away until they are back.
-// Another number takes effect at once only if all pools are new, or if the present number is 0.
+// routesOf returns the routes for the proxies. If the number of slots is unknown, it returns the present routes, or nil if there are none.
+// An announced number of nodes stays until it takes effect, because some proxies may have read it. If no pool has nodes, the present
+// number stays, and clients see the nodes as away until they are back. A new number takes effect at once if there are no routes yet, if
+// all pools are new, or if the present number is 0. Otherwise, it is announced.
 func routesOf(v View) *protocol.Routes {
 	live := v.liveRoutes()
 	count, known := slotsOf(v)

@@ -77,8 +77,8 @@ func factsOf(before View, plan Plan, written memcached.Written) facts {
 	return f
 }
 
-// podProblem returns why proxies are missing or not ready, or nil. Advice about the memory of a node becomes advice about the
-// connections, from which the memory of a proxy follows.
+// podProblem returns why proxies are missing or not ready, or nil. Where the advice for a node is to lower spec.config.memory, a proxy
+// must lower spec.config.maxConnections, on which its memory depends.
 func podProblem(f facts) *memcached.Problem {
 	problem := status.PodProblem(f.workload, f.Pods, f.Now)
 	if problem != nil {

@@ -36,7 +36,7 @@ type uptake struct {
 	// The field "of" is the number of ready proxies. The field "have" is how many of them have read the ConfigMap's routes, and use
 	// the number of nodes that the routes prescribe now.
 	have, of int32
-	// failure is why one of the ready proxies did not answer or refused the routes, or empty.
+	// failure says why one of the ready proxies did not answer, or why it refused the routes. Otherwise, failure is empty.
 	failure string
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// TestUptake checks which proxies count as having the routes, and the message about one that does not.
+// TestUptake checks which proxies count as having the routes, and the message about a proxy that does not count.
 func TestUptake(t *testing.T) {
 	v := live(t, View{Proxy: front(), Pool: sessions(3), Now: now}, options)
 	for i := range v.Pods {

@@ -90,8 +90,7 @@ func (v View) discoverable() bool {
 	})
 }
 
-// after returns the view after a write. The argument answers has the objects as the API server returned them. It is not the field
-// Answers.
+// after returns the view after a write. answers are the objects as the API server returned them, not the field Answers.
 func (v View) after(answers []client.Object) View {
 	v.Children = slices.Clone(v.Children)
 	for _, object := range answers {

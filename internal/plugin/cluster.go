@@ -37,7 +37,7 @@ type cluster struct {
 	serverVersion func() (string, error)
 }
 
-// Limits of requests to the API server. A command may send one request for each node at once.
+// Limits of requests to the API server, for example for the log of each container. Connections to pods do not count.
 const requestsPerSecond, requestBurst = 50, 300
 
 // connect finds the cluster as kubectl does, by flags and kubeconfig.
@@ -135,8 +135,8 @@ func (c *cluster) within(everywhere bool) client.InNamespace {
 	return client.InNamespace(c.namespace)
 }
 
-// pods reads all pods of a Memcached, including terminating and failed ones. It sorts the pods of a StatefulSet by number, and those
-// of a Deployment by name, as kubectl does.
+// pods reads all pods of a Memcached, including terminating and failed ones. It sorts the pods of a StatefulSet by number. It sorts the
+// pods of a Deployment by name, as kubectl does.
 func (c *cluster) pods(ctx context.Context, mc *cachev1alpha1.Memcached) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	err := c.List(ctx, &list, client.InNamespace(mc.Namespace), client.MatchingLabels(memcached.SelectorLabels(mc)))

@@ -39,7 +39,7 @@ type session struct {
 	// user is the value of --user, a user of memcached. readPassword asks for this user's password, and is nil without a terminal.
 	user         string
 	readPassword func() (string, error)
-	// pollPeriod is how often a command that waits checks again.
+	// pollPeriod is the time between two checks of a command that waits.
 	pollPeriod time.Duration
 }
 

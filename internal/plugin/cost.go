@@ -77,7 +77,7 @@ func restartInPlaceCost(mc, source *cachev1alpha1.Memcached, items string) strin
 	}
 }
 
-// planCost says, as part of a sentence, what it costs to change the memory and the number of nodes of a cache: see
+// planCost says, as part of a sentence, what it costs to change a cache from the plan now to the plan next: see
 // docs/concepts/changes.md.
 func planCost(mc *cachev1alpha1.Memcached, now, next plan) string {
 	var costs []string
@@ -110,8 +110,8 @@ func ownMemoryLimit(mc *cachev1alpha1.Memcached) *resource.Quantity {
 	return nil
 }
 
-// fillsFrom returns the name of the Memcached from which restarted nodes copy their items. It returns "" if there is none, or if the
-// condition Degraded says that it cannot fill nodes.
+// fillsFrom returns the name of the Memcached from which restarted nodes copy their items. It returns "" if nodes do not copy items, or
+// if the condition Degraded has the reason TwinUnusable.
 func fillsFrom(mc *cachev1alpha1.Memcached) string {
 	if degradedBy(mc, cachev1alpha1.ReasonTwinUnusable) {
 		return ""
@@ -140,8 +140,8 @@ func insteadOfFlush(mc *cachev1alpha1.Memcached) string {
 	return "kubectl memcached restart empties the nodes as well"
 }
 
-// keptShare returns the share of the keys that clients still find after one node has restarted empty. The new pod of a Deployment
-// has a new name, so keys also move between this pod and the others.
+// keptShare returns the share of the keys that clients still find after one node has restarted empty. In a Deployment, the new pod has a
+// new name, so clients also look there for some keys that other nodes hold.
 func keptShare(workload cachev1alpha1.WorkloadKind, nodes int) float64 {
 	kept := float64(nodes-1) / float64(nodes)
 	if workload == cachev1alpha1.WorkloadStatefulSet {

@@ -180,8 +180,8 @@ func (s series) statistics() map[string]string {
 	return statistics
 }
 
-// addSeries adds what the agent's series say about credentials. If memcached has demanded a login, the figures also come from the
-// series, and the rates from the difference between two readings.
+// addSeries adds what the agent's series say about credentials. If memcached has demanded a login, addSeries also takes the figures from
+// the series, and computes the rates from two readings.
 func (n *nodeReport) addSeries(read readings, failure error) {
 	n.Credentials = read.first.credentials()
 	if up, _ := read.first.value("memcached_up"); up == 1 && errors.Is(failure, errAuthentication) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plugin is the command "kubectl memcached". It shows what is inside caches, and makes the changes that users make by hand.
+// Package plugin is the command "kubectl memcached". It shows what is inside caches, changes items, and restarts nodes.
 //
 // A cache is a Memcached resource. Its nodes are its pods. Its figures are the statistics that the commands show. Its agents are the
 // containers beside memcached that serve metrics, and its series are these metrics. Its twin is the Memcached that spec.fillFrom

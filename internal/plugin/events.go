@@ -40,7 +40,7 @@ func (c *cluster) events(ctx context.Context, owner client.Object) ([]corev1.Eve
 	return about, nil
 }
 
-// suffixesOf returns what follows the owner's name in the names of the owner and its children, by Kind.
+// suffixesOf returns, for each Kind, what the names of child objects add to the owner's name. For the owner's Kind, this is nothing.
 func suffixesOf[Owner client.Object](kind string, children []memcached.Child[Owner]) map[string][]string {
 	suffixes := map[string][]string{kind: {""}}
 	for _, child := range children {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestEvents checks which events belong to a cache or a proxy named "shop". Names of other applications also begin with "shop". The
-// pods no longer exist.
+// events are about objects that do not exist, so only the names can tell.
 func TestEvents(t *testing.T) {
 	cache := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop"}}
 	proxy := &cachev1alpha1.MemcachedProxy{ObjectMeta: cache.ObjectMeta}

@@ -249,7 +249,7 @@ func (o *keyCommand) change(ctx context.Context, conn *memcache.Conn, command, w
 	return nil
 }
 
-// expiryTime returns the expiry time in memcached's format: up to 30 days in seconds from now, and beyond that a Unix time.
+// expiryTime returns the expiry time in memcached's format: the seconds from now for up to 30 days, and a Unix time beyond that.
 func expiryTime(expiry time.Duration, now time.Time) int64 {
 	const relative = 30 * 24 * time.Hour
 	if expiry > relative {

@@ -95,9 +95,9 @@ func (c *cluster) copiesIn(ctx context.Context, name string) *cachev1alpha1.Memc
 	return nil
 }
 
-// refuseKeys returns an error if a proxy uses other nodes for keys than this command, which chooses them by --hash. A proxy with
-// several pools keeps each key in all of them, and uses a hash that --hash does not offer. A proxy with one pool uses a new number of
-// nodes two minutes late.
+// refuseKeys returns an error if a proxy looks for keys on other nodes than this command, which uses --hash. A proxy with several pools
+// keeps each key in all of them, and uses a hash that --hash does not offer. A proxy with one pool uses a new number of nodes two
+// minutes late.
 func (c *cluster) refuseKeys(ctx context.Context, mc *cachev1alpha1.Memcached) error {
 	proxies, err := c.proxiesOf(ctx, mc.Name)
 	if err != nil {

@@ -75,7 +75,8 @@ func redactAction(exec *corev1.ExecAction, get *corev1.HTTPGetAction) {
 	}
 }
 
-// redactAnnotations removes the values of annotations that neither the operator nor Kubernetes writes, and the annotation lastApplied.
+// redactAnnotations removes the annotation lastApplied. It replaces the values of annotations that neither the operator nor Kubernetes
+// writes.
 func redactAnnotations(annotations map[string]string) map[string]string {
 	kept := maps.Clone(annotations)
 	delete(kept, lastApplied)

@@ -30,8 +30,8 @@ type nodeReport struct {
 	Figures *figures `json:"figures,omitempty"`
 	// Credentials is nil if the node has neither TLS nor users, or if its agent has not answered.
 	Credentials *credentialsReport `json:"credentials,omitempty"`
-	// Fill describes the copy of items from the twin (spec.fillFrom). It is present only in the report on a single cache, if the
-	// node's launcher reports a copy.
+	// Fill describes the copy of items from the twin (spec.fillFrom). It is present only in the report on a single cache, and only if the
+	// node's launcher reports a copy or does not answer.
 	Fill *fillReport `json:"fill,omitempty"`
 	// Problem says why memcached has not answered.
 	Problem string `json:"problem,omitempty"`
@@ -228,7 +228,7 @@ func statusColor(report *cacheReport) color {
 	switch {
 	case report.Message == "":
 		return green
-	case report.ReadyNodes >= report.Size: // more while the nodes are replaced
+	case report.ReadyNodes >= report.Size: // a replacement may start extra nodes
 		return yellow
 	default:
 		return red

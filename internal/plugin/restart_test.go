@@ -16,8 +16,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// operatorReports returns a world that simulates the operator during a restart of the cache "pages". Each read of the cache returns
-// the next of these conditions, and further reads return the last ones.
+// operatorReports returns a world that simulates the operator during a restart of the cache "pages". Each read of the restarting cache
+// returns the conditions of the next state, and later reads repeat the last state.
 func operatorReports(t *testing.T, states ...[]metav1.Condition) *world {
 	t.Helper()
 	reads := 0

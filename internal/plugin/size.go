@@ -144,11 +144,11 @@ func (o *sizeCommand) measure(ctx context.Context, conn *memcache.Conn) (load, e
 	return l, nil
 }
 
-// pageSize is the size of a slab page in bytes. It includes the end of a page that is too small for another chunk.
+// pageSize is the size of a slab page in bytes. It includes the unused end of the page, where no further chunk fits.
 const pageSize = 1 << 20
 
 // pagesOf returns the memory in the pages of all slab classes, in bytes. With storage.type MemoryFile, the statistic total_malloced does
-// not show this memory: after the first start, it is the size of the whole file, and after a start that reuses the file, it is 0.
+// not show this memory: it is the size of the whole file after the first start, and 0 after a start that reuses the file.
 func pagesOf(slabs map[string]string) (memory int64) {
 	for name := range slabs {
 		if strings.HasSuffix(name, ":total_pages") {

@@ -91,7 +91,7 @@ func listImages(images []string) string {
 	return cmp.Or(strings.Join(slices.Compact(images), ","), unknownText)
 }
 
-// outdated returns the operator's message about newer or unsupported versions in the condition Progressing. It returns "no" if the
+// outdated returns the message of the condition Progressing if it is about newer or unsupported versions. It returns "no" if the
 // condition has the reason Complete. Other reasons, such as Paused, do not show whether there are newer versions.
 func outdated(mc *cachev1alpha1.Memcached) cell {
 	progressing := apimeta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionProgressing)

@@ -28,8 +28,8 @@ func LauncherInstaller(name, image string, wanted cachev1alpha1.MemcachedResourc
 	}
 }
 
-// SmallResources returns resources for a small container beside memcached, with this memory limit. It has a CPU limit if the resources
-// wanted for memcached have one, so that the pod can be Guaranteed.
+// SmallResources returns resources for a small container beside memcached. limit is its memory limit. If wanted, the resources of
+// memcached, has a CPU limit, the result also has one, so that the pod can be Guaranteed.
 func SmallResources(wanted cachev1alpha1.MemcachedResources, limit string) corev1.ResourceRequirements {
 	memory := resource.MustParse(limit)
 	resources := corev1.ResourceRequirements{

@@ -112,7 +112,7 @@ func Hash(value any) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// WithAPIDefaults adds the API server's defaults to a template. So a field that only the live template has was set by somebody else.
+// WithAPIDefaults adds the API server's defaults to a template. Then any other field in the live template was set by somebody else.
 // The template's hash is computed without the defaults, because another hash would replace every pod.
 func WithAPIDefaults(template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	spec := &template.Spec

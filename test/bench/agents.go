@@ -54,7 +54,7 @@ func (b *bench) besideMemcached(ctx context.Context) error {
 	})
 }
 
-// sizedFor returns a change of the spec. It sets the item memory to cache MiB, and allows this many client connections.
+// sizedFor returns a change of the spec. The change sets config.memory to cache MiB, and config.maxConnections to clients.
 func sizedFor(cache, clients int) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		mc.Spec.Config.Memory = resource.NewQuantity(int64(cache)*mebibyte, resource.BinarySI)

@@ -73,8 +73,8 @@ const (
 	watch    column = "watch"
 	leases   column = "leases"
 	events   column = "events"
-	// others are discovery, the token and access reviews that reading metrics causes, and requests to pods through the API server. In
-	// a real cluster, the operator connects to the pods directly.
+	// others are discovery, the token and access reviews for each read of the operator's metrics, and requests to pods through the API
+	// server. In a real cluster, the operator connects to the pods directly.
 	others column = "others"
 )
 

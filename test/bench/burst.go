@@ -12,13 +12,13 @@ import (
 )
 
 // bareRatio limits the time until all Memcacheds are Ready, as a multiple of the time until their bare children are available. Bare
-// children are the objects that the operator creates for them, created without a Memcached. Here, each child is created at the time at
-// which the operator created it.
+// children are the objects that the operator creates for a Memcached, created without one. For this ratio, the benchmark creates each
+// child at the time at which the operator created it.
 const bareRatio = 1.15
 
-// burst contains the durations of one round of M5. operator is the time until n Memcacheds that are created together are Ready. atOnce is
-// the time until their bare children are available if these are created together. replayed is the same if each child is created at the
-// time at which the operator created it.
+// burst contains the durations of one round of M5. operator is the time until n Memcacheds that are created together are Ready. atOnce and
+// replayed are times until their bare children are available. For atOnce, all children are created together. For replayed, each child is
+// created at the time at which the operator created it.
 type burst struct {
 	operator, atOnce, replayed time.Duration
 	// creations are the creations of children by the operator, in order of time.

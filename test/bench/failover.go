@@ -42,8 +42,8 @@ func (b *bench) failOver(ctx context.Context, t *testbed, leader *replica, first
 	}
 }
 
-// measureTakeover ends the leader, and returns the time until the API server receives the first write of the standby. Meanwhile it
-// resizes the Memcacheds first to n-1, so that the standby must write.
+// measureTakeover ends the leader, and returns the time until the API server receives the first write of the standby. Meanwhile, it
+// resizes the Memcacheds with the numbers from first to n-1, so that the standby must write.
 func (t *testbed) measureTakeover(ctx context.Context, leader, standby *replica, signal syscall.Signal, first, n int) time.Duration {
 	t.waitUntilQuiet(ctx, 0, leader.user, standby.user)
 	since := must(t.log.mark())

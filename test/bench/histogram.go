@@ -16,7 +16,7 @@ type histogram struct {
 	atMost map[float64]uint64
 }
 
-// histogram returns the sum of the histograms in a metric family that have all of these labels. labels are alternating names and
+// histogram adds up the histograms of a metric family. Only those with all of these labels count. labels are alternating names and
 // values.
 func (f families) histogram(name string, labels ...string) histogram {
 	h := histogram{atMost: map[float64]uint64{}}

@@ -67,7 +67,7 @@ func (l *loopback) program(number int, program string, files map[string][]byte, 
 func (l *loopback) pattern(pool int) string { return l.network + strconv.Itoa(pool) + "%d" }
 
 // proxy starts a launcher, the program that runs memcached as a proxy in the pods of a MemcachedProxy. The proxy serves pool 1. copies
-// are the address patterns of pools with the same items. If threads is 0, the proxy has the default number of threads.
+// are the address patterns of pools with the same items as pool 1. If threads is 0, the proxy has the default number of threads.
 func (l *loopback) proxy(ctx context.Context, name string, number int, threads int32, copies ...string) path {
 	host, dir := l.host(number), filepath.Join(l.dir, l.host(number))
 	routes := protocol.Routes{Pool: protocol.Pool{Pattern: l.pattern(1), Count: size}, Copies: copies}

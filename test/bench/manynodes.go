@@ -19,7 +19,7 @@ import (
 // progressStatusInterval is the shortest time between two status writes that only report progress, as in package controllers.
 const progressStatusInterval = 5 * time.Second
 
-// change is a change of a Memcached with many nodes, including its creation.
+// change is the creation or a later change of a Memcached with many nodes.
 type change struct {
 	name string
 	do   func(context.Context) error
@@ -74,7 +74,7 @@ func (b *bench) changeMany(ctx context.Context, t *testbed, o *replica, ready *c
 	b.addObservation(c, t.observe(ctx, o), before)
 }
 
-// holdMany reports the writes of a change and its duration. The argument took is the duration.
+// holdMany reports the writes of a change, and the time that the change took.
 func (b *bench) holdMany(requests []request, c change, took time.Duration) {
 	statuses := countIf(requests, func(r request) bool { return r.isWrite() && r.toStatus() })
 	children := countIf(requests, request.isWrite) - statuses

@@ -78,7 +78,7 @@ func parseFamilies(text io.Reader) (families, error) {
 	return parser.TextToMetricFamilies(text)
 }
 
-// sum returns the sum of the counters in a metric family that have all of these labels. labels are alternating names and values.
+// sum adds up the counters of a metric family. Only those with all of these labels count. labels are alternating names and values.
 func (f families) sum(name string, labels ...string) float64 {
 	total := 0.0
 	for _, one := range f[name].GetMetric() {

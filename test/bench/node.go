@@ -87,7 +87,7 @@ func podOf(changes ...func(*cachev1alpha1.Memcached)) (corev1.PodSpec, error) {
 }
 
 // onNode starts the memcached of a pod, runs the measurement, and stops memcached. It fails if memcached ends during the measurement.
-// In a pod, memcached would get the files from the agent.
+// files are what the agent of a pod would write for memcached.
 func onNode(
 	ctx context.Context, limit time.Duration, pod corev1.PodSpec, files map[string][]byte, measure func(context.Context, *node),
 ) error {
@@ -221,7 +221,7 @@ func (n *node) connect(ctx context.Context, clients int) {
 	}
 }
 
-// startAgent starts an agent with the arguments of the pod, except for its addresses, and waits until it is ready.
+// startAgent starts an agent with the arguments of the pod, but with other addresses, and waits until the agent is ready.
 func (n *node) startAgent(ctx context.Context) (*agent, error) {
 	address, err := operator.FreeAddress()
 	if err != nil {

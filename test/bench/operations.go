@@ -16,7 +16,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// otherImage differs from the default image only in its tag. It is never pulled, because the nodes are simulated.
+// otherImage differs from the default image only in its tag. It is never pulled, because the cluster nodes are simulated.
 const otherImage = "docker.io/library/memcached:1.6.46"
 
 type operation struct {

@@ -77,8 +77,8 @@ func (p phase) noOps() string {
 	return fmt.Sprint(p.NoOps)
 }
 
-// number formats a value. Whole numbers have no decimals. Of other values, those from 100 on have none, those from 10 on have one, and
-// smaller ones have two. The sign does not count.
+// number formats a value with two decimals, from 10 on with one, and from 100 on with none. Whole numbers have no decimals. The sign does
+// not count.
 func number(value float64) string {
 	switch {
 	case value == float64(int64(value)):

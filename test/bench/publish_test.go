@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// example returns a report. Its results hold, miss their thresholds or have none, and are not ordered by metric.
+// example returns a report. Some results hold, some miss their thresholds, and some have no threshold. They are not ordered by metric.
 func example() report {
 	r := report{Conditions: conditions{
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Duration: 90 * time.Second, CPUs: 2, Memory: "8 GiB",

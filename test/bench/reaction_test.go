@@ -29,7 +29,7 @@ func TestReactions(t *testing.T) {
 		patch("other", "deployments", "b", 15),
 		patch("operator", "memcacheds/status", "b", 16),
 		patch("operator", "deployments", "b", 18),
-		patch("operator", "deployments", "b", 30), // no change preceded it
+		patch("operator", "deployments", "b", 30), // another patch after the same change
 		patch("operator", "deployments", "a", 98),
 		patch("operator", "deployments", "d", 120), // logged before the change
 		patch("admin", "memcacheds", "d", 118),

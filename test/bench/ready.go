@@ -23,8 +23,8 @@ const (
 )
 
 // becomeReady measures M9: how long Memcacheds take to become Ready, compared with bare children that become available. It creates
-// one Memcached, or its bare children, every half second, so the cluster is not saturated. It creates half of the bare children
-// before the Memcacheds and half after them, because a cluster becomes slower as it fills.
+// one Memcached, or one set of bare children, every half second, so the cluster is not saturated. A cluster becomes slower as it fills. So
+// becomeReady creates half of the bare children before the Memcacheds, and half after them.
 func (b *bench) becomeReady(ctx context.Context, t *testbed) {
 	n := b.options.paced
 	t.createNamespaces(ctx, 2*n, true)

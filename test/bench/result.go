@@ -150,7 +150,7 @@ func (r *report) hold(m metric, name, unit string, value float64, limit threshol
 	}
 }
 
-// holdLess compares a quantity in two cases. It must be at most as large in the first case as in the second.
+// holdLess compares a quantity in two cases, one and other. The quantity must not be larger in one than in other.
 func (r *report) holdLess(m metric, quantity, one, other string) {
 	less, more := r.find(m, quantity+", "+one), r.find(m, quantity+", "+other)
 	ratio, reason := 0.0, cmp.Or(less.NotMeasured, more.NotMeasured)

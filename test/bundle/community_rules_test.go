@@ -196,7 +196,7 @@ func replacesNothing(_ operator, bundle submission) []string {
 }
 
 // hasNoDanglingBundle requires semver-mode if an operator has several bundles and no file-based catalog (FBC). In other modes, each
-// version must name its predecessor, which our bundles do not.
+// version must name its predecessor, but our bundles name none.
 func hasNoDanglingBundle(o operator) []string {
 	if !o.ci.FBC.Enabled && o.ci.UpdateGraph != "semver-mode" && len(o.bundles) > 1 {
 		return []string{"nothing upgrades " + o.bundles[0].folder}

@@ -16,8 +16,8 @@ import (
 
 const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// Scripts in place of kustomize and operator-sdk, so that these tests need neither. "make verify" runs the real commands. If
-// "operator-sdk generate bundle" fails, it leaves an incomplete bundle. The script does the same.
+// Scripts in place of kustomize and operator-sdk, so that these tests need neither. "make verify" runs the real commands. Like the real
+// "operator-sdk generate bundle", its stand-in leaves an incomplete bundle if it fails.
 const (
 	kustomizeStandIn = `#!/bin/sh
 [ "$1" != build ] || [ "$KUSTOMIZE_FAILS" ] || echo "kind: List"

@@ -32,7 +32,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// root is the root of the repository, relative to the folder of a suite. Go runs the tests of a suite in this folder.
+// root is the path from a suite's folder, in which Go runs the tests, to the root of the repository.
 const root = "../.."
 
 // Cluster is the cluster under test, with a client that has the permissions of an administrator.
@@ -42,7 +42,7 @@ type Cluster struct {
 	Config *rest.Config
 	// Dial connects to pods. If it is nil, connections are direct, as for suites that run in the pod network.
 	Dial traffic.DialFunc
-	// Diagnostics returns kubectl commands whose output helps to explain a failure in the namespace.
+	// Diagnostics returns kubectl commands, each without the word kubectl. Their output helps to explain a failure in the namespace.
 	Diagnostics func(namespace string) []string
 	// dir is the working directory of commands.
 	dir string
@@ -76,7 +76,7 @@ func Read(path string) string {
 	return string(Must(os.ReadFile(filepath.Join(root, path))))
 }
 
-// Core labels the specs that .ci/run selects with the label filter "core". The make targets run all specs by default.
+// Core labels the specs that .ci/run selects with the label filter "core". By default, the make targets do not use this filter.
 var Core = Label("core")
 
 // In returns the same cluster with another working directory for commands.

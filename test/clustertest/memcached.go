@@ -44,7 +44,7 @@ func (c *Cluster) createNamespace(ctx context.Context, metadata metav1.ObjectMet
 	metadata.Labels = map[string]string{"pod-security.kubernetes.io/enforce": level}
 	namespace := &corev1.Namespace{ObjectMeta: metadata}
 	Expect(c.Create(ctx, namespace)).To(Succeed())
-	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // Ginkgo gives the cleanup its own
+	DeferCleanup(func(ctx SpecContext) { //nolint:contextcheck // Ginkgo gives the cleanup its own context
 		c.Report(ctx, namespace.Name)
 		Expect(c.Delete(ctx, namespace)).To(Succeed())
 	})

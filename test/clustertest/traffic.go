@@ -36,7 +36,7 @@ func (c *Cluster) Servers(ctx context.Context, mc *cachev1alpha1.Memcached) []tr
 	return servers
 }
 
-// PodOf returns the name of the pod in the DNS name of a server.
+// PodOf returns the name of a server's pod: the first label of the server's DNS name.
 func PodOf(server string) string {
 	pod, _, _ := strings.Cut(server, ".")
 	return pod
@@ -131,7 +131,7 @@ func (f *FullCache) MustSurvive(ctx context.Context, what func()) {
 	AddReportEntry(fmt.Sprintf("0 of %d pods restarted, 0 of %d keys lost in each of %d rounds", len(f.pods), f.keys, rounds))
 }
 
-// InBackground runs a function in the background. A call of stop cancels the context of the function and waits until the function
+// InBackground calls run in the background, with a context that outlives ctx. A call of stop cancels this context, and waits until run
 // returns. The end of the calling spec or Ginkgo container does the same.
 func InBackground(ctx context.Context, run func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))

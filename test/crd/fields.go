@@ -9,7 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Field is a field of the spec without subfields, or a map.
+// Field is a field of the spec that is a map or has no subfields.
 type Field struct {
 	// Path is a path such as spec.scheduling.tolerations[].key, or spec.service.labels{} for a map.
 	Path string

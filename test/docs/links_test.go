@@ -59,7 +59,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// codePaths matches a backtick and the path of this repository directly after it. Arguments may follow the path.
+// codePaths matches a path in this repository that follows a backtick. Arguments may follow the path.
 var codePaths = regexp.MustCompile("`((?:api|cmd|config|controllers|hack|internal|test)/[^`\\s]*)")
 
 // Files and folders that pages name must exist. The pages about clients are left out, because they name files of applications.

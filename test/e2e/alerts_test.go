@@ -27,8 +27,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// A real Prometheus scrapes real nodes while clients use them. It has the rules of config/components/monitoring, with shorter
-// durations. At first, nothing is wrong. Then the test causes each alert.
+// A real Prometheus scrapes real nodes while clients use them. This Prometheus has the rules of config/components/monitoring, with
+// shorter durations. At first, nothing is wrong. Then the test causes each alert.
 var _ = Describe("A user with a Prometheus", Label(onLocalCluster), func() {
 	It("has data for every rule and every panel, and an alert for everything that goes wrong", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		s := newShop(ctx)

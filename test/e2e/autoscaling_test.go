@@ -159,7 +159,7 @@ func (a *autoscaled) mustSelectItsPods(ctx context.Context) {
 	}).Should(Succeed())
 }
 
-// mustRunCommands runs the documented commands. Their output must show the rescaling by the HorizontalPodAutoscaler, and the Memcached.
+// mustRunCommands runs the documented commands. Their output must show the autoscaler's rescaling to 4 nodes, and then the Memcached.
 func (a *autoscaled) mustRunCommands(ctx context.Context) {
 	GinkgoHelper()
 	var output strings.Builder
@@ -180,7 +180,7 @@ func use(ctx context.Context, cache client.ObjectKey) {
 		}
 		servers, err := traffic.Servers(ctx, k8s, mc.Namespace, mc.Status.Nodes)
 		if err != nil {
-			continue // a node that was just deleted
+			continue // a node of status.nodes was just deleted
 		}
 		readFrom(ctx, servers)
 	}

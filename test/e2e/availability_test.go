@@ -31,7 +31,7 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 		f       *fixture
 		figures = [][]string{{"what happened to the leader", "a change was followed after", "at most", "what clients saw"}}
 	)
-	// followedSince scales the other Memcached. It fails unless the operator follows within the bound, counted from the time since.
+	// followedSince scales f.other. It fails unless the operator follows at most bound after since.
 	followedSince := func(ctx SpecContext, what string, since time.Time, bound time.Duration) {
 		GinkgoHelper()
 		took := f.userScalesOther(ctx).Sub(since)
@@ -74,8 +74,8 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 		manager.signal(syscall.SIGSTOP)
 		DeferCleanup(manager.signal, syscall.SIGCONT)
 		followedSince(ctx, "SIGSTOP", sent, afterKill)
-		// followedSince has resized the other Memcached once. Now it is resized again. The paused operator knows of neither change, so its
-		// first decision is based on outdated state.
+		// followedSince has resized f.other once, and this is the second change of its size. The paused operator knows of neither change,
+		// so its first decision is based on outdated state.
 		f.userScalesOther(ctx)
 		other := childrenOf(ctx, f.other)
 

@@ -94,7 +94,7 @@ func askForMuch(ctx context.Context, conn *traffic.Conn, client, requests int) m
 	defer GinkgoRecover()
 	const items = 5_000
 	// These items are as large as the items that fill the node. For items of another size, memcached would have few slab pages, and would
-	// evict them earlier.
+	// evict these items earlier.
 	value := strings.Repeat("v", 60)
 	keys := make([]string, items)
 	for i := range keys {

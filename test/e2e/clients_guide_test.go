@@ -61,7 +61,8 @@ func guidePages() []string {
 	return append(pages, "docs/clients.md")
 }
 
-// newGuide creates the Memcached in the named block, and waits until it is Ready. It fails if the set of named blocks has changed.
+// newGuide creates a Memcached from a named block, and waits until it is Ready. memcached is the name of the block. newGuide fails
+// unless guideBlocks returns exactly the names that are listed here.
 func newGuide(ctx context.Context, memcached string) *guide {
 	GinkgoHelper()
 	g := &guide{blocks: guideBlocks()}
@@ -96,8 +97,8 @@ func (g *guide) followNodes(ctx context.Context) {
 	)
 }
 
-// knowNames starts the clients that get the names of the servers only once, at their start. The names come from the
-// ConfigMap, as in pods. DNS must have the same names.
+// knowNames starts the clients that get the names of the servers only once, at their start. The names come from the ConfigMap, as
+// they do for applications in pods. DNS must have the same names.
 func (g *guide) knowNames(ctx context.Context) {
 	GinkgoHelper()
 	servers := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: g.mc.Namespace, Name: g.mc.Name + "-servers"}}
@@ -139,8 +140,8 @@ type guideClient struct {
 	answers *bufio.Scanner
 }
 
-// newGuideClient starts a client from blocks of code and a driver in the same language. variable is the environment
-// variable from which the client learns the servers, as NAME=value.
+// newGuideClient starts a client from blocks of code and a driver in the same language. variable, in the form NAME=value, is the
+// environment variable that tells the client the servers.
 func newGuideClient(ctx context.Context, name, variable, driver string, blocks ...string) *guideClient {
 	GinkgoHelper()
 	code := strings.Join(blocks, "\n\n")

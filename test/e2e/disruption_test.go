@@ -93,7 +93,7 @@ type drainedCache struct {
 // drainLabel marks the pods that the test drains. All other pods stay on the cluster node.
 const drainLabel = "drained-by"
 
-// newDrainedNode picks a cluster node on which pods can run. After the spec, it makes the cluster node schedulable again.
+// newDrainedNode picks the operator's cluster node, because pods can run there. After the spec, the cluster node is schedulable again.
 func newDrainedNode(ctx context.Context) *drainedNode {
 	GinkgoHelper()
 	pods := operatorPods(ctx, Default)
@@ -112,7 +112,7 @@ func (s *drainedNode) add(ctx context.Context, name string, size int32, edits ..
 		mc.Name = name
 		mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{drainLabel: cachev1alpha1.LabelValue(s.namespace)}
 		mc.Spec.Scheduling.NodeSelector = map[string]string{corev1.LabelHostname: node.Labels[corev1.LabelHostname]}
-		// Each evicted node waits for this delay, so a longer one makes the drain slower.
+		// Each evicted node waits for this delay, so a long delay makes the drain slow.
 		mc.Spec.GracefulShutdown.PreStopDelaySeconds = ptr.To[int32](1)
 	})...)
 	s.caches = append(s.caches, &drainedCache{mc: mc})

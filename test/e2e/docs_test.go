@@ -19,8 +19,8 @@ import (
 	"github.com/example/memcached-operator/test/docs"
 )
 
-// A page runs on the cluster if at least one of its blocks needs pods. The spec then runs the shell and YAML blocks of the page in
-// their order, except blocks with a name and blocks that are marked as not run.
+// Each page with a block that needs pods has a spec. The spec runs the shell and YAML blocks of the page in their order, except blocks
+// with a name and blocks that are marked as not run.
 var _ = Describe("The documentation", func() {
 	for _, page := range clustertest.Must(docs.Pages("../..")) {
 		if !slices.ContainsFunc(page.Blocks, func(b docs.Block) bool { return b.Marker == docs.OnCluster }) {

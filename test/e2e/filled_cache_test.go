@@ -130,8 +130,8 @@ func (f *filledCaches) stillKeep(ctx context.Context, title string, expected rat
 	}
 }
 
-// mustKeep reads all keys, and returns a row for the table. It fails unless the hits are exactly the keys that keptBy
-// counts, and their ratio is in the expected range.
+// mustKeep reads all keys, and returns a row for the table. It fails unless there are exactly as many hits as keptBy counts, and the hit
+// ratio is in the expected range.
 func (c *filledCache) mustKeep(ctx context.Context, title string, workload cachev1alpha1.WorkloadKind, expected ratio) []string {
 	GinkgoHelper()
 	now := c.snapshot(ctx)

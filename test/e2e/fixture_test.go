@@ -85,8 +85,8 @@ func (f *fixture) userScalesOther(ctx context.Context) time.Time {
 	return time.Now()
 }
 
-// mustBeUntouched calls the method of the bystander. It also fails if the operator has sent a write request for an object with the
-// name of the cache, even if the request changed nothing.
+// mustBeUntouched calls bystander.mustBeUntouched. It also fails if the operator has sent a write request for an object with the name
+// of the cache, even if the request changed nothing.
 func (f *fixture) mustBeUntouched(ctx context.Context) {
 	GinkgoHelper()
 	f.bystander.mustBeUntouched(ctx)

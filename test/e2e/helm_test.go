@@ -64,7 +64,7 @@ var _ = Describe("A user of Helm", Label(onLocalCluster), func() {
 // newShortName is a short name for Memcacheds. Only the CRD of newerChart has it.
 const newShortName = "newmemc"
 
-// helmUser runs the commands of docs/operations/helm.md with a chart that make helm has written.
+// helmUser runs the commands of docs/operations/helm.md with a chart that "make helm" has written.
 type helmUser struct {
 	commands map[string]string
 	chart    string

@@ -136,8 +136,8 @@ var _ = Describe("A disturbed change of the configuration", Label(onLocalCluster
 	})
 })
 
-// mustKeepOthers fails unless the hits are exactly the keys of nodes whose pod was not replaced and whose container did
-// not restart. It returns the number of hits, as text for the table.
+// mustKeepOthers reads all keys. The number of hits must be exactly the number of keys on nodes whose pod was not replaced and whose
+// container did not restart. mustKeepOthers returns the number of hits, as text for the table.
 func (c *keptCache) mustKeepOthers(ctx context.Context, before snapshot) string {
 	GinkgoHelper()
 	c.connect(ctx)

@@ -85,7 +85,7 @@ func newIncidentInCache(ctx context.Context, edits ...clustertest.Edit) *inciden
 	return i
 }
 
-// passes causes a failure and fixes it. The failure must be reported with the reason and the words. At least this
+// passes causes a failure and fixes it. The operator must report the failure with this reason and with all texts in says. At least this
 // number of nodes must always be ready.
 func (i *incident) passes(ctx context.Context, nodes int, failure, fix func(), reason string, says ...string) {
 	GinkgoHelper()
@@ -96,7 +96,7 @@ func (i *incident) passes(ctx context.Context, nodes int, failure, fix func(), r
 }
 
 // happens causes the failure. It waits until the condition Degraded, the condition Ready and an event have the reason. The messages of
-// Degraded and of the event must contain all the words.
+// Degraded and of the event must contain all texts in says.
 func (i *incident) happens(ctx context.Context, what func(), reason string, says ...string) {
 	GinkgoHelper()
 	began := time.Now()
@@ -159,7 +159,7 @@ func (i *incident) endsWith(ctx context.Context, fix func()) {
 	Expect(clustertest.Incarnations(operatorPods(ctx, Default))).To(Equal(i.operators), "the operator must not need a restart")
 }
 
-// untilEvent waits for an event about the cache with this type and reason, and with all the words in its note.
+// untilEvent waits for an event about the cache with this reason. kind is the event's type. Its note must contain all texts in says.
 func (i *incident) untilEvent(ctx context.Context, kind, reason string, says ...string) {
 	GinkgoHelper()
 	notes := []types.GomegaMatcher{Not(BeEmpty())}

@@ -265,7 +265,7 @@ func (m *sampler) successor(former *podLife) time.Time {
 	return first
 }
 
-// lastChange returns the time of the first sample from which on the function holds returns true for every sample.
+// lastChange returns the time of the first sample from which on holds(sample) is always true.
 func lastChange(samples []sample, holds func(sample) bool) time.Time {
 	since := len(samples) - 1
 	for since > 0 && holds(samples[since-1]) {

@@ -128,7 +128,7 @@ func (p *pluginStory) showsItems(ctx context.Context) {
 	Expect(json.Unmarshal([]byte(p.run(ctx, "status", p.mc.Name, "--output=json")), &status)).To(Succeed())
 	Expect(status.Total.Items).To(Equal(100))
 	Expect(status.Nodes).To(HaveLen(2))
-	for _, node := range status.Nodes { // status.nodes has another order
+	for _, node := range status.Nodes { // in another order than in the status of the Memcached
 		Expect(p.mc.Status.Nodes).To(ContainElement(node.Name))
 		server := clustertest.Must(traffic.Servers(ctx, k8s, p.mc.Namespace, []string{node.Name}))[0]
 		stats := clustertest.Must(k8s.ConnectTo(ctx, server.Address).Stats(ctx))

@@ -55,13 +55,13 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 			{"a node hangs", func() {
 				memcached := memcachedOf(f.node(ctx, 0))
 				memcached.signal(syscall.SIGSTOP)
-				time.Sleep(8 * time.Second) // long enough for the proxies to notice the hang, which the test cannot see
+				time.Sleep(8 * time.Second) // enough for the proxies to notice the hang: the test cannot see when they do
 				memcached.signal(syscall.SIGCONT)
 			}},
 			{"a node is killed while DNS is away", func() {
 				scaleDNS(ctx, 0)
 				f.leave(ctx, f.node(ctx, 1), func(pod *corev1.Pod) error { return k8s.Delete(ctx, pod, client.GracePeriodSeconds(0)) })
-				time.Sleep(5 * time.Second) // long enough for a proxy to ask the DNS, which the test cannot see
+				time.Sleep(5 * time.Second) // enough for a proxy to ask the DNS: the test cannot see when it does
 				scaleDNS(ctx, 1)
 				f.untilUsed(ctx, "cache-1")
 			}},
@@ -240,8 +240,8 @@ func (f *front) startReaders(ctx context.Context) *proxyClients {
 	return c
 }
 
-// mustBeAnswered stops the readers. It fails unless each get returned a right value or a miss in less than one second more than longest,
-// more than 1000 gets were hits, and at most as many connections ended as the argument reconnects says.
+// mustBeAnswered stops the readers. Each get must have returned a right value or a miss, in less than longest plus one second. More
+// than 1000 gets must have been hits. The number of connections that ended must be at most reconnects.
 func mustBeAnswered(readers *proxyClients, event string, reconnects int64, longest time.Duration) {
 	GinkgoHelper()
 	readers.stop()

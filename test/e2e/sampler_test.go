@@ -64,8 +64,8 @@ type sample struct {
 type podLife struct {
 	uid  types.UID
 	name string
-	// came is when the pod was created, leaving is when its deletion began, and gone is when it was deleted. Until then, leaving and gone
-	// are zero.
+	// came is when the watch first reported the pod, leaving is when its deletion began, and gone is when it was deleted. Until then,
+	// leaving and gone are zero.
 	came, leaving, gone time.Time
 }
 

@@ -182,7 +182,7 @@ func (s *secured) enter(ctx context.Context, address string, v visitor) (net.Con
 		return conn, err
 	}
 	if err := v.login(conn); err != nil {
-		_ = conn.Close() // the error above says more
+		_ = conn.Close() // the error of the login says more
 		return nil, err
 	}
 	return conn, nil
@@ -217,7 +217,7 @@ func (s *secured) visit(ctx context.Context, address string, v visitor) (*traffi
 		err = fmt.Errorf("the reply is %q", reply)
 	}
 	if err != nil {
-		_ = node.Close() // the error says more
+		_ = node.Close() // the error of the command says more
 		return nil, err
 	}
 	return node, nil

@@ -7,10 +7,10 @@
 // real memcached serves real clients.
 //
 // Here, a cache is a Memcached, a node is a pod that runs memcached for it, and a cluster node is a Kubernetes node.
-// A proxy is a pod of a MemcachedProxy. An agent is a container beside memcached that delivers Secrets and serves
+// A proxy is a pod of a MemcachedProxy. An agent is a container that runs beside memcached: it delivers Secrets and serves
 // metrics. A launcher is the process that starts memcached in the pods of a StatefulSet, and restarts it in place.
 //
-// make test-e2e runs the tests on the cluster of KUBECONFIG, or on a local cluster that it starts.
+// "make test-e2e" runs the tests on the cluster of KUBECONFIG, or on a local cluster that it starts.
 package e2e
 
 import (
@@ -30,7 +30,7 @@ import (
 
 // Environment variables say what is tested, and where.
 var (
-	// operatorImage is the image that make deploy deploys.
+	// operatorImage is the image that "make deploy" deploys.
 	operatorImage = os.Getenv("IMG")
 	// upgradedImage is another build of the operator, for upgrades.
 	upgradedImage = os.Getenv("E2E_UPGRADED_IMG")
@@ -41,7 +41,7 @@ var (
 const (
 	// onLocalCluster labels specs that need the local cluster: its audit log, its processes or its pod network.
 	onLocalCluster = "local-cluster"
-	// The Deployment that make deploy installs.
+	// The Deployment that "make deploy" installs.
 	operatorNamespace  = "memcached-operator-system"
 	operatorDeployment = "memcached-operator-controller-manager"
 )
@@ -60,7 +60,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	// kubectl finds its plugin on the PATH.
 	Expect(os.Setenv("PATH", clustertest.Must(filepath.Abs("../../bin"))+":"+os.Getenv("PATH"))).To(Succeed())
 
-	// At the end, the suite runs make undeploy-all, which deletes every Memcached of the cluster.
+	// At the end, the suite runs "make undeploy-all", which deletes every Memcached of the cluster.
 	err := k8s.Get(ctx, client.ObjectKey{Name: "memcacheds.cache.example.com"}, &apiextensionsv1.CustomResourceDefinition{})
 	Expect(apierrors.IsNotFound(err)).To(BeTrue(), "the cluster must not have the operator yet: %v", err)
 

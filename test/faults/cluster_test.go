@@ -39,7 +39,7 @@ type cluster struct {
 	live   client.Reader
 }
 
-// startCluster starts the cluster. It runs until the context ends, and then sends its error, or nil, to the returned channel.
+// startCluster starts the cluster, which runs until the context ends. Then the returned channel receives the cluster's error, or nil.
 func startCluster(ctx context.Context) (<-chan error, error) {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: testenv.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"},

@@ -57,7 +57,7 @@ func TestEndurance(t *testing.T) {
 	}
 	after := measure(t, o)
 	t.Logf("%d rounds of %d Memcached resources; before: %+v, after: %+v", rounds, parallelism, before, after)
-	// An outcome that occurs for the first time adds a few series. A leak would add a series for each of hundreds of Memcacheds.
+	// A reconcile outcome that has not occurred before adds a few series. A leak would add a series for each of hundreds of Memcacheds.
 	if after.series > before.series+10 {
 		t.Errorf("%d series exist, %d did before", after.series, before.series)
 	}

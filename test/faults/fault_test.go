@@ -52,8 +52,8 @@ func (f *fault) matches(w write) bool {
 	return f.write == w.kind() && f.nth == w.nth && f.step == w.step
 }
 
-// String returns a name such as "patch_deployments_0.1/500" or "pods/410". The environment variable FAULT_PLAN consists of the name of a
-// scenario, a slash and this name.
+// String returns a name such as "patch_deployments_0.1/500" (the first such write in step 0) or "pods/410". The environment variable
+// FAULT_PLAN consists of the name of a scenario, a slash and this name.
 func (f *fault) String() string {
 	if f.watch != "" {
 		return f.watch + "/" + f.what

@@ -30,7 +30,7 @@ const kubeletDelay = 1500 * time.Millisecond
 // errLate means that a pod has a new image, but kubeletDelay has not passed yet.
 var errLate = errors.New("a kubelet is late")
 
-// noticed maps the UID and generation of a pod to the time when the kubelet first saw that this generation has another image.
+// noticed maps the UID and generation of a pod to the time when the kubelet first saw the new image of this generation.
 var noticed sync.Map
 
 func justStarted(pod *corev1.Pod) corev1.ContainerStatus {

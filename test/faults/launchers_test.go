@@ -40,7 +40,7 @@ type launchers struct {
 
 var allLaunchers = &launchers{ran: map[types.UID][]protocol.List{}, together: map[string][]string{}}
 
-// Launcher implements controllers.Nodes.
+// Launcher implements controllers.Nodes. If the ConfigMap has a new argument list for the pod, it first records a restart with that list.
 func (l *launchers) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -138,8 +138,7 @@ func (o *operator) crash() error {
 	}
 }
 
-// countFronts gets an object. It counts the gets of the MemcachedProxy, because each reconciliation of the MemcachedProxy begins with
-// one.
+// countFronts gets an object, and counts the gets of the MemcachedProxy. Each reconciliation of the MemcachedProxy begins with a get.
 func (o *operator) countFronts(
 	ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption,
 ) error {

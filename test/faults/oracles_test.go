@@ -215,7 +215,7 @@ func changes(entries []entry) map[string][]string {
 }
 
 // sizeFirst compares three successive specs of a workload. It reports whether the first change sets only the size, and the second change
-// keeps this size. The operator writes only the size if the API server refuses the whole change.
+// keeps this size. The operator makes these two changes instead of one if the API server first refuses the whole change.
 func sizeFirst(before, between, after string) bool {
 	return before != "" && before != between && replicas.ReplaceAllString(before, "") == replicas.ReplaceAllString(between, "") &&
 		replicas.FindString(between) == replicas.FindString(after)

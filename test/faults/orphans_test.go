@@ -51,8 +51,8 @@ func (c *cluster) orphan(ctx context.Context, name client.ObjectKey) error {
 	return nil
 }
 
-// release does what the garbage collector does for a deleted owner, a Memcached or a workload: it removes the references to this UID
-// from the children of the Memcached with this name, and from pods of a StatefulSet. It marks the pods with orphanedAnnotation.
+// release does what the garbage collector does for a deleted owner: it removes the references to a Memcached from its children, or to a
+// StatefulSet from its pods. The pods of a Deployment keep their references. release marks all pods of the owner with orphanedAnnotation.
 func (c *cluster) release(ctx context.Context, name client.ObjectKey, owner types.UID) error {
 	for _, child := range memcached.Children {
 		object := child.Named(name)

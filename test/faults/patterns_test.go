@@ -12,7 +12,7 @@ type pattern struct {
 	// pkg and test identify a Go test of this repository. spec selects a Ginkgo spec in the test, and plan selects a scenario and a fault
 	// of TestSweep.
 	pkg, test, spec, plan string
-	// The mutation replaces the text "from" by the text "to" in this file.
+	// The mutation replaces the text "from" by the text "to" in the source file that "file" names.
 	file, from, to string
 }
 

@@ -58,7 +58,7 @@ type proxy struct {
 	delivered map[string]int
 	// crash ends the current process of the operator, and starts another one.
 	crash func()
-	// snapshots are the responses to list requests from before the user actions, by resource. A lagging API server would still send them.
+	// snapshots are the responses that list requests had before the user actions, by resource. A lagging API server would still send them.
 	snapshots map[string][]byte
 	// stale are the resources whose list requests the proxy still answers with the snapshots. listed are the resources whose snapshots it
 	// has sent at least once.
@@ -206,8 +206,8 @@ func (l *listener) write(w http.ResponseWriter, r *http.Request, request testenv
 	w.Write(response.Body.Bytes())
 }
 
-// record appends a write to l.writes if the proxy is armed. The first result is the index of the write, or -1 if the proxy is not armed.
-// The second result is the fault to inject, or nil.
+// record appends a write to l.writes if the proxy is armed. index is the position of the write, or -1 if the proxy is not armed. injected
+// is the fault to inject, or nil.
 func (l *listener) record(request testenv.Request) (index int, injected *fault) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -28,7 +28,8 @@ import (
 // cacheName is the name of the Memcached in each test. A second Memcached is called twinName.
 const cacheName = "cache"
 
-// convergenceTimeout exceeds the operator's longest backoff. The environment variable FAULTS_LIMIT overrides it.
+// convergenceTimeout is how long a test or a run of a scenario may take. It exceeds the operator's longest backoff. The environment
+// variable FAULTS_LIMIT overrides it.
 const convergenceTimeout = 120 * time.Second
 
 var namespaces atomic.Int32

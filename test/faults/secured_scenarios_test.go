@@ -83,7 +83,7 @@ func mounting(secrets ...string) func(objects) string {
 	}
 }
 
-// awaitStarting waits for a pod with this name that is not ready yet. A pod with this UID does not count.
+// awaitStarting waits for a pod with this name that is not ready yet. The pod with this UID does not count: it is an earlier one.
 func (r *scenarioRun) awaitStarting(name, uid string) *corev1.Pod {
 	r.Helper()
 	var pod *corev1.Pod

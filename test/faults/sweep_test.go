@@ -92,8 +92,8 @@ func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome, counts
 type faultSet struct{ writes, watches []string }
 
 // faultsOf returns the faults for a scenario, given the outcome of a run without a fault. Each write gets the write faults, except for
-// refused repetitions of a write. Each resource with events gets the watch faults and a restart with a stale cache. Every scenario also
-// gets a restart in which all resources are stale.
+// refused repetitions of a write. Each resource with events gets the watch faults and a restart with a stale cache. If Deployments
+// and StatefulSets both have events, a restart finds both stale. Every scenario also gets a restart in which all resources are stale.
 func (s scenario) faultsOf(o *outcome) []*fault {
 	var faults []*fault
 	set := faultSet{writes: writeFaults, watches: watchFaults}
@@ -152,8 +152,8 @@ func (s scenario) run(t *testing.T, f *fault, want *outcome) *outcome {
 		return nil
 	}
 	if s.name != deletion {
-		// The first reconciliation includes the last events. The operator counts a reconciliation before it writes the status. When the
-		// second one is counted, the first one has ended.
+		// The first reconciliation includes the last events. The operator counts a reconciliation before it writes the status. So only the
+		// count of the second one shows that the first one has ended.
 		r.triggerReconcile(r.operator)
 		r.triggerReconcile(r.operator)
 	}

@@ -86,7 +86,7 @@ func renamed(object client.Object) client.Object {
 }
 
 // historyOf prepares the history for oracles that check the Memcached with this name. It leaves out the objects of the other Memcached.
-// The oracles look only for cacheName, so historyOf gives the objects of twinName this name.
+// The oracles look only for cacheName, so historyOf replaces twinName by cacheName.
 func historyOf(entries []entry, name string) []entry {
 	other := map[string]string{cacheName: twinName, twinName: cacheName}[name]
 	var found []entry
@@ -116,8 +116,8 @@ func (o objects) seenAs(name string) objects {
 // and this starts no new rollout.
 func (e entry) withoutPartition() string { return partitions.ReplaceAllString(e.spec(), "") }
 
-// needsPartitions reports whether the entry is a second Memcached, or one with InPlaceIfPossible. Only in a history with such an entry
-// does the operator set partitions.
+// needsPartitions reports whether the entry is a second Memcached, or one with InPlaceIfPossible. In a history with such an entry, the
+// partitions vary from run to run.
 func (e entry) needsPartitions() bool {
 	mc, ok := e.object.(*cachev1alpha1.Memcached)
 	return ok && (mc.Name == twinName || mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceIfPossible)

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// defaultRounds is how often TestCommandsInALoopKeepTheirMemory sends a command while it measures memory. The environment variable
-	// ROUNDS overrides it. The test first sends the command equally often without measuring, because memcached may allocate memory at
-	// first and then reuse it. TestRestartsOfTheCrawlerLeak always restarts the crawler this often.
+	// defaultRounds is how often TestCommandsInALoopKeepTheirMemory sends a command while it measures memory, unless the environment
+	// variable ROUNDS is set. Before, the test sends the command equally often without measuring, because memcached may allocate memory at
+	// first and then reuse it. TestRestartsOfTheCrawlerLeak always restarts the crawler defaultRounds times.
 	defaultRounds = 2000
 	// next separates requests that a round sends one after another.
 	next = " | "
-	// noise is how many bytes memory may grow without being a leak.
+	// noise is by how many bytes memory may grow without a leak.
 	noise = 4 * mebibyte
 	// leak is how many bytes each restart of the LRU crawler leaks, at least.
 	leak = 4 * kibibyte

@@ -120,7 +120,7 @@ func secured(idleTimeout *metav1.Duration) cachev1alpha1.MemcachedSpec {
 	return spec
 }
 
-// secrets returns the certificates and users in the files that memcached would get from the agent beside it, by file name.
+// secrets returns the files with certificates and users that the agent beside memcached would deliver, by file name.
 func secrets(t *testing.T) map[string][]byte {
 	t.Helper()
 	authority, err := credentials.NewAuthority("test")

@@ -25,8 +25,8 @@ const (
 	annotationsLength = 256 << 10
 )
 
-// Limits of the Memcached API, in bytes or in numbers of elements. In fields with the limit schedulingLength, each pair of key and
-// value and each single key or value counts 16 bytes more (the constant extra), because it needs more memory than its text.
+// Limits of the Memcached API, in bytes or in numbers of elements. Where the limit is schedulingLength, the constant extra is added for
+// each pair of key and value, and for each single key or value: it needs more memory than its text.
 const (
 	imageLength           = 512
 	schedulingLength      = 4096
@@ -40,8 +40,8 @@ const (
 )
 
 // Memcached returns a Memcached with the largest accepted annotations. All long fields of its spec that can be set together have the
-// largest accepted values. The objects that the operator creates for it are valid, too. It has no labels, finalizers or owner
-// references, because only the size of a request limits these.
+// largest accepted values. The objects that the operator creates for it are valid, too. The Memcached has no labels, finalizers or
+// owner references, because only the size of a request limits these.
 func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{

@@ -230,8 +230,8 @@ func equal(t *testing.T, what string, got, want []string) {
 }
 
 // config/namespaced has no CRDs that could be deleted. Therefore "make undeploy-all" deletes the proxies and the caches in the
-// namespace. The proxies go first, because their routes lead to the nodes. Where the CRD is of an earlier version, there are no
-// proxies to delete.
+// namespace. The proxies go first, because their routes lead to the nodes. In an earlier version without the CRD of MemcachedProxy,
+// there are no proxies to delete.
 func TestUndeployAllInOneNamespaceDeletesItsCaches(t *testing.T) {
 	const (
 		proxies    = "delete memcachedproxies.cache.example.com --all --namespace memcached-operator-system\n"
@@ -266,8 +266,7 @@ func TestDeployWaitsForTheOperator(t *testing.T) {
 	equal(t, "awaited", runMake(t, "default", "deploy", image).kinds(t, "awaited"), []string{"Deployment"})
 }
 
-// make must look up the cluster-scoped bindings that name the operator's namespace, because two operators cannot share such a
-// binding. The binding of a policy without a parameter names no namespace.
+// make must look up the cluster-scoped bindings that name the operator's namespace, because two operators cannot share such a binding.
 func TestDeployLooksUpBindings(t *testing.T) {
 	run := runMake(t, "default", "deploy", image)
 	lookedUp := slices.Compact(run.kinds(t, "looked-up"))

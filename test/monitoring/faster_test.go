@@ -66,7 +66,7 @@ func read(t *testing.T, file string) string {
 	return repository.Read(t, strings.Split(file, "/")...)
 }
 
-// anyDuration matches every duration except those in the names of series, such as rate5m, because they follow a letter.
+// anyDuration matches every duration, but not the 5m in a name such as rate5m, because it follows a letter.
 var anyDuration = regexp.MustCompile(`\b\d+(ms|[smhdwy])\b`)
 
 func TestFasterShortensEveryDurationAndNothingElse(t *testing.T) {

@@ -130,7 +130,8 @@ var _ = Describe("An administrator leaves upgrades to OLM", func() {
 		untilInstalled(ctx, operators, nextVersion)
 
 		By("being told why there is no way back to the version before")
-		// OLM may write the status of a deleted Subscription to a new one of the same name, and then does not resolve the new one.
+		// OLM may write the status of a deleted Subscription to a new one of the same name, and then does not resolve the new one. So the
+		// test replaces the Subscription until OLM reports the failure.
 		Eventually(ctx, func(gomega Gomega) {
 			k8s.Kubectl(ctx, "delete", "--namespace", operators, "subscription/"+packageName)
 			subscribe(ctx, operators, stableChannel, operatorsv1alpha1.ApprovalAutomatic, func(spec *operatorsv1alpha1.SubscriptionSpec) {

@@ -21,7 +21,7 @@ type right struct {
 	verb, group, resource, subresource, namespace string
 }
 
-// forbidden are rights that the operator must not have. Several of them would make it a cluster administrator.
+// forbidden are rights that the operator must not have. Several of them would make the operator a cluster administrator.
 var forbidden = []right{
 	{"get", "", "secrets", "", shop},
 	{"list", "", "secrets", "", ""},

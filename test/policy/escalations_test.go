@@ -25,7 +25,7 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// escalations returns all escalations, except those with a field that API servers of this version drop.
+// escalations returns all escalations, except those with a field that an API server of the version minor drops.
 func escalations(minor testenv.Minor) []escalation {
 	var all []escalation
 	for _, pod := range podEscalations() {

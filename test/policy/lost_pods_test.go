@@ -104,8 +104,8 @@ func (i *installation) loseClusterNode(t *testing.T) *corev1.Pod {
 	return pod
 }
 
-// removeNow returns an attempt to delete a pod with a grace period of 0. Otherwise the API server would neither delete a
-// terminating pod nor ask a policy.
+// removeNow returns an attempt to delete a pod with a grace period of 0. Only with this period does the API server delete a terminating
+// pod and ask the policies about the deletion.
 func removeNow(pod *corev1.Pod, options ...client.DeleteOption) attempt {
 	return func(t *testing.T, c client.Client) error {
 		t.Helper()

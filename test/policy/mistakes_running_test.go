@@ -21,8 +21,8 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// inEvents are wrong changes of the Deployment of a Memcached. The test makes each change as often as the field times says. An event
-// must then report the change.
+// inEvents are wrong changes of the Deployment of a Memcached. The field times says how often the test makes a change. An event must
+// then report the change.
 var inEvents = []struct {
 	name  string
 	edit  func(*appsv1.DeploymentSpec)

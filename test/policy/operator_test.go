@@ -34,8 +34,8 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// The operator runs with its own roles and under the policies. The API server must refuse none of its requests, neither at the
-// creation of Memcacheds nor after changes. The Memcacheds are those of the golden files and the samples.
+// The operator runs with its own roles and under the policies. The API server must permit all of its requests, at the creation of
+// Memcacheds and after changes. The Memcacheds are those of the golden files and the samples.
 func TestOperatorWorksUnderThePolicies(t *testing.T) {
 	i := install(t)
 	i.createMemcacheds(t)

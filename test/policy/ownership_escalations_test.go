@@ -17,8 +17,8 @@ import (
 // with such a version.
 const unserved = "cache.example.com/v9"
 
-// ownershipEscalations write children with wrong owners, names, labels, finalizers, selectors or NetworkPolicy rules, or change or
-// delete the objects of others.
+// ownershipEscalations change or delete the objects of others, or write children with a wrong owner, name, label, finalizer, selector
+// or NetworkPolicy rule.
 func ownershipEscalations() []escalation {
 	const none, foreign = "metadata.ownerReferences: the controller must be the Memcached of the same name", "what no Memcached of the same name controls must stay as it is"
 	const labels, selector = "metadata.labels: app.kubernetes.io/name, instance and managed-by", "spec.selector: must select the pods of the Memcached and no others"

@@ -28,8 +28,8 @@ func TestMemcachedOfTheMachine(t *testing.T) {
 		version, keyring, argument string
 		system                     string // ID in os-release; default: ubuntu
 		noApt                      bool
-		// sources is the sources.list that the script must write for apt-get. The output of the script must contain the text in the
-		// field says. If the script prints nothing and writes no sources.list, the output of bin/memcached must contain it.
+		// sources is the sources.list that the script must write for apt-get. says is a text that the output of the script must contain. If
+		// the script prints nothing and writes no sources.list, the output of bin/memcached must contain the text.
 		sources, says string
 	}{
 		"the version wanted":                {version: wanted, says: "memcached 1.6.45"},

@@ -38,7 +38,7 @@ func images(b *bundle) []string {
 	return compareImages(b, used)
 }
 
-// compareImages returns what is wrong with the related images. used maps each image that they must contain to what uses the image.
+// compareImages returns what is wrong with the related images. used maps each image that must be a related image to what uses the image.
 func compareImages(b *bundle, used map[string][]string) []string {
 	var wrong, names []string
 	related := map[string]bool{}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// loaded returns the bundle of the project, read again, so that a test can change it.
+// loaded reads the bundle of the project, so that each test can change its own copy.
 func loaded(t *testing.T) *bundle {
 	t.Helper()
 	b, err := load(folder, config)

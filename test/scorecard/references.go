@@ -80,7 +80,7 @@ func needVariables(container corev1.Container, need func(kind, name string, opti
 	}
 }
 
-// needVolume calls the function need for each object whose content a volume has.
+// needVolume calls the function need for each object that a volume needs.
 func needVolume(volume corev1.Volume, need func(kind, name string, optional *bool)) {
 	if volume.Secret != nil {
 		need("Secret", volume.Secret.SecretName, volume.Secret.Optional)

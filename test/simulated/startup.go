@@ -110,7 +110,7 @@ func (c *Cluster) waitForAPIServer(ctx context.Context) error {
 	return nil
 }
 
-// startControllers starts kube-controller-manager, kube-scheduler and kwok. It does not wait until they work: startNodes does.
+// startControllers starts kube-controller-manager, kube-scheduler and kwok. It does not wait for them: startNodes waits for their effects.
 func (c *Cluster) startControllers() error {
 	if err := os.WriteFile(filepath.Join(c.dir, kwokFile), kwokConfiguration, 0o600); err != nil {
 		return err

@@ -2,10 +2,9 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Prints the directory of the etcd, kube-apiserver and kubectl that the tests start. Its progress goes to stderr. If the user has set
-# KUBEBUILDER_ASSETS, it prints that. Otherwise, it looks for binaries of ENVTEST_K8S_VERSION, in this order: those that setup-envtest has
-# downloaded before; those that were built before; a download by setup-envtest; a build. The build needs only Go modules and takes
-# some minutes once.
+# Prints the directory with the etcd, kube-apiserver and kubectl that the tests start. Progress goes to stderr. If KUBEBUILDER_ASSETS is
+# set, the script prints its value. Otherwise, it looks for binaries of ENVTEST_K8S_VERSION, in this order: an earlier download by
+# setup-envtest; an earlier build; a new download; a new build. A build needs only Go modules and takes some minutes once.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -39,8 +39,8 @@ func (d DialFunc) orDefault() DialFunc {
 	return d
 }
 
-// Client reads and writes keys as an application does: with a ring and persistent connections. A call sends no more
-// requests once its context has ended, and none to a server that turned out to be unreachable. A Client is safe for concurrent use.
+// Client reads and writes keys as an application does: with a ring and persistent connections. A call sends no request after its context
+// has ended, and no further request to a server that it has found unreachable. A Client is safe for concurrent use.
 type Client struct {
 	ring  *Ring
 	cache *memcache.Client

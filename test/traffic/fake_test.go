@@ -17,7 +17,7 @@ import (
 
 // fake is a memcached with the part of the text protocol that the tests need. While it runs, the mutex lock guards its fields.
 type fake struct {
-	memory, itemMax int // the limits of -m and -I, in bytes; of each item, only the value counts
+	memory, itemMax int // the limits of -m and -I, in bytes; only values use up memory
 	maxConns        int // the limit of open connections; 0 means no limit
 	maxKeys         int // the limit of keys in a gets; 0 means no limit
 	// refuse returns the reply to a set that fails, or "" if the set succeeds.

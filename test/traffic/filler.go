@@ -106,8 +106,8 @@ func (f Filler) fill(ctx context.Context, workers []*worker) (Report, error) {
 	return report, nil
 }
 
-// connect opens the connections. It sends a command on each, because memcached accepts even a connection beyond its
-// limit, and only refuses its first command.
+// connect opens the connections, and sends a command on each: memcached accepts even a connection beyond its limit, but refuses the first
+// command on that connection.
 func (f Filler) connect(ctx context.Context, workers []*worker) error {
 	return inParallel(ctx, workers, func(ctx context.Context, w *worker) error {
 		for number := w.number; number < f.Connections; number += len(workers) {

@@ -67,8 +67,8 @@ func (l Load) Store(ctx context.Context, conns []*Conn) error {
 	})
 }
 
-// Run sends the requests, over connections in the same order as for Store. It counts refused sets and missing values. It returns an
-// error if a connection fails, or if a value has another size than ValueSize.
+// Run sends the requests. conns has the same order as for Store. Run counts refused sets and missing values. It returns an error if a
+// connection fails, or if a value has another size than ValueSize.
 func (l Load) Run(ctx context.Context, conns []*Conn) (Served, error) {
 	clients := l.clients(conns)
 	began := time.Now()

@@ -17,8 +17,7 @@ import (
 
 // Server is a node as an application knows it.
 type Server struct {
-	// Name determines which keys the server owns. With libmemcached, the name is the host, with ":port" unless the
-	// port is 11211.
+	// Name determines which keys the server owns. libmemcached uses the host as the name, and appends ":port" unless the port is 11211.
 	Name string
 	// Address is the host:port to dial. It is resolved for each new connection.
 	Address string

@@ -40,7 +40,7 @@ type worker struct {
 	number int
 	conns  []*Conn
 	random *rand.Rand
-	turn   int    // how often the method next was called
+	turn   int    // how many calls the method next has had
 	keys   int    // how many keys were sent; their numbers start at 0
 	small  int    // how many keys have small values: they have the lowest numbers
 	text   []byte // values are made from the beginning of this text
@@ -63,8 +63,8 @@ func (w *worker) close() error {
 	return errors.Join(errs...)
 }
 
-// storeSmall stores small values until their items use up the budget, in bytes. On each connection, it sends about as many bytes as the
-// parameter chunk says, and then changes to the next connection.
+// storeSmall stores small values until their items have used up budget bytes. It sends about chunk bytes on a connection, and then changes
+// to the next connection.
 func (w *worker) storeSmall(ctx context.Context, budget int64, chunk int) error {
 	var request []byte
 	for end := w.bytes + budget; w.bytes < end; {
@@ -81,8 +81,8 @@ func (w *worker) storeSmall(ctx context.Context, budget int64, chunk int) error 
 	return nil
 }
 
-// storeEverySize stores values of every size, again and again, until their items use up the budget, in bytes. Each worker takes its share
-// of the sizes. The exact size of each value is random.
+// storeEverySize stores values of every size, again and again, until their items have used up budget bytes. Each worker takes its share of
+// the sizes. The exact size of each value is random.
 func (w *worker) storeEverySize(ctx context.Context, budget int64, workers int, largestItem int64) error {
 	largest := float64(largestItem - itemOverhead - int64(longestKey))
 	var request []byte

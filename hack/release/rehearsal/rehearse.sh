@@ -31,7 +31,7 @@ start_registry() {
 	export REHEARSAL_REGISTRY=http://${address##* }
 }
 
-# Images of other projects. The rehearsal only looks them up.
+# Pushes images in place of those of other projects. The rehearsal only looks up their digests.
 push_base_images() {
 	local image
 	printf 'FROM scratch\nCOPY go.mod /\n' >"${folder}/Dockerfile"
@@ -54,7 +54,7 @@ start_github() {
 	done
 }
 
-# block NAME runs a block of the page.
+# block NAME runs the block of release.md with this name.
 block() {
 	step "release.md: $1"
 	NEXT=${next} hack/release/block.sh "$1"
@@ -128,14 +128,14 @@ push_base_images
 if grep -q '^domain: example.com$' PROJECT; then
 	step "a name"
 	hack/rename.sh shop.io registry.shop.io/team/memcached-operator github.com/shop/memcached-operator
-	# The pages say that nothing has been published. A publisher edits them to say where the project is.
+	# check-release refuses pages that say that nothing has been published. A publisher edits these pages to say where the project is.
 	git grep -liE '\b(no|none)( [A-Za-z]+){0,6} been published' -- '*.md' | xargs sed -i 's/ been published/ been announced/'
 	make --silent manifests bundle catalog
 	git add --all
 	git commit --quiet --message "A name"
 	check
 fi
-# next_of VERSION prints the version after this one.
+# next_of VERSION prints the version after VERSION.
 next_of() { awk -F '[.-]' '{ print $1 "." $2 "." $3 + 1 }' <<<"$1"; }
 first=$(sed -n 's/^VERSION ?= //p' hack/release/published.mk)
 if grep -q '^BUNDLE_DIGEST ?= .' hack/release/published.mk; then

@@ -86,8 +86,8 @@ func (r *rotation) mustConverge(exact bool) {
 	}
 }
 
-// In each run, the agent is killed at another call, such as before it replaces the files, after the signal, or while it verifies
-// the reload. The next agent must complete the rotation, even if memcached has restarted meanwhile.
+// Each run kills the agent at a different call: for example before it replaces the files, after the signal, or while it verifies the
+// reload. The next agent must complete the rotation, even if memcached has restarted meanwhile.
 func TestTheAgentIsKilledAtEachStep(t *testing.T) {
 	for _, restarts := range []string{"never", "one call before", "after"} {
 		killedAt := 0

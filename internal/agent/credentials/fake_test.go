@@ -102,7 +102,7 @@ func (f *fakeMemcached) tick() {
 	}
 }
 
-// removed reports whether memcached trusts a CA that is not among these, and whether it has ever accepted a user that is not among these.
+// removed reports whether memcached trusts a CA that is not in authorities, and whether it has ever accepted a user that is not in users.
 func (f *fakeMemcached) removed(authorities []*issued, users map[string][]byte) (ca, user bool) {
 	var trusted, lines []string
 	for _, authority := range authorities {

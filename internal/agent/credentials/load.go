@@ -25,8 +25,8 @@ type loader struct {
 	version string
 	// attempted is the time of the last reload, even if the reload failed.
 	attempted time.Time
-	// err is why the last reload of this process, or the last check of what it has read, has failed. It is nil for a new process, after a
-	// success, and after a failed check that leads to a reload.
+	// err is why the last reload of this process failed, or why memcached did not answer a check of what it has read. It is nil for a new
+	// process, after a success, and after a check that leads to a reload.
 	err error
 	// failures counts the consecutive failed reloads of this process and version.
 	failures int
@@ -34,8 +34,8 @@ type loader struct {
 	retryAt time.Time
 }
 
-// load reloads memcached if a reload is pending and due. If none is pending, load checks whether a process that is not verified yet
-// has read the current version at its start. If the process has not, a reload becomes pending.
+// load reloads memcached if a reload is pending and due. If no reload is pending and the process is not verified yet, load checks
+// whether the process has read the current version at its start. If the process has not, a reload becomes pending.
 func (l *loader) load(ctx context.Context, s *state) error {
 	if s.running == (Process{}) || s.current == nil {
 		return nil

@@ -128,9 +128,9 @@ var suites = map[x509.PublicKeyAlgorithm][]uint16{
 	},
 }
 
-// certificate implements server. In the first handshake, memcached chooses the certificate. If the key of that certificate does not
-// have the wanted algorithm, and the wanted algorithm is RSA or ECDSA, a second handshake asks for it. The second handshake uses
-// TLS 1.2, because Go's clients cannot ask for an algorithm with TLS 1.3.
+// certificate implements server. In the first handshake, memcached chooses the certificate. If its key does not have the wanted
+// algorithm, a second handshake asks for that algorithm, provided that it is RSA or ECDSA. The second handshake uses TLS 1.2, because
+// Go's clients cannot ask for an algorithm with TLS 1.3.
 func (n network) certificate(ctx context.Context, algorithm x509.PublicKeyAlgorithm) (*x509.Certificate, error) {
 	preferred, err := n.handshake(ctx, &tls.Config{MinVersion: tls.VersionTLS12})
 	if err != nil || preferred.PublicKeyAlgorithm == algorithm || suites[algorithm] == nil {

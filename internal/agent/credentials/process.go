@@ -42,7 +42,7 @@ type procfs struct {
 	name  string
 }
 
-// find implements processes. It returns the oldest process of the program, because somebody may also run memcached --help.
+// find implements processes. It returns the oldest process of the program: a younger one may be somebody's memcached --help.
 func (p procfs) find() (Process, error) {
 	entries, err := fs.ReadDir(p.files, ".")
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 	// ReasonCertificateRemoved means that memcached still serves a removed certificate to some clients, because the keys of the removed
 	// and the current certificate have different algorithms.
 	ReasonCertificateRemoved = "certificate_removed"
-	// ReasonUserRemoved means that a client may still be connected that has logged in as a removed user or with a removed password.
+	// ReasonUserRemoved means that a client that has logged in as a removed user or with a removed password may still be connected.
 	ReasonUserRemoved = "user_removed"
 )
 

@@ -75,8 +75,8 @@ func parseBasicAuth(secret map[string][]byte) ([]User, error) {
 	return []User{user}, user.validate("the value of the key username", "the user that the key username names")
 }
 
-// validate returns an error if memcached cannot use this user. The error calls the name and the user by the texts in the arguments:
-// validate does not add u.name, which may be a value of the Secret.
+// validate returns an error if memcached cannot use this user. The error contains the arguments name and user instead of u.name,
+// because u.name may be a value of the Secret.
 func (u User) validate(name, user string) error {
 	switch {
 	case u.name == "" || strings.ContainsFunc(u.name, func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }):

@@ -19,8 +19,7 @@ const (
 	// verifications limits the attempts after actPeriod, and verifyPeriod is the time between them.
 	verifications = 20
 	verifyPeriod  = 200 * time.Millisecond
-	// unsignaled replaces the result of server.refreshed before the signal, if there is none: because memcached got no signal, or because
-	// the request failed.
+	// unsignaled replaces the result of server.refreshed before the signal, if memcached got no signal or the request failed.
 	unsignaled = math.MinInt64
 )
 
@@ -74,8 +73,8 @@ func (v *verifier) reload(ctx context.Context, process Process, want expectation
 	return err
 }
 
-// verify returns nil if memcached has read the current version. The argument before is what server.refreshed returned before
-// the signal, or unsignaled if there was no call. The result must have changed since.
+// verify returns nil if memcached has read the current version. The argument before is what server.refreshed returned before the
+// signal, or unsignaled. Unless it is unsignaled, the result of server.refreshed must have changed since.
 func (v *verifier) verify(ctx context.Context, want expectation, before int64) error {
 	if v.config.TLSSecret != "" {
 		if err := v.verifyCertificate(ctx, want, before); err != nil {

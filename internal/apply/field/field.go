@@ -15,7 +15,7 @@ type Rules struct {
 	Immutable [][]string
 	// Gated are fields that the API server drops while a feature gate is off. A missing gated field is no difference.
 	Gated [][]string
-	// Guard marks a Kind that protects objects of Guarded Kinds, as a NetworkPolicy protects pods. Objects of Guarded Kinds are created
-	// only when all guards exist.
+	// Guard marks a Kind that protects other objects, such as NetworkPolicy. Guarded marks a Kind that needs this protection: its objects
+	// are created only when all guards exist.
 	Guard, Guarded bool
 }

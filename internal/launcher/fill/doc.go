@@ -8,7 +8,7 @@
 // One batch is in progress at a time. Its intended size is at most 4 MiB, and values are passed on in parts. This limits the memory of
 // the copy and the load on the source. After each batch, the copy asks the source again for the CAS value, size, flags and lifetime of
 // the items. If an item has changed, the copy deletes it from the destination: a client's command that needs the item, such as "cas",
-// has no effect in a destination without the item.
+// had no effect in the destination while the item was not there yet.
 //
 // The copy leaves out items that a client must store again: stale items, and empty items that wait for their first value. memcached
 // gives a token to one reader of a stale item, and that reader must store the item again. A copy that gets the token gives it back

@@ -90,8 +90,8 @@ func (i item) release() string {
 // eviction.
 func (i item) question() string { return fmt.Sprintf("mg %s%s s f t c u%s", i.key, i.base64(), crlf) }
 
-// changed reports whether the later item "now" differs from i. The argument within is the time between both. The CAS value alone is
-// not enough, because some commands change the value or the lifetime, but not the CAS value.
+// changed reports whether "now", a later answer about the item, differs from i. The parameter within is the time between the two answers.
+// The CAS value alone is not enough, because some commands change the value or the lifetime, but not the CAS value.
 func (i item) changed(now item, within time.Duration) bool {
 	elapsed := int64(within/time.Second) + 2 // memcached's clock has seconds
 	return now.cas != i.cas || now.size != i.size || now.flags != i.flags || (now.seconds < 0) != (i.seconds < 0) ||

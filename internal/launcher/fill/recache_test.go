@@ -61,7 +61,7 @@ func TestItemsThatAClientStoresAgain(t *testing.T) {
 	}
 }
 
-// TestItemsChangeBeforeTokensAreGivenBack gives back the tokens of an item that is gone, and of an item with another CAS value.
+// TestItemsChangeBeforeTokensAreGivenBack gives back the tokens of an item that is gone, and of an item whose CAS value has changed.
 func TestItemsChangeBeforeTokensAreGivenBack(t *testing.T) {
 	t.Parallel()
 	from := start(t)

@@ -24,10 +24,10 @@ func ListKey(hash string) string { return listPrefix + hash }
 // SectionKey returns the ConfigMap's key for the Section of the pod template with this hash.
 func SectionKey(template string) string { return sectionPrefix + template }
 
-// ListHash returns the hash in the ConfigMap's key of a List, and false for other keys.
+// ListHash returns the hash in a key that ListKey has made, and false for any other key.
 func ListHash(key string) (string, bool) { return strings.CutPrefix(key, listPrefix) }
 
-// SectionTemplate returns the hash of the pod template in the ConfigMap's key of a Section, and false for other keys.
+// SectionTemplate returns the hash in a key that SectionKey has made, and false for any other key.
 func SectionTemplate(key string) (string, bool) { return strings.CutPrefix(key, sectionPrefix) }
 
 // Pattern matches the arguments that the operator writes, joined by spaces. Other arguments could enable UDP (-U with a port), run

@@ -19,8 +19,7 @@ const (
 type Status struct {
 	// Hash is the hash of the List in effect. It is empty until a list is in effect in this container.
 	Hash string `json:"hash"`
-	// List is the text of the List in effect. If the ConfigMap has lost the node's entry, the operator restores it
-	// from this text.
+	// List is the text of the List in effect. If the ConfigMap has lost the node's entry, the operator restores the entry from this text.
 	List string `json:"list"`
 	// Since is when the List came into effect in this container. It is absent during a restart.
 	Since time.Time `json:"since,omitzero"`
@@ -71,7 +70,7 @@ type Fill struct {
 	// From is the address of the twin's node.
 	From  string    `json:"from"`
 	State FillState `json:"state"`
-	// Items and Bytes count what was copied. Present counts items that the node already had, and Refused items that it could not store.
+	// Items and Bytes count what was copied. Present counts items that the node already had. Refused counts items that it could not store.
 	Items   int64 `json:"items"`
 	Bytes   int64 `json:"bytes"`
 	Present int64 `json:"present"`

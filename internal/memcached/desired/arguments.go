@@ -96,8 +96,8 @@ func (w *wave) addEarlier(sections map[string]protocol.Section, present string) 
 	maps.Copy(sections, earlier)
 }
 
-// keptSections returns the sections in the cluster that pods may still read: those for the templates of the StatefulSet and of
-// existing pods, or all of them during a rollout.
+// keptSections returns the sections in the cluster that pods may still read. During a rollout, these are all sections. Otherwise, they
+// are the sections for the template of the StatefulSet and for the templates from which existing pods were created.
 func (w *wave) keptSections(live memcached.Arguments) map[string]protocol.Section {
 	used := map[string]bool{}
 	if w.v.Workload != nil {

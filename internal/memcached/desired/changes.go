@@ -66,8 +66,9 @@ func recordValue(value any) cachev1alpha1.RecordedValue {
 	return cachev1alpha1.RecordedValue(hashPrefix + hex.EncodeToString(sum[:8]))
 }
 
-// specChanges lists the fields that differ, the size first, such as "size 3 to 5". It lists a field without values if one of them was
-// recorded as a hash, and an object with several fields as a whole if it was added or removed. It returns nil if before is unknown.
+// specChanges lists the fields that differ, the size first, such as "size 3 to 5". If a value was recorded as a hash, it lists only the
+// name of the field. If an object with several fields was added or removed, it lists only the name of the object. It returns nil if
+// before is unknown.
 func specChanges(before, after recordedFields) []string {
 	if len(before) == 0 {
 		return nil
@@ -106,9 +107,10 @@ func cameOrWent(object string, before, after recordedFields) bool {
 	return was*is == 0 && was+is > 1
 }
 
-// rolloutChanges returns the changes that replace or restart nodes. It returns those in the last record (status.lastApplied) instead if
-// there are none, or if neither the defaults nor the arguments change: the last rollout may still go on. With another kind of workload or
-// another pod template, it always returns the new ones. The argument restarting says that some nodes may not run new arguments yet.
+// rolloutChanges returns the changes that replace or restart nodes. If there are none, or if neither the defaults nor the arguments
+// change, it returns the changes in the last record (status.lastApplied) instead: the last rollout may still go on. But if the Kind of
+// the workload or the pod template differs from the last record, it always returns the new changes. restarting reports that some nodes
+// may not run new arguments yet.
 func rolloutChanges(v memcached.View, decided cachev1alpha1.MemcachedRecord, restarting bool, changes []string) []string {
 	changes = slices.DeleteFunc(slices.Clone(changes), func(change string) bool {
 		return strings.HasPrefix(change, sizeField+" ") || strings.HasPrefix(change, "updateStrategy") ||

@@ -132,8 +132,8 @@ func decideDefaults(v memcached.View, opts memcached.Options, templateHash strin
 	return defaults, !found || restarts
 }
 
-// takenBackTo returns the record from before the current rollout if the spec again asks for what that record describes. Nodes that the
-// rollout has not reached then stay as they are. Otherwise, it returns nil.
+// takenBackTo returns the record from before the current rollout if the spec again asks for what that record describes, and nil
+// otherwise. With that record, the nodes that the rollout has not reached stay as they are.
 func takenBackTo(v memcached.View, templateHash string) *cachev1alpha1.MemcachedFormerRecord {
 	last := v.Last.Applied
 	if last == nil || last.Former == nil || last.Workload != memcached.WorkloadKind(v.Memcached) || last.Former.TemplateHash != templateHash {
@@ -148,9 +148,9 @@ func takenBackTo(v memcached.View, templateHash string) *cachev1alpha1.Memcached
 	return last.Former
 }
 
-// restartsInPlace reports whether launchers restart memcached, because the spec and the recorded defaults result in other arguments
-// than the recorded ones. No arguments are recorded until all nodes run the same ones. Without recorded arguments, it compares with
-// the arguments in the cluster, for which the memory limit was already checked.
+// restartsInPlace reports whether launchers restart memcached, because the spec and the recorded defaults result in other arguments than
+// the recorded ones. No arguments are recorded until all nodes run the same ones. Until then, restartsInPlace compares with the
+// arguments in the ConfigMap: the memory limit was checked before they were written there.
 func restartsInPlace(v memcached.View, recorded podDefaults) bool {
 	if !hasLauncher(v.Memcached) {
 		return false

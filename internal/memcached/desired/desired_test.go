@@ -124,8 +124,8 @@ func encodedSpec(t testing.TB, workload client.Object) []byte {
 	return text
 }
 
-// TestOurLabelsWin sets labels that selectors use, which the schema refuses. The objects must keep the operator's values. With the
-// user's values, the selectors would not match the pods.
+// TestOurLabelsWin sets labels that selectors use. The schema would refuse such labels. The objects must keep the operator's values,
+// because with the user's values, the selectors would not match the pods.
 func TestOurLabelsWin(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	mine := map[string]cachev1alpha1.LabelValue{"team": "a", memcached.InstanceLabel: "another", memcached.ManagedByLabel: "me", "app.kubernetes.io/name": "redis"}

@@ -49,7 +49,7 @@ type fakeNode struct {
 	cutOff bool
 	// noQuota means that the kubelet applies no limits of CPUs (cpuCFSQuota: false).
 	noQuota bool
-	// served reports that the pod was ready at the last tick, and servedSince is the second from which it has been.
+	// served reports that the pod was ready at the last tick, and servedSince is the second since which it has been ready.
 	served      bool
 	servedSince int64
 }

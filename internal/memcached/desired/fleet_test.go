@@ -36,11 +36,11 @@ type fleet struct {
 	seconds          int64
 	// before137 reports that the StatefulSet's controller ignores maxUnavailable and minReadySeconds, as before Kubernetes 1.37.
 	before137 bool
-	// unwritable reports that writes of the ConfigMap fail. refused is a part of the argument lists with which memcached does not run,
-	// or empty.
+	// unwritable reports that writes of the ConfigMap fail. If refused is not empty, memcached does not run with an argument list that
+	// contains this text.
 	unwritable bool
 	refused    string
-	// unpullable is a part of the names of images that cannot be pulled.
+	// If unpullable is not empty, an image whose name contains this text cannot be pulled.
 	unpullable string
 	// pinned maps containers to the images that a webhook sets in all pods.
 	pinned map[string]string
@@ -256,8 +256,8 @@ func (f *fleet) rests() bool {
 	return !f.plan.Wave.Open && !f.plan.InPlace.Open && !rolling
 }
 
-// restarting reports whether a node is restarting. It may be even when no change is under way: its launcher had already read an
-// argument list that was then taken back, and now goes back as well.
+// restarting reports whether a node is restarting. This can happen even when no change is under way: a launcher had already read an
+// argument list that was then taken back, and now restarts memcached with the former list.
 func (f *fleet) restarting() bool {
 	for _, node := range f.nodes {
 		if node.answer(f.seconds).Restarting != "" {

@@ -97,8 +97,9 @@ func (p *inPlace) possible() bool {
 	})
 }
 
-// outgrowsVolume reports whether the items need more than memcached's present memory limit. Only a new pod has a larger volume for the
-// items. In a pod that has grown in place, the volume may be smaller than this limit. The launcher then refuses the arguments.
+// outgrowsVolume reports whether the items need a larger volume, which only a new pod has. A volume is limited by the memory limit with
+// which its pod started. If this limit has grown in place, outgrowsVolume compares with the larger limit, and may miss that the volume
+// is too small. The launcher then refuses the arguments.
 func (p *inPlace) outgrowsVolume(pod *corev1.Pod) bool {
 	return keepsItems(p.v.Memcached) && sizingOf(p.v.Memcached).memory >= memoryLimit(pod.Spec).Value()
 }
@@ -167,16 +168,17 @@ func (p *inPlace) next(w *memcached.Wave) (next *corev1.Pod) {
 	return next
 }
 
-// changing reports whether the other pods must wait for this one. They must if it has new images, if its change was refused, or if it
-// has the annotation of this change and does not serve. While it has the annotation, but serves with its old images, they need not wait.
+// changing reports whether the other pods must wait for this one. They wait only for a pod that has the annotation of this change: if it
+// has new images, if its change was refused, or if it does not serve.
 func (p *inPlace) changing(pod *corev1.Pod) bool {
 	state, _ := memcached.InPlaceStateOf(pod)
 	return state.Template == p.hash() && (len(state.Former) > 0 || state.Refused != "" || !memcached.PodReady(pod))
 }
 
-// free reports whether a pod may stop serving for a moment. Disruption budgets do not apply to changes in place, so all other nodes
-// must exist and serve. A pod with a new image looks ready until it restarts, but does not count as serving. A kubelet that
-// misses a new image and its removal never restarts the container, so a pod that must still restart keeps its image.
+// free reports whether a pod may stop serving for a moment. Disruption budgets do not apply to changes in place, so all other nodes must
+// exist and serve. A pod with a new image looks ready until it restarts, but does not count as serving. A pod that does not serve is
+// free, unless it must still restart with a new image: if the old image came back before the kubelet saw the new one, the container
+// would never restart.
 func (p *inPlace) free(pod *corev1.Pod, w *memcached.Wave) bool {
 	if !memcached.PodReady(pod) {
 		return !restartPending(pod)
@@ -223,8 +225,7 @@ func resizable(from, to *corev1.PodSpec) bool {
 	return guaranteed(from) == guaranteed(to)
 }
 
-// keepsKinds reports whether the second list contains all resources of the first one, and the lists otherwise differ only in CPU and
-// memory.
+// keepsKinds reports whether the list to contains all resources of the list from, and otherwise differs only in CPU and memory.
 func keepsKinds(from, to corev1.ResourceList) bool {
 	for name := range from {
 		if _, stays := to[name]; !stays {

@@ -18,7 +18,7 @@ type nodeState struct {
 	outdated bool
 	// serves reports that the pod is ready or cut off. An updated pod must also have been ready for minReadySeconds.
 	serves bool
-	// young reports that the pod is ready, but has not been for minReadySeconds.
+	// young reports that the pod is ready, but has not been ready for minReadySeconds yet.
 	young bool
 	// cutOff: see memcached.CutOff.
 	cutOff bool
@@ -59,8 +59,9 @@ func lowestPartition(nodes []nodeState, leaving int) int {
 	return 0
 }
 
-// partitionOf returns the partition of the StatefulSet, whose controller replaces no nodes with smaller numbers. The rules are:
-//   - During a change in place, and then until the controller has seen all labels, the partition protects all nodes.
+// partitionOf returns the partition of the StatefulSet. Nodes with smaller numbers are protected: the StatefulSet's controller does not
+// replace them. The rules are:
+//   - During a change in place, and then until the controller has seen the labels of all pods, the partition protects all nodes.
 //   - With twins (other Memcacheds with the same items), it protects all nodes between rollouts, so that changes of the template by
 //     others must wait. During a rollout, it falls step by step.
 //   - With minReadySeconds, it also falls step by step during a rollout, unless pods may change in place.
@@ -112,7 +113,8 @@ func awaitsLabels(v memcached.View, section string) bool {
 	return !slices.ContainsFunc(nodeStates(v, section, true), nodeState.isOutdated)
 }
 
-// partitionOfTwin lets the next node that serves leave if all nodes with larger numbers serve, and the guard allows it.
+// partitionOfTwin returns the partition that lets the next serving node leave, if all nodes with larger numbers serve and the guard
+// allows it. Otherwise, no serving node may leave.
 func partitionOfTwin(nodes []nodeState, guard *twinGuard) int {
 	first := lowestPartition(nodes, 0)
 	if first > 0 && !slices.ContainsFunc(nodes[first:], nodeState.away) && guard.allows(first-1) {
@@ -123,8 +125,8 @@ func partitionOfTwin(nodes []nodeState, guard *twinGuard) int {
 
 // partitionWithoutTwins returns the partition that lets serving nodes leave until maxAway nodes are away. There are two exceptions for
 // protected nodes, which are those below the partition:
-//   - If a protected node is outdated and does not serve, it returns 0. From 1.37 on, Kubernetes replaces that node first.
-//   - If a protected node is missing, the partition does not rise above the live one. The pod would be created from the old template.
+//   - If a protected node is outdated and does not serve, the partition is 0. From 1.37 on, Kubernetes replaces that node first.
+//   - If a protected node is missing, the partition does not exceed live. Otherwise, the new pod would get the old template.
 //
 // While an outdated node is young or cut off, neither exception applies, because Kubernetes would replace such a node at once.
 func partitionWithoutTwins(nodes []nodeState, maxAway, live int) int {
@@ -149,9 +151,9 @@ func partitionWithoutTwins(nodes []nodeState, maxAway, live int) int {
 }
 
 // waitsForAvailable reports whether the operator itself makes a rollout wait for minReadySeconds. Before Kubernetes 1.37, the
-// StatefulSet's controller only waits until a new node is ready. From 1.37 on, it replaces all outdated nodes at once that have not been
-// ready for minReadySeconds, and maxUnavailable does not limit it. With InPlaceIfPossible, a partition means that pods change in place,
-// so the operator leaves the rollout to Kubernetes.
+// StatefulSet's controller only waits until a new node is ready. From 1.37 on, it replaces at once all outdated nodes that have not been
+// ready for minReadySeconds, regardless of maxUnavailable. With InPlaceIfPossible, a partition means that pods change in place, so the
+// operator leaves the rollout to Kubernetes.
 func waitsForAvailable(mc *cachev1alpha1.Memcached) bool {
 	strategy := mc.Spec.UpdateStrategy
 	return strategy.MinReadySeconds > 0 && strategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible

@@ -66,7 +66,8 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// TestYoungNodesLeaveOneByOne changes the template soon after a rollout, and the size in the middle.
+// TestYoungNodesLeaveOneByOne changes the template soon after all nodes have started. During the rollout, it changes template and size
+// twice. removeAs137 fails the test if serving nodes leave together.
 func TestYoungNodesLeaveOneByOne(t *testing.T) {
 	f := newFleet(t, 5, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 60 })
 	teamLabel(f.mc)
@@ -83,8 +84,8 @@ func TestYoungNodesLeaveOneByOne(t *testing.T) {
 	f.settle()
 }
 
-// TestYoungNodes checks that with minReadySeconds, one serving node leaves at a time. If a protected node is away and no other node is
-// young, the partition is 0, which leaves the rollout to Kubernetes. Without minReadySeconds, the partition is always 0.
+// TestYoungNodes checks that with minReadySeconds, one serving node leaves at a time. If a node below the partition is away and no other
+// node is young, the partition is 0, which leaves the rollout to Kubernetes. Without minReadySeconds, the partition is always 0.
 func TestYoungNodes(t *testing.T) {
 	f := newFleet(t, 3, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 600 })
 	view, _ := f.decide()

@@ -127,7 +127,7 @@ func portsOf(t *testing.T, mc *cachev1alpha1.Memcached) portsSeen {
 	return seen
 }
 
-// listenersOf returns the ports on which memcached listens for other pods with these arguments. It also checks that memcached serves
+// listenersOf returns the ports on which a memcached with these arguments listens for other pods. It also checks that memcached serves
 // port 11211 without TLS, at least within the pod, because the agent connects there.
 func listenersOf(t *testing.T, args []string) []string {
 	t.Helper()

@@ -14,7 +14,7 @@ import (
 )
 
 // TestChangesThatAreTakenBack begins a change that stops at the last node, and takes it back. The other nodes must stay as they are,
-// also if the operator has newer defaults since they were created.
+// although the operator now has newer defaults than when they were created.
 func TestChangesThatAreTakenBack(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*cachev1alpha1.Memcached){
@@ -55,8 +55,8 @@ func TestChangesThatAreTakenBack(t *testing.T) {
 	}
 }
 
-// TestMoreMemoryInPlaceIsTakenBack takes a change back that needs more memory than one cluster node has. No pod may be left with the
-// refusal.
+// TestMoreMemoryInPlaceIsTakenBack makes a change that needs more memory than one cluster node has, and takes it back. No pod may be
+// replaced, and no refusal may remain.
 func TestMoreMemoryInPlaceIsTakenBack(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 3, inPlacePolicy)

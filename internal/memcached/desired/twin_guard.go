@@ -37,9 +37,9 @@ func (g *twinGuard) allows(ordinal int) bool {
 	return g.waits == ""
 }
 
-// yieldsTo returns a message if the rollout of the twin goes first, and "" otherwise. If only one of the two rollouts has begun, it
-// goes first. If both have begun, or both are about to begin, the Memcached with the smaller name goes first. A Memcached with a node
-// that is not ready does not yield: the twin waits for that node, and only this rollout may repair it.
+// yieldsTo returns a message if the rollout of twin goes before that of v, and "" otherwise. If only one of the two rollouts has begun,
+// it goes first. If both have begun, or both are about to begin, the Memcached with the smaller name goes first. If a node of v is not
+// ready, v does not yield: twin waits for that node, and only the rollout of v may repair it.
 func yieldsTo(twin, v memcached.View) string {
 	name, smaller := twin.Memcached.Name, twin.Memcached.Name < v.Memcached.Name
 	theirs, ours, twinPaused := twin.Began(), v.Began(), twin.Memcached.Spec.Paused
@@ -108,8 +108,8 @@ func (g *twinGuard) filled(twin memcached.View, ordinal int) string {
 	}
 }
 
-// mayStop reports whether a node may stop without another decision of the operator. Its launcher is restarting memcached or has yet to
-// read new arguments, or the StatefulSet's controller may replace its pod.
+// mayStop reports whether a node may stop without another decision of the operator. It may if its launcher is restarting memcached or
+// has yet to read new arguments, or if the StatefulSet's controller may replace its pod.
 func mayStop(v memcached.View, node *corev1.Pod, ordinal int, answer memcached.Answer) bool {
 	entry := v.Arguments().Sections[memcached.SectionOf(node)].Nodes[ordinal]
 	assigned := entry != "" && entry != answer.Hash && (answer.Refused == nil || answer.Refused.Hash != entry)

@@ -50,7 +50,7 @@ func (*pair) viewOf(f *fleet) memcached.View {
 }
 
 // TestRolloutRestartOfATwin runs "kubectl rollout restart" in the middle of a rollout. The StatefulSet's controller then acts before the
-// operator. From Kubernetes 1.37 on, it may take one node.
+// operator. The simulated Kubernetes 1.37 may replace one node.
 func TestRolloutRestartOfATwin(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, 1, 5)

@@ -25,8 +25,8 @@ func twinOf(v memcached.View) *protocol.Twin {
 	return &protocol.Twin{Name: source.Name, Namespace: source.Namespace, Size: int(source.Spec.Size)}
 }
 
-// unusable returns why this Memcached cannot fill the nodes of its twin, or "". The API server checks the same rules, but only for
-// the Memcached that has spec.fillFrom.
+// unusable returns why twin cannot fill the nodes of the Memcached whose spec.fillFrom names it, or "". The API server checks the same
+// rules, but only for the Memcached that has spec.fillFrom.
 func unusable(twin *cachev1alpha1.Memcached) string {
 	spec := twin.Spec
 	switch {

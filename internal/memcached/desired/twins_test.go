@@ -24,8 +24,8 @@ func fillsFrom(name string) func(*cachev1alpha1.Memcached) {
 	}
 }
 
-// TestObjectsOfTwins checks the objects of a cache. The cache has no twin, or the cache, its twin or both name the other in
-// spec.fillFrom. In some rows, nodes cannot copy items from the twin.
+// TestObjectsOfTwins checks the objects of a cache without a twin, and of a cache with a twin. One of the twins names the other in
+// spec.fillFrom, or each names the other. In some rows, nodes cannot copy items from the twin.
 func TestObjectsOfTwins(t *testing.T) {
 	t.Parallel()
 	clients := func(mc *cachev1alpha1.Memcached) {

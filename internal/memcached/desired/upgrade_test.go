@@ -26,7 +26,7 @@ const (
 	olderImage = "docker.io/library/memcached:1.6.40"
 	olderAgent = "example.com/memcached-operator:v0.9.0"
 	// olderLimit is the limit for 64Mi of item memory in an earlier sizing model. presentLimit is the limit in the current model, and
-	// limitWithTLS the same with TLS.
+	// limitWithTLS is the limit in the current model with TLS.
 	olderLimit   = "242Mi"
 	presentLimit = "198Mi"
 	limitWithTLS = "245Mi"

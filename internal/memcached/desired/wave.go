@@ -36,8 +36,8 @@ type wave struct {
 type waveNode struct {
 	pod     *corev1.Pod
 	ordinal int
-	// section is the hash of the template whose section the node's launcher reads. After a change in place,
-	// this is the hash of an earlier template.
+	// section is the key of the section that the node's launcher reads: the hash of a pod template. After a change in place, it is the hash
+	// of an earlier template.
 	section string
 	// entry is the hash of the list that the ConfigMap assigns to the node, or empty.
 	entry    string
@@ -86,8 +86,9 @@ func effectOf(former, next protocol.List) memcached.Effect {
 	}
 }
 
-// find collects the nodes that can get the new list. If there are any, it opens the wave when the last record or the entry of a node
-// has another list. If only the entry has another list, somebody else has changed the entry, so find ignores it.
+// find collects the nodes that can get the new list. It opens the wave if such a node exists and the last record has another list. It
+// also opens the wave if such a node has no entry, or an entry with another list. If the last record already has the new list, only
+// somebody else can have written the other entry, so find ignores that entry.
 func (w *wave) find(template string, live memcached.Arguments) {
 	last := w.v.Last.Applied
 	atRest := last != nil && last.ArgumentsHash == w.want
@@ -141,7 +142,7 @@ func (w *wave) decide() {
 }
 
 // wake adds a patch for each node to which the new list was assigned but which does not run with it yet. The patch makes the kubelet
-// deliver the ConfigMap at once. wake adds none unless the spec allows changes in place.
+// deliver the ConfigMap at once. wake adds patches only if the spec allows changes in place.
 func (w *wave) wake() {
 	if !w.Open || w.v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible {
 		return
@@ -209,15 +210,17 @@ func (w *wave) settled(node waveNode) bool {
 	return node.answer.SecondsInEffect >= int64(w.v.Memcached.Spec.UpdateStrategy.MinReadySeconds)
 }
 
-// busy reports whether a node is not ready, is restarting, or may soon restart. It may if it runs another list than the assigned one, if
-// the new list is assigned to it, or if its launcher has not answered and its list is not the one of new nodes.
+// busy reports whether a node is not ready, is restarting, or may soon restart. A node may soon restart if it runs another list than the
+// assigned one, or if the new list is assigned to it. It also may if its launcher has not answered and the assigned list is not the one
+// for new nodes.
 func (w *wave) busy(node waveNode) bool {
 	entry := w.entries[node.ordinal]
 	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry != w.def && !node.answered
 }
 
-// urgent reports whether a busy node gets the new list at once. A node does if it is restarting, or runs another list than the assigned
-// one. A node that is not ready and not cut off does, too; but if it is known to run and has a twin, the guard must allow it to stop.
+// urgent reports whether a busy node gets the new list at once. A node gets it if it is restarting, or runs another list than the
+// assigned one. A node that is neither ready nor cut off gets it, too. But with twins, if such an unready node is known to run
+// memcached, the guard must allow it to stop.
 func (w *wave) urgent(node waveNode) bool {
 	switch {
 	case w.changing(node):

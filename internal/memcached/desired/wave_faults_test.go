@@ -58,7 +58,7 @@ func TestOrphanedNodes(t *testing.T) {
 }
 
 // TestNodesWithoutTheirStatefulSet covers a Memcached that was deleted with --cascade=orphan and created again with another spec. Its
-// nodes run, but the cache does not show yet that the StatefulSet has lost its owner, or shows no StatefulSet at all.
+// nodes run, but the operator's cache does not show yet that the StatefulSet has lost its owner, or shows no StatefulSet at all.
 func TestNodesWithoutTheirStatefulSet(t *testing.T) {
 	for name, hide := range map[string]func(*memcached.Observed){
 		"another owner": func(observed *memcached.Observed) {
@@ -130,8 +130,8 @@ func TestRefusedList(t *testing.T) {
 	f.settle()
 }
 
-// TestNewNodesWithARefusedList covers nodes that are created while the new list is one with which memcached does not run. They must
-// start with the old list.
+// TestNewNodesWithARefusedList covers nodes that are created while memcached does not run with the new list. They must start with the
+// old list.
 func TestNewNodesWithARefusedList(t *testing.T) {
 	for name, story := range map[string]struct {
 		size int32

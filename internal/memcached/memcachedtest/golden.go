@@ -25,7 +25,7 @@ func Golden(t testing.TB, file string, objects []client.Object, update bool, adv
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(file) //nolint:gosec // the same
+	want, err := os.ReadFile(file) //nolint:gosec // it is a file of the repository
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestArgoCDHealth(t *testing.T) {
 	}
 }
 
-// TestArgoCDHealthWithoutStatus has a Memcached that the operator has not seen, or not in this generation.
+// TestArgoCDHealthWithoutStatus has a Memcached without a status, and one whose status is about an earlier generation.
 func TestArgoCDHealthWithoutStatus(t *testing.T) {
 	const want = "Progressing: The operator has not seen the spec yet"
 	mc := memcachedtest.Cache(3)

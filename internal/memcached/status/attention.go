@@ -36,7 +36,7 @@ func attentionConditions(f facts) []metav1.Condition {
 	}}
 }
 
-// inWords describes a finding and names the pods that report it. It quotes the report, because somebody else may control the pod.
+// inWords describes a finding and names the pods that report it. It quotes the finding's message: see quoted.
 func inWords(finding memcached.Finding) string {
 	says, more := "says", ""
 	if others := len(finding.Pods) - 1; others > 0 {

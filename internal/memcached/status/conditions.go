@@ -35,7 +35,7 @@ func Complete(conditions, last []metav1.Condition, generation int64, now time.Ti
 		condition.Message = SanitizeMessage(condition.Message)
 		condition.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
 		if old := meta.FindStatusCondition(last, condition.Type); old != nil && old.Status == condition.Status &&
-			old.Reason != cachev1alpha1.ReasonWaitingForOperator { // the schema sets that reason, with a meaningless time
+			old.Reason != cachev1alpha1.ReasonWaitingForOperator { // the schema's default has this reason and a meaningless time
 			condition.LastTransitionTime = old.LastTransitionTime
 		}
 	}
@@ -136,7 +136,7 @@ func progressingCondition(f facts) metav1.Condition {
 }
 
 // stuck returns why the current change cannot proceed, or an empty text. It returns the first of these causes:
-//  1. The problem of the plan or the write, if it keeps the size or the pod template out of the workload, or during a change in place.
+//  1. While the workload lacks the new size or pod template, or during a change in place: the problem of the plan or the write.
 //  2. During any other change: the problem of the pods, or else the exceeded deadline.
 //  3. Without a change: any problem of the plan or the write.
 func (f facts) stuck() string {

@@ -36,8 +36,8 @@ func refusalRows() []statusCase {
 
 const checkImage = ". Check spec.image, and spec.imagePullSecrets if its registry demands a login"
 
-// podRows have three nodes after the rollout, so no change is stuck. In most rows, one pod has a problem. The last rows only seem
-// to have one.
+// podRows have three nodes and no change in progress. In most rows, one pod has a problem. In the last rows, a pod only seems to
+// have a problem.
 func podRows(t *testing.T) []statusCase {
 	const notFound = `rpc error: code = NotFound desc = failed to resolve reference "docker.io/library/memcached:9": not found`
 	mc := memcachedtest.Cache(3)

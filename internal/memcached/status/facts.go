@@ -23,7 +23,8 @@ type facts struct {
 	size int32
 	// accepted is the number of nodes that the workloads ask for. It differs from spec.size if a new size was not written.
 	accepted int32
-	// required is how many nodes must be ready for the cache to be available. available reports whether the cache is available.
+	// required is how many nodes must be ready for the cache to become available. available reports that this many nodes are ready, or
+	// that the cache is still available: see stillAvailable.
 	required  int32
 	available bool
 	// discoverable reports whether a Service lets clients find the nodes.
@@ -74,8 +75,8 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	return f
 }
 
-// carriedOut returns the record for the status. The record keeps the last spec while a part of the new spec is held back or fails,
-// or while nodes move. Until a rollout is complete, the record names the changes that cause it, and contains the former record.
+// carriedOut returns the record for the status. While a write is held back or fails, and while nodes move, the record keeps the last
+// spec. Until a rollout is complete, Changes lists its causes, and Former is the record from before the rollout.
 func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 	record := f.CarriedOut(plan.Record).DeepCopy()
 	if record == nil {
@@ -167,9 +168,8 @@ func required(mc *cachev1alpha1.Memcached, plan memcached.Plan, accepted int32) 
 	return max(requiredReady(min(mc.Spec.Size, accepted), plan), min(mc.Spec.Size, 1))
 }
 
-// requiredReady returns how many of this number of nodes (size) must stay ready during a rollout, as the Deployment controller
-// computes it. Percentages are rounded down for maxUnavailable, and up for maxSurge. If both limits are 0, one node may be
-// unavailable.
+// requiredReady returns how many of size nodes must stay ready during a rollout. It follows the rules of the Deployment controller:
+// percentages are rounded down for maxUnavailable, and up for maxSurge. If both limits are 0, one node may be unavailable.
 func requiredReady(size int32, plan memcached.Plan) int32 {
 	extra, surgeErr := intstr.GetScaledValueFromIntOrPercent(&plan.MaxSurge, int(size), true)
 	missing, err := intstr.GetScaledValueFromIntOrPercent(&plan.MaxUnavailable, int(size), false)
@@ -181,8 +181,8 @@ func requiredReady(size int32, plan memcached.Plan) int32 {
 	return int32(max(int(size)-missing, 0)) //nolint:gosec // at most size
 }
 
-// stillAvailable reports whether the last status was Available and no node has been lost since. New nodes of a larger size do not
-// count as lost.
+// stillAvailable reports whether the last status was Available and no ready node has been lost since. After spec.size has grown,
+// nodes that were never ready do not count as lost.
 func stillAvailable(last memcached.Last, ready int32) bool {
 	return last.IsTrue(cachev1alpha1.ConditionAvailable) && ready >= max(last.Ready, 1)
 }

@@ -196,7 +196,7 @@ func (c statusCase) complete(t *testing.T) statusCase {
 	return c
 }
 
-// leadToRunbook adds the link to the runbook to a condition that must have it, so that rows need not contain it.
+// leadToRunbook adds the link to the runbook to a condition that must have this link. So the rows can leave the link out.
 func leadToRunbook(condition string) string {
 	_, reason, _ := strings.Cut(condition, " ")
 	reason, _, _ = strings.Cut(reason, ":")
@@ -212,7 +212,7 @@ func statusOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, written 
 	return statusOfView(memcachedtest.View(mc, observed), memcached.AgentReports{}, written, now)
 }
 
-// statusOfView returns the status of a view. Only the plan sees the twins and the answers in the view.
+// statusOfView returns the status of a view before a write. The view's twins and answers affect only the plan.
 func statusOfView(
 	before memcached.View, agents memcached.AgentReports, written memcached.Written, now time.Time,
 ) cachev1alpha1.MemcachedStatus {

@@ -18,8 +18,8 @@ import (
 )
 
 // overdue returns a message if a change has exceeded the progress deadline, else an empty text. It is for changes to which
-// Kubernetes applies no deadline: those of a StatefulSet, and moves between workloads. A pod that is created or deleted, or that
-// changes its readiness, counts as progress. A restart of memcached within its pod does, too.
+// Kubernetes applies no deadline: those of a StatefulSet, and moves between workloads. It counts as progress if a pod is created or
+// deleted, if a pod changes its readiness, or if memcached restarts within its pod.
 func overdue(v memcached.View) string {
 	workload := v.Workload
 	since, began := progressingSince(v)

@@ -117,7 +117,7 @@ func crashExit(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.Contai
 }
 
 // exitOf returns the exit that keeps a pod from being ready, or nil. If the container runs again, its last exit counts until the
-// pod becomes ready. If the pod stops being ready after that, the cause is another.
+// pod becomes ready. If the pod stops being ready after that, the old exit is not the cause.
 func exitOf(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	exit, running := lastExit(container), container.State.Running
 	ready := memcached.PodCondition(pod, corev1.PodReady)

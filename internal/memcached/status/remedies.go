@@ -12,7 +12,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// remedy is advice (words) for each message that contains a certain text.
+// remedy pairs a text that messages may contain with words of advice.
 type remedy struct{ text, words string }
 
 // scheduling has the remedies for messages of the scheduler's plugins.

@@ -31,7 +31,7 @@ type rolloutState struct {
 // generation, these rules apply:
 //   - If the write changed the template or made a new object, the controller has not observed the template.
 //   - Otherwise, it has observed the template if it had observed the generation before the write.
-//   - Otherwise, the last status decides, if it is about the same spec. It counts updated nodes only if the template was observed.
+//   - Otherwise, it has observed the template only if the last status is about the same spec, and counts updated nodes or is Ready.
 func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	present := v.Workload
 	if present == nil || !present.Unobserved() {

@@ -30,7 +30,7 @@ var chapters = []chapter{
 	{"surge only", memcachedtest.MaxSurge(intstr.FromString("50%")), "Complete"},
 	{"wait after each node", func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds++ }, "Complete"},
 	{
-		// The operator waits for minReadySeconds itself. It needs the template annotation of each pod, which these simulations lack.
+		// MinReadySeconds is 0 again: to wait for minReadySeconds, the operator needs template annotations, which the pods here lack.
 		"go on to the other image", func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.UpdateStrategy.MinReadySeconds = 0
 			memcachedtest.Image("memcached:1")(mc)

@@ -48,8 +48,8 @@ type statusCase struct {
 	attention string
 
 	ready, available, progressing, degraded string
-	// Each of these sets two conditions to one "Reason: message": changing sets Ready and Progressing; trouble and stuck set Ready
-	// and Degraded. stuck also lets Progressing say that the change cannot continue.
+	// Each of these is the "Reason: message" of two conditions. changing is that of Ready and Progressing. trouble and stuck are those
+	// of Ready and Degraded. With stuck, Progressing says that the change cannot continue.
 	changing, trouble, stuck string
 }
 

@@ -44,8 +44,8 @@ type story struct {
 	seen    []corev1.Pod
 	chapter string
 	reasons []string
-	// serving reports that there were nodes before the chapter, and that the chapter does not stop the only one. So the Memcached
-	// must stay Available.
+	// serving reports that there were nodes before the chapter, and that the chapter does not stop the only node. So the
+	// Memcached must stay Available.
 	serving bool
 	// quiet reports that the chapter replaces, adds or removes no node, so the Memcached must stay Ready.
 	quiet bool

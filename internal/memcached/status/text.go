@@ -35,7 +35,8 @@ func shorten(message string, longest int) string {
 	return message[:end] + more
 }
 
-// quoted puts the text of a container in quotation marks, because somebody else may control the image. It shortens a long text.
+// quoted puts a container's message in quotation marks, so that it cannot pass for the operator's own words: somebody else may
+// control the image. It shortens a long message.
 func quoted(message string) string {
 	const longest = 512 // leaves room for the operator's own words
 	return `"` + shorten(strings.ReplaceAll(plain(message), `"`, "'"), longest) + `"`

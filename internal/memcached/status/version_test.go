@@ -52,7 +52,7 @@ func TestVersionOfAnImage(t *testing.T) {
 	}
 }
 
-// The version is empty until there is a workload, which has the image.
+// The version comes from the image in the workload, and is empty until there is a workload.
 func TestStatusHasTheVersionOfTheImage(t *testing.T) {
 	mc := memcachedtest.Cache(3, memcachedtest.Image("memcached:1.6.46-alpine"))
 	observed := memcached.Observed{Children: memcachedtest.Children(makeDeployment(t, mc, settled)), Pods: makePods(3)}
