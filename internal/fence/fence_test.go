@@ -132,6 +132,28 @@ func play(t *testing.T, steps []step) {
 	}
 }
 
+type closed struct{ io.Reader }
+
+func (c *closed) Close() error { c.Reader = nil; return nil }
+
+// TestRefusedBody checks that the body of a refused request is closed, which http.RoundTripper demands.
+func TestRefusedBody(t *testing.T) {
+	body := &closed{strings.NewReader("{}")}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, "http://localhost"+children, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fence{lease: name, duration: duration, clock: testclock.NewFakePassiveClock(time.Now())}
+	response, err := f.around(http.DefaultTransport).RoundTrip(request)
+	if err == nil {
+		_ = response.Body.Close()
+		t.Fatal("written without a lease")
+	}
+	if body.Reader != nil {
+		t.Error("the body is open")
+	}
+}
+
 // TestWallClock lets an hour pass on the wall clock only, as while a machine sleeps.
 func TestWallClock(t *testing.T) {
 	now := time.Now()
