@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
+# A recipe that fails, for example on a full disk, leaves no half-written target behind.
+.DELETE_ON_ERROR:
+
 include hack/release/published.mk
 # The image of the operator. config/manager names the same image.
 IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
