@@ -60,8 +60,8 @@ func splitNamespaces(list string) []string {
 // ReadableNamespaces splits the value of WATCH_NAMESPACE into namespaces that the operator may read, and refused ones. The operator
 // starts to work only when it has listed all namespaces that it serves, so one refused namespace among them would stop it.
 //
-// If the operator may read no namespace, all count as readable, and the operator waits for its permissions. If list has several
-// namespaces, all of them count as refused, too. Then permissions for one of them suffice to begin: see AwaitNamespaces.
+// If the operator may read none of them, all count as readable, and the operator waits for its permissions. If there are then several,
+// all count as refused, too, so that permissions for one of them suffice to begin: see AwaitNamespaces.
 func ReadableNamespaces(ctx context.Context, reader client.Reader, list string) (readable, refused []string) {
 	for _, namespace := range splitNamespaces(list) {
 		if err := readNamespace(ctx, reader, namespace); apierrors.IsForbidden(err) {

@@ -22,7 +22,8 @@ COMMUNITY_REVIEWERS ?=
 # accepts both. If no digest is recorded, or if the caller has set $(1), by-digest returns the image unchanged.
 by-digest = $(if $(and $($(2)),$(filter file,$(origin $(1)))),$(patsubst %:$(lastword $(subst :, ,$($(1)))),%,$($(1)))@$($(2)),$($(1)))
 published-operator = $(call by-digest,IMG,OPERATOR_DIGEST)
-# If the caller sets IMG, the name of the agent's image changes, too. So AGENT_DIGEST applies only without a value for IMG or AGENT_IMG.
+# If the caller sets IMG, the name of the agent's image changes, too. So AGENT_DIGEST applies only if the caller sets neither IMG nor
+# AGENT_IMG.
 published-agent = $(if $(filter file,$(origin IMG)),$(call by-digest,AGENT_IMG,AGENT_DIGEST),$(AGENT_IMG))
 published-memcached = $(call by-digest,MEMCACHED_IMAGE,MEMCACHED_DIGEST)
 published-scorecard = $(call by-digest,SCORECARD_IMG,SCORECARD_DIGEST)

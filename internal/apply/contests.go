@@ -19,7 +19,7 @@ const contestedCorrections = 3
 
 // pace is a rate at which another writer changes a field.
 type pace struct {
-	// window is the period in which corrections are counted. A field stops being contested if it does not change for this long.
+	// window is the period in which corrections are counted. A field stops being contested if it is not corrected for this long.
 	window time.Duration
 	// interval is the shortest time between two corrections of the object, 0 for no limit.
 	interval time.Duration
@@ -45,9 +45,9 @@ func paceOf(corrections []time.Time) *pace {
 // contest is what this process remembers about other writers of an object.
 type contest struct {
 	uid types.UID
-	// hash is the hash of the last rendering that the API server accepted. The rendering was a whole object, or only its size. sized
-	// reports that the last write was only the size, perhaps because the API server refused the rest. sized stays false if only the
-	// size of a correction is accepted, because the whole rendering was applied earlier.
+	// hash is the hash of the last rendering that was accepted in full. The rendering was a whole object, or only its size. sized reports
+	// that the last write was only the size. It stays false if a correction is refused except for its size: the whole rendering was
+	// accepted earlier.
 	hash  string
 	sized bool
 	// corrections are the times of each field's last corrections, at most contestedCorrections of them.
@@ -76,15 +76,15 @@ func (c *contests) of(live client.Object) contest {
 	return known
 }
 
-// drifted reports whether the operator's last write was this rendering. Every difference is then somebody else's. Applied says that
-// the object's annotation has the rendering's hash. This proves nothing if the size alone was written later.
+// drifted reports whether the operator's last write was this rendering, so that all differences are from others. The argument applied
+// says that the object's annotation has the rendering's hash. That proves nothing if only the size was written later.
 func (c *contests) drifted(live client.Object, rendered rendering, applied bool) bool {
 	known := c.of(live)
 	return applied && !known.sized || known.hash == rendered.hash && known.sized == rendered.sizeOnly
 }
 
-// agrees treats the rendering as the last write, because the object already equals it. This matters if the operator has written only the
-// size for a changed spec, and the change of the spec is then taken back.
+// agrees treats a whole rendering as the last write, because the object already equals it. Without this, sized would stay true after
+// only a size was written and later written back.
 func (c *contests) agrees(live client.Object, rendered rendering) {
 	if known := c.of(live); known.sized && !rendered.sizeOnly {
 		known.hash, known.sized = rendered.hash, false

@@ -17,9 +17,9 @@ import (
 const notice = 2 * time.Minute
 
 // routesOf returns the routes for the proxies. If the number of slots is unknown, it returns the present routes, or nil if there are none.
-// An announced number of nodes stays until it takes effect, because some proxies may have read it. If no pool has nodes, the present
-// number stays, and clients see the nodes as away until they are back. A new number takes effect at once if there are no routes yet, if
-// all pools are new, or if the present number is 0. Otherwise, it is announced.
+// A new number takes effect at once if there are no routes yet, if all pools are new, or if the present number is 0. Otherwise, it is
+// announced, and then stays until it takes effect, because some proxies may have read it. While no pool has nodes, the present number
+// stays, and clients see the nodes as away.
 func routesOf(v View) *protocol.Routes {
 	live := v.liveRoutes()
 	count, known := slotsOf(v)

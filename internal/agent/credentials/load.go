@@ -25,8 +25,8 @@ type loader struct {
 	version string
 	// attempted is the time of the last reload, even if the reload failed.
 	attempted time.Time
-	// err is why the last reload of this process failed, or why memcached did not answer a check of what it has read. It is nil for a new
-	// process, after a success, and after a check that leads to a reload.
+	// err is why the last reload of this process failed, or why memcached did not answer the check in lacks. It is nil for a new process,
+	// after a success, and if that check finds that memcached must reload.
 	err error
 	// failures counts the consecutive failed reloads of this process and version.
 	failures int

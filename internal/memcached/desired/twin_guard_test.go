@@ -9,8 +9,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// TestTwinsWaitForNodesThatRestartSoon lets a node of the second cache be away for a moment, so that the operator assigns the new
-// arguments to the node at once. The node serves again with all its items before it has read these arguments.
+// TestTwinsWaitForNodesThatRestartSoon makes a node of the second cache away while the operator assigns new arguments to it. The node
+// then serves again, but restarts as soon as it reads the arguments. Until then, its twin in the first cache must not stop.
 func TestTwinsWaitForNodesThatRestartSoon(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(12) {

@@ -162,8 +162,8 @@ func (f facts) unwritten() bool {
 	return f.Workload != nil && (f.accepted != f.size || f.TemplatePending)
 }
 
-// required returns how many nodes must be ready for the cache to be available: spec.size or accepted, whichever is smaller, less
-// the nodes that a rollout may stop. Unless spec.size is 0, it is at least one.
+// required returns how many nodes must be ready for the cache to be available: the smaller of spec.size and accepted, minus the nodes
+// that a rollout may stop. Unless spec.size is 0, it is at least one.
 func required(mc *cachev1alpha1.Memcached, plan memcached.Plan, accepted int32) int32 {
 	return max(requiredReady(min(mc.Spec.Size, accepted), plan), min(mc.Spec.Size, 1))
 }
