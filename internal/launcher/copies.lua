@@ -73,9 +73,8 @@ local function miss(rctx, copies, request)
     return rctx:enqueue_and_wait(request, copies.internal)
 end
 
--- read asks one copy after another until one has the key, and returns the answer and the number of that copy. If no copy has the key,
--- read returns the answer of a copy without the key or, if there is none, a refusal of the command. If all copies are unreachable or
--- answer with an error, it returns a miss.
+-- read asks one copy after another until one has the key, and returns that answer and the copy's number. Otherwise, it returns the first
+-- answer without the key, else the first refusal (any error but SERVER_ERROR), else a miss.
 local function read(rctx, copies, request)
     local none, refused
     for i = 1, #copies.ask do

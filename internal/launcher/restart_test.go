@@ -60,7 +60,8 @@ const (
 	anyway  = "restarting memcached nevertheless"
 )
 
-// After SIGUSR1, memcached would serve nobody until it has listed its keys. So the launcher waits before it sends the signal.
+// If a client is reading a list of keys, memcached serves nobody after SIGUSR1 until the list ends. So the launcher first waits for the
+// end of the list.
 func TestRestartWaitsForAListOfKeys(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

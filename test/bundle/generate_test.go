@@ -157,7 +157,7 @@ func TestTheNewBundleReplacesTheOldOne(t *testing.T) {
 	}
 }
 
-// The variables name the images by tag, so the registry must provide the digests.
+// By default, generate names the images by tag. So with USE_IMAGE_DIGESTS, the digests must come from the registry.
 func TestDigestsComeFromTheRegistry(t *testing.T) {
 	got := generate(t, "USE_IMAGE_DIGESTS=true", "REGISTRY_DIGEST="+digest)
 	if got.code != 0 {

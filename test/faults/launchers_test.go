@@ -34,7 +34,8 @@ type launchers struct {
 	mutex sync.Mutex
 	// ran are the argument lists with which each pod has run, oldest first.
 	ran map[types.UID][]protocol.List
-	// together describes violations, by namespace: a pod restarted while another ready pod still had to restart.
+	// together describes violations, by namespace: a pod restarted while another ready pod had yet to restart with its list in the
+	// ConfigMap.
 	together map[string][]string
 }
 
@@ -71,7 +72,7 @@ func (l *launchers) runs(pod *corev1.Pod, hash string) bool {
 	return len(ran) > 0 && ran[len(ran)-1].Hash() == hash
 }
 
-// checkAlone records a violation if another ready pod still has to restart. It is called when the pod restarts.
+// checkAlone records a violation if another ready pod has yet to restart with its list in the ConfigMap. It is called when pod restarts.
 func (l *launchers) checkAlone(ctx context.Context, pod *corev1.Pod) error {
 	var pods corev1.PodList
 	instance := client.MatchingLabels{memcached.InstanceLabel: pod.Labels[memcached.InstanceLabel], memcached.ManagedByLabel: memcached.ManagedBy}

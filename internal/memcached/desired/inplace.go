@@ -47,9 +47,8 @@ func newInPlace(v memcached.View, template *corev1.PodTemplateSpec) *inPlace {
 	return p
 }
 
-// release handles a pod that has begun to change in place, but cannot change back in place after the spec was taken back. The
-// StatefulSet's controller takes this pod for an updated one, because its label never changed. So release changes the label, and the
-// controller replaces the pod.
+// release handles a pod that has begun to change in place, but cannot change back in place after the spec was taken back. Its label still
+// names the old template, so the StatefulSet's controller would keep the pod. release changes the label, and the controller replaces it.
 func (p *inPlace) release() {
 	live := p.v.Workload
 	if live == nil || p.v.Former != nil || p.v.Memcached.Spec.Paused || live.Partition > 0 || live.Unobserved() ||
@@ -151,9 +150,8 @@ func (p *inPlace) decide(w *memcached.Wave) {
 	}
 }
 
-// next returns the pod to change. A pod whose change has begun comes first, so that only one pod changes at a time. Next comes a
-// pod that does not serve, because the change may repair it. Otherwise, it is the pod with the largest number that need not wait
-// for the wave.
+// next returns the pod to change. First comes a pod for which the others must wait: see changing. Next comes a pod that does not serve,
+// because the change may repair it. Otherwise, it is the pod with the largest number that need not wait for the wave.
 func (p *inPlace) next(w *memcached.Wave) (next *corev1.Pod) {
 	for _, pod := range slices.Backward(p.nodes) {
 		switch {
@@ -168,8 +166,8 @@ func (p *inPlace) next(w *memcached.Wave) (next *corev1.Pod) {
 	return next
 }
 
-// changing reports whether the other pods must wait for this one. They wait only for a pod that has the annotation of this change: if it
-// has new images, if its change was refused, or if it does not serve.
+// changing reports whether the other pods must wait for this one: its annotation is of this change, and it has new images, its change was
+// refused, or it does not serve.
 func (p *inPlace) changing(pod *corev1.Pod) bool {
 	state, _ := memcached.InPlaceStateOf(pod)
 	return state.Template == p.hash() && (len(state.Former) > 0 || state.Refused != "" || !memcached.PodReady(pod))
@@ -177,8 +175,8 @@ func (p *inPlace) changing(pod *corev1.Pod) bool {
 
 // free reports whether a pod may stop serving for a moment. Disruption budgets do not apply to changes in place, so all other nodes must
 // exist and serve. A pod with a new image looks ready until it restarts, but does not count as serving. A pod that does not serve is
-// free, unless it must still restart with a new image: if the old image came back before the kubelet saw the new one, the container
-// would never restart.
+// free, unless it must still restart with a new image. If it got its old image back before that, it would never restart, and the
+// operator would wait for ever.
 func (p *inPlace) free(pod *corev1.Pod, w *memcached.Wave) bool {
 	if !memcached.PodReady(pod) {
 		return !restartPending(pod)
@@ -225,7 +223,7 @@ func resizable(from, to *corev1.PodSpec) bool {
 	return guaranteed(from) == guaranteed(to)
 }
 
-// keepsKinds reports whether the list to contains all resources of the list from, and otherwise differs only in CPU and memory.
+// keepsKinds reports whether the new list has all resources of the old one, and differs from it only in CPU and memory.
 func keepsKinds(from, to corev1.ResourceList) bool {
 	for name := range from {
 		if _, stays := to[name]; !stays {

@@ -36,7 +36,7 @@ func attentionConditions(f facts) []metav1.Condition {
 	}}
 }
 
-// inWords describes a finding and names the pods that report it. It quotes the finding's message: see quoted.
+// inWords describes a finding: the first pod that reports it, how many others do, and the finding's message in quotation marks.
 func inWords(finding memcached.Finding) string {
 	says, more := "says", ""
 	if others := len(finding.Pods) - 1; others > 0 {

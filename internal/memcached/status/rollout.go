@@ -27,9 +27,9 @@ type rolloutState struct {
 }
 
 // templateObserved reports whether the workload's controller has observed the current pod template. If so, the controller's count of
-// updated nodes is about that template. A new generation may differ only in size. So if the controller has not observed the current
-// generation, these rules apply:
-//   - If the write changed the template or made a new object, the controller has not observed the template.
+// updated nodes is about that template. A controller that has not observed the current generation may still have observed the template,
+// because perhaps only the size has changed. before is the workload before this reconcile wrote it, nil if there was none. The rules:
+//   - If the write changed the template or replaced the object, the controller has not observed the template.
 //   - Otherwise, it has observed the template if it had observed the generation before the write.
 //   - Otherwise, it has observed the template only if the last status is about the same spec, and counts updated nodes or is Ready.
 func templateObserved(before *memcached.Workload, v memcached.View) bool {
