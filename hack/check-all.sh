@@ -10,7 +10,7 @@ source hack/checks.sh
 
 # The suites that compute have a lower priority than the cluster, whose probes and clients have deadlines.
 computing() {
-	renice -n 10 -p "${BASHPID}" >/dev/null
+	renice -n 15 -p "${BASHPID}" >/dev/null
 	check lint make lint
 	check verify make verify
 	check test make test
