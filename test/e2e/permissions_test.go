@@ -32,10 +32,11 @@ type permission struct {
 
 // unusedPermissions are permissions that the operator needs, but does not use in the suite, and why it needs them.
 var unusedPermissions = map[permission]string{
-	{"", "cache.example.com/memcacheds/finalizers", "update"}: "OpenShift requires it for owner references that block deletion",
-	{"", "events.k8s.io/events", "patch"}:                     "an event that is sent again becomes a series",
-	{operatorNamespace, "events", "create"}:                   "leader election reports the leader",
-	{operatorNamespace, "events", "patch"}:                    "leader election reports it again",
+	{"", "cache.example.com/memcacheds/finalizers", "update"}:       "OpenShift requires it for owner references that block deletion",
+	{"", "cache.example.com/memcachedproxies/finalizers", "update"}: "the same",
+	{"", "events.k8s.io/events", "patch"}:                           "an event that is sent again becomes a series",
+	{operatorNamespace, "events", "create"}:                         "leader election reports the leader",
+	{operatorNamespace, "events", "patch"}:                          "leader election reports it again",
 }
 
 var suiteBegan = time.Now()
