@@ -67,14 +67,18 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 		return response, err
 	case writes && !r.fence.held():
-		if request.Body != nil {
-			_ = request.Body.Close() // as http.RoundTripper demands; nobody reads the body
-		}
-		return nil, fmt.Errorf("the lease %s was not renewed for %s: another replica may lead, so nothing is written",
-			r.fence.lease, r.fence.duration)
+		return nil, r.fence.refuse(request)
 	default:
 		return r.next.RoundTrip(request)
 	}
+}
+
+// refuse returns the error for a request that is not sent. It closes the request's body, as http.RoundTripper demands.
+func (f *fence) refuse(request *http.Request) error {
+	if request.Body != nil {
+		_ = request.Body.Close() // nobody has read it
+	}
+	return fmt.Errorf("the lease %s was not renewed for %s: another replica may lead, so nothing is written", f.lease, f.duration)
 }
 
 // concernsLease reports whether a request reads or writes the lease, or creates any lease.
