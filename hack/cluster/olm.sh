@@ -27,7 +27,7 @@ shell_image=$(standin registry.access.redhat.com/ubi9/ubi:)
 scorecard_test_image=$(standin quay.io/operator-framework/scorecard-test:)
 untar_image=$(standin quay.io/operator-framework/scorecard-untar@)
 
-# The recorded digests are those of published images. The images in the cluster's registry have other digests, so tags name them here.
+# The recorded digests belong to published images, and the images in the cluster's registry have others. So the bundle names tags here.
 export OPERATOR_DIGEST='' AGENT_DIGEST='' MEMCACHED_DIGEST='' SCORECARD_DIGEST='' BUNDLE_DIGEST=''
 bundle=bundle
 if grep -q '@sha256:' bundle/manifests/memcached-operator.clusterserviceversion.yaml; then bundle=${images}/tagged/bundle; fi
@@ -40,7 +40,7 @@ previous_catalog_image=${CATALOG_IMG%:*}:v${previous}
 # A catalog in which the checkout's version upgrades the previous version.
 upgrades_catalog_image=${CATALOG_IMG}-upgrades
 
-# The images of the version after the checkout's. Its operator is that of the checkout.
+# The images of a simulated next version. It has the same operator as the checkout.
 next_image=${IMG%:*}:v${NEXT_VERSION}
 next_bundle_image=${BUNDLE_IMG%:*}:v${NEXT_VERSION}
 next_catalog_image=${CATALOG_IMG%:*}:v${NEXT_VERSION}

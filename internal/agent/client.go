@@ -153,8 +153,8 @@ func (c *client) ask() error {
 }
 
 // askHeld sends a request over the idle connection, after memcached has refused a new connection. It fails if memcached does not
-// answer properly: the threads that answer requests may hang while memcached still refuses connections. If there is no idle
-// connection, or memcached has closed it, the refusal must suffice, and askHeld succeeds.
+// answer properly: its worker threads may hang while its listener still refuses connections. askHeld succeeds if there is no idle
+// connection, or if memcached has closed it, because then only the refusal shows that memcached runs.
 func (c *client) askHeld(ctx context.Context) error {
 	held := c.idle.take()
 	if held == nil {

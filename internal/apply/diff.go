@@ -41,7 +41,7 @@ type rendering struct {
 }
 
 // render returns a desired object with its owner reference and an annotation with the object's hash. The hash reveals fields that were
-// applied before and are no longer desired. Below owned fields, compare also reveals them.
+// applied before and are no longer desired. In owned fields, compare finds them without the hash, too.
 func (d differ) render(owner, desired client.Object) (rendering, error) {
 	object := desired.DeepCopyObject().(client.Object)
 	if err := controllerutil.SetControllerReference(owner, object, d.scheme); err != nil {

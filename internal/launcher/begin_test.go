@@ -154,7 +154,8 @@ func TestFirstStartWithArgumentsThatAreRefused(t *testing.T) {
 	p.status("the former list is in effect", refused)
 }
 
-// If there is no list to go back to, the container ends, and the kubelet starts it again.
+// TestOnlyArgumentsAreRefused refuses the first argument list of a pod. Without a former list, the container ends, and the kubelet
+// starts it again.
 func TestOnlyArgumentsAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

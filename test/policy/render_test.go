@@ -21,8 +21,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// The policies must apply to the operator's account, whatever namespace and prefix a user chooses. A binding that names another account
-// would protect nothing, and nobody would notice.
+// Users may choose another namespace and prefix for the operator. The bindings must then name the operator's new account. Otherwise, the
+// policies would protect nothing, and nobody would notice.
 func TestBindingsFollowTheServiceAccount(t *testing.T) {
 	limits := []string{"children", "configmaps", "containers", "deletions", "podchanges", "pods", "proxies", "proxypods", "services", "writes"}
 	own := append([]string{"warnings"}, limits...)

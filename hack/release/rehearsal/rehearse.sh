@@ -31,7 +31,7 @@ start_registry() {
 	export REHEARSAL_REGISTRY=http://${address##* }
 }
 
-# Pushes images in place of those of other projects. The rehearsal only looks up their digests.
+# Pushes a tiny image under the name of each image of another project, because the rehearsal only looks up digests.
 push_base_images() {
 	local image
 	printf 'FROM scratch\nCOPY go.mod /\n' >"${folder}/Dockerfile"
