@@ -26,7 +26,8 @@ type wave struct {
 	inPlace *inPlace
 	// want is the hash of the new argument list.
 	want string
-	// entries maps a node's number to the hash of its assigned list. def is the hash of the list for new nodes without an entry.
+	// entries maps a node's number to the hash of its assigned list. def is the hash of the list with which a node without an entry
+	// starts for the first time.
 	entries map[int]string
 	def     string
 	nodes   []waveNode
@@ -40,10 +41,14 @@ type waveNode struct {
 	// of an earlier template.
 	section string
 	// entry is the hash of the list that the ConfigMap assigns to the node, or empty.
-	entry    string
+	entry string
+	// answered reports that the launcher was asked. answer.Failure says whether it really answered.
 	answer   memcached.Answer
 	answered bool
 }
+
+// known reports whether the node has said which list it runs.
+func (n *waveNode) known() bool { return n.answered && n.answer.Failure == "" }
 
 func newWave(v memcached.View, want wanted, live memcached.Arguments, guard *twinGuard) *wave {
 	hash := want.list.Hash()
@@ -60,7 +65,7 @@ func newWave(v memcached.View, want wanted, live memcached.Arguments, guard *twi
 		return w
 	}
 	if _, known := live.Lists[section.Default]; known {
-		w.def = section.Default // nodes without an entry start with the former list, until all nodes run the new one
+		w.def = section.Default // until all nodes run the new list, a node that has lost its entry starts with the former one
 		w.Effect = effectOf(live.Lists[w.def], want.list)
 	}
 	for _, node := range w.nodes {
@@ -210,12 +215,12 @@ func (w *wave) settled(node waveNode) bool {
 	return node.answer.SecondsInEffect >= int64(w.v.Memcached.Spec.UpdateStrategy.MinReadySeconds)
 }
 
-// busy reports whether a node is not ready, is restarting, or may soon restart. A node may soon restart if it runs another list than the
-// assigned one, or if the new list is assigned to it. It also may if its launcher has not answered and the assigned list is not the one
-// for new nodes.
+// busy reports whether a node is away, or may soon be: it is not ready, is restarting, or runs another list than the assigned one. A
+// node to which the new list is assigned counts as busy, too. So does a node that has not said which list it runs, unless the assigned
+// list is the one for new nodes.
 func (w *wave) busy(node waveNode) bool {
 	entry := w.entries[node.ordinal]
-	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry != w.def && !node.answered
+	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry != w.def && !node.known()
 }
 
 // urgent reports whether a busy node gets the new list at once. A node gets it if it is restarting, or runs another list than the
@@ -228,7 +233,7 @@ func (w *wave) urgent(node waveNode) bool {
 	case memcached.PodReady(node.pod), memcached.CutOff(node.pod):
 		return false
 	default:
-		runs := node.answered && node.answer.Failure == "" && node.answer.Hash != ""
+		runs := node.known() && node.answer.Hash != ""
 		return len(w.v.Copies()) == 0 || !runs || w.guard.allows(node.ordinal)
 	}
 }
@@ -236,7 +241,7 @@ func (w *wave) urgent(node waveNode) bool {
 // changing reports whether a node is restarting, or runs with another list than the assigned one.
 func (w *wave) changing(node waveNode) bool {
 	entry := w.entries[node.ordinal]
-	return node.answered && node.answer.Failure == "" &&
+	return node.known() &&
 		(node.answer.Restarting != "" || entry != "" && node.answer.Hash != entry)
 }
 

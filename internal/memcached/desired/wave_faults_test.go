@@ -43,6 +43,26 @@ func TestSilentNode(t *testing.T) {
 	}
 }
 
+// TestSecondChangeWithASilentNode changes the spec again while a node restarts with the list of the first change. The launcher of this
+// node does not answer, and the pod still looks ready. No other node may restart meanwhile.
+func TestSecondChangeWithASilentNode(t *testing.T) {
+	f := newFleet(t, 3)
+	threadsOf(2)(f.mc)
+	for f.nodes[1].next == nil {
+		f.turn()
+	}
+	f.nodes[1].silent = true
+	f.look()
+	threadsOf(8)(f.mc)
+	f.reconcile()
+	f.expect("4 4* 2; asks 1; writes ")
+	if f.plan.Wave.Blocked == "" {
+		t.Error("the silent node does not block the wave")
+	}
+	f.nodes[1].silent = false
+	f.settle()
+}
+
 // TestOrphanedNodes deletes a StatefulSet without its pods, before or during a wave. The next StatefulSet adopts the pods, and the
 // wave continues.
 func TestOrphanedNodes(t *testing.T) {
