@@ -136,9 +136,10 @@ func (o *restartCommand) restart(ctx context.Context, c *cluster, mc *cachev1alp
 	return c.Patch(ctx, mc, client.MergeFrom(before), client.FieldOwner("kubectl-memcached"))
 }
 
-// follow waits until the operator reports that the restart is complete, and prints each step.
+// follow waits until the operator reports that the restart is complete, and prints each step. It gives up if nothing can complete the
+// restart any more.
 func (o *restartCommand) follow(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) error {
-	changed, shown := mc.Generation, ""
+	changed, uid, shown := mc.Generation, mc.UID, ""
 	var still standstill
 	for {
 		select {
@@ -146,8 +147,16 @@ func (o *restartCommand) follow(ctx context.Context, c *cluster, mc *cachev1alph
 			return context.Cause(ctx)
 		case <-o.clock.After(o.pollPeriod):
 		}
-		if err := c.Get(ctx, client.ObjectKeyFromObject(mc), mc); err != nil {
-			return err
+		err := c.Get(ctx, client.ObjectKeyFromObject(mc), mc)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return fmt.Errorf("cannot follow the restart: %w", err)
+		case mc.UID != uid:
+			return errors.New("the restart cannot go on: somebody has deleted the Memcached and created it again")
+		case mc.Spec.Paused:
+			return errors.New("the restart cannot go on: spec.paused holds it back")
 		}
 		line, done := restartProgress(mc, changed)
 		if line != shown {

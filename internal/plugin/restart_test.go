@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -151,6 +152,49 @@ func TestRestartGivesUp(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
+	}
+}
+
+// TestRestartThatEndsEarly covers events after the start of a restart that end the wait.
+func TestRestartThatEndsEarly(t *testing.T) {
+	for name, test := range map[string]struct {
+		timeout string
+		read    func(context.Context, *cachev1alpha1.Memcached) error
+		want    string
+	}{
+		"a read that takes too long": {"20ms", func(ctx context.Context, _ *cachev1alpha1.Memcached) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, "error: not all nodes have restarted within 20ms: the restart goes on"},
+		"an API server that does not answer": {"0", func(context.Context, *cachev1alpha1.Memcached) error {
+			return errors.New("connection refused")
+		}, "error: cannot follow the restart: connection refused"},
+		"another Memcached": {"0", func(_ context.Context, mc *cachev1alpha1.Memcached) error {
+			mc.UID = "another"
+			return nil
+		}, "error: the restart cannot go on: somebody has deleted the Memcached and created it again"},
+		"a paused Memcached": {"0", func(_ context.Context, mc *cachev1alpha1.Memcached) error {
+			mc.Spec.Paused = true
+			return nil
+		}, "error: the restart cannot go on: spec.paused holds it back"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+					if err := c.Get(ctx, key, object, options...); err != nil {
+						return err
+					}
+					if mc, isMemcached := object.(*cachev1alpha1.Memcached); isMemcached && mc.Spec.RestartedAt != nil {
+						return test.read(ctx, mc)
+					}
+					return nil
+				},
+			})
+			got := w.run(t, "", "restart", "pages", "--yes", "--timeout", test.timeout)
+			if got.code != 1 || !strings.Contains(got.stderr, test.want) {
+				t.Errorf("got %s", got)
+			}
+		})
 	}
 }
 

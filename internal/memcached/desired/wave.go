@@ -91,9 +91,9 @@ func effectOf(former, next protocol.List) memcached.Effect {
 	}
 }
 
-// find collects the nodes that can get the new list. It opens the wave if such a node exists and the last record has another list. It
-// also opens the wave if such a node has no entry, or an entry with another list. If the last record already has the new list, only
-// somebody else can have written the other entry, so find ignores that entry.
+// find collects the nodes that can get the new list. It opens the wave if such a node exists and the last record has another list, or if
+// such a node has no entry. Once the last record has the new list, only somebody else can have written an entry with another list: find
+// treats this entry as lost.
 func (w *wave) find(template string, live memcached.Arguments) {
 	last := w.v.Last.Applied
 	atRest := last != nil && last.ArgumentsHash == w.want
@@ -129,6 +129,7 @@ func (w *wave) keep(node waveNode, live memcached.Arguments) {
 	w.entries[node.ordinal] = hash
 }
 
+// decide assigns the new list to as many nodes as may restart now, and closes the wave once all nodes run with it.
 func (w *wave) decide() {
 	if !w.Open || w.v.Memcached.Spec.Paused {
 		return
@@ -223,9 +224,9 @@ func (w *wave) busy(node waveNode) bool {
 	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry != w.def && !node.known()
 }
 
-// urgent reports whether a busy node gets the new list at once. A node gets it if it is restarting, or runs another list than the
-// assigned one. A node that is neither ready nor cut off gets it, too. But with twins, if such an unready node is known to run
-// memcached, the guard must allow it to stop.
+// urgent reports whether a busy node gets the new list at once, because this makes no further node unavailable: the node is restarting,
+// runs another list than the assigned one, or is not ready without being cut off. But an unready node may still serve its twins: if it is
+// known to run memcached, the guard must allow it to stop.
 func (w *wave) urgent(node waveNode) bool {
 	switch {
 	case w.changing(node):
