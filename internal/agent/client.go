@@ -38,7 +38,7 @@ type client struct {
 	// logins returns the users as whom the client tries to log in. memcached should accept at least one of them. The result is empty if
 	// memcached demands no login.
 	logins func() []credentials.User
-	// readStats is readNode or readProxy.
+	// readStats is readNode, or readProxy if Options.Launcher names the launcher of a proxy.
 	readStats func(ctx context.Context, conn *memcache.Conn) (statistics, error)
 
 	// idle holds an open connection between requests.

@@ -45,7 +45,7 @@ func parse(args []string, help io.Writer) (Options, error) {
 	flags.StringVar(&o.Listen, "listen", ":9150", "Address of /metrics, /status, /startupz, /readyz and /livez.")
 	flags.DurationVar(&o.Timeout, "timeout", time.Second, "How long memcached may take to answer a scrape or a probe.")
 	flags.StringVar(&o.Launcher, "launcher", "", "Address of the launcher, if memcached is a proxy.")
-	flags.StringVar(&o.NodeLauncher, "node-launcher", "127.0.0.1:9151", "Address of the launcher, if memcached is none and has one.")
+	flags.StringVar(&o.NodeLauncher, "node-launcher", "127.0.0.1:9151", "Address of the launcher, if memcached is a node with one.")
 	addCredentials(flags, &o.Credentials)
 	flags.SetOutput(io.Discard) // the returned error describes a mistake in one sentence
 	flags.Usage = func() {}

@@ -40,8 +40,8 @@ type rendering struct {
 	sizeOnly bool
 }
 
-// render returns a desired object with its owner reference and an annotation with the object's hash. The hash reveals fields that were
-// applied before and are no longer desired. In owned fields, compare finds them without the hash, too.
+// render returns a desired object with its owner reference and an annotation with the object's hash. A live object with another hash may
+// have fields that are no longer desired, even outside owned fields, where compare does not look for additions.
 func (d differ) render(owner, desired client.Object) (rendering, error) {
 	object := desired.DeepCopyObject().(client.Object)
 	if err := controllerutil.SetControllerReference(owner, object, d.scheme); err != nil {
@@ -108,7 +108,7 @@ func (d differ) fields(object client.Object) (*unstructured.Unstructured, error)
 type difference struct {
 	// fields are the paths that are missing, have another value, or were added below owned fields.
 	fields []fieldpath.Path
-	// surplus are additions of the live object below owned fields, or nil. A server-side apply does not remove what others added.
+	// surplus are additions in the live object below owned fields, or nil. A server-side apply does not remove what others added.
 	surplus *typed.TypedValue
 	// fingerprint is a hash of the differing fields and their live values.
 	fingerprint string
@@ -161,7 +161,7 @@ func (d differ) compare(live client.Object, rendered rendering) (difference, err
 		found.fields = append(found.fields, path.Copy())
 	})
 	surplus.Iterate(func(path fieldpath.Path) {
-		if !surplus.Has(path[:len(path)-1]) { // otherwise, the field around it is already listed
+		if !surplus.Has(path[:len(path)-1]) { // if the field around it is surplus, too, only that field is listed
 			found.fields = append(found.fields, path.Copy())
 		}
 	})
@@ -189,7 +189,7 @@ func (d differ) replacement(rendered rendering) (_ rendering, err error) {
 	for _, path := range d.rules[rendered.GroupVersionKind()].Owned {
 		value, _, _ := unstructured.NestedFieldNoCopy(patch.Object, path...)
 		switch owned := value.(type) {
-		case nil:
+		case nil: // in a patch, null removes the field
 		case map[string]any:
 			owned["$patch"] = "replace"
 		case []any:

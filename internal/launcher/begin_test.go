@@ -105,7 +105,7 @@ func TestContainerStartsAgainWithArgumentsThatAreRefused(t *testing.T) {
 	p.status("the list is refused", func(s protocol.Status) bool { return s.Hash == good && s.Refused != nil && s.Refused.Hash == bad })
 }
 
-// The ConfigMap gets a list that was edited by hand while no container runs.
+// Somebody has edited a list in the ConfigMap, so that it no longer matches the hash in its key. No container runs meanwhile.
 func TestContainerStartsAgainWithAnEditedList(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

@@ -13,16 +13,14 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// The memory of a proxy, measured with memcached 1.6.45:
+// The memory of a proxy. The first three sizes are larger than what was measured with memcached 1.6.45, which leaves memory for requested
+// keys and for values on their way to nodes. Measured:
 //
 //   - ownMemory: memcached takes 8 MiB, and the launcher 8 MiB.
 //   - memoryPerThread: the launcher limits the responses that clients have not read to 16 MiB for each thread. In memcached, they take
 //     up to twice as much memory.
 //   - memoryPerConnection: an unfinished command takes 5 KiB.
 //   - tlsMemory and tlsMemoryPerConnection: TLS takes as much memory as in a node.
-//
-// The constants ownMemory, memoryPerThread and memoryPerConnection are larger than these values. The difference is for requested keys,
-// and for values on their way to nodes.
 const (
 	mebibyte            = int64(1 << 20)
 	ownMemory           = 24 * mebibyte

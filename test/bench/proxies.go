@@ -63,7 +63,7 @@ func (b *bench) compareProxies(ctx context.Context) error {
 	return errors.Join(err, l.stop())
 }
 
-// The two paths with a threshold, and the two quantities in which usualProxy must not exceed nutcracker.
+// The benchmark compares the paths usualProxy and nutcracker. Neither of the two quantities may be larger for usualProxy.
 const (
 	usualProxy, nutcracker = "proxy", "nutcracker"
 

@@ -34,7 +34,7 @@ func (b *bench) rotate(ctx context.Context, t *testbed, n int) {
 	b.holdNoSecret(must(t.log.since(0, o.user)), name)
 }
 
-// eachSecret calls the function do with each Secret of n Memcacheds. The Secrets contain these credentials.
+// eachSecret calls the function do with each Secret of n Memcacheds. The Secrets contain the certificate and the password in with.
 func eachSecret(n int, with issued, do func(client.Object) error) error {
 	return inParallel(n, func(i int) error {
 		var failures []error

@@ -41,7 +41,7 @@ var unusedPermissions = map[permission]string{
 
 var suiteBegan = time.Now()
 
-// specFailed is set when a spec has failed. Then the operator may not have used all permissions.
+// specFailed is set when a spec has failed. The operator may then have had no occasion to use some permissions.
 var specFailed bool
 
 var _ = ReportAfterEach(func(report SpecReport) { specFailed = specFailed || report.Failed() })

@@ -51,8 +51,9 @@ func (c *cluster) orphan(ctx context.Context, name client.ObjectKey) error {
 	return nil
 }
 
-// release does what the garbage collector does for a deleted owner: it removes the references to a Memcached from its children, or to a
-// StatefulSet from its pods. The pods of a Deployment keep their references. release marks all pods of the owner with orphanedAnnotation.
+// release does what the garbage collector does after an owner is deleted: it removes the references to this owner from the children of a
+// Memcached, or from the pods of a StatefulSet. The pods of a Deployment keep their references. release also sets orphanedAnnotation on
+// all pods of the owner.
 func (c *cluster) release(ctx context.Context, name client.ObjectKey, owner types.UID) error {
 	for _, child := range memcached.Children {
 		object := child.Named(name)

@@ -19,7 +19,7 @@ import (
 	"github.com/operator-framework/api/pkg/apis/scorecard/v1alpha3"
 )
 
-// tests are the tests that the configuration of scorecard names. Each returns its findings.
+// tests maps each name in the configuration of scorecard to a test, which returns its findings.
 var tests = map[string]func(*bundle) []string{
 	"descriptors": descriptors,
 	"examples":    examples,

@@ -25,8 +25,8 @@ type loader struct {
 	version string
 	// attempted is the time of the last reload, even if the reload failed.
 	attempted time.Time
-	// err is why the last reload of this process failed, or why memcached did not answer the check in lacks. It is nil for a new process,
-	// after a success, and if that check finds that memcached must reload.
+	// err is the error of the last reload of this process, or says that memcached did not answer when lacks asked it. It is nil for a new
+	// process, after a success, and once lacks has found that memcached must reload.
 	err error
 	// failures counts the consecutive failed reloads of this process and version.
 	failures int

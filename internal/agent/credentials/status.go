@@ -74,7 +74,7 @@ func (r *report) publish(status Status, logins []User) {
 	r.status, r.logins = status, logins
 }
 
-// logRequired logs each reason for a restart when it begins or ends.
+// logRequired logs each reason that begins or ceases to require a restart of memcached. The map after contains all reasons.
 func logRequired(log *slog.Logger, before, after map[string]bool) {
 	for _, reason := range slices.Sorted(maps.Keys(after)) {
 		switch {

@@ -101,6 +101,7 @@ func (f facts) primaryProblem() *memcached.Problem {
 // stoppedByProblem is the message of Progressing if the problem in Degraded stops the change.
 const stoppedByProblem = "The change cannot continue: see the condition Degraded"
 
+// progressingCondition returns the condition Progressing. Only the cases that return early leave it True.
 func progressingCondition(f facts) metav1.Condition {
 	mc := f.Memcached
 	condition := metav1.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue}
@@ -135,18 +136,18 @@ func progressingCondition(f facts) metav1.Condition {
 	return condition
 }
 
-// stuck returns why the current change cannot proceed, or an empty text. It returns the first of these causes:
-//  1. While the workload lacks the new size or pod template, or during a change in place: the problem of the plan or the write.
-//  2. During any other change: the problem of the pods, or else the exceeded deadline.
-//  3. Without a change: any problem of the plan or the write.
+// stuck returns why the current change cannot proceed, or an empty text. The first of these cases decides:
+//  1. There is a problem of the plan or the write, and the workload lacks the new size or pod template, or changes in place: this problem.
+//  2. The workload exists, and its nodes change: the problem of the pods, or else the exceeded deadline, if any.
+//  3. Otherwise: the problem of the plan or the write, if any.
 func (f facts) stuck() string {
-	moving := f.rollout.reason != "" && f.Workload != nil
+	changing := f.rollout.reason != "" && f.Workload != nil
 	switch {
 	case f.Problem != nil && (f.unwritten() || f.rollout.reason == cachev1alpha1.ReasonUpdatingInPlace):
 		return f.Problem.Message
-	case moving && f.podProblem != nil:
+	case changing && f.podProblem != nil:
 		return f.podProblem.Message
-	case moving:
+	case changing:
 		return f.rollout.deadlineMessage
 	case f.Problem != nil:
 		return f.Problem.Message

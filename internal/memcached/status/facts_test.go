@@ -212,7 +212,7 @@ func statusOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, written 
 	return statusOfView(memcachedtest.View(mc, observed), memcached.AgentReports{}, written, now)
 }
 
-// statusOfView returns the status of a view before a write. The view's twins and answers affect only the plan.
+// statusOfView is like statusOf, but takes the view from before the write. Twins and answers in the view affect only the plan.
 func statusOfView(
 	before memcached.View, agents memcached.AgentReports, written memcached.Written, now time.Time,
 ) cachev1alpha1.MemcachedStatus {
