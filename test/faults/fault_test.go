@@ -40,8 +40,8 @@ func mustMarshal(value any) []byte {
 type fault struct {
 	// what is the name of the fault: a constant such as crashBefore or closed.
 	what string
-	// If a write fails, write is its verb and resource, such as "patch deployments". The fault applies to the nth such write in the step
-	// of the scenario. If a watch fails, write is empty, and watch is the resource of the watch. For the fault stale, watch can also be
+	// For a fault of a write, write is the verb and the resource, such as "patch deployments". The fault hits the nth such write in this
+	// step of the scenario. For a fault of a watch, write is empty, and watch is the resource. For the fault stale, watch can also be
 	// "workloads" or "all".
 	write     string
 	nth, step int

@@ -107,9 +107,9 @@ func routesOf(now objects) (protocol.Routes, error) {
 	return protocol.ParseRoutes(config.Data[protocol.RoutesKey])
 }
 
-// frontViolations returns the violations of two rules. The status of a MemcachedProxy must have consistent observedGenerations, and must
-// not report Ready too early. Once the routes announce a number of nodes, the time at which the number takes effect must not change,
-// because some pods may already have read that time.
+// frontViolations returns the violations of the rules for a MemcachedProxy. Its status must have consistent observedGenerations, and must
+// not report Ready too early or without routes. Once the routes announce a number of nodes, the time at which this number takes effect
+// must not change, because some pods may already have read that time.
 func frontViolations(entries []entry) []string {
 	var found []string
 	report := func(e entry, format string, args ...any) {

@@ -24,7 +24,7 @@ import (
 const missingImage = "memcached:missing"
 
 // kubeletDelay is how long the kubelet takes to restart a container after its image has changed. Until then, the pod's status is
-// unchanged. The delay is longer than the operator needs to react to its own patch of the pod.
+// unchanged. The delay is so long that the operator sees the unchanged status after its own patch of the pod.
 const kubeletDelay = 1500 * time.Millisecond
 
 // errLate means that a pod has a new image, but kubeletDelay has not passed yet.

@@ -28,20 +28,20 @@ import (
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
-// launchers simulates the launchers. A launcher is the program in each pod of a StatefulSet that starts memcached, and restarts it with
-// other arguments. In these tests, a launcher reads its argument list from the ConfigMap when the operator asks for the launcher's status.
+// launchers simulates the launchers. In each pod of a StatefulSet, a launcher starts memcached, and restarts it with other arguments. In
+// these tests, a launcher reads its argument list from the ConfigMap when the operator asks for the launcher's status.
 type launchers struct {
 	mutex sync.Mutex
 	// ran are the argument lists with which each pod has run, oldest first.
 	ran map[types.UID][]protocol.List
-	// together describes violations, by namespace: a pod restarted while another ready pod had yet to restart with its list in the
-	// ConfigMap.
+	// together describes violations, by namespace: one pod restarted while another ready pod did not run with its own list in the
+	// ConfigMap yet.
 	together map[string][]string
 }
 
 var allLaunchers = &launchers{ran: map[types.UID][]protocol.List{}, together: map[string][]string{}}
 
-// Launcher implements controllers.Nodes. If the ConfigMap has a new argument list for the pod, it first records a restart with that list.
+// Launcher implements controllers.Nodes. If the ConfigMap has a new argument list for the pod, Launcher records a restart with this list.
 func (l *launchers) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -72,7 +72,8 @@ func (l *launchers) runs(pod *corev1.Pod, hash string) bool {
 	return len(ran) > 0 && ran[len(ran)-1].Hash() == hash
 }
 
-// checkAlone records a violation if another ready pod has yet to restart with its list in the ConfigMap. It is called when pod restarts.
+// checkAlone is called when pod restarts. It records a violation for each other ready pod that does not run with its own list in the
+// ConfigMap yet.
 func (l *launchers) checkAlone(ctx context.Context, pod *corev1.Pod) error {
 	var pods corev1.PodList
 	instance := client.MatchingLabels{memcached.InstanceLabel: pod.Labels[memcached.InstanceLabel], memcached.ManagedByLabel: memcached.ManagedBy}

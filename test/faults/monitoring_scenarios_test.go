@@ -55,8 +55,8 @@ func rolledOut(templates, agents int) func(objects) string {
 	}
 }
 
-// notAnswering returns the status of a pod whose containers run, but which has been unready for half a minute because memcached does
-// not answer. The operator tolerates this for less than half a minute, so it reports the problem at once.
+// notAnswering returns the status of a pod in which memcached does not answer: the containers run, but the pod has been unready for half
+// a minute. The operator tolerates this for less than half a minute, so it reports the problem at once.
 func notAnswering() corev1.PodStatus {
 	ago := func(d time.Duration) metav1.Time { return metav1.NewTime(time.Now().Add(-d)) }
 	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: ago(time.Hour)}}

@@ -58,7 +58,7 @@ type proxy struct {
 	delivered map[string]int
 	// crash ends the current process of the operator, and starts another one.
 	crash func()
-	// snapshots are the responses that list requests had before the user actions, by resource. A lagging API server would still send them.
+	// snapshots are, by resource, the responses to list requests from before the user actions. A lagging API server would still send them.
 	snapshots map[string][]byte
 	// stale are the resources whose list requests the proxy still answers with the snapshots. listed are the resources whose snapshots it
 	// has sent at least once.
@@ -184,8 +184,8 @@ func (l *listener) serve(w http.ResponseWriter, r *http.Request, forward http.Ha
 	}
 }
 
-// write handles a write of the operator. A write that matches the fault gets the fault's response. It is forwarded to the API server
-// only if the API server is to execute it despite the fault. All other writes are forwarded.
+// write handles a write of the operator. If the write matches the fault, the operator gets the fault's response, and the API server gets
+// the write only if fault.commits returns true. All other writes are forwarded.
 func (l *listener) write(w http.ResponseWriter, r *http.Request, request testenv.Request, forward http.Handler) {
 	index, f := l.record(request)
 	response := httptest.NewRecorder()

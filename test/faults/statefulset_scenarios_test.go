@@ -101,7 +101,7 @@ var statefulSetScenarios = []scenario{
 		r.moveHalfWay()
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Workload = cachev1alpha1.WorkloadDeployment })
 	}},
-	// The sweep restarts the operator when the move is undone. Its stale cache then still has both workloads.
+	// The sweep restarts the operator after the move is undone. The operator's stale cache then still has both workloads.
 	{name: "move-undone-unseen", faults: staleOnly, setup: func(r *scenarioRun) {
 		running(2)(r)
 		r.moveHalfWay()

@@ -76,8 +76,8 @@ func TestSweep(t *testing.T) {
 	t.Cleanup(func() { counts.verify(t, only) }) // after all plans
 }
 
-// runUntilInjected runs a scenario up to three times, until its fault is injected. A run may lack the write that should fail, because
-// the operator combines events into fewer status writes when they follow each other quickly.
+// runUntilInjected runs a scenario up to three times, until its fault is injected. A run may lack the write that should fail: when events
+// follow each other quickly, the operator sends fewer status writes.
 func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome, counts *planCounts) {
 	t.Helper()
 	for range 3 {
