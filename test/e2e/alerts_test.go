@@ -201,7 +201,7 @@ func (s *shop) fillContainer(ctx context.Context, o *observed) {
 	}
 }
 
-// workingSet returns how many bytes of the memcached container's memory the kernel cannot reclaim immediately.
+// workingSet returns how much memory of the memcached container the kernel cannot reclaim immediately, in bytes.
 func workingSet(ctx context.Context, pod *corev1.Pod) float64 {
 	GinkgoHelper()
 	// The first cat is for cgroup v2, and the second for cgroup v1.

@@ -207,7 +207,7 @@ func ringOf(addresses []string) *traffic.Ring {
 	return clustertest.Must(traffic.NewRing(servers...))
 }
 
-// serverOf returns a node as clients that use only DNS know it: its name on the ring is its IP address.
+// serverOf returns the server with this IP address. The address is also its name on the ring: clients that use only DNS know no other.
 func serverOf(address string) traffic.Server {
 	return traffic.Server{Name: address, Address: net.JoinHostPort(address, strconv.Itoa(traffic.Port))}
 }

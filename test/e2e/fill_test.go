@@ -121,7 +121,7 @@ func mustHaveAllKeys(ctx context.Context, mc *cachev1alpha1.Memcached) {
 type twinWatch struct {
 	stop  func()
 	mutex sync.Mutex
-	// both has a text for each time when, in both caches, the node with the same ordinal was not ready.
+	// both describes each time at which neither of the two nodes with the same ordinal was ready.
 	both []string
 	// away counts, for each cache, how often fewer than three nodes were ready.
 	away map[string]int

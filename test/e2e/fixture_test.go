@@ -98,7 +98,7 @@ func (f *fixture) mustBeUntouched(ctx context.Context) {
 	}
 }
 
-// child is the state of an object that the operator manages. It differs after the object was changed or recreated.
+// child is the state of an object that the operator manages. Every change and recreation of the object changes this state.
 type child struct {
 	kind, uid string
 	// generation counts the changes of the spec.

@@ -143,8 +143,7 @@ func (c *keptCache) writes(since time.Time) string {
 	return fmt.Sprintf("%d, %d of status", children, status)
 }
 
-// launcherMemory returns two values, each from the launcher where it is largest: the peak resident memory, and the current anonymous
-// memory.
+// launcherMemory returns, as text, the largest peak resident memory and the largest current anonymous memory of any launcher.
 func (c *keptCache) launcherMemory() string {
 	GinkgoHelper()
 	if clusterDir == "" {
@@ -231,7 +230,8 @@ func (c *keptCache) untilReady(ctx context.Context) {
 	}).WithTimeout(20 * time.Minute).Should(Succeed())
 }
 
-// shortestGap is a time between two answers that mustKeep always accepts: on a busy machine, even a node that always serves is slow.
+// shortestGap is the time without an answer that mustKeep tolerates in every change: on a busy machine, even a node that always serves
+// is slow.
 const shortestGap = 700 * time.Millisecond
 
 // serviceWatch sends commands to a node again and again, each on a new connection. gap is the longest time between two answers.

@@ -258,7 +258,7 @@ func letReadMetrics(ctx context.Context, namespace, account string) {
 	}
 	Expect(k8s.Create(ctx, binding)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, binding)).To(Succeed()) })
-	// The operator caches a refusal for half a minute, so nobody may ask it before the role has effect.
+	// The operator caches a refusal for half a minute, so the account must not ask the operator before the role has effect.
 	Eventually(ctx, func() (string, error) {
 		return k8s.TryKubectl(ctx, "auth", "can-i", "get", "/metrics", "--as=system:serviceaccount:"+namespace+":"+account)
 	}).Should(Equal("yes\n"))

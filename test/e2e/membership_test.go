@@ -172,8 +172,8 @@ type summary struct {
 	left []string
 	// failures describe the failed commands to announced nodes whose deletion had not begun.
 	failures []string
-	// ended is how many commands failed after the deletion of their node had begun. served is how long a deleted node
-	// still answered every command: the shortest time of all deleted nodes. It is zero if no node was deleted.
+	// ended is how many commands failed after the deletion of their node had begun. served is the shortest time for which a deleted node
+	// still answered every command. It is zero if no node was deleted.
 	ended  int
 	served time.Duration
 }
@@ -265,7 +265,7 @@ func (m *sampler) successor(former *podLife) time.Time {
 	return first
 }
 
-// lastChange returns the time of the first sample from which on holds(sample) is always true.
+// lastChange returns the time of the earliest sample such that holds returns true for this sample and for all later ones.
 func lastChange(samples []sample, holds func(sample) bool) time.Time {
 	since := len(samples) - 1
 	for since > 0 && holds(samples[since-1]) {

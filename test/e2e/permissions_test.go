@@ -30,7 +30,7 @@ type permission struct {
 	resource, verb string
 }
 
-// unusedPermissions are permissions that the operator needs, but does not use in the suite, and why it needs them.
+// unusedPermissions says why the operator needs permissions that it does not use in the suite.
 var unusedPermissions = map[permission]string{
 	{"", "cache.example.com/memcacheds/finalizers", "update"}:       "OpenShift requires it for owner references that block deletion",
 	{"", "cache.example.com/memcachedproxies/finalizers", "update"}: "the same",
@@ -46,9 +46,9 @@ var specFailed bool
 
 var _ = ReportAfterEach(func(report SpecReport) { specFailed = specFailed || report.Failed() })
 
-// Over the whole suite, RBAC refuses no request of the operator, and the operator uses every permission. The latter is checked only if
-// all specs have passed and no filter was set. useOf and unusedPermissions have the exceptions. The roles still exist here, because the
-// cleanup of BeforeSuite uninstalls the operator later.
+// Over the whole suite, RBAC refuses no request of the operator, and the operator uses every permission. The use is checked only if all
+// specs have passed, and only specs with the label "measured" were filtered out. useOf and unusedPermissions have the exceptions. The
+// roles still exist here, because the cleanup of BeforeSuite uninstalls the operator later.
 var _ = AfterSuite(func(ctx SpecContext) {
 	if clusterDir == "" || k8s == nil {
 		return

@@ -129,7 +129,7 @@ func ownedByOthers(servers []traffic.Server, node string, keys int) (owned int) 
 	return owned
 }
 
-// reading reads the same keys again and again. worst has the fewest hits, the most wrong values and the most errors of a round.
+// reading reads the same keys again and again. worst combines the fewest hits, the most wrong values and the most errors of all rounds.
 type reading struct {
 	stop   func()
 	rounds int

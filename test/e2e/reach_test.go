@@ -66,7 +66,6 @@ func dnsPort(pod *corev1.Pod) string {
 	return "53"
 }
 
-// forwards is the forwarder of the suite.
 var forwards = forwarder{local: map[string]string{}}
 
 // forwarder forwards ports of this machine to pods.

@@ -52,8 +52,8 @@ var _ = Describe("The memory limit of a node", Ordered, ContinueOnFailure, Label
 			Expect(peak.container).To(BeNumerically("<", peak.limit), "the container has hit its limit")
 			Expect(peak.limit/peak.process).To(BeNumerically("<=", atMost), "a limit that nothing can use is a waste")
 		},
-		// The smaller the node, the larger is the share of memory that is not for items: a page for each slab class, the reserve for the
-		// kernel, and the buffers. The filler needs few of these buffers, because it reads its responses.
+		// atMost is larger for a smaller node, because a larger share of its memory is not for items: a page for each slab class, the
+		// reserve for the kernel, and the buffers. The filler needs few of these buffers, because it reads its responses.
 		Entry("memory 64Mi", clustertest.Core, SpecTimeout(3*time.Minute), withMemory("64Mi"), 1.8),
 		Entry("memory 256Mi", SpecTimeout(3*time.Minute), withMemory("256Mi"), 1.5),
 		Entry("memory 1Gi", SpecTimeout(6*time.Minute), withMemory("1Gi"), 1.5),
