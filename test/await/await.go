@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package await waits for a condition in a cluster. The first check runs at once, and a watch triggers each later one. The check
-// itself reads the cluster. So a wait needs no polling and does not depend on the order of events.
+// Package await waits for a condition in a cluster. The first check runs at once. Events of a watch trigger the later checks, so a wait
+// needs no polling. Each check reads the cluster itself, so the order of the events does not matter.
 package await
 
 import (

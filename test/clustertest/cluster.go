@@ -40,7 +40,7 @@ type Cluster struct {
 	client.WithWatch
 
 	Config *rest.Config
-	// Dial connects to pods. If it is nil, connections are direct, as for suites that run in the pod network.
+	// Dial connects to pods. If it is nil, connections are direct, so the suite must run in the pod network.
 	Dial traffic.DialFunc
 	// Diagnostics returns kubectl commands, each without the word kubectl. Their output helps to explain a failure in the namespace.
 	Diagnostics func(namespace string) []string

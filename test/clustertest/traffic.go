@@ -19,8 +19,8 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// Servers returns a server for each node in status.nodes of a Memcached. The server has the name of its host in status.servers. If
-// status.servers lacks the node, the server has the name of the pod.
+// Servers returns a server for each node in status.nodes of a Memcached. The server's name is the node's host in status.servers
+// or, if status.servers lacks the node, the pod's name.
 func (c *Cluster) Servers(ctx context.Context, mc *cachev1alpha1.Memcached) []traffic.Server {
 	GinkgoHelper()
 	names := map[string]string{}
@@ -110,8 +110,8 @@ func (f *FullCache) MustBeUntouched(ctx context.Context) {
 	MustFind(ctx, f.client, f.keys)
 }
 
-// MustSurvive calls the function what, and meanwhile reads all keys in one round after the other. It fails if a key is missing in a
-// round, if fewer than 11 rounds succeed, or if MustBeUntouched fails afterwards.
+// MustSurvive calls what(). Meanwhile, it reads all keys again and again. It fails if a key is missing in a round of reads, if fewer than
+// 11 rounds succeed, or if MustBeUntouched fails afterwards.
 func (f *FullCache) MustSurvive(ctx context.Context, what func()) {
 	GinkgoHelper()
 	var rounds, missing int

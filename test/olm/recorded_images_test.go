@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// repositoryOf returns an image's path without its registry, the path prefix "mirror/", its tag and its digest. The suite replaces
+// repositoryOf removes the registry, the path prefix "mirror/", the tag and the digest from the name of an image. The suite replaces
 // published images with others, which have the same repository but other tags and digests.
 func repositoryOf(image string) string {
 	path := strings.TrimPrefix(mirrored(image), mirror+"/")

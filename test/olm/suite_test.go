@@ -4,7 +4,7 @@
 //go:build olm
 
 // Package olm tests the operator's OLM package as users install it. A real Operator Lifecycle Manager installs, upgrades and
-// uninstalls the operator on a real node, where memcached serves clients. A story is a spec, or all specs of an Ordered container.
+// uninstalls the operator on a real cluster, where memcached serves clients. A story is a spec, or all specs of an Ordered container.
 //
 // make test-olm starts a local cluster, and runs the tests on it.
 package olm

@@ -4,7 +4,7 @@
 //go:build olmv1
 
 // Package olmv1 tests the operator as an extension of OLM v1. It applies the manifests of docs/operations/install.md on a real
-// node, where memcached serves clients. Each Describe is a story.
+// cluster, where memcached serves clients. Each Describe is a story.
 //
 // make test-olm-v1 starts a local cluster, and runs the tests on it.
 package olmv1
