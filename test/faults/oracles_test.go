@@ -199,6 +199,9 @@ func changes(entries []entry) map[string][]string {
 			found[e.key()] = append(found[e.key()], "created "+spec)
 		case e.event == watch.Deleted:
 			found[e.key()] = append(found[e.key()], "deleted")
+			delete(before, e.key())
+			delete(specs, e.key())
+			continue
 		case specs[e.key()] == spec:
 		case len(found[e.key()]) == 1 && specs[e.key()] == withoutNodes(spec):
 			found[e.key()][0] = "created " + spec
