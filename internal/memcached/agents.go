@@ -34,8 +34,7 @@ type Finding struct {
 	Reason, Message string
 	// Pods are the names of the pods that report the problem.
 	Pods []string
-	// Secret is the name of the Secret that causes the problem. It is empty if no Secret causes the problem, or if the cause may be either
-	// the Secret with the certificate or the Secret with the users.
+	// Secret is the name of the Secret that causes the problem. It is empty if no Secret is the cause, or if it is unclear which one is.
 	Secret string
 }
 

@@ -4,7 +4,7 @@
 // Package memcached holds the values that decisions about a Memcached use: names, the table of children, the observed state, the
 // plan. Packages desired and status decide what the objects and the status must be. Neither imports the other.
 //
-// watch event -> observe: View -> desired.For: Plan -> write: Written -> status.For -> one status patch -> events
+// One reconcile: watch event -> observe: View -> desired.For: Plan -> write: Written -> status.For -> one status patch -> events
 //
 // Words: a node is one memcached in its pod; a cluster node is a machine. The workload is the Deployment or StatefulSet of a
 // Memcached. When spec.workload changes, the nodes move from one workload to the other. The record (status.lastApplied) says from

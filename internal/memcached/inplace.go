@@ -47,7 +47,7 @@ type InPlaceState struct {
 	// if they were not running.
 	Former   map[string]string `json:"former,omitempty"`
 	Restarts map[string]int32  `json:"restarts,omitempty"`
-	// Refused is why the change was undone. Reason is the reason to report in the condition Degraded.
+	// Refused is why the change of this pod failed, or empty. Reason is the reason to report in the condition Degraded.
 	Refused string `json:"refused,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 }
@@ -111,8 +111,8 @@ func StatusOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
 	return nil
 }
 
-// PullFailure returns why the image of a container cannot be pulled, or "". The message is the same during an attempt and between
-// two attempts.
+// PullFailure returns why the image of a container cannot be pulled, or "". The message stays the same while the kubelet tries again and
+// again.
 func PullFailure(container *corev1.ContainerStatus) string {
 	if container == nil || container.State.Waiting == nil {
 		return ""

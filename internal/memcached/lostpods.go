@@ -21,10 +21,9 @@ const evictedByTaint = "DeletionByTaintManager"
 // to kill containers and to report that. Also, the clocks of API servers differ.
 const lostPodMargin = 10 * time.Second
 
-// LostPods returns the evicted pods of a StatefulSet that no kubelet will ever stop, because their cluster nodes are lost.
-// Kubernetes creates no replacement until such a pod is deleted by force. That is safe: a cache has no data that two pods of one
-// name could corrupt. Next is the time until another pod counts as lost, or 0 if none will. A Memcached that is paused or being
-// deleted has no lost pods.
+// LostPods returns evicted pods of a StatefulSet. No kubelet will ever stop them, because their cluster nodes are lost. Kubernetes creates
+// no replacement until such a pod is deleted by force. Its deletion is safe: a cache has no data that two pods of one name could corrupt.
+// Next is the time until another pod counts as lost, or 0 if none will. A Memcached that is paused or being deleted has no lost pods.
 func (v View) LostPods() (lost []*corev1.Pod, next time.Duration) {
 	if v.Memcached.Spec.Paused || v.Memcached.DeletionTimestamp != nil {
 		return nil, 0

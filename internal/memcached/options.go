@@ -9,7 +9,7 @@ type Options struct {
 	DefaultImage string
 	// AgentImage is the image of the agents and launchers.
 	AgentImage string
-	// OmitRunAsUser lets the cluster choose the user of the pods. OpenShift's restricted-v2 gives each namespace a range of users and
+	// OmitRunAsUser lets the cluster choose the user of the pods. OpenShift's SCC restricted-v2 gives each namespace a range of users and
 	// refuses all other users.
 	OmitRunAsUser bool
 	// AllowSystemPriorityClasses permits the PriorityClasses of Kubernetes' own components. Pods with such a class preempt all

@@ -21,8 +21,8 @@ func (v View) Orphans() []*corev1.Pod {
 }
 
 // NumberedNodes returns the orphaned nodes, and the pods of a StatefulSet with the Memcached's name. The StatefulSet itself may be missing
-// from the cache, or belong to an earlier Memcached of that name: the Memcached may adopt it at any time. Some orphaned nodes have no
-// number.
+// from the cache, or belong to an earlier Memcached of that name. Its pods count nevertheless, because the Memcached may adopt the
+// StatefulSet at any time. Some orphaned nodes have no number.
 func (v View) NumberedNodes() []*corev1.Pod {
 	return append(nodesOf(v.Pods, func(pod *corev1.Pod) bool { return ownedByStatefulSet(pod, v.Memcached.Name) }, true), v.Orphans()...)
 }

@@ -58,12 +58,12 @@ func (p Plan) Workload() client.Object {
 	return nil
 }
 
-// Wave is a change of memcached's arguments in the running pods of a StatefulSet, step by step. A node that is created meanwhile
-// starts with the new arguments. If memcached does not run with them, the node starts with the old ones.
+// Wave is a change of memcached's arguments in the running pods of a StatefulSet, step by step. A node that is created meanwhile starts
+// with the new arguments. If memcached cannot run with them, the node starts with the old ones.
 type Wave struct {
 	// Arguments is the ConfigMap with the arguments, or nil. It is one of the Objects, and is written before the workload.
 	Arguments *corev1.ConfigMap
-	// Open reports that some nodes may not run with the new arguments yet.
+	// Open reports that some nodes may still run with other arguments.
 	Open bool
 	// Effect is the greatest effect of the change on a node that does not run with the new arguments yet.
 	Effect Effect

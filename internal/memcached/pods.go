@@ -73,8 +73,8 @@ func HasAgent(pod *corev1.Pod) bool {
 	})
 }
 
-// FailedAt returns when a pod failed: the last change of its conditions or the last end of a container, whichever is later. A pod
-// that the kubelet did not admit has neither, and failed when it was created.
+// FailedAt returns when a pod failed: the last change of its conditions or the last end of a container, whichever is later. For a pod with
+// neither, such as a pod that the kubelet did not admit, it returns the time of creation.
 func FailedAt(pod *corev1.Pod) metav1.Time {
 	failed := pod.CreationTimestamp
 	for i := range pod.Status.Conditions {

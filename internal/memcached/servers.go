@@ -16,10 +16,10 @@ const ServersSuffix = "-servers"
 // Host returns the DNS name of the Service. Resolvers in pods append the cluster's domain.
 func Host(mc *cachev1alpha1.Memcached) string { return mc.Name + "." + mc.Namespace + ".svc" }
 
-// Servers returns the addresses of the nodes of a StatefulSet as host:port with the first client port, sorted by node number. The
-// list is nil with a Deployment and while nodes move between workloads. It has one address for each replica of the StatefulSet.
-// Unless the Memcached is paused, it has no more than spec.size addresses. If somebody deletes the StatefulSet or scales it down, the
-// list stays as it is, because the operator undoes that.
+// Servers returns the addresses of the nodes of a StatefulSet as host:port with the first client port, sorted by node number. The list is
+// nil with a Deployment and while nodes move between workloads. It has one address for each replica of the StatefulSet, but no more than
+// spec.size addresses unless the Memcached is paused. If somebody deletes the StatefulSet or scales it down, the list stays as it is,
+// because the operator undoes that.
 func (v View) Servers() []string {
 	return v.serversAt(v.ports()[0])
 }

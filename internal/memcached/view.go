@@ -48,7 +48,7 @@ type View struct {
 	Twins []View
 	// Filled holds the UIDs of pods that have all items of their twin's node, as their launchers have already reported.
 	Filled map[types.UID]bool
-	// Unchangeable is the hash of a pod template to which the API server refused to change pods in place, or empty.
+	// Unchangeable is the hash of a pod template, or empty. The API server has refused to change pods in place to match this template.
 	Unchangeable string
 	// Agents are the reports of the nodes' agents.
 	Agents AgentReports
