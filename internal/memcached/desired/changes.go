@@ -107,10 +107,11 @@ func cameOrWent(object string, before, after recordedFields) bool {
 	return was*is == 0 && was+is > 1
 }
 
-// rolloutChanges returns the changes that replace or restart nodes. If there are none, or if neither the defaults nor the arguments
-// change, it returns the changes in the last record (status.lastApplied) instead: the last rollout may still go on. But if the Kind of
-// the workload or the pod template differs from the last record, it always returns the new changes. restarting reports that some nodes
-// may not run new arguments yet.
+// rolloutChanges returns the changes that replace or restart nodes. But in two cases, it returns the changes in the last record
+// (status.lastApplied), because the last rollout may still go on. In both, the Kind of the workload and the template hash are those of the
+// last record:
+//   - No change replaces or restarts nodes.
+//   - The defaults are those of the last record, and no wave is in progress (restarting is false).
 func rolloutChanges(v memcached.View, decided cachev1alpha1.MemcachedRecord, restarting bool, changes []string) []string {
 	changes = slices.DeleteFunc(slices.Clone(changes), func(change string) bool {
 		return strings.HasPrefix(change, sizeField+" ") || strings.HasPrefix(change, "updateStrategy") ||

@@ -14,7 +14,7 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// values are the values to try for each field, in this order, until the API server accepts one that the operator can carry out.
+// values are the values to try for each field, in this order, until the API server accepts one and the operator can carry out the spec.
 var values = []string{
 	`true`, `1`, `64`, `"64Mi"`, `"1Mi"`, `"10m"`, `"2026-01-01T00:00:00Z"`, `"memcached"`, `{"team": "a"}`, `{"memory": "1Gi"}`, `{}`,
 	`"10.0.0.0/8"`, `"10.1.0.0/16"`, `"Exists"`, `"In"`, `"Always"`, `"SingleStack"`, `"Honor"`, `"NoExecute"`, `"DoNotSchedule"`,

@@ -25,7 +25,7 @@ type podDefaults = cachev1alpha1.MemcachedDefaults
 // recordedDefault describes one of the podDefaults, which status.lastApplied records. To add one, add a field to MemcachedDefaults
 // and a row to recordedDefaults.
 type recordedDefault struct {
-	// open reports whether the spec does not set the value.
+	// open reports whether the pods need the value and the spec does not set it.
 	open func(*cachev1alpha1.Memcached) bool
 	// present returns the value that this version of the operator chooses for new pods.
 	present func(*cachev1alpha1.Memcached, memcached.Options) string
@@ -34,8 +34,8 @@ type recordedDefault struct {
 	// valid reports whether running nodes can keep the recorded value, which is empty if none was recorded. The operator never records
 	// an invalid value.
 	valid func(*cachev1alpha1.Memcached, string) bool
-	// newer describes the value that the next rollout would adopt instead of the recorded one, or returns "". newer is nil if no new
-	// value is worth the loss of a cache.
+	// newer describes the value that the next rollout would adopt instead of the recorded one, or returns "". newer is nil if no new value is
+	// worth a rollout, which empties the nodes.
 	newer func(mc *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string
 }
 
@@ -149,8 +149,8 @@ func takenBackTo(v memcached.View, templateHash string) *cachev1alpha1.Memcached
 }
 
 // restartsInPlace reports whether launchers restart memcached, because the spec and the recorded defaults result in other arguments than
-// the recorded ones. No arguments are recorded until all nodes run the same ones. Until then, restartsInPlace compares with the
-// arguments in the ConfigMap: the memory limit was checked before they were written there.
+// the recorded ones. No arguments are recorded until all nodes run the same ones. Until then, restartsInPlace compares with the lists in
+// the ConfigMap. The memory limit was checked for these lists before they were written.
 func restartsInPlace(v memcached.View, recorded podDefaults) bool {
 	if !hasLauncher(v.Memcached) {
 		return false

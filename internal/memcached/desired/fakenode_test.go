@@ -115,8 +115,8 @@ func (n *fakeNode) answer(now int64) memcached.Answer {
 	return answer
 }
 
-// tick lets the launcher take a step: it starts memcached, or begins or ends a restart. memcached does not run with an argument list
-// that contains the text in refused.
+// tick lets the launcher take a step: it starts memcached, or begins or ends a restart. memcached cannot run with an argument list that
+// contains the text in refused.
 func (n *fakeNode) tick(now int64, refused string) {
 	n.filling, n.late, n.probed = max(n.filling-1, 0), max(n.late-1, 0), max(n.probed-1, 0)
 	if n.next != nil {

@@ -67,9 +67,9 @@ func (f *fleet) checkRest() {
 	}
 }
 
-// checkMoves checks the entries before the ConfigMap is written. Only nodes that have answered or are not ready may get the new list,
-// and the operator never takes it back. A serving node may get the list only if no rollout is replacing pods, and at most maxUnavailable
-// nodes (or 1, if maxUnavailable is 0) are away afterwards.
+// checkMoves checks the entries before the ConfigMap is written. Only nodes that have answered or are not ready may get the new list, and
+// the operator never takes it back. A serving node may get the list only if no rollout is replacing pods, and at most maxUnavailable nodes
+// (or 1, if maxUnavailable rounds down to 0) are away afterwards.
 func (f *fleet) checkMoves(view memcached.View, plan memcached.Plan) {
 	f.t.Helper()
 	section, want := sectionOf(&plan.Workload().(*appsv1.StatefulSet).Spec.Template), f.want(plan).Hash()

@@ -66,9 +66,9 @@ func (f *fleet) removeBefore137(size int) {
 	}
 }
 
-// removeAs137 removes all outdated nodes that are not available, and other outdated nodes as far as maxUnavailable allows. It removes
-// no nodes below the partition, but unavailable nodes there count against maxUnavailable. With the default limits, it fails the test if
-// too many serving nodes leave.
+// removeAs137 does what the StatefulSet's controller does from Kubernetes 1.37 on. It removes all outdated nodes that are not available,
+// and other outdated nodes as far as maxUnavailable allows. It removes no nodes below the partition, but unavailable nodes there count
+// against maxUnavailable. With the default maxUnavailable and podUpdatePolicy, it fails the test if too many serving nodes leave.
 func (f *fleet) removeAs137(size int) {
 	limit, err := intstr.GetScaledValueFromIntOrPercent(f.set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable, size, false)
 	if err != nil {

@@ -36,8 +36,8 @@ type fleet struct {
 	seconds          int64
 	// before137 reports that the StatefulSet's controller ignores maxUnavailable and minReadySeconds, as before Kubernetes 1.37.
 	before137 bool
-	// unwritable reports that writes of the ConfigMap fail. If refused is not empty, memcached does not run with an argument list that
-	// contains this text.
+	// unwritable reports that writes of the ConfigMap fail. If refused is not empty, memcached cannot run with an argument list that contains
+	// this text.
 	unwritable bool
 	refused    string
 	// If unpullable is not empty, an image whose name contains this text cannot be pulled.

@@ -47,8 +47,9 @@ func newInPlace(v memcached.View, template *corev1.PodTemplateSpec) *inPlace {
 	return p
 }
 
-// release handles a pod that has begun to change in place, but cannot change back in place after the spec was taken back. Its label still
-// names the old template, so the StatefulSet's controller would keep the pod. release changes the label, and the controller replaces it.
+// release handles a pod that has begun to change in place, but cannot change back in place after the spec was taken back. The pod's label
+// still names the template that the spec asks for again, so the StatefulSet's controller would keep the pod. release changes the label, so
+// that the controller replaces the pod.
 func (p *inPlace) release() {
 	live := p.v.Workload
 	if live == nil || p.v.Former != nil || p.v.Memcached.Spec.Paused || live.Partition > 0 || live.Unobserved() ||
@@ -66,7 +67,7 @@ func (p *inPlace) release() {
 	}
 }
 
-// releasedRevision is the revision of no template.
+// releasedRevision is a revision that no template has.
 const releasedRevision = "changed-in-place"
 
 // imagesDiffer reports whether any of the containers with these names has another image. A container that only one of the specs has
@@ -166,8 +167,8 @@ func (p *inPlace) next(w *memcached.Wave) (next *corev1.Pod) {
 	return next
 }
 
-// changing reports whether the other pods must wait for this one: its annotation is of this change, and it has new images, its change was
-// refused, or it does not serve.
+// changing reports whether the other pods must wait for this one. They must if its annotation is of this change, and one of these is true:
+// the pod has new images, its change was refused, or it does not serve.
 func (p *inPlace) changing(pod *corev1.Pod) bool {
 	state, _ := memcached.InPlaceStateOf(pod)
 	return state.Template == p.hash() && (len(state.Former) > 0 || state.Refused != "" || !memcached.PodReady(pod))

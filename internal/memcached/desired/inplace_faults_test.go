@@ -25,8 +25,8 @@ func TestInPlaceOfAPodWithoutRoom(t *testing.T) {
 	f.settle()
 }
 
-// TestInPlaceBesideAWebhook covers a webhook that sets the image of a container in all pods. The kubelet restarts such a container only if
-// another change of the pod demands it.
+// TestInPlaceBesideAWebhook covers a webhook that sets the image of a container in all pods. It undoes the operator's change of this image,
+// so the kubelet does not restart the container.
 func TestInPlaceBesideAWebhook(t *testing.T) {
 	for _, container := range []string{memcached.ContainerName, memcached.AgentContainerName} {
 		for name, change := range map[string]func(*cachev1alpha1.Memcached){

@@ -85,7 +85,7 @@ func (n *fakeNode) change(pod *corev1.Pod) {
 	}
 }
 
-// kubelet lets the kubelet restart containers with another image, and put resources into effect.
+// kubelet lets the kubelet restart containers whose image was changed, and put resources into effect.
 func (n *fakeNode) kubelet(now int64, unpullable string) {
 	if n.unscheduled || n.cutOff {
 		return

@@ -27,7 +27,7 @@ func sizeInMove(v memcached.View) int32 {
 	switch {
 	case former.Unobserved(): // if spec.workload has changed back, there may be more nodes than the status says
 		nodes = mc.Spec.Size + 1
-	case !surging: // do not wait until surging pods end: their rollout may never end
+	case !surging: // surging pods do not count, because their rollout may never end
 		nodes = max(nodes, former.Replicas)
 	}
 	size := mc.Spec.Size + 1 - nodes

@@ -31,9 +31,9 @@ func (n nodeState) isOutdated() bool { return n.outdated }
 // away reports whether the node is missing, cut off or not ready. An updated node is away until it has served for minReadySeconds.
 func (n nodeState) away() bool { return !n.serves || n.cutOff }
 
-// rollingUpdate returns how the StatefulSet's controller replaces nodes. From Kubernetes 1.37 on, the controller replaces no available
-// node while maxUnavailable nodes are unavailable, and it also counts nodes below the partition. With twins, a node below the partition
-// may be unavailable until its turn comes. So maxUnavailable is one more than the number of unavailable nodes below the partition.
+// rollingUpdate returns how the StatefulSet's controller replaces nodes. From Kubernetes 1.37 on, the controller replaces no available node
+// while maxUnavailable nodes are unavailable. Nodes below the partition count, too. With twins, such a node may be unavailable until its
+// turn comes. So, with twins, maxUnavailable is one more than the number of unavailable nodes below the partition.
 func rollingUpdate(v memcached.View, section string, inPlace bool, guard *twinGuard) *appsv1.RollingUpdateStatefulSetStrategy {
 	partition := partitionOf(v, section, inPlace, guard)
 	_, unavailable := updateLimits(v.Memcached)
@@ -126,9 +126,11 @@ func partitionOfTwin(nodes []nodeState, guard *twinGuard) int {
 // partitionWithoutTwins returns the partition that lets serving nodes leave until maxAway nodes are away. There are two exceptions for
 // protected nodes, which are those below the partition:
 //   - If a protected node is outdated and does not serve, the partition is 0. From 1.37 on, Kubernetes replaces that node first.
-//   - If a protected node is missing, the partition does not exceed live. Otherwise, the new pod would get the old template.
+//   - If a protected node is missing, the partition does not exceed live, the StatefulSet's partition. Otherwise, the new pod would get the
+//     old template.
 //
-// While an outdated node is young or cut off, neither exception applies, because Kubernetes would replace such a node at once.
+// While any outdated node is young or cut off, neither exception applies. With a lower partition, Kubernetes could replace that node at
+// once.
 func partitionWithoutTwins(nodes []nodeState, maxAway, live int) int {
 	away := 0
 	for _, node := range nodes {

@@ -16,8 +16,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestPartition describes each node by one character, from node 0 on. These nodes are outdated: o serves, y serves but not yet for
-// minReadySeconds, c is cut off, and x does not serve. These nodes are replaced: + serves, and - does not. A missing node is _.
+// TestPartition describes each node by one character, from node 0 on. Of the outdated nodes, o serves, y serves but not yet for
+// minReadySeconds, c is cut off, and x does not serve. Of the updated nodes, + serves, and - does not. A missing node is _.
 //
 // The columns are the expected partitions. The column twin is for a cache with a twin. The columns one and two are for a cache without
 // a twin, of which one or two nodes may be away. The live partition is 1.

@@ -36,8 +36,8 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 }
 
 // templateHash returns the hash of the pod template without the podDefaults. With a launcher and without a memory limit in the spec,
-// nothing in this template depends on the item memory: memcached's arguments are in the ConfigMap, and the limit, which the operator
-// computes from the item memory, is one of the podDefaults. In this case, the hash includes the item memory itself.
+// nothing in this template depends on the item memory: memcached's arguments are in the ConfigMap, and the computed memory limit is one of
+// the podDefaults. In this case, the hash includes the item memory itself.
 func templateHash(mc *cachev1alpha1.Memcached, opts memcached.Options) string {
 	template := podTemplate(mc, opts, podDefaults{})
 	if _, given := render.MemoryLimit(mc.Spec.Resources); hasLauncher(mc) && !given {

@@ -13,8 +13,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestChangesThatAreTakenBack begins a change that stops at the last node, and takes it back. The other nodes must stay as they are,
-// although the operator now has newer defaults than when they were created.
+// TestChangesThatAreTakenBack begins a change that gets no further than node 2, the first node to change, and takes the change back. The
+// other nodes must stay as they are, although the operator now has newer defaults than when they were created.
 func TestChangesThatAreTakenBack(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*cachev1alpha1.Memcached){

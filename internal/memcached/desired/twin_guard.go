@@ -14,8 +14,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// twinGuard decides whether a serving node may stop. Each twin must then have the items of this node, and must not stop nodes
-// itself.
+// twinGuard decides whether a serving node may stop. It may only if each twin has the items of this node, and stops no nodes itself.
 type twinGuard struct {
 	v memcached.View
 	// waits is why the last call of the method allows returned false. It is empty if that call returned true. ask contains the pods of
@@ -58,8 +57,8 @@ func yieldsTo(twin, v memcached.View) string {
 	}
 }
 
-// whole returns a message if any node of the twin is not ready, and "" otherwise. The message names the Memcacheds from which the user
-// can remove spec.fillFrom: of the two, those that name the other.
+// whole returns "" if the twin has a workload and all its nodes are ready, and a message otherwise. The message names the Memcacheds from
+// which the user can remove spec.fillFrom: of the two, those that name the other.
 func whole(twin, v memcached.View) string {
 	name, ready, size := twin.Memcached.Name, int32(0), int32(0)
 	if twin.Workload != nil {

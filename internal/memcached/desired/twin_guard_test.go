@@ -9,7 +9,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// TestTwinsWaitForNodesThatRestartSoon makes a node of the second cache away while the operator assigns new arguments to it. The node
+// TestTwinsWaitForNodesThatRestartSoon makes a node of the second cache unready while the operator assigns new arguments to it. The node
 // then serves again, but restarts as soon as it reads the arguments. Until then, its twin in the first cache must not stop.
 func TestTwinsWaitForNodesThatRestartSoon(t *testing.T) {
 	t.Parallel()

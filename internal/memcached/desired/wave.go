@@ -91,9 +91,8 @@ func effectOf(former, next protocol.List) memcached.Effect {
 	}
 }
 
-// find collects the nodes that can get the new list. It opens the wave if such a node exists and the last record has another list, or if
-// such a node has no entry. Once the last record has the new list, only somebody else can have written an entry with another list: find
-// treats this entry as lost.
+// find collects the nodes that can get the new list. If the last record has another list or none, any such node opens the wave. Otherwise,
+// only a node without an entry does. An entry with another list then comes from somebody else, so find treats it as lost.
 func (w *wave) find(template string, live memcached.Arguments) {
 	last := w.v.Last.Applied
 	atRest := last != nil && last.ArgumentsHash == w.want
@@ -114,8 +113,8 @@ func (w *wave) find(template string, live memcached.Arguments) {
 	}
 }
 
-// keep leaves the list that is assigned to a node as it is. If the entry was lost, the node's answer restores it. Without an
-// answer, the node gets no entry, so that it keeps running its list.
+// keep leaves the assigned list of a node as it is. If the entry was lost, the node's answer restores it. Without an answer, the node gets
+// no entry, so that it keeps running its list.
 func (w *wave) keep(node waveNode, live memcached.Arguments) {
 	hash := node.entry
 	if list, err := protocol.ParseList(node.answer.List); hash == "" && err == nil {
@@ -216,17 +215,16 @@ func (w *wave) settled(node waveNode) bool {
 	return node.answer.SecondsInEffect >= int64(w.v.Memcached.Spec.UpdateStrategy.MinReadySeconds)
 }
 
-// busy reports whether a node is away, or may soon be: it is not ready, is restarting, or runs another list than the assigned one. A
-// node to which the new list is assigned counts as busy, too. So does a node that has not said which list it runs, unless the assigned
-// list is the one for new nodes.
+// busy reports whether a node is away, or may soon be: it is not ready, is restarting, or runs another list than the assigned one. A node
+// to which the new list is assigned counts as busy, too. So does a node that has not said which list it runs, unless its entry is def.
 func (w *wave) busy(node waveNode) bool {
 	entry := w.entries[node.ordinal]
 	return !memcached.PodReady(node.pod) || w.changing(node) || entry == w.want || entry != w.def && !node.known()
 }
 
 // urgent reports whether a busy node gets the new list at once, because this makes no further node unavailable: the node is restarting,
-// runs another list than the assigned one, or is not ready without being cut off. But an unready node may still serve its twins: if it is
-// known to run memcached, the guard must allow it to stop.
+// runs another list than the assigned one, or is not ready (but not cut off). But an unready node that is known to run memcached may still
+// serve its twins, so the guard must allow it to stop.
 func (w *wave) urgent(node waveNode) bool {
 	switch {
 	case w.changing(node):

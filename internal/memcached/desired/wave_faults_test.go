@@ -126,7 +126,7 @@ func TestUnreadyNode(t *testing.T) {
 	f.settle()
 }
 
-// TestRefusedList covers an argument list with which memcached does not run.
+// TestRefusedList covers an argument list with which memcached cannot run.
 func TestRefusedList(t *testing.T) {
 	f := newFleet(t, 3)
 	f.refused = "-t 2"
@@ -150,8 +150,8 @@ func TestRefusedList(t *testing.T) {
 	f.settle()
 }
 
-// TestNewNodesWithARefusedList covers nodes that are created while memcached does not run with the new list. They must start with the
-// old list.
+// TestNewNodesWithARefusedList covers nodes that are created while memcached cannot run with the new list. They must start with the old
+// list.
 func TestNewNodesWithARefusedList(t *testing.T) {
 	for name, story := range map[string]struct {
 		size int32

@@ -65,9 +65,8 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	return n
 }
 
-// recordArguments records the hash of the argument list that all nodes run. During a wave, which gives a new list to some nodes at a
-// time, it records no hash. While a wave is paused, or a problem keeps it from starting, it repeats the hash and restartedAt of the last
-// record, because no further node gets the new list.
+// recordArguments records the hash of the argument list that all nodes run, or no hash during a wave. While a wave is paused, or a problem
+// keeps a wave from starting, it repeats the hash and restartedAt of the last record, because no further node gets the new list.
 func (n *nodes) recordArguments(v memcached.View, hash string) {
 	last := v.Last.Applied
 	switch {
