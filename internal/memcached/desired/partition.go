@@ -103,8 +103,8 @@ func allUpdated(v memcached.View) bool {
 	return v.Workload.Complete && v.Workload.Updated == v.Memcached.Spec.Size
 }
 
-// awaitsLabels reports whether all pods have changed in place, but the StatefulSet's controller has not seen the labels of all pods. The
-// controller would replace the pods whose labels it has not seen.
+// awaitsLabels reports whether all pods have changed in place, but the StatefulSet's controller has not seen the labels of some pods yet.
+// The controller would replace these pods.
 func awaitsLabels(v memcached.View, section string) bool {
 	w, policy := v.Workload, v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy
 	if policy != cachev1alpha1.PodUpdateInPlaceIfPossible || w == nil || w.Partition == 0 || w.Updated == w.Replicas {
