@@ -39,7 +39,7 @@ func TestConcurrentAdds(t *testing.T) {
 	}
 }
 
-// For each pool, memcached counts the missed writes, and the reads that the pool has answered instead of an earlier pool.
+// For each pool, memcached counts the writes that the pool has missed, and the reads that it has answered in place of an earlier pool.
 func TestCountsOfCopies(t *testing.T) {
 	t.Parallel()
 	p := newCopiesPod(t, 2)

@@ -27,8 +27,8 @@ const (
 	refill = 15 * time.Second
 	// twinPort is the port at which the twin's nodes serve without TLS.
 	twinPort = "11211"
-	// slowestFill is the minimum speed of a copy in MiB per second. A copy may take one minute, plus the time to copy the whole item
-	// memory (-m) at this speed.
+	// slowestFill is the minimum speed of a copy in MiB per second. The first attempt may take one minute, plus the time to copy the whole
+	// item memory (-m) at this speed.
 	slowestFill = 16
 )
 
@@ -93,7 +93,7 @@ type filler struct {
 	limit time.Duration
 }
 
-// run waits for the time settleClients. Then it tries the copy until the copy succeeds, the context ends, or the twin is gone.
+// run waits for the time settleClients. Then it tries the copy until the copy succeeds, the context ends, or the ConfigMap names no twin.
 func (f filler) run(ctx context.Context) {
 	limit := f.limit
 	for wait := f.options.settleClients; ; wait, limit = f.options.refill, unlimited {
@@ -164,7 +164,7 @@ func (f filler) report(status protocol.Fill) {
 	})
 }
 
-// localAddress matches the local address in a network error. Its port differs in each attempt.
+// localAddress matches the local address in a network error. The local port differs in each attempt.
 var localAddress = regexp.MustCompile(`\S+->`)
 
 // steady removes local addresses from the text of an error. So an attempt that fails for the same reason as the last one does not

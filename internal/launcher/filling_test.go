@@ -39,7 +39,7 @@ func (p *pod) fill(state protocol.FillState) protocol.Fill {
 	return *status.Fill
 }
 
-// open returns a command line of memcached with which clients may dump its keys.
+// open returns an argument list that lets clients list memcached's keys.
 func open(t *testing.T, changes ...string) protocol.List {
 	t.Helper()
 	return inMemory(t, append(changes, "-W -X", "-W")...)

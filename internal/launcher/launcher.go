@@ -28,8 +28,8 @@ type launcher struct {
 	view    view
 
 	process *process
-	// list is the argument list in effect. accepted is true if memcached has answered and has run with this list for options.settled, or
-	// if a running memcached has adopted the list.
+	// list is memcached's current argument list. accepted is true if memcached still answers after options.settled, or if memcached has
+	// adopted the list while it was running.
 	list     protocol.List
 	accepted bool
 	// stopped is when the current restart of memcached began, or zero if there is none.

@@ -68,7 +68,7 @@ func TestOtherMemoryEmptiesTheFile(t *testing.T) {
 	}
 }
 
-// Many connections without a request, which anybody who reaches the pod can open, do not make the kubelet's probes fail.
+// Anybody who reaches the pod can open many connections without sending a request. The kubelet's probes must still succeed.
 func TestIdleConnections(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

@@ -37,14 +37,14 @@ type Options struct {
 	wait time.Duration
 	// settled is how long memcached must run before its arguments count as accepted.
 	settled time.Duration
-	// poll is how often the launcher checks the ConfigMap and, before a restart, whether memcached's threads are idle.
+	// poll is how often the launcher checks the ConfigMap and, before a restart, whether memcached's background threads are idle.
 	poll time.Duration
 	// reclaim is how often the launcher takes free pages from slab classes.
 	reclaim time.Duration
 	// settleClients is how long a copy from the twin (the Memcached in spec.fillFrom) waits after memcached has begun to serve, so that
 	// clients find the node first. refill is the pause before a failed copy is tried again.
 	settleClients, refill time.Duration
-	// crawler is the longest time that a restart waits until memcached's LRU crawler is idle.
+	// crawler is the longest time that a restart waits until memcached's background threads are idle: see launcher.awaitRest.
 	crawler time.Duration
 	// twin returns the address of the twin's node that has the same number as this node.
 	twin func(protocol.Twin) string

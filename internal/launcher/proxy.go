@@ -28,7 +28,7 @@ type proxy struct {
 	read protocol.Routes
 	// routes are the last accepted routes: the addresses of their nodes have been looked up.
 	routes protocol.Routes
-	// count is the number of nodes in each pool that memcached uses, or will use after the current reload.
+	// count is how many nodes of each pool memcached uses, or will use after the current reload.
 	count int
 	// written is the text of the values file, from which the Lua program in memcached makes its routes.
 	written string
@@ -45,7 +45,7 @@ type proxy struct {
 	turn int
 	// loaded and failed are the last values of memcached's counters of begun and failed reloads.
 	loaded, failed int64
-	// refused is why the routes in the ConfigMap or the last reload were refused, or empty.
+	// refused is why the launcher refused the routes in the ConfigMap, or why memcached's last reload failed. Otherwise, it is empty.
 	refused string
 }
 

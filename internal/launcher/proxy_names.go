@@ -86,8 +86,8 @@ func (p *proxy) merge(found addresses) {
 	}
 }
 
-// await waits until DNS has answered for each node whose address is not known from an earlier container. That a name does not exist is
-// an answer, too. Before that, the proxy must not become ready, because it would answer only with misses and errors.
+// await waits until DNS has answered for each node whose address is not known from an earlier container. The answer may be that the name
+// does not exist. Until then, the proxy must not become ready, because it would give its clients only misses and errors.
 func (p *proxy) await(ctx context.Context) error {
 	knows := func(name string) bool {
 		_, known := p.known[name]
@@ -113,7 +113,7 @@ func (p *proxy) await(ctx context.Context) error {
 	}
 }
 
-// namesOf returns the names of the nodes in routes, also of those that an announced larger number adds (Pool.Next).
+// namesOf returns the names of the nodes in routes, including the nodes that an announced larger number (Pool.Next) adds.
 func namesOf(routes protocol.Routes) []string {
 	count := routes.Pool.Count
 	if next := routes.Pool.Next; next != nil {

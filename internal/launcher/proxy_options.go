@@ -132,8 +132,9 @@ func (o ProxyOptions) tlsOptions() string {
 	return options
 }
 
-// requests returns the value of active_req_limit: the number of keys for which memcached may await answers from nodes at the same time.
-// Clients request these keys, or copies.lua samples them. Each takes 5 KiB of memory, which memcached reuses but does not free.
+// requests returns the value of active_req_limit: the number of keys for which memcached may await answers from nodes at the same time. The
+// limit covers requests of clients and the additional reads of copies.lua. Each key takes 5 KiB of memory, which memcached reuses but does
+// not free.
 func (o ProxyOptions) requests() int { return o.MaxConnections + 2048*o.Threads }
 
 // readBuffers returns read_buf_mem_limit in MiB. This memory holds incomplete commands, and an object for the answer to each requested

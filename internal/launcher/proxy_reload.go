@@ -48,8 +48,8 @@ func (p *proxy) settling() <-chan time.Time {
 var errUnread = errors.New(
 	"memcached could not read its routes (proxy_config_reload_fails) and is asked again: the former ones are in effect")
 
-// settle checks whether memcached has read its routes. memcached counts only begun and failed reloads, so a reload counts as
-// successful if it does not fail within options.confirm. A memcached that does not begin or does not answer is signaled again, which
+// settle checks whether memcached has read its routes. memcached counts only begun and failed reloads, so a reload counts as successful if
+// it does not fail within options.confirm. If memcached does not begin, fails or does not answer, settle signals it again. Another signal
 // does no harm.
 func (p *proxy) settle(ctx context.Context) {
 	loaded, failed, err := p.reloads(ctx)

@@ -73,8 +73,8 @@ func (p *proxyPod) dialTLS(authority *credentials.Authority, pair ...tls.Certifi
 	return memcache.NewConn(conn, p.proxy.tlsListen), conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Text(16), nil
 }
 
-// What a client stores over TLS is on the node where clients without TLS look for it. An agent signals memcached for a new certificate
-// in the same way as the launcher does for new routes. Clients must stay connected, and memcached must still read new routes.
+// Clients with and without TLS must find each key on the same node. An agent signals memcached for a new certificate in the same way as the
+// launcher does for new routes. Clients must stay connected, and memcached must still read new routes.
 func TestProxyWithTLS(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)

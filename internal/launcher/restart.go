@@ -18,7 +18,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// crawlerWait is the longest time that a restart waits until memcached's LRU crawler is idle.
+// crawlerWait is the longest time that a restart waits until memcached's background threads are idle: see awaitRest.
 const crawlerWait = 10 * time.Second
 
 func (l *launcher) restart(ctx context.Context, list protocol.List) error {
@@ -36,10 +36,10 @@ func (l *launcher) restart(ctx context.Context, list protocol.List) error {
 	return l.start(list, false)
 }
 
-// awaitRest waits until memcached's threads are idle (see the function rests), for options.crawler at most. On SIGUSR1, memcached stops
-// serving at once, but it ends only when these threads are idle. They may wait for a client: one that has asked for all keys and does not
-// read the answer, or one that has sent half of a value. If memcached does not end in time, the method stop kills it, and the items are
-// lost.
+// awaitRest waits until memcached's background threads are idle (see the function rests), for options.crawler at most. On SIGUSR1,
+// memcached stops serving at once, but it ends only when these threads are idle. They may wait for a client: one that has asked for all
+// keys and does not read the answer, or one that has sent half of a value. If memcached does not end in time, the method stop kills it, and
+// the items are lost.
 func (l *launcher) awaitRest(ctx context.Context) {
 	deadline := time.After(l.options.crawler)
 	for told := false; !l.ending; told = true {
@@ -99,8 +99,8 @@ func (l *launcher) end(signal os.Signal) int {
 	return exitCode(l.stop(term))
 }
 
-// start starts memcached with an argument list. known is false for a list that may be wrong. If known is true, start records the list as
-// accepted. If memcached then fails, goBack finds no other list, and the container ends.
+// start starts memcached with an argument list. known is false for a list that may be wrong. start records a known list as accepted at
+// once. If memcached fails with this list, goBack finds no other list, and the container ends.
 func (l *launcher) start(list protocol.List, known bool) error {
 	last, ran := l.state.accepted()
 	if err := l.items.prepare(ran && last.Keeps(list)); err != nil {
@@ -135,7 +135,8 @@ func (l *launcher) goBack(status syscall.WaitStatus) error {
 	return l.start(last, true)
 }
 
-// excuse makes the liveness probe succeed for the time bound, even if memcached accepts no connections.
+// excuse makes the liveness probe succeed even if memcached accepts no connections. This ends when memcached serves, or when the time in
+// bound has passed.
 func (l *launcher) excuse(bound time.Duration) {
 	l.view.update(func(v *view) { v.serving, v.deadline = false, time.Now().Add(bound) })
 }

@@ -27,7 +27,7 @@ const (
 	maxHeaderBytes = 4 << 10
 )
 
-// view is what the HTTP server reports. The goroutine of launcher.run and the copy of items update it.
+// view is what the HTTP server reports. The goroutines of launcher.run and filler.run update it.
 type view struct {
 	mutex  sync.Mutex
 	status protocol.Status

@@ -20,8 +20,8 @@ type source struct {
 	folder, section string
 	ordinal         int
 	items           items
-	// seen describes the file with the section of the ConfigMap at the last call of source.changed. If it is nil, the next call reports a
-	// change. The kubelet replaces the file when the ConfigMap changes.
+	// seen is the section's file as it was at the last call of source.changed. If seen is nil, the next call reports a change. The kubelet
+	// replaces the file when the ConfigMap changes.
 	seen os.FileInfo
 }
 

@@ -17,8 +17,8 @@ import (
 
 // state is what the launcher keeps in a file that outlives the container.
 type state struct {
-	// Accepted is the text of the argument list to go back to, usually the one that was last in effect. It is empty before the first
-	// start.
+	// Accepted is the text of the argument list to which the launcher goes back if memcached fails with a new one. Usually, this is the last
+	// list that was in effect. Before the first start, Accepted is empty.
 	Accepted string `json:"accepted"`
 	// Refused is the last argument list that was refused, or nil. It is cleared once the ConfigMap names a list that is in effect.
 	Refused *protocol.Refusal `json:"refused,omitempty"`

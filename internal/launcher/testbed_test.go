@@ -256,7 +256,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// inMemory and inFile return lists with 64 MiB of items in memory, and 128 MiB in a file. The changes are pairs of old and new text.
+// inMemory returns a list for 64 MiB of items in memory. inFile returns a list for 128 MiB of items in a file. The changes are pairs of old
+// and new text.
 func inMemory(t *testing.T, changes ...string) protocol.List {
 	t.Helper()
 	return list(t, "-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -o read_buf_mem_limit=44", changes)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The source may need longer for the rest of a batch than the destination's deadline allows.
+// The source may need longer for the rest of a batch than the destination's deadline allows. The method end must still succeed.
 func TestEndAfterASlowSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn, memcached := net.Pipe()

@@ -93,7 +93,7 @@ func (i item) question() string { return fmt.Sprintf("mg %s%s s f t c u%s", i.ke
 // changed reports whether "now", a later answer about the item, differs from i. The parameter within is the time between the two answers.
 // The CAS value alone is not enough, because some commands change the value or the lifetime, but not the CAS value.
 func (i item) changed(now item, within time.Duration) bool {
-	elapsed := int64(within/time.Second) + 2 // memcached's clock has seconds
+	elapsed := int64(within/time.Second) + 2 // memcached's clock counts whole seconds
 	return now.cas != i.cas || now.size != i.size || now.flags != i.flags || (now.seconds < 0) != (i.seconds < 0) ||
 		now.seconds > i.seconds || now.seconds < i.seconds-elapsed
 }

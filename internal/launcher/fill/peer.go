@@ -25,7 +25,7 @@ type peer struct {
 	in    *bufio.Reader
 	out   *bufio.Writer
 	stall time.Duration
-	// release cancels the automatic close of conn at the end of the context.
+	// release prevents the end of the context from closing conn.
 	release func() bool
 }
 

@@ -95,10 +95,10 @@ func TestItemsChangeWhileTheyAreCopied(t *testing.T) {
 		"replaced":    {both("ms replaced 1 MR\r\n2"), ""},
 		"deleted":     {both("md deleted"), ""},
 		"stale":       {both("md stale I"), ""},
-		"decided":     {func() { from.ask("ms decided 1\r\n2"); to.ask("md decided") }, ""}, // cas: the source has the item, and decides
+		"decided":     {func() { from.ask("ms decided 1\r\n2"); to.ask("md decided") }, ""}, // cas through a proxy: only the source executes it
 		"AAEC/w== b":  {both("md AAEC/w== b"), ""},
-		"emptied":     {both("md emptied x"), ""},      // keeps the CAS value, as do the next three
-		"touched":     {both("touch touched 100"), ""}, // it had an unlimited lifetime
+		"emptied":     {both("md emptied x"), ""},      // this command and the next three keep the CAS value
+		"touched":     {both("touch touched 100"), ""}, // the lifetime was unlimited
 		"shortened":   {both("touch shortened 50"), ""},
 		"lengthened":  {both("touch lengthened 1000"), ""},
 	}

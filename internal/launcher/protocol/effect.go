@@ -11,8 +11,8 @@ import (
 // InFile reports whether memcached keeps its items in a file (-e).
 func (l List) InFile() bool { return l.Value("-e") != "" }
 
-// Keeps reports whether memcached keeps its items after a restart with next: both lists need a file, and the same -m and -I.
-// memcached also compares other options, which the operator never changes.
+// Keeps reports whether memcached keeps its items after a restart with next. It does if both lists name a file, and have the same -m and
+// -I. memcached also compares other options, which the operator never changes.
 func (l List) Keeps(next List) bool {
 	return l.InFile() && next.InFile() && l.Value("-m") == next.Value("-m") && l.Value("-I") == next.Value("-I")
 }
