@@ -227,7 +227,7 @@ func TestPools(t *testing.T) {
 	}
 }
 
-// Without the ConfigMap, no further proxy could start.
+// A ConfigMap with unreadable routes stays, because new proxies could not start without it.
 func TestUnreadableRoutesStay(t *testing.T) {
 	v := live(t, View{Proxy: front(), Pool: sessions(3), Now: now}, options)
 	v.ConfigMap().Data[protocol.RoutesKey] = "by hand"

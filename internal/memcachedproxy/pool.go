@@ -97,8 +97,8 @@ func differingSizes(v View) string {
 		"is the same", strings.Join(sizes, ", "))
 }
 
-// unfilled returns a hint that names the Memcacheds without spec.fillFrom. Their empty nodes get only what clients write from then
-// on. With one pool, or without such a Memcached, it returns an empty text.
+// unfilled returns a hint that names the Memcacheds without spec.fillFrom. Their empty nodes get only new writes, and no items from other
+// pools. With one pool, or without such a Memcached, unfilled returns an empty text.
 func unfilled(v View) string {
 	var names []string
 	for _, mc := range v.Pools() {

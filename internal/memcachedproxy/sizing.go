@@ -13,8 +13,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// The memory of a proxy. The first three sizes are larger than what was measured with memcached 1.6.45, which leaves memory for requested
-// keys and for values on their way to nodes. Measured:
+// The memory of a proxy. The sizes that do not concern TLS exceed what was measured with memcached 1.6.45. The rest is for requested keys
+// and for values on their way to nodes. Measured:
 //
 //   - ownMemory: memcached takes 8 MiB, and the launcher 8 MiB.
 //   - memoryPerThread: the launcher limits the responses that clients have not read to 16 MiB for each thread. In memcached, they take

@@ -77,8 +77,8 @@ func factsOf(before View, plan Plan, written memcached.Written) facts {
 	return f
 }
 
-// podProblem returns why proxies are missing or not ready, or nil. Where the advice for a node is to lower spec.config.memory, a proxy
-// must lower spec.config.maxConnections, on which its memory depends.
+// podProblem returns why proxies are missing or not ready, or nil. Advice for nodes may name spec.config.memory. The memory of a proxy
+// depends on spec.config.maxConnections, so podProblem names this field instead.
 func podProblem(f facts) *memcached.Problem {
 	problem := status.PodProblem(f.workload, f.Pods, f.Now)
 	if problem != nil {
@@ -87,7 +87,7 @@ func podProblem(f facts) *memcached.Problem {
 	return problem
 }
 
-// SilentFor returns the time until a silent proxy must be reported, or 0 if none is silent.
+// SilentFor returns the time until the next silent proxy must be reported, or 0 if there is none.
 func (v View) SilentFor() time.Duration { return status.SilentFor(v.Workload().Nodes(v.Pods), v.Now) }
 
 // unfinished returns how many proxies have read the routes. It returns nil if the change is over: all proxies have read the routes, no
