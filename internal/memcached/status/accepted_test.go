@@ -32,8 +32,8 @@ func accepted(replicas int32) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Spec.Replicas = &replicas }
 }
 
-// acceptedRows have a spec.size that differs from the size of the Deployment or from the number of ready nodes, or a change that
-// is refused in a rollout.
+// acceptedRows have a spec.size that differs from the size of the Deployment or from the number of ready nodes. One row instead has a
+// change of the image that is refused in a rollout.
 func acceptedRows(t *testing.T) []statusCase {
 	const quota = "exceeded quota: pods"
 	five := memcachedtest.Cache(5)

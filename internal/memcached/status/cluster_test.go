@@ -182,8 +182,8 @@ func (c *cluster) scaleOld(newest *replicaSet) bool {
 	least := c.size() - unavailable
 	ready := int32(0)
 	for _, rs := range c.replicaSets {
-		// rs.ready may still include pods that are about to be deleted, which do not count here. The real controller counts them, and
-		// relies on their deletion before new pods become ready.
+		// rs.ready may still include pods that are about to be deleted. They do not count here. The real controller counts them, and relies on
+		// their deletion before new pods become ready.
 		ready += min(rs.ready, rs.replicas)
 	}
 	if c.total()-least-(newest.replicas-newest.ready) <= 0 {

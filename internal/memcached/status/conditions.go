@@ -137,7 +137,8 @@ func progressingCondition(f facts) metav1.Condition {
 }
 
 // stuck returns why the current change cannot proceed, or an empty text. The first of these cases decides:
-//  1. There is a problem of the plan or the write, and the workload lacks the new size or pod template, or changes in place: this problem.
+//  1. There is a problem of the plan or the write, and the workload either lacks the new size or pod template, or changes in place: this
+//     problem.
 //  2. The workload exists, and its nodes change: the problem of the pods, or else the exceeded deadline, if any.
 //  3. Otherwise: the problem of the plan or the write, if any.
 func (f facts) stuck() string {

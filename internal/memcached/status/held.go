@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// heldBack lists what a pause holds back: the changes of heldChanges, and the Kinds in Pending that none of these changes affects.
+// heldBack lists what a pause holds back: the changes that heldChanges returns, and the Kinds in Pending that these changes do not affect.
 func (f facts) heldBack(plan memcached.Plan) []string {
 	if len(f.Pending) == 0 && plan.Wave.Effect == memcached.NoEffect && f.unfinished(plan) == "" {
 		return nil
@@ -34,7 +34,7 @@ func (f facts) heldBack(plan memcached.Plan) []string {
 // only if no other change in the list explains them.
 func (f facts) heldChanges(plan memcached.Plan) []string {
 	changes, w := slices.Clone(plan.Changes), f.Workload
-	if rest := f.unfinished(plan); rest != "" && (f.Former == nil || len(changes) == 0) { // during a move, changes names spec.workload
+	if rest := f.unfinished(plan); rest != "" && (f.Former == nil || len(changes) == 0) { // during a move, changes has spec.workload
 		changes = append(changes, rest)
 	}
 	if plan.Wave.Effect != memcached.NoEffect && len(changes) == 0 {

@@ -17,9 +17,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// overdue returns a message if a change has exceeded the progress deadline, else an empty text. It is for changes to which
-// Kubernetes applies no deadline: those of a StatefulSet, and moves between workloads. It counts as progress if a pod is created or
-// deleted, if a pod changes its readiness, or if memcached restarts within its pod.
+// overdue returns a message if a change has exceeded the progress deadline, else an empty text. It is for changes to which Kubernetes
+// applies no deadline: those of a StatefulSet, and moves between workloads. These events count as progress: a pod is created or deleted, a
+// pod changes its readiness, or memcached restarts within its pod.
 func overdue(v memcached.View) string {
 	workload := v.Workload
 	since, began := progressingSince(v)

@@ -130,7 +130,6 @@ func exitOf(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.Container
 	return exit
 }
 
-// lastExit returns the last exit of a container, or nil.
 func lastExit(container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	if exit := container.State.Terminated; exit != nil {
 		return exit

@@ -30,7 +30,7 @@ var chapters = []chapter{
 	{"surge only", memcachedtest.MaxSurge(intstr.FromString("50%")), "Complete"},
 	{"wait after each node", func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds++ }, "Complete"},
 	{
-		// MinReadySeconds is 0 again: to wait for minReadySeconds, the operator needs template annotations, which the pods here lack.
+		// MinReadySeconds is 0 again. To wait for minReadySeconds, the operator would need an annotation that the pods of this simulation lack.
 		"go on to the other image", func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.UpdateStrategy.MinReadySeconds = 0
 			memcachedtest.Image("memcached:1")(mc)

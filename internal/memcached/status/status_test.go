@@ -48,8 +48,8 @@ type statusCase struct {
 	attention string
 
 	ready, available, progressing, degraded string
-	// Each of these is the "Reason: message" of two conditions. changing is that of Ready and Progressing. trouble and stuck are those
-	// of Ready and Degraded. With stuck, Progressing says that the change cannot continue.
+	// Each of these is a "Reason: message" that two conditions share: Ready and Progressing share changing, and Ready and Degraded share
+	// trouble or stuck. With stuck, Progressing says that the change cannot continue.
 	changing, trouble, stuck string
 }
 

@@ -36,7 +36,7 @@ func unresponsive(now time.Time) func(*corev1.Pod) *memcached.Problem {
 	}
 }
 
-// SilentFor returns the time until the silence of one of the pods becomes a problem, or 0 if none is silent. No event reports that the
+// SilentFor returns the time until the silence of the next pod becomes a problem, or 0 if there is no such pod. No event reports that this
 // time has passed.
 func SilentFor(pods []*corev1.Pod, now time.Time) (after time.Duration) {
 	for _, pod := range pods {
