@@ -152,9 +152,9 @@ func (c *client) ask() error {
 	return err
 }
 
-// askHeld sends a request over the idle connection, after memcached has refused a new connection. It fails if memcached does not
-// answer properly: its worker threads may hang while its listener still refuses connections. askHeld succeeds if there is no idle
-// connection, or if memcached has closed it, because then only the refusal shows that memcached runs.
+// askHeld sends a request over the idle connection, after memcached has refused a new connection. It fails if memcached does not answer
+// properly: the worker threads may hang while the listener still refuses connections. Without an idle connection, or if memcached has
+// closed it, askHeld succeeds: the refusal must then suffice as a sign that memcached runs.
 func (c *client) askHeld(ctx context.Context) error {
 	held := c.idle.take()
 	if held == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/example/memcached-operator/internal/listener"
 )
 
-// If an IP address has too many idle connections, the oldest one is closed. A new request from this address is still answered. It may
-// be a probe of the kubelet, while pods that share the kubelet's IP address hold the other connections.
+// If an IP address has too many idle connections, the oldest one is closed. A new request from this address is still answered. The request
+// may be a probe of the kubelet, while pods that share the kubelet's IP address hold the other connections.
 func TestConnectionsOfAHostAreLimited(t *testing.T) {
 	a := startAgent(t, newFake(t, recorded(t, "default")).options())
 	var idle []net.Conn

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// renewal is how long before its expiry a certificate becomes a problem.
+	// renewal is how long before the expiry date a certificate becomes a problem.
 	renewal = 7 * 24 * time.Hour
 	// fullFor is how long the status has the reason ConnectionLimit after memcached has refused the connection of a probe.
 	fullFor = 5 * time.Minute

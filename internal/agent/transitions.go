@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// quietPeriod is the shortest time between two log entries of a transitions value. Only the first success is logged at once.
+// quietPeriod is the shortest time between two log entries of a transitions value. The first success is logged even within quietPeriod.
 const quietPeriod = 10 * time.Second
 
 // transitions logs when something begins to fail, and when it works again. After an entry, nothing is logged for quietPeriod. Then

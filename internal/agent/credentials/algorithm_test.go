@@ -111,7 +111,7 @@ func TestTheAlgorithmOfTheKeyReturns(t *testing.T) {
 	b.mustHavePairs(third)
 }
 
-// It is an error if memcached presents a certificate that was never in the Secret, even if its key has another algorithm.
+// The agent must not accept a certificate that was never in the Secret, even if its key has another algorithm.
 func TestAnUnknownCertificateOfAnotherAlgorithm(t *testing.T) {
 	first, second, unknown := issue(t, 0xa1, nil), issue(t, 0xb2, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
 	b := newTestbed(t, first.tlsSecret(t), nil).run()

@@ -93,7 +93,7 @@ func parseCertificates(key string, text []byte) ([]*x509.Certificate, error) {
 	var certificates []*x509.Certificate
 	for i, block := range blocks {
 		if block.Type != "CERTIFICATE" || len(block.Headers) > 0 {
-			// OpenSSL also trusts certificates in blocks with other labels, such as TRUSTED CERTIFICATE.
+			// Skipping the block would be wrong: OpenSSL also trusts certificates in blocks with other labels, such as TRUSTED CERTIFICATE.
 			return nil, invalidCertificate(key + " holds something else than certificates: leave only its PEM blocks CERTIFICATE, without headers")
 		}
 		certificate, err := x509.ParseCertificate(block.Bytes)

@@ -62,8 +62,8 @@ func (p *pod) mustServe(certificate, as *issued) {
 	}
 }
 
-// mustOffer connects with a client that supports only ECDSA, and with one that supports only RSA. Each must get the given certificate
-// whose key has its algorithm or, if there is none, no certificate.
+// mustOffer connects with a client that supports only ECDSA, and with one that supports only RSA. Each client must get the given
+// certificate for its algorithm. If none is given for an algorithm, the client must get no certificate.
 func (p *pod) mustOffer(certificates ...*issued) {
 	p.t.Helper()
 	for kind, suite := range map[x509.PublicKeyAlgorithm]uint16{

@@ -106,8 +106,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// ca.crt must hold at least one PEM block. Each block must be well-formed and have the label CERTIFICATE: the agent must refuse
-// other labels, because OpenSSL also trusts certificates in blocks with some of them.
+// ca.crt must hold at least one PEM block. Each block must be well-formed and have the label CERTIFICATE. The agent must refuse any other
+// label, because OpenSSL also trusts certificates with some other labels.
 func TestAuthorities(t *testing.T) {
 	first, second := issue(t, 1, nil, authority), issue(t, 2, nil, authority, signedWith(x509.ECDSAWithSHA1))
 	pem1, pem2 := string(first.certificatePEM()), string(second.certificatePEM())

@@ -46,8 +46,8 @@ func newRotation(t *testing.T) *rotation {
 	return r
 }
 
-// change changes the Secrets. From then on, the function "before" runs ahead of each call of the agent to memcached or the clock.
-// After a signal, it runs once more, as for another call. Its argument is the number of the call: 1, 2 and so on.
+// change changes the Secrets. From then on, the function "before" runs ahead of each call of the agent to memcached or the clock. A signal
+// counts as two calls: "before" runs ahead of the signal, and again after it. Its argument is the number of the call: 1, 2 and so on.
 func (r *rotation) change(before func(number int)) {
 	r.tls.set(r.t, r.second.tlsSecret(r.t, r.fresh))
 	r.users.set(r.t, r.freshUsers)
@@ -58,9 +58,9 @@ func (r *rotation) change(before func(number int)) {
 	}
 }
 
-// mustConverge fails the test unless memcached serves the new content. The agent must report removed CAs that memcached still trusts,
-// and removed users that memcached has accepted. If exact is false, it may report more. Finally, mustConverge restarts memcached. Then
-// the agent must report nothing.
+// mustConverge fails the test unless memcached serves the new content. The agent must report removed CAs that memcached still trusts, and
+// removed users that memcached has accepted. If exact is false, the agent may also report removals that have no effect. Finally,
+// mustConverge restarts memcached. Then the agent must report nothing.
 func (r *rotation) mustConverge(exact bool) {
 	r.t.Helper()
 	if !r.memcached.serves(r.second, r.freshUsers) {

@@ -11,8 +11,9 @@
 // state:  content -> version (a directory on the volume that memcached reads; a link names the current version)
 // loader: version -> memcached, with SIGHUP; the verifier checks the result by a handshake and by logins
 //
-// Until memcached restarts, it trusts removed CAs and keeps the connections of removed users. For each key algorithm, it serves the
-// last certificate that it has read. The agent reports that a restart is required.
+// Until memcached restarts, it trusts removed CAs and keeps the connections of removed users. For each key algorithm, it serves the last
+// certificate that it has read, even after the Secret has changed to another algorithm. In each of these cases, the agent reports that a
+// restart is required.
 //
 // The agent may be killed at any time: each change takes effect by a single rename, and can be repeated.
 package credentials

@@ -11,8 +11,9 @@ type record struct {
 	Process Process `json:"process"`
 	// Swapping is true while the agent replaces the current version. A memcached that starts meanwhile may read the old or the new version.
 	Swapping bool `json:"swapping,omitempty"`
-	// Pending is true while a reload is pending. A reload becomes pending when the current version changes, or when a check of what
-	// Process has read fails. It stays pending until the agent has verified that Process has read the current version.
+	// Pending is true while a reload is pending. A reload becomes pending when the current version changes, or when a check of what Process
+	// has read fails. It stays pending until the agent has verified that Process has read the current version, or has found that Process was
+	// replaced by a memcached that has read this version at its start.
 	Pending bool `json:"pending,omitempty"`
 	// Previous is the version before the current one, or empty if no reload is pending. memcached may still use the users of this version.
 	Previous string `json:"previous,omitempty"`

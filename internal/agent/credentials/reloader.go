@@ -22,7 +22,7 @@ type Reloader struct {
 	report report
 	// failure is why the last step failed, or nil.
 	failure error
-	// failingSince is when the first of failure and loader.err was set. It is zero while both are nil.
+	// failingSince is the beginning of the time since which failure or loader.err has been set without a break. It is zero while both are nil.
 	failingSince time.Time
 }
 

@@ -170,7 +170,7 @@ func TestACertificateExpiresWhileItIsServed(t *testing.T) {
 	}
 }
 
-// What is removed before a memcached has read it requires no restart.
+// If memcached has never read a removed CA or user, no restart is required.
 func TestSecretsChangeBeforeMemcachedStarts(t *testing.T) {
 	ca, next := issue(t, 1, nil, authority), issue(t, 2, nil, authority)
 	b := newTestbed(t, issue(t, 0xa1, ca).tlsSecret(t, ca), usersSecret("bob", "1"))

@@ -62,7 +62,7 @@ func (s *source) refuse(err error) error {
 // current content. If there is no current content, parse returns only the reason.
 func (s *source) parse(found secrets, current *content) (*content, error) {
 	pair, ofPair := certificateContent(s.config, found.certificate)
-	// Only a new certificate is checked: if the current one has expired, a change of the users must still take effect.
+	// The dates of the current certificate are not checked again: even if it has expired, a change of the users must still take effect.
 	if ofPair == nil && pair.certificate != nil && (current == nil || !pair.certificate.Equal(current.certificate)) {
 		ofPair = checkValidity(pair.certificate, s.now())
 	}

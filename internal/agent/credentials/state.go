@@ -93,8 +93,9 @@ func (s *state) install(c *content) error {
 	return s.endSwap()
 }
 
-// endSwap finds the running memcached after the current version was replaced. If none runs, the next memcached will read the current
-// version. If a new memcached has started meanwhile, it may have read the current or the previous version. Its record covers both.
+// endSwap finds the running memcached after install has replaced the current version, or was interrupted. If none runs, the next memcached
+// will read the current version. If a new memcached has started meanwhile, it may have read the current or the previous version. Its record
+// covers both.
 func (s *state) endSwap() error {
 	found, err := s.processes.find()
 	if err != nil {

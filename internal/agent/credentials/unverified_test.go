@@ -36,8 +36,8 @@ func TestAMemcachedThatDoesNotReloadIsSignaledAgain(t *testing.T) {
 	}
 }
 
-// The agent must notice that memcached has not read a change, even if neither the served certificate nor the logins of current
-// users show the change: an additional CA, or a removed user.
+// Neither an additional CA nor a removed user shows in the served certificate or in the logins of current users. The agent must notice
+// nevertheless that memcached has not read such a change.
 func TestWhatShowsNowhereIsVerified(t *testing.T) {
 	ca, another := issue(t, 1, nil, authority), issue(t, 2, nil, authority)
 	served := issue(t, 0xa1, ca)

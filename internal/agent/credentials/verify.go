@@ -19,7 +19,8 @@ const (
 	// verifications limits the attempts after actPeriod, and verifyPeriod is the time between them.
 	verifications = 20
 	verifyPeriod  = 200 * time.Millisecond
-	// unsignaled replaces the result of server.refreshed before the signal, if memcached got no signal or the request failed.
+	// unsignaled stands in for the result that server.refreshed had before the signal. It means that there was no signal, or that the request
+	// failed.
 	unsignaled = math.MinInt64
 )
 

@@ -39,7 +39,7 @@ const (
 	ReasonInvalidCredentials = "InvalidCredentials"
 	// ReasonReloadFailed means that memcached may not have read the current content of the Secrets.
 	ReasonReloadFailed = "ReloadFailed"
-	// ReasonCertificateNames means that the certificate is not for all names in HostParameter.
+	// ReasonCertificateNames means that the certificate lacks at least one of the names in HostParameter.
 	ReasonCertificateNames = "CertificateNames"
 	// ReasonCertificateExpiring means that the certificate has expired, or will expire soon.
 	ReasonCertificateExpiring = "CertificateExpiring"
@@ -57,8 +57,8 @@ func Reasons() []string {
 	}
 }
 
-// Known returns the first problem of each known reason, the worst reason first. It ignores unknown reasons and repeated ones,
-// because the owner of the pod controls the answer.
+// Known returns the first problem of each known reason, the worst reason first. It ignores unknown and repeated reasons, because the owner
+// of the pod can make it send any answer.
 func (s Status) Known() []Problem {
 	var known []Problem
 	for _, reason := range Reasons() {
