@@ -181,7 +181,8 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// Scripts may use "status" as a check: it fails if a cache has nodes but none of them answers. It writes its output nevertheless.
+// Scripts may use "status" as a check: the command fails if a cache should have nodes, but no node answers. It writes its output
+// nevertheless.
 func TestStatusOfACacheThatDoesNotAnswer(t *testing.T) {
 	for _, args := range []string{"status pages", "status", "status pages --output=json"} {
 		w := newWorld(t, interceptor.Funcs{})
@@ -211,7 +212,7 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// TestWatch interrupts "status --watch", which is not a failure.
+// TestWatch interrupts "status --watch". The interrupted command must not fail.
 func TestWatch(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	reads := 0

@@ -77,8 +77,8 @@ func restartInPlaceCost(mc, source *cachev1alpha1.Memcached, items string) strin
 	}
 }
 
-// planCost says, as part of a sentence, what it costs to change a cache from the plan now to the plan next: see
-// docs/concepts/changes.md.
+// planCost says, as part of a sentence, what a change of the plan costs: see docs/concepts/changes.md. The argument now is the current
+// plan, and next is the plan after the change.
 func planCost(mc *cachev1alpha1.Memcached, now, next plan) string {
 	var costs []string
 	grows := next.memory > now.memory && mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet &&

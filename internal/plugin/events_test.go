@@ -13,8 +13,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TestEvents checks which events belong to a cache or a proxy named "shop". Names of other applications also begin with "shop". The
-// events are about objects that do not exist, so only the names can tell.
+// TestEvents checks which events belong to a cache or a proxy named "shop". Names of other applications also begin with "shop". The objects
+// of the events do not exist, so only their names show to which owner they belonged.
 func TestEvents(t *testing.T) {
 	cache := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop"}}
 	proxy := &cachev1alpha1.MemcachedProxy{ObjectMeta: cache.ObjectMeta}

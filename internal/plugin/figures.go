@@ -66,8 +66,8 @@ func ratio(hits, misses int64) *float64 {
 	return ptr.To(float64(hits) / float64(hits+misses))
 }
 
-// withRates returns f with the rates since the earlier figures, the argument before. It returns f unchanged, with the rates since
-// memcached started, if the interval is 0, or if memcached was restarted or its counters were reset in between.
+// withRates returns f with the rates since the figures in the argument before. If the interval is 0, or if memcached was restarted or its
+// counters were reset in between, withRates returns f unchanged, with the rates since memcached started.
 func withRates(f, before figures, interval time.Duration) figures {
 	hits, misses, evictions := f.Hits-before.Hits, f.Misses-before.Misses, f.Evictions-before.Evictions
 	if interval <= 0 || f.UptimeSeconds < before.UptimeSeconds || min(hits, misses, evictions) < 0 {

@@ -114,7 +114,7 @@ func (o *flushCommand) flush(ctx context.Context, c *cluster, pods []corev1.Pod)
 		}
 		select {
 		case <-ctx.Done():
-			// The caller prints nothing about an interrupted command.
+			// Print the errors here, because the caller prints nothing about an interrupted command.
 			failed = append(failed, errors.New("not flushed: "+listOf(pods)))
 			fmt.Fprintln(o.ErrOut, errors.Join(failed...))
 			return context.Cause(ctx)

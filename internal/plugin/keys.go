@@ -218,7 +218,7 @@ func printableLines(value string) string {
 }
 
 func (o *keyCommand) set(ctx context.Context, conn *memcache.Conn, node string, args []string) error {
-	// Without a login, a memcached that demands one would take the value for a login.
+	// A memcached that demands a login takes every "set" for an attempt to log in, until a client has logged in.
 	if demanded, err := conn.DemandsLogin(ctx); err != nil || demanded {
 		return cmp.Or(err, errAuthentication)
 	}

@@ -43,9 +43,9 @@ const (
 	byAddress = "address"
 )
 
-// membersOf returns the nodes that clients use, in natural order. Clients that know nodes by name also use nodes that are not
-// ready. Clients that know nodes by address find only ready nodes in the DNS. Nodes with stable names are known by name, unless
-// v.by says otherwise.
+// membersOf returns the nodes that clients use, in natural order. Unless v.by says otherwise, clients know nodes with stable names by name,
+// and other nodes by address. Clients that know nodes by name also use nodes that are not ready. Clients that know nodes by address find
+// only ready nodes in the DNS.
 func membersOf(mc *cachev1alpha1.Memcached, pods []corev1.Pod, v view) ([]member, error) {
 	members, err := announced(mc, pods, v.by)
 	if err != nil || v.port == 0 {

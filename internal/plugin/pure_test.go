@@ -173,7 +173,7 @@ func TestRedactLog(t *testing.T) {
 	}
 }
 
-// What other programs or users add to the child objects may be confidential.
+// redact must remove what other programs or users have added to child objects, because it may be confidential.
 func TestRedactTemplates(t *testing.T) {
 	template := func() (template corev1.PodTemplateSpec) {
 		template.Annotations = map[string]string{"example.com/token": "secret", "cache.example.com/x": "1", "kubectl.kubernetes.io/restartedAt": "now"}
@@ -229,7 +229,7 @@ func TestTableAlignsWithColors(t *testing.T) {
 	} {
 		var got strings.Builder
 		writeTable(&got, colored, rows)
-		// The table keeps the padding after a colored cell. It does not matter here.
+		// Spaces at the end of a line do not matter here.
 		lines := strings.Split(got.String(), "\n")
 		for i := range lines {
 			lines[i] = strings.TrimRight(lines[i], " ")

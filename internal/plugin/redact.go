@@ -46,7 +46,7 @@ func redact(object client.Object) {
 	}
 }
 
-// redactForeign redacts a container that is not ours. It removes the commands of the container, its probes and its hooks. It also
+// redactForeign redacts a container that is not ours. It removes the commands of the container, and those of its probes and hooks. It also
 // removes the header values of HTTP probes and hooks.
 func redactForeign(c *corev1.Container) {
 	c.Command, c.Args = redactWords(c.Command), redactWords(c.Args)

@@ -155,7 +155,7 @@ func TestRestartGivesUp(t *testing.T) {
 	}
 }
 
-// TestRestartThatEndsEarly covers events after the start of a restart that end the wait.
+// TestRestartThatEndsEarly covers events that end the wait for a restart before the restart is complete.
 func TestRestartThatEndsEarly(t *testing.T) {
 	for name, test := range map[string]struct {
 		timeout string

@@ -50,7 +50,7 @@ func (s *session) loginFor(ctx context.Context, c *cluster, mc *cachev1alpha1.Me
 	return &login{s.user, string(password)}, nil
 }
 
-// usersOf returns the passwords in a Secret by user. The agent reads the same users from a Secret that it accepts.
+// usersOf returns the passwords in a Secret by user. If the agent accepts the Secret, the agent reads the same users from it.
 func usersOf(data map[string][]byte) map[string][]byte {
 	name, hasName := data[corev1.BasicAuthUsernameKey]
 	password, hasPassword := data[corev1.BasicAuthPasswordKey]
