@@ -42,7 +42,7 @@ func foldersIn(t *testing.T, folder string) []string {
 	return folders
 }
 
-// bundleOf copies the project's bundle, gives the copy another version, and returns its folder.
+// bundleOf returns the folder of a copy of the project's bundle. The copy has another version.
 func bundleOf(t *testing.T, version string) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), version)

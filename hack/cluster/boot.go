@@ -23,8 +23,8 @@ import (
 // stepDeadline is how long a step of boot waits for one result.
 const stepDeadline = 3 * time.Minute
 
-// reap runs in the first process of the namespaces. It starts the second process, which runs boot. The kernel makes the first process the
-// parent of orphaned processes, of which containers leave many. So reap waits for all child processes.
+// reap runs in the first process of the namespaces. It starts the second process, which runs boot. Containers leave many orphaned
+// processes. The kernel makes the first process their parent, so reap waits for all child processes.
 func reap(name string) error {
 	boot := exec.Command("/proc/self/exe", "--name", name, secondProcess)
 	boot.Stdout, boot.Stderr = os.Stdout, os.Stderr
@@ -57,7 +57,7 @@ type booting struct {
 // boot starts the cluster step by step, and reports each step with the time that it took. It then keeps running as the parent of the
 // components.
 func (c *cluster) boot(ctx context.Context) error {
-	// exec.Command finds commands in the PATH of this process.
+	// exec.Command searches the PATH of this process, not the PATH in the environment of the command.
 	if err := os.Setenv("PATH", c.binary("")+":"+os.Getenv("PATH")); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (b *booting) mount() error {
 	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return fmt.Errorf("mounting /proc: %w", err)
 	}
-	// With some resolvers, /etc/resolv.conf is a link to a file in /run, which the mount below hides.
+	// This must precede the mount that hides /run: with some resolvers, /etc/resolv.conf is a link to a file in /run.
 	resolvConf, err := filepath.EvalSymlinks("/etc/resolv.conf")
 	if err != nil {
 		return err

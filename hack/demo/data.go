@@ -11,7 +11,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// keys is how many keys the story writes: enough for meaningful shares. valueSize is the length of each value in bytes.
+// keys is how many keys the story writes: enough that each node gets about the same share. valueSize is the length of each value in bytes.
 const keys, valueSize = 10_000, 100
 
 // writeKeys writes the keys as an application does, through a hash ring over status.nodes, and reads them back. It does nothing on

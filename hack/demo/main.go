@@ -5,7 +5,7 @@
 // then leaves the cluster to the user until Ctrl-C. make demo builds and runs this command. By default, it starts a simulated
 // cluster. With --deploy IMAGE, it uses the cluster of KUBECONFIG, and deploys the operator with that image to it.
 //
-// With DEMO_EXIT=1, the demo ends after the story. It fails if a step does not succeed in time, and reports why. On a terminal, it pauses
+// If a step does not succeed in time, the demo fails and reports why. With DEMO_EXIT=1, it ends after the story. On a terminal, it pauses
 // so that users can read, unless DEMO_EXIT is 1 or CI is set.
 package main
 

@@ -51,8 +51,8 @@ type narrator struct {
 	awaited string
 }
 
-// newNarrator returns a narrator that styles its text only on a terminal that supports styles, unless NO_COLOR is set. It paces the
-// text only on a terminal. If CI is set or the argument exit is true, nobody reads along, so it does not pace the text.
+// newNarrator returns a narrator. On a terminal, the narrator styles its text, unless NO_COLOR is set or the terminal supports no styles.
+// On a terminal, it also paces the text, unless nobody reads along: then CI is set, or the argument exit is true.
 func newNarrator(ctx context.Context, out *os.File, exit bool, getenv func(string) string) *narrator {
 	terminal := term.IsTerminal(int(out.Fd()))
 	return &narrator{

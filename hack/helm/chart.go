@@ -24,7 +24,7 @@ import (
 //go:embed all:chart
 var source embed.FS
 
-// page is the documentation of the chart. The chart's README is made of it.
+// page is the documentation of the chart. The chart's README is made from this page.
 const page = "docs/operations/helm.md"
 
 // render returns the content of the chart's files by name.
@@ -82,7 +82,7 @@ func (r release) data(defaults map[string]any) (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Links in config name the version v0.0.0. As in make bundle, they must name the version of the release.
+		// Links in config name the version v0.0.0. In the chart, as in the bundle, they must name the version of the release.
 		content := object{}
 		if err := yaml.Unmarshal([]byte(strings.ReplaceAll(string(text), "/v0.0.0", "/v"+r.version)), &content); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
@@ -149,7 +149,7 @@ var (
 	comment = regexp.MustCompile(`(?m)^ *<!-- .* -->\n`)
 )
 
-// readme returns the chart's README: the page, without comments. Its links to files of the repository become links to their URLs.
+// readme returns the chart's README: the page, without comments. Relative links to files of the repository become absolute URLs.
 func (r release) readme(repository string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(r.root, filepath.FromSlash(page)))
 	if err != nil {

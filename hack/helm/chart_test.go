@@ -244,8 +244,8 @@ func TestWithoutMetricsNothingServesThem(t *testing.T) {
 	}
 }
 
-// Helm upgrades a CRD in the folder templates, but not one in the folder crds. The annotation helm.sh/resource-policy makes helm
-// uninstall keep the CRDs, and with them all Memcacheds.
+// Helm upgrades a CRD in the folder templates, but not one in the folder crds. Because of the annotation helm.sh/resource-policy, helm
+// uninstall keeps the CRDs, and thus all Memcacheds.
 func TestDefinitionIsUpgradedAndKept(t *testing.T) {
 	if found := chartFor(t, tested(t)).CRDObjects(); len(found) > 0 {
 		t.Errorf("the chart has %d definitions that Helm would never upgrade", len(found))

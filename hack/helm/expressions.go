@@ -26,7 +26,7 @@ var scalars = map[string]bool{
 	"priorityClassName": true, "image.pullPolicy": true, "monitoring.interval": true, "monitoring.scrapeTimeout": true,
 }
 
-// markedValue matches a line on which a mark, which is a placeholder, stands for the content of a field, or for a list item.
+// markedValue matches a line on which a mark stands for the content of a field, or for a list item. For marks, see valueMark.
 var markedValue = regexp.MustCompile(`(?m)^( *)(- |\w+: )` + regexp.QuoteMeta(valueMark) + `([\w.]+)$`)
 
 // markedFields matches a line on which a mark is a key in a map. The mark stands for additional fields of the map.

@@ -20,8 +20,8 @@ type block struct {
 	only bool
 }
 
-// merge makes one template of a manifest's lines in the complete installation (whole) and in each variant (manifests). A manifest may
-// be empty. If Helm renders the template for a variant, the result is the variant's manifest.
+// merge makes one template from all forms of a manifest: the argument whole has its lines in the complete installation, and manifests has
+// its lines in each variant. A form may be empty. If Helm renders the template for a variant, the result is the manifest in this variant.
 func merge(whole []string, manifests [][]string) string {
 	differing := make([][]int, len(whole))
 	added := make([][]block, len(whole)+1)
@@ -45,8 +45,8 @@ func merge(whole []string, manifests [][]string) string {
 	return spell(arrange(whole, differing, added))
 }
 
-// slide moves a deletion of lines down as far as the result stays the same, so that the same line counts as deleted in all variants. For
-// example, if two list items end with the same line, either of these lines could count as deleted.
+// slide moves a deletion of lines down as far as it can without changing the result, so that the same line counts as deleted in all
+// variants. For example, if two list items end with the same line, either of these lines could count as deleted.
 func slide(op difflib.OpCode, whole []string, end int) difflib.OpCode {
 	for op.I2 < end && whole[op.I1] == whole[op.I2] {
 		op.I1++
@@ -55,7 +55,7 @@ func slide(op difflib.OpCode, whole []string, end int) difflib.OpCode {
 	return op
 }
 
-// add adds lines that variant v has, but the complete installation has not. Variants with the same lines share a block.
+// add adds lines that variant v has and the complete installation lacks. Variants with the same lines share a block.
 func add(blocks []block, lines []string, v int) []block {
 	for i := range blocks {
 		if slices.Equal(blocks[i].lines, lines) {

@@ -74,8 +74,8 @@ func templates(root string) (map[string]string, map[string]any, error) {
 	return assemble(keys, manifests, others), marker.defaults, nil
 }
 
-// assemble makes a template of each manifest. It returns one file for each kind of object. A ClusterRole is in the
-// file of the Roles, and a ClusterRoleBinding in that of the RoleBindings.
+// assemble makes a template from each manifest. It returns one file for each kind of object. A ClusterRole is in the file of the Roles, and
+// a ClusterRoleBinding in the file of the RoleBindings.
 func assemble(keys []string, manifests map[string][]string, others []map[string][]string) map[string]string {
 	files := map[string]string{}
 	for _, key := range keys {
@@ -182,7 +182,7 @@ func (m *marker) markNames(value any) any {
 	return value
 }
 
-// markKind replaces the fields of a manifest for which the chart has values.
+// markKind puts marks into those fields of a manifest for which the chart has values.
 func (m *marker) markKind(manifest object) error {
 	metadata := manifest["metadata"].(object)
 	switch {

@@ -202,8 +202,8 @@ func (p panel) stacked() panel {
 	return p
 }
 
-// orZero returns an expression with the result of count or, if count has none, 0. Without any data, a panel must not show 0: the
-// expression is then without a result, because always has none.
+// orZero returns an expression with the result of count, or 0 if count has no result. The expression in the argument always has a result
+// whenever there is any data. Without data, orZero's expression has no result either, so that a panel does not show 0.
 func orZero(count, always string) string { return count + " or 0 * count(" + always + ")" }
 
 // red shows values of at least 1 in red, and lower ones in green.

@@ -109,7 +109,7 @@ func TestAlertsAreComplete(t *testing.T) {
 	}
 }
 
-// testFile has the fields of a file for "promtool test rules" that say which alerts are tested.
+// testFile is a file for "promtool test rules". It has only the fields that say which alerts are tested.
 type testFile struct {
 	Tests []struct {
 		AlertRuleTest []struct {
