@@ -77,13 +77,15 @@ func openTunnel(ctx context.Context, dialer httpstream.Dialer) (tunnel, error) {
 	dialed := make(chan result, 1)
 	go func() {
 		connection, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
-		if ctx.Err() != nil && err == nil {
-			_ = connection.Close() // the caller has given up
-		}
 		dialed <- result{connection, err}
 	}()
 	select {
 	case <-ctx.Done():
+		go func() {
+			if late := <-dialed; late.err == nil {
+				_ = late.connection.Close()
+			}
+		}()
 		return tunnel{}, context.Cause(ctx)
 	case got := <-dialed:
 		return tunnel{got.connection}, got.err
