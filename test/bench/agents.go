@@ -62,7 +62,7 @@ func sizedFor(cache, clients int) func(*cachev1alpha1.Memcached) {
 	}
 }
 
-// agentSample is what a new agent needs: first while it is scraped in quick succession, then while it rests.
+// agentSample contains the measurements of a new agent: first while it is scraped in quick succession, then while it rests.
 type agentSample struct {
 	// scraped contains the duration of each scrape. failed is the number of scrapes that lacked the statistics of memcached.
 	scraped []time.Duration

@@ -137,8 +137,8 @@ func (b *bench) round(ctx context.Context) error {
 	return nil
 }
 
-// lifecycle creates n Memcacheds, and measures the writes (M1) and the time (the operator's part of M5) until they are Ready. If the
-// metrics are selected, it also measures the writes after each operation (M2) and the time of a failover (M8).
+// lifecycle creates n Memcacheds, and measures the writes (M1) and the time (the operator's part of M5) until they are Ready. If M2 is
+// selected, it measures the writes after each operation. If M8 is selected, it measures the time of a failover.
 func (b *bench) lifecycle(ctx context.Context, t *testbed, n int) {
 	o := b.converge(ctx, t, n)
 	deleted := 0

@@ -12,8 +12,8 @@ import (
 )
 
 // bareRatio limits the time until all Memcacheds are Ready, as a multiple of the time until their bare children are available. Bare
-// children are the objects that the operator creates for a Memcached, created without one. For this ratio, the benchmark creates each
-// child at the time at which the operator created it.
+// children are the objects that the operator creates for a Memcached, but the benchmark creates them without a Memcached. For this ratio,
+// it creates each child at the time at which the operator created it.
 const bareRatio = 1.15
 
 // burst contains the durations of one round of M5. operator is the time until n Memcacheds that are created together are Ready. atOnce and

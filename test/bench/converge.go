@@ -15,8 +15,8 @@ import (
 // of an event.
 const quietPeriod = 3 * time.Second
 
-// The limits of the status writes until all Memcacheds are Ready: the mean of all Memcacheds, and the most for one. In addition, each
-// child may be written once, and the status once every five seconds.
+// The limits of the status writes until all Memcacheds are Ready: meanStatuses for the mean of all Memcacheds, and mostStatuses for each
+// single one. In addition, each child may be written once, and the status once every five seconds.
 const (
 	meanStatuses = 2.2
 	mostStatuses = 4

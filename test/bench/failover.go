@@ -49,7 +49,7 @@ func (t *testbed) measureTakeover(ctx context.Context, leader, standby *replica,
 	since := must(t.log.mark())
 	began := time.Now()
 	check(leader.signal(signal))
-	// Each change sets a size that the Memcached has not had.
+	// Each change sets a size that the Memcached has not had, provided that the first takeover needs only one pass over the Memcacheds.
 	for i := 0; ; i++ {
 		check(t.resize(ctx, first+i%(n-first), int32(4+len(t.operators)+i/(n-first)))) //nolint:gosec // small
 		for _, one := range must(t.log.since(since, standby.user)) {

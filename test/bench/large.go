@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// mostResident limits the operator's memory after a restart with -large Memcacheds, in MiB.
+// mostResident limits the operator's memory, in MiB, after a restart with the number of Memcacheds in the flag -large.
 const mostResident = 480
 
 // restarts is how many restarts are measured for M6, the reaction to a change. The result is the median, because reactions vary.

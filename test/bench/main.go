@@ -58,8 +58,8 @@ func status() int {
 	return 0
 }
 
-// Values of the flag -gate: which missed thresholds make the exit status 1. gateAll means all of them. gateCounts means only those of
-// counts, which do not depend on the speed of the machine.
+// The values of the flag -gate. They select the missed thresholds that make the exit status 1: gateAll selects all of them. gateCounts
+// selects those of counts, which do not depend on the speed of the machine.
 const (
 	gateAll    = "all"
 	gateCounts = "counts"

@@ -35,7 +35,7 @@ const (
 )
 
 const (
-	// stopGrace limits the time in which memcached or an agent must start, and the time in which it must stop.
+	// stopGrace limits how long a program may take to start, and how long it may take to stop.
 	stopGrace = 10 * time.Second
 	startPoll = 20 * time.Millisecond
 )

@@ -28,7 +28,7 @@ const (
 	proxyValue   = 100
 	// fastestProxy exceeds the number of requests that any path serves in a second.
 	fastestProxy = 500000
-	// twinValue is the size, in bytes, of the values with which an empty node is filled from its twin.
+	// twinValue is the size, in bytes, of the values that an empty node copies from another node, its twin.
 	twinValue = 1024
 )
 

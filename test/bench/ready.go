@@ -16,7 +16,8 @@ import (
 )
 
 // The limits of how much later Memcacheds become Ready than bare children become available. laterMostly is for the median, and laterAtMost
-// for the 99th percentile. Bare children are the objects that the operator would create for a Memcached, created without one.
+// for the 99th percentile. Bare children are the objects that the operator creates for a Memcached, but the benchmark creates them without
+// a Memcached.
 const (
 	laterMostly = 150 * time.Millisecond
 	laterAtMost = 500 * time.Millisecond

@@ -30,8 +30,8 @@ type creation struct {
 	at time.Duration
 }
 
-// creationsIn returns the creations of the children of n Memcacheds by a user, in order of time. It fails if the audit log contains
-// more or fewer creations. began is when the first Memcached was created.
+// creationsIn returns when a user created each child of n Memcacheds, in order of time. It fails if the requests contain more or fewer
+// creations. began is when the first Memcached was created.
 func creationsIn(requests []request, user string, began time.Time, n int) ([]creation, error) {
 	var creations []creation
 	for _, r := range requests {

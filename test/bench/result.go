@@ -150,7 +150,7 @@ func (r *report) hold(m metric, name, unit string, value float64, limit threshol
 	}
 }
 
-// holdLess compares a quantity in two cases, one and other. The quantity must not be larger in one than in other.
+// holdLess compares a quantity in two cases, named by the arguments one and other. The quantity must not be larger in the first case.
 func (r *report) holdLess(m metric, quantity, one, other string) {
 	less, more := r.find(m, quantity+", "+one), r.find(m, quantity+", "+other)
 	ratio, reason := 0.0, cmp.Or(less.NotMeasured, more.NotMeasured)

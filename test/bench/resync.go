@@ -28,9 +28,9 @@ const (
 	resyncs = 2
 )
 
-// resync counts the operator's requests during resyncs: its caches deliver all n Memcacheds and their children again. Usually, a resync
-// happens every ten hours, and no flag of the operator changes this period. So the controller runs in the benchmark's process. Before
-// the first resync, the controller reconciles every Memcached once.
+// resync counts the operator's requests during resyncs. In a resync, the operator's caches deliver all n Memcacheds and their children
+// again. Usually, a resync happens every ten hours, and no flag of the operator changes this period. So the controller runs in the
+// benchmark's process. Before the first resync, the controller reconciles every Memcached once.
 func (b *bench) resync(ctx context.Context, t *testbed, n int) {
 	options := controllers.CacheOptions("")
 	options.SyncPeriod = ptr.To(b.options.resync)

@@ -73,7 +73,7 @@ type testbed struct {
 	exited chan error
 }
 
-// newTestbed starts a cluster, either with controllers, a scheduler and nodes, or with only an API server.
+// newTestbed starts a cluster, either with controllers, a scheduler and cluster nodes, or with only an API server.
 func newTestbed(ctx context.Context, apiServerOnly bool) (*testbed, error) {
 	t := &testbed{exited: make(chan error, 1)}
 	options := simulated.Options{
