@@ -35,7 +35,7 @@ func annotation[T any](t *testing.T, name string) T {
 }
 
 // OpenShift's console opens the first example of a kind when a user creates a resource of that kind. After the installation of the
-// operator, the console offers the initialization resource.
+// operator, the console offers the initialization resource. Both must be the smallest Memcached.
 func TestFirstExampleIsTheSimplest(t *testing.T) {
 	examples := annotation[[]map[string]any](t, "alm-examples")
 	first := examples[0]
@@ -60,7 +60,7 @@ func TestExamplesHaveNoStatus(t *testing.T) {
 	}
 }
 
-// Users who choose an operator in a catalog read only the description.
+// Users who choose an operator in a catalog read only the description, so it must name the main features of a cache.
 func TestDescriptionNamesWhatACacheCanHave(t *testing.T) {
 	for _, field := range []string{"spec.tls", "spec.auth", "spec.monitoring", "spec.workload: StatefulSet", "spec.networkPolicy"} {
 		if !strings.Contains(bundle(t).CSV.Spec.Description, "`"+field+"`") {

@@ -25,8 +25,8 @@ const (
 	annotationsLength = 256 << 10
 )
 
-// Limits of the Memcached API, in bytes or in numbers of elements. Where the limit is schedulingLength, the constant extra is added for
-// each pair of key and value, and for each single key or value: it needs more memory than its text.
+// Limits of the Memcached API, in bytes or in numbers of elements. The limit schedulingLength adds the constant extra for each pair of key
+// and value, and for each single key or value, because each of them needs more memory than its text.
 const (
 	imageLength           = 512
 	schedulingLength      = 4096

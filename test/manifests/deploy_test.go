@@ -207,8 +207,7 @@ func orderOfDeletion(kinds []string) []string {
 	return order
 }
 
-// without returns all kinds except those in the argument but, which are separated by spaces. If the argument but is empty, without
-// returns no kind.
+// without returns all kinds except those that the argument but lists, separated by spaces. If this list is empty, it returns no kind.
 func without(all []string, but string) []string {
 	if but == "" {
 		return nil
@@ -229,8 +228,8 @@ func equal(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// config/namespaced has no CRDs that could be deleted. Therefore "make undeploy-all" deletes the proxies and the caches in the
-// namespace. The proxies go first, because their routes lead to the nodes. In an earlier version without the CRD of MemcachedProxy,
+// config/namespaced has no CRDs, whose deletion would delete the proxies and the caches. Therefore "make undeploy-all" itself deletes those
+// in the namespace. The proxies go first, because their routes lead to the nodes. In an earlier version without the CRD of MemcachedProxy,
 // there are no proxies to delete.
 func TestUndeployAllInOneNamespaceDeletesItsCaches(t *testing.T) {
 	const (

@@ -105,7 +105,7 @@ func TestAgentImageBelongsToTheManager(t *testing.T) {
 	}
 }
 
-// On a cluster node of another platform, the image would not start.
+// The Deployment must select exactly the platforms of the image. On a cluster node of another platform, the image would not start.
 func TestManagerRunsOnThePlatformsOfItsImage(t *testing.T) {
 	template := kustomize.Find[appsv1.Deployment](t, kustomize.Render(t, config("default")), "Deployment", manager).Spec.Template
 	terms := template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms

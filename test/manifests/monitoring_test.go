@@ -41,7 +41,7 @@ func TestMonitoringInstallsExactly(t *testing.T) {
 	if binding.RoleRef.Name != "memcached-operator-metrics-reader" {
 		t.Errorf("without config/default, the binding refers to %s", binding.RoleRef.Name)
 	}
-	// config/default with its optional resources must contain equal objects, so that a user can switch between the two.
+	// config/default with its optional resources must contain the same objects, so that a user can switch between the two folders.
 	optional := withOptional(t)
 	for _, object := range alone {
 		i := slices.IndexFunc(optional, func(other *unstructured.Unstructured) bool {

@@ -156,7 +156,7 @@ func launcherVolumeEscalations() []escalation {
 	}
 }
 
-// fillEscalation sets the key fillFrom, which names the Memcached from which nodes copy items, to a forbidden text.
+// fillEscalation sets the key fillFrom to a forbidden text. The key names the Memcached from which nodes copy items.
 func fillEscalation(name, text string) escalation {
 	return escalation{"fill nodes " + name, "configmaps", "data.fillFrom: must be the name of a Memcached", createArguments(func(c *corev1.ConfigMap) {
 		c.Data[protocol.TwinKey] = text

@@ -17,7 +17,7 @@ import (
 )
 
 // The policies must let the operator delete an orphaned child only if the child has the annotation applied-hash, and runs no nodes or
-// proxies. They must let the operator scale a StatefulSet whose serviceName and selector the operator would not write.
+// proxies. They must let the operator scale a StatefulSet even if its serviceName and selector differ from those that the operator writes.
 func TestLeftoversUnderThePolicies(t *testing.T) {
 	i := install(t)
 	i.grantEverything(t)

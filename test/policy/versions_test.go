@@ -15,8 +15,8 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// escalationsSince maps the name of an escalation to the first version of Kubernetes that has its field by default. Older API
-// servers drop the field, so there is nothing to refuse.
+// escalationsSince maps the name of an escalation to the first version of Kubernetes that has the escalation's field by default. Older
+// API servers drop the field, so there is nothing to refuse.
 var escalationsSince = map[string]testenv.Minor{
 	"device of another":          34,
 	"users of the node":          33,
