@@ -14,7 +14,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// For kstatus, an object without conditions and observedGeneration is Current, so the schema sets a default status.
+// For kstatus, an object with neither conditions nor observedGeneration is Current, so the schema sets a default status.
 var _ = It("A Memcached that the operator has not seen is InProgress for kstatus", func(ctx SpecContext) {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "kstatus-"}}
 	Expect(k8s.Create(ctx, mc)).To(Succeed())

@@ -80,7 +80,7 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		// Each thread takes 7.09Mi. A CPU limit of 1 means one thread.
 		Entry(nil, `{size: 1, config: {threads: 1}, resources: {limits: {memory: 144Mi}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {memory: 144Mi, cpu: 1}}}`),
-		// Only the limit must reach what memcached needs. The request may be lower.
+		// With a limit, only the limit must reach what memcached needs. The request may be lower.
 		Entry(nil, `{size: 1, resources: {limits: {memory: 1Gi}, requests: {memory: 0}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 1000m, memory: 1024Mi}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {cpu: 0}, requests: {ephemeral-storage: 1Gi}}}`),

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package simulated runs a Kubernetes cluster on this machine, without root, containers or a network. etcd, kube-apiserver,
-// kube-controller-manager and kube-scheduler are real, and kwok simulates the nodes and pods. Objects behave as in any cluster:
+// kube-controller-manager and kube-scheduler are real, and kwok simulates the cluster nodes and pods. Objects behave as in any cluster:
 // admission, garbage collection, Deployments, scheduling, disruption budgets and endpoints work. But no container runs: kwok marks
 // each scheduled pod as Ready.
 //
@@ -45,7 +45,7 @@ var fileNameOf = strings.NewReplacer("/", "-", ":", "-")
 type Options struct {
 	// BinaryDir is the directory with the programs that hack/binaries.sh builds.
 	BinaryDir string
-	// Nodes is the number of simulated nodes.
+	// Nodes is the number of simulated cluster nodes.
 	Nodes int
 	// Prepare, if set, is called when the API server is ready, before other components start. It should create CRDs: the garbage
 	// collector discovers existing kinds when it starts, but later kinds only after half a minute or more.
@@ -69,8 +69,8 @@ type Cluster struct {
 	stopping   chan struct{}
 }
 
-// Start starts a cluster. It returns when pods can be created and the nodes, if any, are Ready. With APIServerOnly, it returns as soon
-// as Prepare has returned. If a step fails or the context ends first, Start removes everything. The error shows the end of the log of
+// Start starts a cluster. It returns when pods can be created and the cluster nodes, if any, are Ready. With APIServerOnly, it returns as
+// soon as Prepare has returned. If a step fails or the context ends first, Start removes everything. The error shows the end of the log of
 // a failed component or, after a timeout, of all components.
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	dir, err := os.MkdirTemp("", "simulated-cluster-")

@@ -27,7 +27,7 @@ import (
 	"github.com/example/memcached-operator/test/credentials"
 )
 
-// startDeadline limits each of the two waits during a start: for the API server and for the nodes.
+// startDeadline limits each of the two waits during a start: for the API server and for the cluster nodes.
 const startDeadline = 2 * time.Minute
 
 //go:embed kwok.yaml
@@ -135,8 +135,8 @@ func (c *Cluster) startControllers() error {
 	return nil
 }
 
-// startNodes creates the nodes and waits until pods can run on them: the nodes are Ready and have no taints, and the default service
-// account exists. Without that account, admission would refuse pods.
+// startNodes creates the cluster nodes and waits until pods can run on them: the cluster nodes are Ready and have no taints, and the
+// default service account exists. Without that account, admission would refuse pods.
 func (c *Cluster) startNodes(ctx context.Context, count int) error {
 	k8s, err := client.NewWithWatch(c.Config, client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
@@ -157,7 +157,7 @@ func (c *Cluster) startNodes(ctx context.Context, count int) error {
 	return nil
 }
 
-// node returns the node with the number i. The nodes are spread over three zones.
+// node returns the cluster node with the number i. The cluster nodes are spread over three zones.
 func node(i int) *corev1.Node {
 	name := fmt.Sprintf("node-%d", i)
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{

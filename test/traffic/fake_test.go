@@ -19,7 +19,7 @@ import (
 type fake struct {
 	memory, itemMax int // the limits of -m and -I, in bytes; only values use up memory
 	maxConns        int // the limit of open connections; 0 means no limit
-	maxKeys         int // the limit of keys in a gets; 0 means no limit
+	maxKeys         int // the limit of keys in a gets command; 0 means no limit
 	// refuse returns the reply to a set that fails, or "" if the set succeeds.
 	refuse func(key string, size int) string
 

@@ -19,7 +19,7 @@ const getsInTen = 9
 
 const stored = "STORED"
 
-// Load is the requests of clients to one node that has all of their keys, or to several nodes that share them. Each
+// Load describes requests that clients send to one node with all keys, or to several nodes that share the keys. Each
 // client has a connection to each node. A client sends each request after the reply to its previous request.
 type Load struct {
 	// Requests is how many requests all clients send together. On average, nine of ten are gets, and the others are sets.
@@ -108,7 +108,7 @@ func (l Load) clients(conns []*Conn) []*loadClient {
 	return clients
 }
 
-// within calls the function exchange, which may use all connections of the client. The end of the context interrupts this function.
+// within calls the function exchange, and interrupts it when the context ends. exchange may use all connections of the client.
 func (c *loadClient) within(ctx context.Context, what string, exchange func() error) error {
 	for _, conn := range c.conns {
 		inner := exchange

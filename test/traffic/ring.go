@@ -58,7 +58,7 @@ func (r *Ring) Owner(key string) Server { return r.servers[r.owner(key)] }
 // PickServer returns the address of the server that owns a key. It never fails.
 func (r *Ring) PickServer(key string) (net.Addr, error) { return tcpAddress(r.Owner(key).Address), nil }
 
-// Each calls the function visit with the address of each server, until this function returns an error.
+// Each calls the function visit with the address of each server, until visit returns an error.
 func (r *Ring) Each(visit func(net.Addr) error) error {
 	for _, server := range r.servers {
 		if err := visit(tcpAddress(server.Address)); err != nil {
