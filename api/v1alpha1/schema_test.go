@@ -24,7 +24,7 @@ import (
 // kubernetesTypes matches fields of Kubernetes' own types, whose descriptions this package cannot change.
 var kubernetesTypes = regexp.MustCompile(`^status\.conditions\[`)
 
-// kubernetesShapes matches fields of types in this package that copy the fields of a Kubernetes type.
+// kubernetesShapes matches fields of this package's copies of Kubernetes types.
 var kubernetesShapes = regexp.MustCompile(`^spec\.(scheduling\.(affinity|tolerations|topologySpreadConstraints)|networkPolicy\.(from|metricsFrom))[.[]`)
 
 // ownFields returns the fields that this package names. It leaves out elements of lists and maps, and fields of Kubernetes' own

@@ -17,8 +17,7 @@ const (
 	securedConnections = 32
 	securedKeys        = 10000
 	securedValue       = 1000
-	// requestsPerConnection is how many requests are sent for each new connection that is measured. The new connections are opened after
-	// the requests.
+	// requestsPerConnection is the number of requests divided by the number of new connections, which are opened after the requests.
 	requestsPerConnection = 100
 )
 

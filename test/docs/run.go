@@ -48,7 +48,7 @@ func (r *Runner) Enter(ctx context.Context, namespace string) error {
 }
 
 // Run runs one block: commands in bash until one fails, or a manifest with kubectl apply. It returns an error if the outcome
-// differs from the marker.
+// differs from what the marker says.
 func (r *Runner) Run(ctx context.Context, page Page, block Block) error {
 	if block.Language == "yaml" {
 		return r.apply(ctx, page, block)
@@ -84,7 +84,7 @@ func (r *Runner) run(ctx context.Context, script string) outcome {
 	return outcome{string(output), err}
 }
 
-// judge returns an error if an outcome differs from the marker of the block.
+// judge returns an error if an outcome differs from what the marker of the block says.
 func judge(page Page, block Block, got outcome) error {
 	words, mustFail := strings.CutPrefix(block.Marker, fails)
 	switch {

@@ -102,7 +102,7 @@ func TestSamplesDecodeStrictly(t *testing.T) {
 		}
 		names = append(names, sample.GetName())
 	}
-	// A bundle's examples are sorted by name, and consoles offer the first one to beginners.
+	// A bundle's examples are sorted by name, and consoles offer the first one to beginners. It must be memcached-sample.
 	slices.Sort(names)
 	if len(names) < 4 || names[0] != "memcached-sample" {
 		t.Errorf("the samples are %q, want memcached-sample and at least three others that are sorted after it", names)

@@ -29,7 +29,7 @@ import (
 // stopGrace is how long a component may take to end before it is killed.
 const stopGrace = 10 * time.Second
 
-// tailLines is how many of the last log lines of each component an error shows after a timeout.
+// tailLines is the number of last log lines that an error shows for each component after a timeout.
 const tailLines = 5
 
 // mastersGroup has all permissions in Kubernetes. schedulerUser has the permissions of a scheduler.
