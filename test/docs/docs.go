@@ -37,6 +37,8 @@ type Page struct {
 	Anchors []string
 	// Links are the destinations of the links and pictures.
 	Links []string
+	// Within are the sections of the same page to which a section links, by its anchor.
+	Within map[string][]string
 	// Blocks are the fenced code blocks.
 	Blocks []Block
 }
@@ -87,6 +89,15 @@ func (p *Page) Named() map[string]string {
 	return texts
 }
 
+// Advises reports whether a section has a command, or links to another section of the page that has one.
+func (p *Page) Advises(section string) bool {
+	return p.hasCommand(section) || slices.ContainsFunc(p.Within[section], p.hasCommand)
+}
+
+func (p *Page) hasCommand(section string) bool {
+	return slices.ContainsFunc(p.Blocks, func(b Block) bool { return b.Section == section && b.Language == "sh" })
+}
+
 // Pages returns the Markdown files below root, except those in .git and in folders for test data or build results.
 func Pages(root string) ([]Page, error) {
 	var pages []Page
@@ -119,7 +130,7 @@ func Pages(root string) ([]Page, error) {
 
 // Parse parses Markdown as GitHub does. path becomes the path of the page.
 func Parse(path string, content []byte) Page {
-	page := Page{Path: path}
+	page := Page{Path: path, Within: map[string][]string{}}
 	tree := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(text.NewReader(content))
 	_ = ast.Walk(tree, func(node ast.Node, entering bool) (ast.WalkStatus, error) { // the function never returns an error
 		if !entering {
@@ -130,18 +141,27 @@ func Parse(path string, content []byte) Page {
 			page.Anchors = append(page.Anchors, page.anchorOf(plainText(node, content)))
 		case *ast.Link:
 			page.Links = append(page.Links, string(node.Destination))
+			if anchor, within := strings.CutPrefix(string(node.Destination), "#"); within {
+				page.Within[page.section()] = append(page.Within[page.section()], anchor)
+			}
 		case *ast.Image:
 			page.Links = append(page.Links, string(node.Destination))
 		case *ast.FencedCodeBlock:
 			block := blockOf(node, content)
-			if len(page.Anchors) > 0 {
-				block.Section = page.Anchors[len(page.Anchors)-1]
-			}
+			block.Section = page.section()
 			page.Blocks = append(page.Blocks, block)
 		}
 		return ast.WalkContinue, nil
 	})
 	return page
+}
+
+// section returns the anchor of the last heading.
+func (p *Page) section() string {
+	if len(p.Anchors) == 0 {
+		return ""
+	}
+	return p.Anchors[len(p.Anchors)-1]
 }
 
 // notInAnchors matches the characters that GitHub drops from a heading to make an anchor.

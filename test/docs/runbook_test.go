@@ -12,15 +12,23 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// The runbook must have a section with a command for each reason in the status, except the reasons of a healthy cache.
+// The runbook must have a section for each reason in the status, except the reasons of a healthy cache. The section must have a
+// command, or a link to another section with one.
 func TestRunbookKnowsEveryReason(t *testing.T) {
 	runbook := pages(t)["docs/operations/runbook.md"]
 	healthy := []string{"AllNodesReady", "MinimumNodesReady", "Complete", "AsExpected"}
 	for _, reason := range repository.Reasons(t) {
-		section := strings.ToLower(reason)
-		hasCommand := slices.ContainsFunc(runbook.Blocks, func(b docs.Block) bool { return b.Section == section && b.Language == "sh" })
-		if !slices.Contains(healthy, reason) && !hasCommand {
-			t.Errorf("the runbook has no section %s with a command", reason)
+		if section := strings.ToLower(reason); !slices.Contains(healthy, reason) && !runbook.Advises(section) {
+			t.Errorf("the runbook has no section %s with a command or a link to a section with one", reason)
+		}
+	}
+}
+
+func TestPageAdvises(t *testing.T) {
+	page := docs.Parse("page.md", []byte("## A\n```sh\ntrue\n```\n## B\n[A](#a)\n## C\n[B](#b), [A](other.md#a)\n```text\nno\n```\n"))
+	for section, want := range map[string]bool{"a": true, "b": true, "c": false, "none": false} {
+		if page.Advises(section) != want {
+			t.Errorf("the section %s advises: got %t", section, !want)
 		}
 	}
 }
