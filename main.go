@@ -152,7 +152,7 @@ func run(ctx context.Context, args []string) error {
 	// Like Kubernetes' own controllers, the client asks for no compression: it would take the API server longer to compress
 	// than to send.
 	cluster.DisableCompression = true
-	// The answers of pods that come through the API server carry the times of the pods, so they must not set the ServerClock.
+	// NewNodes gets a configuration that does not set the ServerClock: answers of pods, forwarded by the API server, carry the pods' times.
 	if opts.controller.Nodes, err = controllers.NewNodes(cluster); err != nil {
 		return err
 	}

@@ -33,8 +33,8 @@ const (
 	agentsAtOnce = 16
 )
 
-// agents keeps the problems that the agents of nodes report, for example with Secrets, which the operator cannot read. A
-// separate goroutine asks the agents, so that an agent that does not answer delays no reconcile.
+// agents keeps the problems that the agents of nodes report, such as an invalid Secret. The operator itself cannot read Secrets. A separate
+// goroutine asks the agents, so an agent that does not answer delays no reconcile.
 type agents struct {
 	mutex sync.Mutex
 	nodes map[types.NamespacedName]map[types.UID]*agentNode

@@ -81,7 +81,7 @@ func reasonFor(err error) string {
 	return reason
 }
 
-// causedBy reports whether a cause in the API server's answer names a field for which the argument field returns true.
+// causedBy calls the function field with each field that the API server names as a cause. It reports whether a call returns true.
 func causedBy(answer apierrors.APIStatus, field func(string) bool) bool {
 	details := answer.Status().Details
 	return details != nil && slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool { return field(cause.Field) })

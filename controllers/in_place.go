@@ -92,7 +92,7 @@ func cannotResize(err error) bool {
 		apierrors.IsInvalid(err) && reasonFor(err) == cachev1alpha1.ReasonInvalidSpec
 }
 
-// missesResource reports whether the API server does not serve the subresource. client-go then puts this message into the error.
+// missesResource reports whether the API server lacks the subresource. It recognizes client-go's message about that.
 func missesResource(err error) bool {
 	return apierrors.IsNotFound(err) && strings.Contains(err.Error(), "could not find the requested resource")
 }

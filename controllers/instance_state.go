@@ -13,13 +13,13 @@ import (
 
 // instanceState is what this process remembers of a Memcached.
 type instanceState struct {
-	// verifiedMove is the UID of the workload that the nodes leave after a change of spec.workload, if the API server has confirmed
-	// that both cached workloads are current.
+	// verifiedMove is the UID of the workload that the nodes leave after a change of spec.workload. It is set when the API server has
+	// confirmed that both cached workloads are current.
 	verifiedMove types.UID
 	// verifiedTwins holds the UIDs of twins whose cached StatefulSet and arguments the API server has confirmed.
 	verifiedTwins map[types.UID]bool
-	// verifiedArguments is the UID of the ConfigMap with memcached's arguments, if this process has written the ConfigMap, or the API
-	// server has confirmed that the cached one is current.
+	// verifiedArguments is the UID of the ConfigMap with memcached's arguments. It is set when this process has written the ConfigMap, or when
+	// the API server has confirmed that the cached one is current.
 	verifiedArguments types.UID
 	// running holds the answers of launchers that need not be asked again during a change of memcached's arguments (Plan.Wave): their
 	// nodes already run with the new arguments.

@@ -30,8 +30,7 @@ type reporter struct {
 	clock    *clocktesting.FakePassiveClock
 	log      logged
 	all      memcacheds
-	// update is called instead of each update of the OperatorCondition, unless it is nil. Its argument is a function that sends the
-	// update to the API server.
+	// update, if not nil, is called in place of each update of the OperatorCondition. Its argument sends the update to the API server.
 	update func(update func() error) error
 }
 

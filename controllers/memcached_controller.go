@@ -25,8 +25,8 @@ import (
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
-// Bounds of the delay before a failed reconcile is retried. The operator must notice within a minute that the cause of a failure is
-// gone, and the reconcile itself takes time.
+// Bounds of the delay before a failed reconcile is retried. The operator must notice within a minute that the cause of a failure is gone,
+// so lastRetry and one reconcile must take less than that.
 const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = 45 * time.Second
@@ -93,8 +93,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return requeue(view, plan, written, current)
 }
 
-// SetupWithManager adds to a manager the controller, its field indexes and, if options.AskAgents is set, a task that asks the nodes'
-// agents. The controller updates the metrics m. The manager's cache must use CacheOptions.
+// SetupWithManager adds the controller and its field indexes to a manager. If options.AskAgents is set, it also adds a task that asks the
+// nodes' agents. The controller updates the metrics m. The manager's cache must use CacheOptions.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics, options Options) error {
 	recorder := NewRecorder(mgr.GetEventRecorder(memcached.ManagedBy), mgr.GetScheme(), clock.RealClock{})
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, m, clock.RealClock{}, options.Memcached)
@@ -121,7 +121,7 @@ func AddController(mgr ctrl.Manager, name string, options Options, r reconcile.R
 		MaxConcurrentReconciles: options.MaxConcurrentReconciles,
 		// A standby fills its caches before it becomes the leader.
 		EnableWarmup: ptr.To(true),
-		// The API server waits up to 30 s for a webhook, and Applier.Apply writes two groups of objects one after the other.
+		// Applier.Apply writes two groups of objects, one after the other, and each may have to wait 30 s for a webhook.
 		ReconciliationTimeout: 90 * time.Second,
 		RateLimiter:           RateLimiter(),
 	})

@@ -18,9 +18,9 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TestMoveSeenByALaggingCache moves the nodes to a StatefulSet, and moves them back at the end. After each step, it starts
-// processes whose caches show earlier versions of the two workloads. Such a process must take only steps that it would also take
-// with a current cache. Any other step would stop nodes that the user wants, with their keys.
+// TestMoveSeenByALaggingCache moves the nodes to a StatefulSet and back. Just before each change of a size, and at the end, it starts
+// processes whose caches show earlier versions of the two workloads. Such a process must take only steps that it would also take with a
+// current cache. Any other step would stop nodes that the user wants, with their keys.
 func TestMoveSeenByALaggingCache(t *testing.T) {
 	m := newMoving(t)
 	m.moments = m.moments[len(m.moments)-1:]

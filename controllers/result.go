@@ -44,8 +44,8 @@ func join(written *memcached.Written, other memcached.Written) {
 	written.RetryAfter = Sooner(written.RetryAfter, other.RetryAfter)
 }
 
-// requeue returns the result of Reconcile. An error is retried, unless only a new spec can help. Without a retry, Reconcile runs
-// again at times that no watch reports, such as the next step of a change, or the end of a grace period.
+// requeue returns the result of Reconcile. An error is retried, unless only a new spec can help. If there is no retry, the result schedules
+// the next reconcile for what no watch reports, such as the next step of a change, or the end of a grace period.
 func requeue(
 	view memcached.View, plan memcached.Plan, written memcached.Written, current cachev1alpha1.MemcachedStatus,
 ) (reconcile.Result, error) {
@@ -73,7 +73,7 @@ const (
 	blockedInterval = 15 * time.Second
 )
 
-// nextStep returns how long to wait before a reconcile that continues a change of arguments (Plan.Wave) or a change in place, or that
+// nextStep returns how long to wait before the reconcile that continues a change of arguments (Plan.Wave), continues a change in place, or
 // asks about twins (spec.fillFrom). It returns 0 if no such reconcile is needed.
 func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
 	open := plan.Wave.Open || plan.InPlace.Open

@@ -60,8 +60,9 @@ func splitNamespaces(list string) []string {
 // ReadableNamespaces splits the value of WATCH_NAMESPACE into namespaces that the operator may read, and refused ones. The operator
 // starts to work only when it has listed all namespaces that it serves, so one refused namespace among them would stop it.
 //
-// If the operator may read none of them, all count as readable, and the operator waits for its permissions. If there are then several,
-// all count as refused, too, so that permissions for one of them suffice to begin: see AwaitNamespaces.
+// If the operator may read none of several namespaces, all of them are in both results. The operator then waits until it may read one of
+// them, and starts again to serve that one: see AwaitNamespaces. If there is only one namespace, it counts as readable, and the operator
+// waits for its permissions.
 func ReadableNamespaces(ctx context.Context, reader client.Reader, list string) (readable, refused []string) {
 	for _, namespace := range splitNamespaces(list) {
 		if err := readNamespace(ctx, reader, namespace); apierrors.IsForbidden(err) {
@@ -89,8 +90,8 @@ func readNamespace(ctx context.Context, reader client.Reader, namespace string) 
 // refusedInterval is how often the operator tries again to read a refused namespace.
 const refusedInterval = 10 * time.Second
 
-// AwaitNamespaces returns an error when the operator may read one of the refused namespaces. No namespace can be added to a running
-// cache, so the process must end, and the next process serves that namespace. AwaitNamespaces returns nil when the context ends.
+// AwaitNamespaces returns an error as soon as the operator can read one of the refused namespaces. No namespace can be added to a running
+// cache. So the process must end, and the next process serves that namespace. AwaitNamespaces returns nil when the context ends.
 func AwaitNamespaces(ctx context.Context, reader client.Reader, refused []string) error {
 	if len(refused) == 0 {
 		<-ctx.Done()

@@ -92,7 +92,7 @@ func newOperator(options memcached.Options) *operator {
 	return o
 }
 
-// get reads as if from the cache: it records no request, and does not find children without the label.
+// get reads as if from the cache: it records no request, and does not find children without the label memcached.ManagedByLabel.
 func (o *operator) get(
 	ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption,
 ) error {

@@ -20,8 +20,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// twins returns, sorted by name, the Memcacheds that fill their nodes from mc. It also returns the Memcached called named, from which mc
-// fills its own nodes, unless named is empty.
+// twins returns, sorted by name, the Memcacheds that fill their nodes from mc, and the Memcached from which mc fills its own nodes. The
+// argument named is the name of the latter. If it is empty, twins leaves that Memcached out.
 func (r *Reconciler) twins(ctx context.Context, mc client.Object, named string) ([]*cachev1alpha1.Memcached, error) {
 	var found cachev1alpha1.MemcachedList
 	err := r.Client.List(ctx, &found, client.InNamespace(mc.GetNamespace()), client.MatchingFields{FillFromIndex: mc.GetName()})

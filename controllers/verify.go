@@ -30,9 +30,9 @@ var (
 	errStaleMove      = errors.New("the cache has not received the latest versions of the workloads between which the nodes move")
 )
 
-// VerifyFresh asks the API server whether the cached resource has the latest spec and status, and returns an error if not. With an old
-// spec, what another process of the operator has written for the new spec would look like drift: see ADR-0005. A patch of an old status
-// would mix two statuses. VerifyFresh lists a single resource, because the operator has no permission to get it.
+// VerifyFresh asks the API server whether the cached resource has the latest spec and status, and returns an error if not. If the cached
+// spec is old, children that another process has written for the new spec look like drift: see ADR-0005. If the cached status is old, a
+// patch of it would mix two statuses. VerifyFresh lists a single resource, because the operator has no permission to get it.
 func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
 	list := r.kind.NewList()
 	err := r.Live.List(ctx, list, client.InNamespace(cached.GetNamespace()), client.MatchingFields{"metadata.name": cached.GetName()})
@@ -63,10 +63,10 @@ func (r *Base[T]) VerifyOnce(ctx context.Context, cached T) error {
 	return r.VerifyFresh(ctx, cached)
 }
 
-// verifyBeforeWrites verifies the Memcached before this process first changes existing children. It also verifies the Memcached each
-// time before a child is created again or adopted, because a deletion of the Memcached may be why the child is gone or has lost its
-// owner. The first children need no check: if they exist, the API server refuses to create them. verifyBeforeWrites also verifies
-// the cached arguments before they are changed, the twins and, while nodes move between a Deployment and a StatefulSet, both workloads.
+// verifyBeforeWrites verifies the Memcached before this process first changes existing children. It also verifies the Memcached each time
+// before a child is created again or adopted, because a deletion of the Memcached may be why the child is gone or has lost its owner. The
+// first children need no check: if they exist, the API server refuses to create them. verifyBeforeWrites also verifies the twins. It
+// verifies the cached arguments before a change of them, and both workloads while nodes move between a Deployment and a StatefulSet.
 func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil
@@ -132,9 +132,9 @@ func (r *Reconciler) verifyMove(ctx context.Context, view memcached.View) error 
 	return nil
 }
 
-// verifyTwins asks the API server, once for each twin, whether the cached StatefulSet and arguments of the twin are current. These
-// objects show whether the twin stops a node. Otherwise, after a restart of the operator, both Memcacheds could stop a node with
-// the same items.
+// verifyTwins asks the API server, once for each twin, whether the cached StatefulSet and arguments of the twin are current. These objects
+// show whether the twin stops a node. Without this check, both Memcacheds could stop a node with the same items after a restart of the
+// operator.
 func (r *Reconciler) verifyTwins(ctx context.Context, view memcached.View) error {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	for _, twin := range view.Copies() {

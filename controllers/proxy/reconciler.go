@@ -85,9 +85,9 @@ func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]
 	})
 }
 
-// requeue returns the result of Reconcile. Reconcile runs again when an announced number of nodes takes effect, and when a proxy has
-// been silent for too long. While a change of the routes is unfinished, Reconcile also runs every askInterval, unless all proxies have
-// read the announcement. No event reports these things.
+// requeue returns the result of Reconcile. No event reports that an announced number of nodes takes effect, or that a proxy has been silent
+// for too long. So Reconcile runs again at these times. While a change of the routes is unfinished, it also runs every askInterval, unless
+// it only waits for an announced number to take effect.
 func requeue(
 	view memcachedproxy.View, plan memcachedproxy.Plan, written memcached.Written, status cachev1alpha1.MemcachedProxyStatus,
 ) (reconcile.Result, error) {

@@ -50,7 +50,7 @@ type starter struct {
 	options Options
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable. The starter runs in a standby, too, so that its caches are filled.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. The starter runs in a standby, too, so that the standby fills its caches.
 func (*starter) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.

@@ -46,8 +46,8 @@ func (r *Reconciler) proxies() handlerFuncs {
 	return funcs
 }
 
-// memcacheds returns the event handler for Memcacheds. If a Memcached is created or deleted, or its spec, servers or observed
-// generation change, it enqueues the MemcachedProxies that route to the Memcached, and the MemcachedProxy of the same name.
+// memcacheds returns the event handler for Memcacheds. If a Memcached is created or deleted, or its spec, servers or observed generation
+// change, the handler enqueues the MemcachedProxies that route to the Memcached, and the MemcachedProxy of the same name.
 func (r *Reconciler) memcacheds() handlerFuncs {
 	wake := func(ctx context.Context, object client.Object, q queue) {
 		var found cachev1alpha1.MemcachedProxyList

@@ -46,7 +46,7 @@ type Reporter struct {
 	Condition conditions.Condition
 	Clock     clock.PassiveClock
 
-	// seen maps a UID with a resource version to the time when this version of a Memcached with a rollout was first seen.
+	// seen holds when the current version of each Memcached with a rollout was first seen. A key is a UID followed by a resource version.
 	seen         map[string]time.Time
 	lastProgress time.Time
 	// reported is the condition's status in the OperatorCondition, empty if unknown.

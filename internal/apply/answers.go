@@ -14,7 +14,7 @@ import (
 type answer struct {
 	uid               types.UID
 	hash, fingerprint string
-	// surplus are the fields below owned fields that the written object has and the rendering lacks, or nil.
+	// surplus is what the written object has below owned fields and the rendering lacks, or nil.
 	surplus *typed.TypedValue
 }
 
@@ -32,7 +32,7 @@ func (a *answers) futile(live client.Object, rendered rendering, found differenc
 		known.uid == live.GetUID() && known.hash == rendered.hash && known.fingerprint == found.fingerprint
 }
 
-// explain reports whether the last recorded answer already had the whole surplus in the argument left.
+// explain reports whether the last recorded answer already contained all of left, a surplus.
 func (a *answers) explain(live client.Object, left *typed.TypedValue) bool {
 	known, _ := a.get(live)
 	return known.uid == live.GetUID() && keeps(known.surplus, left)

@@ -45,9 +45,9 @@ func paceOf(corrections []time.Time) *pace {
 // contest is what this process remembers about other writers of an object.
 type contest struct {
 	uid types.UID
-	// hash is the hash of the last rendering that was accepted in full. The rendering was a whole object, or only its size. sized reports
-	// that the last write was only the size. It stays false if a correction is refused except for its size: the whole rendering was
-	// accepted earlier.
+	// hash is the hash of the last rendering that was accepted in full. The rendering was a whole object, or only its size. sized reports that
+	// the last write was only the size. If a whole correction is refused, and only its size is written, sized stays false, because the whole
+	// rendering was accepted earlier.
 	hash  string
 	sized bool
 	// corrections are the times of each field's last corrections, at most contestedCorrections of them.
@@ -76,15 +76,15 @@ func (c *contests) of(live client.Object) contest {
 	return known
 }
 
-// drifted reports whether the operator's last write was this rendering, so that all differences are from others. The argument applied
-// says that the object's annotation has the rendering's hash. That proves nothing if only the size was written later.
+// drifted reports whether the operator's last write was this rendering, so that all differences are from others. The argument applied says
+// that the object's annotation has the rendering's hash. That proves nothing if a later write was only of the size.
 func (c *contests) drifted(live client.Object, rendered rendering, applied bool) bool {
 	known := c.of(live)
 	return applied && !known.sized || known.hash == rendered.hash && known.sized == rendered.sizeOnly
 }
 
-// agrees treats a whole rendering as the last write, because the object already equals it. Without this, sized would stay true after
-// only a size was written and later written back.
+// agrees treats a whole rendering as the last write, because the object already equals it. Without this, sized would stay true after a
+// write of only the size, if a later write of only the size restored the former size.
 func (c *contests) agrees(live client.Object, rendered rendering) {
 	if known := c.of(live); known.sized && !rendered.sizeOnly {
 		known.hash, known.sized = rendered.hash, false

@@ -40,8 +40,8 @@ type rendering struct {
 	sizeOnly bool
 }
 
-// render returns a desired object with its owner reference and an annotation with the object's hash. A live object with another hash may
-// have fields that are no longer desired, even outside owned fields, where compare does not look for additions.
+// render returns a desired object with its owner reference and an annotation with the object's hash. If a live object has another hash,
+// some of its fields may no longer be desired. Without the hash, compare would notice such fields only below owned fields.
 func (d differ) render(owner, desired client.Object) (rendering, error) {
 	object := desired.DeepCopyObject().(client.Object)
 	if err := controllerutil.SetControllerReference(owner, object, d.scheme); err != nil {
@@ -161,7 +161,7 @@ func (d differ) compare(live client.Object, rendered rendering) (difference, err
 		found.fields = append(found.fields, path.Copy())
 	})
 	surplus.Iterate(func(path fieldpath.Path) {
-		if !surplus.Has(path[:len(path)-1]) { // if the field around it is surplus, too, only that field is listed
+		if !surplus.Has(path[:len(path)-1]) { // of nested surplus fields, only the outermost is listed
 			found.fields = append(found.fields, path.Copy())
 		}
 	})

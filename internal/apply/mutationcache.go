@@ -60,9 +60,10 @@ func (m *MutationCache) Forget(object client.Object) {
 	delete(m.writes, keyOf(object))
 }
 
-// Latest returns the newer one of the cached and the recorded object, or nil if neither exists or this process has deleted the cached one.
-// The argument found says that the informer cache holds the object; without it, cached needs only a name and namespace. The result pending
-// reports that latest is a recorded object which the informer cache lacks. After CreationGrace, such an object counts as missing.
+// Latest returns the cached or the recorded object, whichever is newer. It returns nil if neither exists, or if this process has deleted
+// the cached one. The argument found says that the informer cache holds the object. If it is false, cached needs only a name and namespace.
+// The result pending reports that latest is a recorded object that the informer cache lacks. After CreationGrace, such an object counts as
+// missing.
 func (m *MutationCache) Latest(cached client.Object, found bool) (latest client.Object, pending bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -88,8 +88,8 @@ func (a *Applier) changeSize(ctx context.Context, s step, size rendering) (_ cli
 // cases, changeAll replaces the owned fields. If there are such additions and the operator's last write was this rendering, changeAll
 // replaces the owned fields without an apply.
 //
-// Additions that a webhook also made to an earlier write remain. The webhook would make them again, perhaps with other values, and
-// each new value would replace the pods.
+// Additions that a webhook already made to an earlier write remain. The webhook would make them again, perhaps with other values, and each
+// new value would replace the pods.
 func (a *Applier) changeAll(ctx context.Context, s step) (client.Object, error) {
 	before := s.difference.surplus
 	if before != nil && s.drifted {

@@ -59,7 +59,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 		r.fence.note(time.Time{})
 		return r.next.RoundTrip(request)
 	case r.fence.concernsLease(request):
-		// Other replicas count the duration from when they see the renewal. They see it after it was sent.
+		// The duration counts from the sending of the renewal. Other replicas see the renewal later, and count from then.
 		sent := r.fence.clock.Now()
 		response, err := r.next.RoundTrip(request)
 		if err == nil && response.StatusCode/100 == 2 && request.Method != http.MethodGet {

@@ -127,7 +127,7 @@ func (m *Metrics) Reconciled(reason string) {
 	m.reconciles.WithLabelValues(reason).Inc()
 }
 
-// Corrected counts a change by others to an object of this kind that was undone.
+// Corrected counts the undoing of a change that others made to an object of this kind.
 func (m *Metrics) Corrected(kind string) {
 	m.corrections.WithLabelValues(kind).Inc()
 }
