@@ -145,5 +145,8 @@ func ended(now objects) string {
 			return "nobody owns the object in " + resource
 		}
 	}
+	if failed := allLaunchers.catchUp(now.pods()); failed != "" {
+		return failed
+	}
 	return sameArguments(now)
 }

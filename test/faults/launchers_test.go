@@ -18,6 +18,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -73,16 +74,21 @@ func (l *launchers) runs(pod *corev1.Pod, hash string) bool {
 }
 
 // checkAlone is called when pod restarts. It records a violation for each other ready pod that does not run with its own list in the
-// ConfigMap yet.
+// ConfigMap yet. Pods that may have missed the last write do not count.
 func (l *launchers) checkAlone(ctx context.Context, pod *corev1.Pod) error {
 	var pods corev1.PodList
 	instance := client.MatchingLabels{memcached.InstanceLabel: pod.Labels[memcached.InstanceLabel], memcached.ManagedByLabel: memcached.ManagedBy}
 	if err := user.List(ctx, &pods, client.InNamespace(pod.Namespace), instance); err != nil {
 		return err
 	}
+	config, err := argumentsOf(ctx, pod)
+	if err != nil {
+		return err
+	}
 	for i := range pods.Items {
 		other := &pods.Items[i]
-		if other.UID == pod.UID || !podReady(other) || len(l.ran[pod.UID]) == 0 || len(l.ran[other.UID]) == 0 {
+		if other.UID == pod.UID || !podReady(other) || len(l.ran[pod.UID]) == 0 || len(l.ran[other.UID]) == 0 ||
+			mayHaveMissed(pod, config) || mayHaveMissed(other, config) {
 			continue
 		}
 		if list, err := l.listOf(ctx, other); err == nil && !l.runs(other, list.Hash()) {
@@ -90,6 +96,28 @@ func (l *launchers) checkAlone(ctx context.Context, pod *corev1.Pod) error {
 		}
 	}
 	return nil
+}
+
+// mayHaveMissed reports whether the ConfigMap was last written soon after a pod was created. Then the operator may not have seen the pod yet,
+// and the pod may have started with the former list. A real node has hardly any items when its launcher reads the new list.
+func mayHaveMissed(pod *corev1.Pod, config *corev1.ConfigMap) bool {
+	const soon = 5 * time.Second
+	return !slices.ContainsFunc(config.ManagedFields, func(write metav1.ManagedFieldsEntry) bool {
+		return write.Time != nil && write.Time.Sub(pod.CreationTimestamp.Time) >= soon
+	})
+}
+
+// catchUp lets the launchers read the ConfigMap. Real launchers read it every second, even if the operator asks none of them.
+func (l *launchers) catchUp(pods []*corev1.Pod) string {
+	for _, pod := range pods {
+		if pod.Annotations[memcached.TemplateAnnotation] == "" {
+			continue // it belongs to a Deployment
+		}
+		if _, err := l.Launcher(context.Background(), pod); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
 }
 
 func (l *launchers) restartsTogether(namespace string) []string {
@@ -117,9 +145,8 @@ func (*launchers) Agent(context.Context, *corev1.Pod, []string) (agentprotocol.S
 
 // listOf returns the argument list for a pod from the ConfigMap or, if the ConfigMap has none, the list with which the pod runs.
 func (l *launchers) listOf(ctx context.Context, pod *corev1.Pod) (protocol.List, error) {
-	var config corev1.ConfigMap
-	name := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[memcached.InstanceLabel] + memcached.ArgumentsSuffix}
-	if err := client.IgnoreNotFound(user.Get(ctx, name, &config)); err != nil {
+	config, err := argumentsOf(ctx, pod)
+	if err != nil {
 		return protocol.List{}, err
 	}
 	section, err := protocol.ParseSection(config.Data[protocol.SectionKey(memcached.SectionOf(pod))])
@@ -136,6 +163,13 @@ func (l *launchers) listOf(ctx context.Context, pod *corev1.Pod) (protocol.List,
 		return ran[len(ran)-1], nil
 	}
 	return list, err
+}
+
+// argumentsOf returns the ConfigMap with the arguments for a pod, without content if it does not exist.
+func argumentsOf(ctx context.Context, pod *corev1.Pod) (*corev1.ConfigMap, error) {
+	var config corev1.ConfigMap
+	name := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[memcached.InstanceLabel] + memcached.ArgumentsSuffix}
+	return &config, client.IgnoreNotFound(user.Get(ctx, name, &config))
 }
 
 // wentBack checks that no pod has returned to an earlier argument list.
