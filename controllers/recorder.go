@@ -45,8 +45,8 @@ func NewRecorder(next events.EventRecorder, scheme *runtime.Scheme, clock clock.
 	return &Recorder{next: next, scheme: scheme, clock: clock, histories: lru.New(eventHistories), seed: maphash.MakeSeed()}
 }
 
-// history records the events of one type about an object. Its key contains the object's name but not the UID, so that deleting and
-// creating the object again does not reset the limit.
+// history records the events of one type, Normal or Warning, about one object. A historyKey contains the object's name but not its UID, so
+// the limit stays in force if the object is deleted and created again.
 type history struct {
 	limiter *rate.Limiter
 	// last is the last event of each reason.

@@ -137,7 +137,7 @@ func keepChange(kept *corev1.ContainerStatus, container corev1.ContainerStatus, 
 	return kept.RestartCount > 0 || kept.Resources != nil
 }
 
-// keepEviction keeps why and from which cluster node a terminating pod was evicted, and its grace period. These fields show
+// keepEviction keeps three facts about a terminating pod that was evicted: the reason, the cluster node and the grace period. They show
 // whether the pod is lost.
 func keepEviction(reduced, pod *corev1.Pod) {
 	if eviction := memcached.PodCondition(pod, corev1.DisruptionTarget); eviction != nil {

@@ -122,7 +122,7 @@ func answering(answer func(*admissionv1.AdmissionRequest) *admissionv1.Admission
 	}
 }
 
-// validateServices installs a webhook that lets a server accept or refuse the Services of a namespace.
+// validateServices installs a webhook that asks a server whether the API server may create a Service in a namespace.
 func validateServices(
 	ctx context.Context, namespace string, server *httptest.Server,
 ) *admissionregistrationv1.ValidatingWebhookConfiguration {

@@ -49,8 +49,8 @@ const (
 	ClientAuthRequire ClientAuth = "Require"
 )
 
-// TLSVersion is a version of TLS. A rule checks the value. An enumeration would reject the number 1.3, which is not a text, with
-// the message that 1.3 is a supported value.
+// TLSVersion is a version of TLS. A rule checks it, not an enumeration. Without quotation marks, 1.3 in YAML is a number and is rejected.
+// With an enumeration, the error would also list 1.3 as a supported value.
 // +kubebuilder:validation:MaxLength=3
 // +kubebuilder:validation:XValidation:rule="self in ['1.2', '1.3']",message="spec.tls.minVersion must be \"1.2\" or \"1.3\", in quotation marks"
 type TLSVersion string

@@ -52,10 +52,10 @@ type ImagePullSecret struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, {{template `qualifiedName` `A-Za-z0-9`}})",fieldPath=".annotations",message="annotations must have keys such as team or example.com/team: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
 // +kubebuilder:validation:XValidation:rule="(has(self.labels) ? self.labels.map(k, size(bytes(k)) + size(bytes(self.labels[k]))).sum() : 0) + (has(self.annotations) ? self.annotations.map(k, size(bytes(k)) + size(bytes(self.annotations[k]))).sum() : 0) <= 16384",message="labels and annotations must have at most 16384 bytes together, their keys included: remove or shorten some"
 type Metadata struct {
-	// labels are added to the object: at most 64, with values of at most 63 characters. The keys app.kubernetes.io/name,
-	// app.kubernetes.io/instance, app.kubernetes.io/managed-by, pod-template-hash, and all that start with cache.example.com/,
-	// cannot be set, nor can k8s-app, and keys under kubernetes.io and k8s.io except app.kubernetes.io. The operator sets
-	// app.kubernetes.io/component (cache or proxy) and app.kubernetes.io/part-of (memcached) unless labels have these keys.
+	// labels are added to the object: at most 64, with values of at most 63 characters. These keys cannot be set: k8s-app,
+	// pod-template-hash, app.kubernetes.io/name, app.kubernetes.io/instance, app.kubernetes.io/managed-by, and keys that start with
+	// cache.example.com/. Keys under kubernetes.io and k8s.io cannot be set either, except others under app.kubernetes.io. The operator
+	// sets app.kubernetes.io/component (cache or proxy) and app.kubernetes.io/part-of (memcached) unless labels have these keys.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Labels",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}

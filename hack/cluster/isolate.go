@@ -62,7 +62,8 @@ func (b *booting) mount() error {
 	return b.mountResolvConf(resolvConf)
 }
 
-// mountResolvConf replaces resolv.conf, so that the names of the cluster resolve as in a pod. target is the path of the real file.
+// mountResolvConf replaces /etc/resolv.conf, so that names of Services resolve as in a pod. If that is a link, target is the file to which
+// it leads.
 func (b *booting) mountResolvConf(target string) error {
 	content := "nameserver " + dnsIP + "\nsearch default.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n"
 	if err := os.WriteFile(b.file("resolv.conf"), []byte(content), 0o644); err != nil {

@@ -44,8 +44,8 @@ type ProxyOptions struct {
 	resolver string
 	dns      *net.Resolver
 	// poll is how often the launcher reads the ConfigMap and looks up unreachable nodes. settle is how often it asks memcached about a
-	// reload. resend is the time after which the launcher signals memcached again, if memcached has not begun to reload. A reload counts
-	// as successful if it has begun and does not fail within the time confirm.
+	// reload. resend is the time after which the launcher signals memcached again, if memcached has not begun to reload. confirm is
+	// how long the launcher waits for a failure after a reload has begun. Without a failure, the reload counts as successful.
 	poll, settle, resend, confirm time.Duration
 }
 

@@ -50,8 +50,8 @@ var Children = []row{
 
 func wasCarriedOut(proxy *cachev1alpha1.MemcachedProxy) bool { return proxy.Status.Image != "" }
 
-// unwantedBudget reports whether a PodDisruptionBudget may exist that must be deleted: the spec has changed since the last status,
-// and asks for none.
+// unwantedBudget reports whether the spec has changed since the last status, and asks for no PodDisruptionBudget. A budget from before the
+// change may still exist, and must be deleted.
 func unwantedBudget(proxy *cachev1alpha1.MemcachedProxy) bool {
 	observed := proxy.Status.ObservedGeneration
 	return observed > 0 && observed != proxy.Generation && !wantsBudget(proxy)

@@ -17,9 +17,9 @@ import (
 const notice = 2 * time.Minute
 
 // routesOf returns the routes for the proxies. If the number of slots (see slotsOf) is unknown, it returns the present routes, or nil if
-// there are none. A new number takes effect at once if there are no routes yet, if all pools are new, or if the present number is 0.
-// Otherwise, it is announced. An announced number does not change before it takes effect, because some proxies may have read it. While no
-// pool has nodes, the present number stays, and the proxies treat the nodes as unreachable.
+// there are none. A new number of slots takes effect at once if there are no routes yet, if all pools are new, or if the present number is
+// 0. Otherwise, the routes announce it. An announced number does not change before it takes effect, because some proxies may have read it.
+// While no pool has nodes, the present number stays, and the proxies treat the nodes as unreachable.
 func routesOf(v View) *protocol.Routes {
 	live := v.liveRoutes()
 	count, known := slotsOf(v)

@@ -95,9 +95,9 @@ func (c *cluster) copiesIn(ctx context.Context, name string) *cachev1alpha1.Memc
 	return nil
 }
 
-// refuseKeys returns an error if a proxy looks for keys on other nodes than this command, which uses --hash. A proxy with several pools
-// keeps each key in all of them, and uses a hash that --hash does not offer. A proxy with one pool uses a new number of nodes only two
-// minutes after its announcement.
+// refuseKeys returns an error if a proxy may look for keys on other nodes than the commands that use --hash. A proxy with several pools
+// keeps each key in all of them, and uses a hash that --hash does not offer. A proxy with one pool uses a new number of nodes two minutes
+// after the change.
 func (c *cluster) refuseKeys(ctx context.Context, mc *cachev1alpha1.Memcached) error {
 	proxies, err := c.proxiesOf(ctx, mc.Name)
 	if err != nil {

@@ -130,8 +130,8 @@ func writesPerObject(requests []request) (children, statuses map[types.Namespace
 	return children, statuses
 }
 
-// progressWrites returns how many writes to each Memcached's status only reported progress. A status write counts as progress if it
-// comes at least progressStatusInterval after the previous one and is not the last one.
+// progressWrites returns for each Memcached the number of status writes that reported nothing but progress. A status write counts as such
+// if it comes at least progressStatusInterval after the previous one, and if another one follows: the last one reports the result.
 func progressWrites(requests []request) map[types.NamespacedName]int {
 	progress, last, due := map[types.NamespacedName]int{}, map[types.NamespacedName]time.Time{}, map[types.NamespacedName]bool{}
 	for _, r := range requests {

@@ -45,8 +45,7 @@ func (b *bench) createHostile(ctx context.Context, t *testbed, o *replica, n int
 	b.addHostile(t.waitUntilQuiet(ctx, since, o.user), name)
 }
 
-// addHostile reports the requests of a phase in which no write may be rejected. The number of status writes has no limit: pods of such
-// a Memcached may stay pending forever, and the status keeps reporting how long they have been pending.
+// addHostile reports the requests of a phase in which no write may be rejected. The number of status writes has no limit.
 func (b *bench) addHostile(requests []request, name string) {
 	c := count(requests)
 	b.logf("%s: %d writes", name, c[accepted])

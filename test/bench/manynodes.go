@@ -94,7 +94,7 @@ func (b *bench) holdMany(requests []request, c change, took time.Duration) {
 	b.report.addDetail(manyNodes, "watches of pods that the operator took up again: "+c.name, "watches", float64(podWatches))
 }
 
-// addObservation reports the differences between two observations: one from before the change, and one from now.
+// addObservation reports what happened between two observations, one from before the change and one from now, and the memory in each.
 func (b *bench) addObservation(c change, now, before observation) {
 	const toMilliseconds = 1000
 	reconciles := now.reconciles.since(before.reconciles)

@@ -22,7 +22,7 @@ type replica struct {
 
 	user    string
 	metrics *metricsClient
-	// stopping means that the benchmark has ended the operator.
+	// stopping means that the benchmark ends the operator, so its exit is no failure.
 	stopping atomic.Bool
 }
 

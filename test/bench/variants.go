@@ -46,7 +46,7 @@ func statefulSetNodes(mc *cachev1alpha1.Memcached) {
 // monitored adds an agent to each node of a Memcached.
 func monitored(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
 
-// statefulSets measures n Memcacheds with StatefulSets (measureVariant), and then n idle MemcachedProxies in front of them (proxies).
+// statefulSets calls measureVariant for n Memcacheds with StatefulSets, and then proxies for n idle MemcachedProxies in front of them.
 func (b *bench) statefulSets(ctx context.Context, t *testbed, n int) {
 	b.measureVariant(ctx, t, n, withStatefulSets)
 	b.proxies(ctx, t, n)

@@ -77,7 +77,7 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 		for _, event := range []struct {
 			name string
 			do   func(pod *corev1.Pod)
-			// others is how many proxies must be new or have restarted afterwards.
+			// others is how many of the two proxies, at least, must be new or have restarted after the event.
 			others int
 		}{
 			{"memcached of a proxy is killed", func(pod *corev1.Pod) { memcachedOf(pod).signal(syscall.SIGKILL) }, 1},

@@ -41,7 +41,7 @@ const (
 
 // Memcached returns a Memcached with the largest accepted annotations. All long fields of its spec that can be set together have the
 // largest accepted values. The objects that the operator creates for it are valid, too. The Memcached has no labels, finalizers or
-// owner references, because only the size of a request limits these.
+// owner references: their number and length have no limit but the size of a request.
 func Memcached(namespace, name string) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{

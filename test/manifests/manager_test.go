@@ -40,8 +40,8 @@ func TestManagerIsHardenedBeyondPodSecurity(t *testing.T) {
 	}
 }
 
-// An upgrade waits for the readiness probe of the new pod, so the probe must succeed soon. A short delay of the operator must not
-// fail the probe: OLM would report that the Deployment is unavailable.
+// An upgrade waits for the readiness probe of the new pod, so the probe must succeed soon. An operator that does not
+// answer for a short time must stay ready: otherwise, OLM would report that the Deployment is unavailable.
 func TestManagerIsReadySoonAndForLong(t *testing.T) {
 	probe := container(t, kustomize.Render(t, config("default"))).ReadinessProbe
 	if soonest := probe.InitialDelaySeconds + probe.PeriodSeconds; soonest > 4 {

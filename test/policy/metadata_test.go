@@ -79,8 +79,8 @@ func TestMetadataOfTheListAloneIsAllowed(t *testing.T) {
 	})
 }
 
-// allowMetadata adds the labels and annotations of Memcacheds to the ConfigMap of allowed metadata, and waits until each Memcached
-// is permitted.
+// allowMetadata adds the keys of the labels and annotations of Memcacheds to the ConfigMap of allowed metadata. It waits until each
+// Memcached is permitted.
 func (i *installation) allowMetadata(t *testing.T, all []*cachev1alpha1.Memcached) {
 	t.Helper()
 	var keys []string

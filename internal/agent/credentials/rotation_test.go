@@ -223,7 +223,7 @@ func TestAFolderThatCannotBeWrittenIsReported(t *testing.T) {
 	b.mustHave(true, "b2")
 }
 
-// The log must not show a password or a private key, even if users are logged.
+// The log must not show a password or a private key, even if it shows the users that Logins returns.
 func TestTheLogHasNoSecrets(t *testing.T) {
 	first, second := issue(t, 0xa1, nil), issue(t, 0xb2, nil)
 	b := newTestbed(t, first.tlsSecret(t), usersSecret("bob", "hunter2", "eve", "swordfish")).run()

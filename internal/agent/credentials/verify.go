@@ -19,7 +19,7 @@ const (
 	// verifications limits the attempts after actPeriod, and verifyPeriod is the time between them.
 	verifications = 20
 	verifyPeriod  = 200 * time.Millisecond
-	// unsignaled stands in for the result that server.refreshed had before the signal. It means that there was no signal, or that the request
+	// unsignaled means that the result of server.refreshed before the signal is unknown: the agent sent no signal, or server.refreshed
 	// failed.
 	unsignaled = math.MinInt64
 )

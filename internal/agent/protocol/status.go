@@ -43,7 +43,7 @@ const (
 	ReasonCertificateNames = "CertificateNames"
 	// ReasonCertificateExpiring means that the certificate has expired, or will expire soon.
 	ReasonCertificateExpiring = "CertificateExpiring"
-	// ReasonRestartRequired means that something that was removed from a Secret has an effect until memcached restarts.
+	// ReasonRestartRequired means that something is no longer in a Secret, but stays in effect until memcached restarts.
 	ReasonRestartRequired = "RestartRequired"
 	// ReasonConnectionLimit means that memcached has recently refused the connection of a probe because of its connection limit.
 	ReasonConnectionLimit = "ConnectionLimit"

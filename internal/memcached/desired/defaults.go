@@ -86,8 +86,8 @@ var recordedDefaults = []recordedDefault{
 	},
 }
 
-// recordedImage completes the row for a container's image. The parameter words is the text before the image's name in the
-// description of a newer image.
+// recordedImage completes a row whose value is the image of a container: it sets newer, get, set and valid. newer describes an image by its
+// name after the argument words, such as "the image ".
 func recordedImage(row recordedDefault, container, words string) recordedDefault {
 	row.newer = func(mc *cachev1alpha1.Memcached, recorded string, opts memcached.Options) string {
 		if present := row.present(mc, opts); present != "" && recorded != present {

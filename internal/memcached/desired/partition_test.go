@@ -66,8 +66,8 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// TestYoungNodesLeaveOneByOne changes the template soon after all nodes have started. During the rollout, it changes template and size
-// twice. removeAs137 fails the test if serving nodes leave together.
+// TestYoungNodesLeaveOneByOne changes the template soon after all nodes have started. During this rollout, it changes both template
+// and size two more times. If serving nodes leave at the same time, removeAs137 fails the test.
 func TestYoungNodesLeaveOneByOne(t *testing.T) {
 	f := newFleet(t, 5, func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 60 })
 	teamLabel(f.mc)

@@ -207,7 +207,7 @@ func podRows(t *testing.T) []statusCase {
 	})
 }
 
-// priorityRows have several problems. The conditions report the one that comes first.
+// Each of the priorityRows has several problems. The conditions report the most important one.
 func priorityRows(t *testing.T) []statusCase {
 	mc := memcachedtest.Cache(3)
 	quota := refused(`pods "cache-5d4f-x7x2k" is forbidden: exceeded quota: pods`)

@@ -103,7 +103,7 @@ func pauseRows(t *testing.T) []statusCase {
 	}}
 }
 
-// carriedOut makes the last status say that the spec of another Memcached was carried out last.
+// carriedOut sets status.lastApplied as if the operator had last carried out the spec of another Memcached.
 func carriedOut(was *cachev1alpha1.Memcached) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		mc.Status.LastApplied = new(desired.For(memcachedtest.View(was, memcached.Observed{}), memcachedtest.Options).Record)
