@@ -17,7 +17,7 @@ import (
 )
 
 // The policies must let the operator delete an orphaned child only if the child has the annotation applied-hash, and runs no nodes or
-// proxies. They must let the operator scale a StatefulSet even if its serviceName and selector differ from those that the operator writes.
+// proxies. They must let the operator scale a StatefulSet, whatever serviceName and selector it has.
 func TestLeftoversUnderThePolicies(t *testing.T) {
 	i := install(t)
 	i.grantEverything(t)

@@ -240,8 +240,7 @@ func (w *wave) urgent(node waveNode) bool {
 // changing reports whether a node is restarting, or runs with another list than the assigned one.
 func (w *wave) changing(node waveNode) bool {
 	entry := w.entries[node.ordinal]
-	return node.known() &&
-		(node.answer.Restarting != "" || entry != "" && node.answer.Hash != entry)
+	return node.known() && (node.answer.Restarting != "" || entry != "" && node.answer.Hash != entry)
 }
 
 // ask requests the status of a node. A node that is ready but does not answer blocks the wave.

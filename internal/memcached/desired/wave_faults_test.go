@@ -48,7 +48,7 @@ func TestSilentNode(t *testing.T) {
 func TestSecondChangeWithASilentNode(t *testing.T) {
 	f := newFleet(t, 3)
 	threadsOf(2)(f.mc)
-	for f.nodes[1].next == nil {
+	for turns := 0; turns < 20 && f.nodes[1].next == nil; turns++ {
 		f.turn()
 	}
 	f.nodes[1].silent = true
