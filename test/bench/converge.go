@@ -39,7 +39,6 @@ func (b *bench) converge(ctx context.Context, t *testbed, n int) *replica {
 	b.plain[created] = costOf(requests, n)
 	if b.selected(endToEnd) {
 		b.addMedians(n, began, ready, available)
-		b.burst.creations = must(creationsIn(requests, o.user, began, n))
 	}
 	cpu := (must(usageOf(o.Pid())).cpu - before.usage.cpu).Seconds() * 1000 / float64(n)
 	b.report.add(footprint, "CPU for 1,000 resources from creation to Ready", "s", cpu)
