@@ -112,8 +112,7 @@ func (b *bench) onNodes(ctx context.Context) error {
 }
 
 func (b *bench) round(ctx context.Context) error {
-	n := b.options.resources
-	if err := b.endToEnd(ctx, n); err != nil {
+	if err := b.endToEnd(ctx, b.options.resources); err != nil {
 		return err
 	}
 	if b.selected(readiness) {
@@ -125,16 +124,8 @@ func (b *bench) round(ctx context.Context) error {
 	if !b.selected(throughput) {
 		return nil
 	}
-	for _, n := range []int{n, b.options.more} {
-		if n == 0 {
-			continue
-		}
-		b.logf("M4 with %d Memcacheds", n)
-		if err := b.compareThroughput(ctx, n); err != nil {
-			return err
-		}
-	}
-	return nil
+	b.logf("M4 with %d Memcacheds", b.options.many)
+	return b.compareThroughput(ctx, b.options.many)
 }
 
 // lifecycle creates n Memcacheds, and measures the writes (M1) and the time (the operator's part of M5) until they are Ready. If M2 is

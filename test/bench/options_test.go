@@ -42,7 +42,7 @@ func TestOptions(t *testing.T) {
 		{"-hostile", "0"},
 		{"-paced", "60", "-update", "docs/benchmarks.md"},
 		{"-rounds", "0"},
-		{"-more", "-1"},
+		{"-many", "0"},
 		{"-gate", "none"},
 	} {
 		if _, err := parseOptions(args); err == nil {
