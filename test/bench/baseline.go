@@ -54,12 +54,6 @@ func decide(mc *cachev1alpha1.Memcached, image string) (memcached.Plan, error) {
 	return plan, nil
 }
 
-type create func(ctx context.Context, c client.Client, object client.Object) error
-
-func post(ctx context.Context, c client.Client, object client.Object) error {
-	return c.Create(ctx, object)
-}
-
 // apply creates an object by server-side apply, as the operator does.
 func apply(ctx context.Context, c client.Client, object client.Object) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
@@ -84,7 +78,6 @@ func apply(ctx context.Context, c client.Client, object client.Object) error {
 // Deployment when the size changes. It does not read, compare or repair the children.
 type rawWriter struct {
 	client client.WithWatch
-	create create
 	image  string
 	queue  chan *cachev1alpha1.Memcached
 
@@ -94,12 +87,12 @@ type rawWriter struct {
 }
 
 // startRawWriter starts a raw writer that runs until the context ends. capacity is the length of its queue.
-func (t *testbed) startRawWriter(ctx context.Context, capacity int, how create) *rawWriter {
+func (t *testbed) startRawWriter(ctx context.Context, capacity int) *rawWriter {
 	config := must(t.clientConfig(rawUser))
 	config.QPS = -1
 	w := &rawWriter{
 		client: must(client.NewWithWatch(config, client.Options{Scheme: t.k8s.Scheme()})), image: must(operator.DefaultImage()),
-		create: how, queue: make(chan *cachev1alpha1.Memcached, capacity), sizes: map[types.UID]int32{},
+		queue: make(chan *cachev1alpha1.Memcached, capacity), sizes: map[types.UID]int32{},
 	}
 	check(listAndWatch(ctx, w.client, memcachedList(), w.handle, w.fail))
 	for range rawWorkers {
@@ -145,7 +138,7 @@ func (w *rawWriter) write(ctx context.Context, mc *cachev1alpha1.Memcached) erro
 		return err
 	}
 	for _, child := range wanted.Objects {
-		if err := w.create(ctx, w.client, child); err != nil {
+		if err := apply(ctx, w.client, child); err != nil {
 			return err
 		}
 	}

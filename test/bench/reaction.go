@@ -104,7 +104,7 @@ func (b *bench) reactRestarting(ctx context.Context, t *testbed, newSize int32) 
 func (b *bench) reactRaw(ctx context.Context, t *testbed) {
 	working, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := t.startRawWriter(working, b.options.large, apply)
+	w := t.startRawWriter(working, b.options.large)
 	waitUntilStable(ctx, func() int { return must(w.known()) })
 	err := attempt(func() {
 		reactions, unanswered := t.edit(ctx, editedSize, rawUser, b.options.large, anyTime)
