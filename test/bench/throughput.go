@@ -48,7 +48,7 @@ func (t *testbed) rawThroughput(ctx context.Context, n int) (took time.Duration)
 	err := attempt(func() { took = t.fill(ctx, n) })
 	check(errors.Join(err, w.failure()))
 	if c := count(t.waitUntilQuiet(ctx, 0, rawUser)); c[accepted] != n*(len(childKinds)+1) || c[rejected] > 0 {
-		check(fmt.Errorf("it sent %d writes, %d of which were rejected", c[accepted]+c[rejected], c[rejected]))
+		check(fmt.Errorf("the raw writer sent %d writes, %d of which were rejected", c[accepted]+c[rejected], c[rejected]))
 	}
 	check(w.failure())
 	return took
