@@ -29,6 +29,7 @@ func TestRotationCostsNothing(t *testing.T) {
 		"an event":           {[]request{{verb: "create", resource: "events"}}, 1, 0},
 		"a list":             {[]request{{verb: "list", resource: "pods"}}, 1, 0},
 		"a review":           {[]request{{verb: "create", resource: "tokenreviews"}}, 1, 0},
+		"a node is asked":    {[]request{{verb: "get", resource: "pods/proxy"}}, 0, 0},
 		"a Secret":           {[]request{{verb: "get", resource: "secrets"}}, 1, 1},
 		"a watch of Secrets": {[]request{{verb: "watch", resource: "secrets"}}, 0, 1},
 	} {
