@@ -1,7 +1,7 @@
 -- SPDX-FileCopyrightText: The Memcached Operator Authors
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The route "copies" for several pools, and the route "reads" for the reads of one pool. memcached loads this file beside its own
+-- The route "copies" for several pools, and the routes "reads" and "others" for one pool. memcached loads this file beside its own
 -- library of routes, routelib. A pool is a group of memcacheds (nodes) that divide the keys. If there are several pools, each pool
 -- holds all items. The copies of a request are the nodes that hold its key, one in each pool. A client gets the answer that a single
 -- memcached would give, even while one of the copies is unreachable or empty.
@@ -266,7 +266,40 @@ local by_command = {
     [mcp.CMD_MN] = meta_noop,
 }
 
-register_route_handlers({ "copies", "reads" })
+-- memcached's own limits: a node refuses a meta command with more tokens, and a key with more bytes.
+local MOST_TOKENS <const>, LONGEST_KEY <const> = 20, 250
+
+-- quiet_twice reports whether a meta command has more than one flag q.
+local function quiet_twice(request)
+    local flags = request:raw_line():match("^[^ ]+ +[^ ]+(.*)$") or ""
+    local first = flags:find(" q", 1, true)
+    return first and flags:find(" q", first + 1, true)
+end
+
+-- is_refused reports whether proxy and node would read a request differently, or whether the node would certainly refuse it. A proxy
+-- sends the requests of all clients over few connections. If a node did not answer one of them, or answered it twice, clients would get
+-- the answers to others' requests. If a node refuses one, memcached closes the connection, and the requests of others fail.
+local function is_refused(request)
+    if request:ntokens() > MOST_TOKENS or #request:key() > LONGEST_KEY then
+        return true
+    elseif not request:has_flag("q") then
+        return false
+    end
+    local _, argument = request:flag_token("q")
+    return argument or quiet_twice(request)
+end
+
+-- checked returns a function that answers a request as "route" does, unless is_refused.
+local function checked(route)
+    return function(request)
+        if is_refused(request) then
+            return "CLIENT_ERROR bad command line format\r\n"
+        end
+        return (route(request))
+    end
+end
+
+register_route_handlers({ "copies", "reads", "others" })
 
 -- route_copies{ children = { POOL, POOL... } }
 function route_copies_conf(t, ctx)
@@ -294,9 +327,9 @@ function route_copies_start(t, ctx, fgen)
         for _, handle in ipairs(copies.sample) do
             rctx:handle_set_cb(handle, sampled)
         end
-        return function(request)
-            return ((by_command[request:command()] or write)(rctx, copies, request))
-        end
+        return checked(function(request)
+            return (by_command[request:command()] or write)(rctx, copies, request)
+        end)
     end
     fgen:ready({ n = ctx:label(), f = route })
 end
@@ -310,9 +343,24 @@ end
 function route_reads_start(t, ctx, fgen)
     local copies = { ask = { fgen:new_handle(t.child) }, internal = fgen:new_handle(t.child_internal) }
     local function route(rctx)
-        return function(request)
-            return (read(rctx, copies, request))
-        end
+        return checked(function(request)
+            return read(rctx, copies, request)
+        end)
+    end
+    fgen:ready({ n = ctx:label(), f = route })
+end
+
+-- route_others{ child = POOL } is for all other commands.
+function route_others_conf(t)
+    return t
+end
+
+function route_others_start(t, ctx, fgen)
+    local pool = fgen:new_handle(t.child)
+    local function route(rctx)
+        return checked(function(request)
+            return rctx:enqueue_and_wait(request, pool)
+        end)
     end
     fgen:ready({ n = ctx:label(), f = route })
 end

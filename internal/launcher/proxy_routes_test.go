@@ -6,6 +6,7 @@
 package launcher
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,17 @@ func TestAnnouncedCount(t *testing.T) {
 	if status := p.leads(text); status.Count != 4 {
 		t.Errorf("the status is %+v", status)
 	}
+}
+
+// Whoever may write the ConfigMap must not send a proxy's clients to another namespace.
+func TestRoutesToAnotherNamespace(t *testing.T) {
+	routes, err := protocol.ParseRoutes("a-%d.a.shop.svc 2\nb-%d.b.elsewhere.svc\n")
+	must(t, err)
+	if err := (ProxyOptions{Namespace: "shop"}).checkNamespace(routes); !errors.Is(err, protocol.ErrNotOurs) {
+		t.Errorf("with a pool elsewhere: %v", err)
+	}
+	routes.Copies = []string{"b-%d.b.shop.svc"}
+	must(t, ProxyOptions{Namespace: "shop"}.checkNamespace(routes))
 }
 
 func TestRefusedRoutes(t *testing.T) {
@@ -103,7 +115,7 @@ func TestFailedReload(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
 	p.beginWith(2)
-	conn, lua := p.client(), strings.Replace(string(program), `route_direct{ child = "main" }`, `route_direct{ child = "nobody" }`, 1)
+	conn, lua := p.client(), strings.Replace(string(program), `route_others{ child = "main" }`, `route_others{ child = "nobody" }`, 1)
 	must(t, replaceFile(p.proxy.program(), lua))
 	text := p.lead(1)
 	status := p.proxyStatus("the failure is told", func(s protocol.ProxyStatus) bool { return s.Reloading && s.Refused != nil })
