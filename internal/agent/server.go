@@ -28,13 +28,12 @@ const (
 
 func newServer(o Options, log *slog.Logger, handler http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           handler,
+		Handler:           listener.RefuseBodies(handler),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       headerTimeout,
 		WriteTimeout:      o.Timeout + sendTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ConnState:         listener.NoteState,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelError),
 	}
 }

@@ -119,8 +119,8 @@ func serve(ctx context.Context, incoming net.Listener, memcached string, v repor
 		answer(w, accepts(r.Context(), memcached))
 	})
 	server := &http.Server{
-		Handler: http.TimeoutHandler(mux, requestTimeout, "memcached did not answer in time"), ReadTimeout: requestTimeout,
-		WriteTimeout: 2 * requestTimeout, IdleTimeout: requestTimeout, MaxHeaderBytes: maxHeaderBytes, ConnState: listener.NoteState,
+		Handler:     listener.RefuseBodies(http.TimeoutHandler(mux, requestTimeout, "memcached did not answer in time")),
+		ReadTimeout: requestTimeout, WriteTimeout: 2 * requestTimeout, IdleTimeout: requestTimeout, MaxHeaderBytes: maxHeaderBytes,
 	}
 	server.SetKeepAlivesEnabled(false)
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })

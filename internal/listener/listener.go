@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package listener limits the connections of the small HTTP servers beside memcached.
+// Package listener limits what clients can take from the small HTTP servers beside memcached.
 package listener
 
 import (
@@ -9,17 +9,18 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 )
 
 // PerHost is how many connections one IP address can have. The kubelet and each Prometheus server need only a few.
-const PerHost = 4
+const PerHost = 8
 
-// limitedListener limits connections, so that nobody can open so many that the kubelet's probes fail. A host is an IP address.
+// limitedListener limits connections, so that nobody can open so many that the kubelet's probes fail. A host is an IP address. Pods
+// with hostNetwork have the kubelet's address. So a new connection is never refused: at a limit, an older one ends.
 //
-//   - If a host has PerHost connections, its new connection replaces its oldest idle one. The new connection may be the kubelet's,
-//     because pods with hostNetwork have the kubelet's address. If no connection is idle, the new one is closed.
+//   - If a host has PerHost connections, its new connection replaces its oldest one.
 //   - If there are as many connections as the listener allows, a new connection replaces the oldest connection of the host with the
-//     most connections. If no host has more than the host of the new connection, the new connection is closed.
+//     most connections.
 type limitedListener struct {
 	net.Listener
 
@@ -29,7 +30,7 @@ type limitedListener struct {
 	hosts map[string][]*limitedConn
 }
 
-// Limit returns a listener that allows this number of connections. The http.Server that uses it must have the ConnState NoteState.
+// Limit returns a listener that allows this number of connections.
 func Limit(listener net.Listener, connections int) net.Listener { return limit(listener, connections) }
 
 func limit(listener net.Listener, connections int) *limitedListener {
@@ -38,55 +39,42 @@ func limit(listener net.Listener, connections int) *limitedListener {
 
 // Accept implements net.Listener.
 func (l *limitedListener) Accept() (net.Conn, error) {
-	for {
-		accepted, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		host, _, err := net.SplitHostPort(accepted.RemoteAddr().String())
-		conn := &limitedConn{Conn: accepted, listener: l, host: host}
-		superfluous := conn
-		if err == nil {
-			superfluous = l.admit(conn)
-		}
-		if superfluous != nil {
-			_ = superfluous.Conn.Close() // an error changes nothing: the listener gives this connection up
-		}
-		if superfluous != conn {
-			return conn, nil
-		}
+	accepted, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
 	}
+	host, _, err := net.SplitHostPort(accepted.RemoteAddr().String())
+	if err != nil {
+		host = accepted.RemoteAddr().String()
+	}
+	conn := &limitedConn{Conn: accepted, listener: l, host: host}
+	if oldest := l.admit(conn); oldest != nil {
+		_ = oldest.Conn.Close() // an error changes nothing: the listener gives this connection up
+	}
+	return conn, nil
 }
 
-// admit returns the connection that must be closed because of a limit, or nil. It counts the new connection, unless the new connection
-// is the one to close.
-func (l *limitedListener) admit(conn *limitedConn) (superfluous *limitedConn) {
+// admit counts a new connection. It returns the connection that must be closed because of a limit, or nil.
+func (l *limitedListener) admit(conn *limitedConn) (oldest *limitedConn) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if conns := l.hosts[conn.host]; len(conns) >= PerHost {
-		waiting := slices.IndexFunc(conns, func(c *limitedConn) bool { return !c.active })
-		if waiting < 0 {
-			return conn
-		}
-		superfluous = conns[waiting]
-		l.forget(superfluous)
-	}
-	if l.total >= l.max {
+		oldest = conns[0]
+	} else if l.total >= l.max {
 		most := conn.host
 		for host, conns := range l.hosts {
 			if len(conns) > len(l.hosts[most]) {
 				most = host
 			}
 		}
-		if most == conn.host {
-			return conn
-		}
-		superfluous = l.hosts[most][0]
-		l.forget(superfluous)
+		oldest = l.hosts[most][0]
+	}
+	if oldest != nil {
+		l.forget(oldest)
 	}
 	l.total++
 	l.hosts[conn.host] = append(l.hosts[conn.host], conn)
-	return superfluous
+	return oldest
 }
 
 // forget stops counting a connection.
@@ -108,21 +96,6 @@ type limitedConn struct {
 
 	listener *limitedListener
 	host     string
-	// active is true while the connection has a request.
-	active bool
-}
-
-// NoteState records whether a connection has a request.
-func NoteState(conn net.Conn, state http.ConnState) {
-	if conn, ok := conn.(*limitedConn); ok {
-		conn.note(state)
-	}
-}
-
-func (c *limitedConn) note(state http.ConnState) {
-	c.listener.mutex.Lock()
-	defer c.listener.mutex.Unlock()
-	c.active = state == http.StateActive
 }
 
 // Close implements net.Conn.
@@ -131,4 +104,18 @@ func (c *limitedConn) Close() error {
 	c.listener.forget(c)
 	c.listener.mutex.Unlock()
 	return c.Conn.Close()
+}
+
+// RefuseBodies returns a handler that refuses requests with a body at once. Otherwise, net/http would wait for the body, and the
+// connection would stay in use.
+func RefuseBodies(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength == 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // an error changes nothing: the read timeout still ends the wait
+		w.Header().Set("Connection", "close")
+		http.Error(w, "a request must not have a body", http.StatusRequestEntityTooLarge)
+	})
 }

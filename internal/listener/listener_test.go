@@ -4,52 +4,40 @@
 package listener
 
 import (
+	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 )
 
 const maxConnections = 64
 
-func TestLimitsOfTheListener(t *testing.T) {
+func TestHostLosesItsOldestConnection(t *testing.T) {
 	l := limit(nil, maxConnections)
-	from := func(host string) *limitedConn { return &limitedConn{listener: l, host: host} }
-	mustAdmit := func(conn, superfluous *limitedConn) {
-		t.Helper()
-		if got := l.admit(conn); got != superfluous {
-			t.Errorf("a connection of %s: closed is %+v, want %+v", conn.host, got, superfluous)
+	var open []*limitedConn
+	for range 2 * PerHost {
+		conn := &limitedConn{listener: l, host: "kubelet"}
+		oldest := l.admit(conn)
+		if open = append(open, conn); len(open) <= PerHost && oldest != nil {
+			t.Errorf("connection %d ends another one", len(open))
+		} else if len(open) > PerHost && oldest != open[len(open)-PerHost-1] {
+			t.Errorf("connection %d does not end the oldest one", len(open))
 		}
 	}
-	var open []*limitedConn
-	for i := range maxConnections {
-		conn := from(string(rune('a' + i/PerHost)))
-		mustAdmit(conn, nil)
-		open = append(open, conn)
+	for _, conn := range open {
+		l.forget(conn)
 	}
-	mustAdmit(from("a"), open[0])
-	l.forget(open[0])
-	open[1].note(http.StateActive)
-	mustAdmit(from("a"), open[2])
-	open[1].note(http.StateIdle)
-	mustAdmit(from("a"), open[1])
-	for _, conn := range l.hosts["a"] {
-		conn.note(http.StateActive)
-	}
-	refused := from("a")
-	mustAdmit(refused, refused)
-	l.forget(l.hosts["a"][0])
-	mustAdmit(from("a"), nil)
-	for i := PerHost; i < maxConnections; i++ {
-		l.forget(open[i])
-	}
-	if len(l.hosts) != 1 || l.total != PerHost {
+	if len(l.hosts) != 0 || l.total != 0 {
 		t.Errorf("%d connections of %d hosts are remembered", l.total, len(l.hosts))
 	}
 }
 
-// At maxConnections, a new connection replaces the oldest connection of the host with the most connections. If no host has more
-// connections than the host of the new connection, the new connection is closed.
-func TestManyHostsAreLimited(t *testing.T) {
+func TestHostWithTheMostConnectionsLosesOne(t *testing.T) {
 	l := limit(nil, maxConnections)
 	oldest := &limitedConn{listener: l, host: "greedy"}
 	l.admit(oldest)
@@ -60,11 +48,38 @@ func TestManyHostsAreLimited(t *testing.T) {
 	if got := l.admit(&limitedConn{listener: l, host: "kubelet"}); got != oldest {
 		t.Errorf("%+v is closed, not the oldest connection of the greedy host", got)
 	}
-	another := &limitedConn{listener: l, host: "kubelet"}
-	if got := l.admit(another); got != another {
-		t.Errorf("%+v is closed, although no host has more", got)
-	}
 	if got := l.admit(&limitedConn{listener: l, host: "prometheus"}); got == nil || got.host == "prometheus" || l.total != maxConnections {
 		t.Errorf("%+v is closed, and there are %d connections", got, l.total)
+	}
+}
+
+// Clients that announce a body and do not send it must not take the connections of a probe from the same address.
+func TestProbeBesideUnfinishedBodies(t *testing.T) {
+	server := httptest.NewUnstartedServer(RefuseBodies(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "ok")
+	})))
+	server.Listener = Limit(server.Listener, maxConnections)
+	server.Config.ReadTimeout = time.Minute
+	server.Start()
+	defer server.Close()
+	for _, header := range []string{"Content-Length: 1000", "Transfer-Encoding: chunked"} {
+		for range 2 * PerHost {
+			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close() //nolint:errcheck // the server has closed it
+			_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+			_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n"+header+"\r\n\r\n")
+			reply, err := io.ReadAll(conn) // until the server closes the connection
+			if err != nil || !strings.HasPrefix(string(reply), "HTTP/1.1 413 ") {
+				t.Errorf("%s: %q, %v", header, reply, err)
+			}
+		}
+		response, err := server.Client().Get(server.URL)
+		if err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("%s: the probe gets %v, %v", header, response, err)
+		}
+		_ = response.Body.Close()
 	}
 }
