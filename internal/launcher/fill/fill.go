@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -42,7 +43,7 @@ var (
 	// ErrDumpRefused means that the source's arguments forbid listing keys (-X).
 	ErrDumpRefused = errors.New("memcached refuses to list its keys: set spec.config.dump to true")
 	// errBusy means that the source cannot list its keys now: its LRU crawler is busy, or it enlarges its hash table.
-	errBusy = errors.New("memcached is busy with another crawl")
+	errBusy = errors.New("memcached is busy with another crawl, perhaps for a client that lists keys")
 )
 
 // Run copies until the source has no more keys, the context ends, or an error occurs. It waits for a busy source. The Result is
@@ -84,6 +85,9 @@ func (c Copy) once(ctx context.Context, total *Result) error {
 	b := batch{from: from, to: &destination{peer: to}, keep: c.Keep, size: firstBatch}
 	for more := true; more; {
 		if more, err = b.next(); err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				err = fmt.Errorf("%w, perhaps because a client lists keys and does not read them", err)
+			}
 			return fmt.Errorf("%s: %w", c.Source, err)
 		}
 		total.add(b.copied)
