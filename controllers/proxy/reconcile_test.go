@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/test/testenv/suite"
 )
@@ -203,7 +204,7 @@ var _ = Describe("A MemcachedProxy", func() {
 		})
 		Expect(o.try(ctx, front, writeConfigMap, writeDeployment, writeStatus)).To(Succeed())
 		Expect(routes(ctx, front)).To(HaveSuffix(" 3\n"))
-		Expect(live(ctx, front, &appsv1.Deployment{}, "").Spec.Template.Spec.Containers[0].Args).To(HaveLen(3))
+		Expect(live(ctx, front, &appsv1.Deployment{}, "").Spec.Template.Spec.Containers[0].Args).To(HaveLen(4))
 	})
 
 	It("waits for its pool, and loses nothing when that goes", func(ctx SpecContext) {
@@ -271,6 +272,18 @@ var _ = Describe("A MemcachedProxy", func() {
 		Expect(o.try(ctx, front, "patch services (409)", writeBudget, writeConfigMap, writeDeployment, writeStatus)).To(Succeed())
 		expectConditions(ctx, front, "False/Conflict", "False/ProxiesUnavailable", "False/Stuck", "True/Conflict")
 		Expect(o.result.RequeueAfter).To(Equal(5 * time.Second))
+	})
+
+	It("starts no proxy with the routes of somebody else", func(ctx SpecContext) {
+		namespace := suite.NewNamespace(ctx, user)
+		newPool(ctx, namespace, 3)
+		create(ctx, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "front-routes"},
+			Data:       map[string]string{protocol.RoutesKey: "one-%d.one.elsewhere.svc 2\n"},
+		})
+		front := newProxy(ctx, namespace)
+		Expect(o.try(ctx, front, writeService, writeBudget, "patch configmaps (409)", writeStatus)).To(Succeed())
+		expectConditions(ctx, front, "False/Conflict", "False/ProxiesUnavailable", "False/Stuck", "True/Conflict")
 	})
 
 	It("replaces no proxy for an upgrade of the operator alone", func(ctx SpecContext) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -40,6 +41,11 @@ func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan m
 		sizeOnly = plan.Objects
 	}
 	changes := r.Applier.Plan(proxy, plan.Objects, view.Children, sizeOnly...)
+	for _, object := range plan.Objects {
+		if routes, ok := object.(*corev1.ConfigMap); ok { // no proxy may start with the routes of somebody else
+			changes = changes.Before(routes)
+		}
+	}
 	if err := r.verify(ctx, view, plan, changes); err != nil {
 		return controllers.Classify(kind, nil, err)
 	}

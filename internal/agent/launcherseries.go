@@ -30,6 +30,8 @@ var (
 	proxyStale = prometheus.NewDesc("memcached_proxy_routes_refused",
 		"Whether the routes that the operator has written last are not in effect, because the proxy refused them or could not read them: 1 or 0.",
 		nil, nil)
+	proxyBufferRestarts = prometheus.NewDesc("memcached_proxy_buffer_restarts",
+		"How often memcached was restarted because a client did not read its answers, and others got none.", nil, nil)
 )
 
 func newFillGauges(o Options) gauges {
@@ -51,12 +53,13 @@ func newFillGauges(o Options) gauges {
 
 func newRoutesGauges(o Options) gauges {
 	launcher := ask.New()
-	return gauges{[]*prometheus.Desc{proxyNodes, proxyStale}, func(ctx context.Context, set setGauge) {
+	return gauges{[]*prometheus.Desc{proxyNodes, proxyStale, proxyBufferRestarts}, func(ctx context.Context, set setGauge) {
 		status, err := launcher.Proxy(ctx, o.Launcher)
 		if err != nil {
 			return
 		}
 		set(proxyNodes, float64(status.Count))
 		set(proxyStale, number(status.Refused != nil))
+		set(proxyBufferRestarts, float64(status.BufferRestarts))
 	}, o.Timeout}
 }

@@ -47,6 +47,8 @@ type proxy struct {
 	loaded, failed int64
 	// refused is why the launcher refused the routes in the ConfigMap, or why memcached's last reload failed. Otherwise, it is empty.
 	refused string
+	// starved is since when a thread's buffers have been full, or zero.
+	starved time.Time
 }
 
 // RunProxy runs a proxy until memcached ends. A signal other than SIGHUP makes RunProxy end memcached. It returns the container's exit
@@ -69,7 +71,7 @@ func (p *proxy) run(ctx context.Context) (int, error) {
 			return exitCode(status), nil
 		case signal := <-p.signals:
 			if signal != syscall.SIGHUP {
-				return p.end(), nil
+				return exitCode(p.stop()), nil
 			}
 		case <-p.settling():
 			p.settle(ctx)
@@ -80,6 +82,9 @@ func (p *proxy) run(ctx context.Context) (int, error) {
 		case <-ticker.C:
 			p.follow(ctx, time.Now())
 			p.look(ctx, time.Now())
+			if err := p.watchBuffers(ctx, time.Now()); err != nil {
+				return beginFailed(err)
+			}
 		}
 	}
 }
@@ -119,17 +124,6 @@ func (p *proxy) begin(ctx context.Context) error {
 	p.reload = &reload{first: true, sent: time.Now()}
 	p.accept(routes, count)
 	return nil
-}
-
-func (p *proxy) end() int {
-	_ = p.process.signal(syscall.SIGTERM) // its exit status is read below
-	select {
-	case status := <-p.process.ended:
-		return exitCode(status)
-	case <-time.After(patience(protocol.List{})):
-		_ = p.process.signal(syscall.SIGKILL)
-		return exitCode(<-p.process.ended)
-	}
 }
 
 // switching returns a channel that fires when the announced number of nodes takes effect. It returns nil if no change is announced or

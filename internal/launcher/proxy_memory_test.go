@@ -6,17 +6,22 @@
 package launcher
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// Even if clients request much and read nothing, memcached must not take more than 24 MiB plus 40 MiB for each thread, and other
-// clients can still store values.
+// Even if clients request much and read nothing, memcached must not take more than 24 MiB plus 40 MiB for each thread.
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
@@ -30,12 +35,7 @@ func TestSlowReaders(t *testing.T) {
 	var most int
 	request := "get " + strings.Join(keys(100), " ") + "\r\n"
 	for range 60 {
-		slow, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.proxy.Memcached)
-		must(t, err)
-		t.Cleanup(func() { _ = slow.Close() })
-		must(t, slow.(*net.TCPConn).SetReadBuffer(4096))
-		_, err = slow.Write([]byte(request))
-		must(t, err)
+		p.slow(request)
 		most = max(most, p.residentMiB(p.pid()))
 	}
 	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(50 * time.Millisecond) { // no event shows the maximum
@@ -44,10 +44,30 @@ func TestSlowReaders(t *testing.T) {
 	if limit := 24 + 40*p.proxy.Threads; most > limit || most < 30 {
 		t.Errorf("memcached had %d MiB, and the limit would be %d", most, limit)
 	}
-	if reply := p.set(conn, "another", "x"); reply != "STORED" {
-		t.Errorf("another client gets %q", reply)
-	}
 	if p.ready() != 200 || p.live() != 200 {
+		t.Error("the proxy is not well")
+	}
+}
+
+// A client that asks for much and reads nothing can use up the buffers of a thread. The launcher restarts memcached.
+func TestClientThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	p.proxy.starvation = 500 * time.Millisecond
+	p.beginWith(2)
+	if reply := p.set(p.client(), "key", strings.Repeat("x", 1_000_000)); reply != "STORED" {
+		t.Fatal(reply)
+	}
+	before := p.pid()
+	for range 3 { // one is enough, unless the kernel takes a whole value off memcached
+		p.slow("get" + strings.Repeat(" key", 98) + "\r\n")
+	}
+	p.proxyStatus("memcached was restarted", func(s protocol.ProxyStatus) bool { return s.BufferRestarts == 1 && !s.Reloading })
+	if p.pid() == before || p.live() != 200 {
+		t.Error("the same memcached runs, or the container would be restarted")
+	}
+	p.untilStored(p.client())
+	if p.ready() != 200 || p.proxy.starves(t.Context()) {
 		t.Error("the proxy is not well")
 	}
 }
@@ -75,6 +95,25 @@ func TestGetsOfManyKeys(t *testing.T) {
 	if p.ready() != 200 || p.live() != 200 {
 		t.Error("the proxy is not well")
 	}
+}
+
+// slow sends a request, and does not read the answer. With short segments, as on a real network, the kernel takes little of the answer
+// off memcached.
+func (p *proxyPod) slow(request string) {
+	p.t.Helper()
+	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
+		var failure error
+		err := raw.Control(func(fd uintptr) {
+			failure = errors.Join(unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 4096),
+				unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG, 500))
+		})
+		return errors.Join(err, failure)
+	}}
+	conn, err := dialer.DialContext(p.t.Context(), "tcp", p.proxy.Memcached)
+	must(p.t, err)
+	p.t.Cleanup(func() { _ = conn.Close() })
+	_, err = conn.Write([]byte(request))
+	must(p.t, err)
 }
 
 func (p *proxyPod) residentMiB(pid int) int {

@@ -25,6 +25,9 @@ type ProxyOptions struct {
 	Routes string
 	// State is the directory for files that memcached reads, and for what must outlive the container.
 	State string
+	// Namespace is where the nodes must be. The launcher refuses routes to others, because whoever may write the ConfigMap could otherwise
+	// send the clients elsewhere. Empty means anywhere.
+	Namespace string
 	// Listen is the address of the launcher's own HTTP server. Memcached is memcached's address.
 	Listen, Memcached string
 	// Program is the name or the path of memcached's executable.
@@ -43,10 +46,12 @@ type ProxyOptions struct {
 	// resolver is the file with the DNS search list (resolv.conf). dns looks up names.
 	resolver string
 	dns      *net.Resolver
-	// poll is how often the launcher reads the ConfigMap and looks up unreachable nodes. settle is how often it asks memcached about a
+	// poll is how often the launcher reads the ConfigMap, looks up unreachable nodes and checks the buffers. settle is how often it asks memcached about a
 	// reload. resend is the time after which the launcher signals memcached again, if memcached has not begun to reload. confirm is
 	// how long the launcher waits for a failure after a reload has begun. Without a failure, the reload counts as successful.
 	poll, settle, resend, confirm time.Duration
+	// starvation is how long the buffers of a thread may be full: see proxy.watchBuffers.
+	starvation time.Duration
 }
 
 // ParseProxy parses the flags of a proxy's launcher.
@@ -55,10 +60,12 @@ func ParseProxy(args []string, output io.Writer) (ProxyOptions, error) {
 		tlsListen: "*:11212", pair: "/run/memcached/current",
 		resolver: "/etc/resolv.conf", dns: &net.Resolver{PreferGo: true, StrictErrors: true}, // a partial answer counts as a failure
 		poll: time.Second, settle: settlePoll, resend: 5 * time.Second, confirm: time.Second,
+		starvation: starvation,
 	}
 	flags := flag.NewFlagSet("launcher proxy", flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.Routes, "routes", "/etc/memcached", "the `folder` with the routes")
+	flags.StringVar(&o.Namespace, "namespace", "", "the only `namespace` with nodes; without it, nodes may be anywhere")
 	flags.StringVar(&o.State, "state", "/run/launcher", "the `folder` in which the launcher keeps what must outlive the container")
 	flags.StringVar(&o.Listen, "listen", ":9151", "the `address` of the launcher's HTTP server")
 	flags.StringVar(&o.Memcached, "memcached", "127.0.0.1:11211", "the `address` of memcached")
@@ -144,7 +151,7 @@ func (o ProxyOptions) readBuffers() int { return o.MaxConnections*8/1024 + 16*o.
 // arguments returns memcached's arguments. -m is small: a proxy stores no items.
 func (o ProxyOptions) arguments(nodes int) protocol.List {
 	arguments := []string{
-		"-p", "11211", "-U", "0", "-W", "-m", "8", "-c", strconv.Itoa(o.connectionLimit(nodes)), "-t", strconv.Itoa(o.Threads),
+		"-p", "11211", "-U", "0", "-W", "-X", "-m", "8", "-c", strconv.Itoa(o.connectionLimit(nodes)), "-t", strconv.Itoa(o.Threads),
 	}
 	arguments = append(arguments, o.tlsArguments()...)
 	return protocol.List{Arguments: append(arguments, "-o",

@@ -33,7 +33,19 @@ func (o ProxyOptions) readRoutes() (protocol.Routes, string, error) {
 		return protocol.Routes{}, "", err
 	}
 	routes, err := protocol.ParseRoutes(string(text))
+	if err == nil {
+		err = o.checkNamespace(routes)
+	}
 	return routes, string(text), err
+}
+
+func (o ProxyOptions) checkNamespace(routes protocol.Routes) error {
+	for _, pattern := range routes.Patterns() {
+		if o.Namespace != "" && !strings.HasSuffix(pattern, "."+o.Namespace+".svc") {
+			return fmt.Errorf("%w: the nodes %s are not in the namespace %s", protocol.ErrNotOurs, protocol.Shorten(pattern), o.Namespace)
+		}
+	}
+	return nil
 }
 
 // acceptedRoutes returns the routes that an earlier container accepted.

@@ -53,6 +53,7 @@ func newProxyPod(t *testing.T) *proxyPod {
 			Routes: filepath.Join(dir, "routes"), State: filepath.Join(dir, "state"), Listen: network + "1:9151", Memcached: network + "1:11211",
 			Program: filepath.Join(dir, "memcached"), Threads: 2, MaxConnections: 100, resolver: filepath.Join(dir, "resolv.conf"), dns: net.DefaultResolver,
 			poll: 20 * time.Millisecond, settle: 10 * time.Millisecond, resend: 2 * time.Second, confirm: 500 * time.Millisecond,
+			starvation: time.Hour,
 		},
 	}
 	p.options.Listen, p.options.Memcached = p.proxy.Listen, p.proxy.Memcached

@@ -166,6 +166,8 @@ type ProxyStatus struct {
 	Seconds float64 `json:"seconds"`
 	// Reloading reports that memcached may not have read the accepted routes yet.
 	Reloading bool `json:"reloading,omitempty"`
+	// BufferRestarts is how often the launcher has restarted memcached because a client did not read its answers.
+	BufferRestarts int `json:"bufferRestarts,omitempty"`
 	// Refused is the last text that the launcher or memcached did not accept, or nil if a later text was accepted.
 	Refused *RefusedRoutes `json:"refused,omitempty"`
 }
