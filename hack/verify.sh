@@ -7,6 +7,8 @@
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+hack/weight.sh
+
 copy="$(mktemp -d)"
 trap 'rm -rf "${copy}"' EXIT
 mkdir "${copy}/before" "${copy}/after"

@@ -2,9 +2,10 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Checks or installs what the local cluster needs on this machine:
-#   hack/cluster/packages.sh check     fails if something is missing, and says what in one sentence
-#   hack/cluster/packages.sh install   installs it, on Debian and its derivatives
+# Checks or installs what the local cluster and its tests need on this machine:
+#   hack/cluster/packages.sh check     fails if the cluster lacks something, and says what in one sentence
+#   hack/cluster/packages.sh cluster   installs what the cluster needs, on Debian and its derivatives
+#   hack/cluster/packages.sh install   installs what the tests need as well
 set -o errexit -o nounset -o pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/debian.sh"
@@ -44,7 +45,8 @@ if ! command -v apt-get >/dev/null; then
 	echo "The local cluster supports Debian and its derivatives only: it needs these packages: ${missing[*]}. ${elsewhere}" >&2
 	exit 1
 fi
-if [[ $1 == install ]]; then
+if [[ $1 != check ]]; then
+	echo "Installing the packages ${missing[*]}"
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
 else

@@ -2,8 +2,9 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs the demo: on the real node of a local cluster if this machine supports one, otherwise on simulated nodes. The local cluster
-# is stopped afterwards. DEMO_NODES=simulated always selects simulated nodes.
+# Runs the demo: on the real node of a local cluster if this machine supports one, otherwise on simulated nodes. As root on Debian or a
+# derivative, it first installs the packages that the local cluster needs. The local cluster is stopped afterwards. DEMO_NODES=simulated
+# always selects simulated nodes.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -39,7 +40,8 @@ if [[ -t 0 && -t 1 ]]; then
 	set -o monitor
 fi
 
-if [[ "${DEMO_NODES:-}" != simulated ]] && reason=$(hack/cluster/packages.sh check 2>&1); then
+if [[ "${DEMO_NODES:-}" != simulated ]] && { hack/cluster/packages.sh cluster || true; } 2>/dev/null &&
+	reason=$(hack/cluster/packages.sh check 2>&1); then
 	echo "The demo runs on a real node. (DEMO_NODES=simulated make demo needs no root.)"
 	"${make[@]}" cluster-up
 	up=yes
