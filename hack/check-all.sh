@@ -2,11 +2,16 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs all suites except those with a nightly job of their own: the benchmark, the endurance test, the mutations and the hostile
-# clients. Two parts run at the same time: the suites that mostly compute, and the suites that mostly wait for a cluster. FROM=NAME
-# begins with the suite NAME, and skips the other part. FROM="NAME NAME" begins with one suite in each part.
+# The one list of suites. With "core", each suite runs what every change must pass (.ci/run), otherwise all of it (make check-all). Two
+# parts run at the same time: the suites that mostly compute, and the suites that mostly wait for a cluster. FROM=NAME begins with the
+# suite NAME, and skips the other part. FROM="NAME NAME" begins with one suite in each part. ONLY=NAME runs one suite.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source hack/checks.sh
+faults=() specs=()
+if [[ ${1:-} == core ]]; then
+	faults=(FAULT_SCENARIOS="create|scale-up|scale-down|image-change|delete|secured")
+	specs=({E2E,OLM}_FLAGS=--ginkgo.label-filter=core)
+fi
 
 # The suites that compute have a lower priority than the cluster, whose probes and clients have deadlines.
 computing() {
@@ -15,22 +20,20 @@ computing() {
 	check verify make verify
 	check test make test
 	check race make test-race
-	check compatibility make test-compatibility
-	check faults make test-faults
+	check faults make test-faults "${faults[@]}"
 	check counts make bench-short
+	check alerts make test-alerts
+	check chart make test-chart
+	if [[ ${#specs[@]} -gt 0 ]]; then return; fi
+	check compatibility make test-compatibility
 	check platforms make build-platforms
-	check rehearsal make release-rehearsal
 }
 
 waiting() {
-	check e2e make test-e2e
-	check olm make test-olm
-	if missing=$(hack/cluster/olmv1.sh check 2>&1); then
-		check olm-v1 make test-olm-v1
-	else
-		printf '%-16s NOT RUN: %s\n' olm-v1 "${missing}"
-	fi
 	check demo env DEMO_EXIT=1 make demo
+	check olm make test-olm "${specs[@]}"
+	check e2e make test-e2e "${specs[@]}"
+	if [[ ${#specs[@]} -gt 0 ]]; then return; fi
 	check demo-simulated env DEMO_EXIT=1 DEMO_NODES=simulated make demo
 }
 
