@@ -158,7 +158,7 @@ test: ## Run every unit and envtest suite.
 	cd hack/monitoring && go test -count=1 ./...
 
 # The packages with goroutines of their own.
-concurrent-packages = ./cmd/... ./controllers/... ./internal/agent/... ./internal/apply/... ./internal/fence ./internal/launcher/... \
+concurrent-packages = ./cmd/... ./controllers/... ./internal/agent/... ./internal/apply/... ./internal/launcher/... \
 	./internal/plugin
 
 .PHONY: test-race

@@ -37,7 +37,6 @@ import (
 	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/controllers/proxy"
 	"github.com/example/memcached-operator/controllers/upgradeable"
-	"github.com/example/memcached-operator/internal/fence"
 	"github.com/example/memcached-operator/internal/logging"
 	"github.com/example/memcached-operator/internal/metrics"
 )
@@ -51,9 +50,6 @@ const (
 
 // leaderElectionID is the name of the lease for leader election.
 const leaderElectionID = "memcached-operator.cache.example.com"
-
-// leaseDuration is how long a standby waits for a leader that does not renew its lease.
-const leaseDuration = 15 * time.Second
 
 // shutdownTimeout is how long running reconciles may take to end. It is shorter than the pod's grace period in
 // config/manager/manager.yaml.
@@ -157,9 +153,6 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	opts.controller.ServerClock, cluster = controllers.NewServerClock(cluster, clock.RealClock{})
-	if opts.leaderElection {
-		cluster = fence.Wrap(cluster, leaderElectionID, leaseDuration)
-	}
 	if opts.controller.Memcached.OmitRunAsUser, err = opts.omitRunAsUser.Decide(ctx, cluster); err != nil {
 		return err
 	}
@@ -271,7 +264,7 @@ func newManager(cluster *rest.Config, opts options, namespaces string) (ctrl.Man
 		LeaderElection:                opts.leaderElection,
 		LeaderElectionID:              leaderElectionID,
 		LeaderElectionNamespace:       opts.leaderElectionNamespace,
-		LeaseDuration:                 ptr.To(leaseDuration),
+		LeaseDuration:                 ptr.To(15 * time.Second),
 		RenewDeadline:                 ptr.To(10 * time.Second),
 		RetryPeriod:                   ptr.To(time.Second),
 		LeaderElectionReleaseOnCancel: true, // safe, because the process exits right after Start returns
