@@ -36,7 +36,6 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/controllers/proxy"
-	"github.com/example/memcached-operator/controllers/upgradeable"
 	"github.com/example/memcached-operator/internal/logging"
 	"github.com/example/memcached-operator/internal/metrics"
 )
@@ -115,10 +114,9 @@ func usage(flags *flag.FlagSet) {
 		"  %s\n    \tNamespaces to watch, separated by commas. Default: all.\n"+
 		"  %s\n    \tThe same as --%s.\n"+
 		"  %s\n    \tDefault of --allow-system-priority-classes: true or false.\n"+
-		"  %s\n    \tSet by OLM v0: the OperatorCondition that holds upgrades of the operator back during rollouts.\n"+
 		"  KUBECONFIG\n    \tThe cluster, outside of one.\n\nFlags:\n",
 		imageVariable, controllers.AgentImageVariable, namespaceVariable, controllers.OmitRunAsUserVariable, controllers.OmitRunAsUserFlag,
-		priorityVariable, upgradeable.OperatorConditionVariable)
+		priorityVariable)
 	flags.PrintDefaults()
 }
 
@@ -179,9 +177,6 @@ func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	err = proxy.SetupWithManager(mgr, proxy.Options{Options: opts.controller, Namespaces: readable, Retry: proxy.DefaultRetry})
 	if err != nil {
 		return fmt.Errorf("set up the controller of the proxies: %w", err)
-	}
-	if err := upgradeable.SetupWithManager(ctx, mgr); err != nil {
-		return fmt.Errorf("set up the reports to OLM: %w", err)
 	}
 	ctrl.Log.Info("Starting", "version", version, "defaultImage", opts.controller.Memcached.DefaultImage,
 		"agentImage", opts.controller.Memcached.AgentImage, "watchNamespace", os.Getenv(namespaceVariable))

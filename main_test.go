@@ -115,7 +115,7 @@ func TestHelpDocumentsFlagsAndEnvironment(t *testing.T) {
 		t.Errorf("--help: %v", err)
 	}
 	for _, word := range []string{
-		imageVariable, "RELATED_IMAGE_MEMCACHED_AGENT", namespaceVariable, "OMIT_RUN_AS_USER", priorityVariable, "OPERATOR_CONDITION_NAME", "KUBECONFIG",
+		imageVariable, "RELATED_IMAGE_MEMCACHED_AGENT", namespaceVariable, "OMIT_RUN_AS_USER", priorityVariable, "KUBECONFIG",
 		"-metrics-bind-address", "-health-probe-bind-address", "-leader-elect", "-leader-election-namespace",
 		"-max-concurrent-reconciles", "-ask-agents", "-omit-run-as-user", "-allow-system-priority-classes", "-zap-log-level", "launchers of StatefulSets and MemcachedProxies",
 	} {

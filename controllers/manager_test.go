@@ -24,7 +24,6 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
-	"github.com/example/memcached-operator/controllers/upgradeable"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/metrics"
 	"github.com/example/memcached-operator/test/testenv"
@@ -70,7 +69,6 @@ func startWith(
 	running, cancel := context.WithCancel(context.Background())
 	options.MaxConcurrentReconciles = cmp.Or(managerOptions.Controller.MaxConcurrentReconciles, controllers.DefaultConcurrentReconciles)
 	Expect(controllers.SetupWithManager(running, p.manager, metrics.New(p.registry), options)).To(Succeed())
-	Expect(upgradeable.SetupWithManager(running, p.manager)).To(Succeed())
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.manager.Start(running) }()
 	p.stop = func() {
