@@ -16,7 +16,7 @@ CONTAINER_TOOL ?= docker
 comma := ,
 PLATFORMS ?= linux/amd64,linux/arm64,linux/ppc64le,linux/s390x
 # The kustomization for deploy, undeploy and build-installer. With config/default, the operator serves all namespaces, with
-# config/namespaced only its own, and with config/namespaces several.
+# config/namespaced only its own.
 KUSTOMIZATION ?= config/default
 # The namespace to install into, instead of the one in KUSTOMIZATION.
 DEPLOY_NAMESPACE ?=
@@ -158,7 +158,7 @@ test: ## Run every unit and envtest suite.
 	cd hack/monitoring && go test -count=1 ./...
 
 # The packages with goroutines of their own.
-concurrent-packages = ./cmd/... ./controllers/... ./internal/agent/... ./internal/apply/... ./internal/fence ./internal/launcher/... \
+concurrent-packages = ./cmd/... ./controllers/... ./internal/agent/... ./internal/apply/... ./internal/launcher/... \
 	./internal/plugin
 
 .PHONY: test-race
@@ -209,7 +209,7 @@ docker-push: check-img check-container-tool ## Push the images IMG and AGENT_IMG
 	$(CONTAINER_TOOL) push "$(AGENT_IMG)"
 
 .PHONY: build-installer
-build-installer: check-version check-img check-namespace $(KUSTOMIZE) ## Write the whole installation with the image IMG to dist/install.yaml.
+build-installer: check-version check-img $(KUSTOMIZE) ## Write the whole installation with the image IMG to dist/install.yaml.
 	@mkdir -p dist
 	@$(render) >dist/install.yaml
 	@echo "dist/install.yaml installs $$IMG"
@@ -241,15 +241,15 @@ uninstall: check-kubectl $(KUSTOMIZE) ## Delete the CRDs, and with them every ca
 	@$(KUSTOMIZE) build config/crd | $(deploy-script)
 
 .PHONY: deploy
-deploy: check-kubectl check-img check-namespace check-placeholder $(KUSTOMIZE) ## Install the operator with the image IMG and wait until it is ready.
+deploy: check-kubectl check-img check-placeholder $(KUSTOMIZE) ## Install the operator with the image IMG and wait until it is ready.
 	@$(render) | $(deploy-script)
 
 .PHONY: undeploy
-undeploy: check-kubectl check-img check-namespace $(KUSTOMIZE) ## Delete the operator. The CRDs and the caches stay.
+undeploy: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator. The CRDs and the caches stay.
 	@$(render) | $(deploy-script)
 
 .PHONY: undeploy-all
-undeploy-all: check-kubectl check-img check-namespace $(KUSTOMIZE) ## Delete the operator, the CRDs and every cache. Asks first.
+undeploy-all: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator, the CRDs and every cache. Asks first.
 	@$(render) | $(deploy-script)
 
 include hack/cluster/cluster.mk
@@ -300,7 +300,7 @@ GOBIN="$$tmp" go install "$(1)@$(2)" && mv "$$tmp"/* "$$cached"; fi && touch "$$
 endef
 
 # Each check explains in one sentence what is wrong and what to do.
-.PHONY: check-version check-img check-namespace check-placeholder check-container-tool check-kubectl
+.PHONY: check-version check-img check-placeholder check-container-tool check-kubectl
 check-version:
 	@[[ "$$VERSION" =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$$ ]] || { \
 		echo "VERSION is '$$VERSION', but must be a semantic version without a leading v, such as 1.2.3." >&2; exit 2; }
@@ -311,10 +311,6 @@ check-img:
 		echo "AGENT_IMG is '$$AGENT_IMG', but must name the image of the agent: its name follows from that of IMG only if IMG" \
 			"has no digest." >&2; exit 2; }
 check-img: export AGENT_IMG := $(AGENT_IMG)
-check-namespace:
-	@[[ -z "$(DEPLOY_NAMESPACE)" || "$(KUSTOMIZATION)" != config/namespaces ]] || { \
-		echo "DEPLOY_NAMESPACE is '$(DEPLOY_NAMESPACE)', but would move the role bindings of config/namespaces: leave it out, or begin" \
-			"with an overlay of your own." >&2; exit 2; }
 check-placeholder:
 	@[[ "$$IMG" != example.com/"memcached-operator:v$$VERSION" ]] || { \
 		echo "IMG is the placeholder $$IMG, which no cluster can pull: build, push and name your own image, such as" \

@@ -13,12 +13,12 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/distribution/reference"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // for the kubeconfigs of cloud providers, with make run
 	"k8s.io/client-go/rest"
@@ -36,8 +36,6 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/controllers/proxy"
-	"github.com/example/memcached-operator/controllers/upgradeable"
-	"github.com/example/memcached-operator/internal/fence"
 	"github.com/example/memcached-operator/internal/logging"
 	"github.com/example/memcached-operator/internal/metrics"
 )
@@ -51,9 +49,6 @@ const (
 
 // leaderElectionID is the name of the lease for leader election.
 const leaderElectionID = "memcached-operator.cache.example.com"
-
-// leaseDuration is how long a standby waits for a leader that does not renew its lease.
-const leaseDuration = 15 * time.Second
 
 // shutdownTimeout is how long running reconciles may take to end. It is shorter than the pod's grace period in
 // config/manager/manager.yaml.
@@ -74,6 +69,8 @@ func main() {
 type options struct {
 	controller    controllers.Options
 	omitRunAsUser controllers.OmitRunAsUser
+	// namespace is the one to watch, empty for all.
+	namespace string
 
 	metricsAddress, metricsCertPath, metricsCertName, metricsKeyName string
 	probeAddress, leaderElectionNamespace                            string
@@ -116,13 +113,12 @@ func usage(flags *flag.FlagSet) {
 	fmt.Fprintf(flags.Output(), "Usage: manager [flags]\n\nEnvironment:\n"+
 		"  %s\n    \tImage of a Memcached without spec.image. Required.\n"+
 		"  %s\n    \tImage of the agents of spec.monitoring, spec.tls and spec.auth, and the launchers of StatefulSets and MemcachedProxies.\n"+
-		"  %s\n    \tNamespaces to watch, separated by commas. Default: all.\n"+
+		"  %s\n    \tNamespace to watch. Default: all.\n"+
 		"  %s\n    \tThe same as --%s.\n"+
 		"  %s\n    \tDefault of --allow-system-priority-classes: true or false.\n"+
-		"  %s\n    \tSet by OLM v0: the OperatorCondition that holds upgrades of the operator back during rollouts.\n"+
 		"  KUBECONFIG\n    \tThe cluster, outside of one.\n\nFlags:\n",
 		imageVariable, controllers.AgentImageVariable, namespaceVariable, controllers.OmitRunAsUserVariable, controllers.OmitRunAsUserFlag,
-		priorityVariable, upgradeable.OperatorConditionVariable)
+		priorityVariable)
 	flags.PrintDefaults()
 }
 
@@ -140,6 +136,7 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("unexpected argument %q: write flags as --name=value; --help lists them", flags.Arg(0))
 	}
 	logging.Setup(os.Stderr, zap.UseFlagOptions(&opts.zap))
+	opts.namespace = os.Getenv(namespaceVariable)
 	opts.controller.Memcached.DefaultImage = os.Getenv(imageVariable)
 	opts.controller.Memcached.AgentImage = os.Getenv(controllers.AgentImageVariable)
 	if err := opts.validate(); err != nil {
@@ -157,9 +154,6 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	opts.controller.ServerClock, cluster = controllers.NewServerClock(cluster, clock.RealClock{})
-	if opts.leaderElection {
-		cluster = fence.Wrap(cluster, leaderElectionID, leaseDuration)
-	}
 	if opts.controller.Memcached.OmitRunAsUser, err = opts.omitRunAsUser.Decide(ctx, cluster); err != nil {
 		return err
 	}
@@ -175,36 +169,20 @@ func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	if err := controllers.AwaitCRD(ctx, direct.RESTMapper()); err != nil {
 		return err
 	}
-	readable, refused := controllers.ReadableNamespaces(ctx, direct, os.Getenv(namespaceVariable))
-	mgr, err := newManager(cluster, opts, strings.Join(readable, ","))
+	mgr, err := newManager(cluster, opts)
 	if err != nil {
 		return err
 	}
 	if err := controllers.SetupWithManager(ctx, mgr, metrics.New(ctrlmetrics.Registry), opts.controller); err != nil {
 		return fmt.Errorf("set up the controller: %w", err)
 	}
-	err = proxy.SetupWithManager(mgr, proxy.Options{Options: opts.controller, Namespaces: readable, Retry: proxy.DefaultRetry})
+	err = proxy.SetupWithManager(mgr, proxy.Options{Options: opts.controller, Namespace: opts.namespace, Retry: proxy.DefaultRetry})
 	if err != nil {
 		return fmt.Errorf("set up the controller of the proxies: %w", err)
 	}
-	if err := upgradeable.SetupWithManager(ctx, mgr); err != nil {
-		return fmt.Errorf("set up the reports to OLM: %w", err)
-	}
 	ctrl.Log.Info("Starting", "version", version, "defaultImage", opts.controller.Memcached.DefaultImage,
-		"agentImage", opts.controller.Memcached.AgentImage, "watchNamespace", os.Getenv(namespaceVariable))
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	awaited := make(chan error, 1)
-	go func() {
-		awaited <- controllers.AwaitNamespaces(ctx, direct, refused)
-		end()
-	}()
-	err = start(ctx, mgr)
-	end()
-	if readable := <-awaited; readable != nil {
-		return readable
-	}
-	return err
+		"agentImage", opts.controller.Memcached.AgentImage, "watchNamespace", opts.namespace)
+	return start(ctx, mgr)
 }
 
 // start runs the manager until the context ends. If the caches are not filled by then, mgr.Start may never return. So start
@@ -239,6 +217,9 @@ func (o *options) validate() error {
 			return fmt.Errorf("the environment variable %s holds %q, which is not the name of an image: %w", variable, image, err)
 		}
 	}
+	if o.namespace != "" && len(validation.IsDNS1123Label(o.namespace)) > 0 {
+		return fmt.Errorf("the environment variable %s holds %q, but must name one namespace, or none for all", namespaceVariable, o.namespace)
+	}
 	if o.controller.MaxConcurrentReconciles < 1 {
 		return fmt.Errorf("--max-concurrent-reconciles is %d, but must be at least 1", o.controller.MaxConcurrentReconciles)
 	}
@@ -252,10 +233,10 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-func newManager(cluster *rest.Config, opts options, namespaces string) (ctrl.Manager, error) {
+func newManager(cluster *rest.Config, opts options) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(cluster, ctrl.Options{
 		Scheme: newScheme(),
-		Cache:  controllers.CacheOptions(namespaces),
+		Cache:  controllers.CacheOptions(opts.namespace),
 		Metrics: metricsserver.Options{
 			BindAddress:    opts.metricsAddress,
 			SecureServing:  true,
@@ -271,7 +252,7 @@ func newManager(cluster *rest.Config, opts options, namespaces string) (ctrl.Man
 		LeaderElection:                opts.leaderElection,
 		LeaderElectionID:              leaderElectionID,
 		LeaderElectionNamespace:       opts.leaderElectionNamespace,
-		LeaseDuration:                 ptr.To(leaseDuration),
+		LeaseDuration:                 ptr.To(15 * time.Second),
 		RenewDeadline:                 ptr.To(10 * time.Second),
 		RetryPeriod:                   ptr.To(time.Second),
 		LeaderElectionReleaseOnCancel: true, // safe, because the process exits right after Start returns

@@ -87,6 +87,7 @@ func TestBadOptionsAreRefusedInOneSentence(t *testing.T) {
 		{name: "no image", want: "RELATED_IMAGE_MEMCACHED must hold the default memcached image, such as docker.io/library/memcached:1.6.45"},
 		{name: "not an image", env: []string{imageVariable + "=Not an image"}, want: `RELATED_IMAGE_MEMCACHED holds "Not an image", which is not the name of an image`},
 		{name: "not an image of the agent", env: []string{image, "RELATED_IMAGE_MEMCACHED_AGENT=Not an image"}, want: `RELATED_IMAGE_MEMCACHED_AGENT holds "Not an image", which is not the name of an image`},
+		{name: "several namespaces", env: []string{image, namespaceVariable + "=shop,blog"}, want: `WATCH_NAMESPACE holds "shop,blog", but must name one namespace, or none for all`},
 		{name: "no worker", env: []string{image}, args: []string{"--max-concurrent-reconciles=0"}, want: "--max-concurrent-reconciles is 0, but must be at least 1"},
 		{name: "unknown flag", env: []string{image}, args: []string{"--nonsense"}, want: "flag provided but not defined: -nonsense"},
 		{name: "nonsense for the user", env: []string{image}, args: []string{"--omit-run-as-user=maybe"}, want: `invalid boolean value "maybe" for -omit-run-as-user: must be auto, true or false`},
@@ -115,7 +116,7 @@ func TestHelpDocumentsFlagsAndEnvironment(t *testing.T) {
 		t.Errorf("--help: %v", err)
 	}
 	for _, word := range []string{
-		imageVariable, "RELATED_IMAGE_MEMCACHED_AGENT", namespaceVariable, "OMIT_RUN_AS_USER", priorityVariable, "OPERATOR_CONDITION_NAME", "KUBECONFIG",
+		imageVariable, "RELATED_IMAGE_MEMCACHED_AGENT", namespaceVariable, "OMIT_RUN_AS_USER", priorityVariable, "KUBECONFIG",
 		"-metrics-bind-address", "-health-probe-bind-address", "-leader-elect", "-leader-election-namespace",
 		"-max-concurrent-reconciles", "-ask-agents", "-omit-run-as-user", "-allow-system-priority-classes", "-zap-log-level", "launchers of StatefulSets and MemcachedProxies",
 	} {
@@ -215,8 +216,6 @@ func TestManager(t *testing.T) {
 		}, "60s").ShouldNot(Succeed())
 		g.Expect(m.output()).NotTo(ContainSubstring("forbidden"))
 	})
-
-	t.Run("sends few events however often a Memcached changes", installation.flood)
 
 	t.Run("serves metrics over TLS to whom the cluster allows it", func(t *testing.T) {
 		g := NewWithT(t)

@@ -19,8 +19,8 @@ import (
 
 // CacheOptions limits the cached children and pods to those with the operator's label, and leaves out pods that have succeeded. Of a
 // pod, the cache has only the fields that the operator reads. If no controller watches a kind, reading objects of this kind fails. The
-// argument namespaces is the value of WATCH_NAMESPACE: empty for all namespaces, or a list of names separated by commas.
-func CacheOptions(namespaces string) cache.Options {
+// argument namespace limits all of them to one namespace, unless it is empty.
+func CacheOptions(namespace string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{memcached.ManagedByLabel: memcached.ManagedBy})
 	options := cache.Options{
 		ReaderFailOnMissingInformer: true,
@@ -38,11 +38,8 @@ func CacheOptions(namespaces string) cache.Options {
 	for _, child := range memcached.Kinds() {
 		options.ByObject[child.New()] = cache.ByObject{Label: ours}
 	}
-	for _, namespace := range splitNamespaces(namespaces) {
-		if options.DefaultNamespaces == nil {
-			options.DefaultNamespaces = map[string]cache.Config{}
-		}
-		options.DefaultNamespaces[namespace] = cache.Config{}
+	if namespace != "" {
+		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
 	}
 	return options
 }

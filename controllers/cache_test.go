@@ -5,8 +5,6 @@ package controllers_test
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,22 +24,6 @@ import (
 	memcachedstatus "github.com/example/memcached-operator/internal/memcached/status"
 	"github.com/example/memcached-operator/test/largest"
 )
-
-func TestCacheOptionsNamespaces(t *testing.T) {
-	for value, want := range map[string][]string{
-		"":          nil,
-		" ":         nil,
-		"one":       {"one"},
-		"one,two":   {"one", "two"},
-		" one, two": {"one", "two"},
-		"one,,two,": {"one", "two"},
-	} {
-		got := slices.Sorted(maps.Keys(controllers.CacheOptions(value).DefaultNamespaces))
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("WATCH_NAMESPACE=%q: -want +got:\n%s", value, diff)
-		}
-	}
-}
 
 // TestTheCacheKeepsOfAMemcachedWhatIsRead caches a Memcached with all metadata that a user can write. Its annotations are as
 // large as the API server accepts.

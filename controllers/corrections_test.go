@@ -114,6 +114,7 @@ var _ = Describe("What somebody changes in the objects of a Memcached", func() {
 		change(ctx, live(ctx, mc, &corev1.Service{}), func(s *corev1.Service) { delete(s.Labels, "app.kubernetes.io/name") })
 		Eventually(ctx, func() []string { return correctionsOf(ctx, mc) }).Should(ConsistOf(
 			"Service cache was changed by user (spec.publishNotReadyAddresses): restored",
+			"Service cache was changed by user (spec.publishNotReadyAddresses): restored",
 			"PodDisruptionBudget cache was changed by user (spec.maxUnavailable): restored",
 			"Service cache was changed (metadata.labels.app.kubernetes.io/name): restored",
 		))

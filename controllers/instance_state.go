@@ -6,6 +6,7 @@ package controllers
 import (
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/example/memcached-operator/internal/memcached"
@@ -31,4 +32,6 @@ type instanceState struct {
 	unchangeable string
 	// statusWrittenAt is when this process last wrote the status.
 	statusWrittenAt time.Time
+	// corrections limits the events about corrections.
+	corrections *rate.Limiter
 }

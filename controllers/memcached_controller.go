@@ -96,8 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // SetupWithManager adds the controller and its field indexes to a manager. If options.AskAgents is set, it also adds a task that asks the
 // nodes' agents. The controller updates the metrics m. The manager's cache must use CacheOptions.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics, options Options) error {
-	recorder := NewRecorder(mgr.GetEventRecorder(memcached.ManagedBy), mgr.GetScheme(), clock.RealClock{})
-	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, m, clock.RealClock{}, options.Memcached)
+	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(memcached.ManagedBy), m, clock.RealClock{}, options.Memcached)
 	if options.Nodes != nil {
 		r.Nodes = options.Nodes
 	}

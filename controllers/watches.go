@@ -10,18 +10,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
 )
@@ -41,8 +37,7 @@ type enqueueDelay = time.Duration
 
 const never enqueueDelay = -1
 
-// memcacheds returns the event handler for Memcacheds. handler.TypedFuncs gives the initial list and resyncs a low priority. In
-// the initial list, a Memcached gets the usual priority if a user waits for the operator.
+// memcacheds returns the event handler for Memcacheds. handler.TypedFuncs gives the initial list and resyncs a low priority.
 func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Request] {
 	funcs := watch(r, memcachedChange)
 	created, updated, deleted := funcs.CreateFunc, funcs.UpdateFunc, funcs.DeleteFunc
@@ -51,17 +46,12 @@ func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Re
 		r.wakeTwins(ctx, q, e.Object)
 	}
 	funcs.CreateFunc = func(ctx context.Context, e event.TypedCreateEvent[client.Object], q queue) {
-		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}
-		prioritized, ok := q.(priorityqueue.PriorityQueue[reconcile.Request])
-		switch {
-		case !e.IsInInitialList:
-			created(ctx, e, q)
-			r.wakeTwins(ctx, q, e.Object)
-		case ok && needsPrompt(e.Object):
-			prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(0)}, request)
-		default:
-			q.Add(request)
+		if e.IsInInitialList {
+			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
+			return
 		}
+		created(ctx, e, q)
+		r.wakeTwins(ctx, q, e.Object)
 	}
 	funcs.UpdateFunc = func(ctx context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
 		if IsResync(e) {
@@ -74,14 +64,6 @@ func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Re
 		}
 	}
 	return funcs
-}
-
-// needsPrompt reports whether a user waits for the operator: the spec has changed since the last status, or the Memcached is not
-// Ready.
-func needsPrompt(object client.Object) bool {
-	mc, ok := object.(*cachev1alpha1.Memcached)
-	return ok && (mc.Generation != mc.Status.ObservedGeneration ||
-		!meta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionReady))
 }
 
 // Pods returns an event handler for pods. For each created, changed or deleted pod, it enqueues the Memcached or MemcachedProxy that

@@ -50,29 +50,15 @@ func (a *addedTo) AddAfter(request reconcile.Request, after time.Duration) {
 	a.AddWithOpts(priorityqueue.AddOpts{After: after}, request)
 }
 
-func TestWhatExistsAtTheStartComesLastUnlessAUserWaits(t *testing.T) {
-	ready := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache"}}
-	ready.Status.Conditions = []metav1.Condition{{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
-	changed := ready.DeepCopy()
-	changed.Generation++
-	for name, test := range map[string]struct {
-		mc      *cachev1alpha1.Memcached
-		initial bool
-		want    priorityqueue.AddOpts
-	}{
-		"ready":           {ready, true, priorityqueue.AddOpts{Priority: ptr.To(handler.LowPriority)}},
-		"with a new spec": {changed, true, priorityqueue.AddOpts{Priority: ptr.To(0)}},
-		"not ready":       {&cachev1alpha1.Memcached{}, true, priorityqueue.AddOpts{Priority: ptr.To(0)}},
-		"created by now":  {ready, false, priorityqueue.AddOpts{}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var queue addedTo
-			create := event.TypedCreateEvent[client.Object]{Object: test.mc, IsInInitialList: test.initial}
-			watching().memcacheds().Create(t.Context(), create, &queue)
-			if diff := cmp.Diff([]priorityqueue.AddOpts{test.want}, queue.opts); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
+func TestWhatExistsAtTheStartComesLast(t *testing.T) {
+	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache"}}
+	for initial, want := range map[bool]priorityqueue.AddOpts{true: {Priority: ptr.To(handler.LowPriority)}, false: {}} {
+		var queue addedTo
+		create := event.TypedCreateEvent[client.Object]{Object: mc, IsInInitialList: initial}
+		watching().memcacheds().Create(t.Context(), create, &queue)
+		if diff := cmp.Diff([]priorityqueue.AddOpts{want}, queue.opts); diff != "" {
+			t.Errorf("in the initial list: %t: -want +got:\n%s", initial, diff)
+		}
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
+	"golang.org/x/time/rate"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -107,8 +109,24 @@ func wasThere(view memcached.View, kind string) bool {
 	return last.Generation == view.Memcached.Generation && last.IsTrue(cachev1alpha1.ConditionReady)
 }
 
-// emitAbout emits an event whose related object is the one with this kind and name.
+// Bounds of the events about corrections of one Memcached. Others can make the operator correct as often as they write.
+const (
+	correctionEvents   = 25
+	correctionInterval = 5 * time.Minute
+)
+
+// emitAbout emits an event about a correction, unless there have been too many. The related object is the one with this kind and name.
 func (r *Reconciler) emitAbout(mc *cachev1alpha1.Memcached, e eventRecord, objects []client.Object, kind, name string) {
+	allowed := false
+	r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) {
+		if s.corrections == nil {
+			s.corrections = rate.NewLimiter(rate.Every(correctionInterval), correctionEvents)
+		}
+		allowed = s.corrections.AllowN(r.Clock.Now(), 1)
+	})
+	if !allowed {
+		return
+	}
 	for _, object := range objects {
 		if child, ok := memcached.ChildOf(object); ok && child.Kind.Kind == kind && object.GetName() == name {
 			e.related = object

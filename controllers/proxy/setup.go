@@ -5,7 +5,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -28,8 +27,8 @@ const poolIndex = "pool"
 // Options configures the controller.
 type Options struct {
 	controllers.Options
-	// Namespaces are the namespaces to serve; empty for all.
-	Namespaces []string
+	// Namespace is the namespace to serve, empty for all.
+	Namespace string
 	// Retry is the interval between checks for a missing CRD.
 	Retry time.Duration
 }
@@ -76,21 +75,12 @@ func (s *starter) Start(ctx context.Context) error {
 
 // served returns nil if MemcachedProxies can be read, else the reason why not.
 func (s *starter) served(ctx context.Context) error {
-	namespaces := s.options.Namespaces
-	if len(namespaces) == 0 {
-		namespaces = []string{corev1.NamespaceAll}
-	}
-	var errs []error
-	for _, namespace := range namespaces {
-		errs = append(errs, s.mgr.GetAPIReader().List(ctx, &cachev1alpha1.MemcachedProxyList{}, client.InNamespace(namespace), client.Limit(1)))
-	}
-	return errors.Join(errs...)
+	return s.mgr.GetAPIReader().List(ctx, &cachev1alpha1.MemcachedProxyList{}, client.InNamespace(s.options.Namespace), client.Limit(1))
 }
 
 func (s *starter) add(ctx context.Context) error {
-	mgr, clock := s.mgr, clock.RealClock{}
-	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(),
-		controllers.NewRecorder(mgr.GetEventRecorder(memcached.ManagedBy), mgr.GetScheme(), clock), clock, s.options.Memcached)
+	mgr := s.mgr
+	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(memcached.ManagedBy), clock.RealClock{}, s.options.Memcached)
 	if s.options.Nodes != nil {
 		r.Nodes = s.options.Nodes
 	}

@@ -61,21 +61,20 @@ func TestLabelsAreThePlatformsOfTheImage(t *testing.T) {
 	}
 }
 
-func TestEveryInstallModeIsSupported(t *testing.T) {
+func TestInstallModes(t *testing.T) {
 	csv := bundle(t).CSV
 	modes := map[operatorsv1alpha1.InstallModeType]bool{}
 	for _, mode := range csv.Spec.InstallModes {
 		modes[mode.Type] = mode.Supported
 	}
-	for _, mode := range []operatorsv1alpha1.InstallModeType{
-		operatorsv1alpha1.InstallModeTypeOwnNamespace, operatorsv1alpha1.InstallModeTypeSingleNamespace,
-		operatorsv1alpha1.InstallModeTypeMultiNamespace, operatorsv1alpha1.InstallModeTypeAllNamespaces,
-	} {
-		if !modes[mode] {
-			t.Errorf("the install mode %s is not supported", mode)
-		}
+	want := map[operatorsv1alpha1.InstallModeType]bool{
+		operatorsv1alpha1.InstallModeTypeOwnNamespace: true, operatorsv1alpha1.InstallModeTypeSingleNamespace: true,
+		operatorsv1alpha1.InstallModeTypeMultiNamespace: false, operatorsv1alpha1.InstallModeTypeAllNamespaces: true,
 	}
-	// OLM writes the namespaces of the OperatorGroup into an annotation of the pod. WATCH_NAMESPACE must read the annotation.
+	if diff := cmp.Diff(want, modes); diff != "" {
+		t.Errorf("install modes (-want +got):\n%s", diff)
+	}
+	// OLM writes the namespace of the OperatorGroup into an annotation of the pod. WATCH_NAMESPACE must read the annotation.
 	for _, variable := range container(t, csv).Env {
 		if variable.Name == "WATCH_NAMESPACE" {
 			if from := variable.ValueFrom; variable.Value != "" || from == nil || from.FieldRef == nil ||

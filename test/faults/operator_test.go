@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
@@ -47,8 +47,8 @@ type operator struct {
 	fronts atomic.Int32
 }
 
-// startOperator starts an operator, and waits until its caches are synced. namespaces are separated by commas; empty means all.
-func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...func(*ctrl.Options)) (*operator, error) {
+// startOperator starts an operator for this namespace, or for all, and waits until its caches are synced.
+func startOperator(ctx context.Context, p *proxy, namespace string, modify ...func(*ctrl.Options)) (*operator, error) {
 	o := &operator{listener: p.listen(), registry: prometheus.NewRegistry(), stopped: make(chan error, 1)}
 	running, cancel := context.WithCancel(context.Background())
 	o.cancel = cancel
@@ -56,7 +56,7 @@ func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...f
 	behindProxy.ContentType = "application/json" // the proxy parses JSON only
 	options := ctrl.Options{
 		Scheme:     testenv.Scheme(),
-		Cache:      controllers.CacheOptions(namespaces),
+		Cache:      controllers.CacheOptions(namespace),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: controllerconfig.Controller{SkipNameValidation: ptr.To(true)},
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
@@ -73,14 +73,10 @@ func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...f
 		return nil, fmt.Errorf("create the operator: %w", err)
 	}
 	controller := controllers.Options{
-		Memcached: defaults, MaxConcurrentReconciles: 8, Nodes: allLaunchers, ServerClock: clockOf(namespaces),
-	}
-	ofProxies := proxies.Options{
-		Options: controller, Retry: proxies.DefaultRetry,
-		Namespaces: strings.FieldsFunc(namespaces, func(r rune) bool { return r == ',' }),
+		Memcached: defaults, MaxConcurrentReconciles: 8, Nodes: allLaunchers, ServerClock: clockOf(namespace),
 	}
 	err = errors.Join(controllers.SetupWithManager(running, o.manager, metrics.New(o.registry), controller),
-		proxies.SetupWithManager(o.manager, ofProxies))
+		proxies.SetupWithManager(o.manager, proxies.Options{Options: controller, Retry: proxies.DefaultRetry}))
 	if err != nil {
 		return nil, fmt.Errorf("set up the operator: %w", err)
 	}
@@ -91,13 +87,15 @@ func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...f
 	return o, nil
 }
 
-func startProxiedOperator(ctx context.Context, t *testing.T, namespaces string) (*proxy, *operator) {
+func startProxiedOperator(
+	ctx context.Context, t *testing.T, namespace string, modify ...func(*ctrl.Options),
+) (*proxy, *operator) {
 	t.Helper()
 	p, err := newProxy()
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := startOperator(ctx, p, namespaces)
+	o, err := startOperator(ctx, p, namespace, modify...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +105,14 @@ func startProxiedOperator(ctx context.Context, t *testing.T, namespaces string) 
 // startSharedOperator starts an operator for these namespaces, or for all if none is given. The operator runs until the test ends.
 func startSharedOperator(t *testing.T, namespaces ...string) *operator {
 	t.Helper()
-	_, o := startProxiedOperator(t.Context(), t, strings.Join(namespaces, ","))
+	_, o := startProxiedOperator(t.Context(), t, allNamespaces, func(options *ctrl.Options) {
+		for _, namespace := range namespaces {
+			if options.Cache.DefaultNamespaces == nil {
+				options.Cache.DefaultNamespaces = map[string]cache.Config{}
+			}
+			options.Cache.DefaultNamespaces[namespace] = cache.Config{}
+		}
+	})
 	t.Cleanup(func() {
 		if err := o.crash(); err != nil {
 			t.Errorf("stop the operator: %v", err)

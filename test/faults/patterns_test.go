@@ -143,10 +143,6 @@ var patterns = []pattern{
 		to: "apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause+\"!\")",
 	},
 	{
-		name: "23 leader without its lease", pkg: "./internal/fence", test: "TestFence",
-		file: "internal/fence/fence.go", from: "	case writes && !r.fence.held():", to: "	case writes && !r.fence.held() && r.next == nil:",
-	},
-	{
 		name: "24 unresponsive API server", pkg: inControllers, test: "TestControllers", spec: "a broken connection",
 		file: "controllers/errors.go", from: "	case !errors.As(err, &answer):\n		return true",
 		to: "	case !errors.As(err, &answer):\n		return false",

@@ -69,10 +69,6 @@ func TestDeployAndUndeploy(t *testing.T) {
 			applies:   everything,
 			says:      []string{"Another operator runs: ops/memcached-operator. Two that watch the same namespace report each event twice"},
 		},
-		"deploy in several namespaces stays where the role bindings are": {
-			folder: "namespaces", arguments: []string{"deploy", image, "KUSTOMIZATION=config/namespaces", "DEPLOY_NAMESPACE=elsewhere"}, fails: true,
-			says: []string{"DEPLOY_NAMESPACE is 'elsewhere', but would move the role bindings of config/namespaces: leave it out"},
-		},
 		"deploy on a new cluster": {
 			arguments: []string{"deploy", image}, applies: everything,
 			says: []string{

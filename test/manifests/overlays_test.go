@@ -114,36 +114,6 @@ func TestNamespacedWatchesItsOwnNamespaceWithoutMetrics(t *testing.T) {
 	}
 }
 
-// config/namespaces must grant, in each of its namespaces, the permissions that config/default grants in the whole cluster. All
-// other objects must have the same kinds and names.
-func TestNamespacesDiffersInItsPermissionsOnly(t *testing.T) {
-	usual, all := kustomize.Render(t, config("default")), kustomize.Render(t, config("namespaces"))
-	// The binding must not have the name of the binding in config/namespaced, because nobody can change the role of an existing binding.
-	const binding, watched = "memcached-operator-manager-rolebinding", "memcached-operator-manager-watched-rolebinding"
-	everywhere := kustomize.Find[rbacv1.ClusterRoleBinding](t, usual, "ClusterRoleBinding", binding)
-	var namespaces []string
-	rest := kustomize.Objects{}
-	for _, object := range all {
-		if object.GetKind() != "RoleBinding" || object.GetName() != watched {
-			rest = append(rest, object)
-			continue
-		}
-		here := kustomize.Find[rbacv1.RoleBinding](t, kustomize.Objects{object}, "RoleBinding", watched)
-		if diff := cmp.Diff(everywhere.RoleRef, here.RoleRef) + cmp.Diff(everywhere.Subjects, here.Subjects); diff != "" {
-			t.Errorf("the binding in %s (-everywhere +there):\n%s", here.Namespace, diff)
-		}
-		namespaces = append(namespaces, here.Namespace)
-	}
-	slices.Sort(namespaces)
-	if list := env(t, all, "WATCH_NAMESPACE").Value; len(namespaces) < 2 || list != strings.Join(namespaces, ",") {
-		t.Errorf("the operator watches %q and has permissions in %q", list, namespaces)
-	}
-	want := slices.DeleteFunc(usual.Names(), func(name string) bool { return name == "ClusterRoleBinding "+binding })
-	if diff := cmp.Diff(want, rest.Names()); diff != "" {
-		t.Errorf("config/namespaces (-want +got):\n%s", diff)
-	}
-}
-
 // Every reference to a role or an account must resolve after prefixes and patches.
 func TestReferencesResolve(t *testing.T) {
 	for name, all := range map[string]kustomize.Objects{

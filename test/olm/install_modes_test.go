@@ -59,7 +59,6 @@ var _ = DescribeTable("An install mode says which namespaces the operator serves
 	Entry("AllNamespaces", SpecTimeout(3*time.Minute), nil, []int{own, first, second}),
 	Entry("OwnNamespace", SpecTimeout(3*time.Minute), []int{own}, []int{own}),
 	Entry("SingleNamespace", SpecTimeout(3*time.Minute), []int{first}, []int{first}),
-	Entry("MultiNamespace", SpecTimeout(3*time.Minute), []int{first, second}, []int{first, second}),
 )
 
 // mustBeUntouched fails if the operator has reconciled a Memcached, or may write Deployments in the namespace of the Memcached.

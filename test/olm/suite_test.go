@@ -18,7 +18,6 @@ import (
 	. "github.com/onsi/gomega"
 	operatorsv1 "github.com/operator-framework/api/pkg/operators/v1"
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
-	operatorsv2 "github.com/operator-framework/api/pkg/operators/v2"
 
 	"github.com/example/memcached-operator/test/clustertest"
 )
@@ -43,7 +42,7 @@ func TestOLM(t *testing.T) {
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	k8s = clustertest.Connect("make test-olm", []string{"VERSION", "NEXT_VERSION", "IMG", "BUNDLE_IMG", "CATALOG_IMG"},
-		operatorsv1.AddToScheme, operatorsv1alpha1.AddToScheme, operatorsv2.AddToScheme)
+		operatorsv1.AddToScheme, operatorsv1alpha1.AddToScheme)
 	k8s.Diagnostics = diagnostics
 	recordImages(ctx)
 })
