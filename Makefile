@@ -120,7 +120,6 @@ vet: ## Run go vet.
 lint: $(GOLANGCI_LINT) ## Run the linters. The first run compiles them, which takes some minutes.
 	$(GOLANGCI_LINT) run
 	cd hack/catalog && $(GOLANGCI_LINT) run
-	cd hack/helm && $(GOLANGCI_LINT) run
 	cd hack/monitoring && $(GOLANGCI_LINT) run
 
 .PHONY: lint-fix
@@ -153,7 +152,6 @@ test: ## Run every unit and envtest suite.
 	@hack/memcached.sh
 	@$(with-envtest) go test -timeout 30m $(TEST_FLAGS) ./...
 	cd hack/catalog && go test -count=1 $(CATALOG_TAGS) ./... # not cached: its results depend on files of the root module
-	cd hack/helm && go test -count=1 ./... # not cached, for the same reason
 	hack/binaries.sh promtool
 	cd hack/monitoring && go test -count=1 ./...
 

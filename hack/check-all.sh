@@ -18,6 +18,7 @@ computing() {
 	check compatibility make test-compatibility
 	check faults make test-faults
 	check counts make bench-short
+	check chart make test-chart
 	check platforms make build-platforms
 	check rehearsal make release-rehearsal
 }

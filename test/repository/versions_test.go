@@ -36,7 +36,7 @@ func versionFindings(text, version string) (others []string, found int) {
 // "make begin-version" must update the version wherever users read it.
 func TestEveryPageNamesTheVersion(t *testing.T) {
 	version, total := repository.Variable(t, "VERSION"), 0
-	command := exec.Command("git", "ls-files", "--", "*.md", "config")
+	command := exec.Command("git", "ls-files", "--", "*.md", "config", "charts")
 	command.Dir = repository.Path()
 	files, err := command.Output()
 	if err != nil {
@@ -61,5 +61,9 @@ func TestEveryPageNamesTheVersion(t *testing.T) {
 	manager := repository.Read(t, "config", "manager", "kustomization.yaml")
 	if want := "newName: " + repository.Variable(t, "IMAGE_TAG_BASE") + "\n  newTag: v" + version + "\n"; !strings.Contains(manager, want) {
 		t.Errorf("config/manager/kustomization.yaml lacks %q", want)
+	}
+	chart := repository.Read(t, "charts", "memcached-operator", "Chart.yaml")
+	if want := "\nversion: " + version + "\nappVersion: v" + version + "\n"; !strings.Contains(chart, want) {
+		t.Errorf("the chart lacks %q", want)
 	}
 }
