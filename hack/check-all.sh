@@ -20,17 +20,11 @@ computing() {
 	check counts make bench-short
 	check chart make test-chart
 	check platforms make build-platforms
-	check rehearsal make release-rehearsal
 }
 
 waiting() {
 	check e2e make test-e2e
 	check olm make test-olm
-	if missing=$(hack/cluster/olmv1.sh check 2>&1); then
-		check olm-v1 make test-olm-v1
-	else
-		printf '%-16s NOT RUN: %s\n' olm-v1 "${missing}"
-	fi
 	check demo env DEMO_EXIT=1 make demo
 	check demo-simulated env DEMO_EXIT=1 DEMO_NODES=simulated make demo
 }
