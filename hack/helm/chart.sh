@@ -7,8 +7,8 @@
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 out=$1
-if [[ -e "${out}" && ! -f "${out}/Chart.yaml" ]]; then
-	echo "${out} exists, but is no chart that could be replaced: choose another folder." >&2
+if [[ -e "${out}" && ! -f "${out}/Chart.yaml" || "${out}" -ef charts/memcached-operator ]]; then
+	echo "${out} exists, but is no copy of the chart that could be replaced: choose another folder." >&2
 	exit 2
 fi
 

@@ -39,7 +39,7 @@ func TestOLM(t *testing.T) {
 	RunSpecs(t, "The Memcached operator under the Operator Lifecycle Manager")
 }
 
-var _ = BeforeSuite(func(ctx SpecContext) {
+var _ = BeforeSuite(func() {
 	k8s = clustertest.Connect("make test-olm", []string{"VERSION", "NEXT_VERSION", "IMG", "BUNDLE_IMG", "CATALOG_IMG"},
 		operatorsv1.AddToScheme, operatorsv1alpha1.AddToScheme, operatorsv2.AddToScheme)
 	k8s.Diagnostics = diagnostics
