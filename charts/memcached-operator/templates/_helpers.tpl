@@ -36,14 +36,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- end }}
 
-{{/* A file that make helm-sync copies from config, with the names, the namespace and the labels of this release. The argument is a dict with
-root and file. */}}
+{{/* A file that make helm-sync copies from config, with the names, the namespace and the labels of this release. The argument is a dict
+with root and file. */}}
 {{- define "memcached-operator.synced" -}}
 {{- $fullname := include "memcached-operator.fullname" .root }}
 {{- $account := include "memcached-operator.serviceAccountName" .root }}
 {{- $labels := include "memcached-operator.labels" .root | nindent 4 }}
 {{- $text := .root.Files.Get .file | replace "\n    app.kubernetes.io/managed-by: kustomize" $labels }}
 {{- $text = regexReplaceAll "([nN]ame: )memcached-operator-" $text (printf "${1}%s-" $fullname) }}
-{{- $text = $text | replace (printf "%s-controller-manager" $fullname) $account | replace "memcached-operator-controller-manager" $account }}
-{{- $text | replace "memcached-operator-system" .root.Release.Namespace }}
+{{- $text = $text | replace (printf "%s-controller-manager" $fullname) $account }}
+{{- $text | replace "memcached-operator-controller-manager" $account | replace "memcached-operator-system" .root.Release.Namespace }}
 {{- end }}
