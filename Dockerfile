@@ -1,8 +1,7 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# A release names both by digest: make base-images prints the arguments. The second has certificates and a user, but no shell and
-# no package manager: all that a static binary needs.
+# The second has certificates and a user, but no shell and no package manager: all that a static binary needs.
 ARG BUILD_IMAGE=docker.io/library/golang:1.26.8
 ARG BASE_IMAGE=gcr.io/distroless/static:nonroot
 
@@ -29,11 +28,11 @@ RUN export CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} flags="-s 
     go build -trimpath -ldflags "$flags" -o launcher ./cmd/launcher
 # The licenses of everything that is linked into each binary.
 COPY LICENSE ./
-COPY hack/licenses/ hack/licenses/
+COPY hack/licenses.sh hack/
 RUN export CGO_ENABLED=0 && \
-    go run ./hack/licenses . licenses && \
-    go run ./hack/licenses ./cmd/agent licenses-agent && \
-    go run ./hack/licenses ./cmd/launcher licenses-agent
+    hack/licenses.sh . licenses && \
+    hack/licenses.sh ./cmd/agent licenses-agent && \
+    hack/licenses.sh ./cmd/launcher licenses-agent
 
 FROM ${BASE_IMAGE} AS base
 ARG VERSION=0.0.0

@@ -4,7 +4,10 @@
 # A recipe that fails, for example on a full disk, leaves no half-written target behind.
 .DELETE_ON_ERROR:
 
-include hack/release/published.mk
+# The version in preparation, without a leading v. Image tags and the manifests' labels contain it as v$(VERSION).
+VERSION ?= 1.0.0
+# The common prefix of the image names. The default is a placeholder: set it, or IMG, to a registry you can push to.
+IMAGE_TAG_BASE ?= example.com/memcached-operator
 # The image of the operator. config/manager names the same image.
 IMG ?= $(IMAGE_TAG_BASE):v$(VERSION)
 # The image of the agent, which runs beside memcached. By default, it is IMG with -agent in front of the tag. If IMG has a digest, set
@@ -119,8 +122,6 @@ vet: ## Run go vet.
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run the linters. The first run compiles them, which takes some minutes.
 	$(GOLANGCI_LINT) run
-	cd hack/catalog && $(GOLANGCI_LINT) run
-	cd hack/helm && $(GOLANGCI_LINT) run
 	cd hack/monitoring && $(GOLANGCI_LINT) run
 
 .PHONY: lint-fix
@@ -139,7 +140,7 @@ lint-config: $(GOLANGCI_LINT) ## Check the configuration of the linters (needs i
 	$(GOLANGCI_LINT) config verify
 
 .PHONY: verify
-verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(KUSTOMIZE) operator-sdk ## Check that everything generated is up to date. Changes nothing.
+verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(KUSTOMIZE) operator-sdk opm ## Check that everything generated is up to date. Changes nothing.
 	@hack/verify.sh
 
 ##@ Develop: tests
@@ -152,8 +153,6 @@ with-envtest = assets=$$(test/testenv/assets.sh) && gocache=$$(go env GOCACHE) &
 test: ## Run every unit and envtest suite.
 	@hack/memcached.sh
 	@$(with-envtest) go test -timeout 30m $(TEST_FLAGS) ./...
-	cd hack/catalog && go test -count=1 $(CATALOG_TAGS) ./... # not cached: its results depend on files of the root module
-	cd hack/helm && go test -count=1 ./... # not cached, for the same reason
 	hack/binaries.sh promtool
 	cd hack/monitoring && go test -count=1 ./...
 
@@ -198,6 +197,9 @@ run: ## Run the operator on this machine, with the cluster of KUBECONFIG. RUN_AR
 
 ##@ Release: the images and the manifests
 
+REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
+build-arguments = --build-arg VERSION="$$VERSION" --build-arg REVISION="$(REVISION)"
+
 .PHONY: docker-build
 docker-build: check-version check-img check-container-tool ## Build the images IMG and AGENT_IMG.
 	$(CONTAINER_TOOL) build $(build-arguments) -t "$$IMG" .
@@ -207,6 +209,13 @@ docker-build: check-version check-img check-container-tool ## Build the images I
 docker-push: check-img check-container-tool ## Push the images IMG and AGENT_IMG.
 	$(CONTAINER_TOOL) push "$$IMG"
 	$(CONTAINER_TOOL) push "$(AGENT_IMG)"
+
+.PHONY: docker-buildx
+docker-buildx: check-version check-img check-container-tool ## Build and push the images IMG and AGENT_IMG for all PLATFORMS, with docker.
+	-$(CONTAINER_TOOL) buildx create --name memcached-operator
+	$(buildx) --tag "$$IMG" .
+	$(buildx) --tag "$(AGENT_IMG)" --target agent .
+buildx = $(CONTAINER_TOOL) buildx build --builder memcached-operator --platform=$(PLATFORMS) --push $(build-arguments)
 
 .PHONY: build-installer
 build-installer: check-version check-img $(KUSTOMIZE) ## Write the whole installation with the image IMG to dist/install.yaml.
@@ -254,13 +263,11 @@ undeploy-all: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator, the C
 
 include hack/cluster/cluster.mk
 include hack/cluster/olm.mk
-include hack/cluster/olmv1.mk
 include test/faults/faults.mk
 include test/hostile/hostile.mk
 include hack/bundle/bundle.mk
 include hack/helm/helm.mk
 include hack/plugin/plugin.mk
-include hack/release/release.mk
 include hack/security/security.mk
 include test/bench/bench.mk
 

@@ -22,7 +22,7 @@ check_input() {
 	[[ "${VERSION}" =~ ^${number}\.${number}\.${number}(-${identifier}(\.${identifier})*)?$ ]] ||
 		fail "VERSION is '${VERSION}', but must be a semantic version without a leading v, such as 1.2.3 or 1.2.3-rc.1."
 	local variable
-	for variable in IMG AGENT_IMG MEMCACHED_IMAGE SCORECARD_IMG; do
+	for variable in IMG AGENT_IMG MEMCACHED_IMAGE; do
 		[[ "${!variable}" =~ ${image} ]] ||
 			fail "${variable} is '${!variable}', but must name an image, such as registry.example.com/team/image:v1.2.3."
 	done
@@ -60,7 +60,6 @@ copy_config() {
 	local default
 	default=$(awk '/name: RELATED_IMAGE_MEMCACHED$/ { getline; print $2; exit }' config/manager/manager.yaml)
 	sed -i "s|value: ${default}$|value: ${MEMCACHED_IMAGE}|" "${work}/config/manager/manager.yaml"
-	sed -i "s|image: scorecard:latest$|image: ${SCORECARD_IMG}|" "${work}"/config/scorecard/patches/*.yaml
 	base=${work}/config/manifests/bases/${package}.clusterserviceversion.yaml
 	sed -i "s|/v0\.0\.0|/v${VERSION}|" "${base}"
 	created=$(awk '$1 == "createdAt:" { print $2 }' "${base}")

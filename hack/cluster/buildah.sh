@@ -59,19 +59,14 @@ go_arguments() {
 # agent_of NAME prints the name of the agent's image that belongs to the operator's image NAME.
 agent_of() { echo "${1%:*}-agent:${1##*:}"; }
 
-# build_operator NAME FINGERPRINT CHECKOUT VERSION builds the operator and its agent from the Dockerfile of a checkout.
+# build_operator NAME FINGERPRINT VERSION builds the operator and its agent from the Dockerfile.
 build_operator() {
-	local name=$1 fingerprint=$2 checkout=$3 version=$4 arguments
-	(cd "${checkout}" && go mod download)
+	local name=$1 fingerprint=$2 version=$3 arguments
+	go mod download
 	go_arguments
-	build_image "${name}" "${fingerprint}" "${checkout}" "${arguments[@]}" --build-arg "VERSION=${version}"
-	if has_agent_image "${checkout}"; then
-		build_image "$(agent_of "${name}")" "${fingerprint}" "${checkout}" "${arguments[@]}" --build-arg "VERSION=${version}" --target agent
-	fi
+	build_image "${name}" "${fingerprint}" . "${arguments[@]}" --build-arg "VERSION=${version}"
+	build_image "$(agent_of "${name}")" "${fingerprint}" . "${arguments[@]}" --build-arg "VERSION=${version}" --target agent
 }
-
-# has_agent_image CHECKOUT reports whether the agent has its own image. In the first commits, the operator's image contains the agent.
-has_agent_image() { grep -q ' AS agent$' "$1/Dockerfile"; }
 
 # trust FILE makes push accept the certificate of the cluster's registry. FILE contains the CA certificate of this registry.
 trust() {

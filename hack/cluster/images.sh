@@ -16,9 +16,9 @@ fi
 
 memcached_image=$(awk '/name: RELATED_IMAGE_MEMCACHED$/ { getline; print $2; exit }' config/manager/manager.yaml)
 # The operator reports the version in preparation, as in every other build of the checkout.
-version=$(sed -n 's/^VERSION ?= //p' hack/release/published.mk)
+version=$(sed -n 's/^VERSION ?= //p' Makefile)
 # The tag of the operator's image changes with its content, because a node does not pull a tag that it already has.
-sources=$(fingerprint_of Dockerfile go.mod go.sum main.go api cmd controllers internal)
+sources=$(fingerprint_of Dockerfile hack/licenses.sh go.mod go.sum main.go api cmd controllers internal)
 operator_image=example.com/memcached-operator:v${version}-${sources%%-*}
 upgraded_image=${operator_image}-upgraded
 
@@ -93,8 +93,8 @@ build_operators() {
 		COPY passwd /etc/passwd
 		USER 65532
 	END
-	build_operator "${operator_image}" "${sources}" . "${version}"
-	build_operator "${upgraded_image}" "${sources}" . "${version}-upgraded"
+	build_operator "${operator_image}" "${sources}" "${version}"
+	build_operator "${upgraded_image}" "${sources}" "${version}-upgraded"
 	echo "${operator_image}" >"${images}/operator"
 }
 

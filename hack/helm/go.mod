@@ -1,20 +1,16 @@
-// The program that writes the Helm chart, and Helm, which tests the chart and installs OLM's. A module of its own, so that none of
-// it steers the dependencies of the operator.
+// Helm, which lints and tests the chart and installs OLM's. A module of its own, so that none of it steers the dependencies of the
+// operator.
 module github.com/example/memcached-operator/hack/helm
 
 go 1.26.8
 
 tool helm.sh/helm/v4/cmd/helm
 
-// What is built: the version to raise. go-difflib compares manifests by line.
-require (
-	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2
-	helm.sh/helm/v4 v4.3.1
-)
+// What is built: the version to raise.
+require helm.sh/helm/v4 v4.3.1 // indirect
 
 // The project's own versions, so that its build and this one share what is compiled.
 require (
-	github.com/google/go-cmp v0.7.0
 	k8s.io/api v0.37.2 // indirect
 	k8s.io/apiextensions-apiserver v0.37.2 // indirect
 	k8s.io/apimachinery v0.37.2 // indirect
@@ -24,9 +20,9 @@ require (
 	k8s.io/component-base v0.37.2 // indirect
 	k8s.io/kubectl v0.37.2 // indirect
 	sigs.k8s.io/controller-runtime v0.25.2 // indirect
-	sigs.k8s.io/kustomize/api v0.21.2
-	sigs.k8s.io/kustomize/kyaml v0.21.2
-	sigs.k8s.io/yaml v1.6.0
+	sigs.k8s.io/kustomize/api v0.21.2 // indirect
+	sigs.k8s.io/kustomize/kyaml v0.21.2 // indirect
+	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
 require (
@@ -104,6 +100,7 @@ require (
 	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/pandatix/go-abnf v0.5.3 // indirect
 	github.com/peterbourgon/diskv v2.0.1+incompatible // indirect
+	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
 	github.com/prometheus/client_golang v1.25.0 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.73.1 // indirect

@@ -12,11 +12,10 @@ rm -rf "${out}"
 mkdir -p "${out}"
 work=$(mktemp -d)
 trap 'rm -rf "${work}"' EXIT
-content=${work}/content tools=${work}/tools
-mkdir "${content}" "${tools}"
+content=${work}/content
+mkdir "${content}"
 
 cp LICENSE cmd/kubectl-memcached/kubectl_complete-memcached "${content}"
-go build -o "${tools}/licenses" ./hack/licenses
 IFS=, read -ra platforms <<<"${PLATFORMS}"
 for platform in "${platforms[@]}"; do
 	os=${platform%/*} arch=${platform#*/}
@@ -25,7 +24,7 @@ for platform in "${platforms[@]}"; do
 	archive=${out}/kubectl-memcached_v${VERSION}_${os}_${arch}.tar.gz
 	echo "Building ${archive}"
 	rm -rf "${content}"/{kubectl-memcached,kubectl-memcached.exe,licenses}
-	GOOS=${os} GOARCH=${arch} "${tools}/licenses" ./cmd/kubectl-memcached "${content}/licenses"
+	GOOS=${os} GOARCH=${arch} hack/licenses.sh ./cmd/kubectl-memcached "${content}/licenses"
 	CGO_ENABLED=0 GOOS=${os} GOARCH=${arch} GOFLAGS="" go build -trimpath -buildvcs=false \
 		-ldflags "-s -w -X main.version=v${VERSION}" -o "${content}/${command}" ./cmd/kubectl-memcached
 	tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u+rw,go+r,go-w -C "${content}" -cf - . |

@@ -4,10 +4,8 @@
 ##@ Develop: checks of the manifests
 
 KUBE_SCORE_VERSION ?= v1.20.0
-SYFT_VERSION ?= v1.52.0
 GOVULNCHECK_VERSION ?= v1.9.0
 KUBE_SCORE ?= $(LOCALBIN)/kube-score-$(KUBE_SCORE_VERSION)
-SYFT ?= $(LOCALBIN)/syft-$(SYFT_VERSION)
 GOVULNCHECK ?= $(LOCALBIN)/govulncheck-$(GOVULNCHECK_VERSION)
 
 lint: lint-manifests
@@ -20,21 +18,8 @@ lint-manifests: $(KUBE_SCORE) $(KUSTOMIZE) ## Check the manifests, and the objec
 vulnerabilities: $(GOVULNCHECK) ## Name the known vulnerabilities that the code can reach. Needs the internet: vuln.go.dev.
 	$(GOVULNCHECK) ./...
 
-##@ Release: proofs
-
-.PHONY: sbom
-sbom: check-version $(SYFT) ## Write the software bill of materials to dist/sbom.cdx.json (CycloneDX).
-	@VERSION="$(VERSION)" SYFT="$(SYFT)" hack/security/sbom.sh dist/sbom.cdx.json
-
-.PHONY: verify-reproducible
-verify-reproducible: check-version ## Check that the operator builds to the same bytes elsewhere. Compiles everything again, which takes some minutes.
-	@VERSION="$(VERSION)" hack/security/reproducible.sh
-
 $(KUBE_SCORE):
 	$(call go-install,github.com/zegl/kube-score/cmd/kube-score,$(KUBE_SCORE_VERSION))
-
-$(SYFT):
-	$(call go-install,github.com/anchore/syft/cmd/syft,$(SYFT_VERSION))
 
 $(GOVULNCHECK):
 	$(call go-install,golang.org/x/vuln/cmd/govulncheck,$(GOVULNCHECK_VERSION))

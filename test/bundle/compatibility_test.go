@@ -36,11 +36,12 @@ func TestTheOldestKubernetesIsTheSameEverywhere(t *testing.T) {
 		t.Errorf("the bundle has minKubeVersion %s, the Makefile tests with %s", got, oldest)
 	}
 	for file, pattern := range map[string]string{
-		"README.md":                        `Kubernetes (1\.\d+) or newer`,
-		"docs/operations/install.md":       `Kubernetes (1\.\d+) or newer`,
-		"docs/operations/compatibility.md": `(?m)^\| [\d.]+ \| (1\.\d+) to 1\.\d+ \|`,
-		"hack/bundle/bundle.mk":            `is the first with Kubernetes (1\.\d+)`,
-		"hack/security/lint-manifests.sh":  `--kubernetes-version v(1\.\d+)`,
+		"README.md":                            `Kubernetes (1\.\d+) or newer`,
+		"docs/operations/install.md":           `Kubernetes (1\.\d+) or newer`,
+		"docs/operations/compatibility.md":     `(?m)^\| [\d.]+ \| (1\.\d+) to 1\.\d+ \|`,
+		"hack/bundle/bundle.mk":                `is the first with Kubernetes (1\.\d+)`,
+		"hack/security/lint-manifests.sh":      `--kubernetes-version v(1\.\d+)`,
+		"charts/memcached-operator/Chart.yaml": `kubeVersion: ">=(1\.\d+)\.0-0"`,
 		"config/manifests/bases/memcached-operator.clusterserviceversion.yaml": `Kubernetes (1\.\d+) or newer`,
 	} {
 		matches := regexp.MustCompile(pattern).FindAllStringSubmatch(repository.Read(t, file), -1)

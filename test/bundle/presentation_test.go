@@ -51,24 +51,6 @@ func TestFirstExampleIsTheSimplest(t *testing.T) {
 	}
 }
 
-// Users create resources from the examples, but only the operator may write a status.
-func TestExamplesHaveNoStatus(t *testing.T) {
-	for _, example := range annotation[[]map[string]any](t, "alm-examples") {
-		if example["status"] != nil {
-			t.Errorf("%v has a status", example["metadata"])
-		}
-	}
-}
-
-// Users who choose an operator in a catalog read only the description, so it must name the main features of a cache.
-func TestDescriptionNamesWhatACacheCanHave(t *testing.T) {
-	for _, field := range []string{"spec.tls", "spec.auth", "spec.monitoring", "spec.workload: StatefulSet", "spec.networkPolicy"} {
-		if !strings.Contains(bundle(t).CSV.Spec.Description, "`"+field+"`") {
-			t.Errorf("the description lacks %s", field)
-		}
-	}
-}
-
 // Every example must have a description, and every description an example. A description may promise a separate host for each node
 // only if the example enforces it.
 func TestDescriptionsAreThoseOfTheExamples(t *testing.T) {
@@ -113,27 +95,6 @@ func TestSuggestedNamespaceIsTheOneOfConfigDefault(t *testing.T) {
 	const level = "pod-security.kubernetes.io/enforce"
 	if got, want := suggested.Labels[level], installed.Labels[level]; got != "restricted" || got != want {
 		t.Errorf("the template enforces %q, config/default %q, want restricted", got, want)
-	}
-}
-
-// The maturity must follow the version of the API, not of the operator, because an operator is not more stable than its API.
-func TestMaturityIsThatOfTheAPI(t *testing.T) {
-	csv := bundle(t).CSV
-	owned := csv.Spec.CustomResourceDefinitions.Owned
-	version, want := owned[0].Version, "stable"
-	for _, api := range owned {
-		if api.Version != version {
-			t.Errorf("the API %s has the version %s, not %s", api.Kind, api.Version, version)
-		}
-	}
-	if match := regexp.MustCompile(`alpha|beta`).FindString(version); match != "" {
-		want = match
-	}
-	if csv.Spec.Maturity != want {
-		t.Errorf("the maturity is %s, that of the API %s is %s", csv.Spec.Maturity, version, want)
-	}
-	if !strings.Contains(csv.Spec.Description, "The API is `"+version+"`") {
-		t.Errorf("the description does not say what the level of the API, %s, means for users", version)
 	}
 }
 

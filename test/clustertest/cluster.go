@@ -151,18 +151,6 @@ func Tabulate(rows [][]string) string {
 	return table.String()
 }
 
-// PreviousVersion returns the version in test/olm/previous, from which specs upgrade to the version of the checkout.
-func PreviousVersion() string {
-	GinkgoHelper()
-	for line := range strings.Lines(Read("test/olm/previous")) {
-		if version, _, ok := strings.Cut(line, " "); ok && version != "#" {
-			return version
-		}
-	}
-	Fail("test/olm/previous has no line with a version and a commit")
-	return ""
-}
-
 // Remains returns the objects whose name contains "memcached", each as "KIND NAME". It looks among the CustomResourceDefinitions,
 // the ClusterRoles, the ClusterRoleBindings and the objects of the kinds in more.
 func (c *Cluster) Remains(ctx context.Context, more ...schema.GroupVersionKind) []string {

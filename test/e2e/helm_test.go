@@ -120,6 +120,6 @@ func newerChart(chart string) string {
 	_, tag, _ := strings.Cut(operatorImage, ":v")
 	_, upgradedTag, _ := strings.Cut(upgradedImage, ":v")
 	replace("values.yaml", `tag: "v`+tag+`"`, `tag: "v`+upgradedTag+`"`)
-	replace("templates/customresourcedefinition.yaml", "    - memc\n", "    - memc\n    - "+newShortName+"\n")
+	replace("files/crds.yaml", "    - memc\n", "    - memc\n    - "+newShortName+"\n")
 	return dir
 }

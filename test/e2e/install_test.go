@@ -144,7 +144,7 @@ var _ = Describe("The operator itself", func() {
 	})
 
 	It("logs the version of the checkout that it was built from", Label(onLocalCluster), SpecTimeout(time.Minute), func(ctx SpecContext) {
-		_, version, _ := strings.Cut(clustertest.Read("hack/release/published.mk"), "\nVERSION ?= ")
+		_, version, _ := strings.Cut(clustertest.Read("Makefile"), "\nVERSION ?= ")
 		version, _, _ = strings.Cut(version, "\n")
 		Expect(k8s.Kubectl(ctx, "logs", "--namespace", operatorNamespace, "deployment/"+operatorDeployment)).
 			To(ContainSubstring(`"version":"v%s"`, version))

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/memcached-operator/test/repository"
@@ -117,29 +116,6 @@ func TestMistakesInTheReleaseAreFound(t *testing.T) {
 		"    environment: release\n": "",
 	} {
 		mustFind(t, text, before, strings.Replace(text, before, after, 1))
-	}
-}
-
-// The release workflow must run all blocks of docs/operations/release.md in order, except the first and the last, which are for
-// maintainers. The rehearsal must run all blocks.
-func TestTheReleaseIsThatOfThePage(t *testing.T) {
-	names := func(pattern string, file ...string) []string {
-		var found []string
-		for _, match := range regexp.MustCompile(pattern).FindAllStringSubmatch(repository.Read(t, file...), -1) {
-			found = append(found, match[1])
-		}
-		return found
-	}
-	blocks := names(`hack/release/block\.sh (\w+) runs it -->\n`+"```sh\n", "docs", "operations", "release.md")
-	if len(blocks) < 7 || blocks[0] != "prepare" || blocks[len(blocks)-1] != "begin" {
-		t.Fatalf("the page has the blocks %q", blocks)
-	}
-	run := names(`hack/release/block\.sh (\w+)\n`, ".github", "workflows", "release.yaml")
-	if diff := cmp.Diff(blocks[1:len(blocks)-1], run); diff != "" {
-		t.Errorf("the workflow (-page +workflow):\n%s", diff)
-	}
-	if diff := cmp.Diff(blocks, names(`(?m)^\s*block (\w+)$`, "hack", "release", "rehearsal", "rehearse.sh")); diff != "" {
-		t.Errorf("the rehearsal (-page +rehearsal):\n%s", diff)
 	}
 }
 

@@ -88,7 +88,8 @@ var _ = Describe("An administrator whose cluster has no access to the internet",
 		Expect(related).To(HaveLen(3), "memcached, the operator and its agent")
 		images := map[string]string{}
 		for _, image := range related {
-			images[path.Base(repositoryOf(image[1]))] = pinned(ctx, image[1])
+			name, _, _ := strings.Cut(path.Base(image[1]), ":")
+			images[name] = pinned(ctx, image[1])
 		}
 		memcached, operator, agent := images["memcached"], images["memcached-operator"], images["memcached-operator-agent"]
 

@@ -29,8 +29,6 @@ var (
 	operatorImage = os.Getenv("IMG")
 	bundleImage   = os.Getenv("BUNDLE_IMG")
 	catalogImage  = os.Getenv("CATALOG_IMG")
-	// upgradesImage is a catalog in which the version of the checkout upgrades the previous version.
-	upgradesImage = catalogImage + "-upgrades"
 )
 
 var k8s *clustertest.Cluster
@@ -40,11 +38,10 @@ func TestOLM(t *testing.T) {
 	RunSpecs(t, "The Memcached operator under the Operator Lifecycle Manager")
 }
 
-var _ = BeforeSuite(func(ctx SpecContext) {
+var _ = BeforeSuite(func() {
 	k8s = clustertest.Connect("make test-olm", []string{"VERSION", "NEXT_VERSION", "IMG", "BUNDLE_IMG", "CATALOG_IMG"},
 		operatorsv1.AddToScheme, operatorsv1alpha1.AddToScheme)
 	k8s.Diagnostics = diagnostics
-	recordImages(ctx)
 })
 
 func diagnostics(namespace string) []string {

@@ -32,26 +32,25 @@ func tagged(image, tag string) string { return image[:strings.LastIndexByte(imag
 
 var _ = Describe("An administrator subscribes to the operator", clustertest.Core, Ordered, func() {
 	var (
-		previous, operators, caches string
-		mc                          *cachev1alpha1.Memcached
-		cache                       *clustertest.FullCache
+		operators, caches string
+		mc                *cachev1alpha1.Memcached
+		cache             *clustertest.FullCache
 	)
 
 	BeforeAll(func(ctx SpecContext) {
 		beginStory(ctx)
-		previous = clustertest.PreviousVersion()
 		operators, caches = k8s.NewNamespace(ctx), k8s.NewNamespace(ctx)
-		newCatalog(ctx, tagged(catalogImage, "v"+previous))
+		newCatalog(ctx, catalogImage)
 		newScope(ctx, operators)
 	}, NodeTimeout(2*time.Minute))
 
 	It("installs nothing before the plan is approved", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
 		subscribe(ctx, operators, candidateChannel, operatorsv1alpha1.ApprovalManual)
-		plan := untilPlanned(ctx, operators, previous)
+		plan := untilPlanned(ctx, operators, version)
 		Consistently(ctx, installed).WithArguments(operators).WithTimeout(3 * time.Second).Should(BeEmpty())
 		approve(ctx, plan)
-		untilInstalled(ctx, operators, previous)
-		Expect(runningImage(ctx, operators)).To(Equal(tagged(operatorImage, "v"+previous)))
+		untilInstalled(ctx, operators, version)
+		Expect(runningImage(ctx, operators)).To(Equal(operatorImage))
 	})
 
 	It("has a cache that is full of keys", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
@@ -72,13 +71,13 @@ var _ = Describe("An administrator subscribes to the operator", clustertest.Core
 
 	It("upgrades the operator, when the new version is approved, without losing a key", SpecTimeout(4*time.Minute), func(ctx SpecContext) {
 		cache.MustSurvive(ctx, func() {
-			release(ctx, upgradesImage)
-			plan := untilPlanned(ctx, operators, version)
+			release(ctx, tagged(catalogImage, "v"+nextVersion))
+			plan := untilPlanned(ctx, operators, nextVersion)
 			Consistently(ctx, installed).WithArguments(operators).WithTimeout(3 * time.Second).
-				Should(HaveKeyWithValue(previous, operatorsv1alpha1.CSVPhaseSucceeded))
+				Should(HaveKeyWithValue(version, operatorsv1alpha1.CSVPhaseSucceeded))
 			approve(ctx, plan)
-			untilInstalled(ctx, operators, version)
-			Expect(runningImage(ctx, operators)).To(Equal(operatorImage))
+			untilInstalled(ctx, operators, nextVersion)
+			Expect(runningImage(ctx, operators)).To(Equal(tagged(operatorImage, "v"+nextVersion)))
 
 			By("using the new version, which serves another cache")
 			k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
@@ -86,7 +85,7 @@ var _ = Describe("An administrator subscribes to the operator", clustertest.Core
 	})
 
 	It("uninstalls the operator while the cache serves", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
-		uninstall(ctx, operators, version)
+		uninstall(ctx, operators, nextVersion)
 		cache.MustBeUntouched(ctx)
 
 		By("deleting another cache, which needs no operator")
@@ -97,7 +96,7 @@ var _ = Describe("An administrator subscribes to the operator", clustertest.Core
 	It("installs it again, which adopts the cache as it is", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		newScope(ctx, operators)
 		subscribe(ctx, operators, stableChannel, operatorsv1alpha1.ApprovalAutomatic)
-		untilInstalled(ctx, operators, version)
+		untilInstalled(ctx, operators, nextVersion)
 		k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
 		cache.MustBeUntouched(ctx)
 
@@ -105,19 +104,17 @@ var _ = Describe("An administrator subscribes to the operator", clustertest.Core
 		k8s.Change(ctx, mc, func() { mc.Spec.Size = 4 })
 		k8s.UntilReady(ctx, mc)
 		Expect(mc.Status.Nodes).To(HaveLen(4))
-		uninstall(ctx, operators, version)
+		uninstall(ctx, operators, nextVersion)
 	})
 })
 
 var _ = Describe("An administrator leaves upgrades to OLM", func() {
 	It("upgrades the operator as soon as the catalog has a new version", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		beginStory(ctx)
-		previous, operators := clustertest.PreviousVersion(), k8s.NewNamespace(ctx)
-		newCatalog(ctx, tagged(catalogImage, "v"+previous))
+		operators := k8s.NewNamespace(ctx)
+		newCatalog(ctx, catalogImage)
 		newScope(ctx, operators)
 		subscribe(ctx, operators, candidateChannel, operatorsv1alpha1.ApprovalAutomatic)
-		untilInstalled(ctx, operators, previous)
-		release(ctx, upgradesImage)
 		k8s.Run(ctx, "bash", "-e", "-c", documentedWait(operators)) // this wait begins before the ClusterServiceVersion exists
 		untilInstalled(ctx, operators, version)
 

@@ -94,3 +94,11 @@ func TestMemcachedOfTheMachine(t *testing.T) {
 		})
 	}
 }
+
+func run(t *testing.T, folder string, arguments ...string) (output string, failed bool) {
+	t.Helper()
+	command := exec.Command(arguments[0], arguments[1:]...)
+	command.Dir = folder
+	text, err := command.CombinedOutput()
+	return strings.TrimSpace(string(text)), err != nil
+}

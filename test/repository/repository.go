@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"testing"
 )
 
@@ -47,41 +46,14 @@ func ReadFile(t *testing.T, path string) string {
 	return string(content)
 }
 
-// Variable returns the default value of a variable in the Makefile or in hack/release/published.mk.
+// Variable returns the default value of a variable in the Makefile.
 func Variable(t *testing.T, name string) string {
 	t.Helper()
-	text := Read(t, "hack", "release", "published.mk") + Read(t, "Makefile")
-	match := regexp.MustCompile(`(?m)^` + name + ` \?=(?: (.*))?$`).FindStringSubmatch(text)
+	match := regexp.MustCompile(`(?m)^` + name + ` \?=(?: (.*))?$`).FindStringSubmatch(Read(t, "Makefile"))
 	if match == nil {
 		t.Fatalf("the Makefile does not define %s", name)
 	}
 	return match[1]
-}
-
-// ByTag returns the text with tags in place of the image digests that hack/release/published.mk records, because config and the
-// documentation name these images by tag.
-func ByTag(t *testing.T, text string) string {
-	t.Helper()
-	prefix, version := Variable(t, "IMAGE_TAG_BASE"), Variable(t, "VERSION")
-	manager := Read(t, "config", "manager", "manager.yaml")
-	memcached := regexp.MustCompile(`RELATED_IMAGE_MEMCACHED\n\s+value: (\S+)`).FindStringSubmatch(manager)
-	if memcached == nil {
-		t.Fatal("config/manager/manager.yaml names no image of memcached")
-	}
-	name := memcached[1][:strings.LastIndex(memcached[1], ":")]
-	for _, image := range []struct{ name, digest, tagged string }{
-		{prefix, "OPERATOR_DIGEST", prefix + ":v" + version},
-		{prefix + "-agent", "AGENT_DIGEST", prefix + "-agent:v" + version},
-		{prefix + "-scorecard", "SCORECARD_DIGEST", prefix + "-scorecard:v" + version},
-		{prefix + "-bundle:v" + version, "BUNDLE_DIGEST", prefix + "-bundle:v" + version},
-		{prefix + "-bundle", "BUNDLE_DIGEST", prefix + "-bundle:v" + version},
-		{name, "MEMCACHED_DIGEST", memcached[1]},
-	} {
-		if digest := Variable(t, image.digest); digest != "" {
-			text = strings.ReplaceAll(text, image.name+"@"+digest, image.tagged)
-		}
-	}
-	return text
 }
 
 // GoVersion returns the version of Go in go.mod.

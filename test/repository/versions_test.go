@@ -13,10 +13,10 @@ import (
 )
 
 // aVersion matches the name of an image, a chart or a ClusterServiceVersion, with a version of the operator as group 1.
-var aVersion = regexp.MustCompile(`memcached-operator(?:-agent|-bundle|-catalog|-scorecard)?(?:[:.]v| --version )(\d+\.\d+\.\d+(?:-[0-9a-z.]+)?)`)
+var aVersion = regexp.MustCompile(`memcached-operator(?:-agent|-bundle|-catalog)?(?:[:.]v| --version )(\d+\.\d+\.\d+(?:-[0-9a-z.]+)?)`)
 
 // history matches the paths of files that may also name other versions.
-var history = regexp.MustCompile(`^(CHANGELOG\.md|docs/design/|docs/operations/(upgrades|compatibility|images|release)\.|config/manifests/bases/)`)
+var history = regexp.MustCompile(`^(CHANGELOG\.md|docs/design/|docs/operations/(upgrades|compatibility|release)\.|config/manifests/bases/)`)
 
 // versionFindings returns the lines of a text that name a version other than the given version, and how often the text names any
 // version.
@@ -33,10 +33,10 @@ func versionFindings(text, version string) (others []string, found int) {
 	return others, found
 }
 
-// "make begin-version" must update the version wherever users read it.
+// A new version must be written wherever users read it.
 func TestEveryPageNamesTheVersion(t *testing.T) {
 	version, total := repository.Variable(t, "VERSION"), 0
-	command := exec.Command("git", "ls-files", "--", "*.md", "config")
+	command := exec.Command("git", "ls-files", "--", "*.md", "config", "charts")
 	command.Dir = repository.Path()
 	files, err := command.Output()
 	if err != nil {
@@ -61,5 +61,9 @@ func TestEveryPageNamesTheVersion(t *testing.T) {
 	manager := repository.Read(t, "config", "manager", "kustomization.yaml")
 	if want := "newName: " + repository.Variable(t, "IMAGE_TAG_BASE") + "\n  newTag: v" + version + "\n"; !strings.Contains(manager, want) {
 		t.Errorf("config/manager/kustomization.yaml lacks %q", want)
+	}
+	chart := repository.Read(t, "charts", "memcached-operator", "Chart.yaml")
+	if want := "\nversion: " + version + "\nappVersion: v" + version + "\n"; !strings.Contains(chart, want) {
+		t.Errorf("the chart lacks %q", want)
 	}
 }
