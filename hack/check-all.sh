@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs all suites except those with a nightly job of their own: the benchmark, the endurance test, the mutations and the hostile
-# clients. Two parts run at the same time: the suites that mostly compute, and the suites that mostly wait for a cluster. FROM=NAME
-# begins with the suite NAME, and skips the other part. FROM="NAME NAME" begins with one suite in each part.
+# Runs all suites except those with a nightly job of their own: the benchmark and the hostile clients. Two parts run at the
+# same time: the suites that mostly compute, and the suites that mostly wait for a cluster. FROM=NAME begins with the suite NAME, and
+# skips the other part. FROM="NAME NAME" begins with one suite in each part.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source hack/checks.sh
 

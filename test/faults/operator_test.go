@@ -48,7 +48,7 @@ type operator struct {
 }
 
 // startOperator starts an operator, and waits until its caches are synced. namespaces are separated by commas; empty means all.
-func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...func(*ctrl.Options)) (*operator, error) {
+func startOperator(ctx context.Context, p *proxy, namespaces string) (*operator, error) {
 	o := &operator{listener: p.listen(), registry: prometheus.NewRegistry(), stopped: make(chan error, 1)}
 	running, cancel := context.WithCancel(context.Background())
 	o.cancel = cancel
@@ -63,9 +63,6 @@ func startOperator(ctx context.Context, p *proxy, namespaces string, modify ...f
 			c, err := newClientWithTimeout(config, options)
 			return interceptor.NewClient(c, interceptor.Funcs{Get: o.countFronts}), err
 		},
-	}
-	for _, f := range modify {
-		f(&options)
 	}
 	var err error
 	o.manager, err = ctrl.NewManager(behindProxy, options)
@@ -102,21 +99,6 @@ func startProxiedOperator(ctx context.Context, t *testing.T, namespaces string) 
 		t.Fatal(err)
 	}
 	return p, o
-}
-
-// startSharedOperator starts an operator for these namespaces, or for all if none is given. The operator runs until the test ends.
-func startSharedOperator(t *testing.T, namespaces ...string) *operator {
-	t.Helper()
-	_, o := startProxiedOperator(t.Context(), t, strings.Join(namespaces, ","))
-	t.Cleanup(func() {
-		if err := o.crash(); err != nil {
-			t.Errorf("stop the operator: %v", err)
-		}
-		if count := panics(); count > 0 {
-			t.Errorf("%v reconciliations panicked", count)
-		}
-	})
-	return o
 }
 
 func newClientWithTimeout(config *rest.Config, options client.Options) (client.WithWatch, error) {
