@@ -50,7 +50,7 @@ func reference(t *testing.T, s scenario) *outcome {
 func TestSweep(t *testing.T) {
 	only := os.Getenv("FAULT_PLAN")
 	var injected, notReached atomic.Int32
-	for _, s := range slices.Concat(scenarios, statefulSetScenarios, monitoringScenarios, securedScenarios, frontScenarios, twinScenarios) {
+	for _, s := range slices.Concat(scenarios, statefulSetScenarios, frontScenarios, twinScenarios) {
 		if name, _, _ := strings.Cut(only, "/"); only != "" && name != s.name {
 			continue
 		}
