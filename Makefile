@@ -132,7 +132,7 @@ lint-fix: $(GOLANGCI_LINT) ## Run the linters and fix what they can fix.
 check: test lint verify ## Run what a change must pass and needs neither root nor a cluster: tests, linters, generated files.
 
 .PHONY: check-all
-check-all: ## Run every suite but benchmark, endurance and mutations, as root, in two hours. FROM=NAME resumes, ONLY=NAME runs one.
+check-all: ## Run every suite but the benchmark, as root, in two hours. FROM=NAME resumes, ONLY=NAME runs one.
 	@FROM="$(FROM)" ONLY="$(ONLY)" CHECK_OUTPUT="$(CHECK_OUTPUT)" hack/check-all.sh
 
 .PHONY: lint-config

@@ -47,19 +47,9 @@ var _ = Describe("A workload that somebody has recreated with another value in a
 		},
 		Entry("serviceName", func(object client.Object) { object.(*appsv1.StatefulSet).Spec.ServiceName = "other" },
 			"spec.serviceName", stable),
-		Entry("no serviceName", func(object client.Object) { object.(*appsv1.StatefulSet).Spec.ServiceName = "" },
-			"spec.serviceName", stable),
 		Entry("podManagementPolicy", func(object client.Object) {
 			object.(*appsv1.StatefulSet).Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
 		}, "spec.podManagementPolicy", stable),
-		Entry("the selector of a StatefulSet", func(object client.Object) {
-			delete(object.(*appsv1.StatefulSet).Spec.Selector.MatchLabels, memcached.ManagedByLabel)
-		}, "spec.selector", stable),
-		Entry("another selector", func(object client.Object) {
-			set := object.(*appsv1.StatefulSet)
-			set.Spec.Selector.MatchLabels[memcached.ManagedByLabel] = "other"
-			set.Spec.Template.Labels[memcached.ManagedByLabel] = "other"
-		}, "spec.selector", stable),
 		Entry("the selector of a Deployment", func(object client.Object) {
 			delete(object.(*appsv1.Deployment).Spec.Selector.MatchLabels, memcached.ManagedByLabel)
 		}, "spec.selector"),

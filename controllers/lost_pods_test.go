@@ -29,11 +29,11 @@ var _ = Describe("A pod of a StatefulSet on a lost cluster node", func() {
 	var pod *corev1.Pod
 
 	// create creates the pod cache-1 on the cluster node host-b.
-	create := func(ctx context.Context, finalizers ...string) *corev1.Pod {
+	create := func(ctx context.Context) *corev1.Pod {
 		GinkgoHelper()
 		created := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: mc.Namespace, Name: "cache-1", Labels: memcached.SelectorLabels(mc), Finalizers: finalizers,
+				Namespace: mc.Namespace, Name: "cache-1", Labels: memcached.SelectorLabels(mc),
 				OwnerReferences: []metav1.OwnerReference{{
 					APIVersion: "apps/v1", Kind: "StatefulSet", Name: mc.Name, UID: "statefulset", Controller: ptr.To(true),
 				}},
@@ -161,19 +161,6 @@ var _ = Describe("A pod of a StatefulSet on a lost cluster node", func() {
 		Expect(exists(ctx)).To(BeFalse())
 	})
 
-	It("is left to the finalizers that it has", func(ctx SpecContext) {
-		Expect(user.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
-		pod = create(ctx, "example.com/stay")
-		evict(ctx)
-		settle(ctx)
-		o.wait(10 * time.Second)
-		o.step(ctx, mc, deletePod)
-		Expect(exists(ctx)).To(BeTrue())
-		o.step(ctx, mc)
-		change(ctx, pod, func(pod *corev1.Pod) { pod.Finalizers = nil })
-		Expect(exists(ctx)).To(BeFalse())
-	})
-
 	It("is reported if its deletion is refused, and deleted when that ends", func(ctx SpecContext) {
 		evict(ctx)
 		settle(ctx)
@@ -204,28 +191,6 @@ var _ = Describe("A pod of a StatefulSet on a lost cluster node", func() {
 		Expect(o.try(ctx, mc)).To(MatchError(ContainSubstring("starting")))
 		o.refuse = nil
 		o.step(ctx, mc, deletePod)
-	})
-
-	It("stays while the Memcached is paused", func(ctx SpecContext) {
-		evict(ctx)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true })
-		settle(ctx)
-		o.wait(10 * time.Second)
-		o.step(ctx, mc)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = false })
-		Expect(o.try(ctx, mc, deletePod, writeStatus)).To(Succeed())
-	})
-
-	It("stays while the Memcached is being deleted", func(ctx SpecContext) {
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Finalizers = []string{"example.com/stay"} })
-		DeferCleanup(func(ctx SpecContext) {
-			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Finalizers = nil })
-		})
-		Expect(user.Delete(ctx, mc)).To(Succeed())
-		evict(ctx)
-		settle(ctx)
-		o.wait(10 * time.Second)
-		o.step(ctx, mc)
 	})
 
 	It("is deleted by another process only after a look at the Memcached that the API server has", func(ctx SpecContext) {

@@ -196,21 +196,6 @@ var _ = Describe("A running manager", Ordered, func() {
 		Entry("an image that does not exist", func(pod *corev1.Pod, _ *appsv1.DeploymentStatus) {
 			pod.Status.ContainerStatuses = waiting("ImagePullBackOff", `Back-off pulling image "nope": ErrImagePull: not found`)
 		}, "ImagePullFailed", "cannot be pulled: not found"),
-		Entry("no room", func(pod *corev1.Pod, _ *appsv1.DeploymentStatus) {
-			pod.Status.Conditions = []corev1.PodCondition{{
-				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available",
-			}}
-		}, "Unschedulable", "0/3 nodes are available"),
-		Entry("a crash", func(pod *corev1.Pod, _ *appsv1.DeploymentStatus) {
-			pod.Status.ContainerStatuses = waiting("CrashLoopBackOff", "back-off 10s")
-			pod.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 71, Reason: "Error"}
-		}, "NodesCrashing", "exited with code 71"),
-		Entry("Pod Security", func(_ *corev1.Pod, status *appsv1.DeploymentStatus) {
-			status.Conditions = []appsv1.DeploymentCondition{{
-				Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate",
-				Message: `pods "cache-x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true`,
-			}}
-		}, "AdmissionDenied", "violates PodSecurity"),
 		Entry("a quota for pods", func(_ *corev1.Pod, status *appsv1.DeploymentStatus) {
 			status.Conditions = []appsv1.DeploymentCondition{{
 				Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate",

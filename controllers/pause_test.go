@@ -92,19 +92,6 @@ var _ = Describe("A paused Memcached", func() {
 		}
 	})
 
-	It("tells what is wrong with its nodes meanwhile", func(ctx SpecContext) {
-		o := newOperator(defaults)
-		mc := converged(ctx, o, 1)
-		pause(ctx, mc, true)
-		o.step(ctx, mc, writeStatus)
-		o.events()
-		pod := newPod(ctx, mc, "moved", corev1.ConditionFalse)
-		pod.Status.ContainerStatuses = waiting("ImagePullBackOff", "Back-off pulling image")
-		Expect(user.Status().Update(ctx, pod)).To(Succeed())
-		o.step(ctx, mc, writeStatus)
-		Expect(o.events()).To(ConsistOf(HavePrefix("Warning ImagePullFailed")))
-	})
-
 	It("holds nothing back in a new process, whatever the cluster has not kept", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := newMemcached(ctx, 3, func(mc *cachev1alpha1.Memcached) {
@@ -117,15 +104,6 @@ var _ = Describe("A paused Memcached", func() {
 		pause(ctx, mc, true)
 		newOperator(defaults).step(ctx, mc, writeStatus)
 		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Paused", "False/AsExpected")
-	})
-
-	It("is deleted without a write", func(ctx SpecContext) {
-		o := newOperator(defaults)
-		mc := converged(ctx, o, 1)
-		pause(ctx, mc, true)
-		o.step(ctx, mc, writeStatus)
-		Expect(user.Delete(ctx, mc)).To(Succeed())
-		o.step(ctx, mc)
 	})
 
 	It("creates nothing when it is born paused", func(ctx SpecContext) {

@@ -4,13 +4,9 @@
 package controllers_test
 
 import (
-	"errors"
-
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -80,38 +76,4 @@ var _ = Describe("A write of the Deployment", func() {
 		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
 	})
 
-	It("counts as updated what runs the template of the spec, and nothing else", func(ctx SpecContext) {
-		o := newOperator(defaults)
-		mc := converged(ctx, o, 5)
-		updated := func() int32 { return status(ctx, mc).UpdatedReplicas }
-
-		By("an image that is refused")
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = "memcached:2" })
-		o.refuse = func(status bool) error {
-			if status {
-				return nil
-			}
-			return apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "cache", errors.New("no such images"))
-		}
-		Expect(o.try(ctx, mc, writeStatus)).To(HaveOccurred())
-		Expect(updated()).To(BeZero())
-		Expect(summary(ctx, mc, "Progressing")).To(Equal("False/Stuck"))
-		o.refuse = nil
-
-		By("an image that is held back")
-		pause(ctx, mc, true)
-		o.step(ctx, mc, writeStatus)
-		Expect(updated()).To(BeZero())
-		Expect(summary(ctx, mc, "Ready")).To(Equal("Unknown/Paused"))
-
-		By("taking the image back")
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused, mc.Spec.Image = false, "" })
-		o.step(ctx, mc, writeStatus)
-		Expect(updated()).To(Equal(int32(5)))
-
-		By("an image and a size at once")
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size, mc.Spec.Image = 3, "memcached:2" })
-		o.step(ctx, mc, writeDeployment, writeStatus)
-		Expect(updated()).To(BeZero())
-	})
 })

@@ -4,21 +4,14 @@
 package v1alpha1_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/example/memcached-operator/test/crd"
-	"github.com/example/memcached-operator/test/repository"
 )
 
 // kubernetesTypes matches fields of Kubernetes' own types, whose descriptions this package cannot change.
@@ -84,43 +77,6 @@ func TestEveryRuleNamesItsField(t *testing.T) {
 	}
 }
 
-// A marker must be on one line. The expressions of long markers, and those that several markers share, are in rules.tmpl.
-func TestMarkersAreShortAndSayThingsOnce(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	if err != nil || len(files) < 10 {
-		t.Fatalf("found only %d files: %v", len(files), err)
-	}
-	var sources strings.Builder
-	for _, file := range append(files, "rules.tmpl") {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sources.Write(text)
-		for number, line := range strings.Split(string(text), "\n") {
-			isImage := strings.Contains(line, "spec.image must be an image reference")
-			if len(strings.TrimSpace(line)) > 400 && !isImage {
-				t.Errorf("%s:%d has %d characters", file, number+1, len(line))
-			}
-		}
-	}
-	for name, part := range map[string]string{"the sizing formula": "1.0833", "the rule for numbers and percentages": "(100|[1-9]?[0-9])%"} {
-		if count := strings.Count(sources.String(), part); count != 1 {
-			t.Errorf("%s stands %d times", name, count)
-		}
-	}
-}
-
-func TestNoTemplateIsLeft(t *testing.T) {
-	text := repository.Read(t, "config", "crd", "bases", "cache.example.com_memcacheds.yaml")
-	if strings.Contains(text, "{{") {
-		t.Error("hack/crd did not expand the CustomResourceDefinition: run make manifests")
-	}
-}
-
 // Tests rely on testdata/every_field.yaml to set every field.
 func TestEveryFieldHasAnExample(t *testing.T) {
 	sample := everyField()
@@ -139,43 +95,5 @@ func TestEveryFieldHasAnExample(t *testing.T) {
 		if field.Schema.Default != nil && value == string(field.Schema.Default.Raw) {
 			t.Errorf("%s has its default, %s", field.Path, value)
 		}
-	}
-}
-
-// Alerts, scripts and the runbooks know conditions and reasons by their text.
-func TestConditionsAndReasonsAreDistinctWords(t *testing.T) {
-	word := regexp.MustCompile(`^[A-Z][A-Za-z]*$`)
-	seen := map[string]string{}
-	file, err := parser.ParseFile(token.NewFileSet(), "memcached_conditions.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ast.Inspect(file, func(node ast.Node) bool {
-		spec, ok := node.(*ast.ValueSpec)
-		if !ok {
-			return true
-		}
-		name := spec.Names[0].Name
-		value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if meaning := strings.TrimPrefix(strings.TrimPrefix(name, "Condition"), "Reason"); value != meaning || meaning == name {
-			t.Errorf("%s is %q: the name must be Condition or Reason and the value", name, value)
-		}
-		if !word.MatchString(value) {
-			t.Errorf("%s is %q: reasons are words in CamelCase", name, value)
-		}
-		if other, ok := seen[value]; ok {
-			t.Errorf("%s and %s are both %q", name, other, value)
-		}
-		seen[value] = name
-		if !strings.HasPrefix(spec.Doc.Text(), name+" ") {
-			t.Errorf("%s: the comment must say what it means: %q", name, spec.Doc.Text())
-		}
-		return false
-	})
-	if len(seen) < 20 {
-		t.Errorf("only %d conditions and reasons were found", len(seen))
 	}
 }

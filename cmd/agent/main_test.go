@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -80,54 +79,6 @@ func TestSIGTERMEndsTheAgent(t *testing.T) {
 	}
 	if err := agent.Wait(); err != nil {
 		t.Error(err)
-	}
-}
-
-// An agent ends with a termination message about a problem in a Secret. The next agent finds that message in the file, and waits
-// instead.
-func TestInvalidSecretsEndTheAgentOnce(t *testing.T) {
-	folder, secret := t.TempDir(), t.TempDir()
-	message := filepath.Join(t.TempDir(), "termination-log")
-	for file, content := range map[string]string{message: "", filepath.Join(secret, "bob"): "hunter2\n"} {
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	args := []string{
-		"--listen=127.0.0.1:0", "--memcached=127.0.0.1:1", "--users-secret=" + secret, "--credentials=" + folder, "--termination-log=" + message,
-	}
-	output, err := command(t, args...).CombinedOutput()
-	said, readErr := os.ReadFile(message)
-	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || readErr != nil {
-		t.Errorf("it ends with %v, %v:\n%s", err, readErr, output)
-	}
-	if !strings.HasPrefix(string(said), "InvalidCredentials: the password of the user bob contains a line break") {
-		t.Errorf("the termination message is %q", said)
-	}
-	if strings.Contains(string(output)+string(said), "hunter2") {
-		t.Errorf("it shows the password:\n%s\n%s", output, said)
-	}
-
-	again := command(t, args...)
-	log, err := again.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := again.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(log)
-	for lines.Scan() && !strings.Contains(lines.Text(), "InvalidCredentials") {
-		continue
-	}
-	if err := again.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	for lines.Scan() {
-		t.Errorf("the log goes on with %s", lines.Text())
-	}
-	if err := again.Wait(); err != nil {
-		t.Errorf("the second agent ends with %v", err)
 	}
 }
 

@@ -4,12 +4,10 @@
 package docs_test
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/memcached-operator/test/repository"
@@ -51,28 +49,5 @@ func TestAlertsLinkToTheRunbook(t *testing.T) {
 		if !runbook.Advises(anchor) {
 			t.Errorf("the section of %s has no command and no link to a section with one", alert.Alert)
 		}
-	}
-}
-
-var row = regexp.MustCompile("(?m)^\\| `(Memcached\\w+)` \\| (\\w+) \\| (.*) \\|$")
-
-// The table in monitoring.md must list all alerts in the order of the rules, with their severities. It must also say how long an
-// alert waits, unless that is 1 minute.
-func TestAlertsAreDocumented(t *testing.T) {
-	var want, got [][2]string
-	sentences := map[string]string{}
-	for _, match := range row.FindAllStringSubmatch(repository.Read(t, "docs", "operations", "monitoring.md"), -1) {
-		got = append(got, [2]string{match[1], match[2]})
-		sentences[match[1]] = match[3]
-	}
-	for _, alert := range alerts(t) {
-		want = append(want, [2]string{alert.Alert, alert.Labels["severity"]})
-		wait := strings.TrimSuffix(alert.For, "m")
-		if wait != "1" && !strings.HasSuffix(sentences[alert.Alert], " for "+wait+" minutes") {
-			t.Errorf("%s waits for %s, but the table says: %s", alert.Alert, alert.For, sentences[alert.Alert])
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("docs/operations/monitoring.md (-want +got):\n%s", diff)
 	}
 }

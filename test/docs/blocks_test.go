@@ -107,30 +107,6 @@ func showsMemcached(block docs.Block) bool {
 	return block.Language == "yaml" && aMemcached.MatchString(block.Text)
 }
 
-// Runner must return an error exactly for the blocks that do not run as their page says.
-func TestRunnerTellsWhatFails(t *testing.T) {
-	runner := &docs.Runner{Root: t.TempDir(), Scratch: t.TempDir()}
-	for text, want := range map[string]string{
-		"true":                              "",
-		"echo first; false; echo second":    "first\n",
-		"<!-- fails: no -->echo no; exit 1": "",
-		"<!-- fails: no -->echo no":         "succeeds",
-		"<!-- fails: no -->echo yes; false": "without the words",
-	} {
-		comment, script, marked := strings.Cut(text, "-->")
-		if marked {
-			comment += "-->\n"
-		} else {
-			comment, script = "", text
-		}
-		page := docs.Parse("page.md", []byte(comment+"```sh\n"+script+"\n```\n"))
-		err := runner.Run(t.Context(), page, page.Blocks[0])
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %q", text, err, want)
-		}
-	}
-}
-
 func within(t *testing.T, step func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -103,21 +103,3 @@ func TestEveryPageIsReached(t *testing.T) {
 		}
 	}
 }
-
-func TestAnchorsAreGitHubs(t *testing.T) {
-	page := docs.Parse("page.md", []byte("# `spec.config`, in *words*\n## I: Basic\n## I: Basic\n## Über-set_up\n"))
-	want := []string{"specconfig-in-words", "i-basic", "i-basic-1", "über-set_up"}
-	if !slices.Equal(page.Anchors, want) {
-		t.Errorf("got %q, want %q", page.Anchors, want)
-	}
-}
-
-// Readers of the pages about clients have little time.
-func TestPagesAboutClientsAreShort(t *testing.T) {
-	const most = 600
-	for name := range pages(t) {
-		if words := len(strings.Fields(repository.Read(t, name))); words > most && strings.HasPrefix(name, "docs/clients") {
-			t.Errorf("%s has %d words, which are more than %d", name, words, most)
-		}
-	}
-}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/memcached-operator/test/docs"
 	"github.com/example/memcached-operator/test/repository"
 )
 
@@ -20,15 +19,6 @@ func TestRunbookKnowsEveryReason(t *testing.T) {
 	for _, reason := range repository.Reasons(t) {
 		if section := strings.ToLower(reason); !slices.Contains(healthy, reason) && !runbook.Advises(section) {
 			t.Errorf("the runbook has no section %s with a command or a link to a section with one", reason)
-		}
-	}
-}
-
-func TestPageAdvises(t *testing.T) {
-	page := docs.Parse("page.md", []byte("## A\n```sh\ntrue\n```\n## B\n[A](#a)\n## C\n[B](#b), [A](other.md#a)\n```text\nno\n```\n"))
-	for section, want := range map[string]bool{"a": true, "b": true, "c": false, "none": false} {
-		if page.Advises(section) != want {
-			t.Errorf("the section %s advises: got %t", section, !want)
 		}
 	}
 }

@@ -7,8 +7,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -79,15 +77,6 @@ var _ = Describe("A Secret that nobody can use", Label(onLocalCluster), func() {
 		}
 		everything.mustStayPrivate(ctx, caches[0].mc.Namespace)
 	})
-
-	It("is told of as well if the nodes serve it and clients refuse it", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
-		s := newSecured(ctx, k8s.NewNamespace(ctx), 1, mutualTLS)
-		k8s.UntilReady(ctx, s.mc)
-		other := clustertest.Must(s.authority.Server("cache", "another.example.com"))
-		s.put(ctx, s.pair, s.with(map[string][]byte{"tls.crt": other.Certificate, "tls.key": other.Key}))
-		untilNeedsAttention(ctx, s.mc, kubeletSync+longestUntold, cachev1alpha1.ReasonCertificateNames,
-			"says of the Secret "+s.pair.Name, "it is not for cache."+s.mc.Namespace+".svc")
-	})
 })
 
 // untilNeedsAttention waits until the condition NeedsAttention has this reason, and a message that contains all the
@@ -104,7 +93,8 @@ func untilNeedsAttention(ctx context.Context, mc *cachev1alpha1.Memcached, withi
 	Expect(mc.Status.Conditions).To(ContainElement(And(HaveField("Type", cachev1alpha1.ConditionReady), HaveField("Status", metav1.ConditionTrue))))
 }
 
-// badSecret is a Secret that somebody has made unusable by mistake. words are part of the operator's message about this Secret.
+// badSecret is a Secret that somebody has made unusable by mistake: two of each kind. The tests of internal/agent/credentials have all
+// mistakes. words are part of the operator's message about this Secret.
 type badSecret struct {
 	name string
 	// kind makes the cache use the Secret, either for TLS or for users.
@@ -118,33 +108,12 @@ var badSecrets = []badSecret{
 	{"another-key", mutualTLS, func(s *secured) map[string][]byte {
 		return s.with(map[string][]byte{"tls.key": s.newPair(s.authority)["tls.key"]})
 	}, "tls.key does not fit the first certificate in tls.crt"},
-	{"garbage", mutualTLS, func(s *secured) map[string][]byte {
-		return s.with(map[string][]byte{"tls.crt": []byte("this-is-not-a-certificate")})
-	}, "tls.crt holds no certificate"},
-	{"empty", mutualTLS, func(*secured) map[string][]byte { // the API server demands both keys in a Secret of type kubernetes.io/tls
-		return map[string][]byte{"tls.crt": {}, "tls.key": {}}
-	}, "has neither tls.crt nor tls.key"},
 	{"expired", mutualTLS, func(s *secured) map[string][]byte {
 		old := clustertest.Must(s.authority.ExpiredUser("cache"))
 		return s.with(map[string][]byte{"tls.crt": old.Certificate, "tls.key": old.Key})
 	}, "the certificate in tls.crt has expired: renew it"},
-	{"database", withUsers, func(*secured) map[string][]byte {
-		return map[string][]byte{"username": []byte("app"), "password": []byte("the-password-of-a-database"), "uri": []byte("postgresql://db")}
-	}, "has uri beside username and password, as that of a database"},
 	{"deleted", withUsers, nil, "the Secret of spec.auth.secretName does not exist"},
-	{"nine-users", withUsers, func(*secured) map[string][]byte {
-		users := map[string][]byte{}
-		for number := range 9 {
-			users[fmt.Sprint("user-", number)] = fmt.Appendf(nil, "the-password-of-user-%d", number)
-		}
-		return users
-	}, "has 9 keys, but memcached admits 8 users"},
-	{
-		"long-line", withUsers, password(strings.Repeat("a-long-password-", 300/16+1)[:300]),
-		"the name of the user web and the password have more than 253 bytes together",
-	},
 	{"crlf", withUsers, password("a-password-from-windows\r\n"), "the password of the user web contains a line break"},
-	{"blank-line", withUsers, password("a-password-before\n\nand-one-after-a-line"), "the password of the user web contains a line break"},
 }
 
 // password returns a function for badSecret.content. The Secret then holds a single user, s.member, with the given password.

@@ -143,22 +143,6 @@ var _ = Describe("The operator itself", func() {
 		Expect(os.WriteFile(manager.file("root/intruder"), nil, 0o600)).To(MatchError(ContainSubstring("read-only file system")))
 	})
 
-	It("logs the version of the checkout that it was built from", Label(onLocalCluster), SpecTimeout(time.Minute), func(ctx SpecContext) {
-		_, version, _ := strings.Cut(clustertest.Read("Makefile"), "\nVERSION ?= ")
-		version, _, _ = strings.Cut(version, "\n")
-		Expect(k8s.Kubectl(ctx, "logs", "--namespace", operatorNamespace, "deployment/"+operatorDeployment)).
-			To(ContainSubstring(`"version":"v%s"`, version))
-	})
-
-	It("says that it is well", SpecTimeout(time.Minute), func(ctx SpecContext) {
-		pod := operatorPod(ctx)
-		for _, path := range []string{"/healthz", "/readyz"} {
-			status, body := get(ctx, "http://"+net.JoinHostPort(pod.Status.PodIP, "8081")+path, "")
-			Expect(status).To(Equal(http.StatusOK))
-			Expect(body).To(Equal("ok"))
-		}
-	})
-
 	It("shows its metrics to those who have the role for it", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
 		namespace := k8s.NewNamespace(ctx)
 		k8s.NewMemcached(ctx, namespace, 0)

@@ -174,3 +174,13 @@ func notesOf(ctx context.Context, mc *cachev1alpha1.Memcached, reason string) []
 	}
 	return notes
 }
+
+// apart returns an affinity that keeps the nodes of a Memcached on different cluster nodes.
+func apart(mc *cachev1alpha1.Memcached) *cachev1alpha1.Affinity {
+	nodes := map[string]cachev1alpha1.LabelValue{"app.kubernetes.io/instance": cachev1alpha1.LabelValue(mc.Name)}
+	return &cachev1alpha1.Affinity{PodAntiAffinity: &cachev1alpha1.PodAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []cachev1alpha1.PodAffinityTerm{{
+			TopologyKey: corev1.LabelHostname, LabelSelector: &cachev1alpha1.LabelSelector{MatchLabels: nodes},
+		}},
+	}}
+}

@@ -14,8 +14,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
@@ -45,16 +43,6 @@ var _ = Describe("A client that follows the members of a Memcached", Label(onLoc
 		m.see(ctx, "a pod of 3 is deleted", 2, 3, func() { Expect(k8s.Delete(ctx, &k8s.Pods(ctx, m.mc)[0])).To(Succeed()) })
 		m.see(ctx, "size 3 to 5", 3, 5, func() { scale(ctx, m.mc, 5) })
 		m.see(ctx, "size 5 to 2", 2, 5, func() { scale(ctx, m.mc, 2) })
-	})
-
-	It("sees one more than size during a rollout only if a surge is asked for", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
-		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 2, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.UpdateStrategy.MaxSurge = ptr.To(intstr.FromInt32(1))
-			// Otherwise, the old node would be deleted as soon as the new node is announced.
-			mc.Spec.UpdateStrategy.MinReadySeconds = 2
-		})
-		seen := m.see(ctx, "a rolling change of 2, maxSurge 1", 2, 3, func() { roll(ctx, m.mc) })
-		Expect(seen.dns.most).To(Equal(3))
 	})
 
 	It("sees nodes leave one by one, although all are younger than minReadySeconds", SpecTimeout(5*time.Minute), func(ctx SpecContext) {

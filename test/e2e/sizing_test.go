@@ -55,7 +55,6 @@ var _ = Describe("The memory limit of a node", Ordered, ContinueOnFailure, Label
 		// atMost is larger for a smaller node, because a larger share of its memory is not for items: a page for each slab class, the
 		// reserve for the kernel, and the buffers. The filler needs few of these buffers, because it reads its responses.
 		Entry("memory 64Mi", clustertest.Core, SpecTimeout(3*time.Minute), withMemory("64Mi"), 1.8),
-		Entry("memory 256Mi", SpecTimeout(3*time.Minute), withMemory("256Mi"), 1.5),
 		Entry("memory 1Gi", SpecTimeout(6*time.Minute), withMemory("1Gi"), 1.5),
 		Entry("maxConnections 4096, threads 8", SpecTimeout(3*time.Minute),
 			cachev1alpha1.MemcachedSpec{Config: cachev1alpha1.MemcachedConfig{MaxConnections: 4096, Threads: 8}}, 2.1),
@@ -65,34 +64,6 @@ var _ = Describe("The memory limit of a node", Ordered, ContinueOnFailure, Label
 				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("166Mi")},
 			}}, 1.6),
 	)
-})
-
-var _ = Describe("The connections of a node", Label(onLocalCluster), func() {
-	It("are as many as the spec says, and the next client is told why it is none", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
-		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
-		address := k8s.Servers(ctx, mc)[0].Address
-		Expect(mc.Spec.Config.MaxConnections).To(BeEquivalentTo(1024), "the default")
-		var clients []*traffic.Conn
-		for range mc.Spec.Config.MaxConnections {
-			client, reply := connect(ctx, address)
-			Expect(reply).To(Equal("MN"), "after %d connections", len(clients))
-			clients = append(clients, client)
-		}
-		// memcached accepts two more connections, for the probes of the kubelet. At times, the probes use them.
-		var replies []string
-		for range 3 {
-			_, reply := connect(ctx, address)
-			replies = append(replies, reply)
-		}
-		Expect(replies).To(ContainElement("ERROR Too many open connections"))
-		Expect(clients[0].Command(ctx, "mn")).To(Equal("MN"), "those that are in stay in")
-
-		Expect(clients[1].Close()).To(Succeed())
-		Eventually(ctx, func() string {
-			_, reply := connect(ctx, address)
-			return reply
-		}).Should(Equal("MN"), "a place that is given back is there for the next")
-	})
 })
 
 func withMemory(quantity string) cachev1alpha1.MemcachedSpec {

@@ -11,9 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -133,33 +131,4 @@ func progressOf(d *appsv1.Deployment) string {
 		}
 	}
 	return ""
-}
-
-// TestDeploymentStatus checks the status that the simulated Deployment controller reports during a scale-down and during a rollout.
-// The operator tells a scale-down from a rollout by the number of updated pods.
-func TestDeploymentStatus(t *testing.T) {
-	t.Parallel()
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: cacheName}}
-	d.Spec.Replicas = ptr.To(int32(1))
-	podsOf := func(hash string, count int) []corev1.Pod {
-		var pods []corev1.Pod
-		for i := range count {
-			pods = append(pods, *deploymentPod(&appsv1.Deployment{ObjectMeta: d.ObjectMeta, Spec: appsv1.DeploymentSpec{
-				Selector: &metav1.LabelSelector{},
-			}}, hash, i))
-		}
-		return pods
-	}
-	for name, test := range map[string]struct {
-		pods    []corev1.Pod
-		updated int32
-	}{
-		"scaling down": {podsOf("new", 3), 3},
-		"rolling out":  {slices.Concat(podsOf("new", 1), podsOf("old", 2)), 1},
-	} {
-		got := replicaSetsOf(d, "new", test.pods).status(d, "")
-		if difference := cmp.Diff([]int32{3, test.updated}, []int32{got.Replicas, got.UpdatedReplicas}); difference != "" {
-			t.Errorf("%s: replicas and updated replicas (-want +got):\n%s", name, difference)
-		}
-	}
 }

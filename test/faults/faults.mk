@@ -14,14 +14,3 @@ FAULT_SCENARIOS ?=
 test-faults: ## Test that the operator reaches the desired state whatever fails. TEST_FLAGS="-run ..." repeats one plan.
 	@$(with-envtest) go test -tags faults -count=1 -timeout 2h -parallel $(FAULTS_PARALLEL) \
 		$(if $(FAULT_SCENARIOS),-run "TestSweep/^($(FAULT_SCENARIOS))\$$") $(TEST_FLAGS) ./test/faults
-
-.PHONY: test-mutations
-test-mutations: ## Remove each defense that a pattern of test/faults names, and check that its test fails. Takes 15 minutes.
-	@$(with-envtest) go test -tags faults,mutations -count=1 -v -timeout 3h -run TestMutations $(TEST_FLAGS) ./test/faults
-
-# How long test-endurance runs.
-DURATION ?= 1h
-
-.PHONY: test-endurance
-test-endurance: ## Create, scale and delete for DURATION, and check that memory, goroutines and metrics return to their initial values.
-	@$(with-envtest) env ENDURANCE="$(DURATION)" go test -tags faults -count=1 -v -timeout 24h -run TestEndurance ./test/faults

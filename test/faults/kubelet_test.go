@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,41 +111,4 @@ func beingChanged(pod *corev1.Pod) bool {
 	status, container := memcached.StatusOf(pod, memcached.ContainerName), pod.Spec.Containers[0]
 	return len(state.Former) > 0 || status != nil && status.Image != "" &&
 		(status.Image != container.Image || !equality.Semantic.DeepEqual(*status.Resources, container.Resources))
-}
-
-// TestInPlaceInvariants checks inPlaceViolations with histories that violate the rules and others that do not.
-func TestInPlaceInvariants(t *testing.T) {
-	t.Parallel()
-	pod := func(name, image, runs string) entry {
-		e := podEntry(name, true)
-		pod := e.object.(*corev1.Pod)
-		pod.Spec.Containers = []corev1.Container{{Image: image}}
-		pod.Status.ContainerStatuses = []corev1.ContainerStatus{
-			{Name: memcached.ContainerName, Image: runs, Resources: &corev1.ResourceRequirements{}},
-		}
-		return e
-	}
-	whole := []entry{pod("cache-0", "1", "1"), pod("cache-1", "1", "1"), pod("cache-1", "2", "1")}
-	marked := func(runs string) []entry {
-		e := pod("cache-1", "2", runs)
-		e.object.SetAnnotations(map[string]string{memcached.InPlaceAnnotation: "{}"})
-		return []entry{e}
-	}
-	for name, test := range map[string]struct {
-		history []entry
-		wrong   int
-	}{
-		"one after another": {append(whole[:3:3], pod("cache-1", "2", "2"), pod("cache-0", "2", "1")), 0},
-		"both":              {append(whole[:3:3], pod("cache-0", "2", "1")), 1},
-		"not restarted":     {append(marked("1"), pod("cache-1", "2", "1")), 1},
-		"restarted":         {append(marked("2"), pod("cache-1", "2", "2")), 0},
-		"one is not ready":  {[]entry{whole[0], podEntry("cache-1", false), pod("cache-0", "2", "1")}, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if found := inPlaceViolations(numbered(test.history)); len(found) != test.wrong {
-				t.Errorf("%d violations, want %d: %v", len(found), test.wrong, found)
-			}
-		})
-	}
 }

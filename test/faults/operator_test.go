@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
@@ -48,7 +47,7 @@ type operator struct {
 }
 
 // startOperator starts an operator for this namespace, or for all, and waits until its caches are synced.
-func startOperator(ctx context.Context, p *proxy, namespace string, modify ...func(*ctrl.Options)) (*operator, error) {
+func startOperator(ctx context.Context, p *proxy, namespace string) (*operator, error) {
 	o := &operator{listener: p.listen(), registry: prometheus.NewRegistry(), stopped: make(chan error, 1)}
 	running, cancel := context.WithCancel(context.Background())
 	o.cancel = cancel
@@ -63,9 +62,6 @@ func startOperator(ctx context.Context, p *proxy, namespace string, modify ...fu
 			c, err := newClientWithTimeout(config, options)
 			return interceptor.NewClient(c, interceptor.Funcs{Get: o.countFronts}), err
 		},
-	}
-	for _, f := range modify {
-		f(&options)
 	}
 	var err error
 	o.manager, err = ctrl.NewManager(behindProxy, options)
@@ -87,41 +83,17 @@ func startOperator(ctx context.Context, p *proxy, namespace string, modify ...fu
 	return o, nil
 }
 
-func startProxiedOperator(
-	ctx context.Context, t *testing.T, namespace string, modify ...func(*ctrl.Options),
-) (*proxy, *operator) {
+func startProxiedOperator(ctx context.Context, t *testing.T, namespace string) (*proxy, *operator) {
 	t.Helper()
 	p, err := newProxy()
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := startOperator(ctx, p, namespace, modify...)
+	o, err := startOperator(ctx, p, namespace)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p, o
-}
-
-// startSharedOperator starts an operator for these namespaces, or for all if none is given. The operator runs until the test ends.
-func startSharedOperator(t *testing.T, namespaces ...string) *operator {
-	t.Helper()
-	_, o := startProxiedOperator(t.Context(), t, allNamespaces, func(options *ctrl.Options) {
-		for _, namespace := range namespaces {
-			if options.Cache.DefaultNamespaces == nil {
-				options.Cache.DefaultNamespaces = map[string]cache.Config{}
-			}
-			options.Cache.DefaultNamespaces[namespace] = cache.Config{}
-		}
-	})
-	t.Cleanup(func() {
-		if err := o.crash(); err != nil {
-			t.Errorf("stop the operator: %v", err)
-		}
-		if count := panics(); count > 0 {
-			t.Errorf("%v reconciliations panicked", count)
-		}
-	})
-	return o
 }
 
 func newClientWithTimeout(config *rest.Config, options client.Options) (client.WithWatch, error) {

@@ -49,14 +49,6 @@ func newSandbox(ctx context.Context, t *testing.T) *sandbox {
 	return s
 }
 
-// forTest returns a sandbox of the same namespace for another test.
-func (s *sandbox) forTest(t *testing.T) *sandbox {
-	t.Helper()
-	ctx, cancel := limited(t)
-	t.Cleanup(cancel)
-	return &sandbox{T: t, ctx: ctx, namespace: s.namespace}
-}
-
 func limited(t *testing.T) (context.Context, context.CancelFunc) {
 	t.Helper()
 	timeout := convergenceTimeout

@@ -13,9 +13,7 @@
 // In this package, "proxy" is that HTTP proxy. "front" is the name of the MemcachedProxy, "cache" of the Memcached, and "twin" of a
 // second Memcached with the same items (spec.fillFrom).
 //
-// Other tests cover each field of the spec, contention, endurance, and known failures of operators.
-//
-// "make test-faults" runs all tests, except for the mutations of "make test-mutations". FAULTS_LOG=1 shows the operator's log.
+// TestHistories changes Memcacheds at random while the operator is killed. FAULTS_LOG=1 shows the operator's log.
 package faults
 
 import (

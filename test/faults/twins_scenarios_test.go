@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -164,27 +163,4 @@ func (o objects) away(name string) int {
 		}
 	}
 	return away
-}
-
-// TestTwinInvariants checks twinViolations with histories that violate the rule and others that do not.
-func TestTwinInvariants(t *testing.T) {
-	t.Parallel()
-	twin := statusEntry(1, 1, 0)
-	twin.object.SetName(twinName)
-	whole := []entry{statusEntry(1, 1, 0), twin, podEntry("cache-0", true), podEntry("twin-0", true)}
-	for name, test := range map[string]struct {
-		history []entry
-		wrong   int
-	}{
-		"while they start":  {[]entry{statusEntry(1, 1, 0), twin, podEntry("cache-0", false)}, 0},
-		"one after another": {append(whole[:4:4], terminatingEntry("cache-0"), podEntry("cache-0", true), terminatingEntry("twin-0")), 0},
-		"both":              {append(whole[:4:4], terminatingEntry("cache-0"), podEntry("twin-0", false)), 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if found := twinViolations(numbered(test.history)); len(found) != test.wrong {
-				t.Errorf("%d violations, want %d: %v", len(found), test.wrong, found)
-			}
-		})
-	}
 }

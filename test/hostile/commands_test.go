@@ -19,14 +19,12 @@ import (
 const (
 	// defaultRounds is how often TestCommandsInALoopKeepTheirMemory sends a command while it measures memory, unless the environment
 	// variable ROUNDS is set. Before, the test sends the command equally often without measuring, because memcached may allocate memory at
-	// first and then reuse it. TestRestartsOfTheCrawlerLeak always restarts the crawler defaultRounds times.
+	// first and then reuse it.
 	defaultRounds = 2000
 	// next separates requests that a round sends one after another.
 	next = " | "
 	// noise is by how many bytes memory may grow without a leak.
 	noise = 4 * mebibyte
-	// leak is how many bytes each restart of the LRU crawler leaks, at least.
-	leak = 4 * kibibyte
 )
 
 // commands are the commands in memcached's doc/protocol.txt with their subcommands, and malformed commands.
@@ -63,31 +61,6 @@ func TestCommandsInALoopKeepTheirMemory(t *testing.T) {
 				t.Errorf("memcached uses %d MiB, and the limit is %d", used/mebibyte, n.limit/mebibyte)
 			}
 		})
-	}
-}
-
-// Each restart of the LRU crawler's thread leaks memory. If this test fails, memcached has fixed the leak: correct
-// docs/operations/security.md and docs/concepts/sizing.md.
-func TestRestartsOfTheCrawlerLeak(t *testing.T) {
-	n := start(t, cachev1alpha1.MemcachedSpec{Size: 1}, nil)
-	conn := n.connect(t)
-	reader := bufio.NewReader(conn)
-	before := n.resident(t)
-	for range defaultRounds {
-		// The thread takes a moment to stop. Until then, memcached refuses to start it.
-		for _, command := range []string{"lru_crawler disable\r\n", "lru_crawler enable\r\n"} {
-			for response := ""; response != "OK\r\n"; {
-				_, err := conn.Write([]byte(command))
-				must(t, err)
-				response, err = reader.ReadString('\n')
-				must(t, err)
-			}
-		}
-	}
-	round := (n.resident(t) - before) / defaultRounds
-	t.Logf("%d bytes for each restart", round)
-	if round < leak {
-		t.Errorf("%d bytes for each restart: correct the documentation", round)
 	}
 }
 

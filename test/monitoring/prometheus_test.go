@@ -6,17 +6,17 @@ package monitoring_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/memcached-operator/test/monitoring"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // The rule file must contain the whole spec of the PrometheusRule.
 func TestRuleFileHasEverything(t *testing.T) {
-	prometheusRule := read(t, monitoring.RulesFile)
+	prometheusRule := repository.Read(t, strings.Split(monitoring.RulesFile, "/")...)
 	rules, file, err := monitoring.Rules(prometheusRule)
 	if err != nil || len(rules) < 25 {
 		t.Fatalf("%s has only %d rules: %v", monitoring.RulesFile, len(rules), err)
@@ -29,16 +29,5 @@ func TestRuleFileHasEverything(t *testing.T) {
 	}
 	if diff := cmp.Diff(object["spec"], any(got)); diff != "" {
 		t.Errorf("the rule file (-PrometheusRule +file):\n%s", diff)
-	}
-}
-
-func TestQueriesThatFailAreNamed(t *testing.T) {
-	prometheus, err := monitoring.Connect("http://127.0.0.1:1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = prometheus.Between(t.Context(), "some_query", time.Unix(0, 0), time.Unix(1, 0))
-	if err == nil || !strings.HasPrefix(err.Error(), "some_query: ") {
-		t.Errorf("got %v", err)
 	}
 }

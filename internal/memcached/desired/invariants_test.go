@@ -135,7 +135,7 @@ func checkNetworkPolicy(t *testing.T, mc *cachev1alpha1.Memcached, policy *netwo
 			t.Errorf("the NetworkPolicy admits %+v", rule)
 		}
 		operator := render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, portsForOperator(mc)...)
-		if rule.Ports[0].Port.IntValue() == launcherPort && !reflect.DeepEqual(rule, operator) {
+		if rule.Ports[0].Port.IntValue() == memcached.LauncherPort && !reflect.DeepEqual(rule, operator) {
 			t.Errorf("others than the operator may ask launchers: %+v", rule)
 		}
 	}

@@ -72,3 +72,5 @@ func TestAgentWithoutImage(t *testing.T) {
 		}
 	}
 }
+
+func monitored(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
