@@ -14,6 +14,7 @@ computing() {
 	check lint make lint
 	check verify make verify
 	check test make test
+	check alerts make test-alerts
 	check race make test-race
 	check compatibility make test-compatibility
 	check faults make test-faults

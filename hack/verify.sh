@@ -25,14 +25,14 @@ if grep -rnE '^(<{7}|>{7}) ' "${copy}/before"; then
 fi
 
 # The generators must recreate these files. A file that is no longer generated is then missing in the copy.
-rm -rf "${copy}"/after/{config/crd/bases,config/rbac/role.yaml,config/components/monitoring/dashboards,docs/api.md,bundle,bundle.Dockerfile,catalog/graph.md,catalog/memcached-operator}
-mkdir "${copy}/after/config/crd/bases" "${copy}/after/config/components/monitoring/dashboards"
+rm -rf "${copy}"/after/{config/crd/bases,config/rbac/role.yaml,docs/api.md,bundle,bundle.Dockerfile,catalog/graph.md,catalog/memcached-operator}
+mkdir "${copy}/after/config/crd/bases"
 bin=${LOCALBIN:-${PWD}/bin}
 # The committed bundle uses VERSION and IMG of the Makefile, whatever the environment contains.
 env -u VERSION -u IMG -u IMAGE_TAG_BASE -u BUNDLE_IMG -u SCORECARD_IMG "${MAKE:-make}" --no-print-directory -C "${copy}/after" \
-	LOCALBIN="${bin}" OPERATOR_SDK="${bin}/kubernetes/operator-sdk" generate manifests api-docs dashboards fmt bundle catalog helm \
+	LOCALBIN="${bin}" OPERATOR_SDK="${bin}/kubernetes/operator-sdk" generate manifests api-docs fmt bundle catalog helm \
 	CHART_DIR="${copy}/chart"
-for module in . hack/catalog hack/helm hack/kubernetes hack/monitoring hack/node hack/olm; do
+for module in . hack/catalog hack/helm hack/kubernetes hack/node hack/olm; do
 	echo "go mod tidy in ${module}"
 	(cd "${copy}/after/${module}" && go mod tidy)
 done
@@ -42,7 +42,7 @@ if ! (cd "${copy}" && diff -ruN before after); then
 		echo
 		echo "These files are not what the generators write:"
 		(cd "${copy}"; diff -rqN before after || true) | sed -e 's|^Files before/|  |' -e 's| and after/.*||'
-		echo "Run: make generate manifests api-docs dashboards fmt bundle catalog; for go.mod and go.sum: go mod tidy in their directory."
+		echo "Run: make generate manifests api-docs fmt bundle catalog; for go.mod and go.sum: go mod tidy in their directory."
 	} >&2
 	exit 1
 fi
