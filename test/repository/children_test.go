@@ -33,7 +33,6 @@ func TestEveryPlaceKnowsEveryChildKind(t *testing.T) {
 	}
 	shared := []place{
 		{[]string{"config", "components", "admission-policy", "writes.yaml"}, write},
-		{[]string{"test", "bench", "audit-policy.yaml"}, listed},
 		{[]string{"internal", "plugin", "objects.go"}, func(kind schema.GroupVersionKind, _ string) string { return `\.` + kind.Kind + `List\{\}` }},
 	}
 	expect(t, memcacheds, append(shared,
