@@ -105,10 +105,6 @@ api-docs: $(CRD_REF_DOCS) ## Generate docs/api.md from the API types.
 	$(CRD_REF_DOCS) --source-path=api --config=hack/crd-ref-docs.yaml --templates-dir=hack/crd-ref-docs \
 		--renderer=markdown --max-depth=20 --output-path=docs/api.md --log-level=ERROR
 
-.PHONY: dashboards
-dashboards: ## Generate the dashboards of config/components/monitoring.
-	cd hack/monitoring && go run . ../../config/components/monitoring/dashboards
-
 .PHONY: fmt
 fmt: ## Format the Go code.
 	go fmt ./...
@@ -122,7 +118,6 @@ vet: ## Run go vet.
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run the linters. The first run compiles them, which takes some minutes.
 	$(GOLANGCI_LINT) run
-	cd hack/monitoring && $(GOLANGCI_LINT) run
 
 .PHONY: lint-fix
 lint-fix: $(GOLANGCI_LINT) ## Run the linters and fix what they can fix.
@@ -153,8 +148,10 @@ with-envtest = assets=$$(test/testenv/assets.sh) && gocache=$$(go env GOCACHE) &
 test: ## Run every unit and envtest suite.
 	@hack/memcached.sh
 	@$(with-envtest) go test -timeout 30m $(TEST_FLAGS) ./...
-	hack/binaries.sh promtool
-	cd hack/monitoring && go test -count=1 ./...
+
+.PHONY: test-alerts
+test-alerts: ## Test the alerts with promtool, which the first run compiles in some minutes.
+	@hack/alerts.sh
 
 # The packages with goroutines of their own.
 concurrent-packages = ./cmd/... ./controllers/... ./internal/agent/... ./internal/apply/... ./internal/launcher/... \

@@ -14,7 +14,7 @@ cache=${BINARIES_CACHE:-${HOME}/.cache/memcached-operator}
 mkdir -p "${cache}"
 find "${cache}" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} +
 
-# Prints the folder of the module that pins a command, and the command's package.
+# Prints what pins a command, and the command's package. It is a folder with a module, or a module and its version.
 source_of() {
 	case $1 in
 	etcd) echo kubernetes go.etcd.io/etcd/server/v3 ;;
@@ -31,7 +31,7 @@ source_of() {
 	scorecard-test) echo olm github.com/operator-framework/operator-sdk/images/scorecard-test ;;
 	grpc_health_probe) echo olm github.com/grpc-ecosystem/grpc-health-probe ;;
 	helm) echo helm helm.sh/helm/v4/cmd/helm ;;
-	prometheus | promtool) echo monitoring "./cmd/$1" ;;
+	promtool) echo github.com/prometheus/prometheus@v0.316.0 ./cmd/promtool ;;
 	*) echo "unknown command $1" >&2 && return 1 ;;
 	esac
 }
@@ -51,11 +51,11 @@ ldflags+=" -X ${variable}.Version=${sdk} -X ${variable}.GitVersion=${sdk} -X ${v
 # These tags check image signatures with Go code instead of a C library, and build Prometheus without the discovery of targets in clouds.
 tags=containers_image_openpgp,remove_all_sd,enable_kubernetes_sd
 
-# Prints the folder in which to build the commands of the module hack/$1. It is the folder of this module, except for Prometheus: the
-# go.mod and go.sum of the downloaded Prometheus contain the modules of all clouds, so those of hack/monitoring need not.
+# Prints the folder in which to build a command that $1 pins. Prometheus is built in its own module, because its go.sum contains the
+# modules of all clouds.
 folder_of() {
 	case $1 in
-	monitoring) cd monitoring && go mod download github.com/prometheus/prometheus && go list -m -f '{{.Dir}}' github.com/prometheus/prometheus ;;
+	*@*) go mod download -json "$1" | awk -F '"' '$2 == "Dir" { print $4 }' ;;
 	*) echo "$1" ;;
 	esac
 }
@@ -70,7 +70,9 @@ for command in "$@"; do
 	source=$(source_of "${command}")
 	read -r module package <<<"${source}"
 	# Everything that determines the result of the build.
-	fingerprint=$( (cat "${module}"/go.* binaries.sh node/coredns/*.go && go version) | cksum)
+	sources=(binaries.sh node/coredns/*.go)
+	[[ "${module}" == *@* ]] || sources+=("${module}"/go.*)
+	fingerprint=$( (cat "${sources[@]}" && go version) | cksum)
 	stamp=${out}/.${command}.stamp
 	if [[ -x "${out}/${command}" && "$(cat "${stamp}" 2>/dev/null)" == "${fingerprint}" ]]; then
 		continue

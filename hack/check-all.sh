@@ -19,6 +19,7 @@ computing() {
 	check lint make lint
 	check verify make verify
 	check test make test
+	check alerts make test-alerts
 	check race make test-race
 	check faults make test-faults "${faults[@]}"
 	check counts make bench-short

@@ -109,7 +109,7 @@ func connections(proxy *cachev1alpha1.MemcachedProxy) int32 {
 }
 
 // threads returns the number of worker threads: config.threads, or else the CPU limit rounded up, or else 1. With more threads, each
-// thread handles fewer requests at once, and a request takes more CPU time (docs/benchmarks.md, M15).
+// thread handles fewer requests at once, and a request takes more CPU time (docs/benchmarks.md).
 func threads(proxy *cachev1alpha1.MemcachedProxy) int32 {
 	return render.Threads(proxy.Spec.Config.Threads, proxy.Spec.Resources, 1)
 }

@@ -3,11 +3,7 @@
 
 // Bench measures the operator: how many requests it sends, how fast it is, and which resources it needs. "make bench" builds the
 // necessary programs and runs Bench. Bench starts simulated clusters, and the operator as a process with the permissions of
-// config/rbac and the flags of config/manager. docs/benchmarks.md defines the metrics (M1, M2 and so on).
-//
-// Two comparisons show the speed without the operator. The children of a Memcached are the objects that the operator creates for it.
-// Bare children are the same objects, created by Bench without a Memcached. The raw writer is a client that does only the writes that
-// an operator must do.
+// config/rbac and the flags of config/manager. It prints a table, and exits with 1 if a value exceeds its limit.
 package main
 
 import (
@@ -17,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -26,138 +23,138 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-const (
-	exitMissed = 1
-	exitFailed = 2
-)
+// deadline limits the time of one part. A machine with 2 CPUs needs about a third of it, with 10,000 resources.
+const deadline = time.Hour
 
-func main() { os.Exit(status()) }
+// part is a part of the benchmark. Each can run alone.
+type part struct {
+	name    string
+	measure func(context.Context, *bench)
+}
 
-func status() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
+var parts = []part{
+	{"requests", onTestbed((*bench).requests)},
+	{"ready", onTestbed((*bench).ready)},
+	{"resources", onTestbed((*bench).resources)},
+	{"takeover", onTestbed((*bench).takeover)},
+	{"proxy", onLoopback((*bench).compareProxies)},
+	{"fill", onLoopback((*bench).fill)},
+}
+
+type bench struct {
+	// many is the number of Memcacheds in the part "resources".
+	many int
+	// part is the name of the current part.
+	part string
+	// exceeded means that a value has exceeded its limit.
+	exceeded bool
+}
+
+func main() {
 	ctrl.SetLogger(logr.Discard()) // otherwise the benchmark's own clients would log
-	o, err := parseOptions(os.Args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
+	b := &bench{}
+	only := flag.String("only", "", "the parts to measure, such as requests,takeover; empty for all")
+	flag.IntVar(&b.many, "resources", usualMany, "Memcacheds of the part resources")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	err := b.run(ctx, *only)
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return exitFailed
+		os.Exit(1)
 	}
-	b := &bench{options: o, out: os.Stdout, began: time.Now(), plain: costs{}}
-	failure := b.run(ctx)
-	if err := errors.Join(failure, b.publish(failure == nil)); err != nil {
-		fmt.Fprintln(os.Stderr, "The benchmark failed:", err)
-		return exitFailed
-	}
-	if failed := b.report.missed(o.gate == gateCounts); len(failed) > 0 {
-		fmt.Fprintf(os.Stderr, "%d of %d values exceed their thresholds or were not measured.\n", len(failed), len(b.report.Results))
-		return exitMissed
-	}
-	return 0
 }
 
-// The values of the flag -gate. They select the missed thresholds that make the exit status 1: gateAll selects all of them. gateCounts
-// selects those of counts, which do not depend on the speed of the machine.
-const (
-	gateAll    = "all"
-	gateCounts = "counts"
-)
-
-// numbers are the sizes of the measurements, such as the number of Memcacheds. parseOptions describes each.
-type numbers struct {
-	resources, statefulSets, monitored, secured, many, large, few, foreign, paced, nodes, hostile int
-	clients, cache, scrapes, requests                                                             int
-}
-
-// usual are the numbers with which published results are measured. The thresholds are meant for these numbers.
-var usual = numbers{
-	resources: 1000, statefulSets: 100, monitored: 1000, secured: 500, many: 5000, large: 10000, few: 200, foreign: 20000, paced: 120,
-	nodes: 1000, hostile: 1000, clients: 10000, cache: 1024, scrapes: 1000, requests: 200000,
-}
-
-type options struct {
-	numbers
-	only                             []metric
-	rounds                           int
-	idle, resync                     time.Duration
-	gate, jsonFile, updated, command string
-}
-
-// deadline limits the time of one measurement. It grows with the largest number of Memcacheds. A machine with 2 CPUs needs about a
-// third of it.
-func (o *options) deadline() time.Duration {
-	most := max(time.Duration(max(o.resources, o.many, o.large))*300*time.Millisecond, time.Duration(o.hostile)*3*time.Second)
-	return 10*time.Minute + most + o.idle
-}
-
-func parseOptions(args []string) (options, error) {
-	o := options{command: strings.Join(args, " ")}
-	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	only := flags.String("only", "", "what to measure, such as M1,M4; empty for everything")
-	flags.IntVar(&o.resources, "resources", usual.resources, "Memcacheds of M1, M2, M5 and M8")
-	flags.IntVar(&o.statefulSets, "statefulsets", usual.statefulSets, "Memcacheds with StatefulSets of M1, M2 and M3")
-	flags.IntVar(&o.monitored, "monitored", usual.monitored, "Memcacheds with monitoring of M1, M2 and M3")
-	flags.IntVar(&o.secured, "secured", usual.secured, "Memcacheds with TLS and users of M2")
-	flags.IntVar(&o.many, "many", usual.many, "Memcacheds of M4; with fewer than some thousand, the ratio varies")
-	flags.IntVar(&o.large, "large", usual.large, "Memcacheds of M3, M6 and M7")
-	flags.IntVar(&o.few, "few", usual.few, "Memcacheds of a second measurement in M7")
-	flags.IntVar(&o.foreign, "foreign", usual.foreign, "pods and Deployments of others in M7")
-	flags.IntVar(&o.paced, "paced", usual.paced, "Memcacheds of M9")
-	flags.IntVar(&o.nodes, "nodes", usual.nodes, "nodes of the Memcached of M10, at most 1000")
-	flags.IntVar(&o.hostile, "hostile", usual.hostile, "Memcacheds of M12")
-	flags.IntVar(&o.clients, "clients", usual.clients, "the most connections of clients in M11")
-	flags.IntVar(&o.cache, "cache", usual.cache, "item memory of the memcached of M11 in MiB, at least 64")
-	flags.IntVar(&o.scrapes, "scrapes", usual.scrapes, "scrapes of each agent of M11")
-	flags.IntVar(&o.requests, "requests", usual.requests, "requests of M13 in each of its ways; a hundredth as many new connections")
-	flags.IntVar(&o.rounds, "rounds", 1, "how often M1, M2, M4, M5, M8 and M9 are measured; the result is the median")
-	flags.DurationVar(&o.idle, "idle", 30*time.Second, "how long M3 observes the operator after a restart, and M11 an agent")
-	flags.StringVar(&o.gate, "gate", gateAll, "what makes the exit status 1 when it is missed: all, or counts, which do not "+
-		"depend on the machine")
-	flags.DurationVar(&o.resync, "resync", time.Minute, "how often the caches deliver everything again in M3: "+
-		"longer than the operator takes to reconcile everything")
-	flags.StringVar(&o.jsonFile, "json", "", "file for all results")
-	flags.StringVar(&o.updated, "update", "", "Markdown file in which the results replace the text between the markers")
-	if err := flags.Parse(args); err != nil {
-		return o, err
-	}
-	var err error
-	if o.only, err = parseMetrics(*only); err != nil {
-		return o, err
-	}
-	err = o.validate()
-	return o, err
-}
-
-func parseMetrics(text string) ([]metric, error) {
-	if text == "" {
-		return allMetrics, nil
-	}
-	var metrics []metric
-	for name := range strings.SplitSeq(text, ",") {
-		if !slices.Contains(allMetrics, metric(name)) {
-			return nil, fmt.Errorf("-only contains %q, which is none of %v", name, allMetrics)
+func (b *bench) run(ctx context.Context, only string) error {
+	wanted := parts
+	if only != "" {
+		names := strings.Split(only, ",")
+		wanted = slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return !slices.Contains(names, p.name) })
+		if len(wanted) != len(names) {
+			return fmt.Errorf("-only is %q, but only %d of these parts exist", only, len(wanted))
 		}
-		metrics = append(metrics, metric(name))
 	}
-	return metrics, nil
+	fmt.Printf("%s, %d CPUs (%s/%s)\n\n| part | name | value | limit | ok |\n|---|---|---|---|---|\n",
+		time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	for _, p := range wanted {
+		b.part = p.name
+		limited, cancel := context.WithTimeoutCause(ctx, deadline, errors.New("it takes too long"))
+		err := attempt(func() { p.measure(limited, b) })
+		cancel()
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	if b.exceeded {
+		return errors.New("a value exceeds its limit")
+	}
+	return nil
 }
 
-func (o *options) validate() error {
-	switch {
-	case min(o.resources, o.large) < 20:
-		return errors.New("-resources and -large must be at least 20")
-	case min(o.statefulSets, o.monitored, o.secured, o.many, o.few, o.foreign, o.hostile, o.clients, o.cache/64, o.scrapes,
-		o.requests, o.rounds) < 1:
-		return errors.New("-statefulsets, -monitored, -secured, -many, -few, -foreign, -hostile, -clients, -scrapes, -requests and " +
-			"-rounds must be at least 1, and -cache at least 64")
-	case o.paced < 2 || o.nodes < 10 || o.nodes > 1000:
-		return errors.New("-paced must be at least 2, and -nodes from 10 to 1000")
-	case o.gate != gateAll && o.gate != gateCounts:
-		return fmt.Errorf("-gate is %q, but must be %s or %s", o.gate, gateAll, gateCounts)
-	case o.updated != "" && (len(o.only) < len(allMetrics) || o.numbers != usual):
-		return errors.New("-update needs everything, in the usual numbers: leave out -only and every flag for a number of objects")
+// add adds a row to the table, which is Markdown, so that docs/benchmarks.md can take it.
+func (b *bench) add(name, unit string, value float64) { b.print(name, unit, value, "", "") }
+
+// hold adds a value that must not exceed a limit.
+func (b *bench) hold(name, unit string, value, limit float64) {
+	ok := "yes"
+	if value > limit {
+		ok, b.exceeded = "NO", true
 	}
+	b.print(name, unit, value, number(limit), ok)
+}
+
+func (b *bench) print(name, unit string, value float64, limit, ok string) {
+	fmt.Printf("| %s | %s | %s %s | %s | %s |\n", b.part, name, number(value), unit, limit, ok)
+}
+
+func number(value float64) string {
+	if value >= 100 {
+		return fmt.Sprintf("%.0f", value)
+	}
+	return fmt.Sprintf("%.3g", value)
+}
+
+// percentile returns the smallest of the values that is at least as large as p percent of them.
+func percentile(values []time.Duration, p int) time.Duration {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[max(1, (p*len(sorted)+99)/100)-1]
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+		check(context.Cause(ctx))
+	case <-time.After(d):
+	}
+}
+
+// stepError is the panic that ends a measurement after an error. Measurements have too many steps to return each error.
+type stepError struct{ error }
+
+func check(err error) {
+	if err != nil {
+		panic(stepError{err})
+	}
+}
+
+func must[T any](value T, err error) T {
+	check(err)
+	return value
+}
+
+// attempt runs a measurement or a part of it. If the function check ends the measurement, attempt returns the error.
+func attempt(measure func()) (err error) {
+	defer func() {
+		switch reason := recover().(type) {
+		case nil:
+		case stepError:
+			err = reason.error
+		default:
+			panic(reason)
+		}
+	}()
+	measure()
 	return nil
 }

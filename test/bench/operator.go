@@ -6,81 +6,316 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"maps"
+	"slices"
 	"syscall"
 	"time"
 
-	"github.com/example/memcached-operator/test/operator"
+	"github.com/prometheus/procfs"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// startDeadline limits the time until the operator has started and its caches are synced.
-const startDeadline = 5 * time.Minute
+const (
+	// each is the number of Memcacheds of each variant.
+	each = 30
+	// changed is the number of Memcacheds that undergo a change.
+	changed = 4
+	// fronts is the number of MemcachedProxies.
+	fronts = 10
+	// rest is how long the operator is observed after a restart.
+	rest = 20 * time.Second
+	// pace is the time between two changes or creations. It keeps the load on the cluster low.
+	pace = 500 * time.Millisecond
+)
 
-// replica is a process of the operator that has its own user name.
-type replica struct {
-	*operator.Operator
+// The limits of the status writes until a Memcached is Ready, for the mean of all Memcacheds and for a single one, and after a change that
+// completes within a short time.
+const (
+	meanStatuses   = 2.2
+	mostStatuses   = 4
+	changeStatuses = 3
+)
 
-	user    string
-	metrics *metricsClient
-	// stopping means that the benchmark ends the operator, so its exit is no failure.
-	stopping atomic.Bool
+// otherImage differs from the default image only in its tag. It is never pulled, because the cluster nodes are simulated.
+const otherImage = "docker.io/library/memcached:1.6.46"
+
+type operation struct {
+	name string
+	do   func(ctx context.Context, t *testbed, i int) error
+	// children limits the writes to the children of each Memcached after the operation. 0 means that the operation deletes it.
+	children int
 }
 
-// newOperator starts the operator with the flags of config/manager, but with its own addresses, and with additional environment
-// variables. It does not wait until the operator is ready. The operator ends with the testbed.
-func (t *testbed) newOperator(ctx context.Context, environment ...string) *replica {
-	o := &replica{user: fmt.Sprintf("operator-%d", len(t.operators)+1)}
-	kubeconfig := must(t.cluster.KubeconfigFile(o.user, measured, serviceAccounts))
-	endpoint := must(operator.FreeAddress())
-	o.metrics = must(t.newMetricsClient(ctx, "https://"+endpoint+"/metrics"))
-	o.Operator = must(operator.Start(t.cluster, kubeconfig, o.user,
-		[]string{"--leader-election-namespace=" + operator.Namespace, "--metrics-bind-address=" + endpoint}, environment))
-	t.operators = append(t.operators, o)
-	go func() {
-		if err := o.Err(); !o.stopping.Load() {
-			select {
-			case t.exited <- err:
-			default:
+// variant is a kind of Memcached. The operations are applied to the same Memcacheds, in this order.
+type variant struct {
+	name       string
+	edits      []edit
+	operations []operation
+}
+
+var (
+	imageChanged = operation{name: "image changed", children: 1, do: func(ctx context.Context, t *testbed, i int) error {
+		return t.edit(ctx, i, func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = otherImage })
+	}}
+	resized = operation{name: "size changed from 3 to 5", children: 1, do: func(ctx context.Context, t *testbed, i int) error {
+		return t.edit(ctx, i, sized(5))
+	}}
+	// The three children that change are the StatefulSet, the ConfigMap with its servers, and the ConfigMap with the arguments of its
+	// nodes.
+	statefulSetResized = operation{name: resized.name, children: 3, do: resized.do}
+	scaledUp           = operation{name: "scaled up by somebody else", children: 1, do: scaleTo(8)}
+	scaledDown         = operation{name: "scaled down by somebody else", children: 1, do: scaleTo(1)}
+	deleted            = operation{name: "deleted", do: func(ctx context.Context, t *testbed, i int) error {
+		return t.k8s.Delete(ctx, memcachedNumber(i))
+	}}
+)
+
+var variants = []variant{
+	{"Deployment", nil, []operation{imageChanged, resized, scaledUp, scaledDown, deleted}},
+	{"StatefulSet", []edit{statefulSet}, []operation{statefulSetResized}},
+	{"Deployment with agents", []edit{monitored}, []operation{imageChanged, resized}},
+}
+
+func scaleTo(replicas int) func(context.Context, *testbed, int) error {
+	return func(ctx context.Context, t *testbed, i int) error {
+		mc := memcachedNumber(i)
+		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name}}
+		patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+		return t.k8s.Patch(ctx, deployment, client.RawPatch(types.MergePatchType, patch))
+	}
+}
+
+// requests counts what the operator sends to the API server until new Memcacheds are Ready, when it restarts, at rest, and after each
+// kind of change.
+func (b *bench) requests(ctx context.Context, t *testbed) {
+	total := len(variants) * each
+	t.createNamespaces(ctx, total)
+	o := t.startOperator(ctx)
+	ready := t.count(ctx, &cachev1alpha1.Memcached{}, isReady)
+	for i, v := range variants {
+		mark := t.log.mark()
+		t.create(ctx, i*each, (i+1)*each, pace/2, itself(v.edits...))
+		ready.waitFor(ctx, (i+1)*each)
+		b.holdCreation(t.log.whenQuiet(ctx, mark, o.user), v)
+	}
+	t.createProxies(ctx)
+	t.log.whenQuiet(ctx, 0, o.user)
+	check(o.stop())
+
+	all := fmt.Sprintf("%d resources and %d proxies", total, fronts)
+	o = t.startOperator(ctx)
+	pause(ctx, rest)
+	requests := t.log.whenQuiet(ctx, 0, o.user)
+	b.hold("restart over "+all, "writes", countIf(requests, request.isWrite), 0)
+	b.hold("restart over "+all, "GETs", countIf(requests, request.isGet), 0)
+	mark := t.log.mark()
+	pause(ctx, rest)
+	b.hold(fmt.Sprintf("%s of rest with %s", rest, all), "requests", countIf(t.log.since(mark, o.user), request.disturbsRest), 0)
+
+	for i, v := range variants {
+		for _, op := range v.operations {
+			if op.children == 0 {
+				total -= changed
+			}
+			b.operate(ctx, t, o, op, v.name+", "+op.name, i*each, func() { ready.waitFor(ctx, total) })
+		}
+	}
+}
+
+// holdCreation compares the writes to the children and to the status of new Memcacheds with the limits.
+func (b *bench) holdCreation(requests []request, v variant) {
+	children, statuses := writesPerMemcached(requests)
+	sum, most := 0, 0
+	for name := range statuses {
+		writes := children[name] + statuses[name]
+		sum, most = sum+writes, max(most, writes)
+	}
+	count := len(childrenOf(memcachedNumber(0, v.edits...)))
+	name := fmt.Sprintf("%s with %d children created, ", v.name, count)
+	b.hold(name+"mean", "writes", float64(sum)/each, float64(count)+meanStatuses)
+	b.hold(name+"most", "writes", float64(most), float64(count)+mostStatuses)
+}
+
+// createProxies creates MemcachedProxies in front of the last StatefulSets, which do not change, and waits until they are ready.
+func (t *testbed) createProxies(ctx context.Context) {
+	ready := t.count(ctx, &cachev1alpha1.MemcachedProxy{}, func(object client.Object) bool {
+		proxy, ok := object.(*cachev1alpha1.MemcachedProxy)
+		return ok && proxy.Status.ReadyReplicas == 1
+	})
+	t.create(ctx, 2*each-fronts, 2*each, pace/2, func(i int) []client.Object {
+		mc := memcachedNumber(i)
+		proxy := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: "front-" + mc.Name}}
+		proxy.Spec.Size, proxy.Spec.Pools = ptr.To[int32](1), []cachev1alpha1.MemcachedProxyPool{{Name: mc.Name}}
+		return []client.Object{proxy}
+	})
+	ready.waitFor(ctx, fronts)
+}
+
+// operate applies the operation to Memcacheds from the number first on, and compares the writes that follow with the limits.
+func (b *bench) operate(ctx context.Context, t *testbed, o *replica, op operation, name string, first int, untilReady func()) {
+	mark := t.log.mark()
+	for i := range changed {
+		check(op.do(ctx, t, first+i))
+		pause(ctx, pace)
+	}
+	// The quiet period may end before the operator notices all changes. So wait until the Memcacheds are Ready, too.
+	t.log.whenQuiet(ctx, mark, o.user)
+	untilReady()
+	children, statuses := writesPerMemcached(t.log.whenQuiet(ctx, mark, o.user))
+	if op.children > 0 {
+		b.hold(name+", without a child write", "resources", float64(changed-len(children)), 0)
+	}
+	b.hold(name+", children, most", "writes", most(children), float64(op.children))
+	b.hold(name+", status, most", "writes", most(statuses), changeStatuses)
+}
+
+func most(numbers map[string]int) float64 {
+	return float64(slices.Max(slices.AppendSeq([]int{0}, maps.Values(numbers))))
+}
+
+// paced is the number of Memcacheds whose time to Ready is measured, and the number of sets of bare children.
+const paced = 120
+
+// ready measures how long Memcacheds take to become Ready, compared with bare children that become available. Bare children are the
+// objects that the operator creates for a Memcached, but here without a Memcached. Both are created at a low pace, so that the cluster is
+// not saturated. A cluster becomes slower as it fills. So half of the bare children are created before the Memcacheds, and half after them.
+func (b *bench) ready(ctx context.Context, t *testbed) {
+	t.createNamespaces(ctx, 2*paced)
+	available := t.count(ctx, &appsv1.Deployment{}, isAvailable)
+	ready := t.count(ctx, &cachev1alpha1.Memcached{}, isReady)
+	bare := func(i int) []client.Object { return childrenOf(memcachedNumber(i)) }
+	first := t.create(ctx, paced, paced+paced/2, pace, bare)
+	available.waitFor(ctx, paced/2)
+	o := t.startOperator(ctx)
+	began := t.create(ctx, 0, paced, pace, itself())
+	ready.waitFor(ctx, paced)
+	check(o.stop())
+	last := t.create(ctx, paced+paced/2, 2*paced, pace, bare)
+	available.waitFor(ctx, 2*paced)
+
+	ours, alone := ready.since(began), append(available.since(first), available.since(last)...)
+	for _, limit := range []struct {
+		percent int
+		most    time.Duration
+	}{{50, 150 * time.Millisecond}, {99, 500 * time.Millisecond}} {
+		later := percentile(ours, limit.percent) - percentile(alone, limit.percent)
+		name := fmt.Sprintf("Ready later than bare children are available, p%d", limit.percent)
+		b.add(fmt.Sprintf("bare children until they are available, p%d", limit.percent), "ms", milliseconds(percentile(alone, limit.percent)))
+		b.hold(name, "ms", milliseconds(later), milliseconds(limit.most))
+	}
+}
+
+func isAvailable(object client.Object) bool {
+	deployment, ok := object.(*appsv1.Deployment)
+	return ok && deployment.Status.AvailableReplicas == size
+}
+
+const mebibyte = 1 << 20
+
+// usualMany is the number of Memcacheds with which the operator's resources are measured.
+const usualMany = 1000
+
+// mostCPU limits the CPU time for each Memcached until it is Ready. mostBase and mostEach limit the memory in MiB: to 165 with 1,000
+// Memcacheds, and to 480 with 10,000. The aims are 10 ms, and 150 MiB with 1,000 Memcacheds.
+const (
+	mostCPU  = 20 * time.Millisecond
+	mostBase = 130
+	mostEach = 0.035
+)
+
+// usage is the CPU time of all threads of a process, and its memory in MiB: in use, and in use at most so far.
+type usage struct {
+	cpu            time.Duration
+	resident, peak float64
+}
+
+func usageOf(pid int) usage {
+	process := must(procfs.NewProc(pid))
+	status := must(process.NewStatus())
+	return usage{
+		cpu:      time.Duration(must(process.Stat()).CPUTime() * float64(time.Second)),
+		resident: float64(status.VmRSS) / mebibyte,
+		peak:     float64(status.VmHWM) / mebibyte,
+	}
+}
+
+// resources measures the CPU time and the memory of the operator while many Memcacheds are created at once, and after a restart.
+func (b *bench) resources(ctx context.Context, t *testbed) {
+	t.createNamespaces(ctx, b.many)
+	o := t.startOperator(ctx)
+	pause(ctx, quietPeriod)
+	none := usageOf(o.Pid())
+	ready := t.count(ctx, &cachev1alpha1.Memcached{}, isReady)
+	t.create(ctx, 0, b.many, 0, itself())
+	ready.waitFor(ctx, b.many)
+	t.log.whenQuiet(ctx, 0, o.user)
+	created := usageOf(o.Pid())
+	check(o.stop())
+	o = t.startOperator(ctx)
+	pause(ctx, rest+time.Duration(b.many)*mostCPU) // longer than the operator takes to reconcile all
+	t.log.whenQuiet(ctx, 0, o.user)
+	restarted := usageOf(o.Pid())
+
+	per := func(cpu time.Duration) float64 { return milliseconds(cpu) / float64(b.many) }
+	what := fmt.Sprintf("%d resources and their %d pods", b.many, b.many*size)
+	b.hold("CPU for a resource from creation to Ready (aim 10)", "ms", per(created.cpu-none.cpu), milliseconds(mostCPU))
+	b.add("CPU for a resource in a restart", "ms", per(restarted.cpu))
+	b.add("memory without a resource", "MiB", none.resident)
+	b.add("peak memory while "+what+" are created", "MiB", created.peak)
+	b.hold("memory after a restart with "+what+" (aim 150)", "MiB", restarted.resident, mostBase+mostEach*float64(b.many))
+}
+
+// The limits of the time from the end of the leader until a standby writes.
+const (
+	afterTermination = 3 * time.Second
+	// afterKill is 15 s, the duration of the lease, plus two pauses of 2.2 s, rounded up. The standby pauses for at most 2.2 s between two
+	// attempts to acquire the lease. One pause may pass before it sees the leader's last renewal, and one after the lease has expired.
+	afterKill = 20 * time.Second
+)
+
+// takeover ends the leader by SIGTERM, and the next leader by SIGKILL. It measures the time until a standby with synced caches writes.
+// Meanwhile, a user changes the Memcacheds.
+func (b *bench) takeover(ctx context.Context, t *testbed) {
+	t.createNamespaces(ctx, each)
+	leader := t.startOperator(ctx)
+	ready := t.count(ctx, &cachev1alpha1.Memcached{}, isReady)
+	t.create(ctx, 0, each, 0, itself())
+	ready.waitFor(ctx, each)
+	for _, end := range []struct {
+		name   string
+		signal syscall.Signal
+		limit  time.Duration
+	}{
+		{"SIGTERM to the leader until its successor writes", syscall.SIGTERM, afterTermination},
+		{"SIGKILL to the leader until its successor writes", syscall.SIGKILL, afterKill},
+	} {
+		standby := t.startOperator(ctx)
+		took := t.replace(ctx, leader, standby, end.signal)
+		b.hold(end.name, "s", took.Seconds(), end.limit.Seconds())
+		leader = standby
+	}
+}
+
+// replace ends the leader, and returns the time until the API server receives the first write of the standby. Meanwhile, it resizes the
+// Memcacheds again and again, so that the standby must write.
+func (t *testbed) replace(ctx context.Context, leader, standby *replica, signal syscall.Signal) time.Duration {
+	t.log.whenQuiet(ctx, 0, leader.user)
+	began := time.Now()
+	leader.signal(signal)
+	for i := 0; ; i++ {
+		check(t.edit(ctx, i%each, sized(size+1+(i/each+len(t.operators))%4)))
+		for _, one := range t.log.since(0, standby.user) {
+			if one.isWrite() {
+				<-leader.Done()
+				return one.RequestReceivedTimestamp.Sub(began)
 			}
 		}
-	}()
-	return o
-}
-
-// startOperator starts the operator, and waits until it is ready and its caches are synced.
-func (t *testbed) startOperator(ctx context.Context, environment ...string) *replica {
-	o := t.newOperator(ctx, environment...)
-	check(o.UntilReady(ctx, startDeadline))
-	return o
-}
-
-// startOperatorFor creates the namespaces of n Memcacheds, starts a counter of Ready Memcacheds, and starts the operator.
-func (t *testbed) startOperatorFor(ctx context.Context, n int) (*replica, *counter) {
-	t.createNamespaces(ctx, n, true)
-	ready := t.countObjects(ctx, memcachedList(), isReady)
-	return t.startOperator(ctx), ready
-}
-
-// stop ends the operator like the kubelet ends a container.
-func (o *replica) stop() error {
-	o.stopping.Store(true)
-	return o.Stop()
-}
-
-func (o *replica) signal(signal syscall.Signal) error {
-	o.stopping.Store(true)
-	return syscall.Kill(o.Pid(), signal)
-}
-
-// memoryLimit returns the operator's memory limit in the manifest, in MiB.
-func memoryLimit() (float64, error) {
-	manager, err := operator.Container()
-	if err != nil {
-		return 0, err
+		pause(ctx, pace/10)
 	}
-	limit := manager.Resources.Limits.Memory()
-	if limit.IsZero() {
-		return 0, fmt.Errorf("%s has no memory limit", operator.ManagerFile)
-	}
-	return limit.AsApproximateFloat64() / mebibyte, nil
 }

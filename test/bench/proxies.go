@@ -7,19 +7,167 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/launcher/fill"
-	"github.com/example/memcached-operator/internal/memcache"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcachedproxy"
+	"github.com/example/memcached-operator/test/process"
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// M15 compares paths from clients to nodes. It measures each path in proxyRounds rounds. In a round, proxyClients clients send requests
-// for the time proxyRound. They use proxyKeys keys, and values of proxyValue bytes.
+// The programs that "make bench-build" builds, and that of Debian's package nutcracker.
+const (
+	memcachedBinary  = "bin/memcached"
+	launcherBinary   = "bin/launcher"
+	nutcrackerBinary = "/usr/sbin/nutcracker"
+)
+
+const (
+	// stopGrace limits how long a program may take to start, and how long it may take to stop.
+	stopGrace = 10 * time.Second
+	startPoll = 20 * time.Millisecond
+)
+
+// loopback runs nodes and proxies on this machine. Each has its own loopback address, because proxies expect the same port on all
+// nodes. An address consists of the text in network, such as "127.15.7.", and a host number.
+type loopback struct {
+	dir, network string
+	started      []*process.Process
+}
+
+// onLoopback runs a measurement that needs no cluster, only processes of memcached and of proxies.
+func onLoopback(measure func(*bench, context.Context, *loopback)) func(context.Context, *bench) {
+	return func(ctx context.Context, b *bench) {
+		l := &loopback{dir: must(os.MkdirTemp("", "bench-")), network: fmt.Sprintf("127.15.%d.", os.Getpid()%256)}
+		err := errors.Join(attempt(func() { measure(b, ctx, l) }), l.stop())
+		check(errors.Join(err, os.RemoveAll(l.dir)))
+	}
+}
+
+func (l *loopback) stop() error {
+	var errs []error
+	for _, one := range l.started {
+		errs = append(errs, one.Stop(stopGrace))
+	}
+	l.started = nil
+	return errors.Join(errs...)
+}
+
+func (l *loopback) host(number int) string { return l.network + strconv.Itoa(number) }
+
+// address returns the address of clients of a host number.
+func (l *loopback) address(number int) string { return addressOf(l.host(number)) }
+
+func addressOf(host string) string { return net.JoinHostPort(host, strconv.Itoa(memcached.Port)) }
+
+// pattern returns the address pattern of a pool: the nodes of pool 1 have the host numbers 10, 11 and so on.
+func (l *loopback) pattern(pool int) string { return l.network + strconv.Itoa(pool) + "%d" }
+
+// folder returns the working directory of a host number.
+func (l *loopback) folder(number int) string {
+	dir := filepath.Join(l.dir, l.host(number))
+	check(os.MkdirAll(dir, 0o700))
+	return dir
+}
+
+func (l *loopback) run(number int, program string, args ...string) *process.Process {
+	name := filepath.Base(program)
+	p := must(process.Start(process.Spec{
+		Name: name, Path: must(filepath.Abs(program)), Args: args, Env: []string{"PATH=" + os.Getenv("PATH")},
+		Dir: l.folder(number), LogFile: filepath.Join(l.folder(number), name+".log"),
+	}))
+	l.started = append(l.started, p)
+	return p
+}
+
+func (l *loopback) untilListening(ctx context.Context, number int) {
+	check(wait.PollUntilContextTimeout(ctx, startPoll, stopGrace, true, func(ctx context.Context) (bool, error) {
+		conn, err := traffic.Connect(ctx, nil, l.address(number))
+		if err != nil {
+			return false, nil //nolint:nilerr // it does not listen yet
+		}
+		return true, conn.Close()
+	}))
+}
+
+// node starts the memcached of a pod. Only the address and the user differ from those in a pod.
+func (l *loopback) node(ctx context.Context, number int, pod corev1.PodSpec) {
+	args := append(slices.Clone(pod.Containers[0].Args), "-l", l.host(number), "-u", must(user.Current()).Username)
+	l.run(number, memcachedBinary, args...)
+	l.untilListening(ctx, number)
+}
+
+// proxy starts a launcher, the program that runs memcached as a proxy in the pods of a MemcachedProxy. The proxy serves pool 1. copies
+// are the address patterns of pools with the same items as pool 1. If threads is 0, the proxy has the default number of threads.
+func (l *loopback) proxy(ctx context.Context, name string, number int, threads int32, copies ...string) path {
+	host, dir := l.host(number), l.folder(number)
+	routes := protocol.Routes{Pool: protocol.Pool{Pattern: l.pattern(1), Count: size}, Copies: copies}
+	check(os.WriteFile(filepath.Join(dir, protocol.RoutesKey), []byte(routes.String()), 0o600))
+	self := must(user.Current()).Username
+	script := fmt.Sprintf("#!/bin/sh\nexec '%s' -u '%s' \"$@\" -l %s\n", must(filepath.Abs(memcachedBinary)), self, host)
+	check(os.WriteFile(filepath.Join(dir, "memcached"), []byte(script), 0o700)) //nolint:gosec // a program
+	listen := net.JoinHostPort(host, strconv.Itoa(memcached.LauncherPort))
+	args := append(slices.Clone(podOf(proxyObjects(threads)).Containers[0].Args), "--routes="+dir, "--state="+dir,
+		"--program="+filepath.Join(dir, "memcached"), "--listen="+listen, "--memcached="+addressOf(host))
+	p := l.run(number, launcherBinary, args...)
+	check(p.UntilServing(ctx, "http://"+listen+protocol.ReadyPath, startPoll, stopGrace))
+	conn := must(traffic.Connect(ctx, nil, addressOf(host)))
+	pid := must(strconv.Atoi(must(conn.Stats(ctx))["pid"]))
+	check(conn.Close())
+	return path{name, addressOf(host), pid}
+}
+
+// podOf returns the spec of the pods of the Deployment among the children.
+func podOf(children []client.Object) corev1.PodSpec {
+	for _, child := range children {
+		if deployment, ok := child.(*appsv1.Deployment); ok {
+			return deployment.Spec.Template.Spec
+		}
+	}
+	panic("there is no Deployment")
+}
+
+// proxyObjects returns the children of a MemcachedProxy with this number of threads and otherwise the smallest possible spec.
+func proxyObjects(threads int32) []client.Object {
+	pool := memcachedNumber(0, statefulSet)
+	pool.Status.ObservedGeneration, pool.Status.Servers = 1, make([]string, size)
+	proxy := &cachev1alpha1.MemcachedProxy{}
+	proxy.Spec.Pools = []cachev1alpha1.MemcachedProxyPool{{Name: pool.Name}}
+	proxy.Spec.Config.Threads = threads
+	options := memcached.Options{DefaultImage: "memcached", AgentImage: "agent"}
+	return memcachedproxy.For(memcachedproxy.View{Proxy: proxy, Pool: pool}, options).Objects
+}
+
+// nutcracker starts Twitter's proxy in front of pool 1, with its default settings and one thread.
+func (l *loopback) nutcracker(ctx context.Context, number int) path {
+	config := fmt.Appendf(nil, "bench:\n  listen: %s\n  servers:\n", l.address(number))
+	for i := range size {
+		config = fmt.Appendf(config, "  - %s:1\n", l.address(10+i))
+	}
+	check(os.WriteFile(filepath.Join(l.folder(number), "conf"), config, 0o600))
+	p := l.run(number, nutcrackerBinary, "-c", "conf", "-o", "log", "-p", "pid", "-a", l.host(number))
+	l.untilListening(ctx, number)
+	return path{nutcracker, l.address(number), p.Pid()}
+}
+
+// Each path is measured in proxyRounds rounds. In a round, proxyClients clients send requests for the time
+// proxyRound. They use proxyKeys keys, and values of proxyValue bytes.
 const (
 	proxyRounds  = 5
 	proxyRound   = 5 * time.Second
@@ -32,152 +180,111 @@ const (
 	twinValue = 1024
 )
 
-// path is a way in which clients reach the nodes: directly or through a proxy. Clients distribute the keys over hosts, which are nodes or
-// a proxy. between is the process ID of the proxy, or 0 for none.
+// The benchmark compares these two paths.
+const usualProxy, nutcracker = "proxy", "nutcracker"
+
+// path is a proxy through which clients reach the nodes. pid is its process ID.
 type path struct {
-	name    string
-	hosts   []string
-	between int
-	// missing is why the path cannot be measured, or empty if it can.
-	missing string
+	name, address string
+	pid           int
 }
 
-// compareProxies sends the same requests on each path. It also measures how long an empty node takes to copy all items from another
-// node, its twin.
-func (b *bench) compareProxies(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, b.options.deadline(), errors.New("the measurement takes too long"))
-	defer cancel()
-	dir, err := os.MkdirTemp("", "bench-proxies-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // the directory contains only logs and configuration
-	l := &loopback{dir: dir, network: fmt.Sprintf("127.15.%d.", os.Getpid()%256)}
-	err = attempt(func() { b.comparePaths(ctx, l.paths(ctx)) })
-	for _, mebibytes := range []int{64, 1024} {
-		if err = errors.Join(err, l.stop()); err == nil {
-			b.logf("an empty node and a twin with %d MiB", mebibytes)
-			err = attempt(func() { b.fillFromTwin(ctx, l, mebibytes) })
-		}
-	}
-	return errors.Join(err, l.stop())
+// quantities are what is measured on each path in each round: see sample.
+var quantities = []struct{ name, unit string }{
+	{"requests per second", ""}, {"99th percentile of a request", "ms"}, {"requests that fail or find nothing", ""},
+	{"CPU for 100,000 requests", "s"}, {"memory", "MiB"},
 }
 
-// The benchmark compares the paths usualProxy and nutcracker. Neither of the two quantities may be larger for usualProxy.
-const (
-	usualProxy, nutcracker = "proxy", "nutcracker"
+// The indexes in quantities that the benchmark uses.
+const tail, failed, cpu = 1, 2, 3
 
-	proxyCPU, proxyTail = "CPU for 100,000 requests", "99th percentile of a request"
-)
-
-// paths starts two pools, and the proxies in front of them. The proxy usualProxy has one thread, like nutcracker.
-func (l *loopback) paths(ctx context.Context) []path {
-	pod := must(podOf())
-	direct := path{name: "direct"}
+// compareProxies sends the same requests through proxies and through nutcracker. A request through the usual proxy, which has one thread
+// like nutcracker, may cost no more CPU time than one through nutcracker, and take no longer.
+func (b *bench) compareProxies(ctx context.Context, l *loopback) {
+	pod := podOf(childrenOf(memcachedNumber(0)))
 	for i := range size {
 		l.node(ctx, 10+i, pod)
 		l.node(ctx, 20+i, pod)
-		direct.hosts = append(direct.hosts, l.host(10+i))
 	}
-	return []path{
-		direct, l.proxy(ctx, usualProxy, 1, 0), l.proxy(ctx, "four-thread proxy", 2, 4), l.nutcracker(ctx, 3),
+	paths := []path{
+		l.proxy(ctx, usualProxy, 1, 0), l.proxy(ctx, "four-thread proxy", 2, 4), l.nutcracker(ctx, 3),
 		l.proxy(ctx, "two-copy proxy", 4, 0, l.pattern(2)),
 	}
-}
-
-func (b *bench) comparePaths(ctx context.Context, paths []path) {
-	for round := range proxyRounds {
-		b.logf("round %d of %d", round+1, proxyRounds)
+	samples := map[string][][]float64{}
+	for range proxyRounds {
 		for _, p := range paths {
-			b.addPath(p, p.sample(ctx))
+			samples[p.name] = append(samples[p.name], p.sample(ctx))
 		}
 	}
-	for _, quantity := range []string{proxyCPU, proxyTail} {
-		b.report.holdLess(proxying, quantity, usualProxy, nutcracker)
+	median := func(path string, quantity int) float64 {
+		var values []float64
+		for _, sample := range samples[path] {
+			values = append(values, sample[quantity])
+		}
+		return slices.Sorted(slices.Values(values))[proxyRounds/2]
+	}
+	for _, p := range paths {
+		for i := range quantities {
+			name, value := p.name+", "+quantities[i].name, median(p.name, i)
+			if i == failed { // a single round may have some: the machine may pause a process for longer than a proxy waits
+				b.hold(name, quantities[i].unit, value, 0)
+			} else {
+				b.add(name, quantities[i].unit, value)
+			}
+		}
+	}
+	for _, i := range []int{cpu, tail} {
+		b.hold("proxy compared with nutcracker, "+quantities[i].name, "times", median(usualProxy, i)/median(nutcracker, i), 1)
 	}
 }
 
-// pathSample is the result of one round on one path: what was served, and the CPU time and the memory (in MiB) of the proxy.
-type pathSample struct {
-	served   traffic.Served
-	cpu      time.Duration
-	resident float64
-}
-
-func (p path) sample(ctx context.Context) (s pathSample) {
-	if p.missing != "" {
-		return s
-	}
+// sample runs one round. It returns a value for each of the quantities.
+func (p path) sample(ctx context.Context) []float64 {
 	load := traffic.Load{
 		Requests: fastestProxy * int(proxyRound/time.Second), Keys: proxyKeys, ValueSize: proxyValue, Seed: 1, Limit: proxyRound,
-		Nodes: len(p.hosts), Owner: memcache.Ketama(p.hosts),
 	}
 	var conns []*traffic.Conn
 	for range proxyClients {
-		for _, host := range p.hosts {
-			conns = append(conns, must(traffic.Connect(ctx, nil, addressOf(host))))
-		}
+		conns = append(conns, must(traffic.Connect(ctx, nil, p.address)))
 	}
 	check(load.Store(ctx, conns))
-	before := p.usage()
-	s.served = must(load.Run(ctx, conns))
-	after := p.usage()
+	before := usageOf(p.pid)
+	served := must(load.Run(ctx, conns))
+	after := usageOf(p.pid)
 	for _, conn := range conns {
 		check(conn.Close())
 	}
-	s.cpu, s.resident = after.cpu-before.cpu, after.resident
-	return s
-}
-
-func (p path) usage() usage {
-	if p.between == 0 {
-		return usage{}
+	requests := float64(len(served.Latencies))
+	return []float64{
+		requests / served.Took.Seconds(), milliseconds(percentile(served.Latencies, 99)), float64(served.Failed),
+		(after.cpu - before.cpu).Seconds() / requests * 100000, after.resident,
 	}
-	return must(usageOf(p.between))
 }
 
-// addPath reports the sample of one round on a path.
-func (b *bench) addPath(p path, s pathSample) {
-	add := func(what, unit string, value float64) *result {
-		if p.missing != "" {
-			value = 0
+// fill measures how long an empty node takes to copy all items of its twin. In a pod, the launcher, which starts memcached, copies them in
+// the same way. Then fill checks that each item is there.
+func (b *bench) fill(ctx context.Context, l *loopback) {
+	for _, mebibytes := range []int{64, 1024} {
+		pod := podOf(childrenOf(memcachedNumber(0, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Config.Dump = ptr.To(true)
+			// Twice the size of the items, so that none is evicted.
+			mc.Spec.Config.Memory = resource.NewQuantity(int64(2*mebibytes)*mebibyte, resource.BinarySI)
+		})))
+		clients := map[int]*traffic.Client{}
+		for number := range 2 {
+			l.node(ctx, 1+number, pod)
+			address := l.address(1 + number)
+			clients[number] = traffic.NewClient(must(traffic.NewRing(traffic.Server{Name: address, Address: address})), nil)
+			clients[number].SetTimeout(stopGrace)
 		}
-		one := b.report.add(proxying, what+", "+p.name, unit, value)
-		one.NotMeasured = p.missing
-		return one
+		items := mebibytes * mebibyte / twinValue
+		check(clients[0].Write(ctx, items, twinValue))
+		began := time.Now()
+		must(fill.Copy{Source: l.address(1), Destination: l.address(2)}.Run(ctx))
+		took := time.Since(began)
+		found := must(clients[1].Read(ctx, items))
+		b.add(fmt.Sprintf("time to fill an empty node from its twin, %d MiB", mebibytes), "s", took.Seconds())
+		b.hold(fmt.Sprintf("items that it then does not have, %d MiB", mebibytes), "items", float64(items-found.Hits), 0)
+		check(l.stop())
 	}
-	requests := float64(len(s.served.Latencies))
-	add("requests per second", "requests", requests/s.served.Took.Seconds())
-	add("median of a request", "ms", milliseconds(percentile(s.served.Latencies, 50))).Detail = true
-	add(proxyTail, "ms", milliseconds(percentile(s.served.Latencies, 99)))
-	if len(p.hosts) == 1 {
-		add(proxyCPU, "s", s.cpu.Seconds()/requests*100000)
-		add("memory of the proxy", "MiB", s.resident)
-	}
-	// The median of all rounds must be 0. A single round may have failed requests, because the machine may pause a process for longer
-	// than a proxy waits.
-	add("requests that fail or find nothing", "requests", float64(s.served.Failed)).AtMost = new(float64)
-}
-
-// fillFromTwin measures how long an empty node takes to copy all items of its twin. In a pod, the launcher, which starts memcached,
-// copies them in the same way. Then fillFromTwin checks that each item is there.
-func (b *bench) fillFromTwin(ctx context.Context, l *loopback, mebibytes int) {
-	dumped := func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Dump = ptr.To(true) }
-	pod := must(podOf(dumped, sizedFor(2*mebibytes, proxyKeys))) // twice the size of the items, so that none is evicted
-	clients := map[*node]*traffic.Client{}
-	twin, empty := l.node(ctx, 1, pod), l.node(ctx, 2, pod)
-	for _, n := range []*node{twin, empty} {
-		clients[n] = traffic.NewClient(must(traffic.NewRing(traffic.Server{Name: n.address, Address: n.address})), nil)
-		clients[n].SetTimeout(stopGrace)
-	}
-	items := mebibytes * mebibyte / twinValue
-	check(clients[twin].Write(ctx, items, twinValue))
-	began := time.Now()
-	copied := must(fill.Copy{Source: twin.address, Destination: empty.address}.Run(ctx))
-	took := time.Since(began)
-	found := must(clients[empty].Read(ctx, items))
-	what := fmt.Sprintf(", %d MiB", mebibytes)
-	b.report.add(proxying, "time to fill an empty node from its twin"+what, "s", took.Seconds())
-	b.report.addDetail(proxying, "items copied from a twin"+what, "items", float64(copied.Items))
-	b.report.holdCount(proxying, "items that a node filled from its twin does not have"+what, "items", items-found.Hits, 0)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// measured labels the specs for metric M14 of docs/benchmarks.md. Only "make bench-in-place" runs them.
+// measured labels the specs for the changes in place in docs/benchmarks.md. Only E2E_FLAGS=--ginkgo.label-filter=measured runs them.
 const measured = "measured"
 
 var _ = Describe("Changes in place, measured", Label(onLocalCluster, measured), func() {

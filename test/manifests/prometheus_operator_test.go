@@ -15,7 +15,7 @@ func prometheusOperator(t *testing.T) map[string]*crd.Schema {
 	t.Helper()
 	var files []string
 	for _, plural := range []string{"podmonitors", "prometheusrules", "servicemonitors"} {
-		files = append(files, repository.Path("hack", "monitoring", "testdata", "monitoring.coreos.com_"+plural+".yaml"))
+		files = append(files, repository.Path("test", "manifests", "testdata", "monitoring.coreos.com_"+plural+".yaml"))
 	}
 	return schemasIn(t, files...)
 }

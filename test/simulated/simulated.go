@@ -50,8 +50,6 @@ type Options struct {
 	// Prepare, if set, is called when the API server is ready, before other components start. It should create CRDs: the garbage
 	// collector discovers existing kinds when it starts, but later kinds only after half a minute or more.
 	Prepare func(context.Context, *Cluster) error
-	// APIServerOnly starts only etcd and the API server. Then only clients change objects.
-	APIServerOnly bool
 	// AuditPolicy, if set, selects the requests that the API server writes to the audit log: see Cluster.AuditLog.
 	AuditPolicy []byte
 }
@@ -69,9 +67,8 @@ type Cluster struct {
 	stopping   chan struct{}
 }
 
-// Start starts a cluster. It returns when pods can be created and the cluster nodes, if any, are Ready. With APIServerOnly, it returns as
-// soon as Prepare has returned. If a step fails or the context ends first, Start removes everything. The error shows the end of the log of
-// a failed component or, after a timeout, of all components.
+// Start starts a cluster. It returns when pods can be created and the cluster nodes are Ready. If a step fails or the context ends first,
+// Start removes everything. The error shows the end of the log of a failed component or, after a timeout, of all components.
 func Start(ctx context.Context, opts Options) (*Cluster, error) {
 	dir, err := os.MkdirTemp("", "simulated-cluster-")
 	if err != nil {
@@ -106,9 +103,6 @@ func (c *Cluster) start(ctx context.Context, opts Options) error {
 		if err := opts.Prepare(ctx, c); err != nil {
 			return reasonOf(ctx, err)
 		}
-	}
-	if opts.APIServerOnly {
-		return nil
 	}
 	if err := c.startControllers(); err != nil {
 		return err
