@@ -75,5 +75,4 @@ var _ = Describe("A write of the Deployment", func() {
 		o.step(ctx, mc, writeStatus)
 		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
 	})
-
 })

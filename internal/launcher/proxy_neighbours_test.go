@@ -89,7 +89,7 @@ func (p *proxyPod) besides(trips int, request func() string) int64 {
 		must(p.t, conn.SetDeadline(time.Now().Add(3*time.Minute)))
 		n.conn, n.reader = conn, bufio.NewReader(conn)
 		go func() {
-			defer conn.Close() //nolint:errcheck // all answers were read
+			defer conn.Close()
 			for at := range trips / clients {
 				succeeded, err := n.trip(at)
 				if err != nil {
@@ -121,7 +121,7 @@ func (p *proxyPod) harass(request func() string) {
 	if err != nil {
 		return
 	}
-	defer conn.Close() //nolint:errcheck // the answers do not matter
+	defer conn.Close()
 	reader := bufio.NewReader(conn)
 	for range 20 {
 		_ = conn.SetDeadline(time.Now().Add(5 * time.Millisecond))

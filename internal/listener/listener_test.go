@@ -68,10 +68,10 @@ func TestProbeBesideUnfinishedBodies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer conn.Close() //nolint:errcheck // the server has closed it
 			_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
 			_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n"+header+"\r\n\r\n")
 			reply, err := io.ReadAll(conn) // until the server closes the connection
+			_ = conn.Close()
 			if err != nil || !strings.HasPrefix(string(reply), "HTTP/1.1 413 ") {
 				t.Errorf("%s: %q, %v", header, reply, err)
 			}

@@ -241,7 +241,7 @@ func (t *testbed) edit(ctx context.Context, i int, edit edit) error {
 }
 
 func sized(size int) edit {
-	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = int32(size) } //nolint:gosec // small
+	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = int32(size) }
 }
 
 // counter watches all objects of a kind, and counts those that match.
@@ -268,7 +268,7 @@ func (c *counter) handle(value any, exists bool) {
 	if last, ok := value.(toolscache.DeletedFinalStateUnknown); ok {
 		value = last.Obj
 	}
-	object := value.(client.Object) //nolint:forcetypeassert // the informer is of such objects
+	object := value.(client.Object)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if !exists || !c.matches(object) {

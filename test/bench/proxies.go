@@ -121,7 +121,7 @@ func (l *loopback) proxy(ctx context.Context, name string, number int, threads i
 	check(os.WriteFile(filepath.Join(dir, protocol.RoutesKey), []byte(routes.String()), 0o600))
 	self := must(user.Current()).Username
 	script := fmt.Sprintf("#!/bin/sh\nexec '%s' -u '%s' \"$@\" -l %s\n", must(filepath.Abs(memcachedBinary)), self, host)
-	check(os.WriteFile(filepath.Join(dir, "memcached"), []byte(script), 0o700)) //nolint:gosec // a program
+	check(os.WriteFile(filepath.Join(dir, "memcached"), []byte(script), 0o700))
 	listen := net.JoinHostPort(host, strconv.Itoa(memcached.LauncherPort))
 	args := append(slices.Clone(podOf(proxyObjects(threads)).Containers[0].Args), "--routes="+dir, "--state="+dir,
 		"--program="+filepath.Join(dir, "memcached"), "--listen="+listen, "--memcached="+addressOf(host))
@@ -191,8 +191,11 @@ type path struct {
 
 // quantities are what is measured on each path in each round: see sample.
 var quantities = []struct{ name, unit string }{
-	{"requests per second", ""}, {"99th percentile of a request", "ms"}, {"requests that fail or find nothing", ""},
-	{"CPU for 100,000 requests", "s"}, {"memory", "MiB"},
+	{"requests per second", ""},
+	{"99th percentile of a request", "ms"},
+	{"requests that fail or find nothing", ""},
+	{"CPU for 100,000 requests", "s"},
+	{"memory", "MiB"},
 }
 
 // The indexes in quantities that the benchmark uses.

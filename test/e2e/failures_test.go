@@ -63,7 +63,6 @@ var _ = Describe("A failure is told in words, takes nothing away that serves, an
 			k8s.Change(ctx, quota, func() { quota.Spec.Hard[corev1.ResourcePods] = resource.MustParse("5") })
 		}, cachev1alpha1.ReasonQuotaExceeded, "exceeded quota: team, requested: pods=1, used: pods=4, limited: pods=4")
 	})
-
 })
 
 func (i *incident) edit(ctx context.Context, edit func()) func() {

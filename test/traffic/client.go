@@ -82,7 +82,7 @@ func (c *Client) Write(ctx context.Context, keys, valueSize int) error {
 	return c.spread(ctx, keys, 1, func(keys []string) error {
 		for _, key := range keys {
 			// The flags store the size, so that a reader detects a truncated value.
-			item := &memcache.Item{Key: key, Value: valueOf(key, valueSize), Flags: uint32(valueSize)} //nolint:gosec // <= 1 GiB
+			item := &memcache.Item{Key: key, Value: valueOf(key, valueSize), Flags: uint32(valueSize)}
 			if err := c.cache.Set(item); err != nil {
 				return err
 			}

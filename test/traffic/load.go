@@ -101,7 +101,7 @@ func (l Load) clients(conns []*Conn) []*loadClient {
 		requests := l.Requests*(i+1)/len(shares) - l.Requests*i/len(shares)
 		clients[i] = &loadClient{
 			number: i, requests: requests, conns: share, owner: l.Owner, keys: l.Keys, limit: l.Limit, value: valueOf("load", l.ValueSize),
-			random: rand.New(rand.NewPCG(l.Seed, uint64(i))), //nolint:gosec // repeatable, and nothing to guess
+			random: rand.New(rand.NewPCG(l.Seed, uint64(i))),
 			served: Served{Latencies: make([]time.Duration, 0, requests)},
 		}
 	}
