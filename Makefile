@@ -93,46 +93,24 @@ generate: $(CONTROLLER_GEN) ## Generate the deepcopy code of the API types.
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 .PHONY: manifests
-manifests: $(CONTROLLER_GEN) ## Generate the CRD from the API types, the role from the markers in controllers, patterns in the admission policy.
+manifests: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Generate CRDs and docs/api.md from the API types, the role from the markers in controllers, and copy them into the chart.
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	for crd in config/crd/bases/*.yaml; do go run ./hack/crd api/v1alpha1/rules.tmpl "$$crd" || exit; done
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/... output:rbac:artifacts:config=config/rbac
 	go run ./hack/policy config/components/admission-policy/containers.yaml config/components/admission-policy/configmaps.yaml
-
-.PHONY: api-docs
-api-docs: $(CRD_REF_DOCS) ## Generate docs/api.md from the API types.
-	@mkdir -p docs
 	$(CRD_REF_DOCS) --source-path=api --config=hack/crd-ref-docs.yaml --templates-dir=hack/crd-ref-docs \
 		--renderer=markdown --max-depth=20 --output-path=docs/api.md --log-level=ERROR
-
-.PHONY: fmt
-fmt: ## Format the Go code.
-	go fmt ./...
+	@$(MAKE) --no-print-directory helm-sync
 
 ##@ Develop: checks
 
-.PHONY: vet
-vet: ## Run go vet.
-	go vet ./...
-
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## Run the linters. The first run compiles them, which takes some minutes.
-	$(GOLANGCI_LINT) run
-
-.PHONY: lint-fix
-lint-fix: $(GOLANGCI_LINT) ## Run the linters and fix what they can fix.
-	$(GOLANGCI_LINT) run --fix
-
-.PHONY: check
-check: test lint verify ## Run what a change must pass and needs neither root nor a cluster: tests, linters, generated files.
+lint: $(GOLANGCI_LINT) ## Run the linters. LINT_FLAGS=--fix fixes what they can fix. The first run compiles them, which takes some minutes.
+	$(GOLANGCI_LINT) run $(LINT_FLAGS)
 
 .PHONY: check-all
 check-all: ## Run every suite but the benchmark, as root, in two hours. FROM=NAME resumes, ONLY=NAME runs one.
 	@FROM="$(FROM)" ONLY="$(ONLY)" CHECK_OUTPUT="$(CHECK_OUTPUT)" hack/check-all.sh
-
-.PHONY: lint-config
-lint-config: $(GOLANGCI_LINT) ## Check the configuration of the linters (needs internet access).
-	$(GOLANGCI_LINT) config verify
 
 .PHONY: verify
 verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(KUSTOMIZE) operator-sdk opm ## Check that everything generated is up to date. Changes nothing.
@@ -265,7 +243,6 @@ include test/hostile/hostile.mk
 include hack/bundle/bundle.mk
 include hack/helm/helm.mk
 include hack/plugin/plugin.mk
-include hack/security/security.mk
 include test/bench/bench.mk
 
 # Tools are built when they are needed.

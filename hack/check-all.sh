@@ -22,7 +22,7 @@ computing() {
 	check alerts make test-alerts
 	check race make test-race
 	check faults make test-faults "${faults[@]}"
-	check counts make bench-short
+	check counts make bench BENCH_FLAGS="-only requests"
 	check alerts make test-alerts
 	check chart make test-chart
 	if [[ ${#specs[@]} -gt 0 ]]; then return; fi

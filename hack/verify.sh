@@ -32,7 +32,7 @@ mkdir "${copy}/after/config/crd/bases"
 bin=${LOCALBIN:-${PWD}/bin}
 # The committed bundle uses VERSION and IMG of the Makefile, whatever the environment contains.
 env -u VERSION -u IMG -u IMAGE_TAG_BASE -u BUNDLE_IMG "${MAKE:-make}" --no-print-directory -C "${copy}/after" \
-	LOCALBIN="${bin}" OPERATOR_SDK="${bin}/kubernetes/operator-sdk" OPM="${bin}/kubernetes/opm" generate manifests api-docs fmt bundle catalog helm-sync
+	LOCALBIN="${bin}" OPERATOR_SDK="${bin}/kubernetes/operator-sdk" OPM="${bin}/kubernetes/opm" generate manifests bundle catalog
 for module in . hack/helm hack/kubernetes hack/node hack/olm; do
 	echo "go mod tidy in ${module}"
 	(cd "${copy}/after/${module}" && go mod tidy)
@@ -43,7 +43,7 @@ if ! (cd "${copy}" && diff -ruN before after); then
 		echo
 		echo "These files are not what the generators write:"
 		(cd "${copy}"; diff -rqN before after || true) | sed -e 's|^Files before/|  |' -e 's| and after/.*||'
-		echo "Run: make generate manifests api-docs fmt bundle catalog helm-sync; for go.mod and go.sum: go mod tidy in their directory."
+		echo "Run: make generate manifests bundle catalog; for go.mod and go.sum: go mod tidy in their directory."
 	} >&2
 	exit 1
 fi

@@ -44,7 +44,7 @@ bundle: $(KUSTOMIZE) $(if $(filter file,$(origin OPERATOR_SDK)),operator-sdk) ##
 	OPENSHIFT_VERSIONS="$(OPENSHIFT_VERSIONS)" USE_IMAGE_DIGESTS="$(USE_IMAGE_DIGESTS)" hack/bundle/bundle.sh
 
 .PHONY: community
-community: check-version ## Write the files for pull requests to the community catalogs of Kubernetes and OpenShift to COMMUNITY_DIR.
+community: check-version # writes the files for pull requests to the community catalogs of Kubernetes and OpenShift to COMMUNITY_DIR
 	@BUNDLE_DIR="$(BUNDLE_DIR)" COMMUNITY_DIR="$(COMMUNITY_DIR)" COMMUNITY_REVIEWERS="$(COMMUNITY_REVIEWERS)" \
 	OPENSHIFT_CATALOGS="$(OPENSHIFT_CATALOGS)" hack/bundle/community.sh
 
@@ -57,7 +57,7 @@ bundle-build: check-container-tool ## Build the bundle image BUNDLE_IMG.
 	$(CONTAINER_TOOL) build -f $(BUNDLE_DIR).Dockerfile -t $(BUNDLE_IMG) $(dir $(BUNDLE_DIR))
 
 .PHONY: bundle-push
-bundle-push: check-container-tool ## Push the bundle image BUNDLE_IMG.
+bundle-push: check-container-tool
 	$(CONTAINER_TOOL) push $(BUNDLE_IMG)
 
 .PHONY: catalog
@@ -78,7 +78,7 @@ catalog-dockerfile: opm
 	@$(OPM) generate dockerfile $(CATALOG_DIR) --base-image $(OPM_IMG) --builder-image $(OPM_IMG)
 
 .PHONY: catalog-push
-catalog-push: check-container-tool ## Push the catalog image CATALOG_IMG.
+catalog-push: check-container-tool
 	$(CONTAINER_TOOL) push $(CATALOG_IMG)
 
 .PHONY: scorecard

@@ -8,13 +8,9 @@ CLUSTER ?= local
 # The command that cluster-exec runs.
 CMD ?= kubectl get pods --all-namespaces
 
-.PHONY: cluster-packages
-cluster-packages: ## Install the Debian packages that the local cluster needs.
-	@hack/cluster/packages.sh install
-
 .PHONY: cluster-up
 cluster-up: $(KUSTOMIZE) ## Start a Kubernetes cluster with a real node. The first run builds it, which takes some minutes.
-	@hack/cluster/packages.sh check
+	@hack/cluster/packages.sh cluster
 	@hack/binaries.sh etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy kubectl \
 		containerd containerd-shim-runc-v2 registry coredns
 	@hack/cluster/images.sh build

@@ -5,7 +5,7 @@
 export NEXT_VERSION := $(shell awk -F '[.-]' '{ print $$1 "." $$2 "." $$3 + 1 }' <<<"$(VERSION)")
 
 .PHONY: cluster-olm
-cluster-olm: cluster-up $(KUSTOMIZE) ## Install OLM on the local cluster. Push the bundle and the catalog of the checkout to its registry.
+cluster-olm: cluster-up $(KUSTOMIZE) # installs OLM on the local cluster, and pushes the bundle and the catalog of the checkout to its registry
 	@hack/binaries.sh olm catalog package-server cpb opm grpc_health_probe helm operator-sdk scorecard-test
 	@hack/cluster/olm.sh build
 	@bin/cluster --name "$(CLUSTER)" exec hack/cluster/olm.sh push "bin/clusters/$(CLUSTER)/ca.crt"

@@ -50,6 +50,6 @@ if [[ $1 != check ]]; then
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
 else
-	echo "The local cluster needs these packages: ${missing[*]}. Install them with: make cluster-packages. ${elsewhere}" >&2
+	echo "The local cluster needs these packages: ${missing[*]}. Install them with: hack/cluster/packages.sh cluster. ${elsewhere}" >&2
 	exit 1
 fi

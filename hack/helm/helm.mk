@@ -12,7 +12,7 @@ HELM ?= $(LOCALBIN)/kubernetes/helm
 of-kind = awk 'BEGIN { RS = "\n---\n" } ("\n" $$0) ~ /\nkind: $(1)\n/ { sub(/\n$$/, ""); printf "%s%s\n", n++ ? "---\n" : "", $$0 }'
 
 .PHONY: helm-sync
-helm-sync: $(KUSTOMIZE) ## Copy the CRDs, roles and policies of config/default into the chart.
+helm-sync: $(KUSTOMIZE) # copies the CRDs, roles and policies of config/default into the chart
 	@mkdir -p $(chart)/files
 	@$(KUSTOMIZE) build config/crd >$(chart)/files/crds.yaml
 	@$(KUSTOMIZE) build config/default | $(call of-kind,(Cluster)?Role(Binding)?) >$(chart)/files/rbac.yaml

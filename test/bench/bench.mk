@@ -3,16 +3,12 @@
 
 ##@ Develop: benchmark (Linux; starts its own simulated clusters)
 
-# Flags of the benchmark, such as BENCH_FLAGS="-only ready,takeover" or BENCH_FLAGS="-only resources -resources 10000".
+# Flags of the benchmark, such as BENCH_FLAGS="-only requests" (3 minutes) or BENCH_FLAGS="-only resources -resources 10000".
 BENCH_FLAGS ?=
 
 .PHONY: bench
 bench: bench-build ## Measure the operator: requests, speed, memory, proxies. Takes 15 minutes on 2 CPUs.
 	@bin/bench $(BENCH_FLAGS)
-
-.PHONY: bench-short
-bench-short: bench-build ## Count the requests after each change and at rest, in 3 minutes.
-	@bin/bench -only requests
 
 .PHONY: bench-build
 bench-build: build

@@ -196,7 +196,7 @@ func applicationProcess(ctx context.Context, variable string, command ...string)
 // startProcess starts a process. At the end of the spec, it sends SIGTERM and waits until the process has ended.
 func startProcess(process *exec.Cmd) {
 	GinkgoHelper()
-	Expect(process.Start()).To(Succeed(), "make cluster-packages installs what the clients need")
+	Expect(process.Start()).To(Succeed(), "hack/cluster/packages.sh install installs what the clients need")
 	DeferCleanup(func() {
 		_ = process.Process.Signal(syscall.SIGTERM)
 		_ = process.Wait()
@@ -222,7 +222,7 @@ func (c *guideClient) use(keys int) outcome { return c.obey("use", keys) }
 func (c *guideClient) obey(command string, keys int) (answer outcome) {
 	GinkgoHelper()
 	fmt.Fprintln(c.input, command, keys)
-	Expect(c.answers.Scan()).To(BeTrue(), "%s must answer; make cluster-packages installs its library: %v", c.name, c.answers.Err())
+	Expect(c.answers.Scan()).To(BeTrue(), "%s must answer; hack/cluster/packages.sh install installs its library: %v", c.name, c.answers.Err())
 	words := strings.SplitN(c.answers.Text(), " ", 3)
 	Expect(fmt.Sscan(words[0]+" "+words[1], &answer.succeeded, &answer.failed)).To(Equal(2), c.answers.Text())
 	answer.firstFailure = strings.Join(words[2:], "")
