@@ -35,7 +35,7 @@ func (p *proxy) watchBuffers(ctx context.Context, now time.Time) error {
 	p.log.Printf("restarting memcached: for %s, a client has not read its answers, and others of its thread got none", p.options.starvation)
 	p.starved = time.Time{}
 	p.view.update(func(v *proxyView) {
-		v.serving, v.status.Reloading = false, true
+		v.status.Reloading = true
 		v.status.BufferRestarts++
 	})
 	p.stop()
