@@ -90,11 +90,10 @@ generate: $(CONTROLLER_GEN) ## Generate the deepcopy code of the API types.
 	$(CONTROLLER_GEN) object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 .PHONY: manifests
-manifests: $(CONTROLLER_GEN) ## Generate the CRD from the API types, the role from the markers in controllers, patterns in the admission policy.
+manifests: $(CONTROLLER_GEN) ## Generate the CRD from the API types, and the role from the markers in controllers.
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	for crd in config/crd/bases/*.yaml; do go run ./hack/crd api/v1alpha1/rules.tmpl "$$crd" || exit; done
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/... output:rbac:artifacts:config=config/rbac
-	go run ./hack/policy config/components/admission-policy/containers.yaml config/components/admission-policy/configmaps.yaml
 
 .PHONY: api-docs
 api-docs: $(CRD_REF_DOCS) ## Generate docs/api.md from the API types.
