@@ -58,7 +58,8 @@ func TestTenantsAreHeldByQuotas(t *testing.T) {
 		object client.Object
 		words  string
 	}{
-		{mc, "exceeded quota: memcacheds, requested: " + full[0]}, {proxy, "exceeded quota: memcacheds, requested: " + full[1]},
+		{mc, "exceeded quota: memcacheds, requested: " + full[0]},
+		{proxy, "exceeded quota: memcacheds, requested: " + full[1]},
 		{&corev1.ConfigMap{ObjectMeta: in}, "exceeded quota: memcacheds, requested: " + full[2]},
 		{tolerant, "spec.scheduling.tolerations: must have keys, and none that starts with node-role.kubernetes.io/"},
 		{tolerantProxy, "spec.scheduling.tolerations: must have keys"},

@@ -348,8 +348,8 @@ func (i *installation) ofPods(t *testing.T) []attempt {
 	all := []attempt{{"create a pod", pods, sent(podOf("created", set))}}
 	for _, pod := range []*corev1.Pod{own, alone, bare, other, podOf("front", "ReplicaSet")} {
 		message := map[bool]string{false: pods}[pod == own]
-		all = append(all, attempt{"delete " + pod.Name, message, removed(pod)})
-		all = append(all, attempt{"change " + pod.Name, message, changed(pod.Name, setImage)})
+		all = append(all,
+			attempt{"delete " + pod.Name, message, removed(pod)}, attempt{"change " + pod.Name, message, changed(pod.Name, setImage)})
 		if minor >= testenv.ResizeSince {
 			all = append(all, attempt{"resize " + pod.Name, message, changed(pod.Name, raise, "resize")})
 		}
@@ -370,6 +370,7 @@ func permitted() []attempt {
 		})},
 		{"report", "", sent(event("Memcached"))},
 		{"keep external addresses of others", "", changed("exposed", func(s *corev1.Service) { s.Labels["team"] = "storefront" })},
+		{"scale what others have edited", "", changed("edited", func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(2)) })},
 		{"what others add to a template", "", created("cache", func(d *appsv1.Deployment) {
 			pod := &d.Spec.Template.Spec
 			d.Spec.Template.Labels["sidecar.istio.io/inject"], pod.ServiceAccountName = "true", "default"
@@ -401,7 +402,9 @@ func (i *installation) createOthers(t *testing.T) {
 	exposed := read[*corev1.Service](t, i, "cache")
 	exposed.Name, exposed.ResourceVersion, exposed.OwnerReferences = "exposed", "", ownedBy("exposed")
 	exposed.Spec.ExternalIPs = []string{"203.0.113.7"}
-	for _, object := range []client.Object{website, left(), exposed, coreDNS(), &corev1.ConfigMap{ObjectMeta: named("website")}} {
+	edited := website.DeepCopy()
+	edited.Name, edited.OwnerReferences, edited.Spec.Template.Spec.HostNetwork = "edited", ownedBy("edited"), true
+	for _, object := range []client.Object{website, edited, left(), exposed, coreDNS(), &corev1.ConfigMap{ObjectMeta: named("website")}} {
 		NewWithT(t).Expect(i.Admin.Create(t.Context(), object)).To(Succeed())
 	}
 }
