@@ -97,7 +97,6 @@ manifests: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Generate CRDs and docs/api.md fr
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	for crd in config/crd/bases/*.yaml; do go run ./hack/crd api/v1alpha1/rules.tmpl "$$crd" || exit; done
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/... output:rbac:artifacts:config=config/rbac
-	go run ./hack/policy config/components/admission-policy/containers.yaml config/components/admission-policy/configmaps.yaml
 	$(CRD_REF_DOCS) --source-path=api --config=hack/crd-ref-docs.yaml --templates-dir=hack/crd-ref-docs \
 		--renderer=markdown --max-depth=20 --output-path=docs/api.md --log-level=ERROR
 	@$(MAKE) --no-print-directory helm-sync

@@ -100,8 +100,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 			"Another answer replaces every memcached pod.")
 	flags.BoolVar(&o.controller.Memcached.AllowSystemPriorityClasses, "allow-system-priority-classes",
 		os.Getenv(priorityVariable) == "true",
-		"Allow PriorityClasses whose names start with system-: pods of others are evicted for theirs. The admission policy has a "+
-			"switch of its own.")
+		"Allow PriorityClasses whose names start with system-: pods of others are evicted for theirs.")
 	o.zap.BindFlags(flags)
 	config.RegisterFlags(flags)
 	flags.SetOutput(io.Discard) // main reports mistakes, in one sentence

@@ -31,7 +31,7 @@ import (
 const unreachableSeconds = 1
 
 // Only the cluster nodes are simulated. The real kube-controller-manager notices that a cluster node does not report,
-// and evicts its pods. The real operator deletes the evicted pod, with its usual permissions and admission policies.
+// and evicts its pods. The real operator deletes the evicted pod, with its usual permissions and admission policy.
 var _ = Describe("A cluster node that is lost for good", Label(onLocalCluster), func() {
 	It("costs a StatefulSet's pod its place, but not its name", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
 		namespace := k8s.NewNamespace(ctx)

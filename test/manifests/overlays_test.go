@@ -39,26 +39,8 @@ func TestDefaultInstallsExactly(t *testing.T) {
 		"RoleBinding memcached-operator-leader-election-rolebinding",
 		"Service memcached-operator-controller-manager-metrics-service",
 		"ServiceAccount memcached-operator-controller-manager",
-		"ValidatingAdmissionPolicy memcached-operator-children",
-		"ValidatingAdmissionPolicy memcached-operator-configmaps",
-		"ValidatingAdmissionPolicy memcached-operator-containers",
-		"ValidatingAdmissionPolicy memcached-operator-deletions",
-		"ValidatingAdmissionPolicy memcached-operator-podchanges",
-		"ValidatingAdmissionPolicy memcached-operator-pods",
-		"ValidatingAdmissionPolicy memcached-operator-proxies",
-		"ValidatingAdmissionPolicy memcached-operator-proxypods",
-		"ValidatingAdmissionPolicy memcached-operator-services",
 		"ValidatingAdmissionPolicy memcached-operator-warnings",
 		"ValidatingAdmissionPolicy memcached-operator-writes",
-		"ValidatingAdmissionPolicyBinding memcached-operator-children",
-		"ValidatingAdmissionPolicyBinding memcached-operator-configmaps",
-		"ValidatingAdmissionPolicyBinding memcached-operator-containers",
-		"ValidatingAdmissionPolicyBinding memcached-operator-deletions",
-		"ValidatingAdmissionPolicyBinding memcached-operator-podchanges",
-		"ValidatingAdmissionPolicyBinding memcached-operator-pods",
-		"ValidatingAdmissionPolicyBinding memcached-operator-proxies",
-		"ValidatingAdmissionPolicyBinding memcached-operator-proxypods",
-		"ValidatingAdmissionPolicyBinding memcached-operator-services",
 		"ValidatingAdmissionPolicyBinding memcached-operator-warnings",
 		"ValidatingAdmissionPolicyBinding memcached-operator-writes",
 	}
@@ -114,13 +96,14 @@ func TestNamespacedWatchesItsOwnNamespaceWithoutMetrics(t *testing.T) {
 	}
 }
 
-// Every reference to a role or an account must resolve after prefixes and patches.
+// Every reference to a role, an account or a policy must resolve after prefixes and patches.
 func TestReferencesResolve(t *testing.T) {
 	for name, all := range map[string]kustomize.Objects{
 		"default":    kustomize.Render(t, config("default")),
 		"namespaced": kustomize.Render(t, config("namespaced")),
-		"namespaces": kustomize.Render(t, config("namespaces")),
 		"optional":   withOptional(t),
+		"prefixed":   prefixed(t, "team-"),
+		"with OLM":   append(kustomize.Render(t, config("namespaced")), kustomize.Render(t, config("admission-policy"))...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			names := all.Names()
@@ -135,7 +118,7 @@ func TestReferencesResolve(t *testing.T) {
 	}
 }
 
-// references returns the role and the accounts to which an object refers, as "KIND NAME". An account in another namespace adds a
+// references returns the role, the accounts and the policy to which an object refers, as "KIND NAME". An account in another namespace adds a
 // reference that never resolves.
 func references(object *unstructured.Unstructured) []string {
 	var found []string
@@ -150,6 +133,15 @@ func references(object *unstructured.Unstructured) []string {
 		found = append(found, kind+" "+name)
 		if inNamespace, _, _ := unstructured.NestedString(subject.(map[string]any), "namespace"); inNamespace != namespace {
 			found = append(found, "namespace "+inNamespace)
+		}
+	}
+	if policy, ok, _ := unstructured.NestedString(object.Object, "spec", "policyName"); ok {
+		found = append(found, "ValidatingAdmissionPolicy "+policy)
+	}
+	if account, ok, _ := unstructured.NestedStringMap(object.Object, "spec", "paramRef"); ok {
+		found = append(found, "ServiceAccount "+account["name"])
+		if account["namespace"] != namespace {
+			found = append(found, "namespace "+account["namespace"])
 		}
 	}
 	if account, ok, _ := unstructured.NestedString(object.Object, "spec", "template", "spec", "serviceAccountName"); ok {

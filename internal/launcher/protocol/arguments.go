@@ -31,8 +31,7 @@ func ListHash(key string) (string, bool) { return strings.CutPrefix(key, listPre
 func SectionTemplate(key string) (string, bool) { return strings.CutPrefix(key, sectionPrefix) }
 
 // Pattern matches the arguments that the operator writes, joined by spaces. Other arguments could enable UDP (-U with a port), run
-// scripts (-o proxy_config), or let clients shut memcached down (-A). "make manifests" copies the pattern into the admission
-// policy.
+// scripts (-o proxy_config), or let clients shut memcached down (-A).
 const Pattern = `^-p 11211 -U 0 -m [0-9]+ -c [0-9]+ -t [0-9]+ -I [0-9]+[km] -W( -X)?( -F)?( -v)?( -e /run/memcached-items/items)?` +
 	`(` + users + buffers + `| -Z -l notls:(127[.]0[.]0[.]1|[*]):11211,[*]:11212` + users + buffers + certificate + `)$`
 
@@ -43,12 +42,10 @@ const (
 		`(,ssl_ca_cert=/run/memcached/current/ca[.]crt,ssl_verify_mode=2)?`
 )
 
-// RestartPattern matches the line after the arguments, which contains spec.restartedAt. Without spec.restartedAt, the line is missing.
-const RestartPattern = `^restartedAt=[0-9TZ:.+-]{1,64}$`
-
 var (
 	pattern = regexp.MustCompile(Pattern)
-	restart = regexp.MustCompile(RestartPattern)
+	// restart matches the line after the arguments, which contains spec.restartedAt. Without spec.restartedAt, the line is missing.
+	restart = regexp.MustCompile(`^restartedAt=[0-9TZ:.+-]{1,64}$`)
 )
 
 // List is the command line of memcached on one node.

@@ -12,10 +12,8 @@ import (
 // TwinKey is the key of the ConfigMap whose value is the text of a Twin. It is absent without spec.fillFrom.
 const TwinKey = "fillFrom"
 
-// TwinPattern matches the text of a Twin without its line end: name, namespace and size.
-const TwinPattern = `^[a-z]([-a-z0-9]{0,61}[a-z0-9])? [a-z0-9]([-a-z0-9]{0,61}[a-z0-9])? [0-9]{1,4}$`
-
-var twinPattern = regexp.MustCompile(TwinPattern[:len(TwinPattern)-1] + `\n$`)
+// twinPattern matches the text of a Twin: name, namespace and size.
+var twinPattern = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])? [a-z0-9]([-a-z0-9]{0,61}[a-z0-9])? [0-9]{1,4}\n$`)
 
 // Twin is the Memcached that spec.fillFrom names. An empty node copies items from the twin's node with the same number.
 type Twin struct {

@@ -45,7 +45,7 @@ func args(mc *cachev1alpha1.Memcached, defaults podDefaults) []string {
 		args = append(args, "-e", itemsPath+"/items")
 	}
 	args = append(args, credentialArgs(mc)...)
-	// All -o options are one argument, so that an admission policy can check them together.
+	// All -o options are one argument, so that a launcher can check them together.
 	options := fmt.Sprintf("read_buf_mem_limit=%d", sizing.buffers()/mebibyte)
 	if timeout := idleTimeoutOf(mc, defaults); timeout > 0 {
 		options += idleTimeoutOption + strconv.FormatInt(int64(timeout.Seconds()), 10)

@@ -69,7 +69,7 @@ func onlyList(t *testing.T, object *corev1.ConfigMap) protocol.List {
 func checkArguments(t *testing.T, args []string) {
 	t.Helper()
 	if !regexp.MustCompile(protocol.Pattern).MatchString(strings.Join(args, " ")) {
-		t.Errorf("a launcher and the admission policy refuse %v", args)
+		t.Errorf("a launcher refuses %v", args)
 	}
 	udp := slices.Index(args, "-U")
 	if slices.Contains(args, "-A") || !slices.Contains(args, "-W") || udp < 0 || args[udp+1] != "0" {
