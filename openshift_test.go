@@ -44,13 +44,10 @@ func TestOpenShift(t *testing.T) {
 	run("another cluster", []row{
 		{name: "by itself", want: fixed},
 		{name: "told that it is OpenShift", env: []string{"OMIT_RUN_AS_USER=true"}, want: omitted},
-		{name: "told by a flag without value", args: []string{"--omit-run-as-user"}, want: omitted},
 	})
 	installation.becomeOpenShift(t)
 	run("OpenShift", []row{
 		{name: "by itself", want: omitted},
-		{name: "told to ask", env: []string{"OMIT_RUN_AS_USER=false"}, args: []string{"--omit-run-as-user=auto"}, want: omitted},
-		{name: "told that it is not", env: []string{"OMIT_RUN_AS_USER=false"}, want: fixed},
 		{name: "told by a flag that it is not", env: []string{"OMIT_RUN_AS_USER=true"}, args: []string{"--omit-run-as-user=false"}, want: fixed},
 	})
 	t.Run("without the permission to ask nothing is guessed", func(t *testing.T) {

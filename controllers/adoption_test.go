@@ -11,7 +11,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -23,17 +22,6 @@ import (
 var _ = Describe("An object of ours that", func() {
 	var o *operator
 	BeforeEach(func() { o = newOperator(defaults) })
-
-	It("has lost its owner is adopted with one write", func(ctx SpecContext) {
-		mc := converged(ctx, o, 1)
-		deployment := live(ctx, mc, &appsv1.Deployment{})
-		change(ctx, deployment, func(d *appsv1.Deployment) { d.OwnerReferences = nil })
-		Expect(o.try(ctx, mc, writeDeployment)).To(Succeed())
-		adopted := live(ctx, mc, &appsv1.Deployment{})
-		Expect(metav1.IsControlledBy(adopted, mc)).To(BeTrue())
-		Expect(adopted.Spec).To(Equal(deployment.Spec))
-		o.step(ctx, mc)
-	})
 
 	It("was orphaned by a deletion is adopted by the next Memcached of the name, with the pods as they are", func(ctx SpecContext) {
 		earlier := converged(ctx, o, 3)
@@ -109,14 +97,5 @@ var _ = Describe("An object of ours that", func() {
 		Expect(user.Delete(ctx, service)).To(Succeed())
 		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		live(ctx, mc, &appsv1.StatefulSet{})
-	})
-
-	It("lost its label is deleted, a PodDisruptionBudget, when it is disabled", func(ctx SpecContext) {
-		mc := converged(ctx, o, 3)
-		change(ctx, live(ctx, mc, &policyv1.PodDisruptionBudget{}), func(b *policyv1.PodDisruptionBudget) { b.Labels = nil })
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false) })
-		Expect(o.try(ctx, mc, deleteBudget, writeStatus)).To(Succeed())
-		Expect(o.requests.Gets()).To(Equal([]string{"get poddisruptionbudgets"}))
-		o.step(ctx, mc)
 	})
 })

@@ -105,21 +105,6 @@ var _ = Describe("The agents of nodes", func() {
 		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(`Pod cache-2 says: "raise it"`))
 	})
 
-	It("tell that clients have all connections, with monitoring alone", func(ctx SpecContext) {
-		mc := settled(ctx, o, stable, func(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true })
-		o.events()
-		o.nodes.problems = map[string][]agentprotocol.Problem{
-			"cache-0": {{Reason: "ConnectionLimit", Message: "raise spec.config.maxConnections"}}, "cache-1": nil, "cache-2": nil,
-		}
-		Expect(o.AskAgents(ctx)).To(HaveLen(1))
-		o.step(ctx, mc, writeStatus)
-		const words = `Pod cache-0 says: "raise spec.config.maxConnections"`
-		Expect(summary(ctx, mc, "NeedsAttention")).To(Equal("True/ConnectionLimit"))
-		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(words))
-		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
-		Expect(o.events()).To(Equal([]string{"Warning ConnectionLimit " + words}))
-	})
-
 	It("are not asked where there are none, and not when the cache is gone", func(ctx SpecContext) {
 		plain := settled(ctx, o, stable)
 		o.nodes.look()

@@ -39,26 +39,6 @@ var _ = Describe("What somebody changes in the objects of a Memcached", func() {
 			object.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image = "memcached:1.5"
 		}, `Deployment cache was changed by user (spec.template.spec.containers[name="memcached"].image): restored; `+
 			"nodes that have started with the change lost their keys, and are replaced"),
-		Entry("the network of the host", &appsv1.Deployment{}, func(object client.Object) {
-			object.(*appsv1.Deployment).Spec.Template.Spec.HostNetwork = true
-		}, "Deployment cache was changed by user (spec.template.spec.hostNetwork): restored; "+
-			"nodes that have started with the change lost their keys, and are replaced"),
-		Entry("a privileged container", &appsv1.Deployment{}, func(object client.Object) {
-			security := object.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].SecurityContext
-			security.Privileged, security.AllowPrivilegeEscalation = ptr.To(true), nil
-		}, `Deployment cache was changed by user (spec.template.spec.containers[name="memcached"].securityContext.`+
-			`allowPrivilegeEscalation, spec.template.spec.containers[name="memcached"].securityContext.privileged): restored; `+
-			"nodes that have started with the change lost their keys, and are replaced"),
-		Entry("a variable", &appsv1.Deployment{}, func(object client.Object) {
-			container := &object.(*appsv1.Deployment).Spec.Template.Spec.Containers[0]
-			container.Env = []corev1.EnvVar{{Name: "A", Value: "a"}}
-		}, `Deployment cache was changed by user (spec.template.spec.containers[name="memcached"].env): restored; `+
-			"nodes that have started with the change lost their keys, and are replaced"),
-		Entry("a container", &appsv1.Deployment{}, func(object client.Object) {
-			spec := &object.(*appsv1.Deployment).Spec.Template.Spec
-			spec.Containers = append(spec.Containers, corev1.Container{Name: "sidecar", Image: "sidecar:1"})
-		}, `Deployment cache was changed by user (spec.template.spec.containers[name="sidecar"]): restored; `+
-			"nodes that have started with the change lost their keys, and are replaced"),
 		Entry("a size, which replaces no node", &appsv1.Deployment{}, func(object client.Object) {
 			object.(*appsv1.Deployment).Spec.Replicas = ptr.To(int32(9))
 		}, "Deployment cache was changed by user (spec.replicas): restored"),

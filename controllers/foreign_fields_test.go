@@ -203,48 +203,6 @@ var _ = Describe("What others do to the pods of a Memcached", func() {
 	})
 })
 
-var _ = Describe("A webhook that adds a container to the pods of a Memcached, each time another one", func() {
-	It("causes one write by a new process, and no second rollout of what is wanted", func(ctx SpecContext) {
-		o := newOperator(defaults)
-		mc := newMemcached(ctx, 1)
-		injectContainers(ctx, mc.Namespace)
-		Eventually(ctx, func() int {
-			probe := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, GenerateName: "probe-"}}
-			probe.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
-			probe.Spec.Template.Labels = probe.Spec.Selector.MatchLabels
-			probe.Spec.Template.Spec.Containers = []corev1.Container{{Name: "memcached", Image: "memcached"}}
-			Expect(user.Create(ctx, probe, client.DryRunAll)).To(Succeed())
-			return len(probe.Spec.Template.Spec.Containers)
-		}).Should(Equal(2))
-		generation := func() int64 { return live(ctx, mc, &appsv1.Deployment{}).Generation }
-		settle := func() {
-			GinkgoHelper()
-			rollOut(ctx, mc)
-			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-			o.step(ctx, mc)
-			Expect(live(ctx, mc, &appsv1.Deployment{}).Spec.Template.Spec.Containers).To(HaveLen(2))
-			Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
-		}
-		Expect(o.try(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)).To(Succeed())
-		settle()
-		Expect(generation()).To(BeEquivalentTo(1))
-
-		By("wanting something else")
-		for i, verbosity := range []int32{1, 0} {
-			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = verbosity })
-			Expect(o.try(ctx, mc, writeDeployment, writeStatus)).To(Succeed())
-			Expect(generation()).To(BeEquivalentTo(i + 2))
-			settle()
-		}
-
-		By("starting a new process, which cannot know who has added the container")
-		o = newOperator(defaults)
-		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		Expect(generation()).To(BeNumerically("<=", 4))
-		settle()
-	})
-})
-
 // tooLittle is a memory limit that is too low for 73Mi of item memory. The API's validation ignores the exact size of the hash
 // table, and accepts this limit.
 var tooLittle = resource.MustParse("175Mi")

@@ -9,15 +9,11 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // stable asks for a StatefulSet, whose nodes keep their names.
@@ -71,33 +67,6 @@ var _ = Describe("The ConfigMap with the servers of a Memcached", func() {
 		Expect(status(ctx, mc).Servers).To(BeEmpty())
 		o.step(ctx, mc)
 		newOperator(defaults).step(ctx, mc)
-	})
-
-	It("stays as it is when somebody else deletes or scales the StatefulSet", func(ctx SpecContext) {
-		mc := listed(ctx, 3)
-		before := serversOf(ctx, mc)
-		change(ctx, live(ctx, mc, &appsv1.StatefulSet{}), func(s *appsv1.StatefulSet) { s.Spec.Replicas = ptr.To(int32(1)) })
-		Expect(o.try(ctx, mc, writeStatefulSet)).To(Succeed())
-		Expect(user.Delete(ctx, live(ctx, mc, &appsv1.StatefulSet{}))).To(Succeed())
-		o.wait(time.Minute)
-		Expect(o.try(ctx, mc, writeStatefulSet)).To(Succeed())
-		Expect(serversOf(ctx, mc)).To(Equal(before))
-		Expect(status(ctx, mc).Servers).To(HaveLen(3))
-	})
-
-	It("does not name nodes that the API server refuses", func(ctx SpecContext) {
-		mc := listed(ctx, 1)
-		before := serversOf(ctx, mc)
-		change(ctx, mc, setSize(5))
-		o.refuse = func(status bool) error {
-			if status {
-				return nil
-			}
-			return apierrors.NewForbidden(appsv1.Resource("statefulsets"), mc.Name, nil)
-		}
-		Expect(o.try(ctx, mc, writeStatus)).NotTo(Succeed())
-		Expect(status(ctx, mc).Servers).To(HaveLen(1))
-		Expect(serversOf(ctx, mc)).To(Equal(before))
 	})
 
 	It("is corrected as a whole: others may add nothing to what applications read", func(ctx SpecContext) {
@@ -174,39 +143,5 @@ var _ = Describe("The ConfigMap with the servers of a Memcached", func() {
 			Expect(o.requests.Gets()).To(ConsistOf(gets))
 			Expect(status(ctx, mc).Servers).To(BeEmpty())
 		}
-	})
-
-	It("is held back by a pause like everything else", func(ctx SpecContext) {
-		mc := listed(ctx, 3)
-		before := serversOf(ctx, mc)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused, mc.Spec.Size = true, 1 })
-		o.step(ctx, mc, writeStatus)
-		Expect(status(ctx, mc).Servers).To(HaveLen(3))
-		Expect(message(ctx, mc, "Ready")).To(Equal("spec.paused holds back: size 3 to 1"))
-		Expect(user.Delete(ctx, serversOf(ctx, mc))).To(Succeed())
-		o.wait(time.Minute)
-		o.step(ctx, mc, writeStatus)
-		Expect(message(ctx, mc, "Ready")).To(ContainSubstring("the ConfigMap"))
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused, mc.Spec.Size = false, 3 })
-		Expect(o.try(ctx, mc, writeConfigMap, writeStatus)).To(Succeed())
-		Expect(serversOf(ctx, mc).Data).To(Equal(before.Data))
-	})
-
-	It("comes back at once, whatever happens to it", func(ctx SpecContext) {
-		start(ctx, "", 0)
-		mc := newMemcached(ctx, 2, stable)
-		wanted := func(g Gomega) {
-			found := &corev1.ConfigMap{}
-			g.Expect(user.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: mc.Name + "-servers"}, found)).To(Succeed())
-			g.Expect(found.Data).To(HaveLen(3))
-			g.Expect(found.Labels).To(HaveKeyWithValue(memcached.ManagedByLabel, memcached.ManagedBy))
-		}
-		Eventually(ctx, wanted).Should(Succeed())
-		Expect(user.Delete(ctx, serversOf(ctx, mc))).To(Succeed())
-		Eventually(ctx, wanted).Should(Succeed())
-		change(ctx, serversOf(ctx, mc), func(c *corev1.ConfigMap) { c.Data["note"] = "theirs" })
-		Eventually(ctx, wanted).Should(Succeed())
-		change(ctx, serversOf(ctx, mc), func(c *corev1.ConfigMap) { delete(c.Labels, memcached.ManagedByLabel) })
-		Eventually(ctx, wanted).Should(Succeed())
 	})
 })

@@ -147,19 +147,6 @@ func rewriteImages(ctx context.Context, namespace string) client.Object {
 	})
 }
 
-// injectContainers installs a webhook that adds the container "injected" to Deployments that lack it, each time with another image.
-func injectContainers(ctx context.Context, namespace string) client.Object {
-	GinkgoHelper()
-	var times atomic.Int32
-	return patchDeployments(ctx, namespace, func(request *admissionv1.AdmissionRequest) string {
-		if strings.Contains(string(request.Object.Raw), `"injected"`) {
-			return "[]"
-		}
-		const patch = `[{"op": "add", "path": "/spec/template/spec/containers/-", "value": {"name": "injected", "image": "injected:%d"}}]`
-		return fmt.Sprintf(patch, times.Add(1))
-	})
-}
-
 // patchDeployments installs a webhook that patches the Deployments of a namespace.
 func patchDeployments(ctx context.Context, namespace string, patch func(*admissionv1.AdmissionRequest) string) client.Object {
 	GinkgoHelper()

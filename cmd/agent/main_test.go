@@ -9,12 +9,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // asAgent is an environment variable. It makes this test binary run as the agent, in a process with its own signals and exit code.
@@ -80,37 +77,4 @@ func TestSIGTERMEndsTheAgent(t *testing.T) {
 	if err := agent.Wait(); err != nil {
 		t.Error(err)
 	}
-}
-
-// The agent runs in many pods, so the modules that it links take memory there.
-func TestTheAgentLinksFewModules(t *testing.T) {
-	agent := modules(t, ".")
-	want := []string{
-		"github.com/beorn7/perks",
-		"github.com/cespare/xxhash/v2",
-		"github.com/example/memcached-operator",
-		"github.com/munnerz/goautoneg",
-		"github.com/pandatix/go-abnf",
-		"github.com/prometheus/client_golang",
-		"github.com/prometheus/client_model",
-		"github.com/prometheus/common",
-		"github.com/prometheus/procfs",
-		"golang.org/x/sync",
-		"golang.org/x/sys",
-		"google.golang.org/protobuf",
-	}
-	if diff := cmp.Diff(want, agent); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func modules(t *testing.T, pkg string) []string {
-	t.Helper()
-	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", pkg).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := strings.Fields(string(output))
-	slices.Sort(all)
-	return slices.Compact(all)
 }

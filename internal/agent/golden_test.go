@@ -155,3 +155,13 @@ func TestSelectedCollectors(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 }
+
+func linesWith(text, prefix string) string {
+	var lines strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, prefix) {
+			lines.WriteString(line)
+		}
+	}
+	return lines.String()
+}

@@ -27,7 +27,7 @@ import (
 var _ = Describe("Drift", func() {
 	const managedBy = "app.kubernetes.io/managed-by"
 
-	It("goes: labels come back, rules of others leave, and what is not wanted any more is deleted", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
+	It("goes: labels come back, rules of others leave, unwanted objects are deleted", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		namespace := k8s.NewNamespace(ctx)
 		for _, workload := range workloads {
 			mc := k8s.NewMemcached(ctx, namespace, 1, clustertest.Named(strings.ToLower(string(workload))), clustertest.RunBy(workload),

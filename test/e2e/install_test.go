@@ -52,35 +52,6 @@ var _ = Describe("A user who has installed the operator", clustertest.Core, Orde
 		k8s.MustServe(ctx, mc, 1000)
 	})
 
-	It("sees it with kubectl get memc", SpecTimeout(time.Minute), func(ctx SpecContext) {
-		header, row := columns(k8s.Kubectl(ctx, "get", "memc", "--namespace", namespace))
-		Expect(header).To(Equal([]string{"NAME", "SIZE", "READY", "STATUS", "AGE"}))
-		Expect(row[:4]).To(Equal([]string{"memcached-sample", "3", "3", "AllNodesReady"}))
-		header, row = columns(k8s.Kubectl(ctx, "get", "memc", "memcached-sample", "--namespace", namespace, "-o", "wide"))
-		Expect(header[5:]).To(Equal([]string{"UPDATED", "IMAGE", "ITEM-MEMORY", "GENERATION", "OBSERVED"}))
-		Expect(row[5:]).To(Equal([]string{"3", mc.Status.Image, "64Mi", "1", "1"}))
-	})
-
-	It("finds the nodes in DNS", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
-		service := fmt.Sprintf("%s.%s.svc.cluster.local", mc.Status.ServiceName, namespace)
-		var addresses []string
-		for _, server := range k8s.Servers(ctx, mc) {
-			ip, _, err := net.SplitHostPort(server.Address)
-			Expect(err).NotTo(HaveOccurred())
-			addresses = append(addresses, ip)
-		}
-		Eventually(ctx, func() ([]string, error) { return resolver().LookupHost(ctx, service) }).Should(ConsistOf(addresses))
-
-		_, records, err := resolver().LookupSRV(ctx, "memcached", "tcp", service)
-		Expect(err).NotTo(HaveOccurred())
-		var announced []string
-		for _, record := range records {
-			Expect(record.Port).To(BeEquivalentTo(traffic.Port))
-			announced = append(announced, clustertest.Must(resolver().LookupHost(ctx, record.Target))...)
-		}
-		Expect(announced).To(ConsistOf(addresses))
-	})
-
 	DescribeTable("scales it with kubectl scale", func(ctx SpecContext, nodes int) {
 		k8s.Kubectl(ctx, "scale", "--namespace", namespace, "memc/memcached-sample", fmt.Sprintf("--replicas=%d", nodes))
 		Expect(k8s.Reread(ctx, mc)).To(Succeed())
@@ -142,57 +113,7 @@ var _ = Describe("The operator itself", func() {
 		// Not even root outside the container can write to the file system.
 		Expect(os.WriteFile(manager.file("root/intruder"), nil, 0o600)).To(MatchError(ContainSubstring("read-only file system")))
 	})
-
-	It("shows its metrics to those who have the role for it", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
-		namespace := k8s.NewNamespace(ctx)
-		k8s.NewMemcached(ctx, namespace, 0)
-		metrics := "https://" + metricsAddress(ctx) + "/metrics"
-		status, _ := get(ctx, metrics, "")
-		Expect(status).To(Equal(http.StatusUnauthorized))
-		status, body := get(ctx, metrics, "a-token-of-nobody")
-		Expect(status).To(BeNumerically(">=", http.StatusBadRequest))
-		Expect(body).NotTo(ContainSubstring("memcached_operator"))
-
-		status, _ = get(ctx, metrics, tokenOf(ctx, namespace, "stranger"))
-		Expect(status).To(Equal(http.StatusForbidden))
-
-		token := tokenOf(ctx, namespace, "prometheus")
-		letReadMetrics(ctx, namespace, "prometheus")
-		status, body = get(ctx, metrics, token)
-		Expect(status).To(Equal(http.StatusOK))
-		Expect(body).To(ContainSubstring(
-			`memcached_operator_memcached_condition{condition="Ready",name="cache",namespace="` + namespace + `",status="True"} 1`))
-		Expect(body).To(ContainSubstring(`controller_runtime_reconcile_total{controller="memcached"`))
-	})
-
-	It("shows them to Prometheus, with the token of config/prometheus", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
-		// The script leaves out the ServiceMonitor, because the Prometheus operator is not installed here.
-		const reader = "app.kubernetes.io/component=metrics-reader"
-		script := `cp -R config "$1" && sed -i 's|^#- ../prometheus|- ../prometheus|' "$1/config/default/kustomization.yaml" &&
-			sed -i '/monitor.yaml/d' "$1/config/prometheus/kustomization.yaml" &&
-			kubectl kustomize "$1/config/default" | kubectl apply --selector "$2" --filename -`
-		k8s.Run(ctx, "bash", "-c", script, "bash", GinkgoT().TempDir(), reader)
-		DeferCleanup(func(ctx SpecContext) {
-			k8s.Kubectl(ctx, "delete", "serviceaccount,secret,clusterrolebinding", "--namespace", operatorNamespace, "--selector", reader)
-		})
-		var secret corev1.Secret
-		Eventually(ctx, func() (map[string][]byte, error) {
-			err := k8s.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: "memcached-operator-metrics-reader-token"}, &secret)
-			return secret.Data, err
-		}).Should(HaveKey(corev1.ServiceAccountTokenKey))
-		Eventually(ctx, func() int {
-			status, _ := get(ctx, "https://"+metricsAddress(ctx)+"/metrics", string(secret.Data[corev1.ServiceAccountTokenKey]))
-			return status
-		}).Should(Equal(http.StatusOK))
-	})
 })
-
-func columns(output string) (header, row []string) {
-	GinkgoHelper()
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	Expect(lines).To(HaveLen(2))
-	return strings.Fields(lines[0]), strings.Fields(lines[1])
-}
 
 // remains lists the Memcacheds in a namespace, and the objects that exist because of Memcacheds.
 func remains(ctx context.Context, namespace string) []string {

@@ -23,23 +23,6 @@ import (
 func monitored(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
 
 var _ = Describe("A user who monitors a cache", Label(onLocalCluster), func() {
-	It("enables and disables it as a rolling change, and reads the metrics of each node", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
-		m := newMembership()
-		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 2)
-		m.see(ctx, "2 nodes get agents", 1, 2, func() { k8s.Change(ctx, m.mc, func() { m.mc.Spec.Monitoring.Enabled = true }) })
-		k8s.MustServe(ctx, m.mc, 100)
-		for _, pod := range k8s.Pods(ctx, m.mc) {
-			Expect(scrape(ctx, agentOf(&pod))).To(And(
-				ContainSubstring("\nmemcached_up 1\n"),
-				ContainSubstring(`memcached_commands_total{command="set",status="hit"}`),
-				ContainSubstring(`memcached_version{version="`+m.mc.Status.Version+`"} 1`)))
-		}
-		m.see(ctx, "2 nodes lose their agents", 1, 2, func() { k8s.Change(ctx, m.mc, func() { m.mc.Spec.Monitoring.Enabled = false }) })
-		for _, pod := range k8s.Pods(ctx, m.mc) {
-			Expect(pod.Spec.InitContainers).To(BeEmpty())
-		}
-	})
-
 	It("sees a node that hangs leave the DNS, and return with all its keys", SpecTimeout(4*time.Minute), func(ctx SpecContext) {
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 2, monitored)
 		full := k8s.Fill(ctx, mc, 1000)

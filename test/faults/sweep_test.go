@@ -80,9 +80,10 @@ func TestSweep(t *testing.T) {
 	}
 	t.Cleanup(func() { // after all plans
 		// A run may lack the write that should fail, because a few writes depend on the load of the machine.
-		done, missed := injected.Load(), notReached.Load()
-		if t.Logf("the fault was injected in %d plans and not reached in %d", done, missed); done+missed == 0 || missed > (done+missed)/20 && only == "" {
-			t.Errorf("%d of %d plans reached their fault", done, done+missed)
+		done, all := injected.Load(), injected.Load()+notReached.Load()
+		t.Logf("the fault was injected in %d of %d plans", done, all)
+		if all == 0 || only == "" && all-done > all/20 {
+			t.Error("too few")
 		}
 	})
 }

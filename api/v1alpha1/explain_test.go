@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/example/memcached-operator/test/crd"
+)
+
+// ruledBounds maps fields to bounds that the function bounds does not find, because rules or types enforce them.
+var ruledBounds = map[string][]string{
+	"spec.config.memory":                      {"64Mi", "1Ti"},
+	"spec.config.maxItemSize":                 {"512Ki", "1Gi"},
+	"spec.config.idleTimeout":                 {"1s", "720h"},
+	"spec.resources.limits":                   {`"0.5"`, "a plain 0.5 is rejected"},
+	"spec.resources.requests":                 {`"0.5"`, "a plain 0.5 is rejected"},
+	"spec.podDisruptionBudget.maxUnavailable": {"0", "1000", "0%", "100%"},
+	"spec.podDisruptionBudget.minAvailable":   {"0", "1000", "0%", "100%"},
+	"spec.updateStrategy.maxUnavailable":      {"0", "1000", "0%", "100%"},
+	"spec.updateStrategy.maxSurge":            {"0", "1000", "0%", "100%"},
+}
+
+// computedDefaults maps fields to defaults that the operator or the cluster computes, and that are not in the schema.
+var computedDefaults = map[string]string{
+	"spec.paused":                                                     "false",
+	"spec.storage.type":                                               "Memory",
+	"spec.restartedAt":                                                "no restart",
+	"spec.image":                                                      "the image that the operator was installed with",
+	"spec.config.threads":                                             "the CPU limit rounded up, or 4 without a CPU limit",
+	"spec.config.idleTimeout":                                         "10m with spec.tls or spec.auth",
+	"spec.service.ipFamilyPolicy":                                     "the cluster's",
+	"spec.podDisruptionBudget.maxUnavailable":                         "1, unless minAvailable is given",
+	"spec.podDisruptionBudget.minAvailable":                           "to use maxUnavailable",
+	"spec.updateStrategy.maxUnavailable":                              "1, or 0 if maxSurge is above 0",
+	"spec.updateStrategy.podUpdatePolicy":                             "ReCreate",
+	"spec.updateStrategy.maxSurge":                                    "0, or 1 if maxUnavailable is 0",
+	"spec.networkPolicy.enabled":                                      "true if from or metricsFrom is given, and false otherwise",
+	"spec.networkPolicy.metricsFrom":                                  "all pods of the namespace",
+	"spec.monitoring.enabled":                                         "false",
+	"spec.networkPolicy.from":                                         "all pods of the namespace",
+	"spec.resources.requests":                                         "the limits",
+	"spec.scheduling.priorityClassName":                               "the cluster's",
+	"spec.scheduling.topologySpreadConstraints":                       "a soft spread over hosts and over zones",
+	"spec.scheduling.tolerations[0].key":                              "every taint",
+	"spec.scheduling.tolerations[0].operator":                         "Equal",
+	"spec.scheduling.tolerations[0].value":                            "the empty value",
+	"spec.scheduling.tolerations[0].effect":                           "every effect",
+	"spec.scheduling.tolerations[0].tolerationSeconds":                "forever",
+	"spec.scheduling.topologySpreadConstraints[0].minDomains":         "1",
+	"spec.scheduling.topologySpreadConstraints[0].nodeAffinityPolicy": "Honor",
+	"spec.scheduling.topologySpreadConstraints[0].nodeTaintsPolicy":   "Ignore",
+}
+
+// kubectl explain shows descriptions, but no defaults and bounds. So the descriptions must name them.
+func TestDescriptionsNameDefaultsAndBounds(t *testing.T) {
+	rows := len(ruledBounds) + len(computedDefaults)
+	for _, field := range ownFields() {
+		if !strings.HasPrefix(field.Path, "spec.") || notOffered.MatchString(field.Path+"[") {
+			continue
+		}
+		text := oneLine(field.Schema.Description)
+		for _, bound := range slices.Concat(bounds(field.Schema), ruledBounds[field.Path]) {
+			if !regexp.MustCompile(`(^|[ :])` + regexp.QuoteMeta(bound) + `([ ,.:]|$)`).MatchString(text) {
+				t.Errorf("%s: the description does not name the bound %s: %q", field.Path, bound, text)
+			}
+		}
+		if fallback := defaultOf(field); fallback != "" && !defaultIs(fallback).MatchString(text) {
+			t.Errorf("%s: the description does not say that the default is %s: %q", field.Path, fallback, text)
+		} else if fallback == "" && isLeaf(field.Schema) && !isRequired(field) {
+			t.Errorf("%s: a row of computedDefaults is missing", field.Path)
+		}
+		if ruledBounds[field.Path] != nil {
+			rows--
+		}
+		if computedDefaults[field.Path] != "" {
+			rows--
+		}
+	}
+	if rows != 0 {
+		t.Errorf("%d rows of ruledBounds and computedDefaults are about fields that do not exist", rows)
+	}
+}
+
+// defaultIs matches a sentence, or a part of a sentence, that names a default.
+func defaultIs(value string) *regexp.Regexp {
+	return regexp.MustCompile(`\b[Tt]he default(, [^.]*,)? is ` + regexp.QuoteMeta(value) + `[.,;:]`)
+}
+
+// defaultOf returns the default of a field, as its description must name it, or an empty text.
+func defaultOf(field crd.Place) string {
+	if field.Schema.Default == nil || !isLeaf(field.Schema) {
+		return computedDefaults[field.Path]
+	}
+	return strings.Trim(string(field.Schema.Default.Raw), `"`)
+}
+
+func isLeaf(schema apiextensionsv1.JSONSchemaProps) bool {
+	return schema.Type != "object" && schema.Type != "array"
+}
+
+func isRequired(field crd.Place) bool {
+	dot := strings.LastIndex(field.Path, ".")
+	for _, parent := range places("spec") {
+		if parent.Path == field.Path[:dot] {
+			return slices.Contains(parent.Schema.Required, field.Path[dot+1:])
+		}
+	}
+	return false
+}
+
+// bounds returns the bounds of a field, and of the elements of a list or map.
+func bounds(schema apiextensionsv1.JSONSchemaProps) []string {
+	var found []string
+	for _, bound := range []*float64{schema.Minimum, schema.Maximum} {
+		if bound != nil {
+			found = append(found, strconv.FormatFloat(*bound, 'f', -1, 64))
+		}
+	}
+	for _, bound := range []*int64{schema.MaxLength, schema.MinItems, schema.MaxItems, schema.MaxProperties} {
+		if bound != nil && schema.Format == "" { // a format such as date-time already limits the length
+			found = append(found, strconv.FormatInt(*bound, 10))
+		}
+	}
+	if schema.Items != nil && isLeaf(*schema.Items.Schema) {
+		found = append(found, bounds(*schema.Items.Schema)...)
+	}
+	if schema.AdditionalProperties != nil {
+		found = append(found, bounds(*schema.AdditionalProperties.Schema)...)
+	}
+	return found
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
