@@ -111,21 +111,21 @@ func TestNodeHangs(t *testing.T) {
 	conn, owner := p.client(), memcache.Ketama(p.names(3))
 	p.storeAll(conn)
 	must(t, p.nodes[1].Process.Signal(syscall.SIGSTOP))
-	var waited time.Duration
+	timeouts := 0
 	for range 3 {
 		for _, key := range keys(300) {
 			began := time.Now()
 			got := p.read(conn, key)
-			if took := time.Since(began); took > 200*time.Millisecond {
-				waited += took
+			if time.Since(began) > 400*time.Millisecond { // the read timeout is half a second
+				timeouts++
 			}
 			if owner(key) != 1 && got != key {
 				t.Errorf("%s is %q", key, got)
 			}
 		}
 	}
-	if waited > 3*time.Second { // about a second on an idle machine
-		t.Errorf("the clients waited for %s", waited)
+	if timeouts > 4 { // two on an idle machine
+		t.Errorf("%d of 900 requests waited for a timeout", timeouts)
 	}
 	must(t, p.nodes[1].Process.Signal(syscall.SIGCONT))
 	p.await("the node is found", func() error {
@@ -182,7 +182,7 @@ func TestParseProxy(t *testing.T) {
 	} {
 		o, err := ParseProxy(append([]string{"--threads=2", "--max-connections=500"}, strings.Fields(flags)...), io.Discard)
 		must(t, err)
-		if got := strings.Join(o.arguments(64).Arguments, " "); got != "-p 11211 -U 0 -W -m 8 "+want {
+		if got := strings.Join(o.arguments(64).Arguments, " "); got != "-p 11211 -U 0 -W -X -m 8 "+want {
 			t.Errorf("%s: the arguments are %s", flags, got)
 		}
 	}
