@@ -15,14 +15,13 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// refusingSecret returns the status of a pod whose agent refused a certificate. Started reports that the agent has found a valid
-// certificate since then.
-func refusingSecret(started bool) corev1.PodStatus {
+// refusingSecret returns the status of a pod whose agent refused a certificate.
+func refusingSecret() corev1.PodStatus {
 	return corev1.PodStatus{
 		Phase:             corev1.PodPending,
 		ContainerStatuses: waiting("PodInitializing", ""),
 		InitContainerStatuses: []corev1.ContainerStatus{{
-			Name: memcached.AgentContainerName, Started: &started,
+			Name: memcached.AgentContainerName, Started: new(false),
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Unix(2, 0)}},
 			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 				ExitCode: 1, Reason: "Error", Message: "InvalidCertificate: tls.key does not fit tls.crt",
@@ -44,7 +43,7 @@ var _ = Describe("A Memcached with TLS", func() {
 		o.step(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)
 		o.events()
 		pod := newPod(ctx, mc, "a", corev1.ConditionFalse)
-		pod.Status = refusingSecret(false)
+		pod.Status = refusingSecret()
 		Expect(user.Status().Update(ctx, pod)).To(Succeed())
 		report(ctx, mc, func(s *appsv1.DeploymentStatus) { s.Replicas, s.UpdatedReplicas, s.UnavailableReplicas = 1, 1, 1 })
 		o.step(ctx, mc, writeStatus)
