@@ -18,8 +18,8 @@ import (
 )
 
 // CacheOptions limits the cached children and pods to those with the operator's label, and leaves out pods that have succeeded. Of a
-// pod, the cache has only the fields that the operator reads. If no controller watches a kind, reading objects of this kind fails. The
-// argument namespace limits all of them to one namespace, unless it is empty.
+// pod's spec and annotations, the cache has only what the operator reads. If no controller watches a kind, reading objects of this kind
+// fails. The argument namespace limits all of them to one namespace, unless it is empty.
 func CacheOptions(namespace string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{memcached.ManagedByLabel: memcached.ManagedBy})
 	options := cache.Options{

@@ -5,13 +5,12 @@ package controllers_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/utils/ptr"
@@ -21,7 +20,6 @@ import (
 	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
-	memcachedstatus "github.com/example/memcached-operator/internal/memcached/status"
 	"github.com/example/memcached-operator/test/largest"
 )
 
@@ -86,112 +84,6 @@ func TestTheCacheKeepsAllOfAChild(t *testing.T) {
 	}
 }
 
-// TestThePodsInTheCacheTellAllThatCounts compares the status computed from whole pods with the one computed from cached pods.
-func TestThePodsInTheCacheTellAllThatCounts(t *testing.T) {
-	exit := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 71, Reason: "Error", Message: "no memory"}}
-	for name, change := range map[string]func(status *corev1.PodStatus){
-		"one that starts":    func(s *corev1.PodStatus) { s.Phase, s.Conditions, s.ContainerStatuses = corev1.PodPending, nil, nil },
-		"a ready pod":        func(*corev1.PodStatus) {},
-		"one that was ready": func(s *corev1.PodStatus) { s.Conditions[0].Status = corev1.ConditionFalse },
-		"no room": func(s *corev1.PodStatus) {
-			s.Conditions = []corev1.PodCondition{{
-				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available",
-			}}
-		},
-		"no image": func(s *corev1.PodStatus) {
-			s.Conditions, s.ContainerStatuses = nil, waiting("ImagePullBackOff", `Back-off pulling image "a": ErrImagePull: not found`)
-		},
-		"no image of a container that runs first": func(s *corev1.PodStatus) {
-			s.Conditions, s.InitContainerStatuses = nil, waiting("ImagePullBackOff", `Back-off pulling image "a": ErrImagePull: not found`)
-		},
-		"a container that ran first": func(s *corev1.PodStatus) {
-			s.Conditions, s.InitContainerStatuses = nil, []corev1.ContainerStatus{{
-				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}},
-			}}
-		},
-		"a pod that was ready after an earlier exit": func(s *corev1.PodStatus) {
-			s.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Unix(3, 0)}}
-			s.ContainerStatuses[0].State.Running.StartedAt = metav1.Unix(2, 0)
-			s.ContainerStatuses[0].LastTerminationState = exit
-		},
-		"a pod that was not": func(s *corev1.PodStatus) {
-			s.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Unix(1, 0)}}
-			s.ContainerStatuses[0].State.Running.StartedAt = metav1.Unix(2, 0)
-			s.ContainerStatuses[0].LastTerminationState = exit
-		},
-		"a container that is ready": func(s *corev1.PodStatus) {
-			s.Conditions, s.ContainerStatuses[0].LastTerminationState, s.ContainerStatuses[0].Ready = nil, exit, true
-		},
-		"one that does not answer its agent": func(s *corev1.PodStatus) {
-			s.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Unix(3, 0)}}
-			s.ContainerStatuses[0].State.Running.StartedAt = metav1.Unix(2, 0)
-			s.InitContainerStatuses = []corev1.ContainerStatus{{
-				Name: memcached.AgentContainerName, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Unix(1, 0)}},
-			}}
-		},
-		"an agent that refuses a Secret":   func(s *corev1.PodStatus) { *s = refusingSecret(false) },
-		"an agent that refused one before": func(s *corev1.PodStatus) { *s = refusingSecret(true) },
-		"an exit":                          func(s *corev1.PodStatus) { s.Conditions, s.ContainerStatuses[0].State = nil, exit },
-		"an earlier exit":                  func(s *corev1.PodStatus) { s.Conditions, s.ContainerStatuses[0].LastTerminationState = nil, exit },
-	} {
-		t.Run(name, func(t *testing.T) {
-			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "cache", UID: "1"}}
-			mc.Spec.Size = 1
-			owner := metav1.OwnerReference{Kind: "ReplicaSet", Name: "cache-f", Controller: ptr.To(true)}
-			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Namespace: "a", Name: "cache-f-1", CreationTimestamp: metav1.Unix(90, 0),
-				OwnerReferences: []metav1.OwnerReference{owner}, Labels: map[string]string{
-					memcached.InstanceLabel: "cache", memcached.ManagedByLabel: memcached.ManagedBy, "pod-template-hash": "f",
-				},
-			}}
-			pod.Status.Conditions = []corev1.PodCondition{
-				{Type: corev1.PodReady, Status: corev1.ConditionTrue, Reason: "Ready"},
-				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
-			}
-			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-				Name: "memcached", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
-			}}
-			change(&pod.Status)
-			// The kubelet evicted another pod 50 s before this pod was created. While this pod starts, it counts as the replacement.
-			failed := *pod.DeepCopy()
-			failed.Name, failed.CreationTimestamp = "cache-f-0", metav1.Unix(0, 0)
-			failed.Status = corev1.PodStatus{
-				Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on memory",
-				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, LastTransitionTime: metav1.Unix(40, 0)}},
-			}
-			statusOf := func(pods ...corev1.Pod) cachev1alpha1.MemcachedStatus {
-				observed := memcached.Observed{Pods: pods, Children: []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
-					Name: "cache", OwnerReferences: []metav1.OwnerReference{{UID: "1", Controller: ptr.To(true)}},
-				}}}}
-				view := memcached.NewView(mc, observed, time.Unix(1000, 0))
-				return memcachedstatus.For(view, desired.For(view, defaults), memcached.Written{})
-			}
-			want := statusOf(pod, failed)
-			if len(want.Nodes) != 1 {
-				t.Fatalf("the pod is no node of %+v", want)
-			}
-			reduced := func(pod corev1.Pod) corev1.Pod {
-				kept, err := podTransform(&pod)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return *kept.(*corev1.Pod)
-			}
-			if diff := cmp.Diff(want, statusOf(reduced(pod), reduced(failed))); diff != "" {
-				t.Errorf("-whole +reduced:\n%s", diff)
-			}
-			told := map[string]string{
-				"one that starts":                    cachev1alpha1.ReasonNodesFailed,
-				"one that does not answer its agent": cachev1alpha1.ReasonNodesUnresponsive,
-				"an agent that refuses a Secret":     cachev1alpha1.ReasonInvalidCertificate,
-			}
-			if degraded := want.Conditions[3]; told[name] != "" && degraded.Reason != told[name] {
-				t.Errorf("it is not told: %+v", degraded)
-			}
-		})
-	}
-}
-
 func TestTheCacheSelectsPods(t *testing.T) {
 	for object, options := range controllers.CacheOptions("").ByObject {
 		if _, ok := object.(*corev1.Pod); !ok {
@@ -207,47 +99,54 @@ func TestTheCacheSelectsPods(t *testing.T) {
 	}
 }
 
-// TestTheCacheKeepsLittleOfFailedPods checks what the cache keeps of a failed pod, because there may be thousands of them.
-func TestTheCacheKeepsLittleOfFailedPods(t *testing.T) {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: "cache-f-0", Namespace: "a", UID: "1", ResourceVersion: "2", Annotations: map[string]string{"a": "b"},
-		Labels: map[string]string{memcached.InstanceLabel: "cache", "pod-template-hash": "f", "another": "label"},
-		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "cache-f", UID: "3", Controller: ptr.To(true),
+// TestTheCacheKeepsOfAPodWhatIsRead transforms a pod twice, as client-go does to listed pods.
+func TestTheCacheKeepsOfAPodWhatIsRead(t *testing.T) {
+	container := func(name, memory string) corev1.Container {
+		limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)}
+		return corev1.Container{Name: name, Image: name, Args: []string{name}, Resources: corev1.ResourceRequirements{Limits: limits}}
+	}
+	read := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "cache-0", UID: "1", Generation: 2, Labels: map[string]string{"a": "b"}, CreationTimestamp: metav1.Unix(1, 0),
+		Annotations:     map[string]string{memcached.TemplateAnnotation: "t", memcached.InPlaceAnnotation: "{}"},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "cache"}}, DeletionGracePeriodSeconds: ptr.To[int64](35),
+	}}
+	read.Spec.NodeName = "host"
+	read.Spec.Containers = []corev1.Container{container(memcached.ContainerName, "2Gi")}
+	read.Spec.InitContainers = []corev1.Container{container(memcached.AgentContainerName, "32Mi")}
+	former := container(memcached.ContainerName, "1Gi")
+	read.Status = corev1.PodStatus{
+		Phase: corev1.PodRunning, PodIP: "10.0.0.1",
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(2, 0)}},
+		ContainerStatuses: []corev1.ContainerStatus{{
+			Name: former.Name, Ready: true, Started: ptr.To(true), RestartCount: 3, Resources: &former.Resources,
+			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 71}},
 		}},
-	}}
-	pod.Spec.Containers = []corev1.Container{{Name: "memcached"}}
-	pod.Status = corev1.PodStatus{
-		Phase: corev1.PodFailed, Reason: "Evicted", Message: strings.Repeat("m", 5000),
-		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, LastTransitionTime: metav1.Unix(1, 0)}},
-		ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{
-			Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.Unix(2, 0)},
-		}}},
+		InitContainerStatuses: []corev1.ContainerStatus{{Name: memcached.AgentContainerName, Ready: true}},
 	}
-	want := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: "cache-f-0", Namespace: "a", UID: "1", ResourceVersion: "2", CreationTimestamp: metav1.Unix(2, 0),
-		Labels:          map[string]string{memcached.InstanceLabel: "cache", "pod-template-hash": "f"},
-		OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "cache-f", Controller: ptr.To(true)}},
-	}}
-	want.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: strings.Repeat("m", 1024)}
-	reduced, err := podTransform(pod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, reduced); diff != "" {
-		t.Errorf("-want +kept:\n%s", diff)
+	received := read.DeepCopy()
+	received.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
+	received.Annotations["cni.example.com/status"] = "long"
+	received.Spec.Volumes, received.Spec.Affinity = []corev1.Volume{{Name: "tls"}}, &corev1.Affinity{}
+	received.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A"}}
+	received.Spec.InitContainers = append(received.Spec.InitContainers, container("launcher", "2Gi"))
+	received.Status.ContainerStatuses[0].VolumeMounts = []corev1.VolumeMountStatus{{Name: "tls"}}
+	received.Status.InitContainerStatuses[0].Resources = &read.Spec.InitContainers[0].Resources
+	for range 2 {
+		reduced, err := podTransform(received)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(client.Object(read), reduced); diff != "" {
+			t.Errorf("-want +kept:\n%s", diff)
+		}
 	}
 }
 
-// podTransform applies the cache's transform for pods twice, as client-go does to listed pods.
+// podTransform applies the cache's transform for pods.
 func podTransform(object any) (any, error) {
 	for kind, options := range controllers.CacheOptions("").ByObject {
 		if _, ok := kind.(*corev1.Pod); ok {
-			once, err := options.Transform(object)
-			if err != nil {
-				return nil, err
-			}
-			return options.Transform(once)
+			return options.Transform(object)
 		}
 	}
 	return nil, errors.New("the cache keeps no pods")

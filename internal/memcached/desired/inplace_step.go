@@ -190,7 +190,7 @@ func startsOf(pod *corev1.Pod, name string) int32 {
 	switch {
 	case status == nil && pod.Status.Phase == corev1.PodPending: // no container has started yet
 		return -1
-	case status == nil: // the cache leaves out the status of a container that runs and has never exited
+	case status == nil: // no status tells of a restart
 		return 0
 	case status.State.Waiting != nil || status.State.Terminated != nil:
 		return -1
