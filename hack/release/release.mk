@@ -99,14 +99,14 @@ chart-push: $(COSIGN) helm ## Push the chart in CHART_DIR to CHART_REPOSITORY, a
 		hack/release/chart.sh
 
 .PHONY: github-release
-github-release: check-version $(COSIGN) plugin sbom ## Draft the release on GitHub, with signed checksums. Needs gh.
+github-release: check-version $(COSIGN) sbom ## Draft the release on GitHub, with signed checksums. Needs gh.
 	@$(MAKE) --no-print-directory build-installer IMG="$(published-operator)" AGENT_IMG="$(published-agent)"
 	@$(signing-variables) hack/release/github.sh
 
 .PHONY: catalog-requests
 catalog-requests: check-version ## Draft the pull requests to the community catalogs from the forks of COMMUNITY_FORKS. Needs gh.
 	@BUNDLE_DIR="$(CURDIR)/$(BUNDLE_DIR)" COMMUNITY_REVIEWERS="$(COMMUNITY_REVIEWERS)" OPENSHIFT_CATALOGS="$(OPENSHIFT_CATALOGS)" \
-		COMMUNITY_FORKS="$(COMMUNITY_FORKS)" GITHUB="$(GITHUB)" REPOSITORY="$(patsubst %/releases/download,%,$(PLUGIN_URL))" hack/release/catalogs.sh
+		COMMUNITY_FORKS="$(COMMUNITY_FORKS)" GITHUB="$(GITHUB)" REPOSITORY="https://github.com/example/memcached-operator" hack/release/catalogs.sh
 
 $(COSIGN):
 	$(call go-install,github.com/sigstore/cosign/v3/cmd/cosign,$(COSIGN_VERSION))

@@ -95,7 +95,7 @@ check_publications() {
 		grep -q "^attest ${prefix}.*@${digest}\$" "${REHEARSAL_RECORD}/signatures" || { echo "nothing says what is in ${digest}" >&2; return 1; }
 	done
 	[[ "$(wc -l <"${REHEARSAL_RECORD}/signatures")" -eq 8 ]]
-	for name in SHA256SUMS.sigstore.json install.yaml memcached.yaml sbom.cdx.json "kubectl-memcached_v$1_linux_amd64.tar.gz"; do
+	for name in SHA256SUMS.sigstore.json install.yaml sbom.cdx.json; do
 		grep -q "^v$1 .*dist/release/${name}\b" "${REHEARSAL_RECORD}/releases"
 	done
 	grep -q "image: ${prefix}@$(sed -n 's/^OPERATOR_DIGEST ?= //p' hack/release/published.mk)\$" dist/release/install.yaml
@@ -112,7 +112,7 @@ catalogs=(k8s-operatorhub/community-operators redhat-openshift-ecosystem/communi
 unset VERSION IMG IMAGE_TAG_BASE BUNDLE_IMG CATALOG_IMG SCORECARD_IMG MAKEFLAGS MAKELEVEL MFLAGS
 stand_ins=${project}/hack/release/rehearsal
 export CONTAINER_TOOL=${stand_ins}/docker COSIGN=${stand_ins}/cosign SYFT=${stand_ins}/syft PATH=${stand_ins}:${PATH}
-export LOCALBIN=${folder}/checkout/bin REHEARSAL_RECORD=${folder}/record PLUGIN_PLATFORMS=linux/amd64
+export LOCALBIN=${folder}/checkout/bin REHEARSAL_RECORD=${folder}/record
 export GIT_AUTHOR_NAME=rehearsal GIT_AUTHOR_EMAIL=rehearsal@localhost GIT_COMMITTER_NAME=rehearsal GIT_COMMITTER_EMAIL=rehearsal@localhost
 mkdir "${REHEARSAL_RECORD}"
 start_registry
