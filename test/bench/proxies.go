@@ -14,7 +14,6 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/launcher/fill"
-	"github.com/example/memcached-operator/internal/memcache"
 	"github.com/example/memcached-operator/test/traffic"
 )
 
@@ -110,7 +109,7 @@ func (p path) sample(ctx context.Context) (s pathSample) {
 	}
 	load := traffic.Load{
 		Requests: fastestProxy * int(proxyRound/time.Second), Keys: proxyKeys, ValueSize: proxyValue, Seed: 1, Limit: proxyRound,
-		Nodes: len(p.hosts), Owner: memcache.Ketama(p.hosts),
+		Nodes: len(p.hosts), Owner: traffic.Ketama(p.hosts),
 	}
 	var conns []*traffic.Conn
 	for range proxyClients {
