@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
@@ -59,18 +58,15 @@ func newWorld(t *testing.T, funcs interceptor.Funcs, arguments ...string) *world
 // startMemcached runs a memcached until the test ends, and returns the path of its socket.
 func startMemcached(t *testing.T, arguments ...string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "memcached") // t.TempDir is too long for a socket
-	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	self, err := user.Current()
 	must(t, err)
-	socket := filepath.Join(dir, "socket")
+	socket := filepath.Join(t.TempDir(), "s")
 	arguments = append([]string{"-s", socket, "-u", self.Username}, arguments...)
 	command := exec.CommandContext(t.Context(), repository.Path("bin", "memcached"), arguments...)
 	must(t, command.Start())
 	t.Cleanup(func() { _ = command.Wait() }) // the end of the context has killed it
 	for range 1000 {
-		if conn, err := net.Dial("unix", socket); err == nil {
+		if conn, err := dialSocket(t.Context(), socket); err == nil {
 			must(t, conn.Close())
 			return socket
 		}
@@ -98,7 +94,11 @@ func (w *world) runWithin(ctx context.Context, input io.Reader, args ...string) 
 }
 
 func (w *world) dial(ctx context.Context, pod *corev1.Pod, _ int) (net.Conn, error) {
-	return (&net.Dialer{}).DialContext(ctx, "unix", w.sockets[pod.Name])
+	return dialSocket(ctx, w.sockets[pod.Name])
+}
+
+func dialSocket(ctx context.Context, path string) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, "unix", path)
 }
 
 // send sends a command to the memcached of a node, and returns the reply.
@@ -112,7 +112,7 @@ func (w *world) send(t *testing.T, node, command string) string {
 
 func (w *world) connect(t *testing.T, node string) *memcache.Conn {
 	t.Helper()
-	raw, err := net.Dial("unix", w.sockets[node])
+	raw, err := dialSocket(t.Context(), w.sockets[node])
 	must(t, err)
 	conn := memcache.NewConn(raw, node)
 	t.Cleanup(func() { _ = conn.Close() })

@@ -91,8 +91,8 @@ func (o *flushCommand) run(ctx context.Context, name string) error {
 	proxies, _ := c.proxiesOf(ctx, mc.Name) // most caches have no copies, so an error does not matter
 	for i := range proxies {
 		if pools := poolsOf(&proxies[i]); len(pools) > 1 {
-			consequences += fmt.Sprintf("\nBut the MemcachedProxy %s also finds them in its other pools: flush each of %s.", proxies[i].Name,
-				strings.Join(pools, ", "))
+			consequences = fmt.Sprintf("%s\nBut the MemcachedProxy %s also finds them in its other pools: flush each of %s.", consequences,
+				proxies[i].Name, strings.Join(pools, ", "))
 		}
 	}
 	if err := o.confirm(ctx, consequences); err != nil {

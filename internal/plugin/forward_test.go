@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -67,7 +66,7 @@ func (k *kubelet) upgrade(response http.ResponseWriter, request *http.Request) {
 		failure, data = data, failure // the streams may arrive in either order
 	}
 	if data.Headers().Get(corev1.PortHeader) == "11211" {
-		k.pass(data)
+		k.pass(request.Context(), data)
 	} else {
 		_, _ = io.WriteString(failure, "dial tcp4 127.0.0.1:1: connect: connection refused")
 	}
@@ -76,8 +75,8 @@ func (k *kubelet) upgrade(response http.ResponseWriter, request *http.Request) {
 }
 
 // pass passes the data of a stream on to memcached and back.
-func (k *kubelet) pass(data httpstream.Stream) {
-	conn, err := net.Dial("unix", k.memcached)
+func (k *kubelet) pass(ctx context.Context, data httpstream.Stream) {
+	conn, err := dialSocket(ctx, k.memcached)
 	if err != nil {
 		return
 	}

@@ -83,7 +83,8 @@ func TestTotal(t *testing.T) {
 	}
 	got := total([]nodeReport{
 		node(stateReady, "1.6.45", "90", "9"), node(stateReady, "1.6.46", "30", "2"), node(stateReady, "1.6.45", "60", "8"),
-		node("Terminating", "1.6.44", "10", "80"), {State: stateReady, Problem: "no answer"},
+		node("Terminating", "1.6.44", "10", "80"),
+		{State: stateReady, Problem: "no answer"},
 	})
 	want := []string{"1.6.45,1.6.46", "30s", "0", "0.0Mi/0.0Mi", "22.0", "86.4%", "86.4%", "6.0", "0"}
 	if diff := cmp.Diff(want, got.cells()); diff != "" {
@@ -168,7 +169,7 @@ func TestRestartCost(t *testing.T) {
 		want string
 	}{
 		"in memory":  {func(*cachev1alpha1.Memcached) {}, "in the pods of the 2 nodes of shop/pages, one after the other: all 7 items are lost"},
-		"Deployment": {func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = "" }, "This replaces the pods by empty ones"},
+		"Deployment": {func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = "" }, "replaces the pods of the 2 nodes of shop/pages, one after the other: all 7 items are lost"},
 		"in a file":  {func(mc *cachev1alpha1.Memcached) { mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile }, "all 7 items are kept"},
 		"filled":     {source, "all 7 items come back from twin"},
 		"from nobody": {func(mc *cachev1alpha1.Memcached) {

@@ -103,7 +103,7 @@ func restartCost(mc *cachev1alpha1.Memcached, items int64, complete bool) string
 	degraded := apimeta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionDegraded)
 	switch from := memcached.FillsFrom(mc); {
 	case mc.Spec.Workload != cachev1alpha1.WorkloadStatefulSet:
-		how = "replaces the pods by empty ones, at new addresses,"
+		how, cost = "replaces the pods", cost+" Each new node has a new address."
 	case from != "" && (degraded == nil || degraded.Reason != cachev1alpha1.ReasonTwinUnusable):
 		cost = fmt.Sprintf("come back from %s, where it has a node of the same number: each node copies them before it is ready.", from)
 	case mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile:
