@@ -36,6 +36,7 @@ func connect(s *session) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	config.QPS, config.Burst = 50, 300 // status sends two requests for each cache
 	namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return nil, err

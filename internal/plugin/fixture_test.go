@@ -35,6 +35,8 @@ type world struct {
 	client client.WithWatch
 	// sockets are the paths of the Unix sockets of the memcacheds, by pod name.
 	sockets map[string]string
+	// printed is called when a command has written to the standard output.
+	printed func()
 }
 
 type result struct {
@@ -46,7 +48,7 @@ func newWorld(t *testing.T, funcs interceptor.Funcs, arguments ...string) *world
 	t.Helper()
 	pages := newCache("pages", 2)
 	objects := []client.Object{pages, newPod(pages, "pages-0"), newPod(pages, "pages-1")}
-	w := &world{sockets: map[string]string{}}
+	w := &world{sockets: map[string]string{}, printed: func() {}}
 	for _, pod := range objects[1:] {
 		w.sockets[pod.GetName()] = startMemcached(t, arguments...)
 	}
@@ -83,8 +85,12 @@ func (w *world) run(t *testing.T, input string, args ...string) result {
 
 func (w *world) runWithin(ctx context.Context, input io.Reader, args ...string) result {
 	var out, errOut bytes.Buffer
+	watched := writerFunc(func(text []byte) (int, error) {
+		defer w.printed()
+		return out.Write(text)
+	})
 	s := &session{
-		IOStreams: genericiooptions.IOStreams{In: input, Out: &out, ErrOut: &errOut}, clock: clock.RealClock{}, pollPeriod: time.Millisecond,
+		IOStreams: genericiooptions.IOStreams{In: input, Out: watched, ErrOut: &errOut}, clock: clock.RealClock{}, pollPeriod: time.Millisecond,
 		connect: func(*session) (*cluster, error) {
 			return &cluster{Client: w.client, namespace: "shop", dial: w.dial}, nil
 		},
@@ -92,6 +98,10 @@ func (w *world) runWithin(ctx context.Context, input io.Reader, args ...string) 
 	code := run(ctx, s, "v1.2.3", args)
 	return result{out.String(), errOut.String(), code}
 }
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(text []byte) (int, error) { return f(text) }
 
 func (w *world) dial(ctx context.Context, pod *corev1.Pod, _ int) (net.Conn, error) {
 	return dialSocket(ctx, w.sockets[pod.Name])
