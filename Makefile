@@ -197,6 +197,13 @@ build-installer: check-version check-img $(KUSTOMIZE) ## Write the whole install
 	@$(render) >dist/install.yaml
 	@echo "dist/install.yaml installs $$IMG"
 
+##@ Use: kubectl memcached
+
+.PHONY: kubectl-memcached
+kubectl-memcached: check-version ## Build the kubectl plugin: bin/kubectl-memcached, to be put on the PATH.
+	@go build -ldflags "-X main.version=v$(VERSION)" -o bin/kubectl-memcached ./cmd/kubectl-memcached
+	@cp cmd/kubectl-memcached/kubectl_complete-memcached bin
+
 ##@ Use: the cluster of KUBECONFIG
 
 # ignore-not-found=true lets uninstall and undeploy skip objects that are already gone.
@@ -241,7 +248,6 @@ include test/faults/faults.mk
 include test/hostile/hostile.mk
 include hack/bundle/bundle.mk
 include hack/helm/helm.mk
-include hack/plugin/plugin.mk
 include test/bench/bench.mk
 
 # Tools are built when they are needed.

@@ -36,15 +36,9 @@ type Client struct{ http *http.Client }
 // New returns a client that limits each request to Timeout. It ignores HTTP proxies in the environment, because they cannot reach
 // pods.
 func New() *Client {
-	c := NewWith(&http.Transport{Proxy: nil, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswer})
-	c.http.Timeout = Timeout
-	return c
-}
-
-// NewWith returns a client that uses this transport. Only the context limits the time of a request.
-func NewWith(transport http.RoundTripper) *Client {
 	return &Client{http: &http.Client{
-		Transport:     transport,
+		Transport:     &http.Transport{Proxy: nil, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswer},
+		Timeout:       Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }

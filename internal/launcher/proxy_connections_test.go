@@ -16,6 +16,7 @@ import (
 
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcache"
+	"github.com/example/memcached-operator/test/traffic"
 )
 
 func TestProxyWithoutConnections(t *testing.T) {
@@ -99,7 +100,7 @@ func TestNodeReplacedWithoutConnections(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
 	dns := p.beginNamed(2)
-	conns, pid, key := p.occupy(), p.pid(), missing(memcache.Ketama(p.names(2)), 1)
+	conns, pid, key := p.occupy(), p.pid(), missing(traffic.Ketama(p.names(2)), 1)
 	p.kill(1)
 	p.occupyMore()
 	dns.change(func() { delete(dns.records, "node-1.shop.svc.cluster.test.") })

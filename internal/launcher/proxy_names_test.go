@@ -18,6 +18,7 @@ import (
 
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcache"
+	"github.com/example/memcached-operator/test/traffic"
 )
 
 // slowest reads keys in the background until the test calls the returned function, which returns the time of the slowest answer. A
@@ -52,7 +53,7 @@ func TestNodeReplaced(t *testing.T) {
 	p := newProxyPod(t)
 	dns := p.beginNamed(3)
 	p.agrees(p.client(), 3)
-	conn, pid, owner := p.client(), p.pid(), memcache.Ketama(p.names(3))
+	conn, pid, owner := p.client(), p.pid(), traffic.Ketama(p.names(3))
 	p.storeAll(conn)
 	nodes := map[int]*memcache.Conn{0: p.direct(0), 2: p.direct(2)}
 	connected := p.stat(nodes[0], "total_connections")
@@ -96,7 +97,7 @@ func TestNodeAndDNSAway(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
 	dns := p.beginNamed(3)
-	owner, others := memcache.Ketama(p.names(3)), []string{}
+	owner, others := traffic.Ketama(p.names(3)), []string{}
 	conn := p.client()
 	for _, key := range keys(300) {
 		p.set(conn, key, key)
@@ -142,7 +143,7 @@ func (p *proxyPod) stores(conn *memcache.Conn, key string) {
 }
 
 // missing returns a key that belongs to a node.
-func missing(owner memcache.Owner, node int) string {
+func missing(owner traffic.Owner, node int) string {
 	for _, key := range keys(300) {
 		if owner(key) == node {
 			return key
@@ -171,7 +172,7 @@ func TestFirstStartNeedsDNS(t *testing.T) {
 	p.startProxy()
 	dns.change(func() { dns.failing = false })
 	p.leads(text)
-	conn, owner := p.client(), memcache.Ketama(p.names(2))
+	conn, owner := p.client(), traffic.Ketama(p.names(2))
 	if reply := p.set(conn, missing(owner, 0), "x"); reply != "STORED" {
 		t.Error(reply)
 	}

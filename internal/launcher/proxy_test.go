@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/example/memcached-operator/internal/memcache"
+	"github.com/example/memcached-operator/test/traffic"
 )
 
 const failure = "SERVER_ERROR backend failure"
@@ -28,7 +29,7 @@ func TestDirectClientsAndProxyAgree(t *testing.T) {
 	conn := p.client()
 	for count := 1; count <= 7; count++ {
 		p.leads(p.lead(count))
-		owner := memcache.Ketama(p.names(count))
+		owner := traffic.Ketama(p.names(count))
 		var nodes []*memcache.Conn
 		for i := range count {
 			nodes = append(nodes, p.direct(i))
@@ -53,7 +54,7 @@ func TestNodeAway(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
 	p.beginWith(3)
-	conn, owner := p.client(), memcache.Ketama(p.names(3))
+	conn, owner := p.client(), traffic.Ketama(p.names(3))
 	p.storeAll(conn)
 	p.kill(1)
 	p.await("the node counts as away", func() error {
@@ -108,7 +109,7 @@ func TestNodeHangs(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
 	p.beginWith(3)
-	conn, owner := p.client(), memcache.Ketama(p.names(3))
+	conn, owner := p.client(), traffic.Ketama(p.names(3))
 	p.storeAll(conn)
 	must(t, p.nodes[1].Process.Signal(syscall.SIGSTOP))
 	timeouts := 0

@@ -24,6 +24,7 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcache"
 	"github.com/example/memcached-operator/test/repository"
+	"github.com/example/memcached-operator/test/traffic"
 )
 
 // proxyPod is the container of a proxy, with the nodes behind it. The proxy and the nodes are real memcacheds. The nodes' names are IP
@@ -174,7 +175,7 @@ func (p *proxyPod) read(conn *memcache.Conn, key string) string {
 // agrees checks that the proxy stores keys in the nodes to which libmemcached's ring of count nodes assigns them.
 func (p *proxyPod) agrees(conn *memcache.Conn, count int) {
 	p.t.Helper()
-	owner, nodes := memcache.Ketama(p.names(count)), make([]*memcache.Conn, count)
+	owner, nodes := traffic.Ketama(p.names(count)), make([]*memcache.Conn, count)
 	for i := range nodes {
 		nodes[i] = p.direct(i)
 	}

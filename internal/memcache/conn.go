@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memcache is a client of memcached's text protocol. It also computes which server a client of several memcached servers
-// chooses for a key. It knows nothing of Kubernetes.
+// Package memcache is a client of memcached's text protocol. It knows nothing of Kubernetes.
 package memcache
 
 import (

@@ -6,7 +6,7 @@ package plugin
 import (
 	"cmp"
 	"context"
-	"io"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +14,6 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -27,18 +26,9 @@ type cluster struct {
 
 	// namespace is the value of --namespace, or the namespace in the kubeconfig.
 	namespace string
-	// login is the login to memcached, nil for none.
-	login *login
 	// dial connects to a port of a pod.
 	dial dialFunc
-	// logs reads the log of a container.
-	logs func(ctx context.Context, pod *corev1.Pod, options *corev1.PodLogOptions) (io.ReadCloser, error)
-	// serverVersion returns the version of Kubernetes.
-	serverVersion func() (string, error)
 }
-
-// Limits of requests to the API server, for example for the log of each container. Connections to pods do not count.
-const requestsPerSecond, requestBurst = 50, 300
 
 // connect finds the cluster as kubectl does, by flags and kubeconfig.
 func connect(s *session) (*cluster, error) {
@@ -46,17 +36,12 @@ func connect(s *session) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.QPS, config.Burst = requestsPerSecond, requestBurst
-	config.WarningHandler = rest.NewWarningWriter(s.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	config.QPS, config.Burst = 50, 300 // status sends two requests for each cache
 	namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return nil, err
 	}
-	mapper, err := s.flags.ToRESTMapper()
-	if err != nil {
-		return nil, err
-	}
-	reader, err := client.New(config, client.Options{Scheme: newScheme(), Mapper: mapper})
+	reader, err := client.New(config, client.Options{Scheme: newScheme()})
 	if err != nil {
 		return nil, err
 	}
@@ -64,35 +49,7 @@ func connect(s *session) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cluster{
-		Client:    reader,
-		namespace: namespace,
-		dial:      forwarding(config, clientset),
-		logs: func(ctx context.Context, pod *corev1.Pod, options *corev1.PodLogOptions) (io.ReadCloser, error) {
-			return clientset.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, options).Stream(ctx)
-		},
-		serverVersion: func() (string, error) {
-			version, err := clientset.Discovery().ServerVersion()
-			if err != nil {
-				return "", err
-			}
-			return version.GitVersion, nil
-		},
-	}, nil
-}
-
-// open connects to the cluster, and reads the Memcached with this name. With --user, it also finds the login.
-func (s *session) open(ctx context.Context, name string) (*cluster, *cachev1alpha1.Memcached, error) {
-	c, err := s.connect(s)
-	if err != nil {
-		return nil, nil, err
-	}
-	mc, err := c.memcached(ctx, name)
-	if err != nil {
-		return nil, nil, err
-	}
-	c.login, err = s.loginFor(ctx, c, mc)
-	return c, mc, err
+	return &cluster{Client: reader, namespace: namespace, dial: forwarding(config, clientset)}, nil
 }
 
 func newScheme() *runtime.Scheme {
@@ -102,51 +59,97 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// memcached reads a Memcached. If it does not exist, the error names the existing ones.
-func (c *cluster) memcached(ctx context.Context, name string) (*cachev1alpha1.Memcached, error) {
-	var mc cachev1alpha1.Memcached
-	err := c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, &mc)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, err
-	}
+// open connects to the cluster, and reads the Memcached with this name.
+func (s *session) open(ctx context.Context, name string) (*cluster, *cachev1alpha1.Memcached, error) {
+	c, err := s.connect(s)
 	if err != nil {
-		return nil, c.unknown(ctx, name)
+		return nil, nil, err
 	}
-	return &mc, nil
+	var mc cachev1alpha1.Memcached
+	err = c.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, &mc)
+	return c, &mc, err
 }
 
-// memcacheds reads the Memcacheds of the namespace, or of all namespaces.
-func (c *cluster) memcacheds(ctx context.Context, everywhere bool) ([]cachev1alpha1.Memcached, error) {
+// memcacheds reads the Memcacheds of the namespace.
+func (c *cluster) memcacheds(ctx context.Context) ([]cachev1alpha1.Memcached, error) {
 	var list cachev1alpha1.MemcachedList
-	if err := c.List(ctx, &list, c.within(everywhere)); err != nil {
-		return nil, err
-	}
-	slices.SortFunc(list.Items, func(a, b cachev1alpha1.Memcached) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), naturally(a.Name, b.Name))
-	})
-	return list.Items, nil
+	err := c.List(ctx, &list, client.InNamespace(c.namespace))
+	return list.Items, err
 }
 
-// within returns an option that limits a list to the namespace. If everywhere is true, the option has no effect.
-func (c *cluster) within(everywhere bool) client.InNamespace {
-	if everywhere {
-		return ""
-	}
-	return client.InNamespace(c.namespace)
+// proxiesOf reads the MemcachedProxies that have the Memcached with this name as a pool.
+func (c *cluster) proxiesOf(ctx context.Context, name string) ([]cachev1alpha1.MemcachedProxy, error) {
+	var list cachev1alpha1.MemcachedProxyList
+	err := c.List(ctx, &list, client.InNamespace(c.namespace))
+	return slices.DeleteFunc(list.Items, func(proxy cachev1alpha1.MemcachedProxy) bool {
+		return !slices.Contains(poolsOf(&proxy), name)
+	}), err
 }
 
-// pods reads all pods of a Memcached, including terminating and failed ones. It sorts the pods of a StatefulSet by number. It sorts the
-// pods of a Deployment by name, as kubectl does.
+func poolsOf(proxy *cachev1alpha1.MemcachedProxy) []string {
+	var names []string
+	for _, pool := range proxy.Spec.Pools {
+		names = append(names, pool.Name)
+	}
+	return names
+}
+
+// pods reads the pods of a Memcached, without those that will never run again, for example after an eviction: Kubernetes keeps them for
+// days. It sorts the pods of a StatefulSet by number.
 func (c *cluster) pods(ctx context.Context, mc *cachev1alpha1.Memcached) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	err := c.List(ctx, &list, client.InNamespace(mc.Namespace), client.MatchingLabels(memcached.SelectorLabels(mc)))
+	slices.SortFunc(list.Items, func(a, b corev1.Pod) int {
+		if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
+			return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
+		return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+	}), err
+}
+
+// podsOf reads the pods of a Memcached that are not terminating or, if node is not empty, only the pod of this name. It returns an error
+// if there is none.
+func (c *cluster) podsOf(ctx context.Context, mc *cachev1alpha1.Memcached, node string) ([]corev1.Pod, error) {
+	pods, err := c.pods(ctx, mc)
 	if err != nil {
 		return nil, err
 	}
-	order := cmp.Compare[string]
-	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
-		order = naturally
+	chosen := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool {
+		return pod.Name != node && (node != "" || pod.DeletionTimestamp != nil)
+	})
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("%s/%s has no node %s", mc.Namespace, mc.Name, node)
 	}
-	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return order(a.Name, b.Name) })
-	return list.Items, nil
+	return chosen, nil
+}
+
+const stateReady = "Ready"
+
+// stateOf returns the state of a pod in one word, or the reason why its memcached does not run.
+func stateOf(pod *corev1.Pod) string {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return "Terminating"
+	case memcached.PodReady(pod):
+		return stateReady
+	}
+	for _, container := range memcached.ContainerStatuses(pod) {
+		if waiting := container.State.Waiting; waiting != nil && waiting.Reason != "" {
+			return waiting.Reason
+		}
+	}
+	if pod.Status.Phase == corev1.PodRunning {
+		return "NotReady"
+	}
+	return cmp.Or(string(pod.Status.Phase), string(corev1.PodPending))
+}
+
+// runs reports whether the memcached container of a pod runs.
+func runs(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+		return status.Name == memcached.ContainerName && status.State.Running != nil
+	})
 }

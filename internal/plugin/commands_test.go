@@ -5,303 +5,333 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TestCommands compares what users see with testdata/*.golden. "go test ./internal/plugin -update" rewrites these files.
-func TestCommands(t *testing.T) {
-	for name, test := range map[string]struct {
-		prepare func(*testing.T, *world)
-		input   string
-		args    string
-	}{
-		"help":                    {args: "--help"},
-		"help-status":             {args: "status --help"},
-		"unknown-command":         {args: "statsu"},
-		"unknown-like-none":       {args: "frobnicate"},
-		"unknown-flag":            {args: "status --frobnicate"},
-		"version":                 {args: "--version"},
-		"status":                  {args: "status --interval=0"},
-		"status-everywhere":       {args: "status -A --interval=0"},
-		"status-of-one":           {args: "status sessions --interval=0"},
-		"status-yaml":             {args: "status pages --interval=0 -o yaml"},
-		"status-json":             {args: "status -A --interval=0 -o json"},
-		"status-rate":             {args: "status pages --interval=1ms"},
-		"status-overview":         {args: "status sessions --interval=0", prepare: describe},
-		"status-forbidden":        {args: "status sessions --interval=0", prepare: forbid},
-		"status-not-seen":         {args: "status fresh --namespace=blog --interval=0"},
-		"status-unknown":          {args: "status session"},
-		"status-unknown-in-empty": {args: "status sessions -n elsewhere"},
-		"status-of-none":          {args: "status -n elsewhere"},
-		"status-bad-format":       {args: "status -o xml"},
-		"status-both":             {args: "status sessions -A"},
-		"status-troubles":         {args: "status sessions --interval=0 --node-timeout=100ms", prepare: troubles},
-		"status-troubles-list":    {args: "status --interval=0 --node-timeout=1s", prepare: troubles},
-		"status-authentication":   {args: "status pages --interval=0", prepare: authenticate},
-		"status-terminating":      {args: "status sessions --interval=0", prepare: terminate},
-		"status-credentials":      {args: "status pages --interval=0", prepare: secure},
-		"status-credentials-json": {args: "status pages --interval=0 -o json", prepare: secure},
-		"status-credentials-list": {args: "status --interval=0", prepare: secure},
-		"status-users":            {args: "status pages --interval=0", prepare: secureWithUsers},
-		"status-without-agents":   {args: "status pages --interval=0 --node-timeout=100ms", prepare: secureWithoutAgents},
-		"status-crowded":          {args: "status pages --interval=0", prepare: crowd},
-		"status-twins":            {args: "status pages --interval=0 --node-timeout=1s", prepare: twins},
-		"status-twins-named":      {args: "status copies --interval=0", prepare: twins},
-		"stats":                   {args: "stats pages"},
-		"stats-settings-of-node":  {args: "stats pages settings --node=pages-1"},
-		"stats-items-json":        {args: "stats pages items -o json --node=pages-0"},
-		"stats-slabs":             {args: "stats pages slabs"},
-		"stats-troubles":          {args: "stats sessions items --node-timeout=100ms", prepare: troubles},
-		"stats-unknown-node":      {args: "stats sessions --node=sessions-0"},
-		"stats-unknown-topic":     {args: "stats sessions conns"},
-		"stats-user":              {args: "stats pages settings --user=web --node=pages-1", prepare: withUsers},
-		"stats-without-name":      {args: "stats"},
-		"servers":                 {args: "servers sessions"},
-		"servers-names":           {args: "servers pages"},
-		"servers-addresses":       {args: "servers pages --nodes-by=address"},
-		"servers-no-names":        {args: "servers sessions --nodes-by=name"},
-		"servers-troubles":        {args: "servers sessions", prepare: troubles},
-		"servers-port":            {args: "servers pages --port=11212", prepare: encrypt},
-		"servers-no-port":         {args: "servers pages --port=11212"},
-		"get-miss":                {args: "get pages user:42"},
-		"get-bad-key":             {args: "get pages user\t42"},
-		"get-authentication":      {args: "get pages user:42", prepare: authenticate},
-		"set-authentication":      {args: "set pages user:42 hello", prepare: authenticate},
-		"set-user":                {args: "set pages user:42 hello --user=web", prepare: withUsers},
-		"get-other-user":          {args: "get pages user:42 --user=eve", prepare: withUsers},
-		"get-user-refused":        {args: "get pages user:42 --user=old", prepare: withUsers},
-		"get-user-prompt":         {args: "get pages user:42 --user=web", prepare: withForbiddenSecret},
-		"get-user-of-none":        {args: "get pages user:42 --user=web"},
-		"get-user-no-memcached":   {args: "get pages user:42 --user=web", prepare: withBasicAuth},
-		"delete-miss":             {args: "delete pages user:42 --hash=jump"},
-		"flush":                   {args: "flush pages", input: "y\n"},
-		"flush-user":              {args: "flush pages --yes --user=web", prepare: withUsers},
-		"flush-paced":             {args: "flush pages --yes --pace=10ms"},
-		"flush-pace-negative":     {args: "flush pages --yes --pace=-1s"},
-		"flush-node":              {args: "flush pages --node=pages-0 --yes"},
-		"flush-no":                {args: "flush pages", input: "\n"},
-		"flush-nobody":            {args: "flush pages"},
-		"flush-refused":           {args: "flush pages --yes", prepare: keepItems},
-		"flush-forbidden":         {args: "flush pages --yes", prepare: forbidFlush},
-		"flush-silent":            {args: "flush sessions --yes --node-timeout=100ms", prepare: troubles},
-		"size":                    {args: "size sessions --interval=1ms"},
-		"size-evicting":           {args: "size sessions --interval=1ms", prepare: evictItems},
-		"size-file":               {args: "size pages --interval=1ms", prepare: restartedInFile("1023")},
-		"size-file-spare":         {args: "size pages --interval=1ms", prepare: restartedInFile("38")},
-		"size-users":              {args: "size pages --interval=1ms --user=web", prepare: withUsers},
-		"size-troubles":           {args: "size sessions --interval=1ms --node-timeout=100ms", prepare: troubles},
-		"size-no-interval":        {args: "size sessions --interval=0"},
-		"versions":                {args: "versions --all-namespaces", prepare: mixVersions},
-		"versions-of-none":        {args: "versions -n elsewhere"},
-		"flush-crash":             {args: "flush sessions --yes", prepare: func(t *testing.T, w *world) { w.crash(t, "sessions-7d9f-kx2lm") }},
-		"flush-evicted":           {args: "flush sessions --yes", prepare: evict(3)},
-		"status-evicted":          {args: "status sessions --interval=0", prepare: evict(3)},
-		"status-missing":          {args: "status sessions --interval=0", prepare: evict(4)},
-		"restart-evicted":         {args: "restart sessions", input: "no\n", prepare: evict(3)},
-		"restart-deployment":      {args: "restart sessions", input: "no\n"},
-		"restart-statefulset":     {args: "restart pages --yes --wait=false"},
-		"restart-file":            {args: "restart pages --yes --wait=false", prepare: inFile(2)},
-		"restart-file-of-one":     {args: "restart pages --yes --wait=false", prepare: inFile(1)},
-		"restart-memory-of-one":   {args: "restart pages --yes --wait=false", prepare: ofSize(1)},
-		"flush-forbidden-file":    {args: "flush pages --yes", prepare: func(t *testing.T, w *world) { forbidFlush(t, w); inFile(2)(t, w) }},
-		"restart-authentication":  {args: "restart pages --yes --wait=false", prepare: authenticate},
-		"restart-crash": {
-			args: "restart sessions", input: "no\n", prepare: func(t *testing.T, w *world) { w.crash(t, "sessions-7d9f-kx2lm") },
-		},
-		"restart-paused": {args: "restart pages --yes", prepare: pause},
+func TestStatus(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{}, "-m", "64")
+	w.store(t, "pages-0", 3)
+	got := w.run(t, "", "status", "pages", "--interval=10ms")
+	if got.code != 0 || got.stderr != "" {
+		t.Error(got)
+	}
+	contains(t, got.stdout, "shop/pages: 2 of 2 nodes ready, StatefulSet, AllNodesReady\n")
+	for _, want := range []string{
+		`(?m)^NODE +STATE +VERSION `, `(?m)^pages-0 +Ready +1\S+ +\S+ +3 +0.0Mi/64.0Mi `, `(?m)^TOTAL +1\S+ +\S+ +3 +0.0Mi/128.0Mi `,
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, interceptor.Funcs{})
-			if test.prepare != nil {
-				test.prepare(t, w)
-			}
-			got := w.run(t, test.input, strings.Split(test.args, " ")...)
-			compare(t, name, "$ kubectl memcached "+test.args+"\n"+got.String())
-		})
+		if !regexp.MustCompile(want).MatchString(got.stdout) {
+			t.Errorf("%s is not in:\n%s", want, got.stdout)
+		}
+	}
+	if strings.Contains(got.stdout, "PROBLEM") || strings.Contains(got.stdout, "PROXY") || strings.Contains(got.stdout, "CONDITION") {
+		t.Errorf("a healthy cache without proxies:\n%s", got.stdout)
+	}
+	var document struct{ Items []cacheReport }
+	must(t, json.Unmarshal([]byte(w.run(t, "", "status", "--interval=10ms", "--output=json").stdout), &document))
+	report := document.Items[0]
+	if len(report.Nodes) != 2 || report.Nodes[0].Figures.Stats["curr_items"] != 3 || report.Total.Stats["curr_items"] != 3 {
+		t.Errorf("got %+v", report)
 	}
 }
 
-// TestKeysAreOnTheirNode stores, reads and deletes a key. Only the node that holds the key may get the item.
-func TestKeysAreOnTheirNode(t *testing.T) {
-	for _, test := range []struct{ flags, cache, key, node string }{
-		{"--hash=ketama", "pages", "user:42", "pages-0"},
-		{"--hash=ketama --nodes-by=address", "pages", "user:42", "pages-1"},
-		{"--hash=ketama --port=11212", "pages", "user:42", "pages-1"},
-		{"--hash=modula", "sessions", "user:42", "sessions-7d9f-qq8pv"},
-		{"--hash=jump", "sessions", "user:42", "sessions-7d9f-qq8pv"},
-		{"--hash=ketama", "pages", "page\u30007", "pages-1"}, // to memcached, only an ASCII space separates words
-	} {
-		t.Run(test.cache+test.key+test.flags, func(t *testing.T) {
-			w := newWorld(t, interceptor.Funcs{})
-			encrypt(t, w)
-			key, value := test.key, "hello\r\nworld"
-			args := func(command ...string) []string {
-				return append([]string{command[0], test.cache, key}, append(command[1:], strings.Split(test.flags, " ")...)...)
-			}
-			if got := w.run(t, value, args("set", "-", "--expire=1m")...); got.code != 0 || !strings.HasPrefix(got.stdout, "stored on "+test.node+" ") {
-				t.Fatalf("set: %s", got)
-			}
-			for name, server := range w.memcacheds {
-				if item := server.items[key]; (string(item.value) == value && item.expiry == "60") != (name == test.node) {
-					t.Errorf("%s has the item %+v", name, item)
-				}
-			}
-			if got := w.run(t, "", args("get")...); got.stdout != value || !strings.HasPrefix(got.stderr, test.node+" ") {
-				t.Errorf("get: %s", got)
-			}
-			if got := w.run(t, "", args("delete")...); got.code != 0 || len(w.memcacheds[test.node].items) != 0 {
-				t.Errorf("delete: %s", got)
-			}
-		})
-	}
-}
-
-// TestExitCodes checks the codes for programs: 0 for success, 1 for a miss or a failure, 2 for a mistake in the command line.
-func TestExitCodes(t *testing.T) {
+// The hit ratio is that of the interval.
+func TestHitRatioNow(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
-	for args, want := range map[string]int{
-		"status": 0, "status nothing": 1, "get pages key": 1, "get pages": 2, "get pages key --hash=md5": 2, "flush pages": 1,
-		"status --watch --interval=0": 2, "set pages key value --expire=1.5s": 2, "set pages key value --expire=-1s": 2,
-		"set pages key value --expire=999999h": 2, "servers pages --nodes-by=number": 2,
-		"get pages key --port=80": 2, "servers pages --port=0": 2,
-	} {
-		if got := w.run(t, "", strings.Split(args+" --node-timeout=1s", " ")...); got.code != want {
-			t.Errorf("%s: exit code %d, want %d: %s", args, got.code, want, got)
-		}
-	}
-}
-
-// Scripts may use "status" as a check: the command fails if a cache should have nodes, but no node answers. It writes its output
-// nevertheless.
-func TestStatusOfACacheThatDoesNotAnswer(t *testing.T) {
-	for _, args := range []string{"status pages", "status", "status pages --output=json"} {
-		w := newWorld(t, interceptor.Funcs{})
-		args += " --interval=0 --node-timeout=1s"
-		w.memcacheds["pages-0"].hangs = true
-		if got := w.run(t, "", strings.Split(args, " ")...); got.code != 0 {
-			t.Errorf("%s, one of two nodes answers: %s", args, got)
-		}
-		w.memcacheds["pages-1"].hangs = true
-		got := w.run(t, "", strings.Split(args, " ")...)
-		if got.code != 1 || !strings.Contains(got.stderr, "shop/pages: no node answers with its figures") || !strings.Contains(got.stdout, "pages") {
-			t.Errorf("%s, no node answers: %s", args, got)
-		}
-	}
-}
-
-// If the API server refuses a request, the error shows the missing permission.
-func TestForbidden(t *testing.T) {
-	w := newWorld(t, interceptor.Funcs{
-		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
-			return errors.New(`pods is forbidden: User "jane" cannot list resource "pods" in API group "" in the namespace "shop"`)
-		},
-	})
-	got := w.run(t, "", "status", "pages")
-	if got.code != 1 || !strings.Contains(got.stderr, `cannot list resource "pods"`) {
-		t.Errorf("got %s", got)
-	}
-}
-
-// TestWatch interrupts "status --watch". The interrupted command must not fail.
-func TestWatch(t *testing.T) {
-	ctx, interrupt := context.WithCancel(t.Context())
-	reads := 0
-	w := newWorld(t, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-			if _, isCache := object.(*cachev1alpha1.Memcached); isCache {
-				reads++
-			}
-			if reads == 3 {
-				interrupt()
-			}
-			return c.Get(ctx, key, object, options...)
-		},
-	})
-	got := w.runWithin(ctx, strings.NewReader(""), "status", "pages", "--watch", "--interval=1ms")
-	if got.code != 0 || strings.Count(got.stdout, "TOTAL") != 2 {
-		t.Errorf("got %s", got)
-	}
-}
-
-// TestInterruptedInput interrupts commands while they wait for a confirmation or for a typed value.
-func TestInterruptedInput(t *testing.T) {
-	for _, args := range []string{"flush pages", "restart pages", "set pages user:42 -"} {
-		w := newWorld(t, interceptor.Funcs{})
-		ctx, interrupt := context.WithCancel(t.Context())
-		nobody, pipe := io.Pipe()
-		t.Cleanup(func() { pipe.Close() })
-		input := readerFunc(func(buffer []byte) (int, error) {
-			interrupt()
-			return nobody.Read(buffer)
-		})
-		done := make(chan result, 1)
-		go func() { done <- w.runWithin(ctx, input, strings.Split(args, " ")...) }()
+	w.store(t, "pages-0", 1)
+	done := make(chan result)
+	go func() { done <- w.runWithin(t.Context(), strings.NewReader(""), "status", "pages", "--interval=1s") }()
+	conn := w.connect(t, "pages-0")
+	for {
 		select {
 		case got := <-done:
-			if got.code != 1 || got.stdout != "" || strings.Contains(got.stderr, "error") {
-				t.Errorf("%s: got %s", args, got)
+			if !regexp.MustCompile(`(?m)^pages-0 .* (49|50).\d% +(49|50).\d% +0.0 (.*\n)*pages-1 .* 0.0 +- +- `).MatchString(got.stdout) {
+				t.Error(got)
 			}
-		case <-time.After(10 * time.Second):
-			t.Fatalf("%s has not ended", args)
+			return
+		default:
+			_, _, err := conn.Get(t.Context(), "key-0", "missing")
+			must(t, err)
 		}
 	}
 }
 
-// pausing is a clock that calls a function when a command begins to wait, and never ends the wait.
-type pausing struct {
-	stopped
-
-	begin func()
-}
-
-func (p pausing) After(time.Duration) <-chan time.Time {
-	p.begin()
-	return nil
-}
-
-// An interrupted flush says which nodes have not been flushed.
-func TestInterruptedFlush(t *testing.T) {
+// Nodes that do not answer, conditions and proxies all have their rows. A cache of which no node answers makes the command fail.
+func TestStatusOfProblems(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})
-	w.memcacheds["pages-0"].keepsItems = true
-	ctx, interrupt := context.WithCancel(t.Context())
-	w.clock = pausing{begin: interrupt}
-	compare(t, "flush-interrupted", w.runWithin(ctx, strings.NewReader(""), "flush", "pages", "--yes", "--pace=1m").String())
-}
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(buffer []byte) (int, error) { return f(buffer) }
-
-// A shell completes names that are in the cluster, the topics of "stats", and the values of flags.
-func TestCompletion(t *testing.T) {
-	w := newWorld(t, interceptor.Funcs{})
-	if err := w.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metaNamed("shop")}); err != nil {
-		t.Fatal(err)
+	change(t, w, &corev1.Pod{}, "pages-0", func(pod *corev1.Pod) {
+		pod.Status.Conditions[0].Status = corev1.ConditionFalse
+		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+	})
+	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) {
+		mc.Status.Conditions[0] = conditionOf("Ready", "NodesCrashing", "False", 1)
+		mc.Status.Conditions[0].Message = "the pod crashes\033[2J"
+	})
+	evicted := newPod(newCache("pages", 2), "pages-1-evicted")
+	evicted.Status.Phase = corev1.PodFailed
+	must(t, w.client.Create(t.Context(), evicted))
+	must(t, w.client.Create(t.Context(), &cachev1alpha1.MemcachedProxy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front"},
+		Spec:       cachev1alpha1.MemcachedProxySpec{Pools: []cachev1alpha1.MemcachedProxyPool{{Name: "pages"}, {Name: "copies"}}},
+		Status: cachev1alpha1.MemcachedProxyStatus{
+			ReadyReplicas: 1, Address: "front.shop.svc:11211", Routes: &cachev1alpha1.MemcachedProxyRoutes{Nodes: 3},
+		},
+	}))
+	must(t, w.client.Create(t.Context(), &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "other"}}))
+	got := w.run(t, "", "status", "pages", "--interval=10ms")
+	contains(t, got.stdout, "1 of 2 nodes ready, StatefulSet, NodesCrashing", "memcached does not run: CrashLoopBackOff",
+		"NodesCrashing   the pod crashes^[[2J")
+	if !regexp.MustCompile(`(?m)^front +1/2 +Unknown +pages,copies +3 +front.shop.svc:11211`).MatchString(got.stdout) ||
+		strings.Contains(got.stdout, "other") || strings.Contains(got.stdout, "evicted") || got.code != 0 {
+		t.Error(got)
 	}
+	contains(t, w.run(t, "n\n", "flush", "pages").stderr,
+		"pages-0: memcached does not run", "flush each of pages, copies", "from 1 of 2 nodes")
+	w.sockets["pages-1"] = "nowhere"
+	got = w.run(t, "", "status", "--interval=10ms")
+	if got.code != 1 || got.stderr != "error: shop/pages: no node answers\n" || !strings.Contains(got.stdout, "pages-1") {
+		t.Error(got)
+	}
+}
+
+// If the API server refuses a request, the error shows the missing permission. Without the proxies, the rest is shown.
+func TestForbidden(t *testing.T) {
+	var forbidden client.ObjectList
+	w := newWorld(t, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if fmt.Sprintf("%T", list) == fmt.Sprintf("%T", forbidden) {
+				return errors.New(`User "jane" cannot list this resource`)
+			}
+			return c.List(ctx, list, options...)
+		},
+	})
+	forbidden = &cachev1alpha1.MemcachedProxyList{}
+	got := w.run(t, "", "status", "pages", "--interval=10ms")
+	if got.code != 0 || got.stderr != "the MemcachedProxies are unknown: User \"jane\" cannot list this resource\n" {
+		t.Error(got)
+	}
+	forbidden = &corev1.PodList{}
+	for _, command := range []string{"status", "stats", "flush", "restart"} {
+		if got := w.run(t, "", command, "pages"); got.code != 1 || got.stderr != "error: User \"jane\" cannot list this resource\n" {
+			t.Errorf("%s: %+v", command, got)
+		}
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	w := &world{client: newWorld(t, interceptor.Funcs{}).client, printed: func() {}}
 	for args, want := range map[string]string{
-		"status ":                   "pages\nsessions\n:4\n",
-		"flush -n blog ":            "fresh\n:4\n",
-		"stats pages ":              "settings\nitems\nslabs\n:4\n",
-		"stats pages --node ":       "pages-0\npages-1\n:4\n",
-		"get pages key --hash ":     "ketama\nmodula\njump\n:4\n",
-		"get pages key --nodes-by ": "name\naddress\n:4\n",
-		"get pages key --port ":     "11211\n11212\n:4\n",
-		"status -n ":                "shop\n:4\n",
-		"restart pages ":            ":4\n",
-		"stats nothing --node ":     ":4\n",
+		"statsu":                    "unknown command",
+		"status pages --frobnicate": "unknown flag",
+		"status nothing":            `"nothing" not found`,
+		"status --output=xml":       "can only be json",
+		"status --interval=0":       "must be positive",
+		"stats":                     "accepts between 1 and 2 arg(s)",
+		"stats pages conns":         `unknown topic "conns"`,
+		"stats pages --node=x":      "shop/pages has no node x",
+		"flush pages --pace=-1s":    "must not be negative",
 	} {
-		got := w.run(t, "", append([]string{"__complete"}, strings.Split(args, " ")...)...)
-		if got.stdout != want {
+		if got := w.run(t, "", strings.Split(args, " ")...); got.code != 1 || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: %+v, want %s", args, got, want)
+		}
+	}
+}
+
+func TestStats(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{}, "-m", "80")
+	w.store(t, "pages-1", 2)
+	got := w.run(t, "", "stats", "pages")
+	if !regexp.MustCompile(`(?m)^curr_items +0 +2$`).MatchString(got.stdout) || !strings.HasPrefix(got.stdout, "STAT ") || got.code != 0 {
+		t.Error(got)
+	}
+	got = w.run(t, "", "stats", "pages", "settings", "--node=pages-1")
+	if !regexp.MustCompile(`(?m)^maxbytes +83886080$`).MatchString(got.stdout) || strings.Contains(got.stdout, "pages-0") {
+		t.Error(got)
+	}
+	contains(t, w.run(t, "", "stats", "pages", "items", "--output=json").stdout, `"items:1:number": "2"`)
+	w.sockets["pages-0"] = "nowhere"
+	got = w.run(t, "", "stats", "pages")
+	if got.code != 1 || !strings.Contains(got.stderr, "pages-0: ") || !strings.Contains(got.stdout, "curr_items") {
+		t.Errorf("with a silent node: %+v", got)
+	}
+}
+
+// A memcached with users answers only a user of the Secret. The password is never shown.
+func TestUsers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "users")
+	must(t, os.WriteFile(file, []byte("web:hunter2\n"), 0o600))
+	w := newWorld(t, interceptor.Funcs{}, "-Y", file)
+	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) {
+		mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: "users"}
+	})
+	contains(t, w.run(t, "", "stats", "pages", "--user=web").stderr, `secrets "users" not found`)
+	must(t, w.client.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "users"},
+		Data:       map[string][]byte{"web": []byte("hunter2"), "old": []byte("hunter1")},
+	}))
+	for args, want := range map[string]string{
+		"stats pages":                             loginDemanded,
+		"stats pages --user=eve":                  "the Secret users has no user eve",
+		"stats pages --user=old":                  "memcached refuses the user old",
+		"stats pages --user=web":                  "curr_items",
+		"flush pages --user=web --yes":            "flushed pages-1",
+		"status pages --interval=10ms":            loginDemanded, // exit code 0, because the nodes answer
+		"status --interval=10ms --user=web":       "2 of 2 nodes ready",
+		"restart pages --yes --wait=false":        "all items, at least 0, are lost",
+		"restart pages --yes --wait=0 --user=web": "all 0 items are lost",
+	} {
+		got := w.run(t, "", strings.Split(args, " ")...)
+		if text := got.stdout + got.stderr; !strings.Contains(text, want) || strings.Contains(text, "hunter") {
+			t.Errorf("%s: %+v, want %s", args, got, want)
+		}
+	}
+	change(t, w, &corev1.Secret{}, "users", func(secret *corev1.Secret) {
+		secret.Data = map[string][]byte{"username": []byte("web"), "password": []byte("hunter2")}
+	})
+	if got := w.run(t, "", "stats", "pages", "--user=web"); got.code != 0 {
+		t.Errorf("a Secret of the type kubernetes.io/basic-auth: %+v", got)
+	}
+	// A memcached without users would store the password as a value.
+	plain := newWorld(t, interceptor.Funcs{})
+	w.sockets = plain.sockets
+	if got := w.run(t, "", "stats", "pages", "--user=web"); got.code != 0 || plain.items(t) != [2]int64{} {
+		t.Errorf("without users: %+v", got)
+	}
+}
+
+func TestFlush(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{})
+	w.store(t, "pages-0", 2)
+	w.store(t, "pages-1", 3)
+	for _, answer := range []string{"", "\n", "no\n"} {
+		got := w.run(t, answer, "flush", "pages")
+		contains(t, got.stderr, "This deletes 5 items from 2 of 2 nodes of shop/pages", "Continue? [y/N]", "nothing was done")
+		if got.code != 1 || w.items(t) != [2]int64{2, 3} {
+			t.Errorf("%q: %+v", answer, got)
+		}
+	}
+	got := w.run(t, "", "flush", "pages", "--node=pages-0", "--yes")
+	if got.code != 0 || got.stdout != "flushed pages-0\n" || w.items(t) != [2]int64{0, 3} {
+		t.Error(got)
+	}
+	began := time.Now()
+	got = w.run(t, "y\n", "flush", "pages", "--pace=100ms")
+	paced := time.Since(began) >= 100*time.Millisecond
+	if got.code != 0 || got.stdout != "flushed pages-0\nflushed pages-1\n" || w.items(t) != [2]int64{} || !paced {
+		t.Error(got)
+	}
+	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.FlushAll = ptr.To(false) })
+	contains(t, w.run(t, "", "flush", "pages", "--yes").stderr, "spec.config.flushAll is false")
+	refusing := newWorld(t, interceptor.Funcs{}, "-F")
+	contains(t, refusing.run(t, "", "flush", "pages", "--yes").stderr, "pages-1: memcached replies")
+}
+
+// A flush that is interrupted between two nodes says which node has kept its items. An interrupted question changes nothing.
+func TestInterrupts(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{})
+	w.store(t, "pages-0", 1)
+	w.store(t, "pages-1", 1)
+	ctx, interrupt := context.WithCancel(t.Context())
+	w.printed = interrupt
+	got := w.runWithin(ctx, strings.NewReader(""), "flush", "pages", "--yes", "--pace=1h")
+	if got.code != 1 || got.stdout != "flushed pages-0\n" || !strings.Contains(got.stderr, "not flushed: pages-1") {
+		t.Error(got)
+	}
+	ctx, interrupt = context.WithCancel(t.Context())
+	nobody, pipe := io.Pipe()
+	defer pipe.Close()
+	time.AfterFunc(200*time.Millisecond, interrupt)
+	if got := w.runWithin(ctx, nobody, "restart", "pages"); got.code != 1 || strings.Contains(got.stderr, "error") {
+		t.Error(got)
+	}
+	if w.items(t) != [2]int64{0, 1} {
+		t.Errorf("items: %v", w.items(t))
+	}
+}
+
+// operatorReports returns a world that simulates the operator during a restart of the cache "pages". Each read of the restarting cache
+// returns the conditions of the next state, and later reads repeat the last state.
+func operatorReports(t *testing.T, states ...[]metav1.Condition) *world {
+	t.Helper()
+	reads := 0
+	return newWorld(t, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			err := c.Get(ctx, key, object, options...)
+			if mc, isMemcached := object.(*cachev1alpha1.Memcached); err == nil && isMemcached && mc.Spec.RestartedAt != nil {
+				mc.Status.Conditions = states[min(reads, len(states)-1)]
+				reads++
+				mc.Status.UpdatedReplicas = int32(min(reads, 2))
+			}
+			return err
+		},
+	})
+}
+
+func TestRestart(t *testing.T) {
+	rolling, done := conditionOf("Ready", "RollingOut", "False", 1), conditionOf("Ready", "AllNodesReady", "True", 1)
+	crashing := []metav1.Condition{
+		conditionOf("Ready", "NodesCrashing", "False", 1), conditionOf("Stalled", "NodesCrashing", "True", 1),
+		conditionOf("Degraded", "NodesCrashing", "True", 1),
+	}
+	// The command also waits while a node crashes, because the restart may repair the node.
+	w := operatorReports(t, []metav1.Condition{rolling}, crashing, []metav1.Condition{rolling}, []metav1.Condition{done})
+	began := time.Now().Truncate(time.Second)
+	got := w.run(t, "y\n", "restart", "pages", "--timeout=1m")
+	contains(t, got.stderr, "all 0 items are lost", "1 of 2 nodes have restarted, 0 are ready: RollingOut\n", "NodesCrashing: no room\n")
+	if got.code != 0 || got.stdout != "restarted shop/pages\n" {
+		t.Error(got)
+	}
+	var mc cachev1alpha1.Memcached
+	must(t, w.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "pages"}, &mc))
+	first := mc.Spec.RestartedAt.Time
+	if first.Before(began) || first.After(time.Now()) {
+		t.Errorf("spec.restartedAt is %s", first)
+	}
+	// A second restart within the same second, or with a clock that is behind, needs another time.
+	change(t, w, &mc, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.RestartedAt.Time = first.Add(time.Hour) })
+	w.run(t, "", "restart", "pages", "--yes", "--wait=false")
+	must(t, w.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "pages"}, &mc))
+	if want := first.Add(time.Hour + time.Second); !mc.Spec.RestartedAt.Time.Equal(want) {
+		t.Errorf("spec.restartedAt is %s, want %s", mc.Spec.RestartedAt, want)
+	}
+}
+
+func TestRestartsThatDoNotEnd(t *testing.T) {
+	rolling := conditionOf("Ready", "RollingOut", "False", 1)
+	stuck := operatorReports(t, []metav1.Condition{rolling}, []metav1.Condition{
+		conditionOf("Ready", "Stuck", "False", 1), conditionOf("Stalled", "Stuck", "True", 1),
+	})
+	contains(t, stuck.run(t, "", "restart", "pages", "--yes").stderr, "Stuck: no room", "error: the restart cannot go on")
+	slow := operatorReports(t, []metav1.Condition{rolling})
+	contains(t, slow.run(t, "", "restart", "pages", "--yes", "--timeout=50ms").stderr,
+		"not all nodes have restarted within 50ms: the restart goes on")
+	change(t, slow, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true })
+	contains(t, slow.run(t, "", "restart", "pages", "--yes").stderr, "spec.paused of shop/pages holds changes back")
+}
+
+func TestCompletion(t *testing.T) {
+	w := &world{client: newWorld(t, interceptor.Funcs{}).client, printed: func() {}}
+	for args, want := range map[string]string{
+		"status ": "pages\n:4\n", "flush ": "pages\n:4\n", "restart pages ": ":4\n", "stats ": "pages\n:4\n",
+		"stats pages ": "settings\nitems\nslabs\n:4\n",
+	} {
+		if got := w.run(t, "", append([]string{"__complete"}, strings.Split(args, " ")...)...); got.stdout != want {
 			t.Errorf("%s: got %q, want %q", args, got.stdout, want)
 		}
 	}

@@ -4,124 +4,155 @@
 package plugin
 
 import (
+	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// figures are the statistics of one node, or their sum over several nodes. A pointer is nil if its value is unknown.
+// figures are the statistics of one node, or their sum over several nodes.
 type figures struct {
 	// Version is the version of memcached. If nodes run different versions, it lists them.
-	Version string `json:"version,omitempty"`
+	Version string `json:"version"`
 	// UptimeSeconds is how long memcached has run. For several nodes it is the shortest uptime.
-	UptimeSeconds    int64 `json:"uptimeSeconds"`
-	Items            int64 `json:"items"`
-	MemoryBytes      int64 `json:"memoryBytes"`
-	MemoryLimitBytes int64 `json:"memoryLimitBytes"`
-	// Hits, Misses and Evictions are counted since memcached started.
-	Hits      int64 `json:"hits"`
-	Misses    int64 `json:"misses"`
-	Evictions int64 `json:"evictions"`
-	// HitRatio is the share of hits since memcached started, from 0 to 1. It is unknown before the first get.
-	HitRatio *float64 `json:"hitRatio,omitempty"`
-	// HitRatioNow is the hit ratio within the command's interval. It is unknown if there was no get in the interval.
-	HitRatioNow *float64 `json:"hitRatioNow,omitempty"`
-	// GetsPerSecond and the other rates cover the command's interval or, without one, the time since memcached started.
-	GetsPerSecond      *float64 `json:"getsPerSecond,omitempty"`
-	EvictionsPerSecond *float64 `json:"evictionsPerSecond,omitempty"`
-	Connections        int64    `json:"connections"`
-
-	// hitsNow and missesNow are counted within the interval.
-	hitsNow, missesNow int64
+	UptimeSeconds int64 `json:"uptimeSeconds"`
+	// Stats are memcached's statistics, under memcached's names. Now says by how much those that count have grown within the interval.
+	Stats           map[string]int64 `json:"stats"`
+	Now             map[string]int64 `json:"now"`
+	IntervalSeconds float64          `json:"intervalSeconds"`
+	// EvictedAgeSeconds is how long an item that was evicted within the interval had not been read, but at least a second. Of several slab
+	// classes and nodes, it is the shortest time. It is 0 if nothing was evicted.
+	EvictedAgeSeconds int64 `json:"evictedAgeSeconds,omitempty"`
 }
 
-// figuresOf reads the output of memcached's command "stats". A missing number is 0.
-func figuresOf(stats map[string]string) figures {
-	number := func(name string) int64 { return numberOf(stats, name) }
-	f := figures{
-		Version:          stats["version"],
-		UptimeSeconds:    number("uptime"),
-		Items:            number("curr_items"),
-		MemoryBytes:      number("bytes"),
-		MemoryLimitBytes: number("limit_maxbytes"),
-		Hits:             number("get_hits"),
-		Misses:           number("get_misses"),
-		Evictions:        number("evictions"),
-		Connections:      number("curr_connections"),
+// reading is what a node says at one time: the outputs of memcached's commands "stats" and "stats items".
+type reading struct{ stats, items map[string]string }
+
+// figuresOf compares two readings with an interval in between. A missing number is 0.
+func figuresOf(before, after reading, interval time.Duration) *figures {
+	f := &figures{
+		Version: after.stats["version"], UptimeSeconds: numberOf(after.stats, "uptime"), IntervalSeconds: interval.Seconds(),
+		Stats: map[string]int64{}, Now: map[string]int64{},
 	}
-	f.HitRatio = ratio(f.Hits, f.Misses)
-	if f.UptimeSeconds > 0 {
-		f.GetsPerSecond = ptr.To(float64(f.Hits+f.Misses) / float64(f.UptimeSeconds))
-		f.EvictionsPerSecond = ptr.To(float64(f.Evictions) / float64(f.UptimeSeconds))
+	for _, name := range []string{"curr_connections", "curr_items", "bytes", "limit_maxbytes"} {
+		f.Stats[name] = numberOf(after.stats, name)
+	}
+	for _, name := range []string{"get_hits", "get_misses", "evictions"} {
+		f.Stats[name], f.Now[name] = numberOf(after.stats, name), increase(before.stats, after.stats, name)
+	}
+	for name := range after.items {
+		class, counts := strings.CutSuffix(name, ":evicted")
+		if counts && increase(before.items, after.items, name) > 0 {
+			f.EvictedAgeSeconds = shorter(f.EvictedAgeSeconds, max(1, numberOf(after.items, class+":evicted_time")))
+		}
 	}
 	return f
 }
 
-func ratio(hits, misses int64) *float64 {
-	if hits+misses <= 0 {
-		return nil
+// numberOf returns a statistic, or 0 if it is missing or no number.
+func numberOf(stats map[string]string, name string) int64 {
+	value, err := strconv.ParseInt(stats[name], 10, 64)
+	if err != nil {
+		return 0
 	}
-	return ptr.To(float64(hits) / float64(hits+misses))
+	return value
 }
 
-// withRates returns f with the rates since the figures in the argument before. If the interval is 0, or if memcached was restarted or its
-// counters were reset in between, withRates returns f unchanged, with the rates since memcached started.
-func withRates(f, before figures, interval time.Duration) figures {
-	hits, misses, evictions := f.Hits-before.Hits, f.Misses-before.Misses, f.Evictions-before.Evictions
-	if interval <= 0 || f.UptimeSeconds < before.UptimeSeconds || min(hits, misses, evictions) < 0 {
-		return f
+// increase returns by how much a counter has grown. A counter that is lower than before began anew at 0.
+func increase(before, after map[string]string, name string) int64 {
+	was, is := numberOf(before, name), numberOf(after, name)
+	if is < was {
+		return is
 	}
-	f.hitsNow, f.missesNow, f.HitRatioNow = hits, misses, ratio(hits, misses)
-	f.GetsPerSecond = ptr.To(float64(hits+misses) / interval.Seconds())
-	f.EvictionsPerSecond = ptr.To(float64(evictions) / interval.Seconds())
-	return f
+	return is - was
+}
+
+// shorter returns the smaller one of two ages, of which 0 is none.
+func shorter(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return min(a, b)
 }
 
 // total sums up the figures of the ready nodes. It returns nil if none of them has figures.
 func total(nodes []nodeReport) *figures {
-	var sum *figures
+	sum := &figures{UptimeSeconds: math.MaxInt64, Stats: map[string]int64{}, Now: map[string]int64{}}
 	var versions []string
 	for i := range nodes {
 		f := nodes[i].Figures
 		if f == nil || nodes[i].State != stateReady {
 			continue
 		}
-		if sum == nil {
-			sum = &figures{UptimeSeconds: f.UptimeSeconds}
-		}
 		versions = append(versions, f.Version)
-		sum.UptimeSeconds = min(sum.UptimeSeconds, f.UptimeSeconds)
-		sum.add(f)
+		sum.UptimeSeconds, sum.IntervalSeconds = min(sum.UptimeSeconds, f.UptimeSeconds), f.IntervalSeconds
+		for name := range f.Stats {
+			sum.Stats[name] += f.Stats[name]
+			sum.Now[name] += f.Now[name]
+		}
+		sum.EvictedAgeSeconds = shorter(sum.EvictedAgeSeconds, f.EvictedAgeSeconds)
 	}
-	if sum == nil {
+	if versions == nil {
 		return nil
 	}
-	slices.SortFunc(versions, naturally)
+	slices.Sort(versions)
 	sum.Version = strings.Join(slices.Compact(versions), ",")
-	sum.HitRatio, sum.HitRatioNow = ratio(sum.Hits, sum.Misses), ratio(sum.hitsNow, sum.missesNow)
 	return sum
 }
 
-func (f *figures) add(other *figures) {
-	f.Items += other.Items
-	f.MemoryBytes += other.MemoryBytes
-	f.MemoryLimitBytes += other.MemoryLimitBytes
-	f.Hits += other.Hits
-	f.Misses += other.Misses
-	f.Evictions += other.Evictions
-	f.Connections += other.Connections
-	f.hitsNow += other.hitsNow
-	f.missesNow += other.missesNow
-	f.GetsPerSecond = plus(f.GetsPerSecond, other.GetsPerSecond)
-	f.EvictionsPerSecond = plus(f.EvictionsPerSecond, other.EvictionsPerSecond)
+const (
+	// settled is the uptime after which evictions are judged.
+	settled = time.Hour
+	// A cache that evicts items has enough memory if its hit ratio is at least goodRatio, and if the evicted items had not been read for
+	// at least oldEnough.
+	goodRatio = 0.9
+	oldEnough = time.Hour
+)
+
+// advice says in one line why the cache needs more memory. It returns "" if nothing speaks for it, or if it is too early to judge.
+func (f *figures) advice() string {
+	if f == nil || f.Now["evictions"] == 0 || gets(f.Now) == 0 || time.Duration(f.UptimeSeconds)*time.Second < settled {
+		return ""
+	}
+	age := time.Duration(f.EvictedAgeSeconds) * time.Second
+	if float64(f.Now["get_hits"]) >= goodRatio*float64(gets(f.Now)) && age >= oldEnough {
+		return ""
+	}
+	return fmt.Sprintf("%s items a second are evicted, %s after their last use, and %s of the reads hit: a larger config.memory may help.",
+		f.perSecond(f.Now["evictions"]), duration.HumanDuration(age), hitRatio(f.Now))
 }
 
-// plus adds two rates. An unknown rate counts as 0 unless both are unknown.
-func plus(a, b *float64) *float64 {
-	if b == nil {
-		return a
+// unknownText is shown for unknown values.
+const unknownText = "-"
+
+var figureHeader = []string{"VERSION", "UPTIME", "ITEMS", "MEMORY", "GETS/S", "HIT-RATIO", "SINCE-START", "EVICTIONS/S", "CONNECTIONS"}
+
+func (f *figures) cells() []string {
+	if f == nil {
+		return slices.Repeat([]string{unknownText}, len(figureHeader))
 	}
-	return ptr.To(ptr.Deref(a, 0) + *b)
+	return []string{
+		f.Version, duration.HumanDuration(time.Duration(f.UptimeSeconds) * time.Second), fmt.Sprint(f.Stats["curr_items"]),
+		mebibytes(f.Stats["bytes"]) + "/" + mebibytes(f.Stats["limit_maxbytes"]), f.perSecond(gets(f.Now)), hitRatio(f.Now),
+		hitRatio(f.Stats), f.perSecond(f.Now["evictions"]), fmt.Sprint(f.Stats["curr_connections"]),
+	}
 }
+
+func gets(stats map[string]int64) int64 { return stats["get_hits"] + stats["get_misses"] }
+
+func hitRatio(stats map[string]int64) string {
+	if gets(stats) == 0 {
+		return unknownText
+	}
+	return fmt.Sprintf("%.1f%%", float64(stats["get_hits"])/float64(gets(stats))*100)
+}
+
+func (f *figures) perSecond(count int64) string {
+	return fmt.Sprintf("%.1f", float64(count)/f.IntervalSeconds)
+}
+
+func mebibytes(bytes int64) string { return fmt.Sprintf("%.1fMi", float64(bytes)/(1<<20)) }

@@ -5,22 +5,17 @@ package plugin
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"os"
+	"os/exec"
+	"os/user"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -30,56 +25,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcache"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/test/repository"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/*.golden")
-
-func compare(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
-
-// now is the current time in all tests.
-var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-
-// stopped is a clock that always shows the time in the variable now. Its timers are real.
-type stopped struct{ clock.RealClock }
-
-func (stopped) Now() time.Time                { return now }
-func (stopped) Since(time.Time) time.Duration { return time.Second }
-
-// world is a cluster in which memcached, agents and launchers are fakes.
+// world is a cluster with the cache "pages": a StatefulSet of two nodes, with real memcacheds.
 type world struct {
 	client client.WithWatch
-	// memcacheds are the running memcacheds by pod name.
-	memcacheds map[string]*fakeMemcached
-	// agents are the series of the running agents, by pod name.
-	agents map[string]string
-	// problems are the problems that these agents report as JSON, by pod name.
-	problems map[string]string
-	// launchers are the answers of the running launchers by pod name.
-	launchers map[string]string
-	// dialErrors are the errors for pods that cannot be reached, by pod name.
-	dialErrors map[string]error
-	// forbidden are the errors for resources that the user may not read, by resource.
-	forbidden map[string]error
-	logs      map[string]string
-	clock     clock.Clock
-	// password is what the user types as the password. It is empty without a terminal.
-	password string
+	// sockets are the paths of the Unix sockets of the memcacheds, by pod name.
+	sockets map[string]string
+	// printed is called when a command has written to the standard output.
+	printed func()
 }
 
 type result struct {
@@ -87,13 +44,38 @@ type result struct {
 	code           int
 }
 
-// String returns the result as users see it.
-func (r result) String() string {
-	text := r.stdout
-	if r.stderr != "" {
-		text += "[standard error]\n" + r.stderr
+func newWorld(t *testing.T, funcs interceptor.Funcs, arguments ...string) *world {
+	t.Helper()
+	pages := newCache("pages", 2)
+	objects := []client.Object{pages, newPod(pages, "pages-0"), newPod(pages, "pages-1")}
+	w := &world{sockets: map[string]string{}, printed: func() {}}
+	for _, pod := range objects[1:] {
+		w.sockets[pod.GetName()] = startMemcached(t, arguments...)
 	}
-	return text + fmt.Sprintf("[exit code %d]\n", r.code)
+	w.client = fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(objects...).
+		WithStatusSubresource(&cachev1alpha1.Memcached{}).WithInterceptorFuncs(funcs).Build()
+	return w
+}
+
+// startMemcached runs a memcached until the test ends, and returns the path of its socket.
+func startMemcached(t *testing.T, arguments ...string) string {
+	t.Helper()
+	self, err := user.Current()
+	must(t, err)
+	socket := filepath.Join(t.TempDir(), "s")
+	arguments = append([]string{"-s", socket, "-u", self.Username}, arguments...)
+	command := exec.CommandContext(t.Context(), repository.Path("bin", "memcached"), arguments...)
+	must(t, command.Start())
+	t.Cleanup(func() { _ = command.Wait() }) // the end of the context has killed it
+	for range 1000 {
+		if conn, err := dialSocket(t.Context(), socket); err == nil {
+			must(t, conn.Close())
+			return socket
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("memcached does not answer: hack/memcached.sh provides bin/memcached")
+	return ""
 }
 
 func (w *world) run(t *testing.T, input string, args ...string) result {
@@ -103,129 +85,97 @@ func (w *world) run(t *testing.T, input string, args ...string) result {
 
 func (w *world) runWithin(ctx context.Context, input io.Reader, args ...string) result {
 	var out, errOut bytes.Buffer
+	watched := writerFunc(func(text []byte) (int, error) {
+		defer w.printed()
+		return out.Write(text)
+	})
 	s := &session{
-		IOStreams:  genericiooptions.IOStreams{In: input, Out: &out, ErrOut: &errOut},
-		version:    "v1.2.3",
-		clock:      w.clock,
-		pollPeriod: time.Millisecond,
+		IOStreams: genericiooptions.IOStreams{In: input, Out: watched, ErrOut: &errOut}, clock: clock.RealClock{}, pollPeriod: time.Millisecond,
+		connect: func(*session) (*cluster, error) {
+			return &cluster{Client: w.client, namespace: "shop", dial: w.dial}, nil
+		},
 	}
-	if w.password != "" {
-		s.readPassword = func() (string, error) { return w.password, nil }
-	}
-	s.connect = func(s *session) (*cluster, error) {
-		namespace := *s.flags.Namespace
-		if namespace == "" {
-			namespace = "shop"
-		}
-		return w.cluster(namespace), nil
-	}
-	code := run(ctx, s, args)
+	code := run(ctx, s, "v1.2.3", args)
 	return result{out.String(), errOut.String(), code}
 }
 
-func (w *world) cluster(namespace string) *cluster {
-	return &cluster{
-		Client:    w.client,
-		namespace: namespace,
-		dial: func(_ context.Context, pod *corev1.Pod, port int) (net.Conn, error) {
-			if err := w.dialErrors[pod.Name]; err != nil {
-				return nil, err
-			}
-			if metrics, runs := w.agents[pod.Name]; runs && port == memcached.MetricsPort {
-				return serveAgent(metrics, w.problems[pod.Name]), nil
-			}
-			if status, runs := w.launchers[pod.Name]; runs && port == memcached.LauncherPort {
-				return serveHTTP(func(*http.Request) (_, _ string) { return status, "200 OK" }), nil
-			}
-			server, runs := w.memcacheds[pod.Name]
-			if !runs || port != memcached.Port {
-				return nil, fmt.Errorf("nothing runs in %s at %d", pod.Name, port)
-			}
-			return server.connect(), nil
-		},
-		logs: func(_ context.Context, pod *corev1.Pod, options *corev1.PodLogOptions) (io.ReadCloser, error) {
-			log, exists := w.logs[pod.Name+"/"+options.Container]
-			if !exists || options.Previous {
-				return nil, errors.New("the log was rotated")
-			}
-			return io.NopCloser(strings.NewReader(log)), nil
-		},
-		serverVersion: func() (string, error) { return "v1.37.0", nil },
-	}
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(text []byte) (int, error) { return f(text) }
+
+func (w *world) dial(ctx context.Context, pod *corev1.Pod, _ int) (net.Conn, error) {
+	return dialSocket(ctx, w.sockets[pod.Name])
 }
 
-// newWorld returns a world with three caches. In the namespace "shop", "sessions" is a Deployment and "pages" a StatefulSet. In the
-// namespace "blog", "fresh" is a cache that the operator has not seen yet.
-func newWorld(t *testing.T, funcs interceptor.Funcs) *world {
+func dialSocket(ctx context.Context, path string) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, "unix", path)
+}
+
+// send sends a command to the memcached of a node, and returns the reply.
+func (w *world) send(t *testing.T, node, command string) string {
 	t.Helper()
-	sessions := newCache("shop", "sessions", 3, cachev1alpha1.WorkloadDeployment)
-	pages := newCache("shop", "pages", 2, cachev1alpha1.WorkloadStatefulSet)
-	pages.Status.Servers = []string{"pages-0.pages.shop.svc:11211", "pages-1.pages.shop.svc:11211"}
-	fresh := newCache("blog", "fresh", 0, "")
-	fresh.Status = cachev1alpha1.MemcachedStatus{}
-	objects := []client.Object{
-		sessions, pages, fresh,
-		newPod(sessions, "sessions-7d9f-kx2lm", "10.244.0.12"),
-		newPod(sessions, "sessions-7d9f-qq8pv", "10.244.0.9"),
-		newPod(sessions, "sessions-7d9f-zb4td", "10.244.0.10"),
-		newPod(pages, "pages-0", "10.244.0.20"),
-		newPod(pages, "pages-1", "10.244.0.21"),
-	}
-	w := &world{
-		memcacheds: map[string]*fakeMemcached{}, agents: map[string]string{}, dialErrors: map[string]error{},
-		forbidden: map[string]error{}, logs: map[string]string{},
-		problems: map[string]string{}, clock: stopped{},
-	}
-	for i, object := range objects {
-		if pod, isPod := object.(*corev1.Pod); isPod {
-			w.memcacheds[pod.Name] = newMemcached(t, i)
-		}
-	}
-	if funcs.Get == nil {
-		funcs.Get = func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-			return cmp.Or(w.forbidden[resourceOf(object)], c.Get(ctx, key, object, options...))
-		}
-	}
-	if funcs.List == nil {
-		funcs.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-			return cmp.Or(w.forbidden[resourceOf(list)], c.List(ctx, list, options...))
-		}
-	}
-	w.client = fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(objects...).
-		WithStatusSubresource(&cachev1alpha1.Memcached{}, &cachev1alpha1.MemcachedProxy{}).WithInterceptorFuncs(funcs).Build()
-	return w
+	conn := w.connect(t, node)
+	reply, err := conn.Command(t.Context(), command)
+	must(t, err)
+	return reply
 }
 
-// resourceOf returns the resource of an object or a list, such as "secrets" for a *v1.SecretList.
-func resourceOf(object any) string {
-	kind := reflect.TypeOf(object).Elem().Name()
-	return strings.ToLower(strings.TrimSuffix(kind, "List")) + "s"
+func (w *world) connect(t *testing.T, node string) *memcache.Conn {
+	t.Helper()
+	raw, err := dialSocket(t.Context(), w.sockets[node])
+	must(t, err)
+	conn := memcache.NewConn(raw, node)
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
 }
 
-func newCache(namespace, name string, size int32, workload cachev1alpha1.WorkloadKind) *cachev1alpha1.Memcached {
+// store stores some items on a node.
+func (w *world) store(t *testing.T, node string, count int) {
+	t.Helper()
+	for i := range count {
+		if reply := w.send(t, node, fmt.Sprintf("set key-%d 0 0 5\r\nhello", i)); reply != "STORED" {
+			t.Fatal(reply)
+		}
+	}
+}
+
+// items returns the number of items of each node.
+func (w *world) items(t *testing.T) (counts [2]int64) {
+	t.Helper()
+	for i := range counts {
+		stats, err := w.connect(t, fmt.Sprintf("pages-%d", i)).Stats(t.Context())
+		must(t, err)
+		counts[i] = numberOf(stats, "curr_items")
+	}
+	return counts
+}
+
+// change edits an object of the world, including the object's status.
+func change[T client.Object](t *testing.T, w *world, object T, name string, edit func(T)) {
+	t.Helper()
+	must(t, w.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, object))
+	edit(object)
+	status := object.DeepCopyObject().(client.Object)
+	must(t, w.client.Update(t.Context(), object))
+	status.SetResourceVersion(object.GetResourceVersion())
+	must(t, client.IgnoreNotFound(w.client.Status().Update(t.Context(), status)))
+}
+
+func newCache(name string, size int32) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Generation: 1},
-		Spec:       cachev1alpha1.MemcachedSpec{Size: size, Workload: workload},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Generation: 1},
+		Spec:       cachev1alpha1.MemcachedSpec{Size: size, Workload: cachev1alpha1.WorkloadStatefulSet},
 		Status: cachev1alpha1.MemcachedStatus{
-			ObservedGeneration: 1, Replicas: size, ReadyReplicas: size, UpdatedReplicas: size,
-			ServiceName: name, Image: "docker.io/library/memcached:1.6.45",
-			Conditions: []metav1.Condition{{
-				Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 1,
-				Reason: cachev1alpha1.ReasonAllNodesReady, Message: "every node is ready and up to date",
-			}},
+			Conditions: []metav1.Condition{conditionOf("Ready", "AllNodesReady", "True", 1)},
 		},
 	}
 }
 
-func newPod(mc *cachev1alpha1.Memcached, name, address string) *corev1.Pod {
+func newPod(mc *cachev1alpha1.Memcached, name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: name, Labels: memcached.SelectorLabels(mc)},
-		Spec: corev1.PodSpec{NodeName: "worker-1", Containers: []corev1.Container{{
-			Name:  "memcached",
-			Ports: []corev1.ContainerPort{{Name: "memcached", ContainerPort: 11211}},
-		}}},
 		Status: corev1.PodStatus{
-			Phase: corev1.PodRunning, PodIP: address,
+			Phase:      corev1.PodRunning,
 			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
 			ContainerStatuses: []corev1.ContainerStatus{{
 				Name: "memcached", Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
@@ -234,29 +184,23 @@ func newPod(mc *cachev1alpha1.Memcached, name, address string) *corev1.Pod {
 	}
 }
 
-// change edits an object of the world, including the object's status.
-func change[T client.Object](t *testing.T, w *world, object T, name string, edit func(T)) {
+func conditionOf(conditionType, reason string, status metav1.ConditionStatus, generation int64) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Reason: reason, Status: status, ObservedGeneration: generation, Message: "no room"}
+}
+
+func must(t *testing.T, err error) {
 	t.Helper()
-	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, object); err != nil {
-		t.Fatal(err)
-	}
-	edit(object)
-	status := object.DeepCopyObject().(client.Object)
-	if err := w.client.Update(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
-	status.SetResourceVersion(object.GetResourceVersion())
-	if err := w.client.Status().Update(t.Context(), status); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (w *world) crash(t *testing.T, name string) {
+// contains reports the texts that are missing.
+func contains(t *testing.T, text string, wanted ...string) {
 	t.Helper()
-	change(t, w, &corev1.Pod{}, name, func(pod *corev1.Pod) {
-		pod.Status.Conditions[0].Status = corev1.ConditionFalse
-		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{
-			Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"},
+	for _, want := range wanted {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in:\n%s", want, text)
 		}
-	})
+	}
 }

@@ -15,14 +15,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
 type flushCommand struct {
 	*session
 
-	node string
-	yes  bool
 	// pace is the pause between two nodes. If it is 0, all nodes are flushed at once.
 	pace time.Duration
 }
@@ -45,64 +44,71 @@ const flushExamples = `  # Every node, after a question
 func newFlushCommand(s *session) *cobra.Command {
 	o := &flushCommand{session: s}
 	command := &cobra.Command{
-		Use:               "flush NAME",
-		Short:             "Empty the nodes of a cache",
-		Long:              flushLong,
-		Example:           flushExamples,
-		Args:              exactly("NAME"),
-		ValidArgsFunction: s.completeNames,
-		RunE:              o.run,
+		Use:     "flush NAME",
+		Short:   "Empty the nodes of a cache",
+		Long:    flushLong,
+		Example: flushExamples,
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(command *cobra.Command, args []string) error { return o.run(command.Context(), args[0]) },
 	}
-	s.bindNode(command, &o.node)
-	bindYes(command, &o.yes)
-	s.bindUser(command)
+	s.bindNode(command)
+	command.Flags().BoolVarP(&s.yes, "yes", "y", false, "Do not ask")
 	command.Flags().DurationVar(&o.pace, "pace", 0, "Empty one node after the other, with this time between them; 0 is all at once")
 	return command
 }
 
-func (o *flushCommand) run(command *cobra.Command, args []string) error {
+func (o *flushCommand) run(ctx context.Context, name string) error {
 	if o.pace < 0 {
-		return misuse(command, "--pace is %s, but must not be negative", o.pace)
+		return fmt.Errorf("--pace is %s, but must not be negative", o.pace)
 	}
-	ctx := command.Context()
-	c, mc, err := o.open(ctx, args[0])
+	c, mc, err := o.open(ctx, name)
 	if err != nil {
 		return err
 	}
 	if !ptr.Deref(mc.Spec.Config.FlushAll, true) {
-		return fmt.Errorf("spec.config.flushAll is false, so memcached refuses: %s", insteadOfFlush(mc))
+		return errors.New("spec.config.flushAll is false, so memcached refuses")
 	}
 	pods, err := c.podsOf(ctx, mc, o.node)
 	if err != nil {
 		return err
 	}
-	answering, items, silent := o.count(ctx, c, pods)
+	items, failures := o.countItems(ctx, c, mc, pods)
+	silent := nodesFailed(pods, failures)
+	var answering []corev1.Pod
+	for i := range pods {
+		if failures[i] == nil {
+			answering = append(answering, pods[i])
+		}
+	}
 	if len(answering) == 0 {
 		return silent
 	}
 	if silent != nil {
 		fmt.Fprintf(o.ErrOut, "These nodes do not answer, and stay as they are:\n%s\n", silent)
 	}
-	consequences := fmt.Sprintf("This deletes %d items from %s of %s/%s. Requests for them are misses until the cache fills again.",
-		items, nodeCount(len(answering)), c.namespace, mc.Name)
-	if proxy := c.copiesIn(ctx, mc.Name); proxy != nil {
-		consequences += fmt.Sprintf("\nBut the MemcachedProxy %s also finds them in its other pools: flush each of %s.",
-			proxy.Name, strings.Join(poolsOf(proxy), ", "))
+	consequences := fmt.Sprintf("This deletes %d items from %d of %d nodes of %s/%s: requests for them miss until the cache fills again.",
+		items, len(answering), len(pods), mc.Namespace, mc.Name)
+	proxies, _ := c.proxiesOf(ctx, mc.Name) // most caches have no copies, so an error does not matter
+	for i := range proxies {
+		if pools := poolsOf(&proxies[i]); len(pools) > 1 {
+			consequences = fmt.Sprintf("%s\nBut the MemcachedProxy %s also finds them in its other pools: flush each of %s.", consequences,
+				proxies[i].Name, strings.Join(pools, ", "))
+		}
 	}
-	if err := o.confirm(ctx, consequences, o.yes); err != nil {
+	if err := o.confirm(ctx, consequences); err != nil {
 		return err
 	}
-	return errors.Join(silent, o.flush(ctx, c, answering))
+	return errors.Join(silent, o.flush(ctx, c, mc, answering))
 }
 
-func (o *flushCommand) flush(ctx context.Context, c *cluster, pods []corev1.Pod) error {
+func (o *flushCommand) flush(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached, pods []corev1.Pod) error {
 	together := len(pods)
 	if o.pace > 0 {
 		together = 1
 	}
 	var failed []error
 	for some := range slices.Chunk(pods, together) {
-		failures := o.askEach(ctx, c, some, func(int) question { return flush })
+		failures := o.askEach(ctx, c, mc, some, func(int) question { return flush })
 		for i := range some {
 			if failures[i] == nil {
 				fmt.Fprintln(o.Out, "flushed", some[i].Name)
@@ -114,10 +120,10 @@ func (o *flushCommand) flush(ctx context.Context, c *cluster, pods []corev1.Pod)
 		}
 		select {
 		case <-ctx.Done():
-			// Print the errors here, because the caller prints nothing about an interrupted command.
-			failed = append(failed, errors.New("not flushed: "+listOf(pods)))
-			fmt.Fprintln(o.ErrOut, errors.Join(failed...))
-			return context.Cause(ctx)
+			for i := range pods {
+				failed = append(failed, errors.New("not flushed: "+pods[i].Name))
+			}
+			return errors.Join(failed...)
 		case <-o.clock.After(o.pace):
 		}
 	}
@@ -132,35 +138,19 @@ func flush(ctx context.Context, conn *memcache.Conn) error {
 	return err
 }
 
-// count sums up the items of the nodes that answer. The error in silent joins the errors of the other nodes.
-func (o *flushCommand) count(ctx context.Context, c *cluster, pods []corev1.Pod) (answering []corev1.Pod, items int64, silent error) {
-	counts, failures := o.countItems(ctx, c, pods)
-	for i := range pods {
-		if failures[i] == nil {
-			answering = append(answering, pods[i])
-			items += counts[i]
-		}
-	}
-	return answering, items, nodesFailed(pods, failures)
-}
-
-// countItems returns the number of items or the error of each node.
-func (s *session) countItems(ctx context.Context, c *cluster, pods []corev1.Pod) ([]int64, []error) {
+// countItems returns the number of items on the nodes that answer, and an error or nil for each node.
+func (s *session) countItems(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached, pods []corev1.Pod) (int64, []error) {
+	items := int64(0)
 	counts := make([]int64, len(pods))
-	failures := s.askEach(ctx, c, pods, func(i int) question {
+	failures := s.askEach(ctx, c, mc, pods, func(i int) question {
 		return func(ctx context.Context, conn *memcache.Conn) error {
 			stats, err := conn.Stats(ctx)
-			counts[i] = figuresOf(stats).Items
+			counts[i] = numberOf(stats, "curr_items")
 			return err
 		}
 	})
-	return counts, failures
-}
-
-// nodeCount returns a text such as "1 node" or "3 nodes".
-func nodeCount(count int) string {
-	if count == 1 {
-		return "1 node"
+	for _, count := range counts {
+		items += count
 	}
-	return fmt.Sprintf("%d nodes", count)
+	return items, failures
 }

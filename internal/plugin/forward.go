@@ -35,16 +35,27 @@ func forwarding(config *rest.Config, clientset kubernetes.Interface) dialFunc {
 		if err != nil {
 			return nil, err
 		}
-		tunnel, err := openTunnel(ctx, dialer)
-		if err != nil {
-			return nil, err
+		type result struct {
+			conn net.Conn
+			err  error
 		}
-		conn, err := tunnel.connect(port)
-		if err != nil {
-			_ = tunnel.Close() // the error above says more
-			return nil, err
+		dialed := make(chan result)
+		go func() { // because Dial takes no context
+			conn, err := connectThrough(dialer, port)
+			select {
+			case dialed <- result{conn, err}:
+			case <-ctx.Done():
+				if err == nil {
+					_ = conn.Close() // nobody waits for it any more
+				}
+			}
+		}()
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case got := <-dialed:
+			return got.conn, got.err
 		}
-		return conn, nil
 	}
 }
 
@@ -65,123 +76,68 @@ func newDialer(config *rest.Config, target *url.URL) (httpstream.Dialer, error) 
 	}), nil
 }
 
-// tunnel carries a connection to a pod.
-type tunnel struct{ httpstream.Connection }
-
-// openTunnel opens a tunnel. It returns early if the context ends. A connection that succeeds later is closed.
-func openTunnel(ctx context.Context, dialer httpstream.Dialer) (tunnel, error) {
-	type result struct {
-		connection httpstream.Connection
-		err        error
-	}
-	dialed := make(chan result, 1)
-	go func() {
-		connection, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
-		dialed <- result{connection, err}
-	}()
-	select {
-	case <-ctx.Done():
-		go func() {
-			if late := <-dialed; late.err == nil {
-				_ = late.connection.Close()
-			}
-		}()
-		return tunnel{}, context.Cause(ctx)
-	case got := <-dialed:
-		return tunnel{got.connection}, got.err
-	}
-}
-
-// connect opens the two streams of a connection. The first is for errors of the kubelet, and the second is for data.
-func (t tunnel) connect(port int) (net.Conn, error) {
-	headers := http.Header{}
-	headers.Set(corev1.StreamType, corev1.StreamTypeError)
-	headers.Set(corev1.PortHeader, strconv.Itoa(port))
-	headers.Set(corev1.PortForwardRequestIDHeader, "0")
-	failure, err := t.CreateStream(headers)
+// connectThrough opens a tunnel with the two streams of a connection. The first is for an error of the kubelet, the second for data.
+func connectThrough(dialer httpstream.Dialer, port int) (net.Conn, error) {
+	tunnel, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
 	if err != nil {
-		return nil, fmt.Errorf("open a stream: %w", err)
+		return nil, err
 	}
-	_ = failure.Close() // nothing is written to it
-	headers.Set(corev1.StreamType, corev1.StreamTypeData)
-	data, err := t.CreateStream(headers)
-	if err != nil {
-		return nil, fmt.Errorf("open a stream: %w", err)
-	}
-	return newForwarded(t, data, failure), nil
-}
-
-// forwarded is a connection to a port of a pod. Streams support no deadlines, so callers use one end of a pipe, and goroutines copy
-// between its other end and the data stream. A forwarded connection is not safe for concurrent use.
-type forwarded struct {
-	net.Conn
-
-	tunnel io.Closer
-	// failed receives the error that the kubelet reports, or nil. reason is that error after it was received.
-	failed chan error
-	reason error
-}
-
-func newForwarded(tunnel io.Closer, data, failure io.ReadWriter) *forwarded {
-	here, there := net.Pipe()
-	f := &forwarded{Conn: here, tunnel: tunnel, failed: make(chan error, 1)}
-	go func() {
-		message, err := io.ReadAll(failure)
-		if len(message) > 0 {
-			err = errors.New(strings.TrimSpace(string(message)))
+	f := &forwarded{tunnel: tunnel}
+	for _, stream := range []struct {
+		kind string
+		of   *httpstream.Stream
+	}{{corev1.StreamTypeError, &f.failure}, {corev1.StreamTypeData, &f.data}} {
+		headers := http.Header{}
+		headers.Set(corev1.StreamType, stream.kind)
+		headers.Set(corev1.PortHeader, strconv.Itoa(port))
+		headers.Set(corev1.PortForwardRequestIDHeader, "0")
+		if *stream.of, err = tunnel.CreateStream(headers); err != nil {
+			_ = tunnel.Close() // the error says more
+			return nil, fmt.Errorf("open a stream: %w", err)
 		}
-		f.failed <- err
-	}()
-	go func() {
-		_, _ = io.Copy(there, data) // the reader learns about errors from the closed pipe
-		_ = there.Close()
-	}()
-	go func() { _, _ = io.Copy(data, there) }() // errors: see above
-	return f
+	}
+	_ = f.failure.Close() // nothing is written to it
+	return f, nil
 }
 
-// reasonWait is how long a closed connection waits for the kubelet's error, because the error comes over another stream than the data.
-const reasonWait = time.Second
+// forwarded is a connection to a port of a pod.
+type forwarded struct {
+	net.Conn // nil: streams have no addresses
+
+	tunnel        httpstream.Connection
+	failure, data httpstream.Stream
+}
 
 // Read reads data. If the kubelet could not connect to the port, Read returns the kubelet's error.
 func (f *forwarded) Read(buffer []byte) (int, error) {
-	count, err := f.Conn.Read(buffer)
+	count, err := f.data.Read(buffer)
 	return count, f.because(err)
 }
 
 // Write writes data. It returns the same errors as Read.
 func (f *forwarded) Write(data []byte) (int, error) {
-	count, err := f.Conn.Write(data)
+	count, err := f.data.Write(data)
 	return count, f.because(err)
 }
 
-// SetDeadline sets the deadline. It does not fail for a closed connection, so that Read and Write return the reason.
+// SetDeadline closes the connection if the deadline has passed. Streams support no other deadlines, and memcache.Conn sets none.
 func (f *forwarded) SetDeadline(at time.Time) error {
-	if err := f.Conn.SetDeadline(at); !errors.Is(err, io.ErrClosedPipe) {
-		return err
+	if !at.IsZero() && at.Before(time.Now()) {
+		return f.Close()
 	}
 	return nil
 }
 
-// because returns the kubelet's error, if there is one, instead of io.EOF or io.ErrClosedPipe.
+// because returns the kubelet's error, if there is one, instead of the error of a stream.
 func (f *forwarded) because(err error) error {
-	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) {
-		return err
+	if err == nil {
+		return nil
 	}
-	if f.reason == nil {
-		select {
-		case f.reason = <-f.failed:
-		case <-time.After(reasonWait):
-		}
-	}
-	if f.reason != nil {
-		return f.reason
+	if message, _ := io.ReadAll(f.failure); len(message) > 0 {
+		return errors.New(strings.TrimSpace(string(message)))
 	}
 	return err
 }
 
 // Close closes the connection and its tunnel.
-func (f *forwarded) Close() error {
-	_ = f.Conn.Close() // closing a pipe never fails
-	return f.tunnel.Close()
-}
+func (f *forwarded) Close() error { return f.tunnel.Close() }

@@ -5,6 +5,8 @@ package plugin
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,7 +15,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
@@ -25,7 +26,8 @@ import (
 
 // kubelet simulates an API server and a kubelet that forward a port to a memcached, over SPDY only.
 type kubelet struct {
-	memcached *fakeMemcached
+	// memcached is the path of a memcached's socket.
+	memcached string
 	// forbids simulates a user without the permission. hangs simulates a kubelet that does not answer.
 	forbids, hangs bool
 	done           chan struct{}
@@ -64,7 +66,7 @@ func (k *kubelet) upgrade(response http.ResponseWriter, request *http.Request) {
 		failure, data = data, failure // the streams may arrive in either order
 	}
 	if data.Headers().Get(corev1.PortHeader) == "11211" {
-		k.memcached.serve(data)
+		k.pass(request.Context(), data)
 	} else {
 		_, _ = io.WriteString(failure, "dial tcp4 127.0.0.1:1: connect: connection refused")
 	}
@@ -72,54 +74,70 @@ func (k *kubelet) upgrade(response http.ResponseWriter, request *http.Request) {
 	<-connection.CloseChan()
 }
 
+// pass passes the data of a stream on to memcached and back.
+func (k *kubelet) pass(ctx context.Context, data httpstream.Stream) {
+	conn, err := dialSocket(ctx, k.memcached)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	go func() { _, _ = io.Copy(data, conn) }()
+	_, _ = io.Copy(conn, data)
+}
+
 // TestForwarding tests a forwarded port from end to end: the upgraded connection, its streams and their errors.
 func TestForwarding(t *testing.T) {
 	for name, test := range map[string]struct {
 		kubelet kubelet
-		port    int32
+		port    int
 		want    string
 	}{
-		"a memcached":   {kubelet{}, 11211, ""},
+		"a memcached":   {kubelet{memcached: startMemcached(t)}, 11211, ""},
 		"another port":  {kubelet{}, 1, "nothing listens on its port"},
 		"no permission": {kubelet{forbids: true}, 11211, "forbidden: you need the permission to create pods/portforward"},
 		"hung kubelet":  {kubelet{hangs: true}, 11211, "no answer in time"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			test.kubelet.memcached, test.kubelet.done = newMemcached(t, 1), make(chan struct{})
+			test.kubelet.done = make(chan struct{})
 			server := httptest.NewServer(&test.kubelet)
 			t.Cleanup(server.Close)
 			t.Cleanup(func() { close(test.kubelet.done) })
 			config := &rest.Config{Host: server.URL}
 			clientset, err := kubernetes.NewForConfig(config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			mc := newCache("shop", "cache", 1, "")
-			pod := newPod(mc, "cache-0", "10.244.0.7")
-			pod.ObjectMeta = metav1.ObjectMeta{Namespace: "shop", Name: "cache-0"}
-			pod.Spec.Containers[0].Ports[0].ContainerPort = test.port
-			s := &session{nodeTimeout: 20 * time.Second}
+			must(t, err)
+			timeout := 20 * time.Second
 			if test.kubelet.hangs {
-				s.nodeTimeout = 50 * time.Millisecond
+				timeout = 50 * time.Millisecond
 			}
-			var first, second *memcache.Value
-			err = s.ask(t.Context(), &cluster{dial: forwarding(config, clientset)}, pod, func(ctx context.Context, conn *memcache.Conn) (err error) {
-				long := strings.Repeat("long ", 100_000)
-				if _, err := conn.Command(ctx, "set key 0 0 500000\r\n"+long); err != nil {
-					return err
-				}
-				if first, err = conn.Value(ctx, "key"); err != nil {
-					return err
-				}
-				second, err = conn.Value(ctx, "missing")
-				return err
-			})
-			if test.want == "" && (err != nil || first == nil || len(first.Bytes) != 500_000 || second != nil) {
-				t.Errorf("got %v, %v, %v", first, second, err)
-			}
-			if test.want != "" && (err == nil || unreachable(err) != test.want) {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), timeout, errNoAnswer)
+			defer cancel()
+			err = storeThrough(ctx, forwarding(config, clientset), test.port)
+			if test.want == "" && err != nil || test.want != "" && (err == nil || unreachable(err) != test.want) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
 		})
 	}
+}
+
+// storeThrough stores and reads a long value. Then it waits for a reply that does not come until the context of the request ends.
+func storeThrough(ctx context.Context, dial dialFunc, port int) error {
+	raw, err := dial(ctx, newPod(newCache("cache", 1), "cache-0"), port)
+	if err != nil {
+		return err
+	}
+	conn := memcache.NewConn(raw, "")
+	defer conn.Close()
+	if _, err := conn.Command(ctx, "set key 0 0 500000\r\n"+strings.Repeat("long ", 100_000)); err != nil {
+		return err
+	}
+	value, err := conn.Value(ctx, "key")
+	if err != nil || len(value.Bytes) != 500_000 {
+		return fmt.Errorf("got %v: %w", value, err)
+	}
+	short, cancel := context.WithTimeoutCause(ctx, 50*time.Millisecond, errNoAnswer)
+	defer cancel()
+	if err := conn.Within(short, "nothing", func() error { _, err := conn.Line(); return err }); !errors.Is(err, errNoAnswer) {
+		return fmt.Errorf("without a reply: %w", err)
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -21,7 +22,6 @@ import (
 type restartCommand struct {
 	*session
 
-	yes     bool
 	wait    bool
 	timeout time.Duration
 }
@@ -42,39 +42,33 @@ const restartExamples = `  # After a question
 func newRestartCommand(s *session) *cobra.Command {
 	o := &restartCommand{session: s}
 	command := &cobra.Command{
-		Use:               "restart NAME",
-		Short:             "Restart the nodes of a cache, one after the other",
-		Long:              restartLong,
-		Example:           restartExamples,
-		Args:              exactly("NAME"),
-		ValidArgsFunction: s.completeNames,
-		RunE:              o.run,
+		Use:     "restart NAME",
+		Short:   "Restart the nodes of a cache, one after the other",
+		Long:    restartLong,
+		Example: restartExamples,
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(command *cobra.Command, args []string) error { return o.run(command.Context(), args[0]) },
 	}
-	bindYes(command, &o.yes)
-	s.bindUser(command)
+	command.Flags().BoolVarP(&s.yes, "yes", "y", false, "Do not ask")
 	command.Flags().BoolVar(&o.wait, "wait", true, "Wait until every node has restarted")
 	command.Flags().DurationVar(&o.timeout, "timeout", 0, "How long to wait; 0 is until the end")
 	return command
 }
 
-func (o *restartCommand) run(command *cobra.Command, args []string) error {
-	ctx := command.Context()
-	c, mc, err := o.open(ctx, args[0])
+func (o *restartCommand) run(ctx context.Context, name string) error {
+	c, mc, err := o.open(ctx, name)
 	if err != nil {
 		return err
 	}
 	if mc.Spec.Paused {
 		return fmt.Errorf("spec.paused of %s/%s holds changes back: set it to false first", mc.Namespace, mc.Name)
 	}
-	items, err := o.items(ctx, c, mc)
+	pods, err := c.pods(ctx, mc)
 	if err != nil {
 		return err
 	}
-	source, err := c.source(ctx, mc)
-	if err != nil {
-		return err
-	}
-	if err := o.confirm(ctx, restartCost(mc, source, items), o.yes); err != nil {
+	items, failures := o.countItems(ctx, c, mc, pods)
+	if err := o.confirm(ctx, restartCost(mc, items, errors.Join(failures...) == nil)); err != nil {
 		return err
 	}
 	if err := o.restart(ctx, c, mc); err != nil {
@@ -97,31 +91,25 @@ func (o *restartCommand) run(command *cobra.Command, args []string) error {
 	return nil
 }
 
-// source returns the Memcached from which the nodes copy items, or nil if there is none.
-func (c *cluster) source(ctx context.Context, mc *cachev1alpha1.Memcached) (*cachev1alpha1.Memcached, error) {
-	from := fillsFrom(mc)
-	if from == "" {
-		return nil, nil //nolint:nilnil // most caches have none
+// restartCost tells the user what is lost when every node restarts. complete is false if some nodes have not said how many items they
+// have.
+func restartCost(mc *cachev1alpha1.Memcached, items int64, complete bool) string {
+	what := fmt.Sprintf("all %d items", items)
+	if !complete {
+		what = fmt.Sprintf("all items, at least %d,", items)
 	}
-	var source cachev1alpha1.Memcached
-	if err := c.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: from}, &source); err != nil {
-		return nil, client.IgnoreNotFound(err)
+	how := "restarts memcached in the pods"
+	cost := "are lost, node by node. spec.updateStrategy.minReadySeconds gives each node time to fill before the next one leaves."
+	degraded := apimeta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionDegraded)
+	switch from := memcached.FillsFrom(mc); {
+	case mc.Spec.Workload != cachev1alpha1.WorkloadStatefulSet:
+		how, cost = "replaces the pods", cost+" Each new node has a new address."
+	case from != "" && (degraded == nil || degraded.Reason != cachev1alpha1.ReasonTwinUnusable):
+		cost = fmt.Sprintf("come back from %s, where it has a node of the same number: each node copies them before it is ready.", from)
+	case mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile:
+		cost = "are kept. A node is away for a second or two. What clients delete there meanwhile stays in the cache."
 	}
-	return &source, nil
-}
-
-// items says in words how many items the nodes hold. Nodes with users reveal this number only after a login.
-func (o *restartCommand) items(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) (string, error) {
-	pods, err := c.pods(ctx, mc)
-	if err != nil {
-		return "", err
-	}
-	var sum int64
-	counts, failures := o.countItems(ctx, c, inUse(pods))
-	for _, count := range counts {
-		sum += count
-	}
-	return countOfItems(sum, errors.Join(failures...) == nil), nil
+	return fmt.Sprintf("This %s of the %d nodes of %s/%s, one after the other: %s %s", how, mc.Spec.Size, mc.Namespace, mc.Name, what, cost)
 }
 
 // restart sets spec.restartedAt to the current second. If the former value is not earlier, restart adds a second to that value
@@ -136,11 +124,9 @@ func (o *restartCommand) restart(ctx context.Context, c *cluster, mc *cachev1alp
 	return c.Patch(ctx, mc, client.MergeFrom(before), client.FieldOwner("kubectl-memcached"))
 }
 
-// follow waits until the operator reports that the restart is complete, and prints each step. It gives up if nothing can complete the
-// restart any more.
+// follow waits until the operator reports that the restart is complete, and prints each step.
 func (o *restartCommand) follow(ctx context.Context, c *cluster, mc *cachev1alpha1.Memcached) error {
 	changed, uid, shown := mc.Generation, mc.UID, ""
-	var still standstill
 	for {
 		select {
 		case <-ctx.Done():
@@ -158,67 +144,33 @@ func (o *restartCommand) follow(ctx context.Context, c *cluster, mc *cachev1alph
 		case mc.Spec.Paused:
 			return errors.New("the restart cannot go on: spec.paused holds it back")
 		}
-		line, done := restartProgress(mc, changed)
+		line, done, stuck := restartProgress(mc, changed)
 		if line != shown {
-			fmt.Fprintln(o.ErrOut, printable(line))
+			fmt.Fprintln(o.ErrOut, printers.EscapeTerminal(line))
 			shown = line
 		}
-		if done {
+		switch {
+		case done:
 			return nil
-		}
-		if reason := still.givesUp(mc, changed, o.clock.Now()); reason != "" {
-			return errors.New("the restart cannot go on: " + reason)
+		case stuck:
+			return errors.New("the restart cannot go on")
 		}
 	}
 }
 
-// reportedReady returns the condition Ready, or nil while the operator has not seen this generation.
-func reportedReady(mc *cachev1alpha1.Memcached, generation int64) *metav1.Condition {
+// restartProgress describes the progress of the restart in one line, and reports whether it is complete or stuck. A Memcached that is
+// Degraded is not stuck: it may recover, for example when a broken node restarts.
+func restartProgress(mc *cachev1alpha1.Memcached, generation int64) (line string, done, stuck bool) {
+	is := func(condition string) bool { return apimeta.IsStatusConditionTrue(mc.Status.Conditions, condition) }
 	ready := apimeta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionReady)
 	if ready == nil || ready.ObservedGeneration < generation {
-		return nil
-	}
-	return ready
-}
-
-// restartProgress describes the progress of the restart in one line, and reports whether it is complete.
-func restartProgress(mc *cachev1alpha1.Memcached, generation int64) (line string, done bool) {
-	ready := reportedReady(mc, generation)
-	switch {
-	case ready == nil:
-		return "waiting for the operator", false
-	case ready.Status == metav1.ConditionTrue:
-		return fmt.Sprintf("%d of %d nodes have restarted and are ready", mc.Status.UpdatedReplicas, mc.Spec.Size), true
+		return "waiting for the operator", false, false
 	}
 	line = fmt.Sprintf("%d of %d nodes have restarted, %d are ready: %s",
 		mc.Status.UpdatedReplicas, mc.Spec.Size, mc.Status.ReadyReplicas, ready.Reason)
-	if apimeta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionStalled) {
+	stalled := is(cachev1alpha1.ConditionStalled)
+	if stalled {
 		line += ": " + ready.Message // helps the user decide whether to go on waiting
 	}
-	return line, false
-}
-
-// standstill records since when a Stalled restart has made no progress, and the numbers of updated and ready nodes at that time.
-type standstill struct {
-	since          time.Time
-	updated, ready int32
-}
-
-// givesUp returns why waiting is useless, or an empty text while the restart may continue. It gives up at once if the Memcached is
-// Stalled but not Degraded. A Degraded Memcached may recover, for example when a broken node restarts: then givesUp waits until
-// nothing has changed for the whole progress deadline.
-func (s *standstill) givesUp(mc *cachev1alpha1.Memcached, generation int64, now time.Time) string {
-	ready, conditions, status := reportedReady(mc, generation), mc.Status.Conditions, &mc.Status
-	if ready == nil || !apimeta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionStalled) {
-		*s = standstill{}
-		return ""
-	}
-	if s.since.IsZero() || s.updated != status.UpdatedReplicas || s.ready != status.ReadyReplicas {
-		*s = standstill{since: now, updated: status.UpdatedReplicas, ready: status.ReadyReplicas}
-	}
-	deadline := time.Duration(memcached.ProgressDeadlineSeconds(mc)) * time.Second
-	if apimeta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionDegraded) && now.Sub(s.since) < deadline {
-		return ""
-	}
-	return ready.Message
+	return line, ready.Status == metav1.ConditionTrue, stalled && !is(cachev1alpha1.ConditionDegraded)
 }

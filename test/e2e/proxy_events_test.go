@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/memcache"
 	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/traffic"
 )
@@ -200,7 +199,7 @@ func (f *front) ownersAreTheSame(size int32) (stay int) {
 	for i := range max(size, f.mc.Spec.Size) {
 		names = append(names, fmt.Sprintf("%s-%d.%s.%s.svc", f.mc.Name, i, f.mc.Name, f.mc.Namespace))
 	}
-	before, after := memcache.Ketama(names[:f.mc.Spec.Size]), memcache.Ketama(names[:size])
+	before, after := traffic.Ketama(names[:f.mc.Spec.Size]), traffic.Ketama(names[:size])
 	for number := range eventKeys {
 		if key := traffic.Key(number + 1); before(key) == after(key) {
 			stay++

@@ -8,7 +8,6 @@ package e2e
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -248,7 +247,7 @@ func (s *secured) with(other map[string][]byte) map[string][]byte {
 }
 
 // untilReported waits until the agents of the pods report that memcached serves the certificate in the Secret, and
-// that a restart is required for exactly these reasons. kubectl memcached must report the same.
+// that a restart is required for exactly these reasons.
 func (r *rotation) untilReported(ctx context.Context, pods []corev1.Pod, reasons ...string) {
 	GinkgoHelper()
 	lines := []types.GomegaMatcher{
@@ -264,24 +263,5 @@ func (r *rotation) untilReported(ctx context.Context, pods []corev1.Pod, reasons
 	}
 	for _, pod := range pods {
 		Eventually(ctx, func() string { return scrape(ctx, agentOf(&pod)) }).Should(And(lines...))
-	}
-	var status struct {
-		Nodes []struct {
-			Name        string
-			Credentials struct {
-				Serial, Reload  string
-				RestartRequired []string
-			}
-		}
-	}
-	answer := k8s.Kubectl(ctx, "memcached", "status", r.mc.Name, "--namespace", r.mc.Namespace, "--output=json", "--interval=0")
-	Expect(json.Unmarshal([]byte(answer), &status)).To(Succeed())
-	Expect(status.Nodes).To(HaveLen(len(r.pods)))
-	for _, node := range status.Nodes {
-		if slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return pod.Name == node.Name }) {
-			Expect(node.Credentials.Serial).To(Equal(r.serial()))
-			Expect(node.Credentials.Reload).To(Equal("Succeeded"))
-			Expect(node.Credentials.RestartRequired).To(Equal(reasons), node.Name)
-		}
 	}
 }

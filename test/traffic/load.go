@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/example/memcached-operator/internal/memcache"
 )
 
 // getsInTen is how many of ten requests are gets, on average. The other requests are sets.
@@ -32,7 +30,7 @@ type Load struct {
 	Limit time.Duration
 	// Nodes is how many nodes share the keys; 0 means one. Owner returns the node of a key.
 	Nodes int
-	Owner memcache.Owner
+	Owner Owner
 }
 
 // Served is the result of a Load.
@@ -85,7 +83,7 @@ func (l Load) Run(ctx context.Context, conns []*Conn) (Served, error) {
 type loadClient struct {
 	number, requests int
 	conns            []*Conn
-	owner            memcache.Owner
+	owner            Owner
 	random           *rand.Rand
 	keys             int
 	limit            time.Duration

@@ -11,8 +11,6 @@ import (
 	"slices"
 
 	gomemcache "github.com/bradfitz/gomemcache/memcache"
-
-	"github.com/example/memcached-operator/internal/memcache"
 )
 
 // Server is a node as an application knows it.
@@ -23,11 +21,11 @@ type Server struct {
 	Address string
 }
 
-// Ring maps each key to the server that owns it, as memcache.Ketama does. The order of the servers does not matter. A
+// Ring maps each key to the server that owns it, as Ketama does. The order of the servers does not matter. A
 // ring is immutable: if the servers change, create another ring.
 type Ring struct {
 	servers []Server // sorted by name
-	owner   memcache.Owner
+	owner   Owner
 }
 
 var _ gomemcache.ServerSelector = &Ring{}
@@ -49,7 +47,7 @@ func NewRing(servers ...Server) (*Ring, error) {
 			return nil, fmt.Errorf("two servers are named %s", server.Name)
 		}
 	}
-	return &Ring{servers: servers, owner: memcache.Ketama(names)}, nil
+	return &Ring{servers: servers, owner: Ketama(names)}, nil
 }
 
 // Owner returns the server that owns a key.

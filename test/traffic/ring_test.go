@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// The tests of internal/memcache check which server owns a key.
+// ketama_test.go checks which server owns a key.
 
 // ring returns a ring of servers with these names and arbitrary addresses.
 func ring(t *testing.T, names ...string) *traffic.Ring {

@@ -1,33 +1,28 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package memcache_test
+package traffic_test
 
 import (
 	"fmt"
 	"slices"
 	"testing"
 
-	"github.com/example/memcached-operator/internal/memcache"
+	"github.com/example/memcached-operator/test/traffic"
 )
 
-// The expected owners are the results of other programs. libmemcached 1.1.4 computed those of Ketama, with
-// MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED, and those of Modula, with its defaults. A Python program computed those of Jump.
+// libmemcached 1.1.4 computed the expected owners, with MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED.
 func TestOwners(t *testing.T) {
 	keys := []string{"key-000001", "key-000002", "key-000003", "user:42", "session/9f8e", "schlüssel", "wrap-815"}
 	pods := []string{"cache-0", "cache-1", "cache-2"}
 	for name, test := range map[string]struct {
-		owner memcache.Owner
+		owner traffic.Owner
 		want  []int
 	}{
 		// The hash of wrap-815 is beyond the last point, which belongs to cache-0. The first point belongs to cache-1.
-		"ketama":            {memcache.Ketama(pods), []int{0, 0, 1, 0, 1, 2, 1}},
-		"ketama, addresses": {memcache.Ketama([]string{"10.0.0.1", "10.0.0.2", "10.0.0.3:11212"}), []int{2, 2, 0, 0}},
-		"ketama, 1 server":  {memcache.Ketama(pods[:1]), []int{0, 0}},
-		"modula":            {memcache.Modula(pods), []int{1, 1, 1, 0, 2, 0}},
-		"jump":              {memcache.Jump(pods), []int{0, 1, 2, 0, 2, 0}},
-		"jump, 100 servers": {memcache.Jump(make([]string, 100)), []int{88, 91, 19, 74, 50, 25}},
-		"jump, 1 server":    {memcache.Jump(pods[:1]), []int{0, 0}},
+		"three servers": {traffic.Ketama(pods), []int{0, 0, 1, 0, 1, 2, 1}},
+		"addresses":     {traffic.Ketama([]string{"10.0.0.1", "10.0.0.2", "10.0.0.3:11212"}), []int{2, 2, 0, 0}},
+		"one server":    {traffic.Ketama(pods[:1]), []int{0, 0}},
 	} {
 		for i, want := range test.want {
 			if got := test.owner(keys[i]); got != want {
@@ -37,41 +32,10 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// An additional server must get its share of the keys. With Ketama and Jump, no key moves between the other servers. With Modula, most
-// keys move.
-func TestKeysMoveOnlyToTheNewServer(t *testing.T) {
-	three := []string{"cache-0", "cache-1", "cache-2"}
-	four := append(slices.Clone(three), "cache-3")
-	for name, test := range map[string]struct {
-		of          func([]string) memcache.Owner
-		least, most float64
-		elsewhere   bool
-	}{
-		"ketama": {memcache.Ketama, 0.20, 0.30, false},
-		"jump":   {memcache.Jump, 0.23, 0.27, false},
-		"modula": {memcache.Modula, 0.73, 0.77, true},
-	} {
-		before, after := test.of(three), test.of(four)
-		const keys = 10000
-		moved, elsewhere := 0, false
-		for i := range keys {
-			key := fmt.Sprintf("key-%06d", i)
-			if was, is := before(key), after(key); was != is {
-				moved++
-				elsewhere = elsewhere || is != 3
-			}
-		}
-		if share := float64(moved) / keys; share < test.least || share > test.most || elsewhere != test.elsewhere {
-			t.Errorf("%s: %.3f of the keys move, want %.2f to %.2f; to another server than the new one: %t", name, share,
-				test.least, test.most, elsewhere)
-		}
-	}
-}
-
 // With Ketama, the order of the servers does not matter, because their points depend on their names.
 func TestKetamaIgnoresTheOrder(t *testing.T) {
 	servers, reversed := []string{"a", "b", "c"}, []string{"c", "b", "a"}
-	straight, back := memcache.Ketama(servers), memcache.Ketama(reversed)
+	straight, back := traffic.Ketama(servers), traffic.Ketama(reversed)
 	for i := range 1000 {
 		key := fmt.Sprintf("key-%06d", i)
 		if servers[straight(key)] != reversed[back(key)] {
@@ -95,7 +59,7 @@ func TestKetamaKeepsKeysByName(t *testing.T) {
 		"the first is gone": {three, three[1:], 0.61, 0.71},
 		"a new name":        {three, []string{"cache-0", "cache-1", "cache-4"}, 0.46, 0.54},
 	} {
-		was, is := memcache.Ketama(test.before), memcache.Ketama(test.after)
+		was, is := traffic.Ketama(test.before), traffic.Ketama(test.after)
 		const keys = 30000
 		kept, owned := 0, map[string]int{}
 		for i := range keys {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package memcache
+package traffic
 
 import (
 	"cmp"
@@ -10,8 +10,6 @@ import (
 	"slices"
 	"sort"
 	"strconv"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // Owner returns the index of the server for a key, in the list of servers from which the Owner was made. The list must not be empty.
@@ -60,41 +58,4 @@ func appendPoints(points []point, name string, server int) []point {
 		}
 	}
 	return points
-}
-
-// Modula is the default of libmemcached: the one-at-a-time hash of the key, modulo the number of servers. The order of the servers
-// matters, but their names do not.
-func Modula(servers []string) Owner {
-	count := uint32(len(servers)) //nolint:gosec // a cache has at most 1000 nodes
-	return func(key string) int { return int(oneAtATime(key) % count) }
-}
-
-// oneAtATime is Bob Jenkins' one-at-a-time hash. Like libmemcached, it treats each byte of the key as a signed number.
-func oneAtATime(key string) uint32 {
-	var hash uint32
-	for _, character := range []byte(key) {
-		hash += uint32(int8(character)) //nolint:gosec // the sign is part of the definition
-		hash += hash << 10
-		hash ^= hash >> 6
-	}
-	hash += hash << 3
-	hash ^= hash >> 11
-	return hash + hash<<15
-}
-
-// Jump is the jump consistent hash of Lamping and Veach over the 64-bit xxHash of the key. memcached's own proxy uses XXH3 instead of
-// xxHash. The order of the servers matters, but their names do not. Loki, Mimir and Thanos use Jump, and sort the servers naturally:
-// node 10 comes after node 9.
-func Jump(servers []string) Owner {
-	return func(key string) int { return jump(xxhash.Sum64String(key), len(servers)) }
-}
-
-func jump(hash uint64, servers int) int {
-	var owner, next int64
-	for next = 0; next < int64(servers); {
-		owner = next
-		hash = hash*2862933555777941757 + 1
-		next = int64(float64(owner+1) * (float64(int64(1)<<31) / float64((hash>>33)+1)))
-	}
-	return int(owner)
 }
