@@ -268,7 +268,7 @@ func (c *counter) handle(value any, exists bool) {
 	if last, ok := value.(toolscache.DeletedFinalStateUnknown); ok {
 		value = last.Obj
 	}
-	object := value.(client.Object) //nolint:forcetypeassert // the informer is of such objects
+	object := value.(client.Object)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if !exists || !c.matches(object) {

@@ -4,10 +4,7 @@
 package agent
 
 import (
-	"log/slog"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,44 +46,7 @@ func linesWith(text, prefix string) string {
 	return lines.String()
 }
 
-// BenchmarkScrape scrapes a fake memcached that uses all slab classes and answers at once.
-func BenchmarkScrape(b *testing.B) {
-	o := newFake(b, fullNode(b)).options()
-	memcached := newClient(o)
-	b.Cleanup(memcached.close)
-	handler := newHandler(o, slog.New(slog.DiscardHandler), "v1.2.3", memcached, nil)
-	for _, encoding := range []string{"", "gzip"} {
-		b.Run("encoding="+encoding, func(b *testing.B) {
-			request := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/metrics", http.NoBody)
-			request.Header.Set("Accept-Encoding", encoding)
-			size := 0
-			b.ReportAllocs()
-			for b.Loop() {
-				response := httptest.NewRecorder()
-				handler.ServeHTTP(response, request)
-				if size = response.Body.Len(); response.Code != http.StatusOK {
-					b.Fatalf("status %d: %s", response.Code, response.Body)
-				}
-			}
-			b.ReportMetric(float64(size), "bytes/scrape")
-		})
-	}
-}
-
-// BenchmarkProbe opens a connection and asks for the version.
-func BenchmarkProbe(b *testing.B) {
-	memcached := newClient(newFake(b, recorded(b, "default")).options())
-	b.Cleanup(memcached.close)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := memcached.ask(); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// The scrape of BenchmarkScrape must contain all slab classes.
-func TestFullNodeHasAllSlabClasses(t *testing.T) {
+func TestAllSlabClassesAreScraped(t *testing.T) {
 	_, body := startAgent(t, newFake(t, fullNode(t)).options()).get(t, "/metrics")
 	for _, family := range []string{"memcached_slab_current_items", "memcached_slab_chunk_size_bytes"} {
 		if got := strings.Count(body, "\n"+family+"{"); got != slabClasses {
