@@ -189,9 +189,9 @@ type path struct {
 
 // quantities are what is measured on each path in each round: see sample.
 var quantities = []struct{ name, unit string }{
-	{"requests per second", ""},
+	{"requests per second", "requests"},
 	{"99th percentile of a request", "ms"},
-	{"requests that fail or find nothing", ""},
+	{"requests that fail or find nothing", "requests"},
 	{"CPU for 100,000 requests", "s"},
 	{"memory", "MiB"},
 }
