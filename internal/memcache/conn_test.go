@@ -5,18 +5,100 @@ package memcache_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"net"
+	"os/exec"
+	"os/user"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/example/memcached-operator/internal/memcache"
+	"github.com/example/memcached-operator/test/repository"
 )
 
-// The tests of package test/traffic cover the other methods, with a server that stores items.
+// memcached starts a memcached, and returns a connection to it. The function stop ends it.
+func memcached(t *testing.T) (conn *memcache.Conn, stop func()) {
+	t.Helper()
+	self, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(t.TempDir(), "memcached")
+	command := exec.Command(repository.Path("bin", "memcached"), "-s", socket, "-u", self.Username)
+	if err := command.Start(); err != nil {
+		t.Fatalf("hack/memcached.sh provides it: %v", err)
+	}
+	stop = sync.OnceFunc(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	t.Cleanup(stop)
+	for range 1000 {
+		if dialed, err := (&net.Dialer{}).DialContext(t.Context(), "unix", socket); err == nil {
+			t.Cleanup(func() { _ = dialed.Close() })
+			return memcache.NewConn(dialed, "cache-0"), stop
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("memcached does not listen")
+	return nil, nil
+}
+
+func TestExchanges(t *testing.T) {
+	conn, stop := memcached(t)
+	for _, test := range []struct{ command, reply string }{
+		{"set a 0 0 5\r\nhello", "STORED"},
+		{"set b 7 0 7\r\nVALUE\r\n", "STORED"},
+		{"nonsense", "ERROR"},
+		{"mn", "MN"},
+	} {
+		// A context that ends after the reply must not affect the next command.
+		ctx, cancel := context.WithCancel(t.Context())
+		reply, err := conn.Command(ctx, test.command)
+		cancel()
+		if reply != test.reply || err != nil {
+			t.Errorf("%s: got %q, want %q: %v", test.command, reply, test.reply, err)
+		}
+	}
+	if hits, last, err := conn.Get(t.Context(), "a", "absent", "b"); hits != 2 || last != "END" || err != nil {
+		t.Errorf("got %d hits and %q: %v", hits, last, err)
+	}
+	for name, topic := range map[string][]string{"curr_items": nil, "maxbytes": {"settings"}} {
+		if stats, err := conn.Stats(t.Context(), topic...); stats[name] == "" || err != nil {
+			t.Errorf("stats %v has no %s: %v", topic, name, err)
+		}
+	}
+	stop()
+	if _, err := conn.Command(t.Context(), "set a 0 0 1\r\nb"); err == nil || !strings.HasPrefix(err.Error(), "cache-0: set a 0 0 1: ") {
+		t.Errorf("memcached is gone: %v", err)
+	}
+}
+
+// A context ends the wait for a server that never replies.
+func TestContextEndsExchange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, there) }()
+		conn := memcache.NewConn(here, "cache-0")
+		tooLate := errors.New("it took too long")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, tooLate)
+		defer cancel()
+		if _, err := conn.Stats(ctx, "items"); !errors.Is(err, tooLate) || err.Error() != "cache-0: stats items: it took too long" {
+			t.Errorf("got %v", err)
+		}
+		if _, err := conn.Command(t.Context(), "mn"); err == nil {
+			t.Error("a connection with a pending reply is still in use")
+		}
+	})
+}
 
 func TestValue(t *testing.T) {
 	for reply, test := range map[string]struct {

@@ -74,7 +74,7 @@ func (b *bench) run(ctx context.Context, only string) error {
 			return fmt.Errorf("-only is %q, but only %d of these parts exist", only, len(wanted))
 		}
 	}
-	fmt.Printf("%s, %d CPUs (%s/%s)\n\n| part | name | value | limit | ok |\n|---|---|---|---|---|\n",
+	fmt.Fprintf(os.Stdout, "%s, %d CPUs (%s/%s)\n\n| part | name | value | limit | ok |\n|---|---|---|---|---|\n",
 		time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 	for _, p := range wanted {
 		b.part = p.name
@@ -104,7 +104,7 @@ func (b *bench) hold(name, unit string, value, limit float64) {
 }
 
 func (b *bench) print(name, unit string, value float64, limit, ok string) {
-	fmt.Printf("| %s | %s | %s %s | %s | %s |\n", b.part, name, number(value), unit, limit, ok)
+	fmt.Fprintf(os.Stdout, "| %s | %s | %s %s | %s | %s |\n", b.part, name, number(value), unit, limit, ok)
 }
 
 func number(value float64) string {
