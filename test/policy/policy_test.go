@@ -32,6 +32,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -139,6 +140,7 @@ func (i *installation) start(t *testing.T) *testenv.Requests {
 	mgr, err := ctrl.NewManager(requests.Record(i.account), ctrl.Options{
 		Scheme: testenv.Scheme(), Cache: controllers.CacheOptions(""), Metrics: metricsserver.Options{BindAddress: "0"},
 		LeaderElection: true, LeaderElectionID: "memcached-operator.cache.example.com", LeaderElectionNamespace: manifests.Namespace,
+		Controller: controllerconfig.Controller{SkipNameValidation: ptr.To(true)}, // go test -count
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	running, cancel := context.WithCancel(context.Background())
