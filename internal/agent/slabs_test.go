@@ -36,16 +36,6 @@ func firstClass(lines string) string {
 	return class
 }
 
-func linesWith(text, prefix string) string {
-	var lines strings.Builder
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, prefix) {
-			lines.WriteString(line)
-		}
-	}
-	return lines.String()
-}
-
 func TestAllSlabClassesAreScraped(t *testing.T) {
 	_, body := startAgent(t, newFake(t, fullNode(t)).options()).get(t, "/metrics")
 	for _, family := range []string{"memcached_slab_current_items", "memcached_slab_chunk_size_bytes"} {
