@@ -119,7 +119,6 @@ func TestReferencesResolve(t *testing.T) {
 	for name, all := range map[string]kustomize.Objects{
 		"default":    kustomize.Render(t, config("default")),
 		"namespaced": kustomize.Render(t, config("namespaced")),
-		"namespaces": kustomize.Render(t, config("namespaces")),
 		"optional":   withOptional(t),
 	} {
 		t.Run(name, func(t *testing.T) {
