@@ -24,7 +24,6 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
 // statusViolations returns the violations of rules for the status. For example, Ready must not be reported too early, a rollout must
@@ -103,10 +102,17 @@ func (r rollouts) violations(before, mc *cachev1alpha1.Memcached) []string {
 	ready := meta.IsStatusConditionTrue(before.Status.Conditions, cachev1alpha1.ConditionReady)
 	inPlace := mc.Status.LastApplied != nil && mc.Status.LastApplied.ArgumentsHash != ""
 	changed := len(r) > 1 || t != nil && t.changed || inPlace
-	if ready && before.Status.ObservedGeneration == mc.Generation && !changed && status.RollingOut(mc) {
+	if ready && before.Status.ObservedGeneration == mc.Generation && !changed && rollingOut(mc) {
 		found = append(found, fmt.Sprintf("resource version %s: a rollout is reported, but there was only one template", mc.ResourceVersion))
 	}
 	return found
+}
+
+// rollingOut reports whether the status shows that nodes are replaced or changed in place.
+func rollingOut(mc *cachev1alpha1.Memcached) bool {
+	progressing := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionProgressing)
+	return progressing != nil && progressing.Status == metav1.ConditionTrue &&
+		(progressing.Reason == cachev1alpha1.ReasonRollingOut || progressing.Reason == cachev1alpha1.ReasonUpdatingInPlace)
 }
 
 // satisfied reports whether the only workload matches the Memcached's spec and all its pods are ready. Ready pods count even if the
