@@ -8,18 +8,12 @@ package faults
 import (
 	"fmt"
 	"strings"
-	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
@@ -108,7 +102,6 @@ func (r rollouts) violations(before, mc *cachev1alpha1.Memcached) []string {
 	return found
 }
 
-// rollingOut reports whether the status shows that nodes are replaced or changed in place.
 func rollingOut(mc *cachev1alpha1.Memcached) bool {
 	progressing := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionProgressing)
 	return progressing != nil && progressing.Status == metav1.ConditionTrue &&
@@ -190,108 +183,4 @@ func formatHistory(entries []entry) string {
 		text.WriteString("\n")
 	}
 	return text.String()
-}
-
-// TestStatusInvariants checks statusViolations with histories that violate the rules and others that do not.
-func TestStatusInvariants(t *testing.T) {
-	t.Parallel()
-	begun, done := deploymentEntry("1", 1, 0), deploymentEntry("1", 1, 1)
-	edited := deploymentEntry("1", 2, 1)
-	edited.object.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image = "another"
-	unseen := edited
-	unseen.object = edited.object.DeepCopyObject().(client.Object)
-	unseen.object.(*appsv1.Deployment).Status.ObservedGeneration = 1
-	rolling, updated := statusEntry(1, 1, 0), statusEntry(1, 1, 0)
-	rolling.object.(*cachev1alpha1.Memcached).Status.Conditions = append(
-		rolling.object.(*cachev1alpha1.Memcached).Status.Conditions,
-		metav1.Condition{
-			Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonRollingOut, ObservedGeneration: 1,
-		},
-	)
-	updated.object.(*cachev1alpha1.Memcached).Status.UpdatedReplicas = 1
-	gone := done
-	gone.event = watch.Deleted
-	restarted := deploymentEntry("1", 2, 0)
-	restarted.object.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image = "another"
-	repaired := deploymentEntry("1", 2, 1)
-	repaired.object.(*appsv1.Deployment).Status.ObservedGeneration = 1
-	unready, ready := statusEntry(1, 1, 0), statusEntry(1, 1, 1)
-	const early = "resource version %d: Ready is True, but generation %d was never complete"
-	for name, test := range map[string]struct {
-		history []entry
-		want    []string
-	}{
-		"ready when complete":                        {[]entry{unready, begun, done, ready}, nil},
-		"ready too early":                            {[]entry{unready, begun, ready}, []string{fmt.Sprintf(early, 3, 1)}},
-		"ready before the Deployment counts its pod": {[]entry{unready, begun, podEntry(cacheName+"-0", true), ready}, nil},
-		"ready while its pod is not": {
-			[]entry{unready, begun, podEntry(cacheName+"-0", false), ready}, []string{fmt.Sprintf(early, 4, 1)},
-		},
-		"ready after complete": {[]entry{unready, done, begun, ready}, nil},
-		"ready without a node": {[]entry{unready, done, statusEntry(1, 1, 2)}, []string{"resource version 3: Ready is True with 1 nodes of 2"}},
-		"observedGeneration decreases": {
-			[]entry{unready, done, ready, statusEntry(2, 1, 1), statusEntry(2, 2, 0), statusEntry(2, 1, 0)},
-			[]string{"resource version 6: observedGeneration is 1, after 2"},
-		},
-		"observedGeneration is too high": {[]entry{statusEntry(1, 2, 0)}, []string{"resource version 1: observedGeneration is 2, generation 1"}},
-		"ready for the former generation's Deployment": {
-			[]entry{unready, done, ready, statusEntry(2, 1, 1), restarted, statusEntry(2, 2, 1)},
-			[]string{fmt.Sprintf(early, 6, 2)},
-		},
-		"ready after another field of the Deployment was repaired": {[]entry{unready, done, ready, unready, repaired, ready}, nil},
-		"ready while the Deployment is deleted":                    {[]entry{unready, done, gone, ready}, nil},
-		"ready when the next Deployment has not begun": {
-			[]entry{unready, done, gone, deploymentEntry("2", 1, 0), ready}, []string{fmt.Sprintf(early, 5, 1)},
-		},
-		"rolling out an edited template": {[]entry{unready, done, ready, unseen, rolling}, nil},
-		"rolling out an unchanged template": {
-			[]entry{unready, done, ready, rolling}, []string{"resource version 4: a rollout is reported, but there was only one template"},
-		},
-		"updated after the template was observed": {[]entry{unready, done, unseen, edited, updated}, nil},
-		"updated before the template was observed": {
-			[]entry{unready, done, unseen, updated}, []string{"resource version 4: 1 nodes are updated to a template that was not observed"},
-		},
-		"ready without a Deployment": {[]entry{unready, ready}, []string{fmt.Sprintf(early, 2, 1)}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if difference := cmp.Diff(test.want, statusViolations(numbered(test.history))); difference != "" {
-				t.Errorf("-want +got:\n%s", difference)
-			}
-		})
-	}
-}
-
-// deploymentEntry returns a change of a Deployment with one replica, whose status counts this many ready pods.
-func deploymentEntry(uid types.UID, generation int64, ready int32) entry {
-	return entry{resource: "deployments", event: watch.Modified, object: &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: cacheName, UID: uid, Generation: generation,
-			OwnerReferences: []metav1.OwnerReference{{UID: "memcached", Controller: ptr.To(true)}},
-		},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To(int32(1)),
-			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"-m 64"}}}}},
-		},
-		Status: appsv1.DeploymentStatus{
-			ObservedGeneration: generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: ready,
-			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Reason: "NewReplicaSetAvailable"}},
-		},
-	}}
-}
-
-// statusEntry returns a change of a Memcached of size 1. Its status names one node. The Memcached is Ready if replicas, the count in
-// the status, is not 0.
-func statusEntry(generation, observed int64, replicas int32) entry {
-	ready := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: observed}
-	if replicas > 0 {
-		ready.Status = metav1.ConditionTrue
-	}
-	return entry{resource: "memcacheds", event: watch.Modified, object: &cachev1alpha1.Memcached{
-		ObjectMeta: metav1.ObjectMeta{Name: cacheName, UID: "memcached", Generation: generation},
-		Spec:       cachev1alpha1.MemcachedSpec{Size: 1, Config: cachev1alpha1.MemcachedConfig{Memory: ptr.To(resource.MustParse("64Mi"))}},
-		Status: cachev1alpha1.MemcachedStatus{
-			ObservedGeneration: observed, Replicas: replicas, Nodes: []string{"node"}, Conditions: []metav1.Condition{ready},
-		},
-	}}
 }
