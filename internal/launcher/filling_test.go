@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/test/traffic"
 )
 
 // twinOf returns a new pod that copies items from the other pod.
@@ -75,7 +76,7 @@ func TestFilledBeforeReady(t *testing.T) {
 		t.Errorf("ready with %d of %d items", found, stored)
 	}
 	done := p.fill(protocol.FillDone)
-	value, err := p.client().Value(t.Context(), "key-0")
+	value, err := traffic.Read(t.Context(), p.client(), "key-0")
 	must(t, err)
 	if done.Items != stored-1 || done.Present != 1 || done.Bytes < 100*(stored-1) || string(value.Bytes) != "new" {
 		t.Errorf("%+v, %q", done, value.Bytes)

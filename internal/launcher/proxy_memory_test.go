@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/test/traffic"
 )
 
 // Even if clients request much and read nothing, memcached must not take more than 24 MiB plus 40 MiB for each thread.
@@ -79,7 +80,7 @@ func TestGetsOfManyKeys(t *testing.T) {
 	p.beginWith(2)
 	conn := p.client()
 	for _, size := range []int{1000, 10_000, 100_000, 400_000} {
-		values, reply, err := conn.Get(t.Context(), slices.Repeat([]string{"absent"}, size)...)
+		values, reply, err := traffic.Get(t.Context(), conn, slices.Repeat([]string{"absent"}, size)...)
 		if answered := err == nil && reply == "END" && values == 0; answered != (size == 1000) {
 			t.Errorf("a get of %d keys: %q, %v", size, reply, err)
 		}

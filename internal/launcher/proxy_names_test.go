@@ -35,7 +35,7 @@ func (p *proxyPod) slowest(names []string) (stop func() time.Duration) {
 			case <-time.After(time.Millisecond):
 			}
 			began := time.Now()
-			if _, err := conn.Value(p.t.Context(), names[i%len(names)]); err != nil {
+			if _, err := traffic.Read(p.t.Context(), conn, names[i%len(names)]); err != nil {
 				p.t.Error(err)
 			}
 			longest = max(longest, time.Since(began))

@@ -164,7 +164,7 @@ func (p *proxyPod) untilStored(conn *memcache.Conn) {
 
 func (p *proxyPod) read(conn *memcache.Conn, key string) string {
 	p.t.Helper()
-	value, err := conn.Value(p.t.Context(), key)
+	value, err := traffic.Read(p.t.Context(), conn, key)
 	must(p.t, err)
 	if value == nil {
 		return ""

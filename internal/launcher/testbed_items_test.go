@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/example/memcached-operator/internal/memcache"
+	"github.com/example/memcached-operator/test/traffic"
 )
 
 func (p *pod) client() *memcache.Conn {
@@ -40,7 +41,7 @@ func (p *pod) stored(count int) int {
 	p.t.Helper()
 	conn, found := p.client(), 0
 	for i := range count {
-		value, err := conn.Value(p.t.Context(), fmt.Sprintf("key-%d", i))
+		value, err := traffic.Read(p.t.Context(), conn, fmt.Sprintf("key-%d", i))
 		must(p.t, err)
 		if value != nil {
 			found++

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/traffic"
 )
 
 func TestStatus(t *testing.T) {
@@ -66,7 +67,7 @@ func TestHitRatioNow(t *testing.T) {
 			}
 			return
 		default:
-			_, _, err := conn.Get(t.Context(), "key-0", "missing")
+			_, _, err := traffic.Get(t.Context(), conn, "key-0", "missing")
 			must(t, err)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"github.com/example/memcached-operator/internal/memcache"
+	"github.com/example/memcached-operator/test/traffic"
 )
 
 // kubelet simulates an API server and a kubelet that forward a port to a memcached, over SPDY only.
@@ -130,7 +131,7 @@ func storeThrough(ctx context.Context, dial dialFunc, port int) error {
 	if _, err := conn.Command(ctx, "set key 0 0 500000\r\n"+strings.Repeat("long ", 100_000)); err != nil {
 		return err
 	}
-	value, err := conn.Value(ctx, "key")
+	value, err := traffic.Read(ctx, conn, "key")
 	if err != nil || len(value.Bytes) != 500_000 {
 		return fmt.Errorf("got %v: %w", value, err)
 	}

@@ -78,7 +78,7 @@ func askForTooMuch(ctx context.Context, conn *traffic.Conn, client, requests int
 	replies := map[int]map[string]int{}
 	for request := range requests {
 		size := sizes[(client+request)%len(sizes)]
-		_, reply, err := conn.Get(ctx, slices.Repeat([]string{"k"}, size)...)
+		_, reply, err := traffic.Get(ctx, conn, slices.Repeat([]string{"k"}, size)...)
 		Expect(err).NotTo(HaveOccurred(), "a get of %d keys", size)
 		if replies[size] == nil {
 			replies[size] = map[string]int{}
@@ -103,7 +103,7 @@ func askForMuch(ctx context.Context, conn *traffic.Conn, client, requests int) m
 	}
 	replies := map[string]int{}
 	for range requests {
-		hits, reply, err := conn.Get(ctx, keys...)
+		hits, reply, err := traffic.Get(ctx, conn, keys...)
 		Expect(err).NotTo(HaveOccurred())
 		replies[fmt.Sprintf("%d of %d, %s", hits, items, reply)]++
 	}

@@ -58,7 +58,7 @@ func (p *pluginStory) has(ctx context.Context, key string) []string {
 	GinkgoHelper()
 	var nodes []string
 	for _, server := range p.servers {
-		hits, last, err := k8s.ConnectTo(ctx, server.Address).Get(ctx, key)
+		hits, last, err := traffic.Get(ctx, k8s.ConnectTo(ctx, server.Address), key)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(last).To(Equal("END"))
 		if hits > 0 {

@@ -14,7 +14,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/example/memcached-operator/internal/memcache"
 	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/traffic"
 )
@@ -85,9 +84,9 @@ func (c *proxyClients) ask(ctx context.Context, conn **traffic.Conn, request fun
 
 // get gets a key, and counts a hit, a miss or a failure. right reports whether the key can have the value of a hit.
 func (c *proxyClients) get(ctx context.Context, conn **traffic.Conn, key string, right func(value string) bool) {
-	var value *memcache.Value
+	var value *traffic.Value
 	err := c.ask(ctx, conn, func(conn *traffic.Conn) (err error) {
-		value, err = conn.Value(ctx, key)
+		value, err = traffic.Read(ctx, conn, key)
 		return err
 	})
 	switch {

@@ -1,20 +1,22 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package memcache
+package traffic
 
 import (
 	"context"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
 // Get reads several keys in one request. It returns how many of them memcached has, and the last line of the reply: "END", or why
 // memcached refused.
-func (c *Conn) Get(ctx context.Context, keys ...string) (hits int, last string, err error) {
+func Get(ctx context.Context, c *Conn, keys ...string) (hits int, last string, err error) {
 	err = c.Within(ctx, fmt.Sprintf("gets of %d keys", len(keys)), func() error {
-		line, err := c.Ask([]byte("gets " + strings.Join(keys, " ") + CRLF))
+		line, err := c.Ask([]byte("gets " + strings.Join(keys, " ") + crlf))
 		for ; err == nil; line, err = c.Line() {
 			if !strings.HasPrefix(line, "VALUE ") {
 				last = line
@@ -24,7 +26,7 @@ func (c *Conn) Get(ctx context.Context, keys ...string) (hits int, last string, 
 			if err != nil {
 				return err
 			}
-			if err := c.Discard(size + len(CRLF)); err != nil {
+			if err := c.Discard(size + len(crlf)); err != nil {
 				return err
 			}
 			hits++
@@ -40,10 +42,10 @@ type Value struct {
 	Flags uint32
 }
 
-// Value reads the value of a key. It returns nil if memcached does not have the key, and an error if memcached refuses.
-func (c *Conn) Value(ctx context.Context, key string) (value *Value, err error) {
+// Read reads the value of a key. It returns nil if memcached does not have the key, and an error if memcached refuses.
+func Read(ctx context.Context, c *Conn, key string) (value *Value, err error) {
 	err = c.Within(ctx, "get", func() error {
-		line, err := c.Ask([]byte("get " + key + CRLF))
+		line, err := c.Ask([]byte("get " + key + crlf))
 		if err != nil || line == "END" {
 			return err
 		}
@@ -56,7 +58,7 @@ func (c *Conn) Value(ctx context.Context, key string) (value *Value, err error) 
 			return err
 		}
 		// The line end after the value, and the line "END".
-		return c.Discard(len(CRLF + "END" + CRLF))
+		return c.Discard(len(crlf + "END" + crlf))
 	})
 	if err != nil {
 		return nil, err
@@ -72,12 +74,12 @@ const largestValue = 1 << 30
 func valueLine(line string) (size int, flags uint32, err error) {
 	words := strings.Split(line, " ")
 	if len(words) < 4 || len(words) > 5 || words[0] != "VALUE" {
-		return 0, 0, refusal(line)
+		return 0, 0, &memcache.RefusalError{Reply: line}
 	}
 	wide, flagsErr := strconv.ParseUint(words[2], 10, 32)
 	size, sizeErr := strconv.Atoi(words[3])
 	if flagsErr != nil || sizeErr != nil || size < 0 || size > largestValue {
-		return 0, 0, refusal(line)
+		return 0, 0, &memcache.RefusalError{Reply: line}
 	}
 	return size, uint32(wide), nil
 }
