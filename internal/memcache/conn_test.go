@@ -17,7 +17,6 @@ import (
 	"testing/synctest"
 	"time"
 
-
 	"github.com/example/memcached-operator/internal/memcache"
 	"github.com/example/memcached-operator/test/repository"
 )
