@@ -42,8 +42,9 @@ var _ = Describe("Drift", func() {
 			for i, now := range childrenOf(ctx, mc) {
 				Expect(now.uid).To(Equal(before[i].uid), now.kind)
 			}
+			rules := len(policy.Spec.Ingress)
 			k8s.Change(ctx, policy, func() { policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{}) })
-			Eventually(ctx, k8s.Object(policy)).Should(HaveField("Spec.Ingress", HaveLen(1)))
+			Eventually(ctx, k8s.Object(policy)).Should(HaveField("Spec.Ingress", HaveLen(rules)))
 
 			k8s.Change(ctx, mc, func() {
 				mc.Spec.NetworkPolicy.Enabled, mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false), ptr.To(false)
