@@ -25,7 +25,7 @@ import (
 func TestTenantsAreHeldByQuotas(t *testing.T) {
 	i := install(t)
 	older := &cachev1alpha1.Memcached{ObjectMeta: named("older")}
-	older.Spec.Scheduling.Tolerations = []cachev1alpha1.Toleration{{Operator: corev1.TolerationOpExists}}
+	older.Spec.Scheduling.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	NewWithT(t).Expect(i.admin.Create(t.Context(), older)).To(Succeed())
 	i.applyTenants(t)
 	t.Run("off the control plane", i.tenantsStayOffTheControlPlane)
@@ -75,14 +75,14 @@ func TestTenantsAreHeldByQuotas(t *testing.T) {
 
 // Quotas cannot limit tolerations, so tenants.yaml has a policy for them.
 func (i *installation) tenantsStayOffTheControlPlane(t *testing.T) {
-	with := func(toleration cachev1alpha1.Toleration) []attempt {
+	with := func(toleration corev1.Toleration) []attempt {
 		mc, proxy := &cachev1alpha1.Memcached{ObjectMeta: named("tolerant")}, newProxy("tolerant")
-		mc.Spec.Scheduling.Tolerations = []cachev1alpha1.Toleration{toleration}
+		mc.Spec.Scheduling.Tolerations = []corev1.Toleration{toleration}
 		proxy.Spec.Scheduling.Tolerations = mc.Spec.Scheduling.Tolerations
 		return []attempt{create(mc), create(proxy)}
 	}
 	g := NewWithT(t)
-	for _, toleration := range []cachev1alpha1.Toleration{
+	for _, toleration := range []corev1.Toleration{
 		{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists},
 		{Operator: corev1.TolerationOpExists},
 	} {
@@ -91,7 +91,7 @@ func (i *installation) tenantsStayOffTheControlPlane(t *testing.T) {
 				Should(MatchError(ContainSubstring("spec.scheduling.tolerations: must have keys, and none that starts with node-role.kubernetes.io/")))
 		}
 	}
-	for _, create := range with(cachev1alpha1.Toleration{Key: "dedicated", Value: "cache"}) {
+	for _, create := range with(corev1.Toleration{Key: "dedicated", Value: "cache"}) {
 		g.Expect(create(t, i.admin)).To(Succeed())
 	}
 }
