@@ -140,7 +140,7 @@ test-race: ## Run the suites of the packages with goroutines under the race dete
 	@$(with-envtest) CGO_ENABLED=1 go test -race -timeout 30m $(TEST_FLAGS) $(concurrent-packages)
 
 # The suites whose results depend on the API server, except test/faults.
-compatibility-suites = ./api/... ./controllers/... ./internal/apply/... ./test/bundle ./test/largest ./test/policy ./test/testenv
+compatibility-suites = ./api/... ./controllers/... ./internal/apply/... ./test/bundle ./test/policy ./test/testenv
 
 .PHONY: test-compatibility
 test-compatibility: ENVTEST_K8S_VERSION = $(K8S_VERSION)

@@ -15,26 +15,26 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/randfill"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
-	"github.com/example/memcached-operator/test/largest"
 )
 
 // TestTheCacheKeepsOfAMemcachedWhatIsRead caches a Memcached with all metadata that a user can write. Its annotations are as
 // large as the API server accepts.
 func TestTheCacheKeepsOfAMemcachedWhatIsRead(t *testing.T) {
 	now := metav1.Unix(1, 0)
-	read := largest.Memcached("shop", "cache")
-	read.ObjectMeta = metav1.ObjectMeta{
+	read := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "cache", UID: "1", ResourceVersion: "2", Generation: 3, CreationTimestamp: now, DeletionTimestamp: &now,
-	}
+	}}
+	randfill.NewWithSeed(1).NilChance(0).Fill(&read.Spec)
 	read.Status.Nodes = []string{"cache-1"}
 	received := read.DeepCopy()
 	received.Labels = map[string]string{"team": "shop"}
-	received.Annotations = largest.Memcached("shop", "cache").Annotations
+	received.Annotations = map[string]string{"example.com/note": "long"}
 	received.Finalizers = []string{"example.com/stay"}
 	received.OwnerReferences = []metav1.OwnerReference{{Kind: "Shop", Name: "shop"}}
 	received.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}

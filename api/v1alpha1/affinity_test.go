@@ -10,21 +10,20 @@ import (
 )
 
 var _ = DescribeTable("Power over the pods of other namespaces is refused with the field and the fix",
-	func(ctx SpecContext, term, field string) {
+	func(ctx SpecContext, term string) {
 		for _, kind := range []string{"podAffinity", "podAntiAffinity"} {
 			for list, item := range map[string]string{
 				"requiredDuringSchedulingIgnoredDuringExecution":  "{%s}",
 				"preferredDuringSchedulingIgnoredDuringExecution": "{weight: 1, podAffinityTerm: {%s}}",
 			} {
 				_, err := dryRunSpec(ctx, fmt.Sprintf("{size: 1, scheduling: {affinity: {%s: {%s: [%s]}}}}", kind, list, fmt.Sprintf(item, "topologyKey: a, "+term)))
-				expectRefusal(err, "spec.scheduling.affinity."+kind+"."+list+"[0]",
-					field+": Invalid value: ", "spec.scheduling.affinity: the "+field+" of a term must not be set, as a Memcached has no say "+
-						"about the pods of others: remove ")
+				expectRefusal(err, "spec.scheduling.affinity: Invalid value: ", "spec.scheduling.affinity must have no terms with namespaces or "+
+					"a namespaceSelector, as a Memcached has no say about the pods of others: remove them")
 			}
 		}
 	},
 	EntryDescription("%s"),
-	Entry(nil, "namespaces: [default]", "namespaces"),
-	Entry(nil, "namespaceSelector: {}", "namespaceSelector"),
-	Entry(nil, "namespaceSelector: {matchLabels: {team: a}}", "namespaceSelector"),
+	Entry(nil, "namespaces: [default]"),
+	Entry(nil, "namespaceSelector: {}"),
+	Entry(nil, "namespaceSelector: {matchLabels: {team: a}}"),
 )

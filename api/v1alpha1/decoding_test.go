@@ -61,7 +61,7 @@ var _ = Describe("A spec with any value at any place", Ordered, func() {
 			if len(t.place.Schema.Enum) > 0 || notOffered.MatchString(t.place.Path) || !slices.Contains(strangeTexts, t.value) || t.place.Schema.Type != "string" && !t.place.Schema.XIntOrString {
 				return nil
 			}
-			label := regexp.MustCompile(`\.(labels|matchLabels)\.k$`).MatchString(t.place.Path)
+			label := regexp.MustCompile(`^spec\.(podMetadata|service|networkPolicy)\b.*\.(labels|matchLabels)\.k$`).MatchString(t.place.Path)
 			if accept := label && t.value == `""` || !label && free.MatchString(t.place.Path); accept != (t.refusal == nil) {
 				return fmt.Errorf("accept: want %t, got the error %w", accept, t.refusal)
 			}
@@ -106,8 +106,8 @@ var _ = Describe("A status with any value at any place", Ordered, func() {
 	})
 })
 
-// notOffered matches elements of the field namespaces in the terms of an affinity. This field must not be set.
-var notOffered = regexp.MustCompile(`\.namespaces\[`)
+// notOffered matches what is below the fields of an affinity's terms that must not be set.
+var notOffered = regexp.MustCompile(`\.affinity\..*\.(namespaces\b|namespaceSelector\b)`)
 
 // JSON values that schemas and decoders often treat differently.
 var (
@@ -199,6 +199,9 @@ func (t *try) unnamed() error {
 		return nil
 	}
 	path := minor.Field(t.place.Path)
+	if notOffered.MatchString(path) {
+		path = "spec.scheduling.affinity" // the rule of this field refuses what is below
+	}
 	parent := path[:max(strings.LastIndexAny(path, ".["), 0)]
 	refused := apierrors.IsInvalid(t.refusal) || apierrors.IsBadRequest(t.refusal)
 	named := strings.Contains(t.refusal.Error(), path) || parent != "" && strings.Contains(t.refusal.Error(), parent)

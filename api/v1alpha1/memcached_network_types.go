@@ -3,6 +3,8 @@
 
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // MemcachedNetworkPolicy configures the NetworkPolicy of the nodes. It has an effect only if the network plugin of the cluster
 // enforces NetworkPolicies.
 type MemcachedNetworkPolicy struct {
@@ -69,4 +71,39 @@ type IPBlock struct {
 	// +kubebuilder:validation:items:MaxLength=43
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])/(3[0-2]|[12]?[0-9])$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$')",message="spec.networkPolicy: ipBlock.except[] must be a range of IP addresses, such as 10.1.0.0/16"
 	Except []string `json:"except,omitempty"`
+}
+
+// LabelSelector selects objects that meet all of its requirements.
+type LabelSelector struct {
+	// matchLabels are at most 16 labels that an object must have, with values of at most 63 characters.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
+
+	// matchExpressions are at most 8 requirements for the labels of an object.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	MatchExpressions []LabelSelectorRequirement `json:"matchExpressions,omitempty"`
+}
+
+// LabelSelectorRequirement is a requirement for a label.
+type LabelSelectorRequirement struct {
+	// key is the key of the label, in at most 317 characters.
+	// +required
+	// +kubebuilder:validation:MaxLength=317
+	Key string `json:"key"`
+
+	// operator is how the label is compared with the values: In, NotIn, Exists or DoesNotExist.
+	// +required
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
+	Operator metav1.LabelSelectorOperator `json:"operator"`
+
+	// values are at most 32 values to compare with, each in at most 63 characters: at least one for In and NotIn, none for Exists
+	// and DoesNotExist.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=63
+	Values []string `json:"values,omitempty"`
 }

@@ -47,8 +47,30 @@ var _ = DescribeTable("Labels and annotations that cannot be set are refused wit
 	Entry(nil, `labels: {team: a b}`, `labels[team]: Invalid value: "a b": `, labelValueRule),
 	Entry(nil, `labels: {team: "فريق"}`, `labels[team]: Invalid value: "فريق": `, labelValueRule),
 	Entry(nil, `labels: {team: `+strings.Repeat("a", 64)+`}`, `labels.team: Too long: may not be more than 63 bytes`),
+	Entry(nil, `annotations: {note: `+strings.Repeat("a", 8193)+`}`, `annotations.note: Too long: may not be more than 8192 bytes`),
 	Entry(nil, `labels: {team: 1}`, `labels.team in body must be of type string: "integer"`),
 )
+
+var _ = Describe("Labels and annotations", func() {
+	// The keys a, b and c and the value of a have 8195 bytes, and 8189 more are allowed.
+	DescribeTable("have at most 16384 bytes", func(ctx SpecContext, value string, accepted bool) {
+		for _, parent := range []string{"podMetadata", "service"} {
+			_, err := dryRunSpec(ctx, fmt.Sprintf(`{size: 1, %s: {labels: {c: ""}, annotations: {a: %s, b: %s}}}`,
+				parent, strings.Repeat("a", 8192), value))
+			if accepted {
+				Expect(err).NotTo(HaveOccurred())
+			} else {
+				expectRefusal(err, "spec."+parent+": Invalid value: ",
+					"labels and annotations must have at most 16384 bytes together, their keys included: remove or shorten some")
+			}
+		}
+	},
+		EntryDescription("%.3s: %t"),
+		Entry(nil, strings.Repeat("a", 8189), true),
+		Entry(nil, strings.Repeat("a", 8190), false),
+		Entry(nil, "é"+strings.Repeat("a", 8188), false), // é has two bytes
+	)
+})
 
 // Kubernetes checks keys with IsQualifiedName. It converts keys of annotations to lower case first.
 var _ = DescribeTable("A key of labels or annotations is refused if and only if Kubernetes refuses it",

@@ -15,10 +15,10 @@ import (
 )
 
 // kubernetesTypes matches fields of Kubernetes' own types, whose descriptions this package cannot change.
-var kubernetesTypes = regexp.MustCompile(`^status\.conditions\[`)
+var kubernetesTypes = regexp.MustCompile(`^status\.conditions\[|^spec\.scheduling\.(affinity|tolerations|topologySpreadConstraints)[.[]`)
 
 // kubernetesShapes matches fields of this package's copies of Kubernetes types.
-var kubernetesShapes = regexp.MustCompile(`^spec\.(scheduling\.(affinity|tolerations|topologySpreadConstraints)|networkPolicy\.(from|metricsFrom))[.[]`)
+var kubernetesShapes = regexp.MustCompile(`^spec\.networkPolicy\.(from|metricsFrom)[.[]`)
 
 // ownFields returns the fields that this package names. It leaves out elements of lists and maps, and fields of Kubernetes' own
 // types.
@@ -56,10 +56,10 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 
 // A rule without a message shows its CEL expression to the user. A rule with the message of another field misleads.
 func TestEveryRuleNamesItsField(t *testing.T) {
-	shared := regexp.MustCompile(`^spec\.(podMetadata|service|scheduling\.(affinity|topologySpreadConstraints)|networkPolicy\.(from|metricsFrom))\b`)
+	shared := regexp.MustCompile(`^spec\.(podMetadata|service|networkPolicy\.(from|metricsFrom))\b`)
 	check := func(path string, rules apiextensionsv1.ValidationRules) {
 		for _, rule := range rules {
-			inSharedType := shared.MatchString(path) && regexp.MustCompile(`\b(labels?|annotations|term|ipBlock|metricsFrom)\b`).MatchString(rule.Message)
+			inSharedType := shared.MatchString(path) && regexp.MustCompile(`\b(labels?|annotations|ipBlock|metricsFrom)\b`).MatchString(rule.Message)
 			if !inSharedType && !strings.Contains(rule.Message, path) {
 				t.Errorf("%s: the message does not name the field: %q", path, rule.Message)
 			}

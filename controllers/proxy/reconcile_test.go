@@ -274,6 +274,19 @@ var _ = Describe("A MemcachedProxy", func() {
 		Expect(o.result.RequeueAfter).To(Equal(5 * time.Second))
 	})
 
+	It("is told which field of spec.scheduling the API server refuses, and loses no proxy", func(ctx SpecContext) {
+		front, _ := converged(ctx, o)
+		before := live(ctx, front, &appsv1.Deployment{}, "")
+		change(ctx, front, func(p *cachev1alpha1.MemcachedProxy) {
+			p.Spec.Scheduling.Tolerations = []corev1.Toleration{{Key: "dedicated", Operator: "Is"}}
+		})
+		Expect(o.try(ctx, front, writeDeployment+" (422)", writeStatus)).To(HaveOccurred())
+		expectConditions(ctx, front, "False/InvalidSpec", "True/ProxiesReady", "False/Stuck", "True/InvalidSpec")
+		degraded := live(ctx, front, &cachev1alpha1.MemcachedProxy{}, "").Status.Conditions
+		Expect(degraded).To(ContainElement(HaveField("Message", ContainSubstring(" spec.scheduling.tolerations[0].operator: "))))
+		Expect(live(ctx, front, &appsv1.Deployment{}, "")).To(Equal(before))
+	})
+
 	It("starts no proxy with the routes of somebody else", func(ctx SpecContext) {
 		namespace := suite.NewNamespace(ctx, user)
 		newPool(ctx, namespace, 3)

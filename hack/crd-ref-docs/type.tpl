@@ -1,8 +1,8 @@
 {{- define "type" -}}
 {{- $type := . -}}
-{{- /* The page leaves out types of Kubernetes with bounds and what the operator keeps for itself, which kubectl explain shows. It also
+{{- /* The page leaves out selectors and what the operator keeps for itself, which kubectl explain shows. It also
 leaves out types of strings, because the fields that have them name the values. */ -}}
-{{- $hidden := "^((Node|Pod)?Affinity|PodAffinityTerm|NodeSelector.*|PreferredNodeTerm|WeightedPodTerm|Toleration|TopologySpreadConstraint|LabelSelector.*|NamespaceSelector|MemcachedRecord|MemcachedFormerRecord|MemcachedDefaults|RecordedValue|DefaultImage|LabelValue|AnnotationValue|TLSVersion|WorkloadKind|PlaintextMode|ClientAuth|StorageType|PodUpdatePolicy)$" -}}
+{{- $hidden := "^(LabelSelector.*|MemcachedRecord|MemcachedFormerRecord|MemcachedDefaults|RecordedValue|DefaultImage|LabelValue|AnnotationValue|TLSVersion|WorkloadKind|PlaintextMode|ClientAuth|StorageType|PodUpdatePolicy)$" -}}
 {{- if and (markdownShouldRenderType $type) (not (regexMatch $hidden $type.Name)) }}
 
 ### {{ $type.Name }}
@@ -46,10 +46,9 @@ A {{ markdownRenderTypeLink $type.UnderlyingType }}.
 {{- $link = regexReplaceAll "\\[(\\w+)\\]\\(https://kubernetes.io/[^)]*-v1-meta\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#${1})" -}}
 {{- $link = regexReplaceAll "\\[(\\w+)\\]\\(https://kubernetes.io/[^)]*-resource-api\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/api/resource#${1})" -}}
 {{- $link = regexReplaceAll "\\[(\\w+)\\]\\(https://kubernetes.io/[^)]*-intstr-util\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/util/intstr#${1})" -}}
-{{- $link = regexReplaceAll "\\[(Affinity|Toleration|TopologySpreadConstraint)\\]\\(#[a-z]+\\)" $link "[${1}](https://pkg.go.dev/k8s.io/api/core/v1#${1})" -}}
 {{- $link = regexReplaceAll "\\[(LabelSelector)\\]\\(#[a-z]+\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#${1})" -}}
 {{- $link = regexReplaceAll "\\[(LabelValue|AnnotationValue|TLSVersion|WorkloadKind|PlaintextMode|ClientAuth|StorageType|PodUpdatePolicy)\\]\\(#[a-z]+\\)" $link "string" -}}
-{{- $link = regexReplaceAll "\\[(NamespaceSelector|MemcachedRecord)\\]\\(#[a-z]+\\)" $link "object" -}}
+{{- $link = regexReplaceAll "\\[(MemcachedRecord)\\]\\(#[a-z]+\\)" $link "object" -}}
 {{- regexReplaceAll "object \\(keys:string, values:(.*)\\)$" $link "map of ${1}" -}}
 {{- end -}}
 

@@ -3,14 +3,16 @@
 
 // Command crd expands the templates in the validation rules of a CustomResourceDefinition. The kubebuilder marker of a rule must be a
 // single line, and CEL cannot define functions. An expression that is long, or that several rules need, is therefore a named template,
-// and the marker only calls the template.
+// and the marker only calls the template. Command crd also fits the schemas of Kubernetes' own types to this API.
 //
 // Usage: crd TEMPLATES CRD.
 package main
 
 import (
 	"fmt"
+	"math"
 	"os"
+	"regexp"
 	"strings"
 	"text/template"
 
@@ -42,6 +44,7 @@ func rewrite(templatesFile, crdFile string) error {
 	if err := yaml.Unmarshal(text, &crd); err != nil {
 		return fmt.Errorf("%s: %w", crdFile, err)
 	}
+	fit(crd, 0)
 	expanded, err := expand(templates, crd)
 	if err != nil {
 		return fmt.Errorf("%s: %w", crdFile, err)
@@ -50,6 +53,42 @@ func rewrite(templatesFile, crdFile string) error {
 		return err
 	}
 	return os.WriteFile(crdFile, append([]byte("---\n"), text...), 0o600)
+}
+
+var (
+	// wrapped matches the end of a line within a paragraph, and the start of the next one.
+	wrapped = regexp.MustCompile(`\n *([^-\n ])`)
+	// sentences matches a description. Its group has the first sentences, in at most 240 bytes.
+	sentences = regexp.MustCompile(`(?s)^(.{1,239}\.)\s+[-A-Z].*$`)
+)
+
+// fit bounds each int32 in a schema: older API servers do not check this format, and a number that Go cannot decode would break the
+// watch of all resources. It also shortens the descriptions of Kubernetes' types, so that the output of kubectl explain fits on a screen.
+// They are in the fields of scheduling. level is 1 for scheduling, 2 for its fields, and more below.
+func fit(value any, level int) {
+	switch value := value.(type) {
+	case map[string]any:
+		if value["format"] == "int32" && value["minimum"] == nil && value["maximum"] == nil {
+			value["minimum"], value["maximum"] = math.MinInt32, math.MaxInt32
+		}
+		if text, ok := value["description"].(string); ok && level > 2 {
+			if text = wrapped.ReplaceAllString(text, " $1"); len(text) > 240 {
+				text = sentences.ReplaceAllString(text, "$1")
+			}
+			value["description"] = text
+		}
+		for key := range value {
+			below := level
+			if key == "scheduling" || level > 0 && (key == "properties" || key == "items") {
+				below++
+			}
+			fit(value[key], below)
+		}
+	case []any:
+		for _, element := range value {
+			fit(element, level)
+		}
+	}
 }
 
 // expand executes each string in value that contains "{{" as a template, and replaces the string by the result.

@@ -19,3 +19,15 @@ func Labels(component string, wanted map[string]cachev1alpha1.LabelValue, select
 	maps.Copy(labels, selector)
 	return labels
 }
+
+// Annotations returns the user's annotations, or nil.
+func Annotations(metadata cachev1alpha1.Metadata) map[string]string {
+	if metadata.Annotations == nil {
+		return nil
+	}
+	annotations := make(map[string]string, len(metadata.Annotations))
+	for key, value := range metadata.Annotations {
+		annotations[key] = string(value)
+	}
+	return annotations
+}

@@ -62,6 +62,43 @@ func networkPolicyPeer(wanted cachev1alpha1.NetworkPolicyPeer) networkingv1.Netw
 	}
 }
 
+// LabelSelector converts a label selector to Kubernetes' type.
+func LabelSelector(wanted cachev1alpha1.LabelSelector) metav1.LabelSelector {
+	selector := metav1.LabelSelector{
+		MatchExpressions: each(wanted.MatchExpressions, func(r cachev1alpha1.LabelSelectorRequirement) metav1.LabelSelectorRequirement {
+			return metav1.LabelSelectorRequirement(r)
+		}),
+	}
+	if wanted.MatchLabels != nil {
+		selector.MatchLabels = make(map[string]string, len(wanted.MatchLabels))
+		for key, value := range wanted.MatchLabels {
+			selector.MatchLabels[key] = string(value)
+		}
+	}
+	return selector
+}
+
+// each converts the elements of a list. It returns nil for nil.
+func each[From, To any](list []From, convert func(From) To) []To {
+	if list == nil {
+		return nil
+	}
+	converted := make([]To, len(list))
+	for i, element := range list {
+		converted[i] = convert(element)
+	}
+	return converted
+}
+
+// optional converts the value behind a pointer. It returns nil for nil.
+func optional[From, To any](value *From, convert func(From) To) *To {
+	if value == nil {
+		return nil
+	}
+	converted := convert(*value)
+	return &converted
+}
+
 // PodDisruptionBudget returns a budget that lets a drain evict one pod at a time, unless the spec says otherwise. Pods that are not
 // ready may always be evicted, because they serve nobody and could block the drain for ever.
 func PodDisruptionBudget(

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,8 +33,8 @@ func PodSpec(
 		SecurityContext:              podSecurityContext(omitRunAsUser),
 		ImagePullSecrets:             pullSecrets(registries),
 		NodeSelector:                 nodeSelector(scheduling.NodeSelector),
-		Tolerations:                  tolerations(scheduling.Tolerations),
-		Affinity:                     affinity(scheduling.Affinity),
+		Tolerations:                  scheduling.Tolerations,
+		Affinity:                     scheduling.Affinity,
 		PriorityClassName:            scheduling.PriorityClassName,
 	}
 }
@@ -79,9 +80,9 @@ func nodeSelector(wanted map[string]string) map[string]string {
 // would otherwise apply it to no pods. If the user has no constraints, the pods of each rollout spread over hosts and zones as far as
 // possible. rollout is the key of the label that differs between rollouts.
 func TopologySpread(
-	wanted []cachev1alpha1.TopologySpreadConstraint, pods map[string]string, rollout string,
+	wanted []corev1.TopologySpreadConstraint, pods map[string]string, rollout string,
 ) []corev1.TopologySpreadConstraint {
-	constraints := SpreadConstraints(wanted)
+	constraints := slices.Clone(wanted)
 	for i := range constraints {
 		if constraints[i].LabelSelector == nil {
 			constraints[i].LabelSelector = &metav1.LabelSelector{MatchLabels: maps.Clone(pods)}

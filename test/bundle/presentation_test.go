@@ -78,7 +78,7 @@ func TestDescriptionsAreThoseOfTheExamples(t *testing.T) {
 // apart reports whether a Memcached forbids two nodes on one host. Without minDomains, nodes may share a host although maxSkew is
 // 1.
 func apart(mc cachev1alpha1.Memcached) bool {
-	return slices.ContainsFunc(mc.Spec.Scheduling.TopologySpreadConstraints, func(spread cachev1alpha1.TopologySpreadConstraint) bool {
+	return slices.ContainsFunc(mc.Spec.Scheduling.TopologySpreadConstraints, func(spread corev1.TopologySpreadConstraint) bool {
 		return spread.TopologyKey == corev1.LabelHostname && spread.WhenUnsatisfiable == corev1.DoNotSchedule &&
 			spread.MaxSkew == 1 && spread.MinDomains != nil && mc.Spec.Size <= *spread.MinDomains
 	})

@@ -119,7 +119,7 @@ func onSimulatedNodes(mc *cachev1alpha1.Memcached) {
 	mc.Spec.GracefulShutdown.PreStopDelaySeconds = ptr.To[int32](0)
 	mc.Spec.Scheduling.NodeSelector = map[string]string{simulatedKey: "true"}
 	mc.Spec.Scheduling.Affinity = apart(mc) // otherwise, pods would share the first cluster node that the scheduler knows
-	mc.Spec.Scheduling.Tolerations = []cachev1alpha1.Toleration{
+	mc.Spec.Scheduling.Tolerations = []corev1.Toleration{
 		{Key: simulatedKey, Operator: "Exists", Effect: "NoSchedule"},
 		{
 			Key: corev1.TaintNodeUnreachable, Operator: "Exists", Effect: "NoExecute", TolerationSeconds: ptr.To[int64](unreachableSeconds),
@@ -176,11 +176,11 @@ func notesOf(ctx context.Context, mc *cachev1alpha1.Memcached, reason string) []
 }
 
 // apart returns an affinity that keeps the nodes of a Memcached on different cluster nodes.
-func apart(mc *cachev1alpha1.Memcached) *cachev1alpha1.Affinity {
-	nodes := map[string]cachev1alpha1.LabelValue{"app.kubernetes.io/instance": cachev1alpha1.LabelValue(mc.Name)}
-	return &cachev1alpha1.Affinity{PodAntiAffinity: &cachev1alpha1.PodAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: []cachev1alpha1.PodAffinityTerm{{
-			TopologyKey: corev1.LabelHostname, LabelSelector: &cachev1alpha1.LabelSelector{MatchLabels: nodes},
+func apart(mc *cachev1alpha1.Memcached) *corev1.Affinity {
+	nodes := map[string]string{"app.kubernetes.io/instance": mc.Name}
+	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: nodes},
 		}},
 	}}
 }

@@ -35,9 +35,9 @@ func TestTenantsAreHeldByQuotas(t *testing.T) {
 	mc, proxy := &cachev1alpha1.Memcached{ObjectMeta: in}, &cachev1alpha1.MemcachedProxy{ObjectMeta: in}
 	proxy.Spec.Pools = []cachev1alpha1.MemcachedProxyPool{{Name: "cache"}}
 	tolerant, tolerantProxy := mc.DeepCopy(), proxy.DeepCopy()
-	every := cachev1alpha1.Toleration{Operator: corev1.TolerationOpExists}
-	tolerant.Spec.Scheduling.Tolerations = []cachev1alpha1.Toleration{{Key: "node-role.kubernetes.io/control-plane", Operator: every.Operator}}
-	tolerantProxy.Spec.Scheduling.Tolerations = []cachev1alpha1.Toleration{every}
+	every := corev1.Toleration{Operator: corev1.TolerationOpExists}
+	tolerant.Spec.Scheduling.Tolerations = []corev1.Toleration{{Key: "node-role.kubernetes.io/control-plane", Operator: every.Operator}}
+	tolerantProxy.Spec.Scheduling.Tolerations = []corev1.Toleration{every}
 	amounts := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi")}
 	usual := &corev1.Pod{ObjectMeta: in, Spec: corev1.PodSpec{Containers: []corev1.Container{{
 		Name: "memcached", Image: "memcached", Resources: corev1.ResourceRequirements{Requests: amounts, Limits: amounts},

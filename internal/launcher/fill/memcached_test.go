@@ -15,6 +15,7 @@ import (
 
 	"github.com/example/memcached-operator/internal/memcache"
 	"github.com/example/memcached-operator/test/repository"
+	"github.com/example/memcached-operator/test/traffic"
 )
 
 type server struct {
@@ -98,7 +99,7 @@ func (s *server) items() string {
 
 func (s *server) value(key string) string {
 	s.t.Helper()
-	value, err := s.connect().Value(s.t.Context(), key)
+	value, err := traffic.Read(s.t.Context(), s.connect(), key)
 	must(s.t, err)
 	if value == nil {
 		return ""

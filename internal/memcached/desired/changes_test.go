@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
@@ -43,7 +44,7 @@ func TestSpecChanges(t *testing.T) {
 		"an object":                  {after: func(s *spec) { s.TLS = tls }, want: "tls", ofRollout: "tls"},
 		"an object no longer":        {before: func(s *spec) { s.TLS = tls }, want: "tls", ofRollout: "tls"},
 		"the only field of an object": {
-			after: func(s *spec) { s.Scheduling.Affinity = &cachev1alpha1.Affinity{} },
+			after: func(s *spec) { s.Scheduling.Affinity = &corev1.Affinity{} },
 			want:  "scheduling.affinity", ofRollout: "scheduling.affinity",
 		},
 		"a list":          {after: func(s *spec) { s.ImagePullSecrets = []cachev1alpha1.ImagePullSecret{{Name: "a"}} }, want: "imagePullSecrets", ofRollout: "imagePullSecrets"},

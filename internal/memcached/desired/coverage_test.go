@@ -52,7 +52,7 @@ func TestDesiredOfEveryField(t *testing.T) {
 func refused(kind cachev1alpha1.WorkloadKind, field crd.Field) bool {
 	return kind == deploymentKind && field.Path == "spec.fillFrom.name" || kind == statefulSetKind && field.Path == "spec.updateStrategy.maxSurge" ||
 		strings.HasPrefix(field.Path, "spec.scheduling.affinity.") &&
-			(strings.HasSuffix(field.Path, ".namespaces[]") || strings.HasSuffix(field.Path, ".namespaceSelector"))
+			(strings.HasSuffix(field.Path, ".namespaces[]") || strings.Contains(field.Path, ".namespaceSelector."))
 }
 
 // storedWith returns a Memcached with this value in a field, or nil if the API server refuses it.

@@ -127,13 +127,12 @@ func (g *generator) scheduling() any {
 		among(corev1.TolerationOpExists, corev1.TolerationOpEqual), among(corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute),
 		among(corev1.NodeSelectorOpIn, corev1.NodeSelectorOpGt), among(metav1.LabelSelectorOpIn, metav1.LabelSelectorOpExists),
 		among(corev1.DoNotSchedule, corev1.ScheduleAnyway), among(corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore),
-		among[cachev1alpha1.LabelValue]("", "a", "a b"),
 	)
 	return g.some(map[string]func() any{
 		"nodeSelector":              func() any { return g.some(g.strings("disk", "a/b", g.odd())) },
-		"tolerations":               func() any { return filled[[]cachev1alpha1.Toleration](filler) },
-		"affinity":                  func() any { return filled[*cachev1alpha1.Affinity](filler) },
-		"topologySpreadConstraints": func() any { return filled[[]cachev1alpha1.TopologySpreadConstraint](filler) },
+		"tolerations":               func() any { return filled[[]corev1.Toleration](filler) },
+		"affinity":                  func() any { return filled[*corev1.Affinity](filler) },
+		"topologySpreadConstraints": func() any { return filled[[]corev1.TopologySpreadConstraint](filler) },
 		"priorityClassName":         func() any { return one(g, "high", "system-node-critical", "a.b-c", "", "No") },
 	})
 }

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
@@ -44,27 +43,30 @@ func TestTopologySpread(t *testing.T) {
 		"app.kubernetes.io/managed-by": "memcached-operator",
 	}}
 	for name, c := range map[string]struct {
-		given *cachev1alpha1.LabelSelector
-		want  *metav1.LabelSelector
-		keys  []string
+		given, want *metav1.LabelSelector
+		keys        []string
 	}{
 		"no labelSelector":                     {nil, ours, nil},
 		"no labelSelector, and matchLabelKeys": {nil, ours, []string{"pod-template-hash"}},
 		"a labelSelector": {
-			&cachev1alpha1.LabelSelector{MatchLabels: map[string]cachev1alpha1.LabelValue{"team": "a"}},
+			&metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}},
 			&metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}, nil,
 		},
-		"an empty labelSelector: all pods": {&cachev1alpha1.LabelSelector{}, &metav1.LabelSelector{}, nil},
+		"an empty labelSelector: all pods": {&metav1.LabelSelector{}, &metav1.LabelSelector{}, nil},
 	} {
 		mc := memcachedtest.Cache(3)
-		mc.Spec.Scheduling.TopologySpreadConstraints = []cachev1alpha1.TopologySpreadConstraint{{
+		mc.Spec.Scheduling.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 			MaxSkew: 2, TopologyKey: "rack", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: c.given, MatchLabelKeys: c.keys,
 		}}
 		want := []corev1.TopologySpreadConstraint{{
 			MaxSkew: 2, TopologyKey: "rack", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: c.want, MatchLabelKeys: c.keys,
 		}}
+		before := mc.DeepCopy()
 		if diff := cmp.Diff(want, topologySpread(mc)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(before, mc); diff != "" {
+			t.Errorf("%s: the spec, which the cache of the manager holds, has changed:\n%s", name, diff)
 		}
 	}
 }

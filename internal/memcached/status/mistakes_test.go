@@ -67,6 +67,12 @@ func TestNameSpecFields(t *testing.T) {
 			`Deployment.apps "cache" is invalid: [spec.scheduling.tolerations[0].operator: Invalid value: "": operator must be Exists ` +
 				`when key is empty, which means "match all values and all keys", spec.scheduling.nodeSelector: Invalid value: "a b"]`,
 		},
+		{
+			`spec.template.spec.affinity.podAffinity.a: Required value, spec.template.spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0, ` +
+				`spec.template.spec.priorityClassName: Invalid value: "A"`,
+			`spec.scheduling.affinity.podAffinity.a: Required value, spec.scheduling.topologySpreadConstraints[0].maxSkew: Invalid value: 0, ` +
+				`spec.scheduling.priorityClassName: Invalid value: "A"`,
+		},
 		{`spec.template.labels: Invalid value: "a b"`, `spec.podMetadata.labels: Invalid value: "a b"`},
 		{`Service "cache" is invalid: spec.ports[0].port: Invalid value: 0`, `Service "cache" is invalid: spec.ports[0].port: Invalid value: 0`},
 	} {
