@@ -68,14 +68,9 @@ var (
 func fit(value any, level int) {
 	switch value := value.(type) {
 	case map[string]any:
-		if value["format"] == "int32" && value["minimum"] == nil && value["maximum"] == nil {
-			value["minimum"], value["maximum"] = math.MinInt32, math.MaxInt32
-		}
+		bound(value)
 		if text, ok := value["description"].(string); ok && level > 2 {
-			if text = wrapped.ReplaceAllString(text, " $1"); len(text) > 240 {
-				text = sentences.ReplaceAllString(text, "$1")
-			}
-			value["description"] = text
+			value["description"] = short(text)
 		}
 		for key := range value {
 			below := level
@@ -89,6 +84,19 @@ func fit(value any, level int) {
 			fit(element, level)
 		}
 	}
+}
+
+func bound(schema map[string]any) {
+	if schema["format"] == "int32" && schema["minimum"] == nil && schema["maximum"] == nil {
+		schema["minimum"], schema["maximum"] = math.MinInt32, math.MaxInt32
+	}
+}
+
+func short(text string) string {
+	if text = wrapped.ReplaceAllString(text, " $1"); len(text) <= 240 {
+		return text
+	}
+	return sentences.ReplaceAllString(text, "$1")
 }
 
 // expand executes each string in value that contains "{{" as a template, and replaces the string by the result.
