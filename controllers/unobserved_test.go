@@ -4,12 +4,14 @@
 package controllers_test
 
 import (
+	"context"
 	"errors"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -17,14 +19,19 @@ import (
 )
 
 var _ = Describe("A Memcached that cannot be observed", func() {
-	grow := func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 4 }
+	// hide takes the Deployment from the cache, which selects objects by their labels. So the operator asks the API server for it.
+	hide := func(ctx context.Context, o *operator, mc *cachev1alpha1.Memcached) {
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 4 })
+		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { d.Labels = nil })
+		o.wait(time.Minute)
+	}
 
 	It("tells which permission is missing, and goes on when it is there", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, 2)
 		before := status(ctx, mc)
 		o.events()
-		change(ctx, mc, grow)
+		hide(ctx, o, mc)
 		o.unreadable = apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, mc.Name,
 			errors.New(`User "operator" cannot get resource "deployments" in API group "apps"`))
 
@@ -58,7 +65,7 @@ var _ = Describe("A Memcached that cannot be observed", func() {
 	It("waits a minute for an API server that fails to answer", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, 1)
-		change(ctx, mc, grow)
+		hide(ctx, o, mc)
 		o.unreadable = apierrors.NewInternalError(errors.New("etcdserver: leader changed"))
 		Expect(o.try(ctx, mc)).NotTo(Succeed())
 		Expect(reconcilesIn(o.registry, "Retried")).To(BeEquivalentTo(1))
