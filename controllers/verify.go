@@ -117,7 +117,7 @@ func (r *Reconciler) verifyTwins(ctx context.Context, view memcached.View) error
 		if r.states.get(name).verifiedTwins[twin.Memcached.UID] {
 			continue
 		}
-		if err := r.verifyChildren(ctx, twin.Children, errStaleTwin); err != nil {
+		if err := r.verifyChildren(ctx, twin.Children); err != nil {
 			return err
 		}
 		r.states.update(name, func(s *instanceState) {
@@ -131,21 +131,21 @@ func (r *Reconciler) verifyTwins(ctx context.Context, view memcached.View) error
 	return nil
 }
 
-// verifyChildren asks the API server whether cached children are current, and returns the error stale if one is not.
-func (r *Reconciler) verifyChildren(ctx context.Context, children []client.Object, stale error) (result error) {
+// verifyChildren asks the API server whether cached children of a twin are current, and returns errStaleTwin if one is not.
+func (r *Reconciler) verifyChildren(ctx context.Context, children []client.Object) (result error) {
 	for _, cached := range children {
 		child, _ := memcached.ChildOf(cached)
 		latest := child.New()
 		switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), latest); {
 		case apierrors.IsNotFound(err):
 			r.Mutations.RecordDelete(cached)
-			result = stale
+			result = errStaleTwin
 		case err != nil:
 			return fmt.Errorf("verify %s: %w", cached.GetName(), err)
 		default:
 			r.Mutations.RecordWrite(latest)
 			if latest.GetResourceVersion() != cached.GetResourceVersion() {
-				result = stale
+				result = errStaleTwin
 			}
 		}
 	}

@@ -58,7 +58,7 @@ var statefulSetScenarios = []scenario{
 	{name: "image-refused-in-place", faults: unknownFaults, setup: running(2, inPlaceIfPossible), act: func(r *scenarioRun) {
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = missingImage })
 		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonImagePullFailed)
-		r.await("the former image", membersOf(2, 2))
+		r.await("the former image", bothReady)
 		r.proxy.nextStep()
 		r.changeInPlace(func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = "memcached:1.6.46" })
 	}},
@@ -123,15 +123,12 @@ func (r *scenarioRun) changeInPlace(edit func(*cachev1alpha1.MemcachedSpec)) {
 	})
 }
 
-// membersOf checks how many pods exist, and how many of them are ready. Terminating pods do not count. The pod with
-// ordinal 1 must exist.
-func membersOf(members, ready int) func(objects) string {
-	return func(now objects) string {
-		if m, r := now.members(); m != members || r != ready || now["pods/"+cacheName+"-1"] == nil {
-			return fmt.Sprintf("there are %d members, %d of which are ready", m, r)
-		}
-		return ""
+// bothReady checks that exactly two pods exist, not counting terminating ones, and that both are ready.
+func bothReady(now objects) string {
+	if members, ready := now.members(); members != 2 || ready != 2 {
+		return fmt.Sprintf("there are %d members, %d of which are ready", members, ready)
 	}
+	return ""
 }
 
 // loseHostOf evicts a pod like the taint manager does when a cluster node stops reporting. The pod stays terminating, because no
