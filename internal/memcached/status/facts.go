@@ -75,7 +75,8 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	return f
 }
 
-// carriedOut returns the record for the status. While a write is held back or fails, the record keeps the last spec. Until a rollout is complete, Changes lists its causes, and Former is the record from before the rollout.
+// carriedOut returns the record for the status. While a write is held back or fails, the record keeps the last spec. Until a rollout
+// is complete, Changes lists its causes, and Former is the record from before the rollout.
 func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 	record := f.CarriedOut(plan.Record).DeepCopy()
 	if record == nil {
