@@ -79,7 +79,7 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 	}
 	var reports memcached.AgentReports
 	nodes := map[types.UID]*agentNode{}
-	for _, pod := range append(view.Workload.Nodes(view.Pods), view.Former.Nodes(view.Pods)...) {
+	for _, pod := range view.Workload.Nodes(view.Pods) {
 		node := a.nodes[name][pod.UID]
 		if node == nil {
 			node = &agentNode{}

@@ -10,9 +10,8 @@
 // There is no finalizer: the garbage collector deletes the children.
 //
 // Words: a node is one memcached in its pod, and a cluster node is a machine. A child is an object that the operator keeps for a
-// Memcached. A move replaces the Deployment of a Memcached by a StatefulSet, or the reverse. The launcher is the process that
-// starts memcached in a pod of a StatefulSet. The agent is a sidecar that serves metrics, loads Secrets into memcached and reports
-// problems. A wave gives launchers new arguments, some nodes at a time, without replacing the pods. A change in place gives a
-// running pod another image or other resources. Two Memcacheds are twins if one fills its empty nodes from the other
-// (spec.fillFrom).
+// Memcached. The launcher is the process that starts memcached in a pod of a StatefulSet. The agent is a sidecar that serves
+// metrics, loads Secrets into memcached and reports problems. A wave gives launchers new arguments, some nodes at a time, without
+// replacing the pods. A change in place gives a running pod another image or other resources. Two Memcacheds are twins if one fills
+// its empty nodes from the other (spec.fillFrom).
 package controllers

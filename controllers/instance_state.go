@@ -14,9 +14,6 @@ import (
 
 // instanceState is what this process remembers of a Memcached.
 type instanceState struct {
-	// verifiedMove is the UID of the workload that the nodes leave after a change of spec.workload. It is set when the API server has
-	// confirmed that both cached workloads are current.
-	verifiedMove types.UID
 	// verifiedTwins holds the UIDs of twins whose cached StatefulSet and arguments the API server has confirmed.
 	verifiedTwins map[types.UID]bool
 	// verifiedArguments is the UID of the ConfigMap with memcached's arguments. It is set when this process has written the ConfigMap, or when

@@ -128,20 +128,4 @@ var _ = Describe("The ConfigMap with the servers of a Memcached", func() {
 		o.step(ctx, namesake)
 		o.step(ctx, mc)
 	})
-
-	It("is deleted when the nodes begin to move to a Deployment, even if it has lost its label", func(ctx SpecContext) {
-		for _, labelled := range []bool{true, false} {
-			mc := listed(ctx, 1)
-			gets := []string{"get deployments (404)", "get statefulsets"} // the Deployment may lack its label, and the cached StatefulSet may be old
-			if !labelled {
-				change(ctx, serversOf(ctx, mc), func(c *corev1.ConfigMap) { c.Labels = nil })
-				o.wait(time.Minute)
-				gets = append(gets, "get configmaps")
-			}
-			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadDeployment })
-			Expect(o.try(ctx, mc, writeDeployment, deleteConfigMap, writeStatus)).To(Succeed())
-			Expect(o.requests.Gets()).To(ConsistOf(gets))
-			Expect(status(ctx, mc).Servers).To(BeEmpty())
-		}
-	})
 })

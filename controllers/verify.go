@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -27,7 +26,6 @@ var (
 	ErrStale          = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
 	errStaleArguments = errors.New("the cache has not received the latest version of the arguments of the nodes")
 	errStaleTwin      = errors.New("the cache has not received the latest version of the StatefulSet or the arguments of the twin")
-	errStaleMove      = errors.New("the cache has not received the latest versions of the workloads between which the nodes move")
 )
 
 // VerifyFresh asks the API server whether the cached resource has the latest spec and status, and returns an error if not. If the cached
@@ -66,7 +64,7 @@ func (r *Base[T]) VerifyOnce(ctx context.Context, cached T) error {
 // verifyBeforeWrites verifies the Memcached before this process first changes existing children. It also verifies the Memcached each time
 // before a child is created again or adopted, because a deletion of the Memcached may be why the child is gone or has lost its owner. The
 // first children need no check: if they exist, the API server refuses to create them. verifyBeforeWrites also verifies the twins. It
-// verifies the cached arguments before a change of them, and both workloads while nodes move between a Deployment and a StatefulSet.
+// verifies the cached arguments before a change of them.
 func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil
@@ -83,10 +81,7 @@ func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View
 			return err
 		}
 	}
-	if err := r.verifyTwins(ctx, view); err != nil {
-		return err
-	}
-	return r.verifyMove(ctx, view)
+	return r.verifyTwins(ctx, view)
 }
 
 // verifyArguments asks the API server whether the cached ConfigMap with memcached's arguments is current, before this process
@@ -113,25 +108,6 @@ func (r *Reconciler) verifyArguments(ctx context.Context, view memcached.View) e
 	return nil
 }
 
-// verifyMove asks the API server, once in each move, whether both cached workloads are current. The size of each workload follows
-// from the size of the other. The cache may hold an old version of one workload and a new version of the other. The operator would then
-// undo the last step of the move, and stop new nodes. Later steps need no check, because this process remembers its own writes.
-func (r *Reconciler) verifyMove(ctx context.Context, view memcached.View) error {
-	former, name := view.Former, client.ObjectKeyFromObject(view.Memcached)
-	if former == nil || r.states.get(name).verifiedMove == former.GetUID() {
-		return nil
-	}
-	workloads := slices.DeleteFunc(slices.Clone(view.Children), func(object client.Object) bool {
-		child, ok := memcached.ChildOf(object)
-		return !ok || !child.Workload
-	})
-	if err := r.verifyChildren(ctx, workloads, errStaleMove); err != nil {
-		return err
-	}
-	r.states.update(name, func(s *instanceState) { s.verifiedMove = former.GetUID() })
-	return nil
-}
-
 // verifyTwins asks the API server, once for each twin, whether the cached StatefulSet and arguments of the twin are current. These objects
 // show whether the twin stops a node. Without this check, both Memcacheds could stop a node with the same items after a restart of the
 // operator.
@@ -141,7 +117,7 @@ func (r *Reconciler) verifyTwins(ctx context.Context, view memcached.View) error
 		if r.states.get(name).verifiedTwins[twin.Memcached.UID] {
 			continue
 		}
-		if err := r.verifyChildren(ctx, twin.Children, errStaleTwin); err != nil {
+		if err := r.verifyChildren(ctx, twin.Children); err != nil {
 			return err
 		}
 		r.states.update(name, func(s *instanceState) {
@@ -155,21 +131,21 @@ func (r *Reconciler) verifyTwins(ctx context.Context, view memcached.View) error
 	return nil
 }
 
-// verifyChildren asks the API server whether cached children are current, and returns the error stale if one is not.
-func (r *Reconciler) verifyChildren(ctx context.Context, children []client.Object, stale error) (result error) {
+// verifyChildren asks the API server whether cached children of a twin are current, and returns errStaleTwin if one is not.
+func (r *Reconciler) verifyChildren(ctx context.Context, children []client.Object) (result error) {
 	for _, cached := range children {
 		child, _ := memcached.ChildOf(cached)
 		latest := child.New()
 		switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), latest); {
 		case apierrors.IsNotFound(err):
 			r.Mutations.RecordDelete(cached)
-			result = stale
+			result = errStaleTwin
 		case err != nil:
 			return fmt.Errorf("verify %s: %w", cached.GetName(), err)
 		default:
 			r.Mutations.RecordWrite(latest)
 			if latest.GetResourceVersion() != cached.GetResourceVersion() {
-				result = stale
+				result = errStaleTwin
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -25,6 +26,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/test/testenv"
 )
 
 // addedTo is a queue that records the requests and their options.
@@ -135,9 +137,9 @@ func TestACompletedRolloutIsReportedAtOnce(t *testing.T) {
 // watching returns a Reconciler with only what event handlers need.
 func watching() *Reconciler {
 	mutations := apply.NewMutationCache(clocktesting.NewFakePassiveClock(time.Now()))
-	return &Reconciler{Base: &Base[*cachev1alpha1.Memcached]{
-		kind: memcachedKind, Client: moment{}.server(), Mutations: mutations,
-	}}
+	server := fake.NewClientBuilder().WithScheme(testenv.Scheme()).
+		WithIndex(&cachev1alpha1.Memcached{}, FillFromIndex, func(client.Object) []string { return nil }).Build()
+	return &Reconciler{Base: &Base[*cachev1alpha1.Memcached]{kind: memcachedKind, Client: server, Mutations: mutations}}
 }
 
 // TestBothMemcachedsOfAnObjectAreReconciled updates objects, and in some cases their instance label. The name of an object and its

@@ -64,20 +64,15 @@ func (r *Reconciler) changes(view memcached.View, plan memcached.Plan) apply.Pla
 	if view.Workload != nil && view.Last.Applied != nil {
 		r.Applier.Recall(view.Workload.Object, view.Last.Applied.AppliedHash)
 	}
-	changes := r.Applier.Plan(view.Memcached, plan.Objects, view.Children, sizeOnly(plan)...)
+	var sizeOnly []client.Object // so that running pods stay as they are
+	if plan.Problem != nil {
+		sizeOnly = plan.Objects
+	}
+	changes := r.Applier.Plan(view.Memcached, plan.Objects, view.Children, sizeOnly...)
 	if plan.Wave.Arguments != nil {
 		changes = changes.Before(plan.Wave.Arguments)
 	}
 	return changes
-}
-
-// sizeOnly returns the objects of which at most the size is written, so that running pods stay as they are. If the plan has a problem,
-// it returns all objects. Otherwise, it returns only plan.Former, the workload that the nodes leave after a change of spec.workload.
-func sizeOnly(plan memcached.Plan) []client.Object {
-	if plan.Problem != nil {
-		return plan.Objects
-	}
-	return []client.Object{plan.Former}
 }
 
 // emitCorrections counts the changes by others that were undone. It emits events about them, and about undone deletions.
@@ -104,7 +99,7 @@ func wasThere(view memcached.View, kind string) bool {
 	case kind == "Service":
 		return view.Memcached.Status.ServiceName != ""
 	case memcached.IsWorkload(kind):
-		return last.Applied != nil && string(last.Applied.Workload) == kind
+		return last.Applied != nil && string(memcached.WorkloadKind(view.Memcached)) == kind
 	}
 	return last.Generation == view.Memcached.Generation && last.IsTrue(cachev1alpha1.ConditionReady)
 }

@@ -8,11 +8,6 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // MemcachedRecord is what the operator last applied to the pods. The operator compares the record with the spec, to notice a new
 // spec. It compares the record with the workload, to notice what somebody else has changed.
 type MemcachedRecord struct {
-	// workload is the kind of the workload that runs the nodes.
-	// +optional
-	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Kind of the workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
-	Workload WorkloadKind `json:"workload,omitempty"`
-
 	// templateHash is the hash of the pod template without the settings in defaults. It depends only on the spec. If a new spec
 	// changes it, the nodes are replaced.
 	// +optional

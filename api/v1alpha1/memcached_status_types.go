@@ -46,9 +46,8 @@ type MemcachedStatus struct {
 	Nodes []string `json:"nodes,omitempty"`
 
 	// servers are the addresses of the nodes of a StatefulSet as host:port, sorted by number. An address stays the same while its
-	// node is replaced or unreachable. The port is 11211, or 11212 if spec.tls has plaintext Disabled. With a Deployment, or while
-	// the cache moves to another workload, there are no servers. The ConfigMap NAME-servers, where NAME is the name of the
-	// Memcached, has the same list.
+	// node is replaced or unreachable. The port is 11211, or 11212 if spec.tls has plaintext Disabled. With a Deployment, there
+	// are no servers. The ConfigMap NAME-servers, where NAME is the name of the Memcached, has the same list.
 	// +optional
 	// +listType=atomic
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Addresses of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}

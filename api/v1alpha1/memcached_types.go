@@ -118,10 +118,10 @@ type MemcachedSpec struct {
 
 	// workload is the Kind of the object that runs the nodes: Deployment or StatefulSet. The default is Deployment. Nodes of a
 	// StatefulSet keep their names when they are replaced, so clients that find nodes by name do not remap keys: see
-	// status.servers. A change moves the cache to the other Kind node by node, and all items are lost. With a StatefulSet, the name
-	// of the Memcached has at most 52 characters.
+	// status.servers. With a StatefulSet, the name of the Memcached has at most 52 characters. workload cannot be changed.
 	// +optional
 	// +kubebuilder:default=Deployment
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.workload is immutable, because a change would empty the cache: create a second Memcached, lead the clients to it, then delete this one"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Deployment","urn:alm:descriptor:com.tectonic.ui:select:StatefulSet","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Workload WorkloadKind `json:"workload,omitempty"`
 

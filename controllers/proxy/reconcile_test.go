@@ -221,7 +221,7 @@ var _ = Describe("A MemcachedProxy", func() {
 		o.step(ctx, front, writeStatus)
 		expectConditions(ctx, front, "True/AllProxiesReady", "True/ProxiesReady", "False/Complete", "False/AsExpected")
 
-		change(ctx, pool, func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadDeployment })
+		change(ctx, pool, func(mc *cachev1alpha1.Memcached) { mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: "users"} })
 		o.step(ctx, front, writeStatus)
 		expectConditions(ctx, front, "False/PoolUnsupported", "True/ProxiesReady", "False/Stuck", "True/PoolUnsupported")
 		Expect(user.Delete(ctx, pool)).To(Succeed())

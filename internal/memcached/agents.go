@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/agent/protocol"
@@ -50,17 +49,11 @@ func CertificateHosts(mc *cachev1alpha1.Memcached, pod *corev1.Pod) []string {
 	switch {
 	case mc.Spec.TLS == nil:
 		return nil
-	case WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet || ofReplicaSet(pod):
+	case WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet:
 		return []string{Host(mc)}
 	default:
 		return []string{Host(mc), pod.Name + "." + Host(mc)}
 	}
-}
-
-// ofReplicaSet reports whether a pod belongs to a Deployment. During a move to a StatefulSet, such pods still exist.
-func ofReplicaSet(pod *corev1.Pod) bool {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	return owner != nil && owner.Kind == "ReplicaSet"
 }
 
 // Findings groups the reported problems by reason, the worst reason first.

@@ -45,31 +45,23 @@ var Children = []row{
 		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix: ServersSuffix,
 		// Applications may read all keys into their environment, so keys that others add are removed.
-		Fields: ConfigMapFields,
-		// If the spec no longer asks for a StatefulSet, but the last status lists servers, the ConfigMap may still exist.
-		Expected: func(mc *cachev1alpha1.Memcached) bool {
-			return len(mc.Status.Servers) > 0 && WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet
-		},
+		Fields:   ConfigMapFields,
+		Expected: func(*cachev1alpha1.Memcached) bool { return false }, // it is only written, and deleted with the Memcached
 	}, ConfigMapData),
 	NewChild(row{
 		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix: ArgumentsSuffix,
 		Fields: ConfigMapFields,
-		// A StatefulSet is written only after this ConfigMap. So if the last workload was a StatefulSet, the ConfigMap may exist.
+		// A StatefulSet is written only after this ConfigMap.
 		Expected: func(mc *cachev1alpha1.Memcached) bool {
-			return mc.Status.LastApplied != nil && mc.Status.LastApplied.Workload == cachev1alpha1.WorkloadStatefulSet
+			return mc.Status.LastApplied != nil && WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
 		},
 	}, ConfigMapData),
 	NewChild(row{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("Deployment"),
 		Workload: true,
 		Fields:   DeploymentFields,
-		Expected: func(mc *cachev1alpha1.Memcached) bool {
-			// While the nodes move from the Deployment to a StatefulSet, the status lists no servers. So without servers in the status, the
-			// Deployment may still exist.
-			wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadDeployment
-			return mc.Status.Image != "" && (wanted || mc.Spec.Size > 0 && len(mc.Status.Servers) == 0)
-		},
+		Expected: wasWritten(cachev1alpha1.WorkloadDeployment),
 	}, func(d *appsv1.Deployment) any { return &d.Spec }),
 	NewChild(row{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
@@ -82,12 +74,7 @@ var Children = []row{
 			Gated:     [][]string{{"spec", "updateStrategy", "rollingUpdate", "maxUnavailable"}},
 			Guarded:   true,
 		},
-		Expected: func(mc *cachev1alpha1.Memcached) bool {
-			// While the nodes move from the StatefulSet to a Deployment, the status lists no servers, but it names nodes of both workloads.
-			// So if the status names a node of a StatefulSet, the StatefulSet may still exist.
-			wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
-			return mc.Status.Image != "" && (wanted || len(mc.Status.Servers) > 0 || hasNumberedNode(mc))
-		},
+		Expected: wasWritten(cachev1alpha1.WorkloadStatefulSet),
 	}, func(s *appsv1.StatefulSet) any { return &s.Spec }),
 }
 
@@ -131,12 +118,9 @@ func unwantedBudget(mc *cachev1alpha1.Memcached) bool {
 	return observed > 0 && observed != mc.Generation && !WantsBudget(mc)
 }
 
-// hasNumberedNode reports whether the last status names a node of a StatefulSet.
-func hasNumberedNode(mc *cachev1alpha1.Memcached) bool {
-	return slices.ContainsFunc(mc.Status.Nodes, func(node string) bool {
-		number, found := strings.CutPrefix(node, mc.Name+"-")
-		return found && number != "" && strings.Trim(number, "0123456789") == ""
-	})
+// wasWritten returns a function that reports whether a Memcached has a workload of this Kind, according to its spec and last status.
+func wasWritten(kind cachev1alpha1.WorkloadKind) func(*cachev1alpha1.Memcached) bool {
+	return func(mc *cachev1alpha1.Memcached) bool { return mc.Status.Image != "" && WorkloadKind(mc) == kind }
 }
 
 // WantsBudget reports whether the spec asks for a PodDisruptionBudget.

@@ -69,18 +69,6 @@ func TestExpectedWorkloads(t *testing.T) {
 			name: "a StatefulSet", wanted: statefulSet, want: both[1:],
 			status: cachev1alpha1.MemcachedStatus{Image: "memcached", Nodes: []string{"cache-0"}, Servers: []string{"cache-0.cache:11211"}},
 		},
-		{
-			name: "a move to a StatefulSet", wanted: statefulSet, want: both,
-			status: cachev1alpha1.MemcachedStatus{Image: "memcached", Nodes: []string{"cache-0", "cache-6d4cf56db6-x7x2z"}},
-		},
-		{
-			name: "a move to a Deployment begins", wanted: deployment, want: both,
-			status: cachev1alpha1.MemcachedStatus{Image: "memcached", Servers: []string{"cache-0.cache:11211"}},
-		},
-		{
-			name: "a move to a Deployment", wanted: deployment, want: both,
-			status: cachev1alpha1.MemcachedStatus{Image: "memcached", Nodes: []string{"cache-6d4cf56db6-x7x2z", "cache-10"}},
-		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			mc := &cachev1alpha1.Memcached{

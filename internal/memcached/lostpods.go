@@ -4,7 +4,6 @@
 package memcached
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,7 +29,7 @@ func (v View) LostPods() (lost []*corev1.Pod, next time.Duration) {
 	}
 	for i := range v.Pods {
 		pod := &v.Pods[i]
-		if !evictedByTaints(pod) || !inStatefulSet(pod, v.Workload, v.Former) {
+		if !evictedByTaints(pod) || !inStatefulSet(pod, v.Workload) {
 			continue
 		}
 		// v.Now is the API server's time. With a local clock that is ahead, pods on healthy cluster nodes would count as lost.
@@ -44,12 +43,10 @@ func (v View) LostPods() (lost []*corev1.Pod, next time.Duration) {
 	return lost, next
 }
 
-// inStatefulSet reports whether a StatefulSet among the workloads owns the pod. Pods of a Deployment are never lost, because their
+// inStatefulSet reports whether the workload is a StatefulSet and owns the pod. Pods of a Deployment are never lost, because their
 // replacements have other names and do not wait for them.
-func inStatefulSet(pod *corev1.Pod, workloads ...*Workload) bool {
-	return slices.ContainsFunc(workloads, func(w *Workload) bool {
-		return w != nil && w.Kind == cachev1alpha1.WorkloadStatefulSet && w.Owns(pod)
-	})
+func inStatefulSet(pod *corev1.Pod, w *Workload) bool {
+	return w != nil && w.Kind == cachev1alpha1.WorkloadStatefulSet && w.Owns(pod)
 }
 
 // evictedByTaints reports whether a taint has evicted the pod. A pod with a grace period of 0 does not count: it was already deleted

@@ -94,10 +94,6 @@ func TestLostPods(t *testing.T) {
 			},
 			children: []client.Object{workloadOf(&appsv1.Deployment{})},
 		},
-		"one of a StatefulSet that the nodes leave": {
-			after: late, mc: func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadDeployment },
-			children: []client.Object{workloadOf(&appsv1.Deployment{}), workloadOf(&appsv1.StatefulSet{})}, want: lost,
-		},
 		"one of a StatefulSet that is gone": {after: late, children: []client.Object{&corev1.Service{}}},
 		"one of a StatefulSet of somebody else": {
 			after: late, children: []client.Object{&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "cache"}}},

@@ -20,9 +20,6 @@ import (
 type Plan struct {
 	// Objects are all objects that must exist. All other children are deleted.
 	Objects []client.Object
-	// Former is the workload from which nodes move away after a change of spec.workload, or nil. It is one of the Objects. Only the
-	// size in its spec is written.
-	Former client.Object
 	// Problem is why the spec cannot be carried out, or nil. With a problem, no workload is created, and only the size of existing
 	// workloads is written, so that running pods stay as they are. All other objects are written as usual.
 	Problem *Problem
@@ -51,7 +48,7 @@ type Plan struct {
 // Workload returns the workload that the spec asks for, or nil.
 func (p Plan) Workload() client.Object {
 	for _, object := range p.Objects {
-		if PodTemplate(object) != nil && object != p.Former {
+		if PodTemplate(object) != nil {
 			return object
 		}
 	}

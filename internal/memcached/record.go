@@ -49,7 +49,7 @@ func (w *Workload) RecordAnnotations() map[string]string {
 // the workload, they come from the workload's annotations. Found is false if nothing is recorded for this template.
 func (v View) LastApplied(templateHash string) (_ cachev1alpha1.MemcachedDefaults, found bool) {
 	last := v.Last.Applied
-	if last != nil && last.Workload == WorkloadKind(v.Memcached) && last.TemplateHash == templateHash {
+	if last != nil && last.TemplateHash == templateHash {
 		return last.Defaults, true
 	}
 	live := v.Workload
@@ -80,12 +80,11 @@ func (v View) CarriedOut(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.M
 }
 
 // beforeRollout returns the record from before the current rollout, or nil without a rollout. A rollout begins now if decided has a new
-// template hash or new defaults. After a change of the Kind or "kubectl rollout restart", beforeRollout also returns nil, because then
-// no node may stay as it is.
+// template hash or new defaults. After "kubectl rollout restart", beforeRollout also returns nil, because then no node may stay as it is.
 func (v View) beforeRollout(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.MemcachedFormerRecord {
 	last := v.Last.Applied
 	switch {
-	case last == nil || last.Workload != decided.Workload || last.RolloutRestartedAt != decided.RolloutRestartedAt:
+	case last == nil || last.RolloutRestartedAt != decided.RolloutRestartedAt:
 		return nil
 	case last.Former != nil || last.TemplateHash == decided.TemplateHash && equality.Semantic.DeepEqual(last.Defaults, decided.Defaults):
 		return last.Former

@@ -17,7 +17,7 @@ const ServersSuffix = "-servers"
 func Host(mc *cachev1alpha1.Memcached) string { return mc.Name + "." + mc.Namespace + ".svc" }
 
 // Servers returns the addresses of the nodes of a StatefulSet as host:port with the first client port, sorted by node number. The list is
-// nil with a Deployment and while nodes move between workloads. It has one address for each replica of the StatefulSet, but no more than
+// nil with a Deployment. It has one address for each replica of the StatefulSet, but no more than
 // spec.size addresses unless the Memcached is paused. If somebody deletes the StatefulSet or scales it down, the list stays as it is,
 // because the operator undoes that.
 func (v View) Servers() []string {
@@ -35,13 +35,9 @@ func (v View) TLSServers() []string {
 	return nil
 }
 
-// ports returns the client ports that the StatefulSet opens. If there is no StatefulSet, or it opens no client port, they come from
-// the spec.
+// ports returns the client ports that the workload opens. If there is no workload, or it opens no client port, they come from the spec.
 func (v View) ports() []ClientPort {
 	wanted, set := ClientPorts(v.Memcached), v.Workload
-	if WorkloadKind(v.Memcached) != cachev1alpha1.WorkloadStatefulSet {
-		set = v.Former
-	}
 	if set == nil {
 		return wanted
 	}
@@ -66,17 +62,12 @@ func (v View) serversAt(port ClientPort) []string {
 
 // slots returns the number of addresses in the list of servers, or a negative number if there is no list.
 func (v View) slots() int {
-	mc, set, other := v.Memcached, v.Workload, v.Former
-	wanted := WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
-	if !wanted {
-		set, other = other, set
+	mc, set := v.Memcached, v.Workload
+	if WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet {
+		return -1
 	}
 	size, slots := int(mc.Spec.Size), v.Last.Servers
-	// If the status lists servers for the current spec, the move is over, even if the cache still shows the other workload.
-	reported := slots > 0 && v.Last.Generation == mc.Generation
 	switch {
-	case !wanted && (!mc.Spec.Paused || set == nil && slots == 0), other != nil && !reported:
-		return -1
 	case set != nil:
 		slots = max(slots, int(set.Size))
 	case !mc.Spec.Paused || slots == 0:

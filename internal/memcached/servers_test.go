@@ -78,22 +78,12 @@ func TestServers(t *testing.T) {
 		"a pause holds back a larger size":            {statefulSets, 5, true, 3, []client.Object{set(3)}, 3},
 		"a pause holds back a smaller size":           {statefulSets, 3, true, 5, []client.Object{set(5)}, 5},
 		"a pause holds back the first nodes":          {statefulSets, 3, true, 0, nil, 3},
-		"a pause holds back the move to a Deployment": {deployments, 3, true, 3, []client.Object{set(3)}, 3},
-		"a pause holds back the move from one":        {statefulSets, 3, true, 0, []client.Object{deployment(3)}, none},
 		"a pause, and somebody deletes it":            {statefulSets, 3, true, 3, nil, 3},
 		"a pause, and a Deployment that is not there": {deployments, 3, true, 0, nil, none},
-		"a pause in the middle of a move":             {statefulSets, 3, true, 0, []client.Object{deployment(2), set(2)}, none},
-		"a pause in the middle of a move back":        {deployments, 3, true, 0, []client.Object{deployment(2), set(2)}, none},
 
-		"a move to a StatefulSet begins":        {statefulSets, 3, false, 0, []client.Object{deployment(3)}, none},
-		"it goes on":                            {statefulSets, 3, false, 0, []client.Object{deployment(1), set(3)}, none},
-		"the Deployment has no nodes":           {statefulSets, 3, false, 0, []client.Object{deployment(0), set(3)}, none},
-		"it is complete":                        {statefulSets, 3, false, 0, []client.Object{set(3)}, 3},
+		"a Deployment that is not wanted":       {statefulSets, 3, false, 3, []client.Object{deployment(3), set(3)}, 3},
 		"another Memcached's Deployment":        {statefulSets, 3, false, 3, []client.Object{workloadOf(deployments, "theirs", 3), set(3)}, 3},
-		"a move to a Deployment begins":         {deployments, 3, false, 3, []client.Object{set(3)}, none},
-		"the move to a Deployment goes on":      {deployments, 3, false, 0, []client.Object{deployment(2), set(2)}, none},
-		"the user changes their mind":           {statefulSets, 3, false, 0, []client.Object{deployment(2), set(2)}, none},
-		"the move to a Deployment is complete":  {deployments, 3, false, 0, []client.Object{deployment(3)}, none},
+		"a StatefulSet that is not wanted":      {deployments, 3, false, 3, []client.Object{deployment(3), set(3)}, none},
 		"a Deployment that somebody deleted":    {deployments, 3, false, 0, nil, none},
 		"what the status says is never trusted": {deployments, 3, false, 3, []client.Object{deployment(3)}, none},
 	} {
@@ -113,21 +103,6 @@ func TestServers(t *testing.T) {
 				t.Errorf("the servers are %v, want %v", got, want)
 			}
 		})
-	}
-}
-
-// TestServersAfterAMove covers an operator whose cache contains both workloads. If the status lists servers for the current
-// generation, the Deployment no longer exists, although the operator's cache still contains it.
-func TestServersAfterAMove(t *testing.T) {
-	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", UID: "ours", Generation: 2}}
-	mc.Spec = cachev1alpha1.MemcachedSpec{Size: 3, Workload: statefulSets}
-	mc.Status.Servers = make([]string, 3)
-	for observed, want := range map[int64]int{1: 0, 2: 3} {
-		mc.Status.ObservedGeneration = observed
-		both := []client.Object{workloadOf(deployments, "ours", 1), workloadOf(statefulSets, "ours", 3)}
-		if servers := NewView(mc, Observed{Children: both}, time.Time{}).Servers(); len(servers) != want {
-			t.Errorf("reported for generation %d, the servers are %v", observed, servers)
-		}
 	}
 }
 

@@ -36,9 +36,8 @@ type View struct {
 
 	// Memcached may come from a cache and must not be changed.
 	Memcached *cachev1alpha1.Memcached
-	// Workload is the Memcached's workload of the Kind that the spec asks for. Former is the workload of the other Kind, from which
-	// nodes move away. Each may be nil.
-	Workload, Former *Workload
+	// Workload is the Memcached's workload, nil if there is none. A workload of another Kind than spec.workload does not count.
+	Workload *Workload
 	// Last holds parts of the last status.
 	Last Last
 	// Answers are the launchers' answers that are known so far. Plan.Wave.Ask and Plan.Twins.Ask name the launchers to ask next.
@@ -100,7 +99,6 @@ func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View
 	}
 	wanted := WorkloadKind(mc)
 	v.Workload = belonging(mc, findWorkload(observed.Children, func(w *Workload) bool { return w.Kind == wanted }))
-	v.Former = belonging(mc, findWorkload(observed.Children, func(w *Workload) bool { return w.Kind != wanted }))
 	return v
 }
 

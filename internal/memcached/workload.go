@@ -10,7 +10,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -46,8 +45,6 @@ type Workload struct {
 	Overdue, Refused string
 	// Owns reports whether a pod belongs to the workload.
 	Owns func(*corev1.Pod) bool
-	// Resized returns an object of the same Kind with this metadata and size, and otherwise the same spec.
-	Resized func(metadata metav1.ObjectMeta, size int32) client.Object
 }
 
 // AsWorkload returns the object as a Workload, or nil if it runs no nodes.

@@ -45,12 +45,6 @@ func deploymentWorkload(object client.Object) *Workload {
 		Available:          status.AvailableReplicas,
 		First:              deployment.Annotations[revisionAnnotation] == "1",
 		Owns:               func(pod *corev1.Pod) bool { return ownedByDeployment(pod, deployment.Name) },
-		Resized: func(metadata metav1.ObjectMeta, size int32) client.Object {
-			resized := &appsv1.Deployment{ObjectMeta: metadata, Spec: *deployment.Spec.DeepCopy()}
-			resized.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
-			resized.Spec.Replicas = &size
-			return resized
-		},
 	}
 	if rolling := deployment.Spec.Strategy.RollingUpdate; rolling != nil {
 		w.MaxSurge = ptr.Deref(rolling.MaxSurge, intstr.IntOrString{})

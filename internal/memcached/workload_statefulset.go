@@ -38,12 +38,6 @@ func statefulSetWorkload(object client.Object) *Workload {
 		Complete:           status.CurrentRevision == status.UpdateRevision,
 		UpdateRevision:     status.UpdateRevision,
 		Owns:               func(pod *corev1.Pod) bool { return ownedByStatefulSet(pod, set.Name) },
-		Resized: func(metadata metav1.ObjectMeta, size int32) client.Object {
-			resized := &appsv1.StatefulSet{ObjectMeta: metadata, Spec: *set.Spec.DeepCopy()}
-			resized.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
-			resized.Spec.Replicas = &size
-			return resized
-		},
 	}
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
 		w.MaxUnavailable = ptr.Deref(rolling.MaxUnavailable, w.MaxUnavailable)

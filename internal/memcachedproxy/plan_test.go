@@ -144,7 +144,7 @@ func TestRoutes(t *testing.T) {
 		{name: "another pool", live: "other-%d.other.shop.svc 7\n", pool: sessions(3), want: pattern + " 3\n", announcing: true},
 		{name: "somebody has edited them", live: "nonsense", pool: sessions(3), want: pattern + " 3\n"},
 		{name: "the pool is gone", live: pattern + " 3\n", want: pattern + " 3\n"},
-		{name: "the pool moves to a Deployment", live: pattern + " 3\n", want: pattern + " 3\n", pool: sessions(0, func(mc *cachev1alpha1.Memcached) {
+		{name: "the pool is created again as a Deployment", live: pattern + " 3\n", want: pattern + " 3\n", pool: sessions(0, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.Workload, mc.Spec.Size = cachev1alpha1.WorkloadDeployment, 3
 		})},
 	} {

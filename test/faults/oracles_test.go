@@ -203,8 +203,6 @@ func changes(entries []entry) map[string][]string {
 			delete(specs, e.key())
 			continue
 		case specs[e.key()] == spec:
-		case len(found[e.key()]) == 1 && specs[e.key()] == withoutNodes(spec):
-			found[e.key()][0] = "created " + spec
 		case len(found[e.key()]) > 1 && sizeFirst(before[e.key()], specs[e.key()], spec):
 			found[e.key()][len(found[e.key()])-1] = "changed to " + spec
 		default:
@@ -225,11 +223,6 @@ func sizeFirst(before, between, after string) bool {
 }
 
 var replicas = regexp.MustCompile(`^{"replicas":\d+`)
-
-// withoutNodes sets the replicas in the spec of a workload to 0. In a move, the operator creates the new workload with its first
-// nodes. If the nodes of the old workload are not counted yet, it creates the new workload without nodes and adds them later. The
-// oracles treat both as the same step.
-func withoutNodes(spec string) string { return replicas.ReplaceAllString(spec, `{"replicas":0`) }
 
 func (e entry) spec() string {
 	if service, ok := e.object.(*corev1.Service); ok { // the addresses differ between runs

@@ -28,11 +28,9 @@ var (
 	}
 	// unknownFaults leave the operator unaware that its write was executed, or that objects have changed.
 	unknownFaults = &faultSet{writes: []string{crashAfter, lostResponse}, watches: []string{expired, dropped}}
-	// staleOnly contains no fault. The sweep adds restarts with a stale cache to every scenario, so only these remain.
-	staleOnly = &faultSet{}
 )
 
-// statefulSetScenarios are the scenarios of StatefulSets and of moves between workloads.
+// statefulSetScenarios are the scenarios of StatefulSets.
 var statefulSetScenarios = []scenario{
 	{name: "statefulset-create", faults: distinctFaults, act: func(r *scenarioRun) { r.createCache(2, statefulSetNodes) }},
 	{name: "statefulset-scale-up", faults: unknownFaults, setup: running(1, statefulSetNodes), act: func(r *scenarioRun) {
@@ -60,7 +58,7 @@ var statefulSetScenarios = []scenario{
 	{name: "image-refused-in-place", faults: unknownFaults, setup: running(2, inPlaceIfPossible), act: func(r *scenarioRun) {
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = missingImage })
 		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonImagePullFailed)
-		r.await("the former image", membersOf(2, 2))
+		r.await("the former image", bothReady)
 		r.proxy.nextStep()
 		r.changeInPlace(func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = "memcached:1.6.46" })
 	}},
@@ -85,37 +83,6 @@ var statefulSetScenarios = []scenario{
 		r.remove(&corev1.ConfigMap{})
 		r.remove(&appsv1.StatefulSet{})
 	}, done: hasAll},
-	{name: "move-to-statefulset", faults: distinctFaults, setup: running(2), act: func(r *scenarioRun) {
-		r.changeSpec(statefulSetNodes)
-	}},
-	{name: "move-of-one-node", faults: distinctFaults, setup: running(1), act: func(r *scenarioRun) {
-		r.changeSpec(statefulSetNodes)
-	}},
-	{name: "move-to-deployment", faults: distinctFaults, setup: running(2, statefulSetNodes), act: func(r *scenarioRun) {
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
-			spec.Workload = cachev1alpha1.WorkloadDeployment
-			spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
-		})
-	}},
-	{name: "move-undone", faults: distinctFaults, setup: running(2), act: func(r *scenarioRun) {
-		r.moveHalfWay()
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Workload = cachev1alpha1.WorkloadDeployment })
-	}},
-	// The sweep restarts the operator after the move is undone. The operator's stale cache then still has both workloads.
-	{name: "move-undone-unseen", faults: staleOnly, setup: func(r *scenarioRun) {
-		running(2)(r)
-		r.moveHalfWay()
-	}, act: func(r *scenarioRun) {
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Workload = cachev1alpha1.WorkloadDeployment })
-	}},
-	{name: "move-paused-and-resumed", faults: unknownFaults, setup: running(2), act: func(r *scenarioRun) {
-		r.moveHalfWay()
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Paused = true })
-		r.awaitReason(cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonPaused)
-		r.setStartable("")
-		r.await("the new node is ready", membersOf(3, 3))
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Paused = false })
-	}},
 	{name: "host-lost", faults: distinctFaults, setup: running(2, statefulSetNodes), act: func(r *scenarioRun) {
 		r.loseHostOf(cacheName + "-1")
 	}},
@@ -156,31 +123,12 @@ func (r *scenarioRun) changeInPlace(edit func(*cachev1alpha1.MemcachedSpec)) {
 	})
 }
 
-// moveHalfWay moves a Memcached with two nodes to a StatefulSet. The second node of the StatefulSet does not become ready.
-func (r *scenarioRun) moveHalfWay() {
-	r.Helper()
-	r.setStartable("1")
-	r.changeSpec(statefulSetNodes)
-	r.await("move half way", membersOf(3, 2))
-}
-
-// membersOf checks how many pods exist during a move, and how many of them are ready. Terminating pods do not count. The pod with
-// ordinal 1 must exist.
-func membersOf(members, ready int) func(objects) string {
-	return func(now objects) string {
-		if m, r := now.members(); m != members || r != ready || now["pods/"+cacheName+"-1"] == nil {
-			return fmt.Sprintf("there are %d members, %d of which are ready", m, r)
-		}
-		return ""
+// bothReady checks that exactly two pods exist, not counting terminating ones, and that both are ready.
+func bothReady(now objects) string {
+	if members, ready := now.members(); members != 2 || ready != 2 {
+		return fmt.Sprintf("there are %d members, %d of which are ready", members, ready)
 	}
-}
-
-// setStartable limits how many pods of the StatefulSet can become ready. An empty count removes the limit.
-func (r *scenarioRun) setStartable(count string) {
-	r.Helper()
-	change(r.sandbox, &cachev1alpha1.Memcached{}, func(mc *cachev1alpha1.Memcached) {
-		mc.Annotations = map[string]string{startableAnnotation: count}
-	})
+	return ""
 }
 
 // loseHostOf evicts a pod like the taint manager does when a cluster node stops reporting. The pod stays terminating, because no

@@ -9,28 +9,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
-
-// startableAnnotation is an annotation of a Memcached. Its value is how many pods of the StatefulSet, from ordinal 0 on, can become
-// ready. With it, tests stop a move between workloads in the middle. Without it, all pods can become ready.
-const startableAnnotation = "test.example.com/startable"
-
-func startable(mc *cachev1alpha1.Memcached) int {
-	if count, err := strconv.Atoi(mc.Annotations[startableAnnotation]); err == nil {
-		return count
-	}
-	return math.MaxInt
-}
 
 // statefulSet is one pass of a simulated StatefulSet controller. It follows podManagementPolicy Parallel.
 type statefulSet struct {
@@ -38,22 +23,21 @@ type statefulSet struct {
 	*appsv1.StatefulSet
 
 	// revision is the name of the current template's revision. pods are the existing pods by ordinal.
-	revision  string
-	pods      map[int]corev1.Pod
-	startable int
+	revision string
+	pods     map[int]corev1.Pod
 	// late reports that some pod has a new image, but kubeletDelay has not passed yet.
 	late bool
 }
 
 // runStatefulSet creates missing pods and deletes surplus ones. Then it replaces pods of earlier templates one by one, from the
 // highest ordinal down. A terminating pod keeps its ordinal. If there is no StatefulSet, set is empty.
-func (c *cluster) runStatefulSet(ctx context.Context, set *appsv1.StatefulSet, startable int, pods []corev1.Pod) error {
+func (c *cluster) runStatefulSet(ctx context.Context, set *appsv1.StatefulSet, pods []corev1.Pod) error {
 	own, err := c.adopted(ctx, set, "StatefulSet", pods)
 	if err != nil || set.UID == "" {
 		return err
 	}
 	s := &statefulSet{
-		cluster: c, StatefulSet: set, pods: map[int]corev1.Pod{}, startable: startable,
+		cluster: c, StatefulSet: set, pods: map[int]corev1.Pod{},
 		revision: set.Name + "-" + templateHash(&set.Spec.Template),
 	}
 	for _, pod := range own {
@@ -126,7 +110,7 @@ func (s *statefulSet) replaceOne(ctx context.Context, i int) error {
 	return s.run(ctx, i)
 }
 
-// run creates the pod with ordinal i if it does not exist, and makes it ready unless startableAnnotation prevents it.
+// run creates the pod with ordinal i if it does not exist, and makes it ready.
 func (s *statefulSet) run(ctx context.Context, i int) error {
 	labels := map[string]string{
 		appsv1.StatefulSetRevisionLabel: s.revision, appsv1.StatefulSetPodNameLabel: fmt.Sprintf("%s-%d", s.Name, i),
@@ -144,14 +128,10 @@ func (s *statefulSet) run(ctx context.Context, i int) error {
 		pod = &existing
 	}
 	var err error
-	switch {
-	case pod.DeletionTimestamp != nil:
-	case i < s.startable:
+	if pod.DeletionTimestamp == nil {
 		if err = s.start(ctx, pod, justStarted(pod)); err == nil {
 			err = s.sync(ctx, pod)
 		}
-	case pod.UID == "":
-		err = s.client.Create(ctx, pod)
 	}
 	s.pods[i] = *pod
 	return err

@@ -82,7 +82,7 @@ func (r rollouts) add(w *workload) {
 	t.last = template
 }
 
-// violations checks what a new status reports about updated nodes and about a rollout. A move between workloads counts as a rollout.
+// violations checks what a new status reports about updated nodes and about a rollout.
 func (r rollouts) violations(before, mc *cachev1alpha1.Memcached) []string {
 	if before == nil || cmp.Equal(before.Status, mc.Status) || mc.Status.ObservedGeneration != mc.Generation {
 		return nil
@@ -95,7 +95,7 @@ func (r rollouts) violations(before, mc *cachev1alpha1.Memcached) []string {
 	}
 	ready := meta.IsStatusConditionTrue(before.Status.Conditions, cachev1alpha1.ConditionReady)
 	inPlace := mc.Status.LastApplied != nil && mc.Status.LastApplied.ArgumentsHash != ""
-	changed := len(r) > 1 || t != nil && t.changed || inPlace
+	changed := t != nil && t.changed || inPlace
 	if ready && before.Status.ObservedGeneration == mc.Generation && !changed && rollingOut(mc) {
 		found = append(found, fmt.Sprintf("resource version %s: a rollout is reported, but there was only one template", mc.ResourceVersion))
 	}

@@ -103,8 +103,8 @@ func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome) bool {
 type faultSet struct{ writes, watches []string }
 
 // faultsOf returns the faults for a scenario, given the outcome of a run without a fault. Each write gets the write faults, except for
-// refused repetitions of a write. Each resource with events gets the watch faults and a restart with a stale cache. If Deployments
-// and StatefulSets both have events, a restart finds both stale. Every scenario also gets a restart in which all resources are stale.
+// refused repetitions of a write. Each resource with events gets the watch faults and a restart with a stale cache. Every scenario
+// also gets a restart in which all resources are stale.
 func (s scenario) faultsOf(o *outcome) []*fault {
 	var faults []*fault
 	set := faultSet{writes: writeFaults, watches: watchFaults}
@@ -126,9 +126,6 @@ func (s scenario) faultsOf(o *outcome) []*fault {
 		for _, what := range append(slices.Clone(set.watches), stale) {
 			faults = append(faults, &fault{what: what, watch: resource})
 		}
-	}
-	if moved := o.watched["deployments"] > 0 && o.watched["statefulsets"] > 0; moved {
-		faults = append(faults, &fault{what: stale, watch: "workloads"})
 	}
 	return append(faults, &fault{what: stale, watch: "all"})
 }
@@ -201,10 +198,7 @@ func (r *scenarioRun) awaitInjection(f *fault) bool {
 func (r *scenarioRun) restartWithStaleCache(f *fault) {
 	r.Helper()
 	late := []string{f.watch}
-	switch f.watch {
-	case "workloads":
-		late = []string{"deployments", "statefulsets"}
-	case "all":
+	if f.watch == "all" {
 		late = resources
 	}
 	r.proxy.serveStaleFor(late...)

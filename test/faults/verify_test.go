@@ -32,7 +32,7 @@ func (r *scenarioRun) verify(got, want *outcome) {
 	found := slices.Concat(frontViolations(entries), twinViolations(entries), allLaunchers.restartsTogether(r.namespace))
 	for _, name := range memcachedsIn(entries) {
 		seen := historyOf(entries, name)
-		found = slices.Concat(found, statusViolations(seen), serverViolations(seen), moveViolations(seen), inPlaceViolations(seen))
+		found = slices.Concat(found, statusViolations(seen), serverViolations(seen), inPlaceViolations(seen))
 	}
 	if len(found) > 0 {
 		r.Errorf("%s\nin this history:\n%s", strings.Join(found, "\n"), formatHistory(entries))

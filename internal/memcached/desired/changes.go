@@ -108,17 +108,16 @@ func cameOrWent(object string, before, after recordedFields) bool {
 }
 
 // rolloutChanges returns the changes that replace or restart nodes. But in two cases, it returns the changes in the last record
-// (status.lastApplied), because the last rollout may still go on. In both, the Kind of the workload and the template hash are those of the
-// last record:
+// (status.lastApplied), because the last rollout may still go on. In both, the template hash is that of the last record:
 //   - No change replaces or restarts nodes.
 //   - The defaults are those of the last record, and no wave is in progress (restarting is false).
 func rolloutChanges(v memcached.View, decided cachev1alpha1.MemcachedRecord, restarting bool, changes []string) []string {
 	changes = slices.DeleteFunc(slices.Clone(changes), func(change string) bool {
 		return strings.HasPrefix(change, sizeField+" ") || strings.HasPrefix(change, "updateStrategy") ||
-			!memcached.ChangesKind(change, string(decided.Workload))
+			!memcached.ChangesKind(change, string(memcached.WorkloadKind(v.Memcached)))
 	})
 	last := v.Last.Applied
-	same := last != nil && last.Workload == decided.Workload && last.TemplateHash == decided.TemplateHash
+	same := last != nil && last.TemplateHash == decided.TemplateHash
 	if same && (!restarting && equality.Semantic.DeepEqual(last.Defaults, decided.Defaults) || len(changes) == 0) {
 		return last.Changes
 	}

@@ -65,7 +65,7 @@ func TestSpecChanges(t *testing.T) {
 				c.after(&after.Spec)
 			}
 			changes := specChanges(recordSpec(before.Spec), recordSpec(after.Spec))
-			ofRollout := rolloutChanges(memcached.View{}, cachev1alpha1.MemcachedRecord{Workload: memcached.WorkloadKind(after)}, false, changes)
+			ofRollout := rolloutChanges(memcached.View{Memcached: after}, cachev1alpha1.MemcachedRecord{}, false, changes)
 			got := []string{strings.Join(changes, ", "), strings.Join(ofRollout, ", ")}
 			if diff := cmp.Diff([]string{c.want, c.ofRollout}, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

@@ -136,7 +136,7 @@ func decideDefaults(v memcached.View, opts memcached.Options, templateHash strin
 // otherwise. With that record, the nodes that the rollout has not reached stay as they are.
 func takenBackTo(v memcached.View, templateHash string) *cachev1alpha1.MemcachedFormerRecord {
 	last := v.Last.Applied
-	if last == nil || last.Former == nil || last.Workload != memcached.WorkloadKind(v.Memcached) || last.Former.TemplateHash != templateHash {
+	if last == nil || last.Former == nil || last.Former.TemplateHash != templateHash {
 		return nil
 	}
 	asks := func(defaults podDefaults, arguments string) bool {

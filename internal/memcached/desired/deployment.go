@@ -15,14 +15,14 @@ import (
 
 // deployment returns the Deployment that runs the nodes. A node that is replaced gets a new name.
 func deployment(
-	mc *cachev1alpha1.Memcached, metadata metav1.ObjectMeta, size int32, template corev1.PodTemplateSpec,
+	mc *cachev1alpha1.Memcached, metadata metav1.ObjectMeta, template corev1.PodTemplateSpec,
 ) *appsv1.Deployment {
 	surge, unavailable := updateLimits(mc)
 	return &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: metadata,
 		Spec: appsv1.DeploymentSpec{
-			Replicas:        &size,
+			Replicas:        &mc.Spec.Size,
 			Selector:        &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)},
 			MinReadySeconds: mc.Spec.UpdateStrategy.MinReadySeconds,
 			// A rollback cannot restore the items of a cache. One old ReplicaSet is enough to show what has changed.

@@ -25,18 +25,11 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 		objects = append(objects, ConfigMap(v))
 	}
 	nodes := nodesOf(v, opts)
-	if !isStatefulSet(mc) && v.Former != nil {
-		nodes.wave.Arguments = asTheyAre(v) // while the nodes of the StatefulSet still read them
-	}
 	if nodes.wave.Arguments != nil {
 		objects = append(objects, nodes.wave.Arguments)
 	}
 	if v.Workload != nil || !v.Occupied() { // if a MemcachedProxy has the Service, clients would not find new nodes
 		objects = append(objects, nodes.workload)
-	}
-	former := formerWorkload(v)
-	if former != nil {
-		objects = append(objects, former)
 	}
 	surge, unavailable := updateLimits(mc)
 	record := nodes.record
@@ -46,7 +39,6 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 	lost, nextLost := v.LostPods()
 	return memcached.Plan{
 		Objects:        objects,
-		Former:         former,
 		Problem:        nodes.problem,
 		Wave:           nodes.wave,
 		Twins:          nodes.twins,

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -162,6 +165,49 @@ func TestRecommendedLabels(t *testing.T) {
 	for what, labels := range map[string]map[string]string{"pods": deployment.Spec.Template.Labels, "Service": Service(mc).Labels} {
 		if labels[component] != "sessions" || labels[partOf] != "shop" {
 			t.Errorf("%s: the user's labels are not those of the object: %v", what, labels)
+		}
+	}
+}
+
+// TestAnotherWorkloadIsNotDesired covers a workload of a Kind that the spec does not ask for, such as one that somebody has restored.
+// Whoever it belongs to, it is none of the desired objects, and its size and pods have no effect on the nodes.
+func TestAnotherWorkloadIsNotDesired(t *testing.T) {
+	for _, kind := range []cachev1alpha1.WorkloadKind{deploymentKind, statefulSetKind} {
+		for name, owner := range map[string]*metav1.OwnerReference{
+			"ours": {}, "theirs": ptr.To(memcachedtest.Controller("Helm", "cache", "other-uid")), "nobody's": nil,
+		} {
+			t.Run(string(kind)+" that is "+name, func(t *testing.T) {
+				other := liveWorkload(t, memcachedtest.Cache(2, workloadKind(kind)), memcachedtest.Options).Object
+				switch {
+				case owner == nil:
+					other.SetOwnerReferences(nil)
+				case owner.UID != "":
+					other.SetOwnerReferences([]metav1.OwnerReference{*owner})
+				}
+				mc := memcachedtest.Cache(3, workloadKind(deploymentKind))
+				if kind == deploymentKind {
+					mc.Spec.Workload = statefulSetKind
+				}
+				want := objectsOf(t, mc, memcached.Observed{}, memcachedtest.Options)
+				got := objectsOf(t, mc, memcached.Observed{Children: []client.Object{other}}, memcachedtest.Options)
+				if difference := cmp.Diff(want, got); difference != "" {
+					t.Errorf("it changes the desired objects (-without +with):\n%s", difference)
+				}
+			})
+		}
+	}
+}
+
+// TestStatefulSetAlwaysReplaces covers a maxUnavailable that is unset, 0 or 0%. It counts as 1, because with 0, nodes of a
+// StatefulSet could never be replaced.
+func TestStatefulSetAlwaysReplaces(t *testing.T) {
+	for _, wanted := range []*string{nil, ptr.To("0"), ptr.To("0%")} {
+		mc := memcachedtest.Cache(1, workloadKind(statefulSetKind))
+		if wanted != nil {
+			mc.Spec.UpdateStrategy.MaxUnavailable = ptr.To(intstr.Parse(*wanted))
+		}
+		if surge, unavailable := updateLimits(mc); surge.String() != "0" || unavailable.String() != "1" {
+			t.Errorf("maxSurge %s, maxUnavailable %s", surge.String(), unavailable.String())
 		}
 	}
 }

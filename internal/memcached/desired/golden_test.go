@@ -113,6 +113,15 @@ func liveWorkload(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Opti
 	return memcachedtest.View(mc, memcached.Observed{Children: []client.Object{memcachedtest.Live(t, mc, rendered)}}).Workload
 }
 
+const (
+	deploymentKind  = cachev1alpha1.WorkloadDeployment
+	statefulSetKind = cachev1alpha1.WorkloadStatefulSet
+)
+
+func workloadKind(kind cachev1alpha1.WorkloadKind) func(*cachev1alpha1.Memcached) {
+	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = kind }
+}
+
 // inEachWorkload runs a test for each Kind of workload. It passes the test a func that sets spec.workload to this Kind.
 func inEachWorkload(t *testing.T, test func(t *testing.T, in func(*cachev1alpha1.Memcached))) {
 	t.Helper()

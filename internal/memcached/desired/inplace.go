@@ -52,7 +52,7 @@ func newInPlace(v memcached.View, template *corev1.PodTemplateSpec) *inPlace {
 // that the controller replaces the pod.
 func (p *inPlace) release() {
 	live := p.v.Workload
-	if live == nil || p.v.Former != nil || p.v.Memcached.Spec.Paused || live.Partition > 0 || live.Unobserved() ||
+	if live == nil || p.v.Memcached.Spec.Paused || live.Partition > 0 || live.Unobserved() ||
 		live.Template.Annotations[memcached.TemplateAnnotation] != p.hash() {
 		return
 	}
@@ -84,7 +84,7 @@ func imagesDiffer(from, to *corev1.PodSpec, names ...string) bool {
 func (p *inPlace) possible() bool {
 	live := p.v.Workload
 	policy := p.v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy
-	if policy != cachev1alpha1.PodUpdateInPlaceIfPossible || live == nil || p.v.Former != nil || p.v.Unchangeable == p.hash() ||
+	if policy != cachev1alpha1.PodUpdateInPlaceIfPossible || live == nil || p.v.Unchangeable == p.hash() ||
 		len(p.v.Copies()) > 0 {
 		return false
 	}

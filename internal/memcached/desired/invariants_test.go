@@ -265,37 +265,4 @@ func checkSettles(t *testing.T, mc *cachev1alpha1.Memcached, objects []client.Ob
 	if after := encodedText(t, objectsOf(t, mc, observed, later)); before != after {
 		t.Errorf("what is in the cluster is rendered differently, before %s and after %s", before, after)
 	}
-	checkMove(t, mc, observed, later)
-}
-
-// checkMove changes spec.workload while the existing workload has all nodes. These nodes must stay as they are until other nodes
-// are ready.
-func checkMove(t *testing.T, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) {
-	t.Helper()
-	mc = mc.DeepCopy()
-	present := memcachedtest.View(mc, observed).Workload
-	mc.Spec.Workload = deploymentKind
-	if present.Kind == deploymentKind {
-		mc.Spec.Workload = statefulSetKind
-	}
-	plan := For(memcachedtest.View(mc, observed), opts)
-	if plan.Problem != nil {
-		t.Fatalf("the other workload: %v", plan.Problem)
-	}
-	added, left := int32(0), int32(0)
-	for _, object := range plan.Objects {
-		switch {
-		case memcached.PodTemplate(object) == nil:
-		case object.GetObjectKind().GroupVersionKind().Kind == string(mc.Spec.Workload):
-			added = *sizeOf(object)
-		default:
-			left = *sizeOf(object)
-			if before, after := encodedText(t, present.Template), encodedText(t, memcached.PodTemplate(object)); before != after {
-				t.Errorf("nodes that are about to leave are replaced, before %s and after %s", before, after)
-			}
-		}
-	}
-	if left != mc.Spec.Size || added > 1 || added > mc.Spec.Size {
-		t.Errorf("a move of %d nodes begins with %d, and %d are left", mc.Spec.Size, added, left)
-	}
 }

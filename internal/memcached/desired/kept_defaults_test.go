@@ -95,9 +95,6 @@ func TestDefaultsKeptByTheStatus(t *testing.T) {
 		"the status and the annotations were lost": {
 			workload: lost, status: func(s *cachev1alpha1.MemcachedStatus) { s.LastApplied = nil }, want: adopted,
 		},
-		"the nodes move from another workload": {
-			workload: lost, status: func(s *cachev1alpha1.MemcachedStatus) { s.LastApplied.Workload = "Another" }, want: adopted,
-		},
 		"the image is gone": {
 			workload: lost, status: func(s *cachev1alpha1.MemcachedStatus) { s.LastApplied.Defaults.Images = nil },
 			want: [2]string{memcachedtest.DefaultImage, olderLimit},
@@ -112,7 +109,7 @@ func TestDefaultsKeptByTheStatus(t *testing.T) {
 				mc := memcachedtest.Cache(3, in)
 				workload := leftByOlder(t, mc, memcachedtest.Options)
 				mc.Status.LastApplied = &cachev1alpha1.MemcachedRecord{
-					Workload: memcached.WorkloadKind(mc), TemplateHash: workload.TemplateHash(), Defaults: recordOf(t, workload),
+					TemplateHash: workload.TemplateHash(), Defaults: recordOf(t, workload),
 					ArgumentsHash: argumentList(mc, recordOf(t, workload)).Hash(),
 				}
 				if c.workload != nil {

@@ -54,7 +54,7 @@ func keepRestart(mc *cachev1alpha1.Memcached, v memcached.View) {
 		mc.Spec.RestartedAt = last.RestartedAt
 		return
 	}
-	live := cmp.Or(v.Workload, v.Former)
+	live := v.Workload
 	if live == nil {
 		return
 	}

@@ -17,14 +17,14 @@ import (
 // independently of each other. In most clusters before Kubernetes 1.37, the feature MaxUnavailableStatefulSet is off: such a
 // cluster drops maxUnavailable, and replaces one node at a time.
 func statefulSet(
-	mc *cachev1alpha1.Memcached, metadata metav1.ObjectMeta, size int32, update *appsv1.RollingUpdateStatefulSetStrategy,
+	mc *cachev1alpha1.Memcached, metadata metav1.ObjectMeta, update *appsv1.RollingUpdateStatefulSetStrategy,
 	template corev1.PodTemplateSpec,
 ) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
 		ObjectMeta: metadata,
 		Spec: appsv1.StatefulSetSpec{
-			Replicas:            &size,
+			Replicas:            &mc.Spec.Size,
 			Selector:            &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)},
 			ServiceName:         mc.Name,
 			PodManagementPolicy: appsv1.ParallelPodManagement,

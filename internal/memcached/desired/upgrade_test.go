@@ -256,7 +256,7 @@ func TestRolloutRestartAdopts(t *testing.T) {
 	mc := memcachedtest.Cache(3, workloadKind(statefulSetKind))
 	live := leftByOlder(t, mc, memcachedtest.Options)
 	mc.Status.LastApplied = &cachev1alpha1.MemcachedRecord{
-		Workload: statefulSetKind, TemplateHash: live.TemplateHash(), Defaults: recordOf(t, live),
+		TemplateHash: live.TemplateHash(), Defaults: recordOf(t, live),
 	}
 	if got := rendered(t, mc, live); got != inWorkload(mc, [2]string{olderImage, olderLimit}) {
 		t.Fatalf("after the upgrade: %v", got)

@@ -271,7 +271,7 @@ func (w *wave) replacing() bool {
 	if w.inPlace.Open {
 		return !w.inPlace.shrinks || !w.inPlace.stopsReplacements()
 	}
-	return w.v.Former != nil || w.v.Workload == nil || w.v.Workload.RollingOut() || w.v.Workload.Outdated(w.v.Workload.Nodes(w.v.Pods)) > 0
+	return w.v.Workload == nil || w.v.Workload.RollingOut() || w.v.Workload.Outdated(w.v.Workload.Nodes(w.v.Pods)) > 0
 }
 
 // maxAway returns how many nodes may be unavailable at the same time.

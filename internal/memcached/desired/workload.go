@@ -34,7 +34,7 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	defaults, changed := decideDefaults(v, opts, hash)
 	n := nodes{
 		record: cachev1alpha1.MemcachedRecord{
-			Workload: memcached.WorkloadKind(mc), TemplateHash: hash, RestartedAt: restartedAt(mc), Defaults: defaults,
+			TemplateHash: hash, RestartedAt: restartedAt(mc), Defaults: defaults,
 			RolloutRestartedAt: rolloutRestartedAt(v),
 		},
 		problem: memcached.CheckPriority(mc.Spec.Scheduling, opts).And(checkMemoryLimit(mc, changed)).And(checkAgentImage(mc, defaults)),
@@ -45,9 +45,9 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 		Labels:      labelsOf(mc, nil),
 		Annotations: memcached.RecordAnnotations(n.record),
 	}
-	size, template := sizeInMove(v), podTemplate(mc, opts, defaults)
+	template := podTemplate(mc, opts, defaults)
 	if !isStatefulSet(mc) {
-		n.workload = deployment(mc, metadata, size, render.WithAPIDefaults(template))
+		n.workload = deployment(mc, metadata, render.WithAPIDefaults(template))
 		return n
 	}
 	want := wanted{list: argumentList(mc, defaults), problem: n.problem}
@@ -56,7 +56,7 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	guard := &twinGuard{v: v}
 	var refused *memcached.Problem
 	n.wave, refused = arguments(v, want, guard)
-	n.workload = statefulSet(mc, metadata, size, rollingUpdate(v, want.section, want.inPlace.Open, guard), render.WithAPIDefaults(template))
+	n.workload = statefulSet(mc, metadata, rollingUpdate(v, want.section, want.inPlace.Open, guard), render.WithAPIDefaults(template))
 	if n.problem = n.problem.And(refused); n.problem == nil {
 		want.inPlace.decide(&n.wave)
 	}

@@ -3,6 +3,5 @@
 
 // Package status computes the status of a Memcached from what was observed, the plan, and the result of the write. It is pure, and
 // knows of the desired state only what is in memcached.Plan. Package memcached explains the words node, workload, wave, twin and
-// record. A move replaces the Deployment of a Memcached by a StatefulSet, or the reverse. The workload that it replaces is the
-// former workload. An orphan is a node that no workload controls.
+// record. An orphan is a node that no workload controls.
 package status

@@ -21,7 +21,7 @@ type facts struct {
 	memcached.Written
 
 	size int32
-	// accepted is the number of nodes that the workloads ask for. It differs from spec.size if a new size was not written.
+	// accepted is the number of nodes that the workload asks for. It differs from spec.size if a new size was not written.
 	accepted int32
 	// required is how many nodes must be ready for the cache to become available. available reports that this many nodes are ready, or
 	// that the cache is still available: see stillAvailable.
@@ -29,8 +29,7 @@ type facts struct {
 	available bool
 	// discoverable reports whether a Service lets clients find the nodes.
 	discoverable bool
-	// nodes are the nodes of the workload, those of the former workload, and orphans, in this order. ready is the number of ready
-	// nodes.
+	// nodes are the nodes of the workload, and then orphans. ready is the number of ready nodes.
 	nodes []*corev1.Pod
 	ready int32
 	// podProblem is a problem of the pods, or why they cannot be created. It may be nil.
@@ -50,13 +49,14 @@ type facts struct {
 
 func factsOf(before memcached.View, plan memcached.Plan, written memcached.Written) facts {
 	v := before.After(written.Objects)
-	mc, w, former := v.Memcached, v.Workload, v.Former
+	mc, w := v.Memcached, v.Workload
 	f := facts{View: v, Written: written, size: mc.Spec.Size}
-	owned, orphans := append(w.Nodes(v.Pods), former.Nodes(v.Pods)...), v.Orphans()
+	owned, orphans := w.Nodes(v.Pods), v.Orphans()
 	f.nodes = slices.Concat(owned, orphans)
 	f.ready = readyNodes(f.nodes)
-	f.accepted = askedFor(f.size, w, former)
+	f.accepted = f.size
 	if w != nil {
+		f.accepted = w.Size
 		f.TemplatePending = written.TemplatePending || written.HeldBack(v) && w.TemplateHash() != plan.Record.TemplateHash
 	}
 	f.required = required(mc, plan, f.accepted)
@@ -75,14 +75,14 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	return f
 }
 
-// carriedOut returns the record for the status. While a write is held back or fails, and while nodes move, the record keeps the last
-// spec. Until a rollout is complete, Changes lists its causes, and Former is the record from before the rollout.
+// carriedOut returns the record for the status. While a write is held back or fails, the record keeps the last spec. Until a rollout
+// is complete, Changes lists its causes, and Former is the record from before the rollout.
 func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 	record := f.CarriedOut(plan.Record).DeepCopy()
 	if record == nil {
 		return nil
 	}
-	if f.HeldBack(f.View) || f.Err != nil || f.Former != nil {
+	if f.HeldBack(f.View) || f.Err != nil {
 		record.Spec = f.Last.Spec()
 	}
 	if !f.replacing() && !f.rollout.templateUnobserved && !f.TemplatePending {
@@ -94,7 +94,7 @@ func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 // waiting returns the rollout with additions to its messages: what it waits for, and whether it has exceeded the deadline.
 func (f facts) waiting(plan memcached.Plan) rolloutState {
 	rollout := f.rollout
-	if f.Workload != nil && rollout.reason != "" && unwatched(f.View) {
+	if rollout.reason != "" && unwatched(f.View) {
 		rollout.deadlineMessage = overdue(f.View)
 		blocked := cmp.Or(plan.Wave.Blocked, plan.InPlace.Blocked)
 		if rollout.deadlineMessage != "" && blocked != "" && strings.HasPrefix(rollout.message, blocked) {
@@ -115,36 +115,21 @@ func (f facts) replacing() bool {
 	return f.rollout.reason == cachev1alpha1.ReasonRollingOut || f.rollout.reason == cachev1alpha1.ReasonUpdatingInPlace
 }
 
-// cause returns the part of a rollout's message that names the changes. It is empty during a move, or if the changes are unknown.
+// cause returns the part of a rollout's message that names the changes. It is empty if the changes are unknown.
 func (f facts) cause() string {
-	if !f.replacing() || f.Former != nil || f.applied == nil || len(f.applied.Changes) == 0 {
+	if !f.replacing() || f.applied == nil || len(f.applied.Changes) == 0 {
 		return ""
 	}
 	return "; changed: " + strings.Join(f.applied.Changes, ", ")
 }
 
-// problemOf returns what is wrong with the nodes of the workloads, or why a node is missing. Without a problem, it returns nil.
+// problemOf returns what is wrong with the nodes of the workload, or why a node is missing. Without a problem, it returns nil.
 func (f facts) problemOf(nodes []*corev1.Pod) *memcached.Problem {
-	problem := cmp.Or(PodProblem(f.Workload, f.Pods, f.Now), PodProblem(f.Former, f.Pods, f.Now))
-	if latest := cmp.Or(f.Workload, f.Former); latest != nil && problem == nil && readyNodes(nodes) < f.accepted {
-		return podFailed(latest, f.Pods, f.accepted-int32(len(nodes))) //nolint:gosec // see For
+	problem := PodProblem(f.Workload, f.Pods, f.Now)
+	if f.Workload != nil && problem == nil && readyNodes(nodes) < f.accepted {
+		return podFailed(f.Workload, f.Pods, f.accepted-int32(len(nodes))) //nolint:gosec // see For
 	}
 	return problem
-}
-
-// askedFor returns the number of nodes that the workloads ask for: during a move, the sum of both, but at most spec.size. Without a
-// workload, it returns spec.size.
-func askedFor(size int32, w, former *memcached.Workload) int32 {
-	switch {
-	case w == nil && former == nil:
-		return size
-	case former == nil:
-		return w.Size
-	case w == nil:
-		return former.Size
-	default:
-		return min(size, w.Size+former.Size)
-	}
 }
 
 func readyNodes(nodes []*corev1.Pod) int32 {

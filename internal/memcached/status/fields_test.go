@@ -40,7 +40,6 @@ func TestStatusFields(t *testing.T) {
 		Version:            "1.6.45",
 		ServiceName:        "cache",
 		LastApplied: &cachev1alpha1.MemcachedRecord{
-			Workload:     cachev1alpha1.WorkloadDeployment,
 			TemplateHash: "586bf8c3f1447ca9",
 			Defaults: cachev1alpha1.MemcachedDefaults{
 				Images:      map[string]cachev1alpha1.DefaultImage{memcached.ContainerName: memcachedtest.DefaultImage},

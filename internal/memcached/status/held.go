@@ -34,7 +34,7 @@ func (f facts) heldBack(plan memcached.Plan) []string {
 // only if no other change in the list explains them.
 func (f facts) heldChanges(plan memcached.Plan) []string {
 	changes, w := slices.Clone(plan.Changes), f.Workload
-	if rest := f.unfinished(plan); rest != "" && (f.Former == nil || len(changes) == 0) { // during a move, changes has spec.workload
+	if rest := f.unfinished(plan); rest != "" {
 		changes = append(changes, rest)
 	}
 	if plan.Wave.Effect != memcached.NoEffect && len(changes) == 0 {
@@ -54,8 +54,6 @@ func (f facts) unfinished(plan memcached.Plan) string {
 		return ""
 	case plan.InPlace.Open:
 		return "the rest of a change in place"
-	case f.Former != nil:
-		return "the rest of a move"
 	case w != nil && w.Partition > 0 && w.Outdated(w.Nodes(f.Pods)) > 0:
 		return restOfRollout
 	default:
@@ -73,7 +71,7 @@ func (f facts) heldCost(plan memcached.Plan) string {
 		return "; the pods will stay, but the nodes will restart without their items"
 	case f.TemplatePending && plan.InPlace.Open:
 		return "; the pods will stay, and change in place"
-	case f.Former != nil, f.TemplatePending, f.unfinished(plan) == restOfRollout:
+	case f.TemplatePending, f.unfinished(plan) == restOfRollout:
 		return "; the nodes will be replaced, without their items"
 	case effect == memcached.GrowsInPlace:
 		return "; the nodes will get more memory in place and keep their items"

@@ -18,7 +18,7 @@ import (
 )
 
 // overdue returns a message if a change has exceeded the progress deadline, else an empty text. It is for changes to which Kubernetes
-// applies no deadline: those of a StatefulSet, and moves between workloads. These events count as progress: a pod is created or deleted, a
+// applies no deadline: those of a StatefulSet. These events count as progress: a pod is created or deleted, a
 // pod changes its readiness, or memcached restarts within its pod.
 func overdue(v memcached.View) string {
 	workload := v.Workload
@@ -44,10 +44,9 @@ func overdue(v memcached.View) string {
 		int(deadline.Minutes()), strings.ToLower(string(workload.Kind)), workload.GetName(), workload.GetNamespace())
 }
 
-// unwatched reports whether the operator itself must apply the progress deadline: during a move and with a StatefulSet, for which
-// Kubernetes applies none.
+// unwatched reports whether the operator itself must apply the progress deadline: for a StatefulSet, Kubernetes applies none.
 func unwatched(v memcached.View) bool {
-	return v.Former != nil || v.Workload.Kind == cachev1alpha1.WorkloadStatefulSet
+	return v.Workload != nil && v.Workload.Kind == cachev1alpha1.WorkloadStatefulSet
 }
 
 // progressingSince returns when the change in progress began according to the last status, or the zero time if the change was
@@ -86,8 +85,8 @@ func later(a, b time.Time) time.Time {
 
 // RequeueAfter returns the time after which to reconcile again even if no event occurs, or 0 for never.
 func RequeueAfter(v memcached.View, current cachev1alpha1.MemcachedStatus) time.Duration {
-	waits := []time.Duration{SilentFor(append(v.Workload.Nodes(v.Pods), v.Former.Nodes(v.Pods)...), v.Now)}
-	if v.Workload != nil && unwatched(v) {
+	waits := []time.Duration{SilentFor(v.Workload.Nodes(v.Pods), v.Now)}
+	if unwatched(v) {
 		if meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionProgressing) {
 			waits = append(waits, progressDeadline(v.Memcached))
 		}

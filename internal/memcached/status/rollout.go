@@ -49,10 +49,10 @@ func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	return counted && v.Last.Generation == v.Memcached.Generation
 }
 
-// rolloutOf returns the progress of a first start, scaling, a rollout, a wave, a change in place or a move. before is the workload
-// before the write.
+// rolloutOf returns the progress of a first start, scaling, a rollout, a wave or a change in place. before is the workload before
+// the write.
 func rolloutOf(before *memcached.Workload, v memcached.View, plan memcached.Plan) rolloutState {
-	mc, w, former := v.Memcached, v.Workload, v.Former
+	mc, w := v.Memcached, v.Workload
 	nodes := w.Nodes(v.Pods)
 	state := rolloutStateOf(w, nodes, mc.Spec.Size, templateObserved(before, v), starting(v, nodes))
 	wave := plan.Wave
@@ -65,11 +65,6 @@ func rolloutOf(before *memcached.Workload, v memcached.View, plan memcached.Plan
 		state.reason = cachev1alpha1.ReasonRollingOut
 		state.message = cmp.Or(wave.Blocked,
 			fmt.Sprintf("%s: %d of %d nodes run the new configuration", waveWords(wave.Effect), wave.Done, mc.Spec.Size))
-	}
-	if former != nil {
-		state.reason = cachev1alpha1.ReasonRollingOut
-		state.message = fmt.Sprintf("Moving from a %s to a %s: %d of %d nodes have moved",
-			former.Kind, memcached.WorkloadKind(mc), readyNodes(nodes), mc.Spec.Size)
 	}
 	return state
 }

@@ -63,10 +63,6 @@ func revisions(current, update string) func(*appsv1.StatefulSet) {
 	return func(set *appsv1.StatefulSet) { set.Status.CurrentRevision, set.Status.UpdateRevision = current, update }
 }
 
-func setSize(size int32) func(*appsv1.StatefulSet) {
-	return func(set *appsv1.StatefulSet) { set.Spec.Replicas = &size }
-}
-
 // setPods returns ready pods of the StatefulSet, one for each given revision.
 func setPods(revisions ...string) []corev1.Pod {
 	var pods []corev1.Pod

@@ -4,8 +4,6 @@
 package status
 
 import (
-	"cmp"
-
 	"k8s.io/apimachinery/pkg/labels"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -30,15 +28,13 @@ func For(before memcached.View, plan memcached.Plan, written memcached.Written) 
 		status.Nodes = append(status.Nodes, pod.Name)
 	}
 	if facts.Workload != nil {
+		status.Image = plain(facts.Workload.Image()) // somebody else may have set it
 		if !facts.rollout.templateUnobserved && !facts.TemplatePending {
 			status.UpdatedReplicas = facts.Workload.Updated
 			if plan.Wave.Open && plan.Problem == nil {
 				status.UpdatedReplicas = min(status.UpdatedReplicas, plan.Wave.Done)
 			}
 		}
-	}
-	if latest := cmp.Or(facts.Workload, facts.Former); latest != nil {
-		status.Image = plain(latest.Image()) // somebody else may have set it
 	}
 	if status.Image != "" {
 		status.Version, _ = versionOf(status.Image)

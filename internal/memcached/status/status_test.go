@@ -70,7 +70,7 @@ func rows(t *testing.T) []statusCase {
 	for _, rows := range [][]statusCase{
 		creationRows(t), rolloutRows(t), scalingRows(t), steadyRows(t), pauseRows(t), deletionRows(t), stuckRows(t),
 		refusalRows(), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(t), failedPodRows(t),
-		statefulSetRows(t), moveRows(t), mistakeRows(t), secretRows(), orphanRows(t), attentionRows(), twinRows(t), inPlaceRows(t),
+		statefulSetRows(t), mistakeRows(t), secretRows(), orphanRows(t), attentionRows(), twinRows(t), inPlaceRows(t),
 	} {
 		for _, row := range rows {
 			all = append(all, row.complete(t))

@@ -118,7 +118,6 @@ func TestPausedChanges(t *testing.T) {
 		"an image and threads":         {inFile, func(mc *cachev1alpha1.Memcached) { threads(mc); memcachedtest.Image("memcached:2")(mc) }, []string{"StatefulSet"}, "config.threads unset to 8, image unset to memcached:2" + replaced},
 		"a size, which costs no item":  {inFile, memcachedtest.Size(5), []string{"StatefulSet"}, "size 3 to 5"},
 		"a size, and threads":          {inFile, func(mc *cachev1alpha1.Memcached) { threads(mc); memcachedtest.Size(5)(mc) }, []string{"StatefulSet"}, "size 3 to 5, config.threads unset to 8" + kept},
-		"the other workload":           {limited, func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadDeployment }, []string{"Deployment", "StatefulSet"}, "workload StatefulSet to Deployment" + replaced},
 	} {
 		t.Run(name, func(t *testing.T) {
 			was := memcachedtest.Cache(3, inStatefulSet, test.was)
