@@ -8,27 +8,9 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/memcached"
 )
-
-// refusingSecret returns the status of a pod whose agent refused a certificate. Started reports that the agent has found a valid
-// certificate since then.
-func refusingSecret(started bool) corev1.PodStatus {
-	return corev1.PodStatus{
-		Phase:             corev1.PodPending,
-		ContainerStatuses: waiting("PodInitializing", ""),
-		InitContainerStatuses: []corev1.ContainerStatus{{
-			Name: memcached.AgentContainerName, Started: &started,
-			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Unix(2, 0)}},
-			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-				ExitCode: 1, Reason: "Error", Message: "InvalidCertificate: tls.key does not fit tls.crt",
-			}},
-		}},
-	}
-}
 
 func encrypted(plaintext cachev1alpha1.PlaintextMode) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {

@@ -4,7 +4,6 @@
 package memcached
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,13 +63,6 @@ func ContainerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 		}
 	}
 	return append(statuses, pod.Status.ContainerStatuses...)
-}
-
-// HasAgent reports whether the statuses of a pod's containers include an agent.
-func HasAgent(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(ContainerStatuses(pod), func(container corev1.ContainerStatus) bool {
-		return container.Name == AgentContainerName
-	})
 }
 
 // FailedAt returns when a pod failed: the last change of its conditions or the last end of a container, whichever is later. For a pod with

@@ -24,7 +24,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+	"github.com/example/memcached-operator/test/golden"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.golden.yaml")
@@ -102,7 +102,7 @@ func TestGolden(t *testing.T) {
 		if plan.Problem != nil {
 			t.Fatalf("%s: %+v", file, plan.Problem)
 		}
-		memcachedtest.Golden(t, strings.Replace(file, ".input.", ".golden.", 1), plan.Objects, *update,
+		golden.Compare(t, strings.Replace(file, ".input.", ".golden.", 1), plan.Objects, *update,
 			"an upgrade of the operator that changes spec.template replaces every proxy")
 	}
 }
@@ -217,7 +217,7 @@ func TestPools(t *testing.T) {
 			if problem.Reason != row.reason || !strings.Contains(problem.Message, row.message) || plan.HoldTemplate {
 				t.Errorf("%s: %+v", row.name, problem)
 			}
-			if runs && !cmp.Equal(memcachedtest.Documents(t, plan.Objects), memcachedtest.Documents(t, For(running, options).Objects)) {
+			if runs && !cmp.Equal(golden.Documents(t, plan.Objects), golden.Documents(t, For(running, options).Objects)) {
 				t.Errorf("%s: what runs changes", row.name)
 			}
 			if !runs && (len(plan.Objects) == 4) != (plan.Routes != nil) {

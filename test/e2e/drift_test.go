@@ -22,8 +22,6 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// The operator uses some of its permissions only to undo drift. permissions_test.go demands that the suite uses every permission, so
-// this spec causes drift.
 var _ = Describe("Drift", func() {
 	const managedBy = "app.kubernetes.io/managed-by"
 

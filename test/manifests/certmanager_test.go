@@ -49,26 +49,6 @@ func TestCertManagerAcceptsItsObjects(t *testing.T) {
 	}
 }
 
-func TestCertManagerRefusesMistakes(t *testing.T) {
-	objects := map[string]string{}
-	for kind, name := range map[string]string{"Certificate": "memcached-sample-tls", "Issuer": "cache-authority"} {
-		content, err := ofCertManager(t)[kind][name].MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		objects[kind] = string(content)
-	}
-	mustRefuse(t, certManager(t), objects,
-		mistake{"Certificate", `"secretName":`, `"secret":`, "unknown fields: spec.secret"},
-		mistake{"Certificate", `"secretName":"memcached-sample-tls",`, ``, "secretName"},
-		mistake{"Certificate", `"algorithm":"ECDSA"`, `"algorithm":"EC"`, "privateKey.algorithm"},
-		mistake{"Certificate", `"rotationPolicy":"Always"`, `"rotationPolicy":"always"`, "rotationPolicy"},
-		mistake{"Certificate", `"server auth"`, `"serverAuth"`, "usages"},
-		mistake{"Certificate", `"size":256`, `"size":"256"`, "integer"},
-		mistake{"Issuer", `"secretName":`, `"secretRef":`, "unknown fields: spec.ca.secretRef"},
-	)
-}
-
 // The schemas do not contain the rules of cert-manager's webhook, and do not require that an Issuer exists. This test checks both.
 func TestCertManagerCanIssueTheCertificates(t *testing.T) {
 	objects := ofCertManager(t)

@@ -267,10 +267,3 @@ func TestDeployLooksUpBindings(t *testing.T) {
 	lookedUp := slices.Compact(run.kinds(t, "looked-up"))
 	equal(t, "looked up", lookedUp, []string{"ClusterRoleBinding", "ValidatingAdmissionPolicyBinding"})
 }
-
-func TestHelpHasNoColorsInAPipe(t *testing.T) {
-	run := runMake(t, "crd", "help")
-	if run.failed || strings.Contains(run.output, "\x1b") || !strings.Contains(run.output, "undeploy-all ") {
-		t.Errorf("make help prints %q", run.output)
-	}
-}

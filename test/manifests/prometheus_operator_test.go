@@ -55,19 +55,3 @@ func TestThePrometheusOperatorAcceptsItsObjects(t *testing.T) {
 		}
 	}
 }
-
-func TestThePrometheusOperatorRefusesMistakes(t *testing.T) {
-	objects := map[string]string{}
-	for kind, all := range monitors(t) {
-		objects[kind] = all[0]
-	}
-	mustRefuse(t, prometheusOperator(t), objects,
-		mistake{"PodMonitor", `"scrapeTimeout":"10s"`, `"scrapeTimeout":"10 s"`, "scrapeTimeout"},
-		mistake{"PodMonitor", `"relabelings":`, `"relabelConfigs":`, "unknown fields: spec.podMetricsEndpoints[0].relabelConfigs"},
-		mistake{"PodMonitor", `"any":true`, `"any":"true"`, "boolean"},
-		mistake{"PrometheusRule", `"for":"2m"`, `"for":"2 minutes"`, "for"},
-		mistake{"PrometheusRule", `"expr":`, `"expression":`, "unknown fields"},
-		mistake{"PrometheusRule", `"severity":"critical"`, `"severity":1`, "severity"},
-		mistake{"ServiceMonitor", `"scheme":"https"`, `"scheme":"tls"`, "scheme"},
-	)
-}

@@ -56,16 +56,6 @@ func Variable(t *testing.T, name string) string {
 	return match[1]
 }
 
-// GoVersion returns the version of Go in go.mod.
-func GoVersion(t *testing.T) string {
-	t.Helper()
-	match := regexp.MustCompile(`(?m)^go (\d+\.\d+\.\d+)$`).FindStringSubmatch(Read(t, "go.mod"))
-	if match == nil {
-		t.Fatal("go.mod does not name a complete version of Go")
-	}
-	return match[1]
-}
-
 // NewestKubernetes returns the newest supported minor version of Kubernetes, such as 37. It is the minor version of k8s.io/api in
 // go.mod.
 func NewestKubernetes(t *testing.T) int {

@@ -19,6 +19,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+	"github.com/example/memcached-operator/test/golden"
 	"github.com/example/memcached-operator/test/repository"
 )
 
@@ -41,7 +42,7 @@ func TestSampleOfCopies(t *testing.T) {
 		return plan.Workload().(*appsv1.StatefulSet), plan.Objects
 	}
 	set, objects := of(first, second)
-	memcachedtest.Golden(t, "testdata/copies-sample.yaml", objects, *update, "read the comment in golden_test.go before -update")
+	golden.Compare(t, "testdata/copies-sample.yaml", objects, *update, "read the comment in golden_test.go before -update")
 	twinSet, _ := of(second, first)
 	if diff := cmp.Diff(set.Spec.Template.Spec.Affinity, twinSet.Spec.Template.Spec.Affinity); diff != "" || second.Spec.FillFrom.Name != first.Name {
 		t.Errorf("the second copy differs: %s", diff)

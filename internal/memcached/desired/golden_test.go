@@ -24,6 +24,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+	"github.com/example/memcached-operator/test/golden"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.golden.yaml")
@@ -69,7 +70,7 @@ func TestGolden(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			objects := objectsOf(t, c.mc, memcached.Observed{}, c.opts)
 			file := filepath.Join("testdata", c.name+goldenSuffix)
-			memcachedtest.Golden(t, file, objects, *update, "read the comment in golden_test.go before -update")
+			golden.Compare(t, file, objects, *update, "read the comment in golden_test.go before -update")
 		})
 	}
 }

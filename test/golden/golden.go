@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package memcachedtest
+// Package golden compares objects with files, for tests.
+package golden
 
 import (
 	"bytes"
@@ -15,9 +16,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Golden compares objects with a YAML file. If they differ, the test fails with the advice. With update, Golden first rewrites the
+// Compare compares objects with a YAML file. If they differ, the test fails with the advice. With update, Compare first rewrites the
 // file.
-func Golden(t testing.TB, file string, objects []client.Object, update bool, advice string) {
+func Compare(t testing.TB, file string, objects []client.Object, update bool, advice string) {
 	t.Helper()
 	got := Documents(t, objects)
 	if update {
