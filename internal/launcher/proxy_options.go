@@ -47,8 +47,8 @@ type ProxyOptions struct {
 	resolver string
 	dns      *net.Resolver
 	// poll is how often the launcher reads the ConfigMap, looks up unreachable nodes and checks the buffers. settle is how often it asks
-	// memcached about a reload. resend is the time after which the launcher signals memcached again, if memcached has not begun to reload. confirm is
-	// how long the launcher waits for a failure after a reload has begun. Without a failure, the reload counts as successful.
+	// memcached about a reload. resend is the time after which the launcher signals memcached again, if memcached has not begun to reload.
+	// confirm is how long the launcher waits for a failure after a reload has begun. Without a failure, the reload counts as successful.
 	poll, settle, resend, confirm time.Duration
 	// starvation is how long the buffers of a thread may be full: see proxy.watchBuffers.
 	starvation time.Duration

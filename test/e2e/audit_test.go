@@ -12,7 +12,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,18 +93,6 @@ func requestsIn(file io.Reader, user string) iter.Seq[*auditv1.Event] {
 // namespaces cause it, too.
 func denied(event *auditv1.Event) bool {
 	return event.Annotations["authorization.k8s.io/decision"] == "forbid"
-}
-
-// verbsOf returns the RBAC verbs that a request needs.
-func verbsOf(event *auditv1.Event) []string {
-	switch {
-	case event.Verb == "patch" && event.ResponseStatus != nil && event.ResponseStatus.Code == http.StatusCreated:
-		return []string{"patch", "create"} // server-side apply creates a missing object
-	case event.Verb == "watch" && strings.Contains(event.RequestURI, "sendInitialEvents=true"):
-		return []string{"watch", "list"} // this watch begins with a list
-	default:
-		return []string{event.Verb}
-	}
 }
 
 func isWrite(event *auditv1.Event) bool {

@@ -89,20 +89,8 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 	})
 })
 
-// apiServerAway is the period in which the API server was not ready. After a start, the API server refuses all
-// requests until it has read the RBAC roles.
-var apiServerAway period
-
-// period is a time in which RBAC may refuse requests of the operator.
-type period struct{ from, until time.Time }
-
-func (p period) contains(moment time.Time) bool {
-	return moment.After(p.from) && moment.Before(p.until)
-}
-
-func within(moment time.Time) func(period) bool {
-	return func(p period) bool { return p.contains(moment) }
-}
+// apiServerAway is the period in which the API server was not ready.
+var apiServerAway struct{ from, until time.Time }
 
 var _ = Describe("The API server is away, and memcached serves", Label(onLocalCluster), func() {
 	const away = 30 * time.Second

@@ -93,16 +93,10 @@ func (u *helmUser) run(ctx context.Context, block string, flags ...string) {
 	clustertest.Must(u.try(ctx, block, flags...))
 }
 
-// helmUninstalls are the periods in which Helm uninstalled the operator. RBAC may refuse requests in them, because
-// Helm deletes the permissions before the operator has ended.
-var helmUninstalls []period
-
 func (u *helmUser) uninstall(ctx context.Context) {
 	GinkgoHelper()
-	from := time.Now()
 	u.run(ctx, "helm uninstall", "--ignore-not-found")
 	Eventually(ctx, k8s.OperatorPods).WithArguments(operatorNamespace).Should(BeEmpty())
-	helmUninstalls = append(helmUninstalls, period{from: from, until: time.Now()})
 }
 
 // newerChart returns a copy of a chart with another image of the operator, and an additional short name in the CRD.

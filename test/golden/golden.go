@@ -22,11 +22,11 @@ func Compare(t testing.TB, file string, objects []client.Object, update bool, ad
 	t.Helper()
 	got := Documents(t, objects)
 	if update {
-		if err := os.WriteFile(file, got, 0o644); err != nil { //nolint:gosec // it is a file of the repository
+		if err := os.WriteFile(file, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(file) //nolint:gosec // it is a file of the repository
+	want, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
