@@ -108,7 +108,7 @@ lint: $(GOLANGCI_LINT) ## Run the linters. LINT_FLAGS=--fix fixes what they can 
 	$(GOLANGCI_LINT) run $(LINT_FLAGS)
 
 .PHONY: check-all
-check-all: ## Run every suite but the benchmark, as root, in two hours. FROM=NAME resumes, ONLY=NAME runs one.
+check-all: ## Run every suite but bench and test-hostile, as root, in up to two hours. FROM=NAME resumes, ONLY=NAME runs one.
 	@FROM="$(FROM)" ONLY="$(ONLY)" CHECK_OUTPUT="$(CHECK_OUTPUT)" hack/check-all.sh
 
 .PHONY: verify
@@ -219,7 +219,7 @@ $(KUSTOMIZE) build "$$tmp/$(KUSTOMIZATION)"
 endef
 
 .PHONY: install
-install: check-kubectl $(KUSTOMIZE) ## Install the CRD.
+install: check-kubectl $(KUSTOMIZE) ## Install the CRDs.
 	@$(KUSTOMIZE) build config/crd | $(KUBECTL) apply -f -
 
 # CONFIRM=yes lets uninstall and undeploy-all delete caches without asking.

@@ -23,7 +23,6 @@ computing() {
 	check race make test-race
 	check faults make test-faults "${faults[@]}"
 	check counts make bench BENCH_FLAGS="-only requests"
-	check alerts make test-alerts
 	check chart make test-chart
 	if [[ ${#specs[@]} -gt 0 ]]; then return; fi
 	check compatibility make test-compatibility

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -64,20 +65,19 @@ func (n *neighbour) trip(at int) (bool, error) {
 // trips failed.
 func (p *proxyPod) besides(trips int, request func() string) int64 {
 	p.t.Helper()
-	const hostile = 3
-	done, ended := make(chan struct{}), make(chan struct{}, hostile)
-	for range hostile {
-		go func() {
-			for open := true; open; {
-				p.harass(request)
+	done := make(chan struct{})
+	var hostile sync.WaitGroup
+	for range 3 {
+		hostile.Go(func() {
+			for {
 				select {
 				case <-done:
-					open = false
+					return
 				default:
+					p.harass(request)
 				}
 			}
-			ended <- struct{}{}
-		}()
+		})
 	}
 	const clients = 4
 	var failed atomic.Int64
@@ -109,9 +109,7 @@ func (p *proxyPod) besides(trips int, request func() string) int64 {
 		}
 	}
 	close(done)
-	for range hostile {
-		<-ended
-	}
+	hostile.Wait()
 	return failed.Load()
 }
 
@@ -182,8 +180,7 @@ func TestAnswersBesideOddRequests(t *testing.T) {
 			t.Parallel()
 			p := newCopiesPod(t, pools)
 			random := rand.New(rand.NewPCG(seed.Add(1), uint64(pools)))
-			failed := p.besides(6000, func() string { return oddRequest(random) })
-			t.Logf("%d of 6000 round trips failed", failed)
+			p.besides(6000, func() string { return oddRequest(random) }) // what fails is not judged, but wrong answers are
 		})
 	}
 }

@@ -252,13 +252,13 @@ func read[T client.Object](t *testing.T, i *installation, name string) T {
 const (
 	kubes     = "metadata.namespace: the operator writes nothing in namespaces of Kubernetes"
 	owner     = "metadata.ownerReferences: the controller must be the Memcached or MemcachedProxy of this name, before and after"
-	selector  = "spec.selector: must select pods of the operator only"
+	selector  = "spec.selector: must select pods with the operator's label only"
 	addresses = "spec.externalIPs: the operator takes no traffic of other addresses"
 	accounts  = "spec.template.spec.serviceAccountName, automountServiceAccountToken: pods act as nobody"
 	rights    = "spec.template.spec: must have no host namespaces, privileged containers or added capabilities"
 	volumes   = "spec.template.spec.volumes: must be no folder of the cluster node, no storage of others and no token"
 	pods      = "metadata: the operator changes and deletes pods of the StatefulSets of Memcacheds only"
-	reports   = "regarding: the operator reports about Memcacheds and MemcachedProxies only"
+	reports   = "regarding: the operator reports about Memcacheds, MemcachedProxies and leases only"
 )
 
 // foreign are writes of what is not a child, or of children that select or take what belongs to others.

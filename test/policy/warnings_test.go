@@ -5,6 +5,8 @@ package policy_test
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -69,7 +71,9 @@ func TestSuspiciousSpecsAreWarnedAbout(t *testing.T) {
 	config.WarningHandlerWithContext = &received
 	user, err := client.New(config, client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(user.Create(t.Context(), memcachedOf(t, "existing", "size: 3"))).To(Succeed())
+	for name, spec := range map[string]string{"false": "size: 3", "true": "size: 3, workload: StatefulSet"} {
+		g.Expect(user.Create(t.Context(), memcachedOf(t, name, spec))).To(Succeed())
+	}
 	create := func() []string {
 		g.Expect(user.Create(t.Context(), memcachedOf(t, "new", specs[0].spec), client.DryRunAll)).To(Succeed())
 		return received
@@ -77,7 +81,8 @@ func TestSuspiciousSpecsAreWarnedAbout(t *testing.T) {
 	g.Eventually(create, timeout).ShouldNot(BeEmpty())
 	for _, c := range specs {
 		received = nil
-		g.Expect(user.Patch(t.Context(), memcachedOf(t, "existing", c.spec), client.Merge, client.DryRunAll)).To(Succeed(), c.spec)
+		name := strconv.FormatBool(strings.Contains(c.spec, "StatefulSet"))
+		g.Expect(user.Patch(t.Context(), memcachedOf(t, name, c.spec), client.Merge, client.DryRunAll)).To(Succeed(), c.spec)
 		g.Expect(received).To(HaveLen(len(c.words)), c.spec)
 		for n := range c.words {
 			g.Expect(received[n]).To(ContainSubstring(c.words[n]), c.spec)

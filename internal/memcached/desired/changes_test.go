@@ -48,7 +48,6 @@ func TestSpecChanges(t *testing.T) {
 			want:  "scheduling.affinity", ofRollout: "scheduling.affinity",
 		},
 		"a list":          {after: func(s *spec) { s.ImagePullSecrets = []cachev1alpha1.ImagePullSecret{{Name: "a"}} }, want: "imagePullSecrets", ofRollout: "imagePullSecrets"},
-		"another Kind":    {before: func(s *spec) { s.Workload = "Deployment" }, after: func(s *spec) { s.Workload = "StatefulSet" }, want: "workload Deployment to StatefulSet", ofRollout: "workload Deployment to StatefulSet"},
 		"another object":  {after: func(s *spec) { s.PodDisruptionBudget.Enabled = ptr.To(false) }, want: "podDisruptionBudget.enabled unset to false"},
 		"how to roll out": {after: func(s *spec) { s.UpdateStrategy.MinReadySeconds = 9 }, want: "updateStrategy.minReadySeconds unset to 9"},
 		"much": {
