@@ -20,16 +20,18 @@ import (
 const starvation = 10 * time.Second
 
 // watchBuffers restarts memcached when the buffers of a thread have been full for options.starvation. A proxy stores nothing, so the
-// restart costs its clients no more than a new connection.
+// restart costs its clients no more than a new connection. Routes that wait for DNS come first: after a restart, nothing would serve.
 func (p *proxy) watchBuffers(ctx context.Context, now time.Time) error {
-	if !p.options.starves(ctx) {
+	switch full, err := p.options.starves(ctx); {
+	case err != nil: // the probes judge a memcached that does not answer
+		return nil
+	case !full:
 		p.starved = time.Time{}
 		return nil
-	}
-	if p.starved.IsZero() {
+	case p.starved.IsZero():
 		p.starved = now
 	}
-	if now.Sub(p.starved) < p.options.starvation {
+	if now.Sub(p.starved) < p.options.starvation || p.read.String() != p.routes.String() {
 		return nil
 	}
 	p.log.Printf("restarting memcached: for %s, a client has not read its answers, and others of its thread got none", p.options.starvation)
@@ -42,24 +44,21 @@ func (p *proxy) watchBuffers(ctx context.Context, now time.Time) error {
 	return p.begin(ctx)
 }
 
-// starves reports whether a thread of memcached has no memory for answers. If memcached does not answer, starves returns false: the
-// probes judge that.
-func (o ProxyOptions) starves(ctx context.Context) bool {
+// starves reports whether a thread of memcached has no memory for answers.
+func (o ProxyOptions) starves(ctx context.Context) (full bool, err error) {
 	var used int64
-	err := ask(ctx, o.Memcached, protocol.List{}, func(ctx context.Context, conn *memcache.Conn) error {
+	err = ask(ctx, o.Memcached, protocol.List{}, func(ctx context.Context, conn *memcache.Conn) error {
 		stats, err := conn.Stats(ctx, "proxy")
 		used = number(stats, "buffer_memory_used") // of all threads together
 		return err
 	})
 	if err != nil || used < buffersPerThread*1024 {
-		return false
+		return false, err
 	}
-	for range o.Threads { // memcached gives each thread the next connection in turn
-		if o.refusesValues(ctx) {
-			return true
-		}
+	for range 3 * o.Threads { // memcached gives each thread the next connection in turn, and others connect as well
+		full = full || o.refusesValues(ctx)
 	}
-	return false
+	return full, nil
 }
 
 // refusesValues reports whether the thread of a new connection has no memory for a value. The key is too long for any node, so a thread

@@ -68,8 +68,8 @@ func TestClientThatDoesNotRead(t *testing.T) {
 		t.Error("the same memcached runs, or the container would be restarted")
 	}
 	p.untilStored(p.client())
-	if p.ready() != 200 || p.proxy.starves(t.Context()) {
-		t.Error("the proxy is not well")
+	if full, err := p.proxy.starves(t.Context()); p.ready() != 200 || full || err != nil {
+		t.Errorf("the proxy is not well: %v", err)
 	}
 }
 

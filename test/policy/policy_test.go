@@ -255,7 +255,7 @@ const (
 	selector  = "spec.selector: must select pods with the operator's label only"
 	addresses = "spec.externalIPs: the operator takes no traffic of other addresses"
 	accounts  = "spec.template.spec.serviceAccountName, automountServiceAccountToken: pods act as nobody"
-	rights    = "spec.template.spec: must have no host namespaces, privileged containers or added capabilities"
+	rights    = "spec.template.spec: must have no host namespaces, host ports, privileged containers or added capabilities"
 	volumes   = "spec.template.spec.volumes: must be no folder of the cluster node, no storage of others and no token"
 	pods      = "metadata: the operator changes and deletes pods of the StatefulSets of Memcacheds only"
 	reports   = "regarding: the operator reports about Memcacheds, MemcachedProxies and leases only"
@@ -316,6 +316,7 @@ func dangerous() []attempt {
 	add("host processes", rights, func(p *corev1.PodSpec) { p.HostPID, p.ShareProcessNamespace = true, nil })
 	add("host IPC", rights, func(p *corev1.PodSpec) { p.HostIPC = true })
 	add("privileges", rights, func(p *corev1.PodSpec) { p.Containers[0].SecurityContext = privileged })
+	add("a host port", rights, func(p *corev1.PodSpec) { p.Containers[0].Ports[0].HostPort = 1 })
 	add("a privileged init container", rights, func(p *corev1.PodSpec) {
 		p.InitContainers = append(p.InitContainers, corev1.Container{Name: "init", Image: "init", SecurityContext: privileged})
 	})
