@@ -23,8 +23,8 @@ const starvation = 10 * time.Second
 // restart costs its clients no more than a new connection. Routes that wait for DNS come first: after a restart, nothing would serve.
 func (p *proxy) watchBuffers(ctx context.Context, now time.Time) error {
 	switch full, err := p.options.starves(ctx); {
-	case err != nil: // the probes judge a memcached that does not answer
-		return nil
+	case err != nil:
+		return nil //nolint:nilerr // the probes judge a memcached that does not answer
 	case !full:
 		p.starved = time.Time{}
 		return nil
