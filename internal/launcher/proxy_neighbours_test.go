@@ -166,7 +166,7 @@ func oddRequest(random *rand.Rand) string {
 	return request
 }
 
-// seed differs in each run of a test, so that go test -count tries other requests.
+// seed differs for each request, so that go test -count tries others.
 var seed atomic.Uint64
 
 // Whatever a client sends, the other clients of a proxy get the answers to their own requests.
@@ -176,8 +176,8 @@ func TestAnswersBesideOddRequests(t *testing.T) {
 		t.Run(fmt.Sprintf("%d pools", pools), func(t *testing.T) {
 			t.Parallel()
 			p := newCopiesPod(t, pools)
-			random := rand.New(rand.NewPCG(seed.Add(1), uint64(pools)))
-			p.besides(6000, func() string { return oddRequest(random) }) // what fails is not judged, but wrong answers are
+			// What fails is not judged here, but wrong answers are.
+			p.besides(6000, func() string { return oddRequest(rand.New(rand.NewPCG(seed.Add(1), uint64(pools)))) })
 		})
 	}
 }
