@@ -204,7 +204,7 @@ var _ = Describe("A MemcachedProxy", func() {
 		})
 		Expect(o.try(ctx, front, writeConfigMap, writeDeployment, writeStatus)).To(Succeed())
 		Expect(routes(ctx, front)).To(HaveSuffix(" 3\n"))
-		Expect(live(ctx, front, &appsv1.Deployment{}, "").Spec.Template.Spec.Containers[0].Args).To(HaveLen(4))
+		Expect(live(ctx, front, &appsv1.Deployment{}, "").Spec.Template.Spec.Containers[0].Args).To(HaveLen(3))
 	})
 
 	It("waits for its pool, and loses nothing when that goes", func(ctx SpecContext) {

@@ -25,9 +25,6 @@ type ProxyOptions struct {
 	Routes string
 	// State is the directory for files that memcached reads, and for what must outlive the container.
 	State string
-	// Namespace is where the nodes must be. The launcher refuses routes to others, because whoever may write the ConfigMap could otherwise
-	// send the clients elsewhere. Empty means anywhere.
-	Namespace string
 	// Listen is the address of the launcher's own HTTP server. Memcached is memcached's address.
 	Listen, Memcached string
 	// Program is the name or the path of memcached's executable.
@@ -65,7 +62,6 @@ func ParseProxy(args []string, output io.Writer) (ProxyOptions, error) {
 	flags := flag.NewFlagSet("launcher proxy", flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.Routes, "routes", "/etc/memcached", "the `folder` with the routes")
-	flags.StringVar(&o.Namespace, "namespace", "", "the only `namespace` with nodes; without it, nodes may be anywhere")
 	flags.StringVar(&o.State, "state", "/run/launcher", "the `folder` in which the launcher keeps what must outlive the container")
 	flags.StringVar(&o.Listen, "listen", ":9151", "the `address` of the launcher's HTTP server")
 	flags.StringVar(&o.Memcached, "memcached", "127.0.0.1:11211", "the `address` of memcached")

@@ -39,10 +39,15 @@ func (o ProxyOptions) readRoutes() (protocol.Routes, string, error) {
 	return routes, string(text), err
 }
 
+// checkNamespace refuses routes to nodes outside the pod's namespace: whoever may write the ConfigMap could otherwise send the clients
+// elsewhere. The kubelet writes NAMESPACE.svc.DOMAIN into the DNS search list.
 func (o ProxyOptions) checkNamespace(routes protocol.Routes) error {
-	for _, pattern := range routes.Patterns() {
-		if o.Namespace != "" && !strings.HasSuffix(pattern, "."+o.Namespace+".svc") {
-			return fmt.Errorf("%w: the nodes %s are not in the namespace %s", protocol.ErrNotOurs, protocol.Shorten(pattern), o.Namespace)
+	for _, suffix := range o.searchList() {
+		namespace, _, found := strings.Cut(suffix, ".svc.")
+		for _, pattern := range routes.Patterns() {
+			if found && !strings.HasSuffix(pattern, "."+namespace+".svc") {
+				return fmt.Errorf("%w: the nodes %s are not in the namespace %s", protocol.ErrNotOurs, protocol.Shorten(pattern), namespace)
+			}
 		}
 	}
 	return nil

@@ -7,6 +7,8 @@ package launcher
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -54,11 +56,13 @@ func TestAnnouncedCount(t *testing.T) {
 func TestRoutesToAnotherNamespace(t *testing.T) {
 	routes, err := protocol.ParseRoutes("a-%d.a.shop.svc 2\nb-%d.b.elsewhere.svc\n")
 	must(t, err)
-	if err := (ProxyOptions{Namespace: "shop"}).checkNamespace(routes); !errors.Is(err, protocol.ErrNotOurs) {
+	o := ProxyOptions{resolver: filepath.Join(t.TempDir(), "resolv.conf")}
+	must(t, os.WriteFile(o.resolver, []byte("search shop.svc.cluster.test svc.cluster.test cluster.test\n"), 0o600))
+	if err := o.checkNamespace(routes); !errors.Is(err, protocol.ErrNotOurs) {
 		t.Errorf("with a pool elsewhere: %v", err)
 	}
 	routes.Copies = []string{"b-%d.b.shop.svc"}
-	must(t, ProxyOptions{Namespace: "shop"}.checkNamespace(routes))
+	must(t, o.checkNamespace(routes))
 }
 
 func TestRefusedRoutes(t *testing.T) {

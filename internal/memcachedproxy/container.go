@@ -47,8 +47,7 @@ func container(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.Memca
 
 func arguments(proxy *cachev1alpha1.MemcachedProxy) []string {
 	args := []string{
-		"proxy", "--namespace=" + proxy.Namespace,
-		"--threads=" + strconv.Itoa(int(threads(proxy))), "--max-connections=" + strconv.Itoa(int(connections(proxy))),
+		"proxy", "--threads=" + strconv.Itoa(int(threads(proxy))), "--max-connections=" + strconv.Itoa(int(connections(proxy))),
 	}
 	if wantsAgent(proxy) {
 		args = append(args, "--agent")

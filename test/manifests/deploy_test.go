@@ -256,11 +256,6 @@ func TestUndeployAllInOneNamespaceDeletesItsCaches(t *testing.T) {
 	}
 }
 
-// make must wait for the Deployment, and for no other object.
-func TestDeployWaitsForTheOperator(t *testing.T) {
-	equal(t, "awaited", runMake(t, "default", "deploy", image).kinds(t, "awaited"), []string{"Deployment"})
-}
-
 // make must look up the cluster-scoped bindings that name the operator's namespace, because two operators cannot share such a binding.
 func TestDeployLooksUpBindings(t *testing.T) {
 	run := runMake(t, "default", "deploy", image)
