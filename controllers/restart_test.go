@@ -16,7 +16,7 @@ import (
 
 var _ = Describe("A manager that is restarted", Ordered, func() {
 	var all []*cachev1alpha1.Memcached
-	namespaces := map[string]cache.Config{} // those of these Memcacheds; others may contain Memcacheds that other tests have left
+	namespaces := map[string]cache.Config{} // other tests have left Memcacheds in others
 
 	BeforeAll(func(ctx SpecContext) {
 		p := start(ctx, "", 0)

@@ -157,7 +157,7 @@ func (i *installation) start(t *testing.T) *testenv.Requests {
 	return requests
 }
 
-// attempt is a dry run with the operator's token. message is that of the rule which refuses it, or empty if it is permitted.
+// attempt is a dry run with the operator's token. message is the message of the rule that refuses it, or empty.
 type attempt struct {
 	name, message string
 	send          send
