@@ -5,7 +5,7 @@
 .DELETE_ON_ERROR:
 
 # The version in preparation, without a leading v. Image tags and the manifests' labels contain it as v$(VERSION).
-VERSION ?= 1.0.0
+VERSION ?= 0.1.0
 # The common prefix of the image names. The default is a placeholder: set it, or IMG, to a registry you can push to.
 IMAGE_TAG_BASE ?= example.com/memcached-operator
 # The image of the operator. config/manager names the same image.

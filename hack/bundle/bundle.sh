@@ -27,7 +27,7 @@ check_input() {
 			fail "${variable} is '${!variable}', but must name an image, such as registry.example.com/team/image:v1.2.3."
 	done
 	[[ "${CHANNELS}" =~ ^[a-z0-9.-]+(,[a-z0-9.-]+)*$ ]] ||
-		fail "CHANNELS is '${CHANNELS}', but must be names separated by commas, such as candidate-v1,stable-v1."
+		fail "CHANNELS is '${CHANNELS}', but must be names separated by commas, such as candidate-v0,stable-v0."
 	[[ ",${CHANNELS}," == *",${DEFAULT_CHANNEL},"* ]] ||
 		fail "DEFAULT_CHANNEL is '${DEFAULT_CHANNEL}', but must be one of CHANNELS, ${CHANNELS}."
 	[[ "${USE_IMAGE_DIGESTS}" =~ ^(true|false)?$ ]] ||

@@ -83,7 +83,7 @@ func newHelmUser() *helmUser {
 func (u *helmUser) try(ctx context.Context, block string, flags ...string) (string, error) {
 	GinkgoHelper()
 	Expect(u.commands).To(HaveKey(block))
-	commands := strings.ReplaceAll(u.commands[block], "oci://registry.example.com/charts/memcached-operator --version 1.0.0", u.chart)
+	commands := strings.ReplaceAll(u.commands[block], "oci://registry.example.com/charts/memcached-operator --version 0.1.0", u.chart)
 	Expect(commands).NotTo(ContainSubstring("oci://"))
 	return k8s.Try(ctx, "bash", "-o", "errexit", "-c", strings.TrimSpace(commands)+" "+strings.Join(flags, " "))
 }

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	candidateChannel = "candidate-v1"
-	stableChannel    = "stable-v1"
+	candidateChannel = "candidate-v0"
+	stableChannel    = "stable-v0"
 	// keys is the number of keys that a story stores. Each node gets many of them.
 	keys = 2000
 )
