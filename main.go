@@ -25,7 +25,6 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -159,15 +158,9 @@ func run(ctx context.Context, args []string) error {
 	return serve(ctx, cluster, opts)
 }
 
-// serve waits for the CRD, and then runs the manager until the context ends.
+// serve runs the manager until the context ends. Until the API server serves the CRDs, controller-runtime looks for them every ten seconds,
+// for two minutes at most.
 func serve(ctx context.Context, cluster *rest.Config, opts options) error {
-	direct, err := client.New(cluster, client.Options{Scheme: newScheme()})
-	if err != nil {
-		return fmt.Errorf("create the client: %w", err)
-	}
-	if err := controllers.AwaitCRD(ctx, direct.RESTMapper()); err != nil {
-		return err
-	}
 	mgr, err := newManager(cluster, opts)
 	if err != nil {
 		return err
@@ -175,8 +168,7 @@ func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	if err := controllers.SetupWithManager(ctx, mgr, metrics.New(ctrlmetrics.Registry), opts.controller); err != nil {
 		return fmt.Errorf("set up the controller: %w", err)
 	}
-	err = proxy.SetupWithManager(mgr, proxy.Options{Options: opts.controller, Namespace: opts.namespace, Retry: proxy.DefaultRetry})
-	if err != nil {
+	if err := proxy.SetupWithManager(mgr, opts.controller); err != nil {
 		return fmt.Errorf("set up the controller of the proxies: %w", err)
 	}
 	ctrl.Log.Info("Starting", "version", version, "defaultImage", opts.controller.Memcached.DefaultImage,

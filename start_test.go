@@ -65,7 +65,7 @@ func TestStart(t *testing.T) {
 	t.Run("a manager waits for the CRD", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(m.Start()).To(Succeed())
-		g.Eventually(m.output, "60s").Should(ContainSubstring("Waiting until the API server serves the CRD memcacheds.cache.example.com"))
+		g.Eventually(m.output, "60s").Should(ContainSubstring("if kind is a CRD, it should be installed before calling Start"))
 		i.applyKind(t, objects, "CustomResourceDefinition")
 		g.Eventually(probe("/healthz"), "60s").Should(Equal(http.StatusOK), m.output)
 	})

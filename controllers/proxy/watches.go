@@ -54,9 +54,11 @@ func (r *Reconciler) memcacheds() handlerFuncs {
 		name := client.ObjectKeyFromObject(object)
 		names := []types.NamespacedName{name}
 		// Reading the cache fails only while the process ends.
-		if r.Client.List(ctx, &found, client.InNamespace(name.Namespace), client.MatchingFields{poolIndex: name.Name}) == nil {
+		if r.Client.List(ctx, &found, client.InNamespace(name.Namespace)) == nil {
 			for i := range found.Items {
-				names = append(names, client.ObjectKeyFromObject(&found.Items[i]))
+				if slices.Contains(found.Items[i].Spec.Pools, cachev1alpha1.MemcachedProxyPool{Name: name.Name}) {
+					names = append(names, client.ObjectKeyFromObject(&found.Items[i]))
+				}
 			}
 		}
 		controllers.Enqueue(q, 0, names...)
