@@ -85,7 +85,7 @@ func TestFillSeries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := newFake(t, recorded(t, "default")).options()
 			o.NodeLauncher = test.launcher
-			_, body := startAgent(t, o).get(t, "/metrics?collect[]=memcached")
+			_, body := startAgent(t, o).get(t, "/metrics")
 			if got := linesWith(body, "memcached_fill_"); got != test.want || !strings.Contains(body, "\nmemcached_up 1\n") {
 				t.Errorf("got %q, want %q in:\n%s", got, test.want, body)
 			}
@@ -133,27 +133,6 @@ func golden(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// The query parameter collect[] selects series. A PodMonitor uses it to leave out the many series of slab classes.
-func TestSelectedCollectors(t *testing.T) {
-	a := startAgent(t, newFake(t, recorded(t, "default")).options())
-	for query, want := range map[string]map[string]bool{
-		"":                                     {"memcached_up": true, "memcached_slab_current_chunks{": true, "memcached_agent_build_info{": true, "go_goroutines": true},
-		"?collect[]=memcached":                 {"memcached_up": true, "memcached_slab_": false, "memcached_agent_": false, "go_": false},
-		"?collect[]=slabs":                     {"memcached_up": false, "memcached_slab_current_chunks{": true, "memcached_agent_": false, "go_": false},
-		"?collect[]=memcached&collect[]=agent": {"memcached_up": true, "memcached_slab_": false, "memcached_agent_build_info{": true, "go_goroutines": true},
-	} {
-		status, body := a.get(t, "/metrics"+query)
-		for series, shown := range want {
-			if got := strings.Contains(body, "\n"+series); got != shown || status != http.StatusOK {
-				t.Errorf("%s: %d, %s is shown: %t", query, status, series, got)
-			}
-		}
-	}
-	if status, body := a.get(t, "/metrics?collect[]=cpu"); status != http.StatusBadRequest || !strings.Contains(body, `memcached, slabs or agent, not "cpu"`) {
-		t.Errorf("%d %s", status, body)
-	}
 }
 
 func linesWith(text, prefix string) string {
