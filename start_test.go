@@ -5,7 +5,6 @@ package main
 
 import (
 	"net/http"
-	"syscall"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -78,17 +77,5 @@ func TestStart(t *testing.T) {
 		g.Eventually(i.Conditions(t, mc), "60s").ShouldNot(BeEmpty(), m.output)
 		g.Expect(m.Process.Kill()).To(Succeed())
 		g.Expect(m.Wait()).NotTo(Succeed())
-	})
-
-	t.Run("a manager ends when it is told to, although its caches are not full", func(t *testing.T) {
-		g := NewWithT(t)
-		blind := command(t, []string{image, namespaceVariable + "=shop", "KUBECONFIG=" + i.Kubeconfig(t, "blind")},
-			"--health-probe-bind-address="+address)
-		g.Expect(blind.Start()).To(Succeed())
-		ended := make(chan error, 1)
-		go func() { ended <- blind.Wait() }()
-		g.Eventually(probe("/readyz"), "60s").Should(Equal(http.StatusInternalServerError), blind.output)
-		g.Expect(blind.Process.Signal(syscall.SIGTERM)).To(Succeed())
-		g.Eventually(ended, "60s").Should(Receive(), blind.output)
 	})
 }
