@@ -187,15 +187,15 @@ func TestUsers(t *testing.T) {
 		Data:       map[string][]byte{"web": []byte("hunter2"), "old": []byte("hunter1")},
 	}))
 	for args, want := range map[string]string{
-		"stats pages":                             loginDemanded,
-		"stats pages --user=eve":                  "the Secret users has no user eve",
-		"stats pages --user=old":                  "memcached refuses the user old",
-		"stats pages --user=web":                  "curr_items",
-		"flush pages --user=web --yes":            "flushed pages-1",
-		"status pages --interval=10ms":            loginDemanded, // exit code 0, because the nodes answer
-		"status --interval=10ms --user=web":       "2 of 2 nodes ready",
-		"restart pages --yes":                     "all items, at least 0, are lost",
-		"restart pages --yes --user=web":          "all 0 items are lost",
+		"stats pages":                       loginDemanded,
+		"stats pages --user=eve":            "the Secret users has no user eve",
+		"stats pages --user=old":            "memcached refuses the user old",
+		"stats pages --user=web":            "curr_items",
+		"flush pages --user=web --yes":      "flushed pages-1",
+		"status pages --interval=10ms":      loginDemanded, // exit code 0, because the nodes answer
+		"status --interval=10ms --user=web": "2 of 2 nodes ready",
+		"restart pages --yes":               "all items, at least 0, are lost",
+		"restart pages --yes --user=web":    "all 0 items are lost",
 	} {
 		got := w.run(t, "", strings.Split(args, " ")...)
 		if text := got.stdout + got.stderr; !strings.Contains(text, want) || strings.Contains(text, "hunter") {
