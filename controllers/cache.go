@@ -26,7 +26,6 @@ func CacheOptions(namespace string) cache.Options {
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform:            transformObject,
 		ByObject: map[client.Object]cache.ByObject{
-			&cachev1alpha1.Memcached{}: {},
 			&corev1.Pod{}: {
 				Label: ours,
 				// Failed pods stay in the cache, because they show why the kubelet rejected or evicted them.
