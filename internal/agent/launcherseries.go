@@ -37,7 +37,7 @@ var (
 func newFillGauges(o Options) gauges {
 	launcher := ask.New()
 	return gauges{[]*prometheus.Desc{fillComplete, fillItems, fillBytes, fillSeconds}, func(ctx context.Context, set setGauge) {
-		status, err := launcher.LauncherAt(ctx, o.NodeLauncher)
+		status, err := launcher.Launcher(ctx, "http://"+o.NodeLauncher)
 		if err != nil || status.Fill == nil {
 			return
 		}
@@ -54,7 +54,7 @@ func newFillGauges(o Options) gauges {
 func newRoutesGauges(o Options) gauges {
 	launcher := ask.New()
 	return gauges{[]*prometheus.Desc{proxyNodes, proxyStale, proxyBufferRestarts}, func(ctx context.Context, set setGauge) {
-		status, err := launcher.Proxy(ctx, o.Launcher)
+		status, err := launcher.Proxy(ctx, "http://"+o.Launcher)
 		if err != nil {
 			return
 		}

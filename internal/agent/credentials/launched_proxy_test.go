@@ -29,7 +29,7 @@ func (p *launchedPod) route(text string) {
 		return
 	}
 	p.await("the routes "+text, func(Status) bool {
-		status, err := nodes.New().Proxy(context.Background(), p.status)
+		status, err := nodes.New().Proxy(context.Background(), "http://"+p.status)
 		return err == nil && status.Routes == text && !status.Reloading && status.Refused == nil
 	})
 }

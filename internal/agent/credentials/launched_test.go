@@ -139,13 +139,10 @@ func (p *launchedPod) assign(changes ...string) string {
 // status.
 func (p *launchedPod) runs(hash string) protocol.Status {
 	p.t.Helper()
-	host, port, err := net.SplitHostPort(p.status)
-	must(p.t, err)
-	number, err := strconv.Atoi(port)
-	must(p.t, err)
 	var status protocol.Status
 	p.await("the arguments "+hash, func(Status) bool {
-		status, err = nodes.New().Launcher(context.Background(), host, number)
+		var err error
+		status, err = nodes.New().Launcher(context.Background(), "http://"+p.status)
 		return err == nil && status.Hash == hash && status.Restarting == ""
 	})
 	p.await("the verification", func(s Status) bool {
