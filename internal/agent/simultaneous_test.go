@@ -25,7 +25,7 @@ func TestSimultaneousScrapesReadOnceAtATime(t *testing.T) {
 		answer(conn)
 	})
 	o := f.options()
-	o.Timeout = maxTimeout
+	o.Timeout = time.Minute
 	a := startAgent(t, o)
 	var scrapes sync.WaitGroup
 	for range listener.PerHost {
