@@ -5,6 +5,7 @@ package apply
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -66,7 +67,7 @@ func (a *Applier) compare(owner, desired, live client.Object, sizeOnly bool) ste
 		err = a.compareWith(live, &s)
 	}
 	if err != nil {
-		s.err = &RenderError{Name: desired.GetName(), Err: err}
+		s.err = fmt.Errorf("%w %s: %w", ErrRender, desired.GetName(), err)
 	}
 	return s
 }

@@ -120,7 +120,7 @@ func (a *Applier) changeAll(ctx context.Context, s step) (client.Object, error) 
 func (a *Applier) replace(ctx context.Context, s step) (client.Object, error) {
 	body, err := a.differ.replacement(s.rendered)
 	if err != nil {
-		return nil, &RenderError{Name: s.desired.GetName(), Err: err}
+		return nil, fmt.Errorf("%w %s: %w", ErrRender, s.desired.GetName(), err)
 	}
 	return a.merge(ctx, s, body)
 }
@@ -201,7 +201,7 @@ func (a *Applier) patch(
 ) (client.Object, error) {
 	text, err := json.Marshal(body.Object)
 	if err != nil {
-		return nil, &RenderError{Name: s.desired.GetName(), Err: err}
+		return nil, fmt.Errorf("%w %s: %w", ErrRender, s.desired.GetName(), err)
 	}
 	answer, err := a.empty(s.desired)
 	if err != nil {

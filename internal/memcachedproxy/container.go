@@ -16,14 +16,6 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// installer returns the init container that copies the launcher into a volume.
-func installer(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) corev1.Container {
-	return render.LauncherInstaller(launcherName, string(defaults.Images[launcherName]), proxy.Spec.Resources)
-}
-
-// installedSize returns the size limit of the launcher's volume. The launcher and its files take a few megabytes.
-func installedSize() resource.Quantity { return resource.MustParse("64Mi") }
-
 // container returns the container in which the launcher runs memcached as a proxy.
 func container(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) corev1.Container {
 	return corev1.Container{
@@ -90,7 +82,7 @@ func wantsAgent(proxy *cachev1alpha1.MemcachedProxy) bool {
 
 // initContainers returns the containers that install the launcher and run the agent.
 func initContainers(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) []corev1.Container {
-	containers := []corev1.Container{installer(proxy, defaults)}
+	containers := []corev1.Container{render.LauncherInstaller(launcherName, string(defaults.Images[launcherName]), proxy.Spec.Resources)}
 	if wantsAgent(proxy) {
 		containers = append(containers, agentOf(proxy, defaults).Container())
 	}
