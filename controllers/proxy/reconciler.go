@@ -109,7 +109,8 @@ func SetupWithManager(mgr ctrl.Manager, options controllers.Options) error {
 		r.ServerClock = options.ServerClock
 	}
 	sources := []source.Source{
-		source.Kind[client.Object](mgr.GetCache(), &cachev1alpha1.MemcachedProxy{}, r.proxies()),
+		source.Kind[client.Object](mgr.GetCache(), &cachev1alpha1.MemcachedProxy{},
+			controllers.Owners(r.Mutations, proxyKind.Status, func(context.Context, queue, ...client.Object) {})),
 		source.Kind[client.Object](mgr.GetCache(), &cachev1alpha1.Memcached{}, r.memcacheds()),
 		source.Kind(mgr.GetCache(), &corev1.Pod{}, controllers.Pods(instanceOf)),
 	}
