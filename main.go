@@ -160,15 +160,14 @@ func run(ctx context.Context, args []string) error {
 	return serve(ctx, cluster, opts)
 }
 
-// serve runs the manager until the context ends. Until the API server serves the CRDs, controller-runtime looks for them every ten seconds,
-// for two minutes at most.
+// serve runs the manager until the context ends.
 func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	mgr, err := newManager(cluster, opts)
 	if err != nil {
 		return err
 	}
 	if err := controllers.SetupWithManager(ctx, mgr, metrics.New(ctrlmetrics.Registry), opts.controller); err != nil {
-		return fmt.Errorf("set up the controller: %w", err)
+		return fmt.Errorf("set up the controller, which needs the CRDs of this version: %w", err)
 	}
 	if err := proxy.SetupWithManager(mgr, opts.controller); err != nil {
 		return fmt.Errorf("set up the controller of the proxies: %w", err)

@@ -44,7 +44,7 @@ func (i installation) grant(t *testing.T, objects kustomize.Objects, namespace s
 	}
 }
 
-// TestStart starts managers while the CRD or permissions are missing.
+// TestStart starts managers while the CRDs or permissions are missing.
 func TestStart(t *testing.T) {
 	i := installation{manifests.Start(t)}
 	objects := kustomize.Render(t, "config/default")
@@ -58,14 +58,20 @@ func TestStart(t *testing.T) {
 	probe := func(path string) func() int {
 		return func() int { code, _, _ := get(t, "http://"+address+path, ""); return code }
 	}
-	m := command(t, []string{image, namespaceVariable + "=shop", "KUBECONFIG=" + i.Kubeconfig(t, manifests.Account)},
-		"--health-probe-bind-address="+address)
+	start := func() *manager {
+		return command(t, []string{image, namespaceVariable + "=shop", "KUBECONFIG=" + i.Kubeconfig(t, manifests.Account)},
+			"--health-probe-bind-address="+address)
+	}
+	m := start()
 
-	t.Run("a manager waits for the CRD", func(t *testing.T) {
+	t.Run("a manager names the CRD that is missing, and the next one starts", func(t *testing.T) {
 		g := NewWithT(t)
-		g.Expect(m.Start()).To(Succeed())
-		g.Eventually(m.output, "60s").Should(ContainSubstring("if kind is a CRD, it should be installed before calling Start"))
+		early := start()
+		g.Expect(early.Run()).NotTo(Succeed())
+		g.Expect(early.output()).To(ContainSubstring(`set up the controller, which needs the CRDs of this version: index Memcacheds by their twins`))
 		i.applyKind(t, objects, "CustomResourceDefinition")
+		g.Eventually(func() error { return i.Admin.List(t.Context(), &cachev1alpha1.MemcachedList{}) }, "60s").Should(Succeed())
+		g.Expect(m.Start()).To(Succeed())
 		g.Eventually(probe("/healthz"), "60s").Should(Equal(http.StatusOK), m.output)
 	})
 

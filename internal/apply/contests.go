@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -14,8 +15,8 @@ import (
 )
 
 const (
-	// contestedCorrections is how many corrections within contestWindow make an object contested. It stops being contested if it is not
-	// corrected for contestWindow. Until then, contestInterval is the shortest time between two corrections.
+	// contestedCorrections is how many corrections within contestWindow make a field contested. It stops being contested if it is not
+	// corrected for contestWindow. Until then, contestInterval is the shortest time between two corrections of the object.
 	contestedCorrections = 3
 	contestWindow        = 2 * time.Minute
 	contestInterval      = 30 * time.Second
@@ -29,10 +30,13 @@ type contest struct {
 	// rendering was accepted earlier.
 	hash  string
 	sized bool
-	// corrections are the times of the last corrections, at most contestedCorrections of them.
-	corrections []time.Time
-	// field was corrected last, and manager is its writer, empty if unknown.
-	field, manager string
+	// corrections are the times of each field's last corrections, at most contestedCorrections of them.
+	corrections map[string][]time.Time
+	// contested is the field that was last found to be contested, manager is its writer, and seen is the time.
+	contested, manager string
+	seen               time.Time
+	// last is the time of the last correction of any field.
+	last time.Time
 }
 
 type contests struct {
@@ -74,32 +78,36 @@ func (c *contests) recall(live client.Object, hash string) {
 	}
 }
 
-// contested returns an error if the object is contested, else nil. Wait is the time until the next correction may be made. If it is 0
-// or less, the correction may be made at once.
+// contested returns an error if a field of the object is contested, else nil. Wait is the time until the next correction may be made.
+// If it is 0 or less, the correction may be made at once.
 func (c *contests) contested(desired, live client.Object) (_ *ContestedError, wait time.Duration) {
 	known := c.of(live)
-	if len(known.corrections) < contestedCorrections {
-		return nil, 0
-	}
-	last := known.corrections[contestedCorrections-1]
-	since := c.clock.Since(last)
-	if since >= contestWindow || last.Sub(known.corrections[0]) >= contestWindow {
+	since := c.clock.Since(known.seen)
+	if since >= contestWindow {
 		return nil, 0
 	}
 	return &ContestedError{
 		Kind: desired.GetObjectKind().GroupVersionKind().Kind, Name: live.GetName(),
-		Field: known.field, Manager: known.manager, RetryAfter: contestWindow - since,
-	}, contestInterval - since
+		Field: known.contested, Manager: known.manager, RetryAfter: contestWindow - since,
+	}, contestInterval - c.clock.Since(known.last)
 }
 
-// corrects returns the object's contest after a correction of these fields.
+// corrects returns the object's contest after a correction of these fields. One of the fields may have become contested.
 func (c *contests) corrects(live client.Object, fields []fieldpath.Path, managed managedFields) contest {
-	known := c.of(live)
-	times := append(slices.Clone(known.corrections), c.clock.Now())
-	known.corrections, known.field, known.manager = times[max(0, len(times)-contestedCorrections):], "", ""
+	known, now := c.of(live), c.clock.Now()
+	corrections := maps.Clone(known.corrections)
+	maps.DeleteFunc(corrections, func(_ string, times []time.Time) bool { return now.Sub(times[len(times)-1]) >= contestWindow })
+	if corrections == nil {
+		corrections = map[string][]time.Time{}
+	}
+	known.corrections, known.last = corrections, now
 	for _, path := range fields {
-		if known.manager == "" {
-			known.field, known.manager = nameOf(path), managed.managerOf(path)
+		field := nameOf(path)
+		times := append(slices.Clone(corrections[field]), now)
+		times = times[max(0, len(times)-contestedCorrections):]
+		corrections[field] = times
+		if len(times) == contestedCorrections && now.Sub(times[0]) < contestWindow {
+			known.contested, known.manager, known.seen = field, managed.managerOf(path), now
 		}
 	}
 	return known

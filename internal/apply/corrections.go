@@ -20,7 +20,7 @@ type Correction struct {
 	Fields []string
 	// Managers are the field managers that wrote these fields before the correction. A removed field has none.
 	Managers []string
-	// Complete reports that all fields were corrected and the object is not contested. Otherwise, Apply returns an error about the object.
+	// Complete reports that all fields were corrected and none is contested. Otherwise, Apply returns an error about the object.
 	Complete bool
 
 	paths []fieldpath.Path

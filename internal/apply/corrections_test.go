@@ -69,7 +69,7 @@ var _ = Describe("A correction", func() {
 		Expect(correction.Managers).To(BeEmpty())
 	})
 
-	It("is not complete when the object is contested, because the error describes that", func(ctx SpecContext) {
+	It("is not complete when the field is contested, because the error describes that", func(ctx SpecContext) {
 		scale := func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(7)) }
 		for range 2 {
 			correction, err := correct(ctx, scale)
@@ -82,12 +82,12 @@ var _ = Describe("A correction", func() {
 		Expect(contested.Manager).To(Equal("somebody-else"))
 		Expect(correction.Complete).To(BeFalse())
 
-		By("counting the corrections of all fields")
+		By("not ending the contest when another field is corrected")
 		now.SetTime(now.Now().Add(time.Minute))
 		_, err = correct(ctx, func(d *appsv1.Deployment) { delete(d.Annotations, "wanted") })
 		Expect(errors.As(err, &contested)).To(BeTrue(), "%v", err)
-		Expect(contested.Field).To(Equal("metadata.annotations.wanted"))
-		Expect(contested.RetryAfter).To(Equal(2 * time.Minute))
+		Expect(contested.Field).To(Equal("spec.replicas"))
+		Expect(contested.RetryAfter).To(Equal(time.Minute))
 	})
 
 	It("is not made of a size that the operator has written without the rest", func(ctx SpecContext) {

@@ -8,7 +8,7 @@
 // are below owned fields (see field.Rules). A strategic merge patch removes additions below owned fields.
 //
 // Words: a rendering is the desired object as it is sent. Drift is a difference that somebody else has made, and a correction
-// undoes it. An object is contested while somebody keeps undoing its corrections.
+// undoes it. A field is contested while somebody keeps undoing its corrections.
 //
 // A server-side apply changes an existing object even if it belongs to another owner. So an object that seems not to exist is applied
 // with the resource version "1": if it exists, the API server answers 409. A server-side apply also recreates a deleted object. So an

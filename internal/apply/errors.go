@@ -29,16 +29,16 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s %s exists already and %s: delete or rename one of the two", e.Kind, e.Name, owner)
 }
 
-// ContestedError reports that somebody else keeps writing fields of the operator.
+// ContestedError reports that somebody else keeps writing a field of the operator.
 type ContestedError struct {
 	// Kind and Name identify the object.
 	Kind, Name string
-	// Field is the path of the last corrected field, such as spec.replicas.
+	// Field is the path of the field, such as spec.replicas.
 	Field string
 	// Manager is the field manager that last wrote the field, empty if unknown.
 	Manager string
 	// RetryAfter is the time until the next correction may be made. If there is nothing to correct, it is the time until the
-	// object no longer counts as contested.
+	// field no longer counts as contested.
 	RetryAfter time.Duration
 }
 
