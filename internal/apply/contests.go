@@ -106,7 +106,7 @@ func (c *contests) corrects(live client.Object, fields []fieldpath.Path, managed
 		times := append(slices.Clone(corrections[field]), now)
 		times = times[max(0, len(times)-contestedCorrections):]
 		corrections[field] = times
-		if len(times) == contestedCorrections && now.Sub(times[0]) < contestWindow {
+		if len(times) == contestedCorrections && now.Sub(times[0]) < contestWindow && !known.seen.Equal(now) { // the first of several
 			known.contested, known.manager, known.seen = field, managed.managerOf(path), now
 		}
 	}
