@@ -38,7 +38,7 @@ type client struct {
 	// logins returns the users as whom the client tries to log in. memcached should accept at least one of them. The result is empty if
 	// memcached demands no login.
 	logins func() []credentials.User
-	// readStats is readNode, or readProxy if Options.Launcher names the launcher of a proxy.
+	// readStats reads the statistics of a node, or of a proxy if Options.Launcher names its launcher.
 	readStats func(ctx context.Context, conn *memcache.Conn) (statistics, error)
 
 	// idle holds an open connection between requests, or nil.
@@ -56,20 +56,13 @@ type statistics interface {
 	Collect(series chan<- prometheus.Metric) error
 }
 
-func readNode(ctx context.Context, conn *memcache.Conn) (statistics, error) {
-	return stats.Read(ctx, conn)
-}
-
-func readProxy(ctx context.Context, conn *memcache.Conn) (statistics, error) {
-	return stats.ReadProxy(ctx, conn)
-}
-
 func newClient(o Options) *client {
 	c := &client{
-		address: o.Memcached, timeout: o.Timeout, now: time.Now, logins: func() []credentials.User { return nil }, readStats: readNode,
+		address: o.Memcached, timeout: o.Timeout, now: time.Now, logins: func() []credentials.User { return nil },
+		readStats: func(ctx context.Context, conn *memcache.Conn) (statistics, error) { return stats.Read(ctx, conn) },
 	}
 	if o.Launcher != "" {
-		c.readStats = readProxy
+		c.readStats = func(ctx context.Context, conn *memcache.Conn) (statistics, error) { return stats.ReadProxy(ctx, conn) }
 	}
 	return c
 }
