@@ -22,7 +22,7 @@ type Options struct {
 	Memcached string
 	// Listen is the address of /metrics, /status, /startupz, /readyz and /livez. The default is :9150, as for memcached_exporter.
 	Listen string
-	// Timeout is how long memcached or its launcher may take to answer. The default is 1s. ask.Timeout also limits the launcher.
+	// Timeout is how long memcached may take to answer. The default is 1s. The launcher has ask.Timeout.
 	Timeout time.Duration
 	// Launcher is the address of a proxy's launcher. It is empty by default, which means that memcached is a node.
 	Launcher string

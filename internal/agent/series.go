@@ -5,7 +5,6 @@ package agent
 
 import (
 	"context"
-	"time"
 
 	"github.com/example/memcached-operator/internal/agent/credentials"
 	"github.com/example/memcached-operator/internal/ask"
@@ -13,28 +12,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// gauges is a collector of gauges whose values are read at each scrape.
-type gauges struct {
-	descriptions []*prometheus.Desc
-	// read calls its argument set for each series that has a value. The context ends after the timeout.
-	read    func(ctx context.Context, set setGauge)
-	timeout time.Duration
-}
+// gauges is a collector of gauges whose values are read at each scrape. It calls its argument for each series that has a value.
+type gauges func(set setGauge)
 
 type setGauge func(description *prometheus.Desc, value float64, labels ...string)
 
-// Describe implements prometheus.Collector.
-func (g gauges) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, description := range g.descriptions {
-		descriptions <- description
-	}
-}
+// Describe implements prometheus.Collector. It describes nothing, so that the registry does not check the series beforehand.
+func (g gauges) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (g gauges) Collect(series chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), g.timeout)
-	defer cancel()
-	g.read(ctx, func(description *prometheus.Desc, value float64, labels ...string) {
+	g(func(description *prometheus.Desc, value float64, labels ...string) {
 		series <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, labels...)
 	})
 }
@@ -62,9 +50,7 @@ var (
 )
 
 func newCredentialsGauges(status func() credentials.Status) gauges {
-	return gauges{[]*prometheus.Desc{
-		certificateInfo, certificateExpiry, reloadSuccess, lastReload, restartRequired,
-	}, func(_ context.Context, set setGauge) {
+	return func(set setGauge) {
 		status := status()
 		if served := status.Served; served != nil {
 			set(certificateInfo, 1, served.Serial)
@@ -77,7 +63,7 @@ func newCredentialsGauges(status func() credentials.Status) gauges {
 		for reason, required := range status.RestartRequired {
 			set(restartRequired, number(required), reason)
 		}
-	}, 0}
+	}
 }
 
 // Series about a fill: the launcher copies items from the twin, the Memcached that spec.fillFrom names, into this node. The series are
@@ -104,8 +90,8 @@ var (
 
 func newFillGauges(o Options) gauges {
 	launcher := ask.New()
-	return gauges{[]*prometheus.Desc{fillComplete, fillItems, fillBytes, fillSeconds}, func(ctx context.Context, set setGauge) {
-		status, err := launcher.Launcher(ctx, "http://"+o.NodeLauncher)
+	return func(set setGauge) {
+		status, err := launcher.Launcher(context.Background(), "http://"+o.NodeLauncher)
 		if err != nil || status.Fill == nil {
 			return
 		}
@@ -116,18 +102,18 @@ func newFillGauges(o Options) gauges {
 		set(fillItems, float64(fill.Refused), "refused")
 		set(fillBytes, float64(fill.Bytes))
 		set(fillSeconds, fill.Seconds)
-	}, o.Timeout}
+	}
 }
 
 func newRoutesGauges(o Options) gauges {
 	launcher := ask.New()
-	return gauges{[]*prometheus.Desc{proxyNodes, proxyStale, proxyBufferRestarts}, func(ctx context.Context, set setGauge) {
-		status, err := launcher.Proxy(ctx, "http://"+o.Launcher)
+	return func(set setGauge) {
+		status, err := launcher.Proxy(context.Background(), "http://"+o.Launcher)
 		if err != nil {
 			return
 		}
 		set(proxyNodes, float64(status.Count))
 		set(proxyStale, number(status.Refused != nil))
 		set(proxyBufferRestarts, float64(status.BufferRestarts))
-	}, o.Timeout}
+	}
 }
