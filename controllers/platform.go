@@ -28,7 +28,8 @@ func OmitRunAsUser(ctx context.Context, config *rest.Config, setting string) (bo
 	omit, err := strconv.ParseBool(setting)
 	if err != nil {
 		if omit, err = isOpenShift(ctx, config); err != nil {
-			return false, fmt.Errorf("find out whether the cluster is OpenShift, unless --omit-run-as-user or OMIT_RUN_AS_USER is true or false: %w", err)
+			return false, fmt.Errorf("find out whether the cluster is OpenShift, unless --omit-run-as-user or OMIT_RUN_AS_USER "+
+				"is true or false: %w", err)
 		}
 	}
 	ctrl.Log.Info("Decided whether the cluster chooses the user of memcached pods", "omitRunAsUser", omit, "setting", setting)
