@@ -21,12 +21,12 @@ func encrypted(plaintext cachev1alpha1.PlaintextMode) func(*cachev1alpha1.Memcac
 var _ = Describe("A Memcached with TLS", func() {
 	It("gets back the volume of the credentials when somebody else puts another in its place", func(ctx SpecContext) {
 		o := newOperator(defaults)
-		mc := newMemcached(ctx, 1, encrypted(cachev1alpha1.PlaintextDisabled))
-		o.step(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)
-		before := live(ctx, mc, &appsv1.Deployment{}).Spec.Template.Spec.Volumes
-		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) {
-			d.Spec.Template.Spec.Volumes[1].VolumeSource = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
-			projected := d.Spec.Template.Spec.Volumes[0].Projected
+		mc := newMemcached(ctx, 1, stable, encrypted(cachev1alpha1.PlaintextDisabled))
+		o.step(ctx, mc, writeService, writeBudget, writeConfigMap, writeArguments, writeStatefulSet, writeStatus)
+		before := live(ctx, mc, &appsv1.StatefulSet{}).Spec.Template.Spec.Volumes
+		change(ctx, live(ctx, mc, &appsv1.StatefulSet{}), func(s *appsv1.StatefulSet) {
+			s.Spec.Template.Spec.Volumes[3].VolumeSource = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
+			projected := s.Spec.Template.Spec.Volumes[2].Projected
 			projected.Sources = append(projected.Sources, corev1.VolumeProjection{
 				ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"},
 			})
@@ -34,7 +34,7 @@ var _ = Describe("A Memcached with TLS", func() {
 		for range 3 {
 			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		}
-		Expect(live(ctx, mc, &appsv1.Deployment{}).Spec.Template.Spec.Volumes).To(Equal(before))
+		Expect(live(ctx, mc, &appsv1.StatefulSet{}).Spec.Template.Spec.Volumes).To(Equal(before))
 		o.step(ctx, mc)
 	})
 })

@@ -54,7 +54,6 @@ func (g *generator) spec() map[string]any {
 		"service":             g.service,
 		"podDisruptionBudget": g.budget,
 		"networkPolicy":       g.networkPolicy,
-		"monitoring":          func() any { return g.some(map[string]func() any{"enabled": g.boolean}) },
 		"tls":                 g.tls,
 		"auth": func() any {
 			return g.some(map[string]func() any{

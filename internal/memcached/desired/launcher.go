@@ -27,27 +27,14 @@ const (
 
 const launcherPortName = "launcher"
 
-// hasLauncher reports whether a launcher runs memcached. This is so in every pod of a StatefulSet.
-func hasLauncher(mc *cachev1alpha1.Memcached) bool { return isStatefulSet(mc) }
-
 // keepsItems reports whether items survive a restart of memcached in the same pod.
 func keepsItems(mc *cachev1alpha1.Memcached) bool {
-	return hasLauncher(mc) && mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile
-}
-
-// launchers returns the init container that installs the launcher, or none if the pods have no launcher.
-func launchers(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Container {
-	if !hasLauncher(mc) {
-		return nil
-	}
-	return []corev1.Container{render.LauncherInstaller(
-		memcached.LauncherContainerName, string(defaults.Images[memcached.AgentContainerName]), mc.Spec.Resources,
-	)}
+	return memcached.IsStatefulSet(mc) && mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile
 }
 
 // launch makes the container start the launcher, which then runs memcached. The launcher also answers the probes, so that they do
 // not fail during a restart of memcached, which takes a second or two.
-func launch(container *corev1.Container) {
+func launch(container *corev1.Container, mc *cachev1alpha1.Memcached) {
 	container.Command, container.Args = []string{render.LauncherPath + "/launcher"}, nil
 	container.Ports = append(container.Ports, corev1.ContainerPort{
 		Name: launcherPortName, ContainerPort: memcached.LauncherPort, Protocol: corev1.ProtocolTCP,
@@ -60,13 +47,19 @@ func launch(container *corev1.Container) {
 	// A node that is being filled is not ready, but must not be restarted.
 	container.StartupProbe.ProbeHandler = render.HTTPGet("/livez", launcherPortName)
 	container.StartupProbe.FailureThreshold *= 2 // the launcher waits up to a minute for its arguments
+	container.VolumeMounts = []corev1.VolumeMount{
+		{Name: launcherVolume, MountPath: render.LauncherPath},
+		{Name: argumentsVolume, MountPath: argumentsPath, ReadOnly: true},
+	}
+	if keepsItems(mc) {
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: itemsVolume, MountPath: itemsPath})
+	}
+	container.VolumeMounts = append(container.VolumeMounts, agentOf(mc, podDefaults{}).MemcachedMounts()...)
 }
 
-// launcherVolumes returns the volumes for the launcher and its state, for the argument lists, and for the file with the items.
-func launcherVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
-	if !hasLauncher(mc) {
-		return nil
-	}
+// volumes returns the volumes for the launcher and its state, for the argument lists, for the file with the items, and for certificates
+// and users.
+func volumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 	all := []corev1.Volume{
 		{Name: launcherVolume, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("32Mi"))},
@@ -83,7 +76,7 @@ func launcherVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
 		}})
 	}
-	return all
+	return append(all, agentOf(mc, podDefaults{}).Volumes()...)
 }
 
 // evictableVolumes is the annotation that lets the cluster autoscaler evict a pod despite its local volumes
@@ -93,7 +86,7 @@ const evictableVolumes = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-v
 // evictable adds the annotation evictableVolumes, unless the user sets it.
 func evictable(mc *cachev1alpha1.Memcached, annotations map[string]string) map[string]string {
 	var names []string
-	for _, volume := range append(launcherVolumes(mc), agentOf(mc, podDefaults{}).Volumes()...) {
+	for _, volume := range volumes(mc) {
 		if volume.EmptyDir != nil {
 			names = append(names, volume.Name)
 		}
@@ -101,20 +94,6 @@ func evictable(mc *cachev1alpha1.Memcached, annotations map[string]string) map[s
 	all := map[string]string{evictableVolumes: strings.Join(names, ",")}
 	maps.Copy(all, annotations)
 	return all
-}
-
-func launcherMounts(mc *cachev1alpha1.Memcached) []corev1.VolumeMount {
-	if !hasLauncher(mc) {
-		return nil
-	}
-	mounts := []corev1.VolumeMount{
-		{Name: launcherVolume, MountPath: render.LauncherPath},
-		{Name: argumentsVolume, MountPath: argumentsPath, ReadOnly: true},
-	}
-	if keepsItems(mc) {
-		mounts = append(mounts, corev1.VolumeMount{Name: itemsVolume, MountPath: itemsPath})
-	}
-	return mounts
 }
 
 // launched adds the launcher's annotations and its flag --template to a pod template. section is the hash of the given template,

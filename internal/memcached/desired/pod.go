@@ -26,21 +26,25 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 	spec := render.PodSpec(mc.Spec.Scheduling, mc.Spec.ImagePullSecrets, agent, opts.OmitRunAsUser)
 	spec.TerminationGracePeriodSeconds = ptr.To(int64(preStopDelay(mc)) + shutdownSeconds)
 	spec.TopologySpreadConstraints = topologySpread(mc)
-	spec.InitContainers = append(launchers(mc, defaults), agents(mc, defaults)...)
 	spec.Containers = []corev1.Container{container(mc, defaults)}
-	spec.Volumes = append(launcherVolumes(mc), agent.Volumes()...)
+	if memcached.IsStatefulSet(mc) {
+		launch(&spec.Containers[0], mc)
+		launcher := render.LauncherInstaller(memcached.LauncherContainerName, agent.Image, mc.Spec.Resources)
+		spec.InitContainers = []corev1.Container{launcher, agent.Container()}
+		spec.Volumes = volumes(mc)
+	}
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: labelsOf(mc, mc.Spec.PodMetadata.Labels), Annotations: podAnnotations(mc)},
 		Spec:       spec,
 	}
 }
 
-// templateHash returns the hash of the pod template without the podDefaults. With a launcher and without a memory limit in the spec,
+// templateHash returns the hash of the pod template without the podDefaults. With a StatefulSet and without a memory limit in the spec,
 // nothing in this template depends on the item memory: memcached's arguments are in the ConfigMap, and the computed memory limit is one of
 // the podDefaults. In this case, the hash includes the item memory itself.
 func templateHash(mc *cachev1alpha1.Memcached, opts memcached.Options) string {
 	template := podTemplate(mc, opts, podDefaults{})
-	if _, given := render.MemoryLimit(mc.Spec.Resources); hasLauncher(mc) && !given {
+	if _, given := render.MemoryLimit(mc.Spec.Resources); memcached.IsStatefulSet(mc) && !given {
 		return render.Hash([]any{template, sizingOf(mc).memory})
 	}
 	return render.Hash(template)

@@ -20,11 +20,11 @@ import (
 // replaced.
 const restartedAtAnnotation = "cache.example.com/restarted-at"
 
-// podAnnotations returns the annotations of the pods, nil for none. With a launcher, spec.restartedAt is not among them: it is in
-// the argument list, because the launcher restarts memcached without a new pod.
+// podAnnotations returns the annotations of the pods, nil for none. Those of a StatefulSet do not include spec.restartedAt: it is
+// in the argument list, because the launcher restarts memcached without a new pod.
 func podAnnotations(mc *cachev1alpha1.Memcached) map[string]string {
 	annotations := render.Annotations(mc.Spec.PodMetadata)
-	if hasLauncher(mc) {
+	if memcached.IsStatefulSet(mc) {
 		return evictable(mc, annotations)
 	}
 	if mc.Spec.RestartedAt.IsZero() { // Go clients encode the zero time as null, so it counts as unset

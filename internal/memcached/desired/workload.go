@@ -46,7 +46,7 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 		Annotations: memcached.RecordAnnotations(n.record),
 	}
 	template := podTemplate(mc, opts, defaults)
-	if !isStatefulSet(mc) {
+	if !memcached.IsStatefulSet(mc) {
 		n.workload = deployment(mc, metadata, render.WithAPIDefaults(template))
 		return n
 	}
@@ -77,17 +77,13 @@ func (n *nodes) recordArguments(v memcached.View, hash string) {
 	}
 }
 
-func isStatefulSet(mc *cachev1alpha1.Memcached) bool {
-	return memcached.WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
-}
-
 // updateLimits returns maxSurge and maxUnavailable, which are never both 0. An additional node remaps keys when it joins and when
 // it leaves. So the default is no surge, unless there is only one node.
 func updateLimits(mc *cachev1alpha1.Memcached) (surge, unavailable intstr.IntOrString) {
 	wanted := mc.Spec.UpdateStrategy
 	none, one := intstr.FromInt32(0), intstr.FromInt32(1)
 	switch {
-	case isStatefulSet(mc):
+	case memcached.IsStatefulSet(mc):
 		return none, unavailableByName(wanted)
 	case wanted.MaxSurge != nil && wanted.MaxUnavailable != nil:
 		return *wanted.MaxSurge, *wanted.MaxUnavailable
