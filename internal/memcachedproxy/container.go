@@ -67,12 +67,9 @@ func ports(proxy *cachev1alpha1.MemcachedProxy) []corev1.ContainerPort {
 	return append(all, corev1.ContainerPort{Name: launcherName, ContainerPort: memcached.LauncherPort, Protocol: corev1.ProtocolTCP})
 }
 
-// agentOf returns the agent of a MemcachedProxy. Its image also contains the launcher.
+// agentOf returns the agent of a MemcachedProxy.
 func agentOf(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) render.Agent {
-	return render.Agent{
-		Name: memcached.AgentContainerName, Image: string(defaults.Images[launcherName]),
-		TLS: proxy.Spec.TLS, Beside: proxy.Spec.Resources, Proxy: true,
-	}
+	return render.Agent{Image: string(defaults.Images[launcherName]), TLS: proxy.Spec.TLS, Beside: proxy.Spec.Resources, Proxy: true}
 }
 
 func probe(path string, period, failures int32) *corev1.Probe {

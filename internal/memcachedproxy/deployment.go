@@ -115,7 +115,7 @@ func podTemplate(
 	}}
 	spec.TopologySpreadConstraints = render.TopologySpread(
 		scheduling.TopologySpreadConstraints, SelectorLabels(proxy), appsv1.DefaultDeploymentUniqueLabelKey)
-	spec.InitContainers = []corev1.Container{render.LauncherInstaller(launcherName, agent.Image, proxy.Spec.Resources), agent.Container()}
+	spec.InitContainers = agent.InitContainers()
 	spec.Containers = []corev1.Container{container(proxy, defaults)}
 	spec.Volumes = append(volumes(proxy), agent.Volumes()...)
 	return corev1.PodTemplateSpec{

@@ -8,11 +8,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Agent is the container beside memcached that serves metrics and gives memcached certificates and users.
+// Agent is the container beside memcached that serves metrics and gives memcached certificates and users. Its image also contains the
+// launcher.
 type Agent struct {
-	Name, Image string
+	Image string
 	// TLS and Auth are spec.tls and spec.auth, or nil.
 	TLS  *cachev1alpha1.MemcachedTLS
 	Auth *cachev1alpha1.MemcachedAuth
@@ -22,23 +24,25 @@ type Agent struct {
 	Proxy bool
 }
 
-// The port at which the agent serves metrics and probes.
-const (
-	metricsPort       = "metrics"
-	metricsPortNumber = 9150
-)
+// metricsPort is the name of the port at which the agent serves metrics and probes.
+const metricsPort = "metrics"
 
-// Container returns the agent as a sidecar: it starts before memcached and stops after it
+// InitContainers returns the containers that start before memcached: one that installs the launcher, and the agent.
+func (a Agent) InitContainers() []corev1.Container {
+	return []corev1.Container{a.installer(), a.sidecar()}
+}
+
+// sidecar returns the agent as a sidecar: it starts before memcached and stops after it
 // (https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/).
-func (a Agent) Container() corev1.Container {
+func (a Agent) sidecar() corev1.Container {
 	return corev1.Container{
-		Name:            a.Name,
+		Name:            memcached.AgentContainerName,
 		Image:           a.Image,
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways),
 		Command:         []string{"/agent"},
 		Args:            a.args(),
-		Ports:           []corev1.ContainerPort{{Name: metricsPort, ContainerPort: metricsPortNumber, Protocol: corev1.ProtocolTCP}},
+		Ports:           []corev1.ContainerPort{{Name: metricsPort, ContainerPort: memcached.MetricsPort, Protocol: corev1.ProtocolTCP}},
 		Resources:       a.resources(),
 		VolumeMounts:    a.mounts(),
 		StartupProbe:    a.startupProbe(),
@@ -78,7 +82,7 @@ func (a Agent) resources() corev1.ResourceRequirements {
 	if a.HasCredentials() {
 		memory = "32Mi"
 	}
-	return SmallResources(a.Beside, memory)
+	return smallResources(a.Beside, memory)
 }
 
 // startupProbe keeps memcached from starting until the agent has valid certificates and users, however long that takes. If the kubelet

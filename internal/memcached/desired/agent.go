@@ -13,14 +13,11 @@ import (
 
 // agentOf returns the settings from which the agent's container and volumes follow. Only the pods of a StatefulSet have an agent.
 func agentOf(mc *cachev1alpha1.Memcached, defaults podDefaults) render.Agent {
-	return render.Agent{
-		Name: memcached.AgentContainerName, Image: string(defaults.Images[memcached.AgentContainerName]),
-		TLS: mc.Spec.TLS, Auth: mc.Spec.Auth, Beside: mc.Spec.Resources,
-	}
+	image := string(defaults.Images[memcached.AgentContainerName])
+	return render.Agent{Image: image, TLS: mc.Spec.TLS, Auth: mc.Spec.Auth, Beside: mc.Spec.Resources}
 }
 
-// checkAgentImage returns a problem if pods need the image of the agent, which also contains the launcher, but the operator does not
-// know it.
+// checkAgentImage returns a problem if pods need the image of the agent, but the operator does not know it.
 func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) *memcached.Problem {
 	if !memcached.IsStatefulSet(mc) || defaults.Images[memcached.AgentContainerName] != "" {
 		return nil

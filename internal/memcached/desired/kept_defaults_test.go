@@ -176,7 +176,7 @@ func TestIdleTimeout(t *testing.T) {
 		"what is recorded is garbage":       {record: recorded("long"), want: "600"},
 		"what is recorded is too short":     {record: recorded("1ms"), want: "600"},
 		"a change of the spec replaces the nodes": {
-			record: recorded(""), change: func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 }, want: "600",
+			record: recorded(""), change: memcachedtest.Image("memcached:mine"), want: "600",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

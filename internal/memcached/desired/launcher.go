@@ -18,7 +18,7 @@ import (
 
 // Volumes of pods with a launcher, and their mount paths in the memcached container.
 const (
-	launcherVolume  = "launcher"
+	launcherVolume  = memcached.LauncherContainerName
 	argumentsVolume = "arguments"
 	argumentsPath   = "/etc/memcached"
 	itemsVolume     = "items"

@@ -29,9 +29,7 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 	spec.Containers = []corev1.Container{container(mc, defaults)}
 	if memcached.IsStatefulSet(mc) {
 		launch(&spec.Containers[0], mc)
-		launcher := render.LauncherInstaller(memcached.LauncherContainerName, agent.Image, mc.Spec.Resources)
-		spec.InitContainers = []corev1.Container{launcher, agent.Container()}
-		spec.Volumes = volumes(mc)
+		spec.InitContainers, spec.Volumes = agent.InitContainers(), volumes(mc)
 	}
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: labelsOf(mc, mc.Spec.PodMetadata.Labels), Annotations: podAnnotations(mc)},

@@ -42,7 +42,7 @@ func orphanRows(t *testing.T) []statusCase {
 		name: "orphans of a former Deployment", mc: named, others: []client.Object{makeStatefulSet(t, named, setCounts(3, 3, 3))},
 		pods: slices.Concat(setPods("a", "a", "a"), makePods(3)), trouble: ofReplicaSet, available: six,
 	}, {
-		name: "a Deployment that was left", mc: named, others: []client.Object{makeStatefulSet(t, named, setCounts(3, 3, 3)), left},
+		name: "a Deployment that was left", mc: named, deployment: left, others: []client.Object{makeStatefulSet(t, named, setCounts(3, 3, 3))},
 		pods: slices.Concat(setPods("a", "a", "a"), makePods(3)), trouble: ofDeployment, available: six,
 	}, {
 		name: "orphans serve until their workload is there again", mc: named, others: []client.Object{makeStatefulSet(t, named)},
