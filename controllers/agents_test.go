@@ -106,7 +106,7 @@ var _ = Describe("The agents of nodes", func() {
 	})
 
 	It("are not asked where there are none, and not when the cache is gone", func(ctx SpecContext) {
-		plain := settled(ctx, o, stable)
+		plain := settled(ctx, o)
 		o.nodes.look()
 		Expect(o.AskAgents(ctx)).To(BeEmpty())
 		Expect(o.nodes.look()).To(BeEmpty(), plain.Name)

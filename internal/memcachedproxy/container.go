@@ -29,9 +29,9 @@ func container(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.Memca
 		Args:            arguments(proxy),
 		Ports:           ports(proxy),
 		Resources:       resources(proxy, defaults),
-		VolumeMounts: append([]corev1.VolumeMount{
+		VolumeMounts: []corev1.VolumeMount{
 			{Name: launcherName, MountPath: render.LauncherPath}, {Name: "routes", MountPath: routesFolder, ReadOnly: true},
-		}, agentOf(proxy, defaults).MemcachedMounts()...),
+		},
 		StartupProbe:    probe(protocol.ReadyPath, 1, 60),
 		ReadinessProbe:  probe(protocol.ReadyPath, 5, 2),
 		LivenessProbe:   probe(protocol.LivePath, 10, 6),
@@ -65,11 +65,6 @@ func ports(proxy *cachev1alpha1.MemcachedProxy) []corev1.ContainerPort {
 		all = append(all, corev1.ContainerPort{Name: port.Name, ContainerPort: port.Number, Protocol: corev1.ProtocolTCP})
 	}
 	return append(all, corev1.ContainerPort{Name: launcherName, ContainerPort: memcached.LauncherPort, Protocol: corev1.ProtocolTCP})
-}
-
-// agentOf returns the agent of a MemcachedProxy.
-func agentOf(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) render.Agent {
-	return render.Agent{Image: string(defaults.Images[launcherName]), TLS: proxy.Spec.TLS, Beside: proxy.Spec.Resources, Proxy: true}
 }
 
 func probe(path string, period, failures int32) *corev1.Probe {

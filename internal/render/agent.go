@@ -27,9 +27,18 @@ type Agent struct {
 // metricsPort is the name of the port at which the agent serves metrics and probes.
 const metricsPort = "metrics"
 
-// InitContainers returns the containers that start before memcached: one that installs the launcher, and the agent.
-func (a Agent) InitContainers() []corev1.Container {
-	return []corev1.Container{a.installer(), a.sidecar()}
+// AddTo adds to a pod the containers that start before memcached, one that installs the launcher and the agent, and what memcached and the
+// agent need for certificates and users.
+func (a Agent) AddTo(spec *corev1.PodSpec) {
+	spec.InitContainers = []corev1.Container{a.installer(), a.sidecar()}
+	if !a.hasCredentials() {
+		return
+	}
+	// The agent sends memcached the signal on which memcached reads its certificates and users again.
+	spec.ShareProcessNamespace = ptr.To(true)
+	spec.Volumes = append(spec.Volumes, a.volumes()...)
+	server := &spec.Containers[0]
+	server.VolumeMounts = append(server.VolumeMounts, corev1.VolumeMount{Name: checkedVolume, MountPath: checkedPath, ReadOnly: true})
 }
 
 // sidecar returns the agent as a sidecar: it starts before memcached and stops after it
@@ -62,13 +71,13 @@ func (a Agent) args() []string {
 	if a.TLS != nil {
 		args = append(args, "--tls-secret="+tlsSourcePath, "--tls=127.0.0.1:11212")
 	}
-	if a.requiresClientCertificates() {
+	if RequiresClientCertificates(a.TLS) {
 		args = append(args, "--client-ca")
 	}
 	if a.Auth != nil {
 		args = append(args, "--users-secret="+usersSourcePath)
 	}
-	if a.HasCredentials() {
+	if a.hasCredentials() {
 		args = append(args, "--credentials="+checkedPath)
 	}
 	return args
@@ -79,7 +88,7 @@ func (a Agent) args() []string {
 // down, so the agent has one only if memcached has one.
 func (a Agent) resources() corev1.ResourceRequirements {
 	memory := "24Mi"
-	if a.HasCredentials() {
+	if a.hasCredentials() {
 		memory = "32Mi"
 	}
 	return smallResources(a.Beside, memory)
@@ -88,7 +97,7 @@ func (a Agent) resources() corev1.ResourceRequirements {
 // startupProbe keeps memcached from starting until the agent has valid certificates and users, however long that takes. If the kubelet
 // killed a waiting agent, the kubelet would delay each further start of the agent longer.
 func (a Agent) startupProbe() *corev1.Probe {
-	if !a.HasCredentials() {
+	if !a.hasCredentials() {
 		return nil
 	}
 	const always = 1<<31 - 1

@@ -32,9 +32,11 @@ func keepsItems(mc *cachev1alpha1.Memcached) bool {
 	return memcached.IsStatefulSet(mc) && mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile
 }
 
-// launch makes the container start the launcher, which then runs memcached. The launcher also answers the probes, so that they do
-// not fail during a restart of memcached, which takes a second or two.
-func launch(container *corev1.Container, mc *cachev1alpha1.Memcached) {
+// launch makes memcached's container start the launcher, which then runs memcached. The launcher also answers the probes, so that they do
+// not fail during a restart of memcached, which takes a second or two. launch adds volumes for the launcher and its state, for the argument
+// lists, and for the file with the items.
+func launch(spec *corev1.PodSpec, mc *cachev1alpha1.Memcached) {
+	container := &spec.Containers[0]
 	container.Command, container.Args = []string{render.LauncherPath + "/launcher"}, nil
 	container.Ports = append(container.Ports, corev1.ContainerPort{
 		Name: launcherPortName, ContainerPort: memcached.LauncherPort, Protocol: corev1.ProtocolTCP,
@@ -51,16 +53,7 @@ func launch(container *corev1.Container, mc *cachev1alpha1.Memcached) {
 		{Name: launcherVolume, MountPath: render.LauncherPath},
 		{Name: argumentsVolume, MountPath: argumentsPath, ReadOnly: true},
 	}
-	if keepsItems(mc) {
-		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: itemsVolume, MountPath: itemsPath})
-	}
-	container.VolumeMounts = append(container.VolumeMounts, agentOf(mc, podDefaults{}).MemcachedMounts()...)
-}
-
-// volumes returns the volumes for the launcher and its state, for the argument lists, for the file with the items, and for certificates
-// and users.
-func volumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
-	all := []corev1.Volume{
+	spec.Volumes = []corev1.Volume{
 		{Name: launcherVolume, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("32Mi"))},
 		}},
@@ -70,13 +63,13 @@ func volumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 		}}},
 	}
 	if keepsItems(mc) {
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: itemsVolume, MountPath: itemsPath})
 		// The memory limit with which the pod starts also limits this volume. If the volume had its own limit, each change of
 		// config.memory would require a new pod.
-		all = append(all, corev1.Volume{Name: itemsVolume, VolumeSource: corev1.VolumeSource{
+		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: itemsVolume, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
 		}})
 	}
-	return append(all, agentOf(mc, podDefaults{}).Volumes()...)
 }
 
 // evictableVolumes is the annotation that lets the cluster autoscaler evict a pod despite its local volumes
@@ -84,9 +77,9 @@ func volumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 const evictableVolumes = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 
 // evictable adds the annotation evictableVolumes, unless the user sets it.
-func evictable(mc *cachev1alpha1.Memcached, annotations map[string]string) map[string]string {
+func evictable(volumes []corev1.Volume, annotations map[string]string) map[string]string {
 	var names []string
-	for _, volume := range volumes(mc) {
+	for _, volume := range volumes {
 		if volume.EmptyDir != nil {
 			names = append(names, volume.Name)
 		}

@@ -22,17 +22,17 @@ const (
 // podTemplate returns the pod template. If another version of the operator renders it differently, an upgrade replaces the nodes of
 // all users. Golden files make such changes visible.
 func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults podDefaults) corev1.PodTemplateSpec {
-	agent := agentOf(mc, defaults)
-	spec := render.PodSpec(mc.Spec.Scheduling, mc.Spec.ImagePullSecrets, agent, opts.OmitRunAsUser)
+	spec := render.PodSpec(mc.Spec.Scheduling, mc.Spec.ImagePullSecrets, opts.OmitRunAsUser)
 	spec.TerminationGracePeriodSeconds = ptr.To(int64(preStopDelay(mc)) + shutdownSeconds)
 	spec.TopologySpreadConstraints = topologySpread(mc)
 	spec.Containers = []corev1.Container{container(mc, defaults)}
 	if memcached.IsStatefulSet(mc) {
-		launch(&spec.Containers[0], mc)
-		spec.InitContainers, spec.Volumes = agent.InitContainers(), volumes(mc)
+		launch(&spec, mc)
+		image := string(defaults.Images[memcached.AgentContainerName])
+		render.Agent{Image: image, TLS: mc.Spec.TLS, Auth: mc.Spec.Auth, Beside: mc.Spec.Resources}.AddTo(&spec)
 	}
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: labelsOf(mc, mc.Spec.PodMetadata.Labels), Annotations: podAnnotations(mc)},
+		ObjectMeta: metav1.ObjectMeta{Labels: labelsOf(mc, mc.Spec.PodMetadata.Labels), Annotations: podAnnotations(mc, spec.Volumes)},
 		Spec:       spec,
 	}
 }

@@ -158,7 +158,7 @@ func sizingOf(mc *cachev1alpha1.Memcached) sizing {
 		connections: mc.Spec.Config.MaxConnections,
 		threads:     render.Threads(mc.Spec.Config.Threads, mc.Spec.Resources, defaultThreads),
 		statefulSet: memcached.IsStatefulSet(mc),
-		credentials: agentOf(mc, podDefaults{}).HasCredentials(),
+		credentials: mc.Spec.TLS != nil || mc.Spec.Auth != nil,
 		tls:         mc.Spec.TLS != nil,
 		plaintext:   memcached.HasPlaintext(mc),
 	}

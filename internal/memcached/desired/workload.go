@@ -4,6 +4,8 @@
 package desired
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,6 +77,15 @@ func (n *nodes) recordArguments(v memcached.View, hash string) {
 	case last != nil && (!n.wave.Open || v.Memcached.Spec.Paused):
 		n.record.ArgumentsHash, n.record.RestartedAt = last.ArgumentsHash, last.RestartedAt
 	}
+}
+
+// checkAgentImage returns a problem if pods need the image of the agent, but the operator does not know it.
+func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) *memcached.Problem {
+	if !memcached.IsStatefulSet(mc) || defaults.Images[memcached.AgentContainerName] != "" {
+		return nil
+	}
+	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("spec.workload StatefulSet needs the image of "+
+		"the agent, which the operator does not know: set its environment variable %s", memcached.AgentImageVariable)}
 }
 
 // updateLimits returns maxSurge and maxUnavailable, which are never both 0. An additional node remaps keys when it joins and when
