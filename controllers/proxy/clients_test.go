@@ -8,7 +8,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/yaml"
@@ -21,10 +20,9 @@ var _ = Describe("The clients of a MemcachedProxy", func() {
 	var o *operator
 	BeforeEach(func() { o = newOperator(defaults) })
 
-	It("get TLS, and those who measure it an agent, with one write to each object", func(ctx SpecContext) {
+	It("get TLS, and a policy for those who measure it, with one write to each object", func(ctx SpecContext) {
 		front, _ := converged(ctx, o)
 		change(ctx, front, func(p *cachev1alpha1.MemcachedProxy) {
-			p.Spec.Monitoring.Enabled = true
 			p.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "front-tls"}
 			p.Spec.NetworkPolicy.MetricsFrom = []cachev1alpha1.NetworkPolicyPeer{{NamespaceSelector: &cachev1alpha1.LabelSelector{}}}
 		})
@@ -35,7 +33,6 @@ var _ = Describe("The clients of a MemcachedProxy", func() {
 		o.step(ctx, front)
 		Expect(live(ctx, front, &cachev1alpha1.MemcachedProxy{}, "").Status.Address).To(Equal("front." + front.Namespace + ".svc:11212"))
 		Expect(live(ctx, front, &corev1.Service{}, "").Spec.Ports).To(ConsistOf(HaveField("Port", BeEquivalentTo(11212))))
-		Expect(live(ctx, front, &appsv1.Deployment{}, "").Spec.Template.Spec.InitContainers[1].Name).To(Equal("memcached-agent"))
 		newOperator(defaults).step(ctx, front)
 	})
 
