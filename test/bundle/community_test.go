@@ -155,7 +155,7 @@ func isReleasedToTheTemplate(o operator) error {
 		// From these, the semver template makes the channels that the bundle names.
 		var channels []string
 		for _, channel := range release.Channels {
-			channels = append(channels, strings.ToLower(channel)+"-v1")
+			channels = append(channels, strings.ToLower(channel)+"-v0")
 		}
 		if want := o.annotations["operators.operatorframework.io.bundle.channels.v1"]; strings.Join(channels, ",") != want {
 			return fmt.Errorf("%s is released to the channels %q, the bundle names %s", o.version, channels, want)
