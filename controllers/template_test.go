@@ -45,9 +45,6 @@ var _ = Describe("A write of the Deployment", func() {
 		By("rendering another hash, as an upgrade of the operator may")
 		report(ctx, mc, func(*appsv1.DeploymentStatus) {})
 		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { d.Annotations[hashAnnotation] = "of-another-version" })
-		recorded := live(ctx, mc, &cachev1alpha1.Memcached{})
-		recorded.Status.LastApplied.AppliedHash = "of-another-version"
-		Expect(user.Status().Update(ctx, recorded)).To(Succeed())
 		o = newOperator(defaults)
 		o.step(ctx, mc, writeDeployment, writeStatus)
 		o.step(ctx, mc)

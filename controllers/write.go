@@ -99,7 +99,7 @@ func wasThere(view memcached.View, kind string) bool {
 	case kind == "Service":
 		return view.Memcached.Status.ServiceName != ""
 	case memcached.IsWorkload(kind):
-		return last.Applied != nil && string(memcached.WorkloadKind(view.Memcached)) == kind
+		return view.Memcached.Status.Image != "" && string(memcached.WorkloadKind(view.Memcached)) == kind
 	}
 	return last.Generation == view.Memcached.Generation && last.IsTrue(cachev1alpha1.ConditionReady)
 }

@@ -106,13 +106,3 @@ func checkCommands(t *testing.T, template corev1.PodTemplateSpec) {
 		t.Errorf("%d containers install a launcher for the template %q", seen, section)
 	}
 }
-
-// argumentsAfter returns the desired arguments of memcached if the cluster has this workload.
-func argumentsAfter(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workload, opts memcached.Options) []string {
-	t.Helper()
-	plan := For(memcachedtest.View(mc, memcached.Observed{Children: []client.Object{live.Object}}), opts)
-	if plan.Wave.Arguments != nil {
-		return onlyList(t, plan.Wave.Arguments).Arguments
-	}
-	return memcached.PodTemplate(plan.Workload()).Spec.Containers[0].Args
-}

@@ -30,7 +30,7 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 		Image:           image,
 		ImagePullPolicy: pullPolicy,
 		Command:         []string{"memcached"},
-		Args:            args(mc, defaults),
+		Args:            args(mc),
 		Ports:           clientPorts(mc),
 		Resources:       resources(mc, defaults),
 		VolumeMounts:    append(launcherMounts(mc), agentOf(mc, defaults).MemcachedMounts()...),

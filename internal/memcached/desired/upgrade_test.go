@@ -5,6 +5,7 @@ package desired
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -51,38 +52,40 @@ func leftByOlder(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Optio
 	t.Helper()
 	opts.DefaultImage, opts.AgentImage = olderImage, olderAgent
 	workload := liveWorkload(t, mc, opts)
-	if recordOf(t, workload).MemoryLimit != "" {
+	if recordOf(workload).MemoryLimit != "" {
 		limit := workload.Template.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory]
 		limit.Add(resource.MustParse("44Mi"))
-		record(t, func(d *podDefaults) { d.MemoryLimit = limit.String() })(workload)
+		record(func(r *memcached.Record) { r.MemoryLimit = limit.String() })(workload)
 		setMemory(workload, limit.String())
 	}
 	if isStatefulSet(mc) {
-		named, section := launched(podTemplate(mc, opts, recordOf(t, workload)))
+		named, section := launched(podTemplate(mc, opts, recordOf(workload)))
 		workload.Template.Annotations[memcached.TemplateAnnotation] = section
 		workload.Template.Spec.Containers[0].Args = named.Spec.Containers[0].Args
 	}
 	return workload
 }
 
-func recordOf(t testing.TB, workload client.Object) podDefaults {
-	t.Helper()
-	var recorded podDefaults
-	if text, ok := workload.GetAnnotations()[memcached.PodDefaultsAnnotation]; ok {
-		if err := json.Unmarshal([]byte(text), &recorded); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return recorded
+func recordOf(workload client.Object) podDefaults {
+	return memcached.RecordOf(workload).MemcachedDefaults
 }
 
-// record returns a function that changes the defaults that are recorded on a workload.
-func record(t testing.TB, change func(*podDefaults)) func(*memcached.Workload) {
+// record returns a function that changes the record on a workload.
+func record(change func(*memcached.Record)) func(*memcached.Workload) {
 	return func(workload *memcached.Workload) {
-		recorded := recordOf(t, workload)
+		recorded := memcached.RecordOf(workload)
 		change(&recorded)
-		workload.GetAnnotations()[memcached.PodDefaultsAnnotation] = encode(recorded)
+		maps.Copy(workload.GetAnnotations(), recorded.Annotations())
 	}
+}
+
+// encode returns a value as JSON.
+func encode(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
 }
 
 func setMemory(workload *memcached.Workload, quantity string) {
@@ -243,8 +246,7 @@ func rendered(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workloa
 	if mc.Spec.Resources.Limits.Memory().IsZero() {
 		want.MemoryLimit = limit.String()
 	}
-	want.IdleTimeout = recordedTimeout(argumentsAfter(t, mc, live, memcachedtest.Options))
-	if diff := cmp.Diff(want, recordOf(t, after)); diff != "" {
+	if diff := cmp.Diff(want, recordOf(after)); diff != "" {
 		t.Errorf("the recorded defaults (-want +got):\n%s", diff)
 	}
 	return [2]string{container.Image, limit.String()}
@@ -256,7 +258,7 @@ func TestRolloutRestartAdopts(t *testing.T) {
 	mc := memcachedtest.Cache(3, workloadKind(statefulSetKind))
 	live := leftByOlder(t, mc, memcachedtest.Options)
 	mc.Status.LastApplied = &cachev1alpha1.MemcachedRecord{
-		TemplateHash: live.TemplateHash(), Defaults: recordOf(t, live),
+		TemplateHash: memcached.RecordOf(live).Template, Defaults: recordOf(live),
 	}
 	if got := rendered(t, mc, live); got != inWorkload(mc, [2]string{olderImage, olderLimit}) {
 		t.Fatalf("after the upgrade: %v", got)

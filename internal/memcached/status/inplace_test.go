@@ -29,12 +29,12 @@ func inPlaceRows(t *testing.T) []statusCase {
 		return c
 	}
 	paused := func(c *statusCase) {
-		c.mc = memcachedtest.Cache(3, carriedOut(mc), inStatefulSet, inPlace, memcachedtest.Paused, memcachedtest.Image("memcached:2"))
+		c.mc = memcachedtest.Cache(3, inStatefulSet, inPlace, memcachedtest.Paused, memcachedtest.Image("memcached:2"))
 		c.others, c.pods = []client.Object{makeStatefulSet(t, mc, setCounts(3, 3, 3))}, setPods("a", "a", "a")
 		c.written = memcached.Written{Pending: []string{"StatefulSet"}, TemplatePending: true}
-		c.ready = "Unknown Paused: spec.paused holds back: image unset to memcached:2"
+		c.ready = "Unknown Paused: spec.paused holds back: the StatefulSet"
 	}
-	const held = "False Paused: spec.paused holds back: image unset to memcached:2; "
+	const held = "False Paused: spec.paused holds back: the StatefulSet; "
 	return []statusCase{
 		row("in place: one of three", memcached.InPlace{Open: true, Done: 1}, func(c *statusCase) {
 			c.changing = "UpdatingInPlace: Updating in place, no pod is replaced: 1 of 3 nodes are updated"

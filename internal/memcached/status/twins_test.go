@@ -53,7 +53,7 @@ func twinRows(t *testing.T) []statusCase {
 	}, {
 		name: "twins: a rollout waits", mc: mc, others: []client.Object{braked}, pods: setPods("a", "a", "a"), twins: at(dump),
 		answers: answers(nil),
-		changing: "RollingOut: 0 of 3 nodes are updated. Waiting until all nodes of its twin twin are ready: 0 of 0 are. " +
+		changing: "RollingOut: Replacing nodes, while their copies keep the items: 0 of 3 nodes are updated. Waiting until all nodes of its twin twin are ready: 0 of 0 are. " +
 			"To go on without its items, remove spec.fillFrom of cache",
 	}}
 }
