@@ -16,7 +16,6 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
 // checkArgumentsConfigMap checks that the ConfigMap has what nodes need for their first start: one argument list, and a section

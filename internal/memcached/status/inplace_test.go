@@ -48,7 +48,7 @@ func inPlaceRows(t *testing.T) []statusCase {
 		row("in place: paused in the middle", memcached.InPlace{Open: true, Done: 1}, func(c *statusCase) {
 			c.mc = memcachedtest.Cache(3, inStatefulSet, inPlace, memcachedtest.Paused)
 			c.ready = "Unknown Paused: spec.paused holds back: the rest of a change in place"
-			c.progressing = "False Paused: spec.paused holds back: the rest of a change in place" + resume
+			c.progressing = "False Paused: spec.paused holds back: the rest of a change in place; the pods will stay, and change in place" + resume
 		}),
 		row("in place: refused", memcached.InPlace{Open: true, Done: 1, Problem: &memcached.Problem{
 			Reason: cachev1alpha1.ReasonInPlaceRefused, Message: "no room",
