@@ -61,9 +61,6 @@ func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcac
 
 // changes returns what has to be written for a plan.
 func (r *Reconciler) changes(view memcached.View, plan memcached.Plan) apply.Plan {
-	if view.Workload != nil && view.Last.Applied != nil {
-		r.Applier.Recall(view.Workload.Object, view.Last.Applied.AppliedHash)
-	}
 	var sizeOnly []client.Object // so that running pods stay as they are
 	if plan.Problem != nil {
 		sizeOnly = plan.Objects

@@ -5,8 +5,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// MemcachedRecord is what the operator last applied to the pods of a StatefulSet. The operator compares the record with the spec, to
-// notice a new spec. It compares the record with the workload, to notice what somebody else has changed.
+// MemcachedRecord is what the operator last applied to the pods of a StatefulSet. It tells a new spec from a
+// newer operator.
 type MemcachedRecord struct {
 	// templateHash is the hash of the pod template without the settings in defaults. It depends only on the spec. If a new spec
 	// changes it, the nodes are replaced.
@@ -14,12 +14,6 @@ type MemcachedRecord struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	TemplateHash string `json:"templateHash,omitempty"`
-
-	// appliedHash is the hash of the whole workload as the operator last wrote it.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
-	AppliedHash string `json:"appliedHash,omitempty"`
 
 	// argumentsHash is the hash of memcached's arguments, if all nodes of a StatefulSet run with them. It is absent while nodes
 	// change to other arguments.

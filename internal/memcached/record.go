@@ -66,7 +66,7 @@ func (v View) CarriedOut(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.M
 	if live == nil || !equality.Semantic.DeepEqual(RecordOf(live), Record{Template: decided.TemplateHash, MemcachedDefaults: decided.Defaults}) {
 		return v.Last.Applied
 	}
-	decided.AppliedHash, decided.Former = live.GetAnnotations()[AppliedHashAnnotation], v.beforeRollout(decided)
+	decided.Former = v.beforeRollout(decided)
 	return &decided
 }
 

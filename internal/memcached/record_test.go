@@ -22,13 +22,11 @@ func TestCarriedOut(t *testing.T) {
 	images := func(image cachev1alpha1.DefaultImage) cachev1alpha1.MemcachedDefaults {
 		return cachev1alpha1.MemcachedDefaults{Images: map[string]cachev1alpha1.DefaultImage{memcached.ContainerName: image}}
 	}
-	last := &cachev1alpha1.MemcachedRecord{TemplateHash: "1", AppliedHash: "a", Defaults: images("memcached:1")}
+	last := &cachev1alpha1.MemcachedRecord{TemplateHash: "1", Defaults: images("memcached:1")}
 	decided := cachev1alpha1.MemcachedRecord{TemplateHash: "2", Defaults: images("memcached:2")}
 	written := decided
-	written.AppliedHash = "b"
 	written.Former = &cachev1alpha1.MemcachedFormerRecord{TemplateHash: last.TemplateHash, Defaults: last.Defaults}
 	bearing := memcached.Record{Template: "2", MemcachedDefaults: decided.Defaults}.Annotations()
-	bearing[memcached.AppliedHashAnnotation] = "b"
 	with := func(key, value string) map[string]string {
 		annotations := maps.Clone(bearing)
 		annotations[key] = value
