@@ -93,7 +93,8 @@ func TestPausedChanges(t *testing.T) {
 		return func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Memory = new(resource.MustParse(quantity)) }
 	}
 	threads := func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Threads = 8 }
-	const kept, empty = "a change in place; the nodes will restart in place and keep their items", "a change in place; the nodes will restart in place, without their items"
+	const kept = "a change in place; the nodes will restart in place and keep their items"
+	const empty = "a change in place; the nodes will restart in place, without their items"
 	const scaling = "the StatefulSet, scaling from 3 to 5 nodes, which remaps keys"
 	const recreated = "the StatefulSet" + replaced
 	for name, test := range map[string]struct {
