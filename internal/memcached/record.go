@@ -59,11 +59,11 @@ func (v View) Recorded(template string) (_ cachev1alpha1.MemcachedDefaults, foun
 
 // CarriedOut returns the decided record of a StatefulSet if it has already been written with it, and the last record otherwise.
 func (v View) CarriedOut(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.MemcachedRecord {
-	live := v.Workload
 	if WorkloadKind(v.Memcached) != cachev1alpha1.WorkloadStatefulSet {
 		return nil
 	}
-	if live == nil || !equality.Semantic.DeepEqual(RecordOf(live), Record{Template: decided.TemplateHash, MemcachedDefaults: decided.Defaults}) {
+	record := Record{Template: decided.TemplateHash, MemcachedDefaults: decided.Defaults}
+	if v.Workload == nil || !equality.Semantic.DeepEqual(RecordOf(v.Workload), record) {
 		return v.Last.Applied
 	}
 	decided.Former = v.beforeRollout(decided)

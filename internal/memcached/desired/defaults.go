@@ -46,7 +46,8 @@ func keepDefaults(mc *cachev1alpha1.Memcached, present, recorded podDefaults) po
 			present.Images[container] = kept
 		}
 	}
-	if kept, err := resource.ParseQuantity(recorded.MemoryLimit); err == nil && present.MemoryLimit != "" && kept.Value() > sizingOf(mc).memory {
+	kept, err := resource.ParseQuantity(recorded.MemoryLimit)
+	if present.MemoryLimit != "" && err == nil && kept.Value() > sizingOf(mc).memory {
 		present.MemoryLimit = recorded.MemoryLimit
 	}
 	return present
