@@ -4,8 +4,6 @@
 package memcachedproxy
 
 import (
-	"encoding/json"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,7 +44,7 @@ func deploymentOf(v View, opts memcached.Options) (*appsv1.Deployment, *memcache
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: proxy.Name, Namespace: proxy.Namespace, Labels: labelsOf(proxy, nil),
-			Annotations: memcached.RecordAnnotations(cachev1alpha1.MemcachedRecord{TemplateHash: hash, Defaults: defaults}),
+			Annotations: memcached.Record{Template: hash, MemcachedDefaults: defaults}.Annotations(),
 		},
 		Spec: appsv1.DeploymentSpec{
 			Replicas:                &size,
@@ -67,10 +65,9 @@ func deploymentOf(v View, opts memcached.Options) (*appsv1.Deployment, *memcache
 // defaultsOf returns the settings that the operator chooses because the spec leaves them open. It keeps the settings of running
 // pods until the spec requires new pods, so that an upgrade of the operator replaces no pod.
 func defaultsOf(v View, opts memcached.Options, hash string) (defaults cachev1alpha1.MemcachedDefaults, kept bool) {
-	if live := v.Workload(); live != nil && live.TemplateHash() == hash {
-		err := json.Unmarshal([]byte(live.GetAnnotations()[memcached.PodDefaultsAnnotation]), &defaults)
-		if err == nil && defaults.Images[launcherName] != "" {
-			return defaults, true
+	if live := v.Workload(); live != nil {
+		if record := memcached.RecordOf(live); record.Template == hash && record.Images[launcherName] != "" {
+			return record.MemcachedDefaults, true
 		}
 	}
 	defaults = cachev1alpha1.MemcachedDefaults{Images: map[string]cachev1alpha1.DefaultImage{

@@ -24,7 +24,7 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 		Image:           cmp.Or(mc.Spec.Image, string(defaults.Images[memcached.ContainerName])),
 		ImagePullPolicy: cmp.Or(mc.Spec.ImagePullPolicy, corev1.PullIfNotPresent),
 		Command:         []string{"memcached"},
-		Args:            args(mc, defaults),
+		Args:            args(mc),
 		Ports:           clientPorts(mc),
 		Resources:       resources(mc, defaults),
 		// The probes of a Deployment only open a TCP connection, which works even if memcached is busy. A restart loses a share of the

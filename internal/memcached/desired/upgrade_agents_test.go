@@ -36,11 +36,11 @@ func TestUpgradeOfAgents(t *testing.T) {
 					t.Errorf("%s is from %s, want %s", container.Name, container.Image, c.want)
 				}
 			}
-			stale := staleDefaults(mc, recordOf(t, after), memcachedtest.Options)
+			stale := staleDefaults(mc, recordOf(after), memcachedtest.Options)
 			if announced := strings.Contains(stale, "the agent "+memcachedtest.AgentImage); announced != (c.want == olderAgent) {
 				t.Errorf("the newer agent is announced: %t: %s", announced, stale)
 			}
-			if stale := staleDefaults(mc, recordOf(t, after), memcached.Options{DefaultImage: memcachedtest.DefaultImage}); strings.Contains(stale, "agent") {
+			if stale := staleDefaults(mc, recordOf(after), memcached.Options{DefaultImage: memcachedtest.DefaultImage}); strings.Contains(stale, "agent") {
 				t.Errorf("an operator without an agent announces one: %s", stale)
 			}
 		})

@@ -45,14 +45,14 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 		Name:        mc.Name,
 		Namespace:   mc.Namespace,
 		Labels:      labelsOf(mc, nil),
-		Annotations: memcached.RecordAnnotations(n.record),
+		Annotations: memcached.Record{Template: hash, MemcachedDefaults: defaults}.Annotations(),
 	}
 	template := podTemplate(mc, opts, defaults)
 	if !memcached.IsStatefulSet(mc) {
 		n.workload = deployment(mc, metadata, render.WithAPIDefaults(template))
 		return n
 	}
-	want := wanted{list: argumentList(mc, defaults), problem: n.problem}
+	want := wanted{list: argumentList(mc), problem: n.problem}
 	template, want.section = launched(template)
 	want.inPlace = newInPlace(v, &template)
 	guard := &twinGuard{v: v}
