@@ -132,13 +132,6 @@ var _ = Describe("Apply", func() {
 			Expect(healed.TCPSocket).NotTo(BeNil())
 			Expect(read(ctx, budget(owner)).Spec.MinAvailable).To(BeNil())
 			applied(ctx, desired, result.Objects)
-
-			By("exchanging one for the other when that is desired after all")
-			other := budget(owner)
-			other.Spec.MaxUnavailable, other.Spec.MinAvailable = nil, ptr.To(intstr.FromInt32(1))
-			_, err := applier.Apply(ctx, applier.Plan(owner, objects(other), objects(read(ctx, budget(owner)))))
-			Expect(err).NotTo(HaveOccurred())
-			applied(ctx, objects(other), objects(read(ctx, budget(owner))))
 		})
 
 		It("exchanges what excludes another with one write when that is desired", func(ctx SpecContext) {
@@ -258,27 +251,6 @@ var _ = Describe("Apply", func() {
 			_, err := applier.Apply(ctx, applier.Plan(owner, nil, result.Objects))
 			Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
 			read(ctx, budget(owner))
-		})
-	})
-
-	Describe("Plan", func() {
-		It("says what Apply would do, without a request", func(ctx SpecContext) {
-			pending := func(desired, observed []client.Object) bool {
-				GinkgoHelper()
-				requests.Reset()
-				plan := applier.Plan(owner, desired, observed)
-				Expect(plan.Err()).NotTo(HaveOccurred())
-				Expect(requests.Writes()).To(BeEmpty())
-				Expect(requests.Gets()).To(BeEmpty())
-				return len(plan.Pending()) > 0
-			}
-			Expect(pending(objects(service(owner)), nil)).To(BeTrue(), "a creation")
-			result := applied(ctx, objects(service(owner), budget(owner)), nil, "patch services", "patch poddisruptionbudgets")
-			Expect(pending(objects(service(owner), budget(owner)), result.Objects)).To(BeFalse())
-			Expect(pending(objects(service(owner)), result.Objects)).To(BeTrue(), "a deletion")
-			changed := service(owner)
-			changed.Labels["more"] = "yes"
-			Expect(pending(objects(changed, budget(owner)), result.Objects)).To(BeTrue(), "a change")
 		})
 	})
 
