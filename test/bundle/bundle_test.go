@@ -7,7 +7,6 @@ package bundle_test
 
 import (
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -75,7 +74,8 @@ func TestInstallModes(t *testing.T) {
 		t.Errorf("install modes: %v", modes)
 	}
 	// OLM writes the namespace of the OperatorGroup into an annotation of the pod. WATCH_NAMESPACE must read the annotation.
-	for _, variable := range container(t, csv).Env {
+	deployment := repository.TheOnly(t, csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs, "Deployments")
+	for _, variable := range deployment.Spec.Template.Spec.Containers[0].Env {
 		if variable.Name == "WATCH_NAMESPACE" {
 			if from := variable.ValueFrom; variable.Value != "" || from == nil || from.FieldRef == nil ||
 				from.FieldRef.FieldPath != "metadata.annotations['olm.targetNamespaces']" {
@@ -85,27 +85,6 @@ func TestInstallModes(t *testing.T) {
 		}
 	}
 	t.Error("the operator has no variable WATCH_NAMESPACE")
-}
-
-// A COPY fails if the file is missing, or if .dockerignore excludes it.
-func TestDockerfilesFindWhatTheyCopy(t *testing.T) {
-	ignored := strings.Split(repository.Read(t, ".dockerignore"), "\n")
-	for _, dockerfile := range []string{"Dockerfile", "bundle.Dockerfile"} {
-		for _, line := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(repository.Read(t, dockerfile), -1) {
-			for source := range strings.FieldsSeq(line[1]) {
-				source = strings.TrimSuffix(source, "/")
-				if !slices.ContainsFunc(ignored, func(entry string) bool {
-					kept, ok := strings.CutPrefix(entry, "!")
-					return ok && (source == kept || strings.HasPrefix(source, kept+"/"))
-				}) {
-					t.Errorf("%s copies %s, which .dockerignore excludes", dockerfile, source)
-				}
-				if _, err := os.Stat(repository.Path(source)); err != nil {
-					t.Errorf("%s copies a missing file: %v", dockerfile, err)
-				}
-			}
-		}
-	}
 }
 
 // Helm deletes what it has installed, except objects with this annotation. Without it, helm uninstall would delete the

@@ -15,15 +15,6 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-func TestManagerPassesRestrictedPodSecurity(t *testing.T) {
-	for _, overlay := range []string{"default", "namespaced"} {
-		t.Run(overlay, func(t *testing.T) {
-			all := kustomize.Render(t, config(overlay))
-			kustomize.MustBeRestricted(t, kustomize.Find[appsv1.Deployment](t, all, "Deployment", manager).Spec.Template)
-		})
-	}
-}
-
 func TestManagerIsHardenedBeyondPodSecurity(t *testing.T) {
 	manager := container(t, kustomize.Render(t, config("default")))
 	if readOnly := manager.SecurityContext.ReadOnlyRootFilesystem; readOnly == nil || !*readOnly {
@@ -63,18 +54,6 @@ func TestGoMemoryLimitFollowsTheMemoryLimit(t *testing.T) {
 	}
 }
 
-func TestManagerArgumentsAreFlagsOfMain(t *testing.T) {
-	main := repository.Read(t, "main.go")
-	for _, overlay := range []string{"default", "namespaced"} {
-		for _, arg := range container(t, kustomize.Render(t, config(overlay))).Args {
-			name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-			if !strings.Contains(main, "\""+name+"\"") {
-				t.Errorf("config/%s passes %s, which main.go does not define", overlay, arg)
-			}
-		}
-	}
-}
-
 func TestImagesArePinned(t *testing.T) {
 	all := kustomize.Render(t, config("default"))
 	tagged := regexp.MustCompile(`^[^@ ]+/[^@ :]+:v?\d+\.\d+\.\d+$`)
@@ -82,15 +61,6 @@ func TestImagesArePinned(t *testing.T) {
 		if !tagged.MatchString(image) {
 			t.Errorf("image %q does not name its registry and an exact version", image)
 		}
-	}
-}
-
-func TestManagerImageIsTheOneThatMakeBuilds(t *testing.T) {
-	variable := func(name string) string { return repository.Variable(t, name) }
-	want := strings.NewReplacer("$(IMAGE_TAG_BASE)", variable("IMAGE_TAG_BASE"), "$(VERSION)", variable("VERSION")).
-		Replace(variable("IMG"))
-	if got := container(t, kustomize.Render(t, config("default"))).Image; got != want {
-		t.Errorf("config/manager has the image %s, the Makefile builds %s", got, want)
 	}
 }
 
