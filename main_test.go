@@ -110,22 +110,6 @@ func TestBadOptionsAreRefusedInOneSentence(t *testing.T) {
 	}
 }
 
-func TestHelpDocumentsFlagsAndEnvironment(t *testing.T) {
-	m := command(t, nil, "--help")
-	if err := m.Run(); err != nil {
-		t.Errorf("--help: %v", err)
-	}
-	for _, word := range []string{
-		imageVariable, "RELATED_IMAGE_MEMCACHED_AGENT", namespaceVariable, "OMIT_RUN_AS_USER", priorityVariable, "KUBECONFIG",
-		"-metrics-bind-address", "-health-probe-bind-address", "-leader-elect", "-leader-election-namespace",
-		"-max-concurrent-reconciles", "-ask-agents", "-omit-run-as-user", "-allow-system-priority-classes", "-zap-log-level", "launchers of StatefulSets and MemcachedProxies",
-	} {
-		if !strings.Contains(m.output(), word) {
-			t.Errorf("--help does not mention %s", word)
-		}
-	}
-}
-
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

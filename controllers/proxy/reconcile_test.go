@@ -275,15 +275,6 @@ var _ = Describe("A MemcachedProxy", func() {
 		expectConditions(ctx, front, "False/Conflict", "False/ProxiesUnavailable", "False/Stuck", "True/Conflict")
 	})
 
-	It("replaces no proxy for an upgrade of the operator alone", func(ctx SpecContext) {
-		front, _ := converged(ctx, o)
-		newer := newOperator(memcached.Options{DefaultImage: "memcached:1.6.46", AgentImage: "memcached-operator:2"})
-		newer.step(ctx, front)
-		change(ctx, front, func(p *cachev1alpha1.MemcachedProxy) { p.Spec.Config.Threads = 2 })
-		newer.step(ctx, front, writeDeployment, writeStatus)
-		Expect(live(ctx, front, &appsv1.Deployment{}, "").Spec.Template.Spec.Containers[0].Image).To(Equal("memcached:1.6.46"))
-	})
-
 	It("forgets one that is gone, and writes nothing for one that is being deleted", func(ctx SpecContext) {
 		front, _ := converged(ctx, o)
 		change(ctx, front, func(p *cachev1alpha1.MemcachedProxy) { p.Finalizers = []string{"example.com/wait"} })

@@ -162,6 +162,7 @@ func TestUsers(t *testing.T) {
 		"the longest":        {usersSecret("bob", long), "bob:" + long + "\n", ""},
 		"one byte too many":  {usersSecret("bob", long+"x"), "", "the name of the user bob and the password have more than 253 bytes"},
 		"no users":           {nil, "", "the Secret of spec.auth.secretName does not exist or has no keys"},
+		"an empty password":  {usersSecret("bob", ""), "", "the password of the user bob is empty"},
 		"a zero byte":        {usersSecret("bob", "a\x00b"), "", "the password of the user bob contains a zero byte"},
 		"a carriage return":  {usersSecret("bob", "a\rb"), "", "the password of the user bob contains a line break"},
 		"a colon":            {usersSecret("b:ob", "a"), "", `the key "b:ob" is not a valid user name`},
@@ -183,6 +184,7 @@ func TestUsers(t *testing.T) {
 			usersSecret("username", "app", "password", "1", "host", "db", "uri", "postgresql://db"), "",
 			"the Secret of spec.auth.secretName has host, uri beside username and password, as that of a database",
 		},
+		"nine":  {usersSecret("a", "1", "b", "1", "c", "1", "d", "1", "e", "1", "f", "1", "g", "1", "h", "1", "i", "1"), "", "the Secret of spec.auth.secretName has 9 keys"},
 		"eight": {usersSecret("a", "1", "b", "1", "c", "1", "d", "1", "e", "1", "f", "1", "g", "1", "h", "1"), "a:1\nb:1\nc:1\nd:1\ne:1\nf:1\ng:1\nh:1\n", ""},
 	} {
 		users, err := parseUsers(test.secret)
