@@ -5,9 +5,11 @@
 package daemon
 
 import (
-	"net"
+	"os"
 	"os/exec"
 	"os/user"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,27 +25,24 @@ type Memcached struct {
 	t testing.TB
 }
 
-// Start starts a memcached with these arguments, and waits until it accepts connections.
+// Start starts a memcached with these arguments at a free port, and waits until it listens.
 func Start(t testing.TB, arguments ...string) *Memcached {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &Memcached{Address: listener.Addr().String(), t: t}
-	_ = listener.Close()
 	self, err := user.Current()
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Command = exec.Command(repository.Path("bin", "memcached"), append([]string{"-u", self.Username, "-U", "0", "-l", m.Address}, arguments...)...)
+	arguments = append([]string{"-u", self.Username, "-U", "0", "-l", "127.0.0.1", "-p", "-1"}, arguments...)
+	m := &Memcached{Command: exec.Command(repository.Path("bin", "memcached"), arguments...), t: t}
+	file := filepath.Join(t.TempDir(), "port")
+	m.Command.Env = append(os.Environ(), "MEMCACHED_PORT_FILENAME="+file)
 	if err := m.Command.Start(); err != nil {
 		t.Fatalf("hack/memcached.sh provides it: %v", err)
 	}
 	t.Cleanup(m.Kill)
 	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(10 * time.Millisecond) {
-		if conn, err := memcache.Dial(t.Context(), m.Address); err == nil {
-			_ = conn.Close()
+		if text, err := os.ReadFile(file); err == nil {
+			m.Address = "127.0.0.1:" + strings.TrimSpace(strings.TrimPrefix(string(text), "TCP INET: "))
 			return m
 		}
 	}
