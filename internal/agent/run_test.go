@@ -36,6 +36,8 @@ func TestWrongFlagsAreRefusedInOneSentence(t *testing.T) {
 		"--timeout=0s":            "--timeout is 0s, but must be positive and at most 1m0s",
 		"--timeout=61s":           "--timeout is 1m1s, but must be positive and at most 1m0s",
 		"--timeout=soon":          `invalid value "soon" for flag -timeout`,
+		"--client-ca":             "--client-ca needs --tls-secret",
+		"--tls=[::1]:":            `--tls is "[::1]:", but must be an address such as 127.0.0.1:11212`,
 		"--listen=127.0.0.1:port": "unknown port",
 	} {
 		var log bytes.Buffer

@@ -200,26 +200,3 @@ func TestAnUnreadableValueIsCounted(t *testing.T) {
 		t.Errorf("the failure is not counted:\n%s", body)
 	}
 }
-
-func TestOtherRequestsAreRefused(t *testing.T) {
-	a := startAgent(t, newFake(t, recorded(t, "default")).options())
-	if status, _ := a.get(t, "/"); status != http.StatusNotFound {
-		t.Errorf("/: %d", status)
-	}
-	response, err := a.send(t, http.MethodPost, "/metrics", http.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusMethodNotAllowed {
-		t.Errorf("POST: %d", response.StatusCode)
-	}
-	response, err = a.send(t, http.MethodGet, "/metrics", http.Header{"X-Large": {strings.Repeat("x", 2*maxHeaderBytes)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("large headers: %d", response.StatusCode)
-	}
-}

@@ -8,12 +8,12 @@ package bundle_test
 import (
 	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/operator-framework/api/pkg/manifests"
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/example/memcached-operator/test/repository"
 )
@@ -38,25 +38,27 @@ func TestTheBundleIsOfTheVersionOfTheMakefile(t *testing.T) {
 	}
 }
 
-// The labels of the ClusterServiceVersion tell users on which platforms the operator runs. They must be the platforms of the image.
-func TestLabelsAreThePlatformsOfTheImage(t *testing.T) {
-	var want []string
-	for platform := range strings.SplitSeq(repository.Variable(t, "PLATFORMS"), ",") {
-		system, architecture, _ := strings.Cut(platform, "/")
-		want = append(want, "operatorframework.io/os."+system, "operatorframework.io/arch."+architecture)
+// The labels of the ClusterServiceVersion tell users on which platforms the operator runs, and its Deployment selects them. They must be the
+// platforms of the image.
+func TestPlatformsAreThoseOfTheImage(t *testing.T) {
+	csv := bundle(t).CSV
+	pod := csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs[0].Spec.Template.Spec
+	terms := pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	expression := repository.TheOnly(t, repository.TheOnly(t, terms, "terms").MatchExpressions, "expressions")
+	if expression.Key != corev1.LabelArchStable || expression.Operator != corev1.NodeSelectorOpIn {
+		t.Errorf("the affinity is %v", expression)
 	}
-	slices.Sort(want)
-	want = slices.Compact(want)
-	var got []string
-	for label, value := range bundle(t).CSV.Labels {
-		if value != "supported" {
-			t.Errorf("the label %s is %q, want supported", label, value)
-		}
-		got = append(got, label)
+	system := pod.NodeSelector[corev1.LabelOSStable]
+	labels, platforms := map[string]string{"operatorframework.io/os." + system: "supported"}, []string{}
+	for _, architecture := range expression.Values {
+		labels["operatorframework.io/arch."+architecture] = "supported"
+		platforms = append(platforms, system+"/"+architecture)
 	}
-	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("the labels are %q, the Makefile builds for %q", got, want)
+	if got, want := strings.Join(platforms, ","), repository.Variable(t, "PLATFORMS"); got != want {
+		t.Errorf("the operator runs on %s, its image is built for %s", got, want)
+	}
+	if !maps.Equal(labels, csv.Labels) {
+		t.Errorf("the labels are %q, the Deployment selects %q", csv.Labels, platforms)
 	}
 }
 

@@ -8,11 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/example/memcached-operator/test/kustomize"
-	"github.com/example/memcached-operator/test/repository"
 )
 
 func TestManagerIsHardenedBeyondPodSecurity(t *testing.T) {
@@ -72,22 +70,5 @@ func TestAgentImageBelongsToTheManager(t *testing.T) {
 		if got := env(t, all, "RELATED_IMAGE_MEMCACHED_AGENT").Value; got != want {
 			t.Errorf("config/%s has agents from the image %s, want %s", overlay, got, want)
 		}
-	}
-}
-
-// The Deployment must select exactly the platforms of the image. On a cluster node of another platform, the image would not start.
-func TestManagerRunsOnThePlatformsOfItsImage(t *testing.T) {
-	template := kustomize.Find[appsv1.Deployment](t, kustomize.Render(t, config("default")), "Deployment", manager).Spec.Template
-	terms := template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-	expression := repository.TheOnly(t, repository.TheOnly(t, terms, "terms").MatchExpressions, "expressions")
-	if expression.Key != "kubernetes.io/arch" || expression.Operator != "In" {
-		t.Errorf("the affinity is %v", expression)
-	}
-	var platforms []string
-	for _, architecture := range expression.Values {
-		platforms = append(platforms, template.Spec.NodeSelector["kubernetes.io/os"]+"/"+architecture)
-	}
-	if got, want := strings.Join(platforms, ","), repository.Variable(t, "PLATFORMS"); got != want {
-		t.Errorf("the operator runs on %s, its image is built for %s", got, want)
 	}
 }
