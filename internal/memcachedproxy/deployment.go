@@ -106,8 +106,8 @@ func podLabels(proxy *cachev1alpha1.MemcachedProxy) map[string]string {
 func podTemplate(
 	proxy *cachev1alpha1.MemcachedProxy, opts memcached.Options, defaults cachev1alpha1.MemcachedDefaults,
 ) corev1.PodTemplateSpec {
-	scheduling, agent := proxy.Spec.Scheduling, agentOf(proxy, defaults)
-	spec := render.PodSpec(scheduling, proxy.Spec.ImagePullSecrets, agent, opts.OmitRunAsUser)
+	scheduling, image := proxy.Spec.Scheduling, string(defaults.Images[launcherName])
+	spec := render.PodSpec(scheduling, proxy.Spec.ImagePullSecrets, opts.OmitRunAsUser)
 	spec.TerminationGracePeriodSeconds = ptr.To(int64(preStopSeconds + shutdownSeconds))
 	// Every second, the launcher looks up the nodes that DNS does not know, so no lookup may take longer.
 	spec.DNSConfig = &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{
@@ -115,9 +115,8 @@ func podTemplate(
 	}}
 	spec.TopologySpreadConstraints = render.TopologySpread(
 		scheduling.TopologySpreadConstraints, SelectorLabels(proxy), appsv1.DefaultDeploymentUniqueLabelKey)
-	spec.InitContainers = initContainers(proxy, defaults)
-	spec.Containers = []corev1.Container{container(proxy, defaults)}
-	spec.Volumes = append(volumes(proxy), agent.Volumes()...)
+	spec.Containers, spec.Volumes = []corev1.Container{container(proxy, defaults)}, volumes(proxy)
+	render.Agent{Image: image, TLS: proxy.Spec.TLS, Beside: proxy.Spec.Resources, Proxy: true}.AddTo(&spec)
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: podLabels(proxy), Annotations: render.Annotations(proxy.Spec.PodMetadata)},
 		Spec:       spec,

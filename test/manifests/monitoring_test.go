@@ -38,10 +38,10 @@ type podMetricsEndpoint struct {
 	}
 }
 
-// The PodMonitors must select the pods of caches and of proxies that have an agent, and the port of the agent.
+// The PodMonitors must select the pods of StatefulSets and of proxies, and the port of the agent.
 func TestMonitoringScrapesTheAgents(t *testing.T) {
-	checkPodMonitor(t, "memcached-operator-nodes", "memcached", monitoredPods(t, "memcached", "desired"))
-	checkPodMonitor(t, "memcached-operator-proxies", "memcachedproxy", monitoredPods(t, "memcachedproxy"))
+	checkPodMonitor(t, "memcached-operator-nodes", "memcached", monitoredPods(t, "memcached/desired/testdata/statefulset"))
+	checkPodMonitor(t, "memcached-operator-proxies", "memcachedproxy", monitoredPods(t, "memcachedproxy/testdata/minimal"))
 }
 
 func checkPodMonitor(t *testing.T, name, label string, template corev1.PodTemplateSpec) {
@@ -89,21 +89,19 @@ func checkPodMonitor(t *testing.T, name, label string, template corev1.PodTempla
 	}
 }
 
-// monitoredPods returns the template of pods with an agent, from the golden file of a package in internal/. The argument folders is
-// the path of this package below internal/.
-func monitoredPods(t *testing.T, folders ...string) corev1.PodTemplateSpec {
+// monitoredPods returns the template of pods with an agent, from a golden file below internal/.
+func monitoredPods(t *testing.T, file string) corev1.PodTemplateSpec {
 	t.Helper()
-	golden := repository.Read(t, append(append([]string{"internal"}, folders...), "testdata", "monitoring.golden.yaml")...)
-	for document := range strings.SplitSeq(golden, "\n---\n") {
-		var deployment appsv1.Deployment
-		if err := yaml.Unmarshal([]byte(document), &deployment); err != nil {
+	for document := range strings.SplitSeq(repository.Read(t, "internal", file+".golden.yaml"), "\n---\n") {
+		var workload appsv1.StatefulSet // the template of a Deployment is at the same place
+		if err := yaml.Unmarshal([]byte(document), &workload); err != nil {
 			t.Fatal(err)
 		}
-		if deployment.Kind == "Deployment" {
-			return deployment.Spec.Template
+		if len(workload.Spec.Template.Spec.InitContainers) > 0 {
+			return workload.Spec.Template
 		}
 	}
-	t.Fatal("there is no Deployment with an agent")
+	t.Fatal("there is no workload with an agent")
 	return corev1.PodTemplateSpec{}
 }
 

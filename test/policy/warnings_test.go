@@ -39,13 +39,22 @@ var specs = []struct {
 	{"size: 3, updateStrategy: {maxUnavailable: 3, maxSurge: 1}", []string{"maxUnavailable is 3, which is all 3 nodes" + stopped}},
 	{"size: 1, updateStrategy: {maxUnavailable: 25%}", []string{"25%, which is the only node: a rollout stops it before a new node"}},
 	{"size: 3, updateStrategy: {maxSurge: 100%}", []string{"100%, which is all 3 nodes: a rollout starts an empty successor of each"}},
-	{"size: 1, auth: {secretName: a}", []string{"spec.auth is set without spec.tls"}},
-	{"size: 1, auth: {secretName: a}, tls: {secretName: b, plaintext: Enabled}, networkPolicy: {enabled: true}", []string{"use port 11212"}},
-	{"size: 1, tls: {secretName: a}, networkPolicy: {enabled: false, from: [{podSelector: {}}]}", []string{unlisted, "spec.tls is set w"}},
-	{"size: 1, networkPolicy: {enabled: false, metricsFrom: [{podSelector: {}}]}", []string{unlisted}},
-	{"size: 1, networkPolicy: {metricsFrom: [{podSelector: {}}]}", []string{"metricsFrom is set without from: only pods of this namespace"}},
+	{"size: 1, workload: StatefulSet, auth: {secretName: a}", []string{"spec.auth is set without spec.tls"}},
+	{
+		"size: 1, workload: StatefulSet, auth: {secretName: a}, tls: {secretName: b, plaintext: Enabled}, networkPolicy: {enabled: true}",
+		[]string{"use port 11212"},
+	},
+	{
+		"size: 1, workload: StatefulSet, tls: {secretName: a}, networkPolicy: {enabled: false, from: [{podSelector: {}}]}",
+		[]string{unlisted, "spec.tls is set w"},
+	},
+	{"size: 1, workload: StatefulSet, networkPolicy: {enabled: false, metricsFrom: [{podSelector: {}}]}", []string{unlisted}},
+	{
+		"size: 1, workload: StatefulSet, networkPolicy: {metricsFrom: [{podSelector: {}}]}",
+		[]string{"metricsFrom is set without from: only pods of this namespace"},
+	},
 	{"size: 2, podDisruptionBudget: {minAvailable: 2}, updateStrategy: {maxUnavailable: 100%}", []string{blocked, stopped}},
-	{"size: 0, podDisruptionBudget: {maxUnavailable: 0}, tls: {secretName: a}", nil},
+	{"size: 0, workload: StatefulSet, podDisruptionBudget: {maxUnavailable: 0}, tls: {secretName: a}", nil},
 	{"size: 1, podDisruptionBudget: {maxUnavailable: 100%}", nil},
 	{"size: 1, podDisruptionBudget: {minAvailable: 0}, updateStrategy: {maxUnavailable: 0%}", nil},
 	{"size: 1, workload: StatefulSet, updateStrategy: {maxUnavailable: 1}", nil},
@@ -53,7 +62,7 @@ var specs = []struct {
 	{"size: 3, podDisruptionBudget: {enabled: false, minAvailable: 3}", nil},
 	{"size: 3, podDisruptionBudget: {minAvailable: 66%}, updateStrategy: {maxUnavailable: 99%}", nil},
 	{"size: 3, podDisruptionBudget: {maxUnavailable: 2}, updateStrategy: {maxSurge: 2, maxUnavailable: 0}", nil},
-	{"size: 3, auth: {secretName: a}, tls: {secretName: b}, networkPolicy: {from: [{podSelector: {}}]}", nil},
+	{"size: 3, workload: StatefulSet, auth: {secretName: a}, tls: {secretName: b}, networkPolicy: {from: [{podSelector: {}}]}", nil},
 }
 
 // warnings collects the warnings of the API server, which kubectl prints.

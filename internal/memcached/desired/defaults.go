@@ -45,7 +45,7 @@ var recordedDefaults = []recordedDefault{
 		present: func(_ *cachev1alpha1.Memcached, opts memcached.Options) string { return opts.DefaultImage },
 	}, memcached.ContainerName, "the image "),
 	recordedImage(recordedDefault{
-		open:    needsAgentImage,
+		open:    memcached.IsStatefulSet,
 		present: func(_ *cachev1alpha1.Memcached, opts memcached.Options) string { return opts.AgentImage },
 	}, memcached.AgentContainerName, "the agent "),
 	{
@@ -140,7 +140,7 @@ func takenBackTo(v memcached.View, templateHash string) *cachev1alpha1.Memcached
 		return nil
 	}
 	asks := func(defaults podDefaults, arguments string) bool {
-		return !hasLauncher(v.Memcached) || argumentList(v.Memcached, defaults).Hash() == arguments
+		return !memcached.IsStatefulSet(v.Memcached) || argumentList(v.Memcached, defaults).Hash() == arguments
 	}
 	if last.TemplateHash == templateHash && asks(last.Defaults, last.ArgumentsHash) || !asks(last.Former.Defaults, last.Former.ArgumentsHash) {
 		return nil
@@ -152,7 +152,7 @@ func takenBackTo(v memcached.View, templateHash string) *cachev1alpha1.Memcached
 // the recorded ones. No arguments are recorded until all nodes run the same ones. Until then, restartsInPlace compares with the lists in
 // the ConfigMap. The memory limit was checked for these lists before they were written.
 func restartsInPlace(v memcached.View, recorded podDefaults) bool {
-	if !hasLauncher(v.Memcached) {
+	if !memcached.IsStatefulSet(v.Memcached) {
 		return false
 	}
 	hash := argumentList(v.Memcached, recorded).Hash()

@@ -176,12 +176,12 @@ func TestIdleTimeout(t *testing.T) {
 		"what is recorded is garbage":       {record: recorded("long"), want: "600"},
 		"what is recorded is too short":     {record: recorded("1ms"), want: "600"},
 		"a change of the spec replaces the nodes": {
-			record: recorded(""), change: func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 }, want: "600",
+			record: recorded(""), change: memcachedtest.Image("memcached:mine"), want: "600",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mc := memcachedtest.Cache(3, func(mc *cachev1alpha1.Memcached) {
-				mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "a"}
+				mc.Spec.Workload, mc.Spec.TLS = statefulSetKind, &cachev1alpha1.MemcachedTLS{SecretName: "a"}
 				mc.Spec.Config.IdleTimeout = c.given
 			})
 			live := liveWorkload(t, mc, memcachedtest.Options)
@@ -191,8 +191,7 @@ func TestIdleTimeout(t *testing.T) {
 			if c.change != nil {
 				c.change(mc)
 			}
-			after := memcached.PodTemplate(renderedAfter(t, mc, live, memcachedtest.Options)).Spec.Containers[0]
-			if got := idleTimeout(optionsOf(after.Args)); got != c.want {
+			if got := idleTimeout(optionsOf(argumentsAfter(t, mc, live, memcachedtest.Options))); got != c.want {
 				t.Errorf("idle_timeout=%s, not %s", got, c.want)
 			}
 		})

@@ -35,7 +35,7 @@ const (
 // inWorkload returns the wanted image and memory limit. With a StatefulSet, it adds 4Mi for the launcher to a limit that the
 // operator computes.
 func inWorkload(mc *cachev1alpha1.Memcached, want [2]string) [2]string {
-	if limit := want[1]; isStatefulSet(mc) && slices.Contains([]string{olderLimit, presentLimit, limitWithTLS}, limit) {
+	if limit := want[1]; memcached.IsStatefulSet(mc) && slices.Contains([]string{olderLimit, presentLimit, limitWithTLS}, limit) {
 		quantity := resource.MustParse(limit)
 		quantity.Add(resource.MustParse("4Mi"))
 		want[1] = quantity.String()
@@ -57,7 +57,7 @@ func leftByOlder(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Optio
 		record(t, func(d *podDefaults) { d.MemoryLimit = limit.String() })(workload)
 		setMemory(workload, limit.String())
 	}
-	if isStatefulSet(mc) {
+	if memcached.IsStatefulSet(mc) {
 		named, section := launched(podTemplate(mc, opts, recordOf(t, workload)))
 		workload.Template.Annotations[memcached.TemplateAnnotation] = section
 		workload.Template.Spec.Containers[0].Args = named.Spec.Containers[0].Args
@@ -95,17 +95,14 @@ func setMemory(workload *memcached.Workload, quantity string) {
 func TestUpgradeAloneChangesNothing(t *testing.T) {
 	for _, c := range goldenCases(t) {
 		t.Run(c.name, func(t *testing.T) {
-			inEachWorkload(t, func(t *testing.T, in func(*cachev1alpha1.Memcached)) {
-				in(c.mc)
-				before := leftByOlder(t, c.mc, c.opts)
-				after := renderedAfter(t, c.mc, before, c.opts)
-				if diff := cmp.Diff(before.GetAnnotations(), after.GetAnnotations()); diff != "" {
-					t.Errorf("annotations (-before +after):\n%s", diff)
-				}
-				if diff := cmp.Diff(string(encodedSpec(t, before.Object)), string(encodedSpec(t, after))); diff != "" {
-					t.Errorf("spec (-before +after):\n%s", diff)
-				}
-			})
+			before := leftByOlder(t, c.mc, c.opts)
+			after := renderedAfter(t, c.mc, before, c.opts)
+			if diff := cmp.Diff(before.GetAnnotations(), after.GetAnnotations()); diff != "" {
+				t.Errorf("annotations (-before +after):\n%s", diff)
+			}
+			if diff := cmp.Diff(string(encodedSpec(t, before.Object)), string(encodedSpec(t, after))); diff != "" {
+				t.Errorf("spec (-before +after):\n%s", diff)
+			}
 		})
 	}
 }
@@ -145,7 +142,6 @@ func TestUpgradeThenChange(t *testing.T) {
 		"pod annotations": {func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"restarted-at": "noon"}
 		}, adopted},
-		"monitoring":     {func(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }, adopted},
 		"TLS":            {encryptedBy("a"), [2]string{memcachedtest.DefaultImage, limitWithTLS}},
 		"users":          {usersOf("a"), adopted},
 		"a memory limit": {withLimit(corev1.ResourceMemory, "1Gi"), [2]string{memcachedtest.DefaultImage, "1Gi"}},
@@ -164,8 +160,11 @@ func TestUpgradeThenChange(t *testing.T) {
 				mc := memcachedtest.Cache(3, in)
 				workload := leftByOlder(t, mc, memcachedtest.Options)
 				c.change(mc)
+				if !memcached.IsStatefulSet(mc) && (mc.Spec.TLS != nil || mc.Spec.Auth != nil) {
+					return // the API server refuses it
+				}
 				want := c.want
-				if isStatefulSet(mc) && slices.Contains(inPlace, name) {
+				if memcached.IsStatefulSet(mc) && slices.Contains(inPlace, name) {
 					want = kept
 				}
 				if diff := cmp.Diff(inWorkload(mc, want), rendered(t, mc, workload)); diff != "" {
