@@ -5,90 +5,36 @@ package main
 
 import (
 	"net/http"
-	"syscall"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/kustomize"
 	"github.com/example/memcached-operator/test/manifests"
 )
 
-func (i installation) applyKind(t *testing.T, objects kustomize.Objects, kind string) {
-	t.Helper()
-	for _, object := range objects {
-		if object.GetKind() == kind {
-			apply := client.ApplyConfigurationFromUnstructured(object)
-			NewWithT(t).Expect(i.Admin.Apply(t.Context(), apply, client.FieldOwner("admin"))).To(Succeed())
-		}
-	}
-}
-
-// grant binds the rendered ClusterRoles to the manager's account in one namespace.
-func (i installation) grant(t *testing.T, objects kustomize.Objects, namespace string) {
-	t.Helper()
-	for _, object := range objects {
-		if object.GetKind() != "ClusterRole" {
-			continue
-		}
-		binding := &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: object.GetName()},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: object.GetName()},
-			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: manifests.Namespace, Name: manifests.Account}},
-		}
-		NewWithT(t).Expect(i.Admin.Create(t.Context(), binding)).To(Succeed())
-	}
-}
-
-// TestStart starts managers while the CRD or permissions are missing.
+// TestStart starts a manager with the permissions of config/namespaced, which are for one namespace, before somebody installs the CRD.
 func TestStart(t *testing.T) {
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(time.Minute)
 	i := installation{manifests.Start(t)}
-	objects := kustomize.Render(t, "config/default")
-	i.applyKind(t, objects, "ClusterRole")
-	for _, name := range []string{manifests.Namespace, "shop"} {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		NewWithT(t).Expect(i.Admin.Create(t.Context(), namespace)).To(Succeed())
-	}
-	i.grant(t, objects, "shop")
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: manifests.Namespace}}
+	g.Expect(i.Admin.Create(t.Context(), namespace)).To(Succeed())
+	i.Apply(t, kustomize.Render(t, "config/namespaced"))
 	address := freeAddress(t)
-	probe := func(path string) func() int {
-		return func() int { code, _, _ := get(t, "http://"+address+path, ""); return code }
-	}
-	m := command(t, []string{image, namespaceVariable + "=shop", "KUBECONFIG=" + i.Kubeconfig(t, manifests.Account)},
+	m := command(t, []string{image, namespaceVariable + "=" + namespace.Name, "KUBECONFIG=" + i.Kubeconfig(t, manifests.Account)},
 		"--health-probe-bind-address="+address)
-
-	t.Run("a manager waits for the CRD", func(t *testing.T) {
-		g := NewWithT(t)
-		g.Expect(m.Start()).To(Succeed())
-		g.Eventually(m.output, "60s").Should(ContainSubstring("Waiting until the API server serves the CRD memcacheds.cache.example.com"))
-		i.applyKind(t, objects, "CustomResourceDefinition")
-		g.Eventually(probe("/healthz"), "60s").Should(Equal(http.StatusOK), m.output)
-	})
-
-	t.Run("it serves its namespace, with permissions in no other", func(t *testing.T) {
-		g := NewWithT(t)
-		g.Eventually(probe("/readyz"), "60s").Should(Equal(http.StatusOK), m.output)
-		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cache"}}
-		g.Expect(i.Admin.Create(t.Context(), mc)).To(Succeed())
-		g.Eventually(i.Conditions(t, mc), "60s").ShouldNot(BeEmpty(), m.output)
-		g.Expect(m.Process.Kill()).To(Succeed())
-		g.Expect(m.Wait()).NotTo(Succeed())
-	})
-
-	t.Run("a manager ends when it is told to, although its caches are not full", func(t *testing.T) {
-		g := NewWithT(t)
-		blind := command(t, []string{image, namespaceVariable + "=shop", "KUBECONFIG=" + i.Kubeconfig(t, "blind")},
-			"--health-probe-bind-address="+address)
-		g.Expect(blind.Start()).To(Succeed())
-		ended := make(chan error, 1)
-		go func() { ended <- blind.Wait() }()
-		g.Eventually(probe("/readyz"), "60s").Should(Equal(http.StatusInternalServerError), blind.output)
-		g.Expect(blind.Process.Signal(syscall.SIGTERM)).To(Succeed())
-		g.Eventually(ended, "60s").Should(Receive(), blind.output)
-	})
+	g.Expect(m.Start()).To(Succeed())
+	g.Eventually(m.output).Should(ContainSubstring("Waiting until the API server serves the CRD memcacheds.cache.example.com"))
+	i.Apply(t, kustomize.Render(t, "config/crd"))
+	g.Eventually(statusOf(t, "http://"+address+"/readyz")).Should(Equal(http.StatusOK), m.output)
+	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "cache"}}
+	g.Expect(i.Admin.Create(t.Context(), mc)).To(Succeed())
+	g.Eventually(i.Conditions(t, mc)).ShouldNot(BeEmpty(), m.output)
+	g.Expect(m.Process.Kill()).To(Succeed())
+	g.Expect(m.Wait()).NotTo(Succeed())
 }

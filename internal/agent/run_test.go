@@ -6,8 +6,6 @@ package agent
 import (
 	"bytes"
 	"errors"
-	"flag"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +36,8 @@ func TestWrongFlagsAreRefusedInOneSentence(t *testing.T) {
 		"--timeout=0s":            "--timeout is 0s, but must be positive and at most 1m0s",
 		"--timeout=61s":           "--timeout is 1m1s, but must be positive and at most 1m0s",
 		"--timeout=soon":          `invalid value "soon" for flag -timeout`,
+		"--client-ca":             "--client-ca needs --tls-secret",
+		"--tls=[::1]:":            `--tls is "[::1]:", but must be an address such as 127.0.0.1:11212`,
 		"--listen=127.0.0.1:port": "unknown port",
 	} {
 		var log bytes.Buffer
@@ -54,28 +54,8 @@ func TestWrongFlagsAreRefusedInOneSentence(t *testing.T) {
 	}
 }
 
-func TestHelpListsTheFlags(t *testing.T) {
-	var help bytes.Buffer
-	if err := Run(t.Context(), []string{"--help"}, "", &help); !errors.Is(err, flag.ErrHelp) {
-		t.Errorf("got %v", err)
-	}
-	for _, word := range []string{"Usage: agent", "-memcached", "-listen", "-timeout", "-users-secret", "127.0.0.1:11211", ":9150", "1s"} {
-		if !strings.Contains(help.String(), word) {
-			t.Errorf("the help lacks %s:\n%s", word, help.String())
-		}
-	}
-}
-
 func TestAScrapeIsAnsweredAlthoughTheAgentEnds(t *testing.T) {
-	release := make(chan struct{})
-	answer := recorded(t, "default")
-	f := newFake(t, func(conn net.Conn) {
-		<-release
-		answer(conn)
-	})
-	o := f.options()
-	o.Timeout = maxTimeout
-	a := startAgent(t, o)
+	f, a, release := startBlocked(t)
 	var scrape sync.WaitGroup
 	scrape.Go(func() { a.mustScrape(t, "memcached_up 1") })
 	eventually(t, "a connection", func() bool {
@@ -90,7 +70,7 @@ func TestAScrapeIsAnsweredAlthoughTheAgentEnds(t *testing.T) {
 		}
 		return err != nil
 	})
-	close(release)
+	release()
 	scrape.Wait()
 	if err := a.stop(); err != nil {
 		t.Error(err)

@@ -271,19 +271,6 @@ func TestDefaultsAreKept(t *testing.T) {
 	}
 }
 
-// A new size of the pool changes only the ConfigMap.
-func TestSizeOfPoolRollsNoProxy(t *testing.T) {
-	v := live(t, View{Proxy: front(), Pool: sessions(3), Now: now}, options)
-	before := For(v, options).Objects
-	v.Pool = sessions(4)
-	for i, object := range For(v, options).Objects {
-		_, routes := object.(*corev1.ConfigMap)
-		if same := cmp.Equal(object, before[i]); same == routes {
-			t.Errorf("%T: the same %t", object, same)
-		}
-	}
-}
-
 func TestHeldTemplates(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(*cachev1alpha1.MemcachedProxy)

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
@@ -20,49 +19,6 @@ import (
 	"github.com/example/memcached-operator/test/kustomize"
 	"github.com/example/memcached-operator/test/repository"
 )
-
-func TestMonitoringInstallsExactly(t *testing.T) {
-	want := []string{
-		"ClusterRoleBinding memcached-operator-metrics-reader",
-		"ConfigMap memcached-operator-cache-dashboard",
-		"ConfigMap memcached-operator-fleet-dashboard",
-		"PodMonitor memcached-operator-nodes",
-		"PodMonitor memcached-operator-proxies",
-		"PrometheusRule memcached-operator-alerts",
-		"Secret memcached-operator-metrics-reader-token",
-		"ServiceAccount memcached-operator-metrics-reader",
-		"ServiceMonitor memcached-operator-controller-manager-metrics-monitor",
-	}
-	alone := kustomize.Render(t, config("monitoring"))
-	if diff := cmp.Diff(want, alone.Names()); diff != "" {
-		t.Errorf("config/monitoring (-want +got):\n%s", diff)
-	}
-	binding := kustomize.Find[rbacv1.ClusterRoleBinding](t, alone, "ClusterRoleBinding", "memcached-operator-metrics-reader")
-	if binding.RoleRef.Name != "memcached-operator-metrics-reader" {
-		t.Errorf("without config/default, the binding refers to %s", binding.RoleRef.Name)
-	}
-	// config/default with its optional resources must contain the same objects, so that a user can switch between the two folders.
-	optional := withOptional(t)
-	for _, object := range alone {
-		i := slices.IndexFunc(optional, func(other *unstructured.Unstructured) bool {
-			return other.GetKind() == object.GetKind() && other.GetName() == object.GetName()
-		})
-		if i < 0 {
-			t.Errorf("config/default cannot have %s %s", object.GetKind(), object.GetName())
-		} else if diff := cmp.Diff(optional[i].Object, object.Object); diff != "" {
-			t.Errorf("%s %s (-config/default +config/monitoring):\n%s", object.GetKind(), object.GetName(), diff)
-		}
-	}
-}
-
-// A bundle cannot contain objects of a Kind that some clusters lack.
-func TestBundlesHaveNoMonitors(t *testing.T) {
-	for _, object := range kustomize.Render(t, config("manifests")) {
-		if strings.HasPrefix(object.GetAPIVersion(), "monitoring.coreos.com/") {
-			t.Errorf("config/manifests has %s %s", object.GetKind(), object.GetName())
-		}
-	}
-}
 
 // podMonitor has the fields of a PodMonitor that the tests read.
 type podMonitor struct {
