@@ -28,28 +28,25 @@ import (
 func TestOpenShift(t *testing.T) {
 	installation := install(t)
 	fixed, omitted := ptr.To(int64(11211)), (*int64)(nil)
-	type row struct {
-		name string
-		env  []string
-		args []string
-		want *int64
+	told := []string{"OMIT_RUN_AS_USER=true"}
+	for _, row := range []struct {
+		name      string
+		openShift bool
+		env, args []string
+		want      *int64
+	}{
+		{name: "another cluster", want: fixed},
+		{name: "another cluster, told that it is OpenShift", env: told, want: omitted},
+		{name: "OpenShift", openShift: true, want: omitted},
+		{name: "OpenShift, told by a flag that it is not", openShift: true, env: told, args: []string{"--omit-run-as-user=false"}, want: fixed},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if row.openShift {
+				installation.becomeOpenShift(t)
+			}
+			NewWithT(t).Expect(installation.userOfPods(t, row.env, row.args)).To(Equal(row.want))
+		})
 	}
-	run := func(name string, rows []row) {
-		for _, row := range rows {
-			t.Run(name+", "+row.name, func(t *testing.T) {
-				NewWithT(t).Expect(installation.userOfPods(t, row.env, row.args)).To(Equal(row.want))
-			})
-		}
-	}
-	run("another cluster", []row{
-		{name: "by itself", want: fixed},
-		{name: "told that it is OpenShift", env: []string{"OMIT_RUN_AS_USER=true"}, want: omitted},
-	})
-	installation.becomeOpenShift(t)
-	run("OpenShift", []row{
-		{name: "by itself", want: omitted},
-		{name: "told by a flag that it is not", env: []string{"OMIT_RUN_AS_USER=true"}, args: []string{"--omit-run-as-user=false"}, want: fixed},
-	})
 	t.Run("without the permission to ask nothing is guessed", func(t *testing.T) {
 		g := NewWithT(t)
 		discovery := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "system:discovery"}}

@@ -73,7 +73,7 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	name := client.ObjectKeyFromObject(view.Memcached)
-	if !memcached.WantsAgent(view.Memcached) {
+	if !memcached.IsStatefulSet(view.Memcached) {
 		delete(a.nodes, name)
 		return memcached.AgentReports{}
 	}

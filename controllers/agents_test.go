@@ -9,6 +9,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,7 +25,7 @@ var _ = Describe("The agents of nodes", func() {
 
 	secured := func(mc *cachev1alpha1.Memcached) {
 		stable(mc)
-		encrypted(cachev1alpha1.PlaintextDisabled)(mc)
+		mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "cache-tls"}
 	}
 	// running returns a Memcached with three nodes whose agents report no problem. It drops the requests and events so far.
 	running := func(ctx context.Context) *cachev1alpha1.Memcached {
@@ -106,7 +108,7 @@ var _ = Describe("The agents of nodes", func() {
 	})
 
 	It("are not asked where there are none, and not when the cache is gone", func(ctx SpecContext) {
-		plain := settled(ctx, o, stable)
+		plain := settled(ctx, o)
 		o.nodes.look()
 		Expect(o.AskAgents(ctx)).To(BeEmpty())
 		Expect(o.nodes.look()).To(BeEmpty(), plain.Name)
@@ -117,6 +119,23 @@ var _ = Describe("The agents of nodes", func() {
 		o.wait(time.Hour)
 		Expect(o.AskAgents(ctx)).To(BeEmpty())
 		Expect(o.nodes.look()).To(BeEmpty())
+	})
+
+	It("get back the volume of the credentials when somebody else puts another in its place", func(ctx SpecContext) {
+		mc := settled(ctx, o, secured)
+		set := live(ctx, mc, &appsv1.StatefulSet{})
+		before := set.Spec.Template.DeepCopy().Spec.Volumes
+		change(ctx, set, func(s *appsv1.StatefulSet) {
+			s.Spec.Template.Spec.Volumes[3].VolumeSource = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
+			projected := s.Spec.Template.Spec.Volumes[2].Projected
+			projected.Sources = append(projected.Sources, corev1.VolumeProjection{
+				ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"},
+			})
+		})
+		for range 3 {
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		}
+		Expect(live(ctx, mc, &appsv1.StatefulSet{}).Spec.Template.Spec.Volumes).To(Equal(before))
 	})
 
 	It("wake an operator that runs, unless it is not to ask", func(ctx SpecContext) {

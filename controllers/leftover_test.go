@@ -55,7 +55,7 @@ var _ = Describe("What a Memcached deleted with --cascade=orphan has left", func
 		return mc
 	}
 
-	It("goes if the next one of the name does not want it, but for the workload with the nodes", func(ctx SpecContext) {
+	It("goes if the next one of the name does not want it, but for the workload with the nodes, and is told", func(ctx SpecContext) {
 		mc := orphan(ctx, func(client.Object) {})
 		for _, child := range leftovers(mc) {
 			Expect(user.Get(ctx, client.ObjectKeyFromObject(child), child)).To(Satisfy(apierrors.IsNotFound), "%T", child)
@@ -63,6 +63,18 @@ var _ = Describe("What a Memcached deleted with --cascade=orphan has left", func
 		set := live(ctx, mc, &appsv1.StatefulSet{})
 		Expect(set.OwnerReferences).To(BeEmpty())
 		Expect(set.Spec.Replicas).To(HaveValue(BeEquivalentTo(3)))
+		rollOut(ctx, mc)
+		left := createPod(ctx, mc, "0", corev1.ConditionTrue, appsv1.ControllerRevisionHashLabelKey, "rev1",
+			metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: set.Name, UID: set.UID, Controller: ptr.To(true)})
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/NodesOrphaned"))
+		Expect(message(ctx, mc, "Degraded")).To(Equal("Clients still use nodes of a former workload: cache-0. " +
+			"To remove them with what they hold: kubectl delete -n " + mc.Namespace + " statefulset/cache"))
+
+		By("following the remedy")
+		Expect(user.Delete(ctx, set)).To(Succeed())
+		Expect(user.Delete(ctx, left, client.GracePeriodSeconds(0))).To(Succeed())
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
 	})
 

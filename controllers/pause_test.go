@@ -34,19 +34,20 @@ var _ = Describe("A paused Memcached", func() {
 		o.step(ctx, mc, writeStatus)
 		expectConditions(ctx, mc, "Unknown/Paused", "True/MinimumNodesReady", "False/Paused", "False/AsExpected")
 		Expect(*live(ctx, mc, &appsv1.Deployment{}).Spec.Replicas).To(Equal(int32(3)))
-		Expect(message(ctx, mc, "Ready")).To(Equal("spec.paused holds back: size 3 to 5"))
+		const size = "spec.paused holds back: the Deployment, scaling from 3 to 5 nodes, which remaps keys"
+		Expect(message(ctx, mc, "Ready")).To(Equal(size))
 
-		By("naming each change, and the command that resumes")
+		By("saying what a change costs, and the command that resumes")
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.Image, mc.Spec.Config.Memory = "memcached:1.6.46", ptr.To(resource.MustParse("128Mi"))
 		})
 		o.step(ctx, mc, writeStatus)
-		Expect(message(ctx, mc, "Progressing")).To(Equal("spec.paused holds back: size 3 to 5, config.memory 64Mi to 128Mi, image unset to memcached:1.6.46; " +
+		Expect(message(ctx, mc, "Progressing")).To(Equal(size + "; " +
 			"the nodes will be replaced, without their items. To resume: " +
 			"kubectl patch memcached " + mc.Name + " -n " + mc.Namespace + ` --type=merge -p '{"spec":{"paused":false}}'`))
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Image, mc.Spec.Config.Memory = "", nil })
 		o.step(ctx, mc, writeStatus)
-		Expect(message(ctx, mc, "Ready")).To(Equal("spec.paused holds back: size 3 to 5"))
+		Expect(message(ctx, mc, "Ready")).To(Equal(size))
 
 		By("leaving a deleted child alone, and still observing")
 		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
@@ -54,7 +55,7 @@ var _ = Describe("A paused Memcached", func() {
 		o.wait(tellProgress)
 		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 		Expect(status(ctx, mc).Nodes).To(BeEmpty())
-		Expect(message(ctx, mc, "Progressing")).To(HavePrefix("spec.paused holds back: size 3 to 5, the Service. To resume: "))
+		Expect(message(ctx, mc, "Progressing")).To(HavePrefix("spec.paused holds back: the Service, the Deployment, scaling from 3 to 5 nodes, which remaps keys. To resume: "))
 		o.events()
 
 		By("going on")

@@ -116,7 +116,8 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 		By("the larger name waits, although it is the first to be looked at")
 		reconcile(ctx, b)
 		Expect(partition(ctx, b)).To(BeEquivalentTo(3))
-		Expect(message(ctx, b, "Progressing")).To(ContainSubstring("Waiting for its twin cache, which rolls out first"))
+		Expect(message(ctx, b, "Progressing")).To(And(HavePrefix("RollingOut: Replacing nodes, while their copies keep the items: "),
+			ContainSubstring("Waiting for its twin cache, which rolls out first")))
 		By("the smaller one takes its last node, after it has asked the twin of that")
 		reconcile(ctx, a)
 		Expect(partition(ctx, a)).To(BeEquivalentTo(2))

@@ -61,9 +61,6 @@ func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcac
 
 // changes returns what has to be written for a plan.
 func (r *Reconciler) changes(view memcached.View, plan memcached.Plan) apply.Plan {
-	if view.Workload != nil && view.Last.Applied != nil {
-		r.Applier.Recall(view.Workload.Object, view.Last.Applied.AppliedHash)
-	}
 	var sizeOnly []client.Object // so that running pods stay as they are
 	if plan.Problem != nil {
 		sizeOnly = plan.Objects
@@ -99,7 +96,7 @@ func wasThere(view memcached.View, kind string) bool {
 	case kind == "Service":
 		return view.Memcached.Status.ServiceName != ""
 	case memcached.IsWorkload(kind):
-		return last.Applied != nil && string(memcached.WorkloadKind(view.Memcached)) == kind
+		return view.Memcached.Status.Image != "" && string(memcached.WorkloadKind(view.Memcached)) == kind
 	}
 	return last.Generation == view.Memcached.Generation && last.IsTrue(cachev1alpha1.ConditionReady)
 }

@@ -44,7 +44,6 @@ var computedDefaults = map[string]string{
 	"spec.updateStrategy.maxSurge":              "0, or 1 if maxUnavailable is 0",
 	"spec.networkPolicy.enabled":                "true if from or metricsFrom is given, and false otherwise",
 	"spec.networkPolicy.metricsFrom":            "all pods of the namespace",
-	"spec.monitoring.enabled":                   "false",
 	"spec.networkPolicy.from":                   "all pods of the namespace",
 	"spec.resources.requests":                   "the limits",
 	"spec.scheduling.priorityClassName":         "the cluster's",

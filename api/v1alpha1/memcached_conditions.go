@@ -141,7 +141,7 @@ const (
 	ReasonImmutableField = "ImmutableField"
 	// ReasonNodesFailed means that the kubelet rejected or evicted a pod, and that its replacement has not started.
 	ReasonNodesFailed = "NodesFailed"
-	// ReasonNodesOrphaned means that clients still use nodes that no workload controls. The message says how to remove them.
+	// ReasonNodesOrphaned means that clients still use nodes of a former workload. The message says how to remove them.
 	ReasonNodesOrphaned = "NodesOrphaned"
 	// ReasonApplyFailed means that an object could not be read or written, for a reason other than those above.
 	ReasonApplyFailed = "ApplyFailed"

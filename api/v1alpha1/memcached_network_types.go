@@ -25,9 +25,9 @@ type MemcachedNetworkPolicy struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="From",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	From []NetworkPolicyPeer `json:"from,omitempty"`
 
-	// metricsFrom are the clients that may read the metrics of the agents, in 1 to 8 groups. With spec.monitoring, the default is
-	// all pods of the namespace. With only spec.tls or spec.auth, the default is nobody. If only metricsFrom is given, all pods of
-	// the namespace may still connect to memcached.
+	// metricsFrom are the clients that may read the metrics of the agents, in 1 to 8 groups. The default is all pods of the
+	// namespace. If only metricsFrom is given, all pods of the namespace may still connect to memcached. It needs workload
+	// StatefulSet, whose pods have metrics.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

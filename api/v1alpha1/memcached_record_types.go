@@ -5,8 +5,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// MemcachedRecord is what the operator last applied to the pods. The operator compares the record with the spec, to notice a new
-// spec. It compares the record with the workload, to notice what somebody else has changed.
+// MemcachedRecord is what the operator last applied to the pods of a StatefulSet. It tells a new spec from a
+// newer operator.
 type MemcachedRecord struct {
 	// templateHash is the hash of the pod template without the settings in defaults. It depends only on the spec. If a new spec
 	// changes it, the nodes are replaced.
@@ -14,12 +14,6 @@ type MemcachedRecord struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the pod template",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	TemplateHash string `json:"templateHash,omitempty"`
-
-	// appliedHash is the hash of the whole workload as the operator last wrote it.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Hash of the workload",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
-	AppliedHash string `json:"appliedHash,omitempty"`
 
 	// argumentsHash is the hash of memcached's arguments, if all nodes of a StatefulSet run with them. It is absent while nodes
 	// change to other arguments.
@@ -54,22 +48,6 @@ type MemcachedRecord struct {
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Before the rollout",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Former *MemcachedFormerRecord `json:"former,omitempty"`
-
-	// spec are the fields of the spec that was last carried out, such as config.memory: 64Mi. A list, a map, or a value of more
-	// than 40 characters is recorded as its hash. Fields that were not set are absent.
-	// +optional
-	// +kubebuilder:validation:MaxProperties=64
-	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Spec carried out",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
-	Spec map[string]RecordedValue `json:"spec,omitempty"`
-
-	// changes are the changes of the spec that caused the current rollout, such as "config.memory 64Mi to 128Mi". They are absent
-	// if no rollout is in progress, or if its cause is unknown.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:items:MaxLength=160
-	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Changes that are rolled out",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
-	Changes []string `json:"changes,omitempty"`
 }
 
 // MemcachedFormerRecord describes nodes that the current rollout has not reached.
@@ -92,11 +70,6 @@ type MemcachedFormerRecord struct {
 	Defaults MemcachedDefaults `json:"defaults,omitzero"`
 }
 
-// RecordedValue is the value of a field, or "hash:" followed by the hash of the value.
-//
-// +kubebuilder:validation:MaxLength=40
-type RecordedValue string
-
 // MemcachedDefaults are settings that the operator chose for the pods because the spec leaves them open. Settings that the spec
 // determines are absent.
 type MemcachedDefaults struct {
@@ -111,12 +84,6 @@ type MemcachedDefaults struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Default memory limit",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	MemoryLimit string `json:"memoryLimit,omitempty"`
-
-	// idleTimeout is how long a connection may be idle before memcached closes it, such as 10m. Empty means without a limit.
-	// +optional
-	// +kubebuilder:validation:MaxLength=16
-	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Default idle timeout",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
-	IdleTimeout string `json:"idleTimeout,omitempty"`
 }
 
 // DefaultImage is an image that the operator was installed with.

@@ -70,7 +70,7 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Service",xDescriptors={"urn:alm:descriptor:io.kubernetes:Service"}
 	ServiceName string `json:"serviceName,omitempty"`
 
-	// lastApplied is what the operator last applied to the pods, including its own default settings.
+	// lastApplied is what the operator last applied to the pods of a StatefulSet, including its own default settings.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last carried out",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	LastApplied *MemcachedRecord `json:"lastApplied,omitempty"`

@@ -16,6 +16,9 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.workload != 'StatefulSet' || !has(self.updateStrategy.maxSurge)",fieldPath=".updateStrategy.maxSurge",message="spec.updateStrategy.maxSurge must not be set with spec.workload StatefulSet, whose nodes keep their names: the old one must leave before the new one can start; use maxUnavailable"
 // +kubebuilder:validation:XValidation:rule="self.workload != 'StatefulSet' || !has(self.updateStrategy.maxUnavailable) || !(string(self.updateStrategy.maxUnavailable) in ['0', '0%'])",fieldPath=".updateStrategy.maxUnavailable",message="spec.updateStrategy.maxUnavailable must not be 0 with spec.workload StatefulSet, whose nodes keep their names: the old one must leave before the new one can start"
 // +kubebuilder:validation:XValidation:rule="self.workload == 'StatefulSet' || !has(self.updateStrategy.podUpdatePolicy) || self.updateStrategy.podUpdatePolicy == 'ReCreate'",fieldPath=".updateStrategy.podUpdatePolicy",message="spec.updateStrategy.podUpdatePolicy must not be InPlaceIfPossible with spec.workload Deployment, which replaces its pods for every change: set spec.workload to StatefulSet"
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || self.workload == 'StatefulSet'",fieldPath=".tls",message="spec.tls must not be set with spec.workload Deployment, whose pods are memcached alone and have no agent to load the certificate: set spec.workload to StatefulSet"
+// +kubebuilder:validation:XValidation:rule="!has(self.auth) || self.workload == 'StatefulSet'",fieldPath=".auth",message="spec.auth must not be set with spec.workload Deployment, whose pods are memcached alone and have no agent to load the users: set spec.workload to StatefulSet"
+// +kubebuilder:validation:XValidation:rule="!has(self.networkPolicy) || !has(self.networkPolicy.metricsFrom) || self.workload == 'StatefulSet'",fieldPath=".networkPolicy.metricsFrom",message="spec.networkPolicy.metricsFrom must not be set with spec.workload Deployment, whose pods are memcached alone and have no metrics: set spec.workload to StatefulSet"
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.auth) || self.tls.secretName != self.auth.secretName",fieldPath=".auth.secretName",message="spec.auth.secretName must not be the Secret of spec.tls: each of its keys would be a user"
 // +kubebuilder:validation:XValidation:rule="{{template `inMemory`}} || self.workload == 'StatefulSet'",fieldPath=".storage.type",message="spec.storage.type must not be MemoryFile with spec.workload Deployment, whose nodes never restart in their pods: set spec.workload to StatefulSet, or spec.storage.type to Memory"
 // +kubebuilder:validation:XValidation:rule="{{template `inMemory`}} || !isQuantity(string(self.config.memory)) || quantity(string(self.config.memory)).compareTo(quantity('128Mi')) >= 0",fieldPath=".config.memory",message="spec.config.memory must be at least 128Mi with spec.storage.type MemoryFile, which takes a page of 1 MiB for each of 39 item sizes at the start"
@@ -99,26 +102,23 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="NetworkPolicy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	NetworkPolicy MemcachedNetworkPolicy `json:"networkPolicy,omitzero"`
 
-	// monitoring configures an agent in each pod, which serves metrics and notices when memcached does not answer.
-	// +optional
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Monitoring",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:monitoring"}
-	Monitoring MemcachedMonitoring `json:"monitoring,omitzero"`
-
-	// tls lets clients connect with TLS, to port 11212. An agent in each pod gives the certificate to memcached. Enabling or
-	// disabling TLS replaces the nodes.
+	// tls lets clients connect with TLS, to port 11212. It needs workload StatefulSet, whose pods have an agent that gives the
+	// certificate to memcached. Enabling or disabling TLS replaces the nodes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="TLS",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls"}
 	TLS *MemcachedTLS `json:"tls,omitempty"`
 
 	// auth lets only clients that log in with a name and a password use the cache. Without tls, passwords can be read on the network.
-	// An agent in each pod gives the users to memcached. Enabling or disabling auth replaces the nodes.
+	// auth needs workload StatefulSet, whose pods have an agent that gives the users to memcached. Enabling or disabling auth
+	// replaces the nodes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Users",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:auth"}
 	Auth *MemcachedAuth `json:"auth,omitempty"`
 
-	// workload is the Kind of the object that runs the nodes: Deployment or StatefulSet. The default is Deployment. Nodes of a
-	// StatefulSet keep their names when they are replaced, so clients that find nodes by name do not remap keys: see
-	// status.servers. With a StatefulSet, the name of the Memcached has at most 52 characters. workload cannot be changed.
+	// workload is the Kind of the object that runs the nodes: Deployment or StatefulSet. The default is Deployment, whose pods are
+	// memcached alone. Nodes of a StatefulSet keep their names when they are replaced, so clients that find nodes by name do not
+	// remap keys: see status.servers. An agent in each of its pods serves metrics. Only with a StatefulSet can tls, auth, storage and
+	// fillFrom be set. Its Memcached has a name of at most 52 characters. workload cannot be changed.
 	// +optional
 	// +kubebuilder:default=Deployment
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.workload is immutable, because a change would empty the cache: create a second Memcached, lead the clients to it, then delete this one"

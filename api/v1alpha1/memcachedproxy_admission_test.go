@@ -92,7 +92,7 @@ var _ = Describe("A MemcachedProxy", func() {
 			imagePullSecrets: [{name: a}], config: {threads: 64, maxConnections: 65536}, resources: {limits: {memory: 1Gi}},
 			scheduling: {nodeSelector: {a: b}}, podMetadata: {labels: {a: b}}, service: {annotations: {a: b}, ipFamilyPolicy: PreferDualStack},
 			podDisruptionBudget: {minAvailable: 50%}, networkPolicy: {enabled: true, from: [{podSelector: {}}],
-			metricsFrom: [{namespaceSelector: {}}]}, monitoring: {enabled: true},
+			metricsFrom: [{namespaceSelector: {}}]},
 			tls: {secretName: front, clientAuth: Require, minVersion: "1.3", plaintext: Enabled}}`)
 		Expect(err).NotTo(HaveOccurred())
 	})

@@ -98,11 +98,6 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="NetworkPolicy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	NetworkPolicy MemcachedProxyNetworkPolicy `json:"networkPolicy,omitzero"`
 
-	// monitoring configures an agent in each pod, which serves metrics and notices when memcached does not answer.
-	// +optional
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Monitoring",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:monitoring"}
-	Monitoring MemcachedMonitoring `json:"monitoring,omitzero"`
-
 	// tls lets clients connect to the proxies with TLS, at port 11212. The proxies always connect to the nodes without TLS. An
 	// agent in each pod gives the certificate to memcached. Enabling or disabling TLS replaces the proxies.
 	// +optional
@@ -157,8 +152,8 @@ type MemcachedProxyNetworkPolicy struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Clients",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	From []NetworkPolicyPeer `json:"from,omitempty"`
 
-	// metricsFrom are the clients that may read the metrics of the agents, in 1 to 8 groups. With spec.monitoring, the default is
-	// all pods of the namespace. With only spec.tls, the default is nobody.
+	// metricsFrom are the clients that may read the metrics of the agents, in 1 to 8 groups. The default is all pods of the
+	// namespace.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

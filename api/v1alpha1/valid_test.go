@@ -73,9 +73,9 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, resources: {requests: {memory: 165Mi}}}`),
 		Entry(nil, `{size: 1, config: {memory: 1Gi, maxConnections: 1}, resources: {limits: {memory: 1188Mi}}}`),
 		// TLS takes 5Mi, and 42Ki more for each connection: 211.7Mi.
-		Entry(nil, `{size: 1, tls: {secretName: a}, resources: {limits: {memory: 212Mi}}}`),
-		Entry(nil, `{size: 1, auth: {secretName: a}, resources: {limits: {memory: 165Mi}}}`),
-		Entry(nil, `{size: 1, tls: {secretName: a.b-c, clientAuth: None, minVersion: "1.2", plaintext: Disabled}, auth: {secretName: a}}`),
+		Entry(nil, `{size: 1, workload: StatefulSet, tls: {secretName: a}, resources: {limits: {memory: 212Mi}}}`),
+		Entry(nil, `{size: 1, workload: StatefulSet, auth: {secretName: a}, resources: {limits: {memory: 165Mi}}}`),
+		Entry(nil, `{size: 1, workload: StatefulSet, tls: {secretName: a.b-c, clientAuth: None, minVersion: "1.2", plaintext: Disabled}, auth: {secretName: a}}`),
 		Entry(nil, `{size: 1, tls: null, auth: null}`),
 		// Each thread takes 7.09Mi. A CPU limit of 1 means one thread.
 		Entry(nil, `{size: 1, config: {threads: 1}, resources: {limits: {memory: 144Mi}}}`),

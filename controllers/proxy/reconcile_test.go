@@ -196,17 +196,6 @@ var _ = Describe("A MemcachedProxy", func() {
 		live(ctx, front, &policyv1.PodDisruptionBudget{}, "")
 	})
 
-	It("restores what others change", func(ctx SpecContext) {
-		front, _ := converged(ctx, o)
-		change(ctx, live(ctx, front, &corev1.ConfigMap{}, "-routes"), func(c *corev1.ConfigMap) { c.Data["routes"] = "nonsense" })
-		change(ctx, live(ctx, front, &appsv1.Deployment{}, ""), func(d *appsv1.Deployment) {
-			d.Spec.Template.Spec.Containers[0].Args = []string{"-A"}
-		})
-		Expect(o.try(ctx, front, writeConfigMap, writeDeployment, writeStatus)).To(Succeed())
-		Expect(routes(ctx, front)).To(HaveSuffix(" 3\n"))
-		Expect(live(ctx, front, &appsv1.Deployment{}, "").Spec.Template.Spec.Containers[0].Args).To(HaveLen(3))
-	})
-
 	It("waits for its pool, and loses nothing when that goes", func(ctx SpecContext) {
 		namespace := suite.NewNamespace(ctx, user)
 		front := newProxy(ctx, namespace)
@@ -274,19 +263,6 @@ var _ = Describe("A MemcachedProxy", func() {
 		Expect(o.result.RequeueAfter).To(Equal(5 * time.Second))
 	})
 
-	It("is told which field of spec.scheduling the API server refuses, and loses no proxy", func(ctx SpecContext) {
-		front, _ := converged(ctx, o)
-		before := live(ctx, front, &appsv1.Deployment{}, "")
-		change(ctx, front, func(p *cachev1alpha1.MemcachedProxy) {
-			p.Spec.Scheduling.Tolerations = []corev1.Toleration{{Key: "dedicated", Operator: "Is"}}
-		})
-		Expect(o.try(ctx, front, writeDeployment+" (422)", writeStatus)).To(HaveOccurred())
-		expectConditions(ctx, front, "False/InvalidSpec", "True/ProxiesReady", "False/Stuck", "True/InvalidSpec")
-		degraded := live(ctx, front, &cachev1alpha1.MemcachedProxy{}, "").Status.Conditions
-		Expect(degraded).To(ContainElement(HaveField("Message", ContainSubstring(" spec.scheduling.tolerations[0].operator: "))))
-		Expect(live(ctx, front, &appsv1.Deployment{}, "")).To(Equal(before))
-	})
-
 	It("starts no proxy with the routes of somebody else", func(ctx SpecContext) {
 		namespace := suite.NewNamespace(ctx, user)
 		newPool(ctx, namespace, 3)
@@ -297,15 +273,6 @@ var _ = Describe("A MemcachedProxy", func() {
 		front := newProxy(ctx, namespace)
 		Expect(o.try(ctx, front, writeService, writeBudget, "patch configmaps (409)", writeStatus)).To(Succeed())
 		expectConditions(ctx, front, "False/Conflict", "False/ProxiesUnavailable", "False/Stuck", "True/Conflict")
-	})
-
-	It("replaces no proxy for an upgrade of the operator alone", func(ctx SpecContext) {
-		front, _ := converged(ctx, o)
-		newer := newOperator(memcached.Options{DefaultImage: "memcached:1.6.46", AgentImage: "memcached-operator:2"})
-		newer.step(ctx, front)
-		change(ctx, front, func(p *cachev1alpha1.MemcachedProxy) { p.Spec.Config.Threads = 2 })
-		newer.step(ctx, front, writeDeployment, writeStatus)
-		Expect(live(ctx, front, &appsv1.Deployment{}, "").Spec.Template.Spec.Containers[0].Image).To(Equal("memcached:1.6.46"))
 	})
 
 	It("forgets one that is gone, and writes nothing for one that is being deleted", func(ctx SpecContext) {

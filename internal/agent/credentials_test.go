@@ -4,9 +4,7 @@
 package agent
 
 import (
-	"bufio"
 	"bytes"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -22,38 +20,8 @@ import (
 
 	"github.com/example/memcached-operator/internal/agent/credentials"
 	certificates "github.com/example/memcached-operator/test/credentials"
+	"github.com/example/memcached-operator/test/daemon"
 )
-
-// demanding returns the behavior of a memcached with one user. After a successful login, the function "then" serves the connection.
-// The channel "logins" gets the user and the password of each attempt to log in.
-func demanding(name, password string, then func(net.Conn), logins chan<- string) func(net.Conn) {
-	return func(conn net.Conn) {
-		requests := bufio.NewReader(conn)
-		for {
-			line, err := requests.ReadString('\n')
-			if err != nil {
-				return
-			}
-			reply := unauthenticatedReply
-			if strings.HasPrefix(line, "set ") {
-				token, err := requests.ReadString('\n')
-				if err != nil {
-					return
-				}
-				logins <- strings.TrimSpace(token)
-				reply = "CLIENT_ERROR authentication failure\r\n"
-				if token == name+" "+password+"\r\n" {
-					_, _ = io.WriteString(conn, "STORED\r\n")
-					then(conn)
-					return
-				}
-			}
-			if _, err := io.WriteString(conn, reply); err != nil {
-				return
-			}
-		}
-	}
-}
 
 func secretFolder(t *testing.T, values map[string]string) string {
 	t.Helper()
@@ -74,38 +42,44 @@ func withCredentials(t *testing.T, o Options) Options {
 	return o
 }
 
-// The agent logs in only once on a connection, even if a probe has opened the connection.
-func TestStatisticsAreReadAsAUser(t *testing.T) {
-	logins := make(chan string, 16)
-	f := newFake(t, demanding("bob", "pass:word", recorded(t, "default"), logins))
-	o := withCredentials(t, f.options())
-	o.Credentials.UsersSecret = secretFolder(t, map[string]string{"bob": "pass:word", "zoe": "other"})
+// startAsUser starts a memcached with the user bob, and an agent with these users. It waits until memcached may start.
+func startAsUser(t *testing.T, users map[string]string) (*agent, *daemon.Memcached) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "users")
+	if err := os.WriteFile(file, []byte("bob:pass:word\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	memcached := daemon.Start(t, "-Y", file)
+	o := withCredentials(t, Options{Memcached: memcached.Address, Timeout: time.Second})
+	o.Credentials.UsersSecret = secretFolder(t, users)
 	a := startAgent(t, o)
 	eventually(t, "the start", func() bool {
 		status, _ := a.get(t, "/startupz")
 		return status == http.StatusOK
 	})
+	return a, memcached
+}
+
+// The agent logs in only once on a connection, even if a probe has opened the connection.
+func TestStatisticsAreReadAsAUser(t *testing.T) {
+	a, memcached := startAsUser(t, map[string]string{"bob": "pass:word", "zoe": "other"})
 	if status, body := a.get(t, "/readyz"); status != http.StatusOK {
 		t.Errorf("/readyz: %d %s", status, body)
 	}
 	for range 3 {
-		a.mustScrape(t, "memcached_up 1", "memcached_current_items 80")
+		a.mustScrape(t, "memcached_up 1", "memcached_current_items 0")
 	}
-	if got := <-logins; got != "bob pass:word" || len(logins) > 0 {
-		t.Errorf("the login was %q, and %d more", got, len(logins))
+	conn := memcached.Connect()
+	if reply, err := conn.Command(t.Context(), "set auth 0 0 13\r\nbob pass:word"); reply != "STORED" {
+		t.Fatal(reply, err)
 	}
-	mustCount(t, f, 1, 1)
+	if stats, err := conn.Stats(t.Context()); stats["auth_cmds"] != "2" || stats["auth_errors"] != "0" {
+		t.Errorf("%s logins, of which %s failed: %v", stats["auth_cmds"], stats["auth_errors"], err)
+	}
 }
 
 func TestAWrongPasswordShowsInTheReason(t *testing.T) {
-	f := newFake(t, demanding("bob", "another", recorded(t, "default"), make(chan string, 16)))
-	o := withCredentials(t, f.options())
-	o.Credentials.UsersSecret = secretFolder(t, map[string]string{"bob": "hunter2"})
-	a := startAgent(t, o)
-	eventually(t, "the start", func() bool {
-		status, _ := a.get(t, "/startupz")
-		return status == http.StatusOK
-	})
+	a, _ := startAsUser(t, map[string]string{"bob": "hunter2"})
 	a.mustScrape(t, "memcached_up 0", `memcached_agent_read_failures_total{reason="unauthenticated"} 1`)
 	for _, path := range []string{"/metrics", "/readyz", "/startupz"} {
 		if _, body := a.get(t, path); strings.Contains(body, "hunter2") {

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agent runs beside memcached if the spec asks for monitoring, TLS or users. It serves memcached's statistics as Prometheus
+// Package agent runs beside memcached in the pods of a StatefulSet and of a MemcachedProxy. It serves memcached's statistics as Prometheus
 // series, reports whether memcached answers, and loads certificates and users from Secrets into memcached (see package credentials). It
 // does not use the API server.
 //
-// The memcached is a node, which stores items, or a proxy, which forwards requests to nodes. The parent process of a proxy, and of some
-// nodes, is a launcher. A node's launcher can fill the node with the items of another Memcached, which spec.fillFrom names. A proxy's
-// launcher gives the proxy its routes, which name the nodes that share the keys. Some series come from the launcher's status.
+// The memcached is a node, which stores items, or a proxy, which forwards requests to nodes. Its parent process is a launcher. A node's
+// launcher can fill the node with the items of another Memcached, which spec.fillFrom names. A proxy's launcher gives the proxy its routes,
+// which name the nodes that share the keys. Some series come from the launcher's status.
 //
 // After an upgrade of the operator, older agents keep running. The agent's interface therefore has a version: see
 // docs/design/agent-interface.md.

@@ -105,29 +105,17 @@ const (
 // recorded returns a behavior that replies with the recording in a folder of stats/testdata.
 func recorded(t testing.TB, folder string) func(net.Conn) {
 	t.Helper()
-	return answeringFrom(recordedReplies(t, folder))
-}
-
-func recordedReplies(t testing.TB, folder string) map[string]string {
-	t.Helper()
 	replies := map[string]string{"version": versionReply}
 	for request, file := range map[string]string{
 		"stats": "stats", "stats settings": "settings", "stats items": "items", "stats slabs": "slabs",
 		"stats proxy": "proxy", "stats proxybe": "proxybe",
 	} {
 		text, err := os.ReadFile(filepath.Join("stats", "testdata", folder, file+".txt"))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
 		replies[request] = strings.ReplaceAll(string(text), "\n", "\r\n")
 	}
-	return replies
-}
-
-func answeringFrom(replies map[string]string) func(net.Conn) {
 	return answering(func(request string) string { return replies[request] })
 }
 

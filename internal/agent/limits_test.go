@@ -5,40 +5,9 @@ package agent
 
 import (
 	"net"
-	"net/http"
 	"runtime"
 	"testing"
-
-	"github.com/example/memcached-operator/internal/listener"
 )
-
-// If an IP address has too many idle connections, the oldest one is closed. A new request from this address is still answered. The request
-// may be a probe of the kubelet, while pods that share the kubelet's IP address hold the other connections.
-func TestConnectionsOfAHostAreLimited(t *testing.T) {
-	a := startAgent(t, newFake(t, recorded(t, "default")).options())
-	var idle []net.Conn
-	for range listener.PerHost + 1 {
-		conn, err := a.dial(t)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = conn.Close() })
-		idle = append(idle, conn)
-	}
-	for range listener.PerHost + 1 {
-		response, err := a.send(t, http.MethodGet, "/readyz", http.Header{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			t.Errorf("the answer is %s", response.Status)
-		}
-	}
-	if n, err := idle[0].Read(make([]byte, 1)); err == nil {
-		t.Errorf("the oldest connection got %d bytes", n)
-	}
-}
 
 func TestAThousandScrapesLeakNothing(t *testing.T) {
 	good := recorded(t, "default")

@@ -26,7 +26,7 @@ type Options struct {
 	Timeout time.Duration
 	// Launcher is the address of a proxy's launcher. It is empty by default, which means that memcached is a node.
 	Launcher string
-	// NodeLauncher is the address of a node's launcher, if the node has one. The default is 127.0.0.1:9151.
+	// NodeLauncher is the address of a node's launcher. The default is 127.0.0.1:9151.
 	NodeLauncher string
 	// Credentials are the settings for TLS and users. By default, memcached has neither.
 	Credentials credentials.Config
@@ -40,7 +40,7 @@ func parse(args []string, help io.Writer) (Options, error) {
 	flags.StringVar(&o.Listen, "listen", ":9150", "Address of /metrics, /status, /startupz, /readyz and /livez.")
 	flags.DurationVar(&o.Timeout, "timeout", time.Second, "How long memcached may take to answer a scrape or a probe.")
 	flags.StringVar(&o.Launcher, "launcher", "", "Address of the launcher, if memcached is a proxy.")
-	flags.StringVar(&o.NodeLauncher, "node-launcher", "127.0.0.1:9151", "Address of the launcher, if memcached is a node with one.")
+	flags.StringVar(&o.NodeLauncher, "node-launcher", "127.0.0.1:9151", "Address of the launcher, if memcached is a node.")
 	addCredentials(flags, &o.Credentials)
 	flags.SetOutput(io.Discard) // the returned error describes a mistake in one sentence
 	flags.Usage = func() {}

@@ -6,8 +6,6 @@ package agent
 import (
 	"bytes"
 	"errors"
-	"flag"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -48,28 +46,8 @@ func TestWrongFlagsAreRefusedInOneSentence(t *testing.T) {
 	}
 }
 
-func TestHelpListsTheFlags(t *testing.T) {
-	var help bytes.Buffer
-	if err := Run(t.Context(), []string{"--help"}, "", &help); !errors.Is(err, flag.ErrHelp) {
-		t.Errorf("got %v", err)
-	}
-	for _, word := range []string{"Usage: agent", "-memcached", "-listen", "-timeout", "-users-secret", "127.0.0.1:11211", ":9150", "1s"} {
-		if !strings.Contains(help.String(), word) {
-			t.Errorf("the help lacks %s:\n%s", word, help.String())
-		}
-	}
-}
-
 func TestAScrapeIsAnsweredAlthoughTheAgentEnds(t *testing.T) {
-	release := make(chan struct{})
-	answer := recorded(t, "default")
-	f := newFake(t, func(conn net.Conn) {
-		<-release
-		answer(conn)
-	})
-	o := f.options()
-	o.Timeout = time.Minute
-	a := startAgent(t, o)
+	f, a, release := startBlocked(t)
 	var scrape sync.WaitGroup
 	scrape.Go(func() { a.mustScrape(t, "memcached_up 1") })
 	eventually(t, "a connection", func() bool {
@@ -84,7 +62,7 @@ func TestAScrapeIsAnsweredAlthoughTheAgentEnds(t *testing.T) {
 		}
 		return err != nil
 	})
-	close(release)
+	release()
 	scrape.Wait()
 	if err := a.stop(); err != nil {
 		t.Error(err)

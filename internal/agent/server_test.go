@@ -4,8 +4,6 @@
 package agent
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"io"
 	"log/slog"
@@ -200,56 +198,5 @@ func TestAnUnreadableValueIsCounted(t *testing.T) {
 	}
 	if !strings.Contains(body, `memcached_agent_read_failures_total{reason="malformed"} 1`) {
 		t.Errorf("the failure is not counted:\n%s", body)
-	}
-}
-
-func TestScrapesAreCompressedForThoseWhoTakeIt(t *testing.T) {
-	a := startAgent(t, newFake(t, recorded(t, "default")).options())
-	for accepted, compressed := range map[string]bool{
-		"": false, "gzip": true, "deflate, gzip;q=0.5": true, "zstd;q=1, gzip; q=1.0": true, "gzip;q=0": false, "gzip;q=0.00": false, "br": false,
-	} {
-		response, err := a.send(t, http.MethodGet, "/metrics", http.Header{"Accept-Encoding": {accepted}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var body io.Reader = response.Body
-		if got := response.Header.Get("Content-Encoding") == "gzip"; got != compressed {
-			t.Errorf("Accept-Encoding %q: compressed is %t", accepted, got)
-		} else if compressed {
-			if body, err = gzip.NewReader(body); err != nil {
-				t.Fatal(err)
-			}
-		}
-		text, err := io.ReadAll(body)
-		if err != nil || !bytes.Contains(text, []byte("\nmemcached_up 1\n")) {
-			t.Errorf("Accept-Encoding %q: %v\n%s", accepted, err, text)
-		}
-		if got := response.Header.Get("Content-Type"); !strings.HasPrefix(got, "text/plain; version=0.0.4; charset=utf-8") {
-			t.Errorf("the type is %q", got)
-		}
-		_ = response.Body.Close()
-	}
-}
-
-func TestOtherRequestsAreRefused(t *testing.T) {
-	a := startAgent(t, newFake(t, recorded(t, "default")).options())
-	if status, _ := a.get(t, "/"); status != http.StatusNotFound {
-		t.Errorf("/: %d", status)
-	}
-	response, err := a.send(t, http.MethodPost, "/metrics", http.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusMethodNotAllowed {
-		t.Errorf("POST: %d", response.StatusCode)
-	}
-	response, err = a.send(t, http.MethodGet, "/metrics", http.Header{"X-Large": {strings.Repeat("x", 2*maxHeaderBytes)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("large headers: %d", response.StatusCode)
 	}
 }

@@ -18,16 +18,21 @@ import (
 	"github.com/example/memcached-operator/internal/listener"
 )
 
-func TestSimultaneousScrapesReadOnceAtATime(t *testing.T) {
-	release := make(chan struct{})
-	answer := recorded(t, "default")
-	f := newFake(t, func(conn net.Conn) {
-		<-release
+// startBlocked starts an agent whose memcached answers only after the call of release.
+func startBlocked(t *testing.T) (f *fake, a *agent, release func()) {
+	t.Helper()
+	released, answer := make(chan struct{}), recorded(t, "default")
+	f = newFake(t, func(conn net.Conn) {
+		<-released
 		answer(conn)
 	})
 	o := f.options()
 	o.Timeout = time.Minute
-	a := startAgent(t, o)
+	return f, startAgent(t, o), func() { close(released) }
+}
+
+func TestSimultaneousScrapesReadOnceAtATime(t *testing.T) {
+	f, a, release := startBlocked(t)
 	var scrapes sync.WaitGroup
 	for range listener.PerHost {
 		scrapes.Go(func() { a.mustScrape(t, "memcached_up 1") })
@@ -36,7 +41,7 @@ func TestSimultaneousScrapesReadOnceAtATime(t *testing.T) {
 		_, _, accepted := f.counts()
 		return accepted > 0
 	})
-	close(release)
+	release()
 	scrapes.Wait()
 	if _, most, accepted := f.counts(); most != 1 || accepted != 1 {
 		t.Errorf("%d connections, %d at a time, want 1", accepted, most)

@@ -59,14 +59,6 @@ func New(c client.Client, live client.Reader, mutations *MutationCache, clock cl
 	}
 }
 
-// Recall tells the Applier the hash of the rendering that was last applied to an object. The caller takes the hash from a record
-// outside the object, because others can edit the object's annotation. Recall does nothing if the annotation has the same hash.
-func (a *Applier) Recall(live client.Object, hash string) {
-	if hash != "" && live.GetAnnotations()[a.differ.hashAnnotation] != hash {
-		a.contests.recall(live, hash)
-	}
-}
-
 // Forget drops what this process remembers about the objects.
 func (a *Applier) Forget(objects ...client.Object) {
 	for _, object := range objects {

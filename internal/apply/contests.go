@@ -70,14 +70,6 @@ func (c *contests) agrees(live client.Object, rendered rendering) {
 	}
 }
 
-// recall remembers the hash of the last write by an earlier process of the operator, unless this process already knows a hash.
-func (c *contests) recall(live client.Object, hash string) {
-	if known := c.of(live); known.hash == "" {
-		known.hash = hash
-		c.set(live, known)
-	}
-}
-
 // contested returns an error if a field of the object is contested, else nil. Wait is the time until the next correction may be made.
 // If it is 0 or less, the correction may be made at once.
 func (c *contests) contested(desired, live client.Object) (_ *ContestedError, wait time.Duration) {

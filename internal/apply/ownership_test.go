@@ -6,6 +6,7 @@ package apply_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -19,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/example/memcached-operator/internal/apply"
-	"github.com/example/memcached-operator/test/testenv"
 )
 
 var _ = Describe("What is not ours", func() {
@@ -45,31 +45,37 @@ var _ = Describe("What is not ours", func() {
 		Expect(result.Objects).To(BeEmpty())
 		Expect(read(ctx, service(owner))).To(Equal(before))
 	}
-	create := func(ctx context.Context, controller client.Object) *corev1.Service {
+	create := func(ctx context.Context, controllers ...metav1.OwnerReference) *corev1.Service {
 		GinkgoHelper()
 		theirs := service(owner)
-		theirs.Spec.Ports[0].Port = 80
-		if controller != nil {
-			Expect(controllerutil.SetControllerReference(controller, theirs, testenv.Scheme())).To(Succeed())
-		}
+		theirs.Spec.Ports[0].Port, theirs.OwnerReferences = 80, controllers
 		Expect(direct.Create(ctx, theirs)).To(Succeed())
 		return theirs
 	}
+	controller := func(apiVersion, name string, uid types.UID) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: apiVersion, Kind: "ConfigMap", Name: name, UID: uid, Controller: ptr.To(true)}
+	}
 
 	It("is a conflict, whether the cache sees it or not", func(ctx SpecContext) {
-		theirs := create(ctx, nil)
-		message := "Service " + owner.GetName() + " exists already and belongs to nobody: delete or rename one of the two"
-		untouched(ctx, nil, message)
-		untouched(ctx, theirs, message)
-	})
-
-	It("is a conflict that names its controller", func(ctx SpecContext) {
-		stranger := newOwner(ctx)
-		theirs := create(ctx, stranger)
-		message := "Service " + owner.GetName() + " exists already and belongs to ConfigMap " + stranger.GetName() +
-			": delete or rename one of the two"
-		untouched(ctx, nil, message)
-		untouched(ctx, theirs, message)
+		for message, controllers := range map[string]func() []metav1.OwnerReference{
+			" exists already and belongs to nobody: delete or rename one of the two": func() []metav1.OwnerReference { return nil },
+			" exists already and belongs to ConfigMap stranger: delete or rename one of the two": func() []metav1.OwnerReference {
+				return []metav1.OwnerReference{controller("v1", "stranger", "stranger")}
+			},
+			" exists already and belongs to ConfigMap OWNER: delete or rename one of the two": func() []metav1.OwnerReference {
+				return []metav1.OwnerReference{controller("another.example.com/v1", owner.GetName(), "another")}
+			},
+			// It belonged to an earlier owner of the same name.
+			" is being deleted and must be gone first": func() []metav1.OwnerReference {
+				return []metav1.OwnerReference{controller("v1", owner.GetName(), "earlier")}
+			},
+		} {
+			owner = newOwner(ctx)
+			theirs := create(ctx, controllers()...)
+			message = "Service " + owner.GetName() + strings.ReplaceAll(message, "OWNER", owner.GetName())
+			untouched(ctx, nil, message)
+			untouched(ctx, theirs, message)
+		}
 	})
 
 	It("does not include an object of ours that has lost its owner, unless its labels say that it was somebody else's", func(ctx SpecContext) {
@@ -84,17 +90,8 @@ var _ = Describe("What is not ours", func() {
 		Expect(metav1.IsControlledBy(read(ctx, service(owner)), owner)).To(BeTrue())
 	})
 
-	It("is waited for if it belonged to an earlier owner of the same name", func(ctx SpecContext) {
-		earlier := owner.DeepCopyObject().(client.Object)
-		earlier.SetUID("earlier")
-		theirs := create(ctx, earlier)
-		message := "Service " + owner.GetName() + " is being deleted and must be gone first"
-		untouched(ctx, nil, message)
-		untouched(ctx, theirs, message)
-	})
-
 	It("is waited for if it is being deleted", func(ctx SpecContext) {
-		theirs := create(ctx, owner)
+		theirs := create(ctx, controller("v1", owner.GetName(), owner.GetUID()))
 		controllerutil.AddFinalizer(theirs, "test.example.com/hold")
 		Expect(direct.Update(ctx, theirs)).To(Succeed())
 		Expect(direct.Delete(ctx, theirs)).To(Succeed())
@@ -124,16 +121,6 @@ var _ = Describe("What is not ours", func() {
 		Expect(read(ctx, service(owner)).Labels).To(Equal(labelsOf(owner)))
 	})
 
-	It("is a conflict if it belongs to the same kind of another group, of the same name", func(ctx SpecContext) {
-		theirs := service(owner)
-		theirs.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: "another.example.com/v1", Kind: "ConfigMap", Name: owner.GetName(), UID: "another", Controller: ptr.To(true),
-		}}
-		Expect(direct.Create(ctx, theirs)).To(Succeed())
-		untouched(ctx, theirs, "Service "+owner.GetName()+" exists already and belongs to ConfigMap "+owner.GetName()+
-			": delete or rename one of the two")
-	})
-
 	It("is not created or changed by an apply to an object that was deleted since it was observed", func(ctx SpecContext) {
 		result, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{service(owner)}, nil))
 		Expect(err).NotTo(HaveOccurred())
@@ -146,7 +133,7 @@ var _ = Describe("What is not ours", func() {
 		Expect(apierrors.IsNotFound(direct.Get(ctx, client.ObjectKeyFromObject(owner), service(owner)))).To(BeTrue())
 
 		By("not changing another one that has taken its name")
-		create(ctx, nil)
+		create(ctx)
 		before := read(ctx, service(owner))
 		_, err = applier.Apply(ctx, applier.Plan(owner, []client.Object{changed}, result.Objects))
 		Expect(err).To(HaveOccurred())

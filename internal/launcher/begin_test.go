@@ -94,33 +94,6 @@ func TestContainerStartsAgainAfterACrash(t *testing.T) {
 	}
 }
 
-// The ConfigMap gets a bad list while no container runs.
-func TestContainerStartsAgainWithArgumentsThatAreRefused(t *testing.T) {
-	t.Parallel()
-	p := newPod(t)
-	good := p.begin(inFile(t))
-	p.end()
-	bad := p.assign(inFile(t, "-t 4", "-t 2"))
-	p.start()
-	p.status("the list is refused", func(s protocol.Status) bool { return s.Hash == good && s.Refused != nil && s.Refused.Hash == bad })
-}
-
-// Somebody has edited a list in the ConfigMap, so that it no longer matches the hash in its key. No container runs meanwhile.
-func TestContainerStartsAgainWithAnEditedList(t *testing.T) {
-	t.Parallel()
-	p := newPod(t)
-	good := p.begin(inFile(t))
-	p.end()
-	list := inFile(t, "-t 4", "-t 5")
-	p.write(protocol.ListKey(list.Hash()), inFile(t, "-t 4", "-t 6").String())
-	p.section.Nodes[p.options.Ordinal] = list.Hash()
-	p.write(protocol.SectionKey(template), p.section.String())
-	p.start()
-	p.status("the list is refused", func(s protocol.Status) bool {
-		return s.Hash == good && s.Refused != nil && s.Refused.Hash == list.Hash()
-	})
-}
-
 // The kubelet replaces the section a moment before it adds the list.
 func TestListArrivesAfterItsEntry(t *testing.T) {
 	t.Parallel()

@@ -33,8 +33,6 @@ type ProxyOptions struct {
 	// Plaintext means that clients may also connect without TLS.
 	TLS                 string
 	ClientCA, Plaintext bool
-	// Agent reports that the pod has an agent, for metrics or certificates. The agent also connects to memcached.
-	Agent bool
 	// Threads is the number of memcached's worker threads. MaxConnections is how many connections of clients memcached must allow. It
 	// may allow more.
 	Threads, MaxConnections int
@@ -71,7 +69,6 @@ func ParseProxy(args []string, output io.Writer) (ProxyOptions, error) {
 	flags.StringVar(&o.TLS, "tls", "", "the lowest `version` of TLS that clients may use, 1.2 or 1.3; without it, they use none")
 	flags.BoolVar(&o.ClientCA, "client-ca", false, "with TLS, clients need a certificate")
 	flags.BoolVar(&o.Plaintext, "plaintext", false, "with TLS, clients may also connect without it")
-	flags.BoolVar(&o.Agent, "agent", false, "an agent asks memcached as well")
 	if err := flags.Parse(args); err != nil {
 		return ProxyOptions{}, errors.Join(ErrUsage, err)
 	}
@@ -85,11 +82,9 @@ func ParseProxy(args []string, output io.Writer) (ProxyOptions, error) {
 }
 
 const (
-	// ownConnections is the number of file descriptors that memcached itself needs. ownPerThread is the number for each thread.
-	ownConnections, ownPerThread = 9, 5
-	// agentConnections is the number of file descriptors for the connections of an agent. tlsConnections is the number for the TLS
-	// listeners and for one handshake of the agent.
-	agentConnections, tlsConnections = 4, 3
+	// ownConnections is the number of file descriptors that memcached itself needs, and 4 for the agent's connections. ownPerThread is
+	// the number for each thread. tlsConnections is the number for the TLS listeners and for one handshake of the agent.
+	ownConnections, ownPerThread, tlsConnections = 9 + 4, 5, 3
 	// connectionLimit rounds the number of nodes up to the next greater multiple of backends.
 	backends = 64
 )
@@ -99,9 +94,6 @@ const (
 func (o ProxyOptions) connectionLimit(nodes int) int {
 	reserved := (nodes + backends) / backends * backends
 	limit := o.MaxConnections + ownConnections + o.Threads*(ownPerThread+reserved)
-	if o.Agent {
-		limit += agentConnections
-	}
 	if o.TLS != "" {
 		limit += tlsConnections
 	}

@@ -174,11 +174,10 @@ func TestParseProxy(t *testing.T) {
 	const routes = "read_buf_mem_limit=35,proxy_config=routelib:/run/launcher/copies.lua,proxy_arg=/run/launcher/routes.lua"
 	const pair = ",ssl_chain_cert=/run/memcached/current/tls.crt,ssl_key=/run/memcached/current/tls.key"
 	for flags, want := range map[string]string{
-		"":                      "-c 775 -t 2 -o " + routes,
-		"--agent":               "-c 779 -t 2 -o " + routes,
-		"--agent --tls=1.2":     "-c 782 -t 2 -Z -l notls:127.0.0.1:11211,*:11212 -o " + routes + pair + ",ssl_min_version=2",
-		"--tls=1.3 --plaintext": "-c 778 -t 2 -Z -l notls:*:11211,*:11212 -o " + routes + pair + ",ssl_min_version=3",
-		"--agent --tls=1.3 --client-ca": "-c 782 -t 2 -Z -l notls:127.0.0.1:11211,*:11212 -o " + routes + pair +
+		"":                      "-c 779 -t 2 -o " + routes,
+		"--tls=1.2":             "-c 782 -t 2 -Z -l notls:127.0.0.1:11211,*:11212 -o " + routes + pair + ",ssl_min_version=2",
+		"--tls=1.3 --plaintext": "-c 782 -t 2 -Z -l notls:*:11211,*:11212 -o " + routes + pair + ",ssl_min_version=3",
+		"--tls=1.3 --client-ca": "-c 782 -t 2 -Z -l notls:127.0.0.1:11211,*:11212 -o " + routes + pair +
 			",ssl_min_version=3,ssl_ca_cert=/run/memcached/current/ca.crt,ssl_verify_mode=2",
 	} {
 		o, err := ParseProxy(append([]string{"--threads=2", "--max-connections=500"}, strings.Fields(flags)...), io.Discard)

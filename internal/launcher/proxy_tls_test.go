@@ -6,10 +6,8 @@
 package launcher
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -30,7 +28,6 @@ func (p *proxyPod) withTLS() *credentials.Authority {
 	p.proxy.TLS, p.proxy.pair = "1.2", filepath.Join(p.proxy.State, "current")
 	p.proxy.tlsListen = strings.Replace(p.proxy.Memcached, ":11211", ":11212", 1)
 	must(p.t, os.Mkdir(p.proxy.pair, 0o700))
-	must(p.t, os.WriteFile(filepath.Join(p.proxy.pair, "ca.crt"), authority.PEM(), 0o600))
 	p.certify(authority)
 	return authority
 }
@@ -59,12 +56,10 @@ func (p *proxyPod) memcachedPID() int {
 }
 
 // dialTLS connects as a client that trusts the CA. It also returns the serial number of memcached's certificate.
-func (p *proxyPod) dialTLS(authority *credentials.Authority, pair ...tls.Certificate) (*memcache.Conn, string, error) {
+func (p *proxyPod) dialTLS(authority *credentials.Authority) (*memcache.Conn, string, error) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority.PEM())
-	dialer := tls.Dialer{Config: &tls.Config{
-		RootCAs: roots, ServerName: "proxy", MinVersion: tls.VersionTLS12, Certificates: pair,
-	}}
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: "proxy", MinVersion: tls.VersionTLS12}}
 	conn, err := dialer.DialContext(p.t.Context(), "tcp", p.proxy.tlsListen)
 	if err != nil {
 		return nil, "", err
@@ -100,30 +95,6 @@ func TestProxyWithTLS(t *testing.T) {
 	p.agrees(conn, 1)
 	if refused := p.leads(p.pattern + " 1\n").Refused; refused != nil {
 		t.Errorf("refused: %+v", refused)
-	}
-}
-
-// With a CA for clients, memcached refuses clients without a certificate. The launcher needs no certificate.
-func TestProxyWithClientCertificates(t *testing.T) {
-	t.Parallel()
-	p := newProxyPod(t)
-	authority := p.withTLS()
-	p.proxy.ClientCA = true
-	p.beginWith(1)
-	id, err := authority.User("shop")
-	must(t, err)
-	pair, err := tls.X509KeyPair(id.Certificate, id.Key)
-	must(t, err)
-	conn, _, err := p.dialTLS(authority, pair)
-	must(t, err)
-	p.agrees(conn, 1)
-	conn, _, err = p.dialTLS(authority)
-	if err == nil { // with TLS 1.3, the refusal follows the handshake
-		_, err = conn.Command(t.Context(), "mn")
-	}
-	var refusal *net.OpError
-	if !errors.As(err, &refusal) || errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("without a certificate: %v", err)
 	}
 }
 

@@ -61,47 +61,41 @@ const (
 )
 
 // If a client is reading a list of keys, memcached serves nobody after SIGUSR1 until the list ends. So the launcher first waits for the
-// end of the list.
-func TestRestartWaitsForAListOfKeys(t *testing.T) {
-	t.Parallel()
-	p := newPod(t)
-	lister := p.listed()
-	next := p.assign(inFile(t, "-W -X", "-W", "-t 4", "-t 5"))
-	p.logs(waiting)
-	if _, err := p.client().Stats(t.Context()); err != nil {
-		t.Errorf("memcached does not serve meanwhile: %v", err)
-	}
-	must(t, lister.Close())
-	if status := p.runs(next); status.Restart == nil || status.Restart.ItemsAfter != longKeys || strings.Contains(p.logged(), anyway) {
-		t.Errorf("the restart was %+v; the launcher logged:\n%s", status.Restart, p.logged())
-	}
-}
-
+// end of the list, unless the restart empties the node.
 func TestRestartDuringAListOfKeys(t *testing.T) {
 	t.Parallel()
-	p := newPod(t)
-	p.options.crawler = 100 * time.Millisecond
-	lister := p.listed()
-	next := p.assign(inFile(t, "-W -X", "-W", "-t 4", "-t 5"))
-	p.status("memcached is to end", func(s protocol.Status) bool { return s.Restarting == next })
-	p.logs(anyway)
-	must(t, lister.Close())
-	if status := p.runs(next); status.Restart == nil || status.Restart.ItemsAfter != longKeys {
-		t.Errorf("the restart was %+v; the launcher logged:\n%s", status.Restart, p.logged())
-	}
-}
-
-// A restart that empties the node does not wait.
-func TestRestartWithoutItemsDuringAListOfKeys(t *testing.T) {
-	t.Parallel()
-	p := newPod(t)
-	lister := p.listed()
-	next := p.assign(inFile(t, "-W -X", "-W", "-m 128", "-m 192"))
-	p.status("memcached is to end", func(s protocol.Status) bool { return s.Restarting == next })
-	must(t, lister.Close())
-	p.runs(next)
-	if strings.Contains(p.logged(), waiting) {
-		t.Errorf("the launcher logged:\n%s", p.logged())
+	for name, row := range map[string]struct {
+		crawler         time.Duration
+		change          []string
+		waits, inTheEnd bool
+		items           int64
+	}{
+		"it waits":            {crawler: patienceOfTests, change: []string{"-t 4", "-t 5"}, waits: true, items: longKeys},
+		"it waits in vain":    {crawler: 100 * time.Millisecond, change: []string{"-t 4", "-t 5"}, waits: true, inTheEnd: true, items: longKeys},
+		"it empties the node": {crawler: patienceOfTests, change: []string{"-m 128", "-m 192"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPod(t)
+			p.options.crawler = row.crawler
+			lister := p.listed()
+			next := p.assign(inFile(t, append(row.change, "-W -X", "-W")...))
+			if row.waits {
+				p.logs(waiting)
+			}
+			if row.waits && !row.inTheEnd {
+				_, err := p.client().Stats(t.Context()) // memcached serves meanwhile
+				must(t, err)
+			} else {
+				p.status("memcached is to end", func(s protocol.Status) bool { return s.Restarting == next })
+			}
+			must(t, lister.Close())
+			status, logged := p.runs(next), p.logged()
+			if status.Restart == nil || status.Restart.ItemsAfter != row.items ||
+				strings.Contains(logged, waiting) != row.waits || strings.Contains(logged, anyway) != row.inTheEnd {
+				t.Errorf("the restart was %+v; the launcher logged:\n%s", status.Restart, logged)
+			}
+		})
 	}
 }
 

@@ -8,49 +8,18 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os/exec"
-	"os/user"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/example/memcached-operator/internal/memcache"
-	"github.com/example/memcached-operator/test/repository"
+	"github.com/example/memcached-operator/test/daemon"
 )
 
-// memcached starts a memcached, and returns a connection to it. The function stop ends it.
-func memcached(t *testing.T) (conn *memcache.Conn, stop func()) {
-	t.Helper()
-	self, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket := filepath.Join(t.TempDir(), "memcached")
-	command := exec.Command(repository.Path("bin", "memcached"), "-s", socket, "-u", self.Username)
-	if err := command.Start(); err != nil {
-		t.Fatalf("hack/memcached.sh provides it: %v", err)
-	}
-	stop = sync.OnceFunc(func() {
-		_ = command.Process.Kill()
-		_ = command.Wait()
-	})
-	t.Cleanup(stop)
-	for range 1000 {
-		if dialed, err := (&net.Dialer{}).DialContext(t.Context(), "unix", socket); err == nil {
-			t.Cleanup(func() { _ = dialed.Close() })
-			return memcache.NewConn(dialed, "cache-0"), stop
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("memcached does not listen")
-	return nil, nil
-}
-
 func TestExchanges(t *testing.T) {
-	conn, stop := memcached(t)
+	memcached := daemon.Start(t)
+	conn := memcached.Connect()
 	for _, test := range []struct{ command, reply string }{
 		{"set a 0 0 5\r\nhello", "STORED"},
 		{"set b 7 0 7\r\nVALUE\r\n", "STORED"},
@@ -70,8 +39,8 @@ func TestExchanges(t *testing.T) {
 			t.Errorf("stats %v has no %s: %v", topic, name, err)
 		}
 	}
-	stop()
-	if _, err := conn.Command(t.Context(), "set a 0 0 1\r\nb"); err == nil || !strings.HasPrefix(err.Error(), "cache-0: set a 0 0 1: ") {
+	memcached.Kill()
+	if _, err := conn.Command(t.Context(), "set a 0 0 1\r\nb"); err == nil || !strings.HasPrefix(err.Error(), "set a 0 0 1: ") {
 		t.Errorf("memcached is gone: %v", err)
 	}
 }

@@ -37,23 +37,13 @@ type Finding struct {
 	Secret string
 }
 
-// WantsAgent reports whether an agent runs beside memcached. The agent serves metrics, and supplies memcached with certificates and
-// users.
-func WantsAgent(mc *cachev1alpha1.Memcached) bool {
-	return mc.Spec.Monitoring.Enabled || mc.Spec.TLS != nil || mc.Spec.Auth != nil
-}
-
 // CertificateHosts returns the host names by which clients reach a node, or nil without TLS. Clients expect one of these names in
 // the certificate.
 func CertificateHosts(mc *cachev1alpha1.Memcached, pod *corev1.Pod) []string {
-	switch {
-	case mc.Spec.TLS == nil:
+	if mc.Spec.TLS == nil {
 		return nil
-	case WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet:
-		return []string{Host(mc)}
-	default:
-		return []string{Host(mc), pod.Name + "." + Host(mc)}
 	}
+	return []string{Host(mc), pod.Name + "." + Host(mc)}
 }
 
 // Findings groups the reported problems by reason, the worst reason first.

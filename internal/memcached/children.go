@@ -53,9 +53,7 @@ var Children = []row{
 		Suffix: ArgumentsSuffix,
 		Fields: ConfigMapFields,
 		// A StatefulSet is written only after this ConfigMap.
-		Expected: func(mc *cachev1alpha1.Memcached) bool {
-			return mc.Status.LastApplied != nil && WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
-		},
+		Expected: func(mc *cachev1alpha1.Memcached) bool { return mc.Status.LastApplied != nil && IsStatefulSet(mc) },
 	}, ConfigMapData),
 	NewChild(row{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("Deployment"),

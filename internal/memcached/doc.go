@@ -7,7 +7,7 @@
 // One reconcile: watch event -> observe: View -> desired.For: Plan -> write: Written -> status.For -> one status patch -> events
 //
 // Words: a node is one memcached in its pod; a cluster node is a machine. The workload is the Deployment or StatefulSet of a
-// Memcached. The record (status.lastApplied) says from which spec and defaults the workload was last written. In each pod of a
+// Memcached. The record (an annotation of the workload) says from which spec and defaults it was last written. In each pod of a
 // StatefulSet, a launcher runs memcached with the argument list that a ConfigMap assigns to the node. A wave assigns new lists to
 // running nodes, some nodes at a time, without replacing their pods. A change in place gives existing pods other images and
 // resources. Twins are Memcacheds with the same items: the spec.fillFrom of one names the other.

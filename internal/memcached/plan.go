@@ -5,7 +5,6 @@ package memcached
 
 import (
 	"cmp"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,14 +32,11 @@ type Plan struct {
 	LostPods []*corev1.Pod
 	// NextLostPod is the time until another pod counts as lost, or 0 if none will.
 	NextLostPod time.Duration
-	// Record becomes status.lastApplied once the workload has been written. While the template hash on the workload differs from the
-	// one in Record, the pods run an earlier spec.
+	// Record says what the workload is rendered from. For a StatefulSet, it becomes status.lastApplied once it has been written. While the
+	// workload has another template hash than Record, the pods run an earlier spec.
 	Record cachev1alpha1.MemcachedRecord
 	// StaleDefaults describes the newer defaults that the pods do not have yet. The next rollout adopts them.
 	StaleDefaults string
-	// Changes lists the differences between the last spec that was carried out and the present spec. It is empty if the last one is
-	// unknown.
-	Changes []string
 	// MaxSurge and MaxUnavailable are the limits of a rollout: numbers, or percentages of the size.
 	MaxSurge, MaxUnavailable intstr.IntOrString
 }
@@ -109,17 +105,4 @@ func (p *Problem) And(other *Problem) *Problem {
 		return cmp.Or(p, other)
 	}
 	return &Problem{Reason: p.Reason, Message: p.Message + "; " + other.Message}
-}
-
-// ChangesKind reports whether a change, such as "networkPolicy.enabled unset to true", affects objects of this Kind. A field that
-// is named like a Kind affects that Kind. All other fields affect the workload.
-func ChangesKind(change, kind string) bool {
-	field, _, _ := strings.Cut(change, " ")
-	field, _, _ = strings.Cut(field, ".")
-	for _, child := range Children {
-		if strings.EqualFold(child.Kind.Kind, field) {
-			return child.Kind.Kind == kind
-		}
-	}
-	return IsWorkload(kind)
 }

@@ -5,77 +5,68 @@ package memcached
 
 import (
 	"encoding/json"
-	"maps"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TemplateHashAnnotation and PodDefaultsAnnotation are annotations on the workload. They repeat the template hash and the defaults in
-// status.lastApplied, in case the status is lost: see ADR-0014.
-const (
-	TemplateHashAnnotation = "cache.example.com/template-hash"
-	PodDefaultsAnnotation  = "cache.example.com/pod-defaults"
-)
+// RecordAnnotation is an annotation on each workload, with a Record as JSON: see ADR-0014.
+const RecordAnnotation = "cache.example.com/record"
 
 // AppliedHashAnnotation is an annotation on each child. It holds the hash of the child as the operator last applied it.
 const AppliedHashAnnotation = "cache.example.com/applied-hash"
 
-// RecordAnnotations returns the annotations that store a record's template hash and defaults on a workload.
-func RecordAnnotations(record cachev1alpha1.MemcachedRecord) map[string]string {
-	annotations := map[string]string{TemplateHashAnnotation: record.TemplateHash}
-	text, err := json.Marshal(record.Defaults)
+// Record says what the pod template of a workload was rendered from.
+type Record struct {
+	// Template is the hash of the pod template without the defaults. It depends only on the spec, so a new hash means a new spec.
+	Template string `json:"template"`
+
+	cachev1alpha1.MemcachedDefaults
+}
+
+// Annotations returns the annotation that holds the record.
+func (r Record) Annotations() map[string]string {
+	text, err := json.Marshal(r)
 	if err != nil {
-		panic(err) // impossible: the defaults are strings
+		panic(err) // impossible: a record holds only strings
 	}
-	if string(text) != "{}" {
-		annotations[PodDefaultsAnnotation] = string(text)
-	}
-	return annotations
+	return map[string]string{RecordAnnotation: string(text)}
 }
 
-// TemplateHash returns the template hash that is stored on the workload, or "".
-func (w *Workload) TemplateHash() string { return w.GetAnnotations()[TemplateHashAnnotation] }
-
-// RecordAnnotations returns those annotations of the workload that store a template hash or defaults.
-func (w *Workload) RecordAnnotations() map[string]string {
-	annotations := maps.Clone(w.GetAnnotations())
-	maps.DeleteFunc(annotations, func(key, _ string) bool { return key != TemplateHashAnnotation && key != PodDefaultsAnnotation })
-	return annotations
+// RecordOf returns the record on a workload. It is empty if there is none, or if somebody has made it unreadable.
+func RecordOf(workload client.Object) Record {
+	var record Record
+	if json.Unmarshal([]byte(workload.GetAnnotations()[RecordAnnotation]), &record) != nil {
+		return Record{}
+	}
+	return record
 }
 
-// LastApplied returns the recorded defaults if they belong to the template with this hash. If the status was lost or is older than
-// the workload, they come from the workload's annotations. Found is false if nothing is recorded for this template.
-func (v View) LastApplied(templateHash string) (_ cachev1alpha1.MemcachedDefaults, found bool) {
-	last := v.Last.Applied
-	if last != nil && last.TemplateHash == templateHash {
+// Recorded returns the recorded defaults if they belong to the template with this hash. Found is false if nothing is recorded for this
+// template. For a StatefulSet, the status comes before the annotation, unless it was lost or is older than the workload.
+func (v View) Recorded(template string) (_ cachev1alpha1.MemcachedDefaults, found bool) {
+	if last := v.Last.Applied; last != nil && last.TemplateHash == template {
 		return last.Defaults, true
 	}
-	live := v.Workload
-	if live == nil || live.TemplateHash() != templateHash {
+	if v.Workload == nil {
 		return cachev1alpha1.MemcachedDefaults{}, false
 	}
-	var defaults cachev1alpha1.MemcachedDefaults
-	if json.Unmarshal([]byte(live.GetAnnotations()[PodDefaultsAnnotation]), &defaults) != nil {
-		return cachev1alpha1.MemcachedDefaults{}, true
-	}
-	return defaults, true
+	record := RecordOf(v.Workload)
+	return record.MemcachedDefaults, record.Template == template
 }
 
-// CarriedOut returns the decided record if the workload has already been written with it, and the last record otherwise.
+// CarriedOut returns the decided record of a StatefulSet if it has already been written with it, and the last record otherwise.
 func (v View) CarriedOut(decided cachev1alpha1.MemcachedRecord) *cachev1alpha1.MemcachedRecord {
-	live := v.Workload
-	if live == nil {
+	if WorkloadKind(v.Memcached) != cachev1alpha1.WorkloadStatefulSet {
+		return nil
+	}
+	record := Record{Template: decided.TemplateHash, MemcachedDefaults: decided.Defaults}
+	if v.Workload == nil || !equality.Semantic.DeepEqual(RecordOf(v.Workload), record) {
 		return v.Last.Applied
 	}
-	annotations := live.GetAnnotations()
-	for key, value := range RecordAnnotations(decided) {
-		if annotations[key] != value {
-			return v.Last.Applied
-		}
-	}
-	decided.AppliedHash, decided.Former = annotations[AppliedHashAnnotation], v.beforeRollout(decided)
+	decided.Former = v.beforeRollout(decided)
 	return &decided
 }
 

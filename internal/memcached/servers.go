@@ -63,7 +63,7 @@ func (v View) serversAt(port ClientPort) []string {
 // slots returns the number of addresses in the list of servers, or a negative number if there is no list.
 func (v View) slots() int {
 	mc, set := v.Memcached, v.Workload
-	if WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet {
+	if !IsStatefulSet(mc) {
 		return -1
 	}
 	size, slots := int(mc.Spec.Size), v.Last.Servers

@@ -33,7 +33,7 @@ type Twins struct {
 
 // FillsFrom returns the name of the Memcached in spec.fillFrom, or "". For a Memcached with a Deployment, it is always "".
 func FillsFrom(mc *cachev1alpha1.Memcached) string {
-	if mc.Spec.FillFrom == nil || WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet {
+	if mc.Spec.FillFrom == nil || !IsStatefulSet(mc) {
 		return ""
 	}
 	return mc.Spec.FillFrom.Name
@@ -51,12 +51,12 @@ func (v View) Source() *cachev1alpha1.Memcached {
 
 // Copies returns those twins that have a StatefulSet and are not being deleted, or none if the Memcached itself has a Deployment.
 func (v View) Copies() []View {
-	if WorkloadKind(v.Memcached) != cachev1alpha1.WorkloadStatefulSet {
+	if !IsStatefulSet(v.Memcached) {
 		return nil
 	}
 	var copies []View
 	for _, twin := range v.Twins {
-		if WorkloadKind(twin.Memcached) == cachev1alpha1.WorkloadStatefulSet && twin.Memcached.DeletionTimestamp == nil {
+		if IsStatefulSet(twin.Memcached) && twin.Memcached.DeletionTimestamp == nil {
 			copies = append(copies, twin)
 		}
 	}

@@ -59,21 +59,13 @@ type View struct {
 type Last struct {
 	// Generation is the generation of the spec for which the status was computed.
 	Generation int64
-	// Applied is the record of what was last carried out, nil if unknown.
+	// Applied is the record of what was last carried out in a StatefulSet, nil if unknown.
 	Applied *cachev1alpha1.MemcachedRecord
 	// Servers, Ready and Updated are the numbers of servers, ready nodes and updated nodes in the status.
 	Servers        int
 	Ready, Updated int32
 	// Conditions are the conditions of the last status. They show since when a change has been in progress.
 	Conditions []metav1.Condition
-}
-
-// Spec returns the fields of the spec that was last carried out, nil if unknown.
-func (l Last) Spec() map[string]cachev1alpha1.RecordedValue {
-	if l.Applied == nil {
-		return nil
-	}
-	return l.Applied.Spec
 }
 
 // IsTrue reports whether this condition was True in the last status.
@@ -130,7 +122,7 @@ func belonging(mc *cachev1alpha1.Memcached, workload *Workload) *Workload {
 	if workload == nil {
 		return nil
 	}
-	orphaned := metav1.GetControllerOfNoCopy(workload) == nil && workload.TemplateHash() != "" &&
+	orphaned := metav1.GetControllerOfNoCopy(workload) == nil && RecordOf(workload).Template != "" &&
 		maps.Equal(workload.Selector, SelectorLabels(mc))
 	if !orphaned && !metav1.IsControlledBy(workload, mc) {
 		return nil

@@ -66,6 +66,11 @@ func WorkloadKind(mc *cachev1alpha1.Memcached) cachev1alpha1.WorkloadKind {
 	return cmp.Or(mc.Spec.Workload, cachev1alpha1.WorkloadDeployment)
 }
 
+// IsStatefulSet reports whether the spec asks for a StatefulSet. Only its pods have a launcher, which starts memcached, and an agent.
+func IsStatefulSet(mc *cachev1alpha1.Memcached) bool {
+	return WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
+}
+
 // Unobserved reports whether the workload's controller has not observed its current generation.
 func (w *Workload) Unobserved() bool { return w.GetGeneration() > w.ObservedGeneration }
 

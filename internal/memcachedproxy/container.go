@@ -26,9 +26,9 @@ func container(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.Memca
 		Args:            arguments(proxy),
 		Ports:           ports(proxy),
 		Resources:       resources(proxy, defaults),
-		VolumeMounts: append([]corev1.VolumeMount{
+		VolumeMounts: []corev1.VolumeMount{
 			{Name: launcherName, MountPath: render.LauncherPath}, {Name: "routes", MountPath: routesFolder, ReadOnly: true},
-		}, agentOf(proxy, defaults).MemcachedMounts()...),
+		},
 		StartupProbe:    probe(protocol.ReadyPath, 1, 60),
 		ReadinessProbe:  probe(protocol.ReadyPath, 5, 2),
 		LivenessProbe:   probe(protocol.LivePath, 10, 6),
@@ -40,9 +40,6 @@ func container(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.Memca
 func arguments(proxy *cachev1alpha1.MemcachedProxy) []string {
 	args := []string{
 		"proxy", "--threads=" + strconv.Itoa(int(threads(proxy))), "--max-connections=" + strconv.Itoa(int(connections(proxy))),
-	}
-	if wantsAgent(proxy) {
-		args = append(args, "--agent")
 	}
 	tls := proxy.Spec.TLS
 	if tls == nil {
@@ -65,28 +62,6 @@ func ports(proxy *cachev1alpha1.MemcachedProxy) []corev1.ContainerPort {
 		all = append(all, corev1.ContainerPort{Name: port.Name, ContainerPort: port.Number, Protocol: corev1.ProtocolTCP})
 	}
 	return append(all, corev1.ContainerPort{Name: launcherName, ContainerPort: memcached.LauncherPort, Protocol: corev1.ProtocolTCP})
-}
-
-// agentOf returns the agent of a MemcachedProxy. Its image also contains the launcher.
-func agentOf(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) render.Agent {
-	return render.Agent{
-		Name: memcached.AgentContainerName, Image: string(defaults.Images[launcherName]),
-		TLS: proxy.Spec.TLS, Beside: proxy.Spec.Resources, Proxy: true,
-	}
-}
-
-// wantsAgent reports whether an agent runs beside memcached, to serve metrics or to provide certificates.
-func wantsAgent(proxy *cachev1alpha1.MemcachedProxy) bool {
-	return proxy.Spec.Monitoring.Enabled || proxy.Spec.TLS != nil
-}
-
-// initContainers returns the containers that install the launcher and run the agent.
-func initContainers(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) []corev1.Container {
-	containers := []corev1.Container{render.LauncherInstaller(launcherName, string(defaults.Images[launcherName]), proxy.Spec.Resources)}
-	if wantsAgent(proxy) {
-		containers = append(containers, agentOf(proxy, defaults).Container())
-	}
-	return containers
 }
 
 func probe(path string, period, failures int32) *corev1.Probe {

@@ -4,8 +4,6 @@
 package memcachedproxy
 
 import (
-	"encoding/json"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -47,7 +45,7 @@ func deploymentOf(v View, opts memcached.Options) (*appsv1.Deployment, *memcache
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: proxy.Name, Namespace: proxy.Namespace, Labels: labelsOf(proxy, nil),
-			Annotations: memcached.RecordAnnotations(cachev1alpha1.MemcachedRecord{TemplateHash: hash, Defaults: defaults}),
+			Annotations: memcached.Record{Template: hash, MemcachedDefaults: defaults}.Annotations(),
 		},
 		Spec: appsv1.DeploymentSpec{
 			Replicas:                &size,
@@ -68,10 +66,9 @@ func deploymentOf(v View, opts memcached.Options) (*appsv1.Deployment, *memcache
 // defaultsOf returns the settings that the operator chooses because the spec leaves them open. It keeps the settings of running
 // pods until the spec requires new pods, so that an upgrade of the operator replaces no pod.
 func defaultsOf(v View, opts memcached.Options, hash string) (defaults cachev1alpha1.MemcachedDefaults, kept bool) {
-	if live := v.Workload(); live != nil && live.TemplateHash() == hash {
-		err := json.Unmarshal([]byte(live.GetAnnotations()[memcached.PodDefaultsAnnotation]), &defaults)
-		if err == nil && defaults.Images[launcherName] != "" {
-			return defaults, true
+	if live := v.Workload(); live != nil {
+		if record := memcached.RecordOf(live); record.Template == hash && record.Images[launcherName] != "" {
+			return record.MemcachedDefaults, true
 		}
 	}
 	defaults = cachev1alpha1.MemcachedDefaults{Images: map[string]cachev1alpha1.DefaultImage{
@@ -107,8 +104,8 @@ func podLabels(proxy *cachev1alpha1.MemcachedProxy) map[string]string {
 func podTemplate(
 	proxy *cachev1alpha1.MemcachedProxy, opts memcached.Options, defaults cachev1alpha1.MemcachedDefaults,
 ) corev1.PodTemplateSpec {
-	scheduling, agent := proxy.Spec.Scheduling, agentOf(proxy, defaults)
-	spec := render.PodSpec(scheduling, proxy.Spec.ImagePullSecrets, agent, opts.OmitRunAsUser)
+	scheduling, image := proxy.Spec.Scheduling, string(defaults.Images[launcherName])
+	spec := render.PodSpec(scheduling, proxy.Spec.ImagePullSecrets, opts.OmitRunAsUser)
 	spec.TerminationGracePeriodSeconds = ptr.To(int64(preStopSeconds + shutdownSeconds))
 	// Every second, the launcher looks up the nodes that DNS does not know, so no lookup may take longer.
 	spec.DNSConfig = &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{
@@ -116,9 +113,8 @@ func podTemplate(
 	}}
 	spec.TopologySpreadConstraints = render.TopologySpread(
 		scheduling.TopologySpreadConstraints, SelectorLabels(proxy), appsv1.DefaultDeploymentUniqueLabelKey)
-	spec.InitContainers = initContainers(proxy, defaults)
-	spec.Containers = []corev1.Container{container(proxy, defaults)}
-	spec.Volumes = append(volumes(proxy), agent.Volumes()...)
+	spec.Containers, spec.Volumes = []corev1.Container{container(proxy, defaults)}, volumes(proxy)
+	render.Agent{Image: image, TLS: proxy.Spec.TLS, Beside: proxy.Spec.Resources, Proxy: true}.AddTo(&spec)
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: podLabels(proxy), Annotations: render.Annotations(proxy.Spec.PodMetadata)},
 		Spec:       spec,

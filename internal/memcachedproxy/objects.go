@@ -34,20 +34,18 @@ func Service(proxy *cachev1alpha1.MemcachedProxy) *corev1.Service {
 	}
 }
 
-// NetworkPolicy returns a policy that lets clients reach the proxies. Clients are the peers in the spec, or by default all pods of the
-// namespace. The operator can always reach the launchers. If the pods have an agent, the peers in metricsFrom can read the metrics.
-// Without metricsFrom, spec.monitoring decides: if it is enabled, all pods of the namespace can read the metrics, otherwise nobody can.
+// NetworkPolicy returns a policy that admits only clients, scrapers of metrics, and the operator, which asks the launchers. Clients and
+// scrapers are the peers in the spec, or by default all pods of the namespace.
 func NetworkPolicy(proxy *cachev1alpha1.MemcachedProxy) *networkingv1.NetworkPolicy {
 	var clients []int32
 	for _, port := range memcached.PortsWith(proxy.Spec.TLS) {
 		clients = append(clients, port.Number)
 	}
 	wanted := proxy.Spec.NetworkPolicy
-	rules := []networkingv1.NetworkPolicyIngressRule{render.IngressRule(wanted.From, clients...)}
-	if proxy.Spec.Monitoring.Enabled || wantsAgent(proxy) && len(wanted.MetricsFrom) > 0 {
-		rules = append(rules, render.IngressRule(wanted.MetricsFrom, memcached.MetricsPort))
+	rules := []networkingv1.NetworkPolicyIngressRule{
+		render.IngressRule(wanted.From, clients...), render.IngressRule(wanted.MetricsFrom, memcached.MetricsPort),
+		render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, memcached.LauncherPort),
 	}
-	rules = append(rules, render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, memcached.LauncherPort))
 	return &networkingv1.NetworkPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
 		ObjectMeta: metav1.ObjectMeta{Name: proxy.Name, Namespace: proxy.Namespace, Labels: labelsOf(proxy, nil)},

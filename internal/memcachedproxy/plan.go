@@ -47,7 +47,7 @@ func For(v View, opts memcached.Options) Plan {
 		Problem:      problem.And(poolProblem(v)),
 		HoldTemplate: problem != nil,
 		Routes:       routesOf(v),
-		TemplateHash: template.Annotations[memcached.TemplateHashAnnotation],
+		TemplateHash: memcached.RecordOf(template).Template,
 	}
 	if wantsBudget(v.Proxy) {
 		plan.Objects = append(plan.Objects, PodDisruptionBudget(v.Proxy))

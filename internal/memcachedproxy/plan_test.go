@@ -83,7 +83,7 @@ func live(t *testing.T, v View, opts memcached.Options) View {
 
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.input.yaml")
-	if err != nil || len(files) != 6 {
+	if err != nil || len(files) != 5 {
 		t.Fatalf("%d input files: %v", len(files), err)
 	}
 	for _, file := range files {
@@ -268,19 +268,6 @@ func TestDefaultsAreKept(t *testing.T) {
 	adopted := memcached.PodTemplate(For(running, newer).Objects[3]).Spec
 	if adopted.Containers[0].Image != "memcached:2" || adopted.InitContainers[0].Image != "operator:2" {
 		t.Errorf("the images are %s and %s", adopted.Containers[0].Image, adopted.InitContainers[0].Image)
-	}
-}
-
-// A new size of the pool changes only the ConfigMap.
-func TestSizeOfPoolRollsNoProxy(t *testing.T) {
-	v := live(t, View{Proxy: front(), Pool: sessions(3), Now: now}, options)
-	before := For(v, options).Objects
-	v.Pool = sessions(4)
-	for i, object := range For(v, options).Objects {
-		_, routes := object.(*corev1.ConfigMap)
-		if same := cmp.Equal(object, before[i]); same == routes {
-			t.Errorf("%T: the same %t", object, same)
-		}
 	}
 }
 

@@ -49,7 +49,7 @@ func (v View) unsupported(mc *cachev1alpha1.Memcached) *memcached.Problem {
 	}
 	var message string
 	switch name := mc.Name; {
-	case memcached.WorkloadKind(mc) != cachev1alpha1.WorkloadStatefulSet:
+	case !memcached.IsStatefulSet(mc):
 		message = fmt.Sprintf("spec.workload of the Memcached %s is Deployment, whose nodes have no stable names: set it to StatefulSet", name)
 	case mc.Spec.Auth != nil:
 		message = fmt.Sprintf("spec.auth of the Memcached %s makes clients log in, which proxies cannot: remove it, and limit who may connect "+

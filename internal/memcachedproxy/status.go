@@ -66,7 +66,7 @@ func factsOf(before View, plan Plan, written memcached.Written) facts {
 		}
 	}
 	if w := f.workload; w != nil {
-		f.unwritten = w.Size != f.size || written.TemplatePending || plan.HoldTemplate && w.TemplateHash() != plan.TemplateHash
+		f.unwritten = w.Size != f.size || written.TemplatePending || plan.HoldTemplate && memcached.RecordOf(w).Template != plan.TemplateHash
 	}
 	if f.changing() || plan.Announcing && before.liveRoutes() != nil {
 		f.uptake = f.unfinished()

@@ -206,13 +206,3 @@ func TestStatusFields(t *testing.T) {
 		t.Errorf("the ConfigMap has %q", text)
 	}
 }
-
-// A condition with an unchanged status keeps its transition time. Otherwise the status would be written again and again.
-func TestStatusIsSteady(t *testing.T) {
-	v := live(t, View{Proxy: front(), Pool: sessions(3), Now: now}, options)
-	first := StatusFor(v, For(v, options), memcached.Written{})
-	v.Proxy.Status, v.Now = first, now.Add(time.Hour)
-	if diff := cmp.Diff(first, StatusFor(v, For(v, options), memcached.Written{})); diff != "" {
-		t.Errorf("an hour later:\n%s", diff)
-	}
-}

@@ -64,7 +64,8 @@ func (v View) Workload() *memcached.Workload {
 		if w == nil {
 			continue
 		}
-		orphaned := metav1.GetControllerOfNoCopy(w) == nil && w.TemplateHash() != "" && maps.Equal(w.Selector, SelectorLabels(v.Proxy))
+		orphaned := metav1.GetControllerOfNoCopy(w) == nil && memcached.RecordOf(w).Template != "" &&
+			maps.Equal(w.Selector, SelectorLabels(v.Proxy))
 		if orphaned || metav1.IsControlledBy(w, v.Proxy) {
 			return w
 		}

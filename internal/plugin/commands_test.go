@@ -99,7 +99,7 @@ func TestStatusOfProblems(t *testing.T) {
 	}
 	contains(t, w.run(t, "n\n", "flush", "pages").stderr,
 		"pages-0: memcached does not run", "flush each of pages, copies", "from 1 of 2 nodes")
-	w.sockets["pages-1"] = "nowhere"
+	w.addresses["pages-1"] = "nowhere"
 	got = w.run(t, "", "status", "--interval=10ms")
 	if got.code != 1 || got.stderr != "error: shop/pages: no node answers\n" || !strings.Contains(got.stdout, "pages-1") {
 		t.Error(got)
@@ -156,7 +156,7 @@ func TestStats(t *testing.T) {
 		t.Error(got)
 	}
 	contains(t, w.run(t, "", "stats", "pages", "items", "--output=json").stdout, `"items:1:number": "2"`)
-	w.sockets["pages-0"] = "nowhere"
+	w.addresses["pages-0"] = "nowhere"
 	got = w.run(t, "", "stats", "pages")
 	if got.code != 1 || !strings.Contains(got.stderr, "pages-0: ") || !strings.Contains(got.stdout, "curr_items") {
 		t.Errorf("with a silent node: %+v", got)
@@ -200,7 +200,7 @@ func TestUsers(t *testing.T) {
 	}
 	// A memcached without users would store the password as a value.
 	plain := newWorld(t, interceptor.Funcs{})
-	w.sockets = plain.sockets
+	w.addresses = plain.addresses
 	if got := w.run(t, "", "stats", "pages", "--user=web"); got.code != 0 || plain.items(t) != [2]int64{} {
 		t.Errorf("without users: %+v", got)
 	}

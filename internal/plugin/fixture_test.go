@@ -9,12 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os/exec"
-	"os/user"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,14 +23,14 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcache"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/test/repository"
+	"github.com/example/memcached-operator/test/daemon"
 )
 
 // world is a cluster with the cache "pages": a StatefulSet of two nodes, with real memcacheds.
 type world struct {
 	client client.WithWatch
-	// sockets are the paths of the Unix sockets of the memcacheds, by pod name.
-	sockets map[string]string
+	// addresses are those of the memcacheds, by pod name.
+	addresses map[string]string
 	// printed is called when a command has written to the standard output.
 	printed func()
 }
@@ -48,34 +44,13 @@ func newWorld(t *testing.T, funcs interceptor.Funcs, arguments ...string) *world
 	t.Helper()
 	pages := newCache("pages", 2)
 	objects := []client.Object{pages, newPod(pages, "pages-0"), newPod(pages, "pages-1")}
-	w := &world{sockets: map[string]string{}, printed: func() {}}
+	w := &world{addresses: map[string]string{}, printed: func() {}}
 	for _, pod := range objects[1:] {
-		w.sockets[pod.GetName()] = startMemcached(t, arguments...)
+		w.addresses[pod.GetName()] = daemon.Start(t, arguments...).Address
 	}
 	w.client = fake.NewClientBuilder().WithScheme(newScheme()).WithObjects(objects...).
 		WithStatusSubresource(&cachev1alpha1.Memcached{}).WithInterceptorFuncs(funcs).Build()
 	return w
-}
-
-// startMemcached runs a memcached until the test ends, and returns the path of its socket.
-func startMemcached(t *testing.T, arguments ...string) string {
-	t.Helper()
-	self, err := user.Current()
-	must(t, err)
-	socket := filepath.Join(t.TempDir(), "s")
-	arguments = append([]string{"-s", socket, "-u", self.Username}, arguments...)
-	command := exec.CommandContext(t.Context(), repository.Path("bin", "memcached"), arguments...)
-	must(t, command.Start())
-	t.Cleanup(func() { _ = command.Wait() }) // the end of the context has killed it
-	for range 1000 {
-		if conn, err := dialSocket(t.Context(), socket); err == nil {
-			must(t, conn.Close())
-			return socket
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("memcached does not answer: hack/memcached.sh provides bin/memcached")
-	return ""
 }
 
 func (w *world) run(t *testing.T, input string, args ...string) result {
@@ -104,11 +79,7 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(text []byte) (int, error) { return f(text) }
 
 func (w *world) dial(ctx context.Context, pod *corev1.Pod, _ int) (net.Conn, error) {
-	return dialSocket(ctx, w.sockets[pod.Name])
-}
-
-func dialSocket(ctx context.Context, path string) (net.Conn, error) {
-	return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	return (&net.Dialer{}).DialContext(ctx, "tcp", w.addresses[pod.Name])
 }
 
 // send sends a command to the memcached of a node, and returns the reply.
@@ -122,9 +93,8 @@ func (w *world) send(t *testing.T, node, command string) string {
 
 func (w *world) connect(t *testing.T, node string) *memcache.Conn {
 	t.Helper()
-	raw, err := dialSocket(t.Context(), w.sockets[node])
+	conn, err := memcache.Dial(t.Context(), w.addresses[node])
 	must(t, err)
-	conn := memcache.NewConn(raw, node)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }

@@ -8,11 +8,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Agent is the container beside memcached that serves metrics and gives memcached certificates and users.
+// Agent is the container beside memcached that serves metrics and gives memcached certificates and users. Its image also contains the
+// launcher.
 type Agent struct {
-	Name, Image string
+	Image string
 	// TLS and Auth are spec.tls and spec.auth, or nil.
 	TLS  *cachev1alpha1.MemcachedTLS
 	Auth *cachev1alpha1.MemcachedAuth
@@ -22,23 +24,34 @@ type Agent struct {
 	Proxy bool
 }
 
-// The port at which the agent serves metrics and probes.
-const (
-	metricsPort       = "metrics"
-	metricsPortNumber = 9150
-)
+// metricsPort is the name of the port at which the agent serves metrics and probes.
+const metricsPort = "metrics"
 
-// Container returns the agent as a sidecar: it starts before memcached and stops after it
+// AddTo adds to a pod the containers that start before memcached, one that installs the launcher and the agent, and what memcached and the
+// agent need for certificates and users.
+func (a Agent) AddTo(spec *corev1.PodSpec) {
+	spec.InitContainers = []corev1.Container{a.installer(), a.sidecar()}
+	if !a.hasCredentials() {
+		return
+	}
+	// The agent sends memcached the signal on which memcached reads its certificates and users again.
+	spec.ShareProcessNamespace = ptr.To(true)
+	spec.Volumes = append(spec.Volumes, a.volumes()...)
+	server := &spec.Containers[0]
+	server.VolumeMounts = append(server.VolumeMounts, corev1.VolumeMount{Name: checkedVolume, MountPath: checkedPath, ReadOnly: true})
+}
+
+// sidecar returns the agent as a sidecar: it starts before memcached and stops after it
 // (https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/).
-func (a Agent) Container() corev1.Container {
+func (a Agent) sidecar() corev1.Container {
 	return corev1.Container{
-		Name:            a.Name,
+		Name:            memcached.AgentContainerName,
 		Image:           a.Image,
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways),
 		Command:         []string{"/agent"},
 		Args:            a.args(),
-		Ports:           []corev1.ContainerPort{{Name: metricsPort, ContainerPort: metricsPortNumber, Protocol: corev1.ProtocolTCP}},
+		Ports:           []corev1.ContainerPort{{Name: metricsPort, ContainerPort: memcached.MetricsPort, Protocol: corev1.ProtocolTCP}},
 		Resources:       a.resources(),
 		VolumeMounts:    a.mounts(),
 		StartupProbe:    a.startupProbe(),
@@ -58,13 +71,13 @@ func (a Agent) args() []string {
 	if a.TLS != nil {
 		args = append(args, "--tls-secret="+tlsSourcePath, "--tls=127.0.0.1:11212")
 	}
-	if a.requiresClientCertificates() {
+	if RequiresClientCertificates(a.TLS) {
 		args = append(args, "--client-ca")
 	}
 	if a.Auth != nil {
 		args = append(args, "--users-secret="+usersSourcePath)
 	}
-	if a.HasCredentials() {
+	if a.hasCredentials() {
 		args = append(args, "--credentials="+checkedPath)
 	}
 	return args
@@ -75,16 +88,16 @@ func (a Agent) args() []string {
 // down, so the agent has one only if memcached has one.
 func (a Agent) resources() corev1.ResourceRequirements {
 	memory := "24Mi"
-	if a.HasCredentials() {
+	if a.hasCredentials() {
 		memory = "32Mi"
 	}
-	return SmallResources(a.Beside, memory)
+	return smallResources(a.Beside, memory)
 }
 
 // startupProbe keeps memcached from starting until the agent has valid certificates and users, however long that takes. If the kubelet
 // killed a waiting agent, the kubelet would delay each further start of the agent longer.
 func (a Agent) startupProbe() *corev1.Probe {
-	if !a.HasCredentials() {
+	if !a.hasCredentials() {
 		return nil
 	}
 	const always = 1<<31 - 1

@@ -28,26 +28,21 @@ const (
 	CurrentPath = checkedPath + "/current"
 )
 
-// HasCredentials reports whether the agent gives memcached certificates or users.
-func (a Agent) HasCredentials() bool { return a.TLS != nil || a.Auth != nil }
-
-func (a Agent) requiresClientCertificates() bool { return RequiresClientCertificates(a.TLS) }
+// hasCredentials reports whether the agent gives memcached certificates or users.
+func (a Agent) hasCredentials() bool { return a.TLS != nil || a.Auth != nil }
 
 // RequiresClientCertificates reports whether clients need a certificate.
 func RequiresClientCertificates(tls *cachev1alpha1.MemcachedTLS) bool {
 	return tls != nil && tls.ClientAuth == cachev1alpha1.ClientAuthRequire
 }
 
-// Volumes returns the volumes for certificates and users, or nil if memcached has neither. The Secrets are optional, so that the agent
-// starts even if a Secret is missing, and can report this.
-func (a Agent) Volumes() []corev1.Volume {
-	if !a.HasCredentials() {
-		return nil
-	}
+// volumes returns the volumes for certificates and users. The Secrets are optional, so that the agent starts even if a Secret is missing,
+// and can report this.
+func (a Agent) volumes() []corev1.Volume {
 	var all []corev1.Volume
 	if a.TLS != nil {
 		keys := []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey}
-		if a.requiresClientCertificates() {
+		if RequiresClientCertificates(a.TLS) {
 			keys = append(keys, "ca.crt")
 		}
 		all = append(all, secretVolume(tlsSecretVolume, a.TLS.SecretName, keys...))
@@ -76,7 +71,7 @@ func secretVolume(name, secret string, keys ...string) corev1.Volume {
 }
 
 func (a Agent) mounts() []corev1.VolumeMount {
-	if !a.HasCredentials() {
+	if !a.hasCredentials() {
 		return nil
 	}
 	var mounts []corev1.VolumeMount
@@ -87,21 +82,4 @@ func (a Agent) mounts() []corev1.VolumeMount {
 		mounts = append(mounts, corev1.VolumeMount{Name: usersSecretVolume, MountPath: usersSourcePath, ReadOnly: true})
 	}
 	return append(mounts, corev1.VolumeMount{Name: checkedVolume, MountPath: checkedPath})
-}
-
-// MemcachedMounts returns the mounts that memcached needs because of the agent, or nil.
-func (a Agent) MemcachedMounts() []corev1.VolumeMount {
-	if !a.HasCredentials() {
-		return nil
-	}
-	return []corev1.VolumeMount{{Name: checkedVolume, MountPath: checkedPath, ReadOnly: true}}
-}
-
-// shareProcesses returns the value of the pod's field shareProcessNamespace. If it is true, the agent can send memcached the signal on
-// which memcached reads its certificates and users again.
-func (a Agent) shareProcesses() *bool {
-	if !a.HasCredentials() {
-		return nil
-	}
-	return ptr.To(true)
 }

@@ -9,28 +9,28 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // LauncherPath is the directory in which an init container installs the launcher.
 const LauncherPath = "/run/launcher"
 
-// LauncherInstaller returns the init container that copies the launcher from the image to a volume. The container and the volume have
-// the given name. The argument wanted has the resources of memcached's container.
-func LauncherInstaller(name, image string, wanted cachev1alpha1.MemcachedResources) corev1.Container {
+// installer returns the init container that copies the launcher from the image to the volume with the container's name.
+func (a Agent) installer() corev1.Container {
 	return corev1.Container{
-		Name:            name,
-		Image:           image,
+		Name:            memcached.LauncherContainerName,
+		Image:           a.Image,
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		Command:         []string{"/launcher", "install", LauncherPath + "/launcher"},
-		Resources:       SmallResources(wanted, "24Mi"),
-		VolumeMounts:    []corev1.VolumeMount{{Name: name, MountPath: LauncherPath}},
+		Resources:       smallResources(a.Beside, "24Mi"),
+		VolumeMounts:    []corev1.VolumeMount{{Name: memcached.LauncherContainerName, MountPath: LauncherPath}},
 		SecurityContext: Restricted(),
 	}
 }
 
-// SmallResources returns resources for a small container beside memcached. limit is its memory limit. If wanted, the resources of
+// smallResources returns resources for a small container beside memcached. limit is its memory limit. If wanted, the resources of
 // memcached, has a CPU limit, the result also has one, so that the pod can be Guaranteed.
-func SmallResources(wanted cachev1alpha1.MemcachedResources, limit string) corev1.ResourceRequirements {
+func smallResources(wanted cachev1alpha1.MemcachedResources, limit string) corev1.ResourceRequirements {
 	memory := resource.MustParse(limit)
 	resources := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: memory},

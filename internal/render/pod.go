@@ -24,12 +24,11 @@ const user = int64(11211)
 // PodSpec returns the common part of the pods of nodes and proxies. With omitRunAsUser, the cluster chooses the user ID, as OpenShift
 // does.
 func PodSpec(
-	scheduling cachev1alpha1.MemcachedScheduling, registries []cachev1alpha1.ImagePullSecret, agent Agent, omitRunAsUser bool,
+	scheduling cachev1alpha1.MemcachedScheduling, registries []cachev1alpha1.ImagePullSecret, omitRunAsUser bool,
 ) corev1.PodSpec {
 	return corev1.PodSpec{
 		AutomountServiceAccountToken: ptr.To(false),
 		EnableServiceLinks:           ptr.To(false),
-		ShareProcessNamespace:        agent.shareProcesses(),
 		SecurityContext:              podSecurityContext(omitRunAsUser),
 		ImagePullSecrets:             pullSecrets(registries),
 		NodeSelector:                 nodeSelector(scheduling.NodeSelector),

@@ -175,8 +175,6 @@ func namespaceOf(i int) string { return fmt.Sprintf("caches-%03d", i/perNamespac
 
 func statefulSet(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet }
 
-func monitored(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
-
 // childrenOf returns the children that the operator would create for a Memcached, without owner references.
 func childrenOf(mc *cachev1alpha1.Memcached) []client.Object {
 	options := memcached.Options{DefaultImage: must(operator.DefaultImage()), AgentImage: "agent"}

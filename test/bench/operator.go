@@ -79,7 +79,6 @@ var (
 var variants = []variant{
 	{"Deployment", nil, []operation{imageChanged, resized, scaledUp, scaledDown, deleted}},
 	{"StatefulSet", []edit{statefulSet}, []operation{statefulSetResized}},
-	{"Deployment with agents", []edit{monitored}, []operation{imageChanged, resized}},
 }
 
 func scaleTo(replicas int) func(context.Context, *testbed, int) error {

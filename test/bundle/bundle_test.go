@@ -7,14 +7,13 @@ package bundle_test
 
 import (
 	"maps"
-	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/operator-framework/api/pkg/manifests"
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/example/memcached-operator/test/repository"
 )
@@ -39,25 +38,27 @@ func TestTheBundleIsOfTheVersionOfTheMakefile(t *testing.T) {
 	}
 }
 
-// The labels of the ClusterServiceVersion tell users on which platforms the operator runs. They must be the platforms of the image.
-func TestLabelsAreThePlatformsOfTheImage(t *testing.T) {
-	var want []string
-	for platform := range strings.SplitSeq(repository.Variable(t, "PLATFORMS"), ",") {
-		system, architecture, _ := strings.Cut(platform, "/")
-		want = append(want, "operatorframework.io/os."+system, "operatorframework.io/arch."+architecture)
+// The labels of the ClusterServiceVersion tell users on which platforms the operator runs, and its Deployment selects them. They must be the
+// platforms of the image.
+func TestPlatformsAreThoseOfTheImage(t *testing.T) {
+	csv := bundle(t).CSV
+	pod := csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs[0].Spec.Template.Spec
+	terms := pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	expression := repository.TheOnly(t, repository.TheOnly(t, terms, "terms").MatchExpressions, "expressions")
+	if expression.Key != corev1.LabelArchStable || expression.Operator != corev1.NodeSelectorOpIn {
+		t.Errorf("the affinity is %v", expression)
 	}
-	slices.Sort(want)
-	want = slices.Compact(want)
-	var got []string
-	for label, value := range bundle(t).CSV.Labels {
-		if value != "supported" {
-			t.Errorf("the label %s is %q, want supported", label, value)
-		}
-		got = append(got, label)
+	system := pod.NodeSelector[corev1.LabelOSStable]
+	labels, platforms := map[string]string{"operatorframework.io/os." + system: "supported"}, []string{}
+	for _, architecture := range expression.Values {
+		labels["operatorframework.io/arch."+architecture] = "supported"
+		platforms = append(platforms, system+"/"+architecture)
 	}
-	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("the labels are %q, the Makefile builds for %q", got, want)
+	if got, want := strings.Join(platforms, ","), repository.Variable(t, "PLATFORMS"); got != want {
+		t.Errorf("the operator runs on %s, its image is built for %s", got, want)
+	}
+	if !maps.Equal(labels, csv.Labels) {
+		t.Errorf("the labels are %q, the Deployment selects %q", csv.Labels, platforms)
 	}
 }
 
@@ -75,7 +76,8 @@ func TestInstallModes(t *testing.T) {
 		t.Errorf("install modes: %v", modes)
 	}
 	// OLM writes the namespace of the OperatorGroup into an annotation of the pod. WATCH_NAMESPACE must read the annotation.
-	for _, variable := range container(t, csv).Env {
+	deployment := repository.TheOnly(t, csv.Spec.InstallStrategy.StrategySpec.DeploymentSpecs, "Deployments")
+	for _, variable := range deployment.Spec.Template.Spec.Containers[0].Env {
 		if variable.Name == "WATCH_NAMESPACE" {
 			if from := variable.ValueFrom; variable.Value != "" || from == nil || from.FieldRef == nil ||
 				from.FieldRef.FieldPath != "metadata.annotations['olm.targetNamespaces']" {
@@ -85,27 +87,6 @@ func TestInstallModes(t *testing.T) {
 		}
 	}
 	t.Error("the operator has no variable WATCH_NAMESPACE")
-}
-
-// A COPY fails if the file is missing, or if .dockerignore excludes it.
-func TestDockerfilesFindWhatTheyCopy(t *testing.T) {
-	ignored := strings.Split(repository.Read(t, ".dockerignore"), "\n")
-	for _, dockerfile := range []string{"Dockerfile", "bundle.Dockerfile"} {
-		for _, line := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(repository.Read(t, dockerfile), -1) {
-			for source := range strings.FieldsSeq(line[1]) {
-				source = strings.TrimSuffix(source, "/")
-				if !slices.ContainsFunc(ignored, func(entry string) bool {
-					kept, ok := strings.CutPrefix(entry, "!")
-					return ok && (source == kept || strings.HasPrefix(source, kept+"/"))
-				}) {
-					t.Errorf("%s copies %s, which .dockerignore excludes", dockerfile, source)
-				}
-				if _, err := os.Stat(repository.Path(source)); err != nil {
-					t.Errorf("%s copies a missing file: %v", dockerfile, err)
-				}
-			}
-		}
-	}
 }
 
 // Helm deletes what it has installed, except objects with this annotation. Without it, helm uninstall would delete the

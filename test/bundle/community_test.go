@@ -19,8 +19,8 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// Both community catalogs must accept what "make community" writes. Each subtest repeats a static check of the catalogs' pipelines, and has
-// its name. The pipelines are in redhat-openshift-ecosystem/operator-pipelines; the checks follow commit 422dfd6e9876.
+// Both community catalogs must accept what "make community" writes. Each check repeats the static check of this name in the
+// catalogs' pipelines. The pipelines are in redhat-openshift-ecosystem/operator-pipelines; the checks follow commit 422dfd6e9876.
 func TestCommunityCatalogsAcceptTheOperator(t *testing.T) {
 	folder := t.TempDir()
 	command := exec.Command("make", "--silent", "community", "COMMUNITY_DIR="+folder, "COMMUNITY_REVIEWERS=alice,bob")
@@ -29,20 +29,14 @@ func TestCommunityCatalogsAcceptTheOperator(t *testing.T) {
 		t.Fatalf("%v: %s", err, output)
 	}
 	for _, catalog := range []string{"community-operators", "community-operators-prod"} {
-		submitted := readOperator(t, filepath.Join(folder, catalog, "operators", "memcached-operator"))
-		for name, check := range map[string]func(operator) error{
-			"check_schema_operator_ci_config": fitsSchema, "check_catalog_usage_ci_config": mapsEachCatalogOnce,
-			"check_operator_name": hasOneName, "check_bundle_release_config": isReleasedToTheTemplate,
-			"check_network_policy_presence": hasNoNetworkPolicy, "check_operator_version_directory_name": isInTheFolderOfItsVersion,
-			"check_required_fields": hasRequiredFields, "check_api_version_constraints": runsOnItsOpenShiftVersions,
-			"check_replaces_availability": replacesNothing, "SemverTemplate.amend": hasATemplateToAmend,
-		} {
-			t.Run(catalog+"/"+name, func(t *testing.T) {
-				if err := check(submitted); err != nil {
-					t.Error(err)
-				}
-			})
+		o := readOperator(t, filepath.Join(folder, catalog, "operators", "memcached-operator"))
+		must := func(check string, passes bool, values ...any) {
+			if !passes {
+				t.Errorf("%s, %s: %q", catalog, check, values)
+			}
 		}
+		mustBelongToACatalog(o, must)
+		mustBeABundle(o, must)
 	}
 }
 
@@ -107,79 +101,45 @@ func readOperator(t *testing.T, folder string) operator {
 	return found
 }
 
-// fitsSchema also requires semver-mode without a file-based catalog (FBC). In other modes, each version must name its predecessor, but our
-// bundles name none.
-func fitsSchema(o operator) error {
-	if !o.ci.FBC.Enabled && o.ci.UpdateGraph != "semver-mode" {
-		return fmt.Errorf("updateGraph is %q", o.ci.UpdateGraph)
-	}
-	for _, mapping := range o.ci.FBC.CatalogMapping {
-		if mapping.TemplateName == "" || len(mapping.CatalogNames) == 0 || mapping.Type != "olm.semver" {
-			return fmt.Errorf("catalog_mapping has %+v", mapping)
-		}
-	}
-	if strategy := o.ci.FBC.VersionPromotionStrategy; o.ci.FBC.Enabled && strategy != "review-needed" {
-		return fmt.Errorf("version_promotion_strategy is %q", strategy)
-	}
-	return nil
-}
-
-func mapsEachCatalogOnce(o operator) error {
+// mustBelongToACatalog checks the files beside the bundle. The template and the catalog say which place a version has in the graph.
+func mustBelongToACatalog(o operator, must func(check string, passes bool, values ...any)) {
+	fbc := o.ci.FBC
+	// Without a file-based catalog (FBC), in other modes, each version must name its predecessor, but our bundles name none.
+	must("check_schema_operator_ci_config", fbc.Enabled || o.ci.UpdateGraph == "semver-mode", o.ci.UpdateGraph)
+	must("check_schema_operator_ci_config", !fbc.Enabled || fbc.VersionPromotionStrategy == "review-needed", fbc.VersionPromotionStrategy)
 	var catalogs []string
-	for _, mapping := range o.ci.FBC.CatalogMapping {
+	for _, mapping := range fbc.CatalogMapping {
+		must("check_schema_operator_ci_config", mapping.TemplateName != "" && len(mapping.CatalogNames) > 0 && mapping.Type == "olm.semver", mapping)
 		catalogs = append(catalogs, mapping.CatalogNames...)
 	}
 	slices.Sort(catalogs)
-	if len(slices.Compact(slices.Clone(catalogs))) != len(catalogs) || o.ci.FBC.Enabled && len(catalogs) == 0 {
-		return fmt.Errorf("the catalogs are %q", catalogs)
-	}
-	return nil
-}
-
-func hasOneName(o operator) error {
-	inCSV, _, _ := strings.Cut(o.csv.Name, ".")
-	if inMetadata := o.annotations["operators.operatorframework.io.bundle.package.v1"]; inCSV != "memcached-operator" || inMetadata != inCSV {
-		return fmt.Errorf("the operator is %s by its metadata and %s by its CSV", inMetadata, inCSV)
-	}
-	return nil
-}
-
-func isReleasedToTheTemplate(o operator) error {
-	if o.ci.FBC.Enabled && len(o.release.CatalogTemplates) == 0 {
-		return fmt.Errorf("release-config.yaml is empty, so no catalog would have %s", o.version)
-	}
+	once := len(slices.Compact(slices.Clone(catalogs))) == len(catalogs)
+	must("check_catalog_usage_ci_config", once && (!fbc.Enabled || len(catalogs) > 0), catalogs)
+	must("check_bundle_release_config", !fbc.Enabled || len(o.release.CatalogTemplates) > 0)
 	for _, release := range o.release.CatalogTemplates {
-		if release.TemplateName != o.ci.FBC.CatalogMapping[0].TemplateName {
-			return fmt.Errorf("%s is released to %s", o.version, release.TemplateName)
-		}
-		// From these, the semver template makes the channels that the bundle names.
+		// From these and the major version, the semver template makes the channels that the bundle names.
 		var channels []string
+		major, _, _ := strings.Cut(o.version, ".")
 		for _, channel := range release.Channels {
-			channels = append(channels, strings.ToLower(channel)+"-v1")
+			channels = append(channels, strings.ToLower(channel)+"-v"+major)
 		}
-		if want := o.annotations["operators.operatorframework.io.bundle.channels.v1"]; strings.Join(channels, ",") != want {
-			return fmt.Errorf("%s is released to the channels %q, the bundle names %s", o.version, channels, want)
-		}
+		must("check_bundle_release_config", release.TemplateName == fbc.CatalogMapping[0].TemplateName, release.TemplateName)
+		must("check_bundle_release_config", strings.Join(channels, ",") == o.annotations["operators.operatorframework.io.bundle.channels.v1"], channels)
 	}
-	return nil
+	// The pipeline compares the keys of the template case-sensitively. opm ignores the case.
+	for key, want := range map[string]any{"Schema": "olm.semver", "GenerateMajorChannels": true, "GenerateMinorChannels": false} {
+		must("SemverTemplate.amend", !fbc.Enabled || o.template[key] == want, key, o.template[key])
+	}
+	must("check_replaces_availability", o.csv.Spec.Replaces == "" && len(o.csv.Spec.Skips) == 0 && o.csv.Annotations["olm.skipRange"] == "")
 }
 
-func hasNoNetworkPolicy(o operator) error {
-	if strings.Contains(o.manifests, "\nkind: NetworkPolicy\n") {
-		return fmt.Errorf("%s contains a NetworkPolicy", o.version)
-	}
-	return nil
-}
-
-func isInTheFolderOfItsVersion(o operator) error {
-	if version := o.csv.Spec.Version.String(); version != o.version {
-		return fmt.Errorf("the folder %s has version %s", o.version, version)
-	}
-	return nil
-}
-
-func hasRequiredFields(o operator) error {
+func mustBeABundle(o operator, must func(check string, passes bool, values ...any)) {
 	spec, notes := o.csv.Spec, o.csv.Annotations
+	inCSV, _, _ := strings.Cut(o.csv.Name, ".")
+	inMetadata := o.annotations["operators.operatorframework.io.bundle.package.v1"]
+	must("check_operator_name", inCSV == "memcached-operator" && inMetadata == inCSV, inCSV, inMetadata)
+	must("check_network_policy_presence", !strings.Contains(o.manifests, "\nkind: NetworkPolicy\n"))
+	must("check_operator_version_directory_name", spec.Version.String() == o.version, spec.Version, o.version)
 	for field, check := range map[string]struct{ value, pattern string }{
 		"containerImage":   {notes["containerImage"], `^([^/]+/)+[^/:]+:.+`},
 		"createdAt":        {notes["createdAt"], `^\d{4}-\d\d-\d\dT`},
@@ -198,40 +158,12 @@ func hasRequiredFields(o operator) error {
 		"minKubeVersion":   {spec.MinKubeVersion, `^\d+\.\d+\.\d+$`},
 		"name":             {o.csv.Name, `^[a-z0-9-]+\.v\d+\.\d+\.\d+`},
 	} {
-		if !regexp.MustCompile(check.pattern).MatchString(check.value) {
-			return fmt.Errorf("%s is %q", field, check.value)
-		}
+		must("check_required_fields", regexp.MustCompile(check.pattern).MatchString(check.value), field, check.value)
 	}
-	return nil
-}
-
-// runsOnItsOpenShiftVersions finds the Kubernetes of the oldest OpenShift version in hack/bundle/openshift.txt.
-func runsOnItsOpenShiftVersions(o operator) error {
+	// hack/bundle/openshift.txt has the Kubernetes of the oldest OpenShift version.
 	table, err := os.ReadFile(repository.Path("hack", "bundle", "openshift.txt"))
-	if err != nil {
-		return err
-	}
 	oldest, _, _ := strings.Cut(o.annotations["com.redhat.openshift.versions"], "-")
-	kubernetes, _ := strings.CutSuffix(o.csv.Spec.MinKubeVersion, ".0")
-	if row := "\n" + strings.TrimPrefix(oldest, "=") + " " + kubernetes + "\n"; !strings.Contains(string(table), row) {
-		return fmt.Errorf("the oldest OpenShift version is %q, and minKubeVersion %s", oldest, o.csv.Spec.MinKubeVersion)
-	}
-	return nil
-}
-
-func replacesNothing(o operator) error {
-	if spec := o.csv.Spec; spec.Replaces != "" || len(spec.Skips) > 0 || o.csv.Annotations["olm.skipRange"] != "" {
-		return fmt.Errorf("%s has a place in the graph, which is the template's and the catalog's to say", o.version)
-	}
-	return nil
-}
-
-// hasATemplateToAmend compares the keys of the template case-sensitively, as the pipeline does. opm ignores the case.
-func hasATemplateToAmend(o operator) error {
-	for key, want := range map[string]any{"Schema": "olm.semver", "GenerateMajorChannels": true, "GenerateMinorChannels": false} {
-		if o.ci.FBC.Enabled && o.template[key] != want {
-			return fmt.Errorf("%s of the template is %v, want %v", key, o.template[key], want)
-		}
-	}
-	return nil
+	kubernetes, _ := strings.CutSuffix(spec.MinKubeVersion, ".0")
+	row := "\n" + strings.TrimPrefix(oldest, "=") + " " + kubernetes + "\n"
+	must("check_api_version_constraints", strings.Contains(string(table), row), oldest, spec.MinKubeVersion, err)
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/example/memcached-operator/test/docs"
+	"github.com/example/memcached-operator/test/repository"
 )
 
 // notInNames matches the characters that TestPagesRun replaces in the path of a page to get the name of a namespace.
@@ -29,7 +30,14 @@ var marker = regexp.MustCompile(`^(|run by make test-e2e|run: .+|fails: .+|not r
 // A block must have no marker, or one that package docs explains. The language of the block must tell readers and tests whether the
 // block is a command. If the marker has a name, a test of test/e2e must use that name.
 func TestBlocksSayHowTheyRun(t *testing.T) {
-	stories := storiesOf(t)
+	files, err := filepath.Glob(filepath.Join(root, "test", "e2e", "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stories := ""
+	for _, file := range files {
+		stories += repository.ReadFile(t, file)
+	}
 	for _, page := range pages(t) {
 		for _, block := range page.Blocks {
 			if !marker.MatchString(block.Marker) {
@@ -43,24 +51,6 @@ func TestBlocksSayHowTheyRun(t *testing.T) {
 			}
 		}
 	}
-}
-
-// storiesOf returns the source code of all end-to-end tests.
-func storiesOf(t *testing.T) string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, "test", "e2e", "*_test.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("test/e2e has no stories: %v", err)
-	}
-	var all strings.Builder
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.Write(content)
-	}
-	return all.String()
 }
 
 // The test runs the commands and applies the manifests of each page in order. It leaves out the blocks that test/e2e runs, and those

@@ -26,7 +26,8 @@ const agentMemory = 15 << 20
 
 var _ = Describe("The agent beside memcached", func() {
 	It("shows all series in little memory, also when clients have all connections", Label(onLocalCluster), SpecTimeout(4*time.Minute), func(ctx SpecContext) {
-		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1, monitored, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.MaxConnections = 100 })
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet),
+			func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.MaxConnections = 100 })
 		pod := &k8s.Pods(ctx, mc)[0]
 		node, agent := traffic.Address(pod), "http://"+net.JoinHostPort(pod.Status.PodIP, "9150")
 		clustertest.MustStore(ctx, k8s.NewClientOf(traffic.Server{Name: pod.Name, Address: node}), 100)

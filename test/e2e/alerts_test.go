@@ -73,8 +73,8 @@ func newShop(ctx context.Context) *shop {
 	GinkgoHelper()
 	s := &shop{namespace: k8s.NewNamespaceNamed(ctx, "shop")}
 	create := func(name string, size int32) *cachev1alpha1.Memcached {
-		return k8s.CreateMemcached(ctx, s.namespace, size, clustertest.Named(name), monitored, leavesQuickly,
-			func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.MaxConnections = 100 })
+		return k8s.CreateMemcached(ctx, s.namespace, size, clustertest.Named(name), leavesQuickly,
+			clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet), func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.MaxConnections = 100 })
 	}
 	s.sessions, s.pages, s.search = create("sessions", 4), create("pages", 1), create("search", 1)
 	return s
@@ -108,19 +108,19 @@ func (s *shop) use(ctx context.Context) {
 	}
 }
 
-// scaleWrongly scales each Deployment three times, as an autoscaler with the wrong target would. The operator must undo each change.
+// scaleWrongly scales each StatefulSet three times, as an autoscaler with the wrong target would. The operator must undo each change.
 func (s *shop) scaleWrongly(ctx context.Context, o *observed) {
 	GinkgoHelper()
-	o.causes["MemcachedOperatorFighting"] = cause{"someone else scales the Deployments", model.LabelSet{"kind": "Deployment"}}
+	o.causes["MemcachedOperatorFighting"] = cause{"someone else scales the StatefulSets", model.LabelSet{"kind": "StatefulSet"}}
 	for i, mc := range slices.Repeat(s.caches(), 3) {
-		deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name}}
-		Expect(k8s.Reread(ctx, deployment)).To(Succeed())
-		k8s.Change(ctx, deployment, func() { deployment.Spec.Replicas = ptr.To(mc.Spec.Size + 1) })
-		Eventually(ctx, k8s.Object(deployment)).WithPolling(20 * time.Millisecond).
+		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name}}
+		Expect(k8s.Reread(ctx, set)).To(Succeed())
+		k8s.Change(ctx, set, func() { set.Spec.Replicas = ptr.To(mc.Spec.Size + 1) })
+		Eventually(ctx, k8s.Object(set)).WithPolling(20 * time.Millisecond).
 			Should(HaveField("Spec.Replicas", HaveValue(Equal(mc.Spec.Size))))
 		if i == 0 {
 			// Prometheus sees an increase only if it has scraped an earlier value.
-			o.untilData(ctx, `memcached_operator_corrections_total{kind="Deployment"}`)
+			o.untilData(ctx, `memcached_operator_corrections_total{kind="StatefulSet"}`)
 		}
 	}
 }

@@ -75,7 +75,7 @@ var disturbances = []struct {
 
 var _ = Describe("A disturbed change of the configuration", Label(onLocalCluster), func() {
 	It("takes only what a crash or a new pod takes", SpecTimeout(12*time.Minute), func(ctx SpecContext) {
-		c := newKeptCache(ctx, inFile, monitored)
+		c := newKeptCache(ctx, inFile)
 		c.rows = [][]string{{"in the middle", "keys", "other containers", "Ready after"}}
 		for _, d := range disturbances {
 			By(d.name)

@@ -30,7 +30,7 @@ const eachKeys = 3 * filledKeys
 // The cache is a StatefulSet of three nodes, which a client uses. allowInPlace permits the operator to change the pods.
 var _ = Describe("A change of the pods in place", Label(onLocalCluster), func() {
 	It("keeps keys with new images of memcached and the agent, and with one that does not exist", SpecTimeout(10*time.Minute), func(ctx SpecContext) {
-		c := newKeptCacheOf(ctx, 3, eachKeys, 100, inFile, inPlace, monitored)
+		c := newKeptCacheOf(ctx, 3, eachKeys, 100, inFile, inPlace)
 		allowInPlace(ctx, c.mc.Namespace)
 
 		former := c.pods[0].Spec.InitContainers[1].Image

@@ -18,13 +18,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/clustertest"
 )
-
-func monitored(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
 
 var _ = Describe("A user who monitors a cache", Label(onLocalCluster), func() {
 	It("sees a node that hangs leave the DNS, and return with all its keys", SpecTimeout(4*time.Minute), func(ctx SpecContext) {
-		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 2, monitored)
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 2, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
 		full := k8s.Fill(ctx, mc, 1000)
 		pod := k8s.Pods(ctx, mc)[0]
 		memcached := memcachedOf(&pod)

@@ -40,7 +40,6 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 		}
 		s.addPair(ctx)
 		front := newProxySpec(mc)
-		front.Spec.Monitoring.Enabled = true
 		front.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: s.pair.Name, ClientAuth: cachev1alpha1.ClientAuthRequire}
 		createProxy(ctx, front)
 		before := clustertest.Incarnations(proxiesOf(ctx, front))
@@ -104,7 +103,7 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 		const clients = 300
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
 		front := newProxySpec(mc)
-		front.Spec.Size, front.Spec.Monitoring.Enabled = ptr.To(int32(3)), true
+		front.Spec.Size = ptr.To(int32(3))
 		createProxy(ctx, front)
 		held := holdConnections(ctx, proxyServer(ctx, front).Address, clients)
 		rows := [][]string{{"when", "connections of each proxy, the oldest first", "reconnects of a client, at most"}}

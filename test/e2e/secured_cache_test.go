@@ -63,7 +63,8 @@ func newSecured(ctx context.Context, namespace string, size int32, edits ...clus
 	GinkgoHelper()
 	s := &secured{authority: clustertest.Must(credentials.NewAuthority("shop"))}
 	s.mc = &cachev1alpha1.Memcached{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cache"}, Spec: cachev1alpha1.MemcachedSpec{Size: size},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cache"},
+		Spec:       cachev1alpha1.MemcachedSpec{Size: size, Workload: cachev1alpha1.WorkloadStatefulSet},
 	}
 	for _, edit := range edits {
 		edit(s.mc)

@@ -13,6 +13,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -26,7 +27,7 @@ const usedKeys = 100
 
 // The user runs the commands of docs/operations/tls.md, and the clients use the code of docs/clients.md.
 var _ = Describe("A user who moves the clients of a cache to TLS", Label(onLocalCluster), func() {
-	It("does so in three steps, and every client is served throughout", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
+	It("does so in three steps, and every client is served throughout", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
 		m := newMove(ctx)
 		plain := m.client(ctx, "without TLS", m.blocks["python"], m.blocks["pymemcache"])
 
@@ -103,9 +104,11 @@ func (m *tlsMove) step(ctx context.Context, number int) {
 	Expect(m.steps[number-1]).To(ContainSubstring(command))
 	k8s.Run(ctx, "bash", "-euc", strings.ReplaceAll(m.steps[number-1], command, command+"--namespace "+m.mc.Namespace+" "))
 	Expect(k8s.Reread(ctx, m.mc)).To(Succeed())
-	k8s.UntilReady(ctx, m.mc)
-	for _, pod := range k8s.Pods(ctx, m.mc) {
-		Expect(before).NotTo(HaveKey(pod.Name), "each node is replaced")
+	Eventually(ctx, func(g Gomega) { // one node after the other serves for 35 seconds and is replaced
+		g.Expect(k8s.Condition(ctx, g, m.mc, cachev1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue))
+	}).WithTimeout(3 * time.Minute).Should(Succeed())
+	for name, after := range k8s.Incarnations(ctx, m.mc) {
+		Expect(after.Pod).NotTo(Equal(before[name].Pod), "each node is replaced")
 	}
 }
 

@@ -10,14 +10,12 @@ import (
 	"crypto/tls"
 	"net"
 	"strconv"
-	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/credentials"
 	"github.com/example/memcached-operator/test/traffic"
@@ -39,8 +37,6 @@ var _ = Describe("A cache with TLS, certificates of clients and users", Label(on
 
 		By("restarting the nodes in place, which forget what was removed, and keep their keys")
 		r.forgets(ctx)
-		By("being monitored as any other")
-		r.isMonitored(ctx)
 		r.private.mustStayPrivate(ctx, r.mc.Namespace)
 	})
 })
@@ -96,26 +92,4 @@ func mustRefusePlaintext(ctx context.Context, pod *corev1.Pod) {
 	defer cancel()
 	reply, err := k8s.ConnectTo(ctx, net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(tlsPort))).Command(limited, "version")
 	Expect(err).To(MatchError(MatchRegexp(closed)), "plaintext to the port of TLS: %s", reply)
-}
-
-// isMonitored fails unless an agent serves the same series of memcached as without TLS, and notices that memcached hangs.
-func (r *rotation) isMonitored(ctx context.Context) {
-	GinkgoHelper()
-	pod := r.pods[1]
-	scraped := scrape(ctx, agentOf(&pod))
-	Expect(typesOf(scraped)).To(Equal(typesOf(clustertest.Read("internal/agent/testdata/default.golden.txt"))))
-	Expect(scraped).To(And(ContainSubstring("\nmemcached_up 1\n"),
-		ContainSubstring(`memcached_version{version="`+r.mc.Status.Version+`"} 1`),
-		ContainSubstring("\nmemcached_agent_certificate_expiry_timestamp_seconds "),
-		ContainSubstring("\nmemcached_agent_last_reload_timestamp_seconds ")))
-
-	memcached := memcachedOf(&pod)
-	DeferCleanup(func() { memcached.signal(syscall.SIGCONT) }) // a stopped process does not handle SIGTERM
-	memcached.signal(syscall.SIGSTOP)
-	k8s.UntilCondition(ctx, r.mc, cachev1alpha1.ConditionDegraded, And(
-		HaveField("Reason", cachev1alpha1.ReasonNodesUnresponsive), HaveField("Message", ContainSubstring(pod.Name))))
-	Expect(scrape(ctx, agentOf(&pod))).To(ContainSubstring("\nmemcached_up 0\n"))
-	memcached.signal(syscall.SIGCONT)
-	k8s.UntilReady(ctx, r.mc)
-	Expect(scrape(ctx, agentOf(&pod))).To(ContainSubstring("\nmemcached_up 1\n"))
 }

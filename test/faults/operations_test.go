@@ -191,7 +191,7 @@ func (h *randomHistory) createAgain(propagation metav1.DeletionPropagation) {
 		}
 		return ""
 	})
-	if propagation == metav1.DeletePropagationOrphan { // a workload that is left would keep its nodes, if the next one were of another Kind
+	if propagation == metav1.DeletePropagationOrphan { // only the user may remove what is left of the other Kind
 		h.createCache(mc.Spec.Size, func(spec *cachev1alpha1.MemcachedSpec) { *spec = mc.Spec })
 		return
 	}

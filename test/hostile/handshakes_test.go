@@ -113,7 +113,7 @@ func (n *node) settledMemory(t *testing.T) int64 {
 }
 
 func secured(idleTimeout *metav1.Duration) cachev1alpha1.MemcachedSpec {
-	spec := cachev1alpha1.MemcachedSpec{Size: 1}
+	spec := cachev1alpha1.MemcachedSpec{Size: 1, Workload: cachev1alpha1.WorkloadStatefulSet}
 	spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "sessions-tls", ClientAuth: cachev1alpha1.ClientAuthRequire}
 	spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: "sessions-users"}
 	spec.Config.IdleTimeout = idleTimeout

@@ -17,11 +17,11 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
 	"github.com/example/memcached-operator/test/operator"
@@ -88,7 +88,7 @@ func start(t *testing.T, spec cachev1alpha1.MemcachedSpec, files map[string][]by
 	}
 }
 
-// containerOf returns the memcached container of a Memcached with this spec.
+// containerOf returns the memcached container of a Memcached with this spec, with the arguments that the launcher passes to memcached.
 func containerOf(t *testing.T, spec cachev1alpha1.MemcachedSpec) corev1.Container {
 	t.Helper()
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "sessions"}, Spec: spec}
@@ -96,13 +96,15 @@ func containerOf(t *testing.T, spec cachev1alpha1.MemcachedSpec) corev1.Containe
 	if wanted.Problem != nil {
 		t.Fatal(wanted.Problem)
 	}
-	for _, child := range wanted.Objects {
-		if deployment, ok := child.(*appsv1.Deployment); ok {
-			return deployment.Spec.Template.Spec.Containers[0]
+	container := memcached.PodTemplate(wanted.Workload()).Spec.Containers[0]
+	for key, text := range wanted.Wave.Arguments.Data {
+		if _, ok := protocol.ListHash(key); ok {
+			list, err := protocol.ParseList(text)
+			must(t, err)
+			container.Args = list.Arguments
 		}
 	}
-	t.Fatal("there is no Deployment")
-	return corev1.Container{}
+	return container
 }
 
 // resident returns memcached's resident memory in bytes.

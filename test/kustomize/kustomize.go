@@ -9,11 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/pod-security-admission/api"
-	"k8s.io/pod-security-admission/policy"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
@@ -67,17 +64,4 @@ func Find[T any](t *testing.T, all Objects, kind, name string) *T {
 	}
 	t.Fatalf("there is no %s %s among %q", kind, name, all.Names())
 	return nil
-}
-
-// MustBeRestricted fails the test unless Pod Security admits pods of this template at the level "restricted".
-func MustBeRestricted(t *testing.T, template corev1.PodTemplateSpec) {
-	t.Helper()
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
-	if result := policy.AggregateCheckResults(evaluator.EvaluatePod(level, &template.ObjectMeta, &template.Spec)); !result.Allowed {
-		t.Errorf("%s: %s", result.ForbiddenReason(), result.ForbiddenDetail())
-	}
 }

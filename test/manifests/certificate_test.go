@@ -18,10 +18,7 @@ import (
 func TestCertificateOfTheSampleHasTheNamesOfTheCache(t *testing.T) {
 	all := kustomize.Render(t, config("samples/cert-manager"))
 	mc := kustomize.Find[cachev1alpha1.Memcached](t, all, "Memcached", "memcached-sample-tls")
-	object := ofCertManager(t)["Certificate"]["memcached-sample-tls"]
-	if object == nil {
-		t.Fatal("there is no Certificate")
-	}
+	object := kustomize.Find[unstructured.Unstructured](t, all, "Certificate", "memcached-sample-tls")
 	spec := object.Object["spec"].(map[string]any)
 	if spec["secretName"] != mc.Spec.TLS.SecretName || object.GetNamespace() != mc.Namespace {
 		t.Errorf("the certificate is in the Secret %s/%s, not %s/%s", object.GetNamespace(), spec["secretName"], mc.Namespace, mc.Spec.TLS.SecretName)

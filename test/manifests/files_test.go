@@ -7,12 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
@@ -112,79 +110,4 @@ func TestSamplesDecodeStrictly(t *testing.T) {
 func samplesOf(t *testing.T, folder ...string) []string {
 	t.Helper()
 	return namedBy(t, filepath.Join(config(filepath.Join(folder...)), kustomization))
-}
-
-// The sample of the tutorial sets only the size.
-func TestSmallestSampleIsTheTutorials(t *testing.T) {
-	var sample, want map[string]any
-	file := filepath.Join(config("samples"), "cache_v1alpha1_memcached.yaml")
-	if err := yaml.Unmarshal([]byte(repository.ReadFile(t, file)), &sample); err != nil {
-		t.Fatal(err)
-	}
-	want = map[string]any{
-		"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached",
-		"metadata": map[string]any{"name": "memcached-sample"}, "spec": map[string]any{"size": 3.0},
-	}
-	if diff := cmp.Diff(want, sample); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
-
-// operator-sdk and kubebuilder read PROJECT; they refuse a layout that they do not know.
-func TestProjectMatchesTheAPI(t *testing.T) {
-	var got map[string]any
-	if err := yaml.Unmarshal([]byte(repository.Read(t, "PROJECT")), &got); err != nil {
-		t.Fatal(err)
-	}
-	module := strings.TrimPrefix(strings.SplitN(repository.Read(t, "go.mod"), "\n", 2)[0], "module ")
-	group, domain, _ := strings.Cut(cachev1alpha1.GroupVersion.Group, ".")
-	resource := func(kind string) map[string]any {
-		return map[string]any{
-			"api":        map[string]any{"crdVersion": "v1", "namespaced": true},
-			"controller": true,
-			"domain":     domain,
-			"group":      group,
-			"kind":       kind,
-			"path":       module + "/api/" + cachev1alpha1.GroupVersion.Version,
-			"version":    cachev1alpha1.GroupVersion.Version,
-		}
-	}
-	want := map[string]any{
-		"domain": domain,
-		"layout": []any{"go.kubebuilder.io/v4"},
-		"plugins": map[string]any{
-			"manifests.sdk.operatorframework.io/v2": map[string]any{}, "scorecard.sdk.operatorframework.io/v2": map[string]any{},
-		},
-		"projectName": "memcached-operator",
-		"repo":        module,
-		"resources":   []any{resource("Memcached"), resource("MemcachedProxy")},
-		"version":     "3",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("PROJECT (-want +got):\n%s", diff)
-	}
-}
-
-// The files in config/, hack/ and .ci/, and the files that this test lists, must not name a home folder.
-func TestNothingIsMachineSpecific(t *testing.T) {
-	personal := regexp.MustCompile(`/(home|root|Users)/[A-Za-z]`)
-	files := []string{"Makefile", "Dockerfile", "PROJECT", ".dockerignore", ".gitignore", ".golangci.yml"}
-	for _, dir := range []string{"config", "hack", ".ci"} {
-		err := filepath.WalkDir(repository.Path(dir), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
-			}
-			relative, err := filepath.Rel(repository.Path(), path)
-			files = append(files, relative)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, file := range files {
-		if found := personal.FindString(repository.Read(t, file)); found != "" {
-			t.Errorf("%s holds %q", file, found)
-		}
-	}
 }

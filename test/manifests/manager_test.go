@@ -8,21 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/example/memcached-operator/test/kustomize"
-	"github.com/example/memcached-operator/test/repository"
 )
-
-func TestManagerPassesRestrictedPodSecurity(t *testing.T) {
-	for _, overlay := range []string{"default", "namespaced"} {
-		t.Run(overlay, func(t *testing.T) {
-			all := kustomize.Render(t, config(overlay))
-			kustomize.MustBeRestricted(t, kustomize.Find[appsv1.Deployment](t, all, "Deployment", manager).Spec.Template)
-		})
-	}
-}
 
 func TestManagerIsHardenedBeyondPodSecurity(t *testing.T) {
 	manager := container(t, kustomize.Render(t, config("default")))
@@ -63,18 +52,6 @@ func TestGoMemoryLimitFollowsTheMemoryLimit(t *testing.T) {
 	}
 }
 
-func TestManagerArgumentsAreFlagsOfMain(t *testing.T) {
-	main := repository.Read(t, "main.go")
-	for _, overlay := range []string{"default", "namespaced"} {
-		for _, arg := range container(t, kustomize.Render(t, config(overlay))).Args {
-			name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-			if !strings.Contains(main, "\""+name+"\"") {
-				t.Errorf("config/%s passes %s, which main.go does not define", overlay, arg)
-			}
-		}
-	}
-}
-
 func TestImagesArePinned(t *testing.T) {
 	all := kustomize.Render(t, config("default"))
 	tagged := regexp.MustCompile(`^[^@ ]+/[^@ :]+:v?\d+\.\d+\.\d+$`)
@@ -82,15 +59,6 @@ func TestImagesArePinned(t *testing.T) {
 		if !tagged.MatchString(image) {
 			t.Errorf("image %q does not name its registry and an exact version", image)
 		}
-	}
-}
-
-func TestManagerImageIsTheOneThatMakeBuilds(t *testing.T) {
-	variable := func(name string) string { return repository.Variable(t, name) }
-	want := strings.NewReplacer("$(IMAGE_TAG_BASE)", variable("IMAGE_TAG_BASE"), "$(VERSION)", variable("VERSION")).
-		Replace(variable("IMG"))
-	if got := container(t, kustomize.Render(t, config("default"))).Image; got != want {
-		t.Errorf("config/manager has the image %s, the Makefile builds %s", got, want)
 	}
 }
 
@@ -102,22 +70,5 @@ func TestAgentImageBelongsToTheManager(t *testing.T) {
 		if got := env(t, all, "RELATED_IMAGE_MEMCACHED_AGENT").Value; got != want {
 			t.Errorf("config/%s has agents from the image %s, want %s", overlay, got, want)
 		}
-	}
-}
-
-// The Deployment must select exactly the platforms of the image. On a cluster node of another platform, the image would not start.
-func TestManagerRunsOnThePlatformsOfItsImage(t *testing.T) {
-	template := kustomize.Find[appsv1.Deployment](t, kustomize.Render(t, config("default")), "Deployment", manager).Spec.Template
-	terms := template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-	expression := repository.TheOnly(t, repository.TheOnly(t, terms, "terms").MatchExpressions, "expressions")
-	if expression.Key != "kubernetes.io/arch" || expression.Operator != "In" {
-		t.Errorf("the affinity is %v", expression)
-	}
-	var platforms []string
-	for _, architecture := range expression.Values {
-		platforms = append(platforms, template.Spec.NodeSelector["kubernetes.io/os"]+"/"+architecture)
-	}
-	if got, want := strings.Join(platforms, ","), repository.Variable(t, "PLATFORMS"); got != want {
-		t.Errorf("the operator runs on %s, its image is built for %s", got, want)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
@@ -20,49 +19,6 @@ import (
 	"github.com/example/memcached-operator/test/kustomize"
 	"github.com/example/memcached-operator/test/repository"
 )
-
-func TestMonitoringInstallsExactly(t *testing.T) {
-	want := []string{
-		"ClusterRoleBinding memcached-operator-metrics-reader",
-		"ConfigMap memcached-operator-cache-dashboard",
-		"ConfigMap memcached-operator-fleet-dashboard",
-		"PodMonitor memcached-operator-nodes",
-		"PodMonitor memcached-operator-proxies",
-		"PrometheusRule memcached-operator-alerts",
-		"Secret memcached-operator-metrics-reader-token",
-		"ServiceAccount memcached-operator-metrics-reader",
-		"ServiceMonitor memcached-operator-controller-manager-metrics-monitor",
-	}
-	alone := kustomize.Render(t, config("monitoring"))
-	if diff := cmp.Diff(want, alone.Names()); diff != "" {
-		t.Errorf("config/monitoring (-want +got):\n%s", diff)
-	}
-	binding := kustomize.Find[rbacv1.ClusterRoleBinding](t, alone, "ClusterRoleBinding", "memcached-operator-metrics-reader")
-	if binding.RoleRef.Name != "memcached-operator-metrics-reader" {
-		t.Errorf("without config/default, the binding refers to %s", binding.RoleRef.Name)
-	}
-	// config/default with its optional resources must contain the same objects, so that a user can switch between the two folders.
-	optional := withOptional(t)
-	for _, object := range alone {
-		i := slices.IndexFunc(optional, func(other *unstructured.Unstructured) bool {
-			return other.GetKind() == object.GetKind() && other.GetName() == object.GetName()
-		})
-		if i < 0 {
-			t.Errorf("config/default cannot have %s %s", object.GetKind(), object.GetName())
-		} else if diff := cmp.Diff(optional[i].Object, object.Object); diff != "" {
-			t.Errorf("%s %s (-config/default +config/monitoring):\n%s", object.GetKind(), object.GetName(), diff)
-		}
-	}
-}
-
-// A bundle cannot contain objects of a Kind that some clusters lack.
-func TestBundlesHaveNoMonitors(t *testing.T) {
-	for _, object := range kustomize.Render(t, config("manifests")) {
-		if strings.HasPrefix(object.GetAPIVersion(), "monitoring.coreos.com/") {
-			t.Errorf("config/manifests has %s %s", object.GetKind(), object.GetName())
-		}
-	}
-}
 
 // podMonitor has the fields of a PodMonitor that the tests read.
 type podMonitor struct {
@@ -82,10 +38,10 @@ type podMetricsEndpoint struct {
 	}
 }
 
-// The PodMonitors must select the pods of caches and of proxies that have an agent, and the port of the agent.
+// The PodMonitors must select the pods of StatefulSets and of proxies, and the port of the agent.
 func TestMonitoringScrapesTheAgents(t *testing.T) {
-	checkPodMonitor(t, "memcached-operator-nodes", "memcached", monitoredPods(t, "memcached", "desired"))
-	checkPodMonitor(t, "memcached-operator-proxies", "memcachedproxy", monitoredPods(t, "memcachedproxy"))
+	checkPodMonitor(t, "memcached-operator-nodes", "memcached", monitoredPods(t, "memcached/desired/testdata/statefulset"))
+	checkPodMonitor(t, "memcached-operator-proxies", "memcachedproxy", monitoredPods(t, "memcachedproxy/testdata/minimal"))
 }
 
 func checkPodMonitor(t *testing.T, name, label string, template corev1.PodTemplateSpec) {
@@ -133,21 +89,19 @@ func checkPodMonitor(t *testing.T, name, label string, template corev1.PodTempla
 	}
 }
 
-// monitoredPods returns the template of pods with an agent, from the golden file of a package in internal/. The argument folders is
-// the path of this package below internal/.
-func monitoredPods(t *testing.T, folders ...string) corev1.PodTemplateSpec {
+// monitoredPods returns the template of pods with an agent, from a golden file below internal/.
+func monitoredPods(t *testing.T, file string) corev1.PodTemplateSpec {
 	t.Helper()
-	golden := repository.Read(t, append(append([]string{"internal"}, folders...), "testdata", "monitoring.golden.yaml")...)
-	for document := range strings.SplitSeq(golden, "\n---\n") {
-		var deployment appsv1.Deployment
-		if err := yaml.Unmarshal([]byte(document), &deployment); err != nil {
+	for document := range strings.SplitSeq(repository.Read(t, "internal", file+".golden.yaml"), "\n---\n") {
+		var workload appsv1.StatefulSet // the template of a Deployment is at the same place
+		if err := yaml.Unmarshal([]byte(document), &workload); err != nil {
 			t.Fatal(err)
 		}
-		if deployment.Kind == "Deployment" {
-			return deployment.Spec.Template
+		if len(workload.Spec.Template.Spec.InitContainers) > 0 {
+			return workload.Spec.Template
 		}
 	}
-	t.Fatal("there is no Deployment with an agent")
+	t.Fatal("there is no workload with an agent")
 	return corev1.PodTemplateSpec{}
 }
 

@@ -112,28 +112,6 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// This test repeats some limits of the tables above. To lift such a limit, one must change both the tables and this test.
-func TestOperatorHasNoWildcardNoSecretsAndDeletesLittle(t *testing.T) {
-	deletes := []string{
-		"apps/deployments", "apps/statefulsets", "policy/poddisruptionbudgets", "networking.k8s.io/networkpolicies", "configmaps",
-		"pods",
-	}
-	for _, role := range []string{"manager-role", "metrics-auth-role"} {
-		for on, verbs := range permissionsOf(t, kustomize.Render(t, config("default")), "ClusterRole", "memcached-operator-"+role) {
-			switch {
-			case strings.Contains(on+verbs, "*"):
-				t.Errorf("%s: %q %q has a wildcard", role, on, verbs)
-			case strings.Contains(on, "secrets"):
-				t.Errorf("%s: %q reaches Secrets", role, on)
-			case strings.Contains(verbs, "delete") && !slices.Contains(deletes, on):
-				t.Errorf("%s: may delete %q", role, on)
-			case strings.Contains(on, "events") && strings.Contains(verbs, "get"):
-				t.Errorf("%s: reads events", role)
-			}
-		}
-	}
-}
-
 func TestUserRolesAreAggregated(t *testing.T) {
 	all := kustomize.Render(t, config("default"))
 	for role, into := range map[string]string{"admin": "admin", "editor": "edit", "viewer": "view"} {

@@ -18,7 +18,10 @@ const (
 )
 
 // Rule has the fields of a recording rule or an alert that tests read.
-type Rule struct{ Record, Alert, Expr, For string }
+type Rule struct {
+	Record, Alert, Expr, For string
+	Annotations              map[string]string
+}
 
 // Rules parses a PrometheusRule. It returns the rules, and the content of a rule file for a Prometheus that runs without the
 // Prometheus operator.

@@ -60,13 +60,12 @@ func TestEverySeriesExists(t *testing.T) {
 	}
 }
 
-// defined returns the names of the series of the agents and of the operator: those of memcached_exporter, which a test of the agent
-// compares with the agent's, and those that the source defines. The agent adds the prefix memcached_ to those of package stats.
+// defined returns the names of the series of the agents and of the operator: those of a scrape, and those that the source defines. The
+// agent adds the prefix memcached_ to those of package stats.
 func defined(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	for line := range strings.Lines(read(t, "internal/agent/stats/testdata/memcached_exporter-0.16.0.txt")) {
-		name, _, _ := strings.Cut(line, "\t")
+	for _, name := range ours.FindAllString(read(t, "internal/agent/testdata/default.golden.txt"), -1) {
 		names[name] = true
 	}
 	for _, folder := range []string{"agent", "metrics"} {

@@ -5,8 +5,6 @@ package policy_test
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -39,13 +37,22 @@ var specs = []struct {
 	{"size: 3, updateStrategy: {maxUnavailable: 3, maxSurge: 1}", []string{"maxUnavailable is 3, which is all 3 nodes" + stopped}},
 	{"size: 1, updateStrategy: {maxUnavailable: 25%}", []string{"25%, which is the only node: a rollout stops it before a new node"}},
 	{"size: 3, updateStrategy: {maxSurge: 100%}", []string{"100%, which is all 3 nodes: a rollout starts an empty successor of each"}},
-	{"size: 1, auth: {secretName: a}", []string{"spec.auth is set without spec.tls"}},
-	{"size: 1, auth: {secretName: a}, tls: {secretName: b, plaintext: Enabled}, networkPolicy: {enabled: true}", []string{"use port 11212"}},
-	{"size: 1, tls: {secretName: a}, networkPolicy: {enabled: false, from: [{podSelector: {}}]}", []string{unlisted, "spec.tls is set w"}},
-	{"size: 1, networkPolicy: {enabled: false, metricsFrom: [{podSelector: {}}]}", []string{unlisted}},
-	{"size: 1, networkPolicy: {metricsFrom: [{podSelector: {}}]}", []string{"metricsFrom is set without from: only pods of this namespace"}},
+	{"size: 1, workload: StatefulSet, auth: {secretName: a}", []string{"spec.auth is set without spec.tls"}},
+	{
+		"size: 1, workload: StatefulSet, auth: {secretName: a}, tls: {secretName: b, plaintext: Enabled}, networkPolicy: {enabled: true}",
+		[]string{"use port 11212"},
+	},
+	{
+		"size: 1, workload: StatefulSet, tls: {secretName: a}, networkPolicy: {enabled: false, from: [{podSelector: {}}]}",
+		[]string{unlisted, "spec.tls is set w"},
+	},
+	{"size: 1, workload: StatefulSet, networkPolicy: {enabled: false, metricsFrom: [{podSelector: {}}]}", []string{unlisted}},
+	{
+		"size: 1, workload: StatefulSet, networkPolicy: {metricsFrom: [{podSelector: {}}]}",
+		[]string{"metricsFrom is set without from: only pods of this namespace"},
+	},
 	{"size: 2, podDisruptionBudget: {minAvailable: 2}, updateStrategy: {maxUnavailable: 100%}", []string{blocked, stopped}},
-	{"size: 0, podDisruptionBudget: {maxUnavailable: 0}, tls: {secretName: a}", nil},
+	{"size: 0, workload: StatefulSet, podDisruptionBudget: {maxUnavailable: 0}, tls: {secretName: a}", nil},
 	{"size: 1, podDisruptionBudget: {maxUnavailable: 100%}", nil},
 	{"size: 1, podDisruptionBudget: {minAvailable: 0}, updateStrategy: {maxUnavailable: 0%}", nil},
 	{"size: 1, workload: StatefulSet, updateStrategy: {maxUnavailable: 1}", nil},
@@ -53,7 +60,65 @@ var specs = []struct {
 	{"size: 3, podDisruptionBudget: {enabled: false, minAvailable: 3}", nil},
 	{"size: 3, podDisruptionBudget: {minAvailable: 66%}, updateStrategy: {maxUnavailable: 99%}", nil},
 	{"size: 3, podDisruptionBudget: {maxUnavailable: 2}, updateStrategy: {maxSurge: 2, maxUnavailable: 0}", nil},
-	{"size: 3, auth: {secretName: a}, tls: {secretName: b}, networkPolicy: {from: [{podSelector: {}}]}", nil},
+	{"size: 3, workload: StatefulSet, auth: {secretName: a}, tls: {secretName: b}, networkPolicy: {from: [{podSelector: {}}]}", nil},
+}
+
+// bases are the specs, by the name of a Memcached, that the changes below change.
+var bases = map[string]string{
+	"deployment": "size: 3",
+	"paused":     "size: 3, paused: true",
+	"empty":      "size: 0",
+	"memory":     "size: 3, workload: StatefulSet",
+	"limited":    "size: 3, workload: StatefulSet, resources: {limits: {memory: 1Gi}}",
+	"in-place":   "size: 3, workload: StatefulSet, updateStrategy: {podUpdatePolicy: InPlaceIfPossible}",
+	"file":       "size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 128Mi}",
+	"large":      "size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 2Gi}",
+	"bounded":    "size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 128Mi}, resources: {requests: {memory: 1Gi}}",
+	"both":       "size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 128Mi}, updateStrategy: {podUpdatePolicy: InPlaceIfPossible}",
+	"copy":       "size: 3, workload: StatefulSet, config: {dump: true}, fillFrom: {name: other}",
+	"encrypted":  "size: 3, workload: StatefulSet, tls: {secretName: a}, networkPolicy: {enabled: true}",
+}
+
+const (
+	replaced  = ": every node is replaced and starts empty; with workload StatefulSet and storage MemoryFile, most changes keep"
+	restarted = ": memcached restarts in every node, without its items; with storage MemoryFile, most changes keep the items: docs/concepts"
+)
+
+// changes have words of the warning about a change of a base, or none, as docs/concepts/changes.md says.
+var changes = []struct{ base, change, words string }{
+	{"deployment", "config: {idleTimeout: 10m, threads: 8}", "spec.config.threads, spec.config.idleTimeout" + replaced},
+	{"deployment", "config: {memory: 128Mi}", "spec.config.memory" + replaced},
+	{"deployment", "image: memcached:1.6.46, restartedAt: '2026-01-01T00:00:00Z'", "spec.image, spec.restartedAt" + replaced},
+	{"deployment", "resources: {limits: {cpu: 1}}, gracefulShutdown: {preStopDelaySeconds: 9}", "spec.resources, spec.gracefulShutdown" + replaced},
+	{"deployment", "scheduling: {nodeSelector: {a: b}}", "spec.scheduling" + replaced},
+	{"deployment", "podMetadata: {labels: {a: b}}, imagePullPolicy: Always", "spec.imagePullPolicy, spec.podMetadata" + replaced},
+	{"deployment", "config: {memory: 65536Ki}, updateStrategy: {minReadySeconds: 9}, podDisruptionBudget: {enabled: false}", ""},
+	{"deployment", "size: 4", "spec.size: clients look for a part of the keys on other nodes"},
+	{"paused", "image: memcached:1.6.46, size: 4", ""},
+	{"empty", "image: memcached:1.6.46, size: 4", ""},
+	{"memory", "config: {idleTimeout: 10m}", "spec.config.idleTimeout" + restarted},
+	{"memory", "restartedAt: '2026-01-01T00:00:00Z'", "spec.restartedAt" + restarted},
+	{"memory", "config: {memory: 128Mi, threads: 8}", "spec.config.memory" + replaced},
+	{"memory", "resources: {limits: {cpu: 1}}", "spec.resources" + replaced},
+	{"memory", "tls: {secretName: a}, networkPolicy: {enabled: true}", "spec.tls" + replaced},
+	{"memory", "config: {dump: true}, fillFrom: {name: other}", ""},
+	{"limited", "config: {memory: 128Mi}", ""},
+	{"limited", "config: {memory: 128Mi, maxItemSize: 2Mi}", "spec.config.maxItemSize" + restarted},
+	{"in-place", "config: {memory: 128Mi}, resources: {limits: {cpu: 1}}", ""},
+	{"in-place", "image: memcached:1.6.46", "spec.image" + restarted},
+	{"in-place", "storage: {type: MemoryFile}, config: {memory: 128Mi}", "spec.storage.type" + replaced},
+	{"file", "config: {idleTimeout: 10m, threads: 8, maxConnections: 1100}, restartedAt: '2026-01-01T00:00:00Z'", ""},
+	{"file", "config: {maxConnections: 3000}", "spec.config.maxConnections" + replaced},
+	{"large", "config: {maxConnections: 3000}", ""},
+	{"file", "config: {memory: 256Mi}", "spec.config.memory" + replaced},
+	{"file", "config: {maxItemSize: 2Mi}", "spec.config.maxItemSize" + restarted},
+	{"bounded", "config: {memory: 256Mi}", "spec.config.memory" + restarted},
+	{"bounded", "config: {maxConnections: 3000}", ""},
+	{"both", "image: memcached:1.6.46", "spec.image, if its memcached has another version" + restarted},
+	{"both", "config: {memory: 256Mi}", "spec.config.memory" + restarted},
+	{"copy", "image: memcached:1.6.46, config: {threads: 8}", ""},
+	{"encrypted", "tls: {minVersion: '1.3'}", "spec.tls.minVersion" + restarted},
+	{"encrypted", "tls: {secretName: b}", "spec.tls" + replaced},
 }
 
 // warnings collects the warnings of the API server, which kubectl prints.
@@ -71,21 +136,29 @@ func TestSuspiciousSpecsAreWarnedAbout(t *testing.T) {
 	config.WarningHandlerWithContext = &received
 	user, err := client.New(config, client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
-	for name, spec := range map[string]string{"false": "size: 3", "true": "size: 3, workload: StatefulSet"} {
-		g.Expect(user.Create(t.Context(), memcachedOf(t, name, spec))).To(Succeed())
-	}
-	create := func() []string {
-		g.Expect(user.Create(t.Context(), memcachedOf(t, "new", specs[0].spec), client.DryRunAll)).To(Succeed())
+	create := func(spec string) []string {
+		received = nil
+		g.Expect(user.Create(t.Context(), memcachedOf(t, "new", spec), client.DryRunAll)).To(Succeed(), spec)
 		return received
 	}
-	g.Eventually(create, timeout).ShouldNot(BeEmpty())
+	g.Eventually(func() []string { return create(specs[0].spec) }, timeout).ShouldNot(BeEmpty())
 	for _, c := range specs {
-		received = nil
-		name := strconv.FormatBool(strings.Contains(c.spec, "StatefulSet"))
-		g.Expect(user.Patch(t.Context(), memcachedOf(t, name, c.spec), client.Merge, client.DryRunAll)).To(Succeed(), c.spec)
+		create(c.spec)
 		g.Expect(received).To(HaveLen(len(c.words)), c.spec)
 		for n := range c.words {
 			g.Expect(received[n]).To(ContainSubstring(c.words[n]), c.spec)
+		}
+	}
+	for name, spec := range bases {
+		g.Expect(user.Create(t.Context(), memcachedOf(t, name, spec))).To(Succeed(), spec)
+	}
+	for _, c := range changes {
+		received = nil
+		g.Expect(user.Patch(t.Context(), memcachedOf(t, c.base, c.change), client.Merge, client.DryRunAll)).To(Succeed(), c.change)
+		if c.words == "" {
+			g.Expect(received).To(BeEmpty(), "%s: %s", c.base, c.change)
+		} else {
+			g.Expect(received).To(ConsistOf(ContainSubstring(c.words)), "%s: %s", c.base, c.change)
 		}
 	}
 }

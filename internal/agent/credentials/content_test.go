@@ -5,6 +5,7 @@ package credentials
 
 import (
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
@@ -33,7 +34,14 @@ var withPassphrase = string(pem.EncodeToMemory(&pem.Block{
 	Type: "EC PRIVATE KEY", Bytes: []byte("secret"), Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"},
 }))
 
-func TestPairs(t *testing.T) {
+// pair is a certificate with its key. want begins the reason why the agent refuses them.
+type pair struct{ crt, key, want string }
+
+// p256 is the content of a PEM block EC PARAMETERS for the curve P-256.
+var p256 = []byte{0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07}
+
+func pairs(t *testing.T) map[string]pair {
+	t.Helper()
 	ca := issue(t, 1, nil, authority)
 	good := issue(t, 0xa1, ca)
 	ec, isEC := good.key.(*ecdsa.PrivateKey)
@@ -52,13 +60,20 @@ func TestPairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, twisted, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edwards := issueFor(t, 6, twisted, ca)
 	crt, key := string(good.certificatePEM()), string(good.keyPEM(t))
 	pkcs1, pkcs8 := x509.MarshalPKCS1PrivateKey(rsa2048.key.(*rsa.PrivateKey)), keyDER(t, rsa2048.key)
 	rsaCrt, chained, dashes := string(rsa2048.certificatePEM()), string(ca.certificatePEM()), strings.Repeat("-", 5)
-	for name, test := range map[string]struct{ crt, key, want string }{
+	return map[string]pair{
 		"PKCS #8":                     {crt, key, ""},
-		"SEC 1 with parameters":       {crt, block("EC PARAMETERS", []byte{6, 0}) + block("EC PRIVATE KEY", sec1), ""},
+		"SEC 1 with parameters":       {crt, block("EC PARAMETERS", p256) + block("EC PRIVATE KEY", sec1), ""},
 		"RSA":                         {string(rsa2048.certificatePEM()), string(rsa2048.keyPEM(t)), ""},
+		"Ed25519":                     {string(edwards.certificatePEM()), string(edwards.keyPEM(t)), ""},
+		"Ed25519 as SEC 1":            {string(edwards.certificatePEM()), block("EC PRIVATE KEY", keyDER(t, twisted)), "tls.key cannot be read"},
 		"PKCS #1":                     {rsaCrt, block("RSA PRIVATE KEY", pkcs1), ""},
 		"PKCS #8 as PKCS #1":          {rsaCrt, block("RSA PRIVATE KEY", pkcs8), ""},
 		"PKCS #8 as SEC 1":            {crt, block("EC PRIVATE KEY", keyDER(t, ec)), ""},
@@ -94,7 +109,11 @@ func TestPairs(t *testing.T) {
 		"a key of OpenSSH":            {crt, block("OPENSSH PRIVATE KEY", keyDER(t, ec)), "tls.key cannot be read: store"},
 		"an old passphrase":           {crt, withPassphrase, "tls.key cannot be read: store an RSA, ECDSA or Ed25519 key without a passphrase"},
 		"not even a key of this type": {crt, block("PRIVATE KEY", []byte{0x30, 0}), "tls.key cannot be read"},
-	} {
+	}
+}
+
+func TestPairs(t *testing.T) {
+	for name, test := range pairs(t) {
 		certificate, err := parsePair([]byte(test.crt), []byte(test.key))
 		var invalid *InvalidError
 		switch {
@@ -143,6 +162,7 @@ func TestUsers(t *testing.T) {
 		"the longest":        {usersSecret("bob", long), "bob:" + long + "\n", ""},
 		"one byte too many":  {usersSecret("bob", long+"x"), "", "the name of the user bob and the password have more than 253 bytes"},
 		"no users":           {nil, "", "the Secret of spec.auth.secretName does not exist or has no keys"},
+		"an empty password":  {usersSecret("bob", ""), "", "the password of the user bob is empty"},
 		"a zero byte":        {usersSecret("bob", "a\x00b"), "", "the password of the user bob contains a zero byte"},
 		"a carriage return":  {usersSecret("bob", "a\rb"), "", "the password of the user bob contains a line break"},
 		"a colon":            {usersSecret("b:ob", "a"), "", `the key "b:ob" is not a valid user name`},
@@ -164,6 +184,7 @@ func TestUsers(t *testing.T) {
 			usersSecret("username", "app", "password", "1", "host", "db", "uri", "postgresql://db"), "",
 			"the Secret of spec.auth.secretName has host, uri beside username and password, as that of a database",
 		},
+		"nine":  {usersSecret("a", "1", "b", "1", "c", "1", "d", "1", "e", "1", "f", "1", "g", "1", "h", "1", "i", "1"), "", "the Secret of spec.auth.secretName has 9 keys"},
 		"eight": {usersSecret("a", "1", "b", "1", "c", "1", "d", "1", "e", "1", "f", "1", "g", "1", "h", "1"), "a:1\nb:1\nc:1\nd:1\ne:1\nf:1\ng:1\nh:1\n", ""},
 	} {
 		users, err := parseUsers(test.secret)

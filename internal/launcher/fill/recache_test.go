@@ -43,7 +43,7 @@ func TestItemsThatAClientStoresAgain(t *testing.T) {
 		}
 		before[item.key] = version(item.key)
 	}
-	result, err := Copy{Source: from.address, Destination: to.address}.Run(t.Context())
+	result, err := Copy{Source: from.Address, Destination: to.Address}.Run(t.Context())
 	must(t, err)
 	if result.Items != 2 {
 		t.Errorf("%+v", result)
@@ -66,9 +66,9 @@ func TestItemsChangeBeforeTokensAreGivenBack(t *testing.T) {
 	t.Parallel()
 	from := start(t)
 	from.store(1, 10)
-	s, err := openSource(t.Context(), from.address, time.Minute)
+	s, err := openSource(t.Context(), from.Address, time.Minute)
 	for errors.Is(err, errBusy) { // memcached's own crawl, soon after the start
-		s, err = openSource(t.Context(), from.address, time.Minute)
+		s, err = openSource(t.Context(), from.Address, time.Minute)
 	}
 	must(t, err)
 	defer s.close()
@@ -107,13 +107,13 @@ func TestItemsChangeWhileTheyAreCopied(t *testing.T) {
 		name, flags, _ := strings.Cut(key, " ")
 		from.ask("ms " + name + " 1 " + flags + lifetimes[key] + "\r\n1")
 	}
-	s, err := openSource(t.Context(), from.address, time.Minute)
+	s, err := openSource(t.Context(), from.Address, time.Minute)
 	for errors.Is(err, errBusy) { // memcached's own crawl, soon after the start
-		s, err = openSource(t.Context(), from.address, time.Minute)
+		s, err = openSource(t.Context(), from.Address, time.Minute)
 	}
 	must(t, err)
 	defer s.close()
-	destinationPeer, err := dial(t.Context(), to.address, time.Minute)
+	destinationPeer, err := dial(t.Context(), to.Address, time.Minute)
 	must(t, err)
 	defer destinationPeer.close()
 	b := batch{from: s, to: &destination{peer: destinationPeer}}
@@ -145,7 +145,7 @@ func TestRemoveLeavesWhatClientsHaveStored(t *testing.T) {
 	t.Parallel()
 	to := start(t)
 	to.ask("ms key 1\r\n2")
-	peer, err := dial(t.Context(), to.address, time.Minute)
+	peer, err := dial(t.Context(), to.Address, time.Minute)
 	must(t, err)
 	defer peer.close()
 	d := destination{peer: peer}

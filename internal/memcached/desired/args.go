@@ -17,11 +17,11 @@ const idleTimeoutOption = ",idle_timeout="
 
 // defaultIdleTimeout applies with TLS or users. It limits how long clients can hold connections without authenticating. It also
 // ends idle connections of authenticated clients, which then reconnect.
-const defaultIdleTimeout = "10m"
+const defaultIdleTimeout = 10 * time.Minute
 
 // args returns memcached's command-line arguments (memcached -h, doc/protocol.txt). UDP and the commands "watch" and "shutdown" are
 // never enabled, because they help attackers more than users.
-func args(mc *cachev1alpha1.Memcached, defaults podDefaults) []string {
+func args(mc *cachev1alpha1.Memcached) []string {
 	config, sizing := mc.Spec.Config, sizingOf(mc)
 	args := []string{
 		"-p", strconv.Itoa(port),
@@ -47,22 +47,22 @@ func args(mc *cachev1alpha1.Memcached, defaults podDefaults) []string {
 	args = append(args, credentialArgs(mc)...)
 	// All -o options are one argument, so that a launcher can check them together.
 	options := fmt.Sprintf("read_buf_mem_limit=%d", sizing.buffers()/mebibyte)
-	if timeout := idleTimeoutOf(mc, defaults); timeout > 0 {
+	if timeout := idleTimeoutOf(mc); timeout > 0 {
 		options += idleTimeoutOption + strconv.FormatInt(int64(timeout.Seconds()), 10)
 	}
 	return append(args, "-o", options+tlsOptions(mc))
 }
 
 // idleTimeoutOf returns the idle timeout of connections, or 0 if there is none.
-func idleTimeoutOf(mc *cachev1alpha1.Memcached, defaults podDefaults) time.Duration {
-	if given := mc.Spec.Config.IdleTimeout; given != nil {
+func idleTimeoutOf(mc *cachev1alpha1.Memcached) time.Duration {
+	switch given := mc.Spec.Config.IdleTimeout; {
+	case given != nil:
 		return given.Duration
-	}
-	timeout, err := time.ParseDuration(defaults.IdleTimeout)
-	if err != nil {
+	case mc.Spec.TLS != nil, mc.Spec.Auth != nil:
+		return defaultIdleTimeout
+	default:
 		return 0
 	}
-	return timeout
 }
 
 // itemSize returns the value of memcached's option -I, which allows only the suffixes k and m.

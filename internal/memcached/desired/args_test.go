@@ -58,35 +58,37 @@ func TestArgs(t *testing.T) {
 			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -o read_buf_mem_limit=44",
 		},
 		{
-			"TLS", func(s *cachev1alpha1.MemcachedSpec) { s.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "a"} },
-			"-p 11211 -U 0 -m 64 -c 1069 -t 4 -I 1m -W -X -Z -l notls:127.0.0.1:11211,*:11212 -o read_buf_mem_limit=44," + certificate + "2",
+			"TLS", func(s *cachev1alpha1.MemcachedSpec) {
+				s.Workload, s.TLS = statefulSetKind, &cachev1alpha1.MemcachedTLS{SecretName: "a"}
+			},
+			"-p 11211 -U 0 -m 64 -c 1071 -t 4 -I 1m -W -X -Z -l notls:127.0.0.1:11211,*:11212 -o read_buf_mem_limit=44,idle_timeout=600," + certificate + "2",
 		},
 		{
 			"TLS and plaintext", func(s *cachev1alpha1.MemcachedSpec) {
-				s.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "a", Plaintext: cachev1alpha1.PlaintextEnabled}
+				s.Workload, s.TLS = statefulSetKind, &cachev1alpha1.MemcachedTLS{SecretName: "a", Plaintext: cachev1alpha1.PlaintextEnabled}
 			},
-			"-p 11211 -U 0 -m 64 -c 1070 -t 4 -I 1m -W -X -Z -l notls:*:11211,*:11212 -o read_buf_mem_limit=44," + certificate + "2",
+			"-p 11211 -U 0 -m 64 -c 1072 -t 4 -I 1m -W -X -Z -l notls:*:11211,*:11212 -o read_buf_mem_limit=44,idle_timeout=600," + certificate + "2",
 		},
 		{
 			"mutual TLS 1.3", func(s *cachev1alpha1.MemcachedSpec) {
-				s.TLS = &cachev1alpha1.MemcachedTLS{
+				s.Workload, s.TLS = statefulSetKind, &cachev1alpha1.MemcachedTLS{
 					SecretName: "a", ClientAuth: cachev1alpha1.ClientAuthRequire, MinVersion: cachev1alpha1.TLSVersion13,
 				}
 			},
-			"-p 11211 -U 0 -m 64 -c 1069 -t 4 -I 1m -W -X -Z -l notls:127.0.0.1:11211,*:11212 -o read_buf_mem_limit=44," + certificate +
+			"-p 11211 -U 0 -m 64 -c 1071 -t 4 -I 1m -W -X -Z -l notls:127.0.0.1:11211,*:11212 -o read_buf_mem_limit=44,idle_timeout=600," + certificate +
 				"3,ssl_ca_cert=/run/memcached/current/ca.crt,ssl_verify_mode=2",
 		},
 		{
 			"users, an idle timeout and errors", func(s *cachev1alpha1.MemcachedSpec) {
 				s.Config.Verbosity, s.Config.IdleTimeout = 1, &metav1.Duration{Duration: time.Minute}
-				s.Auth = &cachev1alpha1.MemcachedAuth{SecretName: "a"}
+				s.Workload, s.Auth = statefulSetKind, &cachev1alpha1.MemcachedAuth{SecretName: "a"}
 			},
-			"-p 11211 -U 0 -m 64 -c 1068 -t 4 -I 1m -W -X -v -Y /run/memcached/current/users -o read_buf_mem_limit=44,idle_timeout=60",
+			"-p 11211 -U 0 -m 64 -c 1070 -t 4 -I 1m -W -X -v -Y /run/memcached/current/users -o read_buf_mem_limit=44,idle_timeout=60",
 		},
 	} {
 		mc := memcachedtest.Cache(3)
 		c.change(&mc.Spec)
-		if got := strings.Join(args(mc, podDefaults{}), " "); got != c.want {
+		if got := strings.Join(args(mc), " "); got != c.want {
 			t.Errorf("%s: %s, not %s", c.name, got, c.want)
 		}
 	}
@@ -160,10 +162,4 @@ func optionsOf(args []string) map[string]string {
 		}
 	}
 	return options
-}
-
-func idleTimeout(options map[string]string) string {
-	_, timeout, _ := strings.Cut(options["-o"], idleTimeoutOption)
-	timeout, _, _ = strings.Cut(timeout, ",")
-	return timeout
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // argumentList returns the argument list that the spec asks for.
-func argumentList(mc *cachev1alpha1.Memcached, defaults podDefaults) protocol.List {
-	list := protocol.List{Arguments: args(mc, defaults)}
+func argumentList(mc *cachev1alpha1.Memcached) protocol.List {
+	list := protocol.List{Arguments: args(mc)}
 	if restarted := restartedAt(mc); restarted != nil {
 		list.RestartedAt = restarted.UTC().Format(time.RFC3339)
 	}

@@ -16,7 +16,6 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
 // checkArgumentsConfigMap checks that the ConfigMap has what nodes need for their first start: one argument list, and a section
@@ -105,14 +104,4 @@ func checkCommands(t *testing.T, template corev1.PodTemplateSpec) {
 	if (seen == 1) != (section != "") {
 		t.Errorf("%d containers install a launcher for the template %q", seen, section)
 	}
-}
-
-// argumentsAfter returns the desired arguments of memcached if the cluster has this workload.
-func argumentsAfter(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workload, opts memcached.Options) []string {
-	t.Helper()
-	plan := For(memcachedtest.View(mc, memcached.Observed{Children: []client.Object{live.Object}}), opts)
-	if plan.Wave.Arguments != nil {
-		return onlyList(t, plan.Wave.Arguments).Arguments
-	}
-	return memcached.PodTemplate(plan.Workload()).Spec.Containers[0].Args
 }

@@ -4,6 +4,8 @@
 package desired
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -17,25 +19,16 @@ import (
 const defaultPreStopDelay = 5
 
 func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Container {
-	image := mc.Spec.Image
-	if image == "" {
-		image = string(defaults.Images[memcached.ContainerName])
-	}
-	pullPolicy := mc.Spec.ImagePullPolicy
-	if pullPolicy == "" {
-		pullPolicy = corev1.PullIfNotPresent
-	}
-	result := corev1.Container{
+	return corev1.Container{
 		Name:            memcached.ContainerName,
-		Image:           image,
-		ImagePullPolicy: pullPolicy,
+		Image:           cmp.Or(mc.Spec.Image, string(defaults.Images[memcached.ContainerName])),
+		ImagePullPolicy: cmp.Or(mc.Spec.ImagePullPolicy, corev1.PullIfNotPresent),
 		Command:         []string{"memcached"},
-		Args:            args(mc, defaults),
+		Args:            args(mc),
 		Ports:           clientPorts(mc),
 		Resources:       resources(mc, defaults),
-		VolumeMounts:    append(launcherMounts(mc), agentOf(mc, defaults).MemcachedMounts()...),
-		// Without a launcher, the probes only open a TCP connection, which works even if memcached is busy. A restart loses a share of
-		// the cache. So the liveness probe restarts memcached only after a minute of failures.
+		// The probes of a Deployment only open a TCP connection, which works even if memcached is busy. A restart loses a share of the
+		// cache. So the liveness probe restarts memcached only after a minute of failures.
 		ReadinessProbe: tcpProbe(mc, 5, 3),
 		// The first readiness probe often comes before memcached listens. Without this startup probe, the second readiness probe would
 		// follow only after 5 s.
@@ -44,10 +37,6 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 		Lifecycle:       lifecycle(mc),
 		SecurityContext: render.Restricted(),
 	}
-	if hasLauncher(mc) {
-		launch(&result)
-	}
-	return result
 }
 
 func clientPorts(mc *cachev1alpha1.Memcached) []corev1.ContainerPort {
@@ -58,12 +47,10 @@ func clientPorts(mc *cachev1alpha1.Memcached) []corev1.ContainerPort {
 	return ports
 }
 
-// tcpProbe returns a probe that connects to the first client port. This is the plaintext port if there is one, because memcached
-// counts a probe of the TLS port as a failed handshake.
 func tcpProbe(mc *cachev1alpha1.Memcached, period, failures int32) *corev1.Probe {
-	port := memcached.ClientPorts(mc)[0]
+	port := intstr.FromString(memcached.ClientPorts(mc)[0].Name)
 	return &corev1.Probe{
-		ProbeHandler:     corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString(port.Name)}},
+		ProbeHandler:     corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: port}},
 		PeriodSeconds:    period,
 		TimeoutSeconds:   5,
 		SuccessThreshold: 1,

@@ -50,7 +50,9 @@ func TestDesiredOfEveryField(t *testing.T) {
 
 // refused reports whether the API server refuses all values of a field.
 func refused(kind cachev1alpha1.WorkloadKind, field crd.Field) bool {
-	return kind == deploymentKind && field.Path == "spec.fillFrom.name" || kind == statefulSetKind && field.Path == "spec.updateStrategy.maxSurge" ||
+	alone := []string{"spec.tls.", "spec.auth.", "spec.fillFrom.", "spec.networkPolicy.metricsFrom"}
+	return kind == deploymentKind && slices.ContainsFunc(alone, func(prefix string) bool { return strings.HasPrefix(field.Path, prefix) }) ||
+		kind == statefulSetKind && field.Path == "spec.updateStrategy.maxSurge" ||
 		strings.HasPrefix(field.Path, "spec.scheduling.affinity.") &&
 			(strings.HasSuffix(field.Path, ".namespaces[]") || strings.Contains(field.Path, ".namespaceSelector."))
 }

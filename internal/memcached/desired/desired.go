@@ -32,10 +32,6 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 		objects = append(objects, nodes.workload)
 	}
 	surge, unavailable := updateLimits(mc)
-	record := nodes.record
-	record.Spec = recordSpec(mc.Spec)
-	changes := specChanges(v.Last.Spec(), record.Spec)
-	record.Changes = rolloutChanges(v, record, nodes.wave.Open, changes)
 	lost, nextLost := v.LostPods()
 	return memcached.Plan{
 		Objects:        objects,
@@ -45,10 +41,9 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 		InPlace:        nodes.inPlace,
 		LostPods:       lost,
 		NextLostPod:    nextLost,
-		Record:         record,
-		StaleDefaults:  staleDefaults(mc, record.Defaults, opts),
+		Record:         nodes.record,
+		StaleDefaults:  staleDefaults(mc, nodes.record.Defaults, opts),
 		MaxSurge:       surge,
 		MaxUnavailable: unavailable,
-		Changes:        changes,
 	}
 }

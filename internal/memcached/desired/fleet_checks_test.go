@@ -18,7 +18,7 @@ import (
 func (f *fleet) want(plan memcached.Plan) protocol.List {
 	mc := f.mc.DeepCopy()
 	mc.Spec.RestartedAt = plan.Record.RestartedAt
-	return argumentList(mc, plan.Record.Defaults)
+	return argumentList(mc)
 }
 
 // entries returns the valid entries in a section of the ConfigMap: the hash of a list for each node number.

@@ -42,7 +42,7 @@ func (g *generator) text() []byte {
 }
 
 func (g *generator) spec() map[string]any {
-	return g.some(map[string]func() any{
+	spec := g.some(map[string]func() any{
 		"size":                func() any { return one(g, 0, 1, 2, 3, 5, 100, 1000, 1001, -1) },
 		"image":               g.image,
 		"imagePullPolicy":     func() any { return one(g, "Always", "IfNotPresent", "Never") },
@@ -54,7 +54,6 @@ func (g *generator) spec() map[string]any {
 		"service":             g.service,
 		"podDisruptionBudget": g.budget,
 		"networkPolicy":       g.networkPolicy,
-		"monitoring":          func() any { return g.some(map[string]func() any{"enabled": g.boolean}) },
 		"tls":                 g.tls,
 		"auth": func() any {
 			return g.some(map[string]func() any{
@@ -74,6 +73,14 @@ func (g *generator) spec() map[string]any {
 			return one(g, "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.5+01:00", "2027-01-01T00:00:00Z", "0001-01-01T00:00:01Z", "2026-01-01", "")
 		},
 	}, "size", "workload")
+	if policy, ok := spec["networkPolicy"].(map[string]any); spec["workload"] != "StatefulSet" && g.number(8) > 0 {
+		delete(spec, "tls") // the API server refuses these with a Deployment
+		delete(spec, "auth")
+		if ok {
+			delete(policy, "metricsFrom")
+		}
+	}
+	return spec
 }
 
 func (g *generator) image() any {

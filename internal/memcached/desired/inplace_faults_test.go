@@ -33,7 +33,7 @@ func TestInPlaceBesideAWebhook(t *testing.T) {
 			"an image": memcachedtest.Image("memcached:1.7"), "more memory": memoryOf("256Mi"),
 		} {
 			t.Run(name+", the webhook sets the image of "+container, func(t *testing.T) {
-				f := newFleet(t, 3, inPlacePolicy, withAgents)
+				f := newFleet(t, 3, inPlacePolicy)
 				f.pinned = map[string]string{container: "mirror@sha256:1"}
 				for _, node := range f.nodes {
 					node.changed.images = maps.Clone(f.pinned)

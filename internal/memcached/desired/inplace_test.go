@@ -15,8 +15,6 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-func withAgents(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }
-
 // TestInPlaceOfThree checks what the operator writes, and in which order, to give three nodes a new image.
 func TestInPlaceOfThree(t *testing.T) {
 	f := newFleet(t, 3, inPlacePolicy)
@@ -71,7 +69,6 @@ func TestInPlace(t *testing.T) {
 		replaced bool
 	}{
 		"an image":                      {change: image},
-		"an image of memcached, agents": {cache: withAgents, change: image},
 		"more memory":                   {change: memoryOf("256Mi")},
 		"more memory in a file":         {cache: file, change: memoryOf("1Gi"), replaced: true},
 		"connections beside a file":     {cache: file, change: connections(20000)},

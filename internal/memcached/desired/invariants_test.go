@@ -85,7 +85,7 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 	if wantsNetworkPolicy(mc) {
 		want = append(want, "networking.k8s.io/v1 NetworkPolicy")
 	}
-	if memcached.WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet {
+	if memcached.IsStatefulSet(mc) {
 		want = append(want, "v1 ConfigMap", "v1 ConfigMap")
 	}
 	if want = append(want, "apps/v1 "+string(memcached.WorkloadKind(mc))); !slices.Equal(kinds, want) {
@@ -134,7 +134,7 @@ func checkNetworkPolicy(t *testing.T, mc *cachev1alpha1.Memcached, policy *netwo
 		if len(rule.From) == 0 || len(rule.Ports) == 0 || slices.ContainsFunc(rule.Ports, strange) {
 			t.Errorf("the NetworkPolicy admits %+v", rule)
 		}
-		operator := render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, portsForOperator(mc)...)
+		operator := render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, memcached.LauncherPort, memcached.MetricsPort)
 		if rule.Ports[0].Port.IntValue() == memcached.LauncherPort && !reflect.DeepEqual(rule, operator) {
 			t.Errorf("others than the operator may ask launchers: %+v", rule)
 		}
@@ -195,7 +195,7 @@ func checkPods(t *testing.T, opts memcached.Options, template corev1.PodTemplate
 	}
 	spec := template.Spec
 	switch {
-	case len(spec.Containers) != 1, len(spec.InitContainers) > 2, len(spec.EphemeralContainers) != 0:
+	case len(spec.Containers) != 1, !slices.Contains([]int{0, 2}, len(spec.InitContainers)), len(spec.EphemeralContainers) != 0:
 		t.Errorf("more than memcached, a launcher and an agent: %+v", spec)
 	case spec.ServiceAccountName != "", spec.DeprecatedServiceAccount != "", *spec.AutomountServiceAccountToken:
 		t.Errorf("a service account: %+v", spec)

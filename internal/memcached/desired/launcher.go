@@ -18,7 +18,7 @@ import (
 
 // Volumes of pods with a launcher, and their mount paths in the memcached container.
 const (
-	launcherVolume  = "launcher"
+	launcherVolume  = memcached.LauncherContainerName
 	argumentsVolume = "arguments"
 	argumentsPath   = "/etc/memcached"
 	itemsVolume     = "items"
@@ -27,27 +27,16 @@ const (
 
 const launcherPortName = "launcher"
 
-// hasLauncher reports whether a launcher runs memcached. This is so in every pod of a StatefulSet.
-func hasLauncher(mc *cachev1alpha1.Memcached) bool { return isStatefulSet(mc) }
-
 // keepsItems reports whether items survive a restart of memcached in the same pod.
 func keepsItems(mc *cachev1alpha1.Memcached) bool {
-	return hasLauncher(mc) && mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile
+	return memcached.IsStatefulSet(mc) && mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile
 }
 
-// launchers returns the init container that installs the launcher, or none if the pods have no launcher.
-func launchers(mc *cachev1alpha1.Memcached, defaults podDefaults) []corev1.Container {
-	if !hasLauncher(mc) {
-		return nil
-	}
-	return []corev1.Container{render.LauncherInstaller(
-		memcached.LauncherContainerName, string(defaults.Images[memcached.AgentContainerName]), mc.Spec.Resources,
-	)}
-}
-
-// launch makes the container start the launcher, which then runs memcached. The launcher also answers the probes, so that they do
-// not fail during a restart of memcached, which takes a second or two.
-func launch(container *corev1.Container) {
+// launch makes memcached's container start the launcher, which then runs memcached. The launcher also answers the probes, so that they do
+// not fail during a restart of memcached, which takes a second or two. launch adds volumes for the launcher and its state, for the argument
+// lists, and for the file with the items.
+func launch(spec *corev1.PodSpec, mc *cachev1alpha1.Memcached) {
+	container := &spec.Containers[0]
 	container.Command, container.Args = []string{render.LauncherPath + "/launcher"}, nil
 	container.Ports = append(container.Ports, corev1.ContainerPort{
 		Name: launcherPortName, ContainerPort: memcached.LauncherPort, Protocol: corev1.ProtocolTCP,
@@ -60,14 +49,11 @@ func launch(container *corev1.Container) {
 	// A node that is being filled is not ready, but must not be restarted.
 	container.StartupProbe.ProbeHandler = render.HTTPGet("/livez", launcherPortName)
 	container.StartupProbe.FailureThreshold *= 2 // the launcher waits up to a minute for its arguments
-}
-
-// launcherVolumes returns the volumes for the launcher and its state, for the argument lists, and for the file with the items.
-func launcherVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
-	if !hasLauncher(mc) {
-		return nil
+	container.VolumeMounts = []corev1.VolumeMount{
+		{Name: launcherVolume, MountPath: render.LauncherPath},
+		{Name: argumentsVolume, MountPath: argumentsPath, ReadOnly: true},
 	}
-	all := []corev1.Volume{
+	spec.Volumes = []corev1.Volume{
 		{Name: launcherVolume, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("32Mi"))},
 		}},
@@ -77,13 +63,13 @@ func launcherVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 		}}},
 	}
 	if keepsItems(mc) {
+		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: itemsVolume, MountPath: itemsPath})
 		// The memory limit with which the pod starts also limits this volume. If the volume had its own limit, each change of
 		// config.memory would require a new pod.
-		all = append(all, corev1.Volume{Name: itemsVolume, VolumeSource: corev1.VolumeSource{
+		spec.Volumes = append(spec.Volumes, corev1.Volume{Name: itemsVolume, VolumeSource: corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
 		}})
 	}
-	return all
 }
 
 // evictableVolumes is the annotation that lets the cluster autoscaler evict a pod despite its local volumes
@@ -91,9 +77,9 @@ func launcherVolumes(mc *cachev1alpha1.Memcached) []corev1.Volume {
 const evictableVolumes = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 
 // evictable adds the annotation evictableVolumes, unless the user sets it.
-func evictable(mc *cachev1alpha1.Memcached, annotations map[string]string) map[string]string {
+func evictable(volumes []corev1.Volume, annotations map[string]string) map[string]string {
 	var names []string
-	for _, volume := range append(launcherVolumes(mc), agentOf(mc, podDefaults{}).Volumes()...) {
+	for _, volume := range volumes {
 		if volume.EmptyDir != nil {
 			names = append(names, volume.Name)
 		}
@@ -101,20 +87,6 @@ func evictable(mc *cachev1alpha1.Memcached, annotations map[string]string) map[s
 	all := map[string]string{evictableVolumes: strings.Join(names, ",")}
 	maps.Copy(all, annotations)
 	return all
-}
-
-func launcherMounts(mc *cachev1alpha1.Memcached) []corev1.VolumeMount {
-	if !hasLauncher(mc) {
-		return nil
-	}
-	mounts := []corev1.VolumeMount{
-		{Name: launcherVolume, MountPath: render.LauncherPath},
-		{Name: argumentsVolume, MountPath: argumentsPath, ReadOnly: true},
-	}
-	if keepsItems(mc) {
-		mounts = append(mounts, corev1.VolumeMount{Name: itemsVolume, MountPath: itemsPath})
-	}
-	return mounts
 }
 
 // launched adds the launcher's annotations and its flag --template to a pod template. section is the hash of the given template,

@@ -16,7 +16,7 @@ import (
 )
 
 func anotherTemplate(w *memcached.Workload) {
-	w.GetAnnotations()[memcached.TemplateHashAnnotation] = "0123"
+	record(func(r *memcached.Record) { r.Template = "0123" })(w)
 }
 
 // TestLimitBelowTheFloor checks that a memory limit below the minimum is refused, except for running pods that do not change.
@@ -48,7 +48,7 @@ func TestLimitBelowTheFloor(t *testing.T) {
 					workload := liveWorkload(t, mc, older)
 					*list(&mc.Spec) = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(c.limit)}
 					if c.change != nil {
-						workload.GetAnnotations()[memcached.TemplateHashAnnotation] = templateHash(mc, older)
+						record(func(r *memcached.Record) { r.Template = templateHash(mc, older) })(workload)
 						c.change(workload)
 						observed.Children = []client.Object{workload.Object}
 					}

@@ -13,9 +13,9 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// NetworkPolicy returns a policy that admits only clients, scrapers of metrics, the operator, and twins that fill their nodes from
-// these nodes. Clients and scrapers are the peers in the spec, or by default all pods of the namespace. Without monitoring, only
-// peers in the spec may scrape.
+// NetworkPolicy returns a policy that admits only clients. Clients are the peers in the spec, or by default all pods of the namespace. To
+// the nodes of a StatefulSet, it also admits scrapers of metrics, with the same default, the operator, which asks launchers and agents,
+// and twins that fill their nodes from these nodes.
 func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 	mc := v.Memcached
 	var clients []int32
@@ -23,11 +23,9 @@ func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 		clients = append(clients, port.Number)
 	}
 	rules := []networkingv1.NetworkPolicyIngressRule{render.IngressRule(mc.Spec.NetworkPolicy.From, clients...)}
-	if mc.Spec.Monitoring.Enabled || memcached.WantsAgent(mc) && len(mc.Spec.NetworkPolicy.MetricsFrom) > 0 {
-		rules = append(rules, render.IngressRule(mc.Spec.NetworkPolicy.MetricsFrom, memcached.MetricsPort))
-	}
-	if ports := portsForOperator(mc); len(ports) > 0 {
-		rules = append(rules, render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, ports...))
+	if memcached.IsStatefulSet(mc) {
+		rules = append(rules, render.IngressRule(mc.Spec.NetworkPolicy.MetricsFrom, memcached.MetricsPort),
+			render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, memcached.LauncherPort, memcached.MetricsPort))
 	}
 	if twins := fillingTwins(v); len(twins) > 0 && len(mc.Spec.NetworkPolicy.From) > 0 {
 		rules = append(rules, networkingv1.NetworkPolicyIngressRule{From: twins, Ports: render.TCPPorts(memcached.Port)})
@@ -53,18 +51,6 @@ func fillingTwins(v memcached.View) []networkingv1.NetworkPolicyPeer {
 		}
 	}
 	return peers
-}
-
-// portsForOperator returns the ports to which the operator itself connects: those of the launcher and of the agent.
-func portsForOperator(mc *cachev1alpha1.Memcached) []int32 {
-	var ports []int32
-	if hasLauncher(mc) {
-		ports = append(ports, memcached.LauncherPort)
-	}
-	if memcached.WantsAgent(mc) {
-		ports = append(ports, memcached.MetricsPort)
-	}
-	return ports
 }
 
 // wantsNetworkPolicy reports whether the Memcached has a NetworkPolicy. An unset networkPolicy.enabled means true if

@@ -16,7 +16,7 @@ import (
 // the loss of a host or zone costs the least.
 func topologySpread(mc *cachev1alpha1.Memcached) []corev1.TopologySpreadConstraint {
 	rollout := appsv1.DefaultDeploymentUniqueLabelKey
-	if isStatefulSet(mc) {
+	if memcached.IsStatefulSet(mc) {
 		rollout = appsv1.ControllerRevisionHashLabelKey
 	}
 	return render.TopologySpread(mc.Spec.Scheduling.TopologySpreadConstraints, memcached.SelectorLabels(mc), rollout)

@@ -22,25 +22,27 @@ const (
 // podTemplate returns the pod template. If another version of the operator renders it differently, an upgrade replaces the nodes of
 // all users. Golden files make such changes visible.
 func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults podDefaults) corev1.PodTemplateSpec {
-	agent := agentOf(mc, defaults)
-	spec := render.PodSpec(mc.Spec.Scheduling, mc.Spec.ImagePullSecrets, agent, opts.OmitRunAsUser)
+	spec := render.PodSpec(mc.Spec.Scheduling, mc.Spec.ImagePullSecrets, opts.OmitRunAsUser)
 	spec.TerminationGracePeriodSeconds = ptr.To(int64(preStopDelay(mc)) + shutdownSeconds)
 	spec.TopologySpreadConstraints = topologySpread(mc)
-	spec.InitContainers = append(launchers(mc, defaults), agents(mc, defaults)...)
 	spec.Containers = []corev1.Container{container(mc, defaults)}
-	spec.Volumes = append(launcherVolumes(mc), agent.Volumes()...)
+	if memcached.IsStatefulSet(mc) {
+		launch(&spec, mc)
+		image := string(defaults.Images[memcached.AgentContainerName])
+		render.Agent{Image: image, TLS: mc.Spec.TLS, Auth: mc.Spec.Auth, Beside: mc.Spec.Resources}.AddTo(&spec)
+	}
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: labelsOf(mc, mc.Spec.PodMetadata.Labels), Annotations: podAnnotations(mc)},
+		ObjectMeta: metav1.ObjectMeta{Labels: labelsOf(mc, mc.Spec.PodMetadata.Labels), Annotations: podAnnotations(mc, spec.Volumes)},
 		Spec:       spec,
 	}
 }
 
-// templateHash returns the hash of the pod template without the podDefaults. With a launcher and without a memory limit in the spec,
+// templateHash returns the hash of the pod template without the podDefaults. With a StatefulSet and without a memory limit in the spec,
 // nothing in this template depends on the item memory: memcached's arguments are in the ConfigMap, and the computed memory limit is one of
 // the podDefaults. In this case, the hash includes the item memory itself.
 func templateHash(mc *cachev1alpha1.Memcached, opts memcached.Options) string {
 	template := podTemplate(mc, opts, podDefaults{})
-	if _, given := render.MemoryLimit(mc.Spec.Resources); hasLauncher(mc) && !given {
+	if _, given := render.MemoryLimit(mc.Spec.Resources); memcached.IsStatefulSet(mc) && !given {
 		return render.Hash([]any{template, sizingOf(mc).memory})
 	}
 	return render.Hash(template)

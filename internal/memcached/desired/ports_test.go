@@ -72,10 +72,7 @@ func TestPortsAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mc := memcachedtest.Cache(1, append(test.change, workloadKind(statefulSetKind))...)
 			mc.Spec.NetworkPolicy.Enabled = ptr.To(true)
-			test.want.Budget, test.want.Probes, test.want.Launcher = budget, []string{"launcher"}, []string{"launcher:9151", "9151"}
-			if memcached.WantsAgent(mc) {
-				test.want.Launcher = append(test.want.Launcher, "9150")
-			}
+			test.want.Budget, test.want.Probes, test.want.Launcher = budget, []string{"launcher"}, []string{"launcher:9151", "9151", "9150"}
 			if diff := cmp.Diff(test.want, portsOf(t, mc)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

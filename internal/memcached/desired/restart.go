@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -20,12 +21,12 @@ import (
 // replaced.
 const restartedAtAnnotation = "cache.example.com/restarted-at"
 
-// podAnnotations returns the annotations of the pods, nil for none. With a launcher, spec.restartedAt is not among them: it is in
-// the argument list, because the launcher restarts memcached without a new pod.
-func podAnnotations(mc *cachev1alpha1.Memcached) map[string]string {
+// podAnnotations returns the annotations of the pods, nil for none. Those of a StatefulSet do not include spec.restartedAt: it is
+// in the argument list, because the launcher restarts memcached without a new pod.
+func podAnnotations(mc *cachev1alpha1.Memcached, volumes []corev1.Volume) map[string]string {
 	annotations := render.Annotations(mc.Spec.PodMetadata)
-	if hasLauncher(mc) {
-		return evictable(mc, annotations)
+	if memcached.IsStatefulSet(mc) {
+		return evictable(volumes, annotations)
 	}
 	if mc.Spec.RestartedAt.IsZero() { // Go clients encode the zero time as null, so it counts as unset
 		return annotations

@@ -34,10 +34,9 @@ type sizing struct {
 	connections int32
 	// threads is the number of worker threads, memcached -t.
 	threads int32
-	// agent reports that an agent connects to memcached. credentials reports that the agent also checks certificates or users.
-	agent, credentials bool
-	// launcher reports that a launcher runs memcached in the same container.
-	launcher bool
+	// statefulSet reports that a launcher runs memcached in the same container, and that an agent connects to memcached. credentials
+	// reports that the agent also checks certificates or users.
+	statefulSet, credentials bool
 	// tls reports that clients may use TLS. plaintext reports that they may connect without TLS.
 	tls, plaintext bool
 }
@@ -56,7 +55,7 @@ func (s sizing) minimum() int64 {
 
 // parent is the launcher's part of the minimum, in bytes. Measured were 2.9 MiB, with 20 connections and 60 requests.
 func (s sizing) parent() int64 {
-	if s.launcher {
+	if s.statefulSet {
 		return 4 * mebibyte
 	}
 	return 0
@@ -125,16 +124,13 @@ func (s sizing) check(limit resource.Quantity) error {
 // descriptors of its own against -c, 5 for each thread, and one for each listener but the first. To start, it needs a -c of about
 // 32, and 5 more for each thread.
 func (s sizing) connectionLimit() int32 {
-	// Clients must not use up the connections of others. The kubelet's two probes need one each, and a launcher needs two more. An
-	// agent needs four: one for metrics, one for readiness, and two earlier ones that memcached has not closed yet. With credentials,
-	// the agent needs nine more, for a handshake and for a login of each of 8 users.
-	const process, perThread, probes, questions, readings, proofs, least = 8, 5, 2, 2, 4, 9, 32
+	// Clients must not use up the connections of others. The kubelet's two probes need one each. In a StatefulSet, the launcher needs
+	// two more, and the agent four: one for metrics, one for readiness, and two earlier ones that memcached has not closed yet. With
+	// credentials, the agent needs nine more, for a handshake and for a login of each of 8 users.
+	const process, perThread, probes, questions, proofs, least = 8, 5, 2, 2 + 4, 9, 32
 	limit := perThread*s.threads + max(s.connections+process+s.listeners()-1+probes, least)
-	if s.launcher {
+	if s.statefulSet {
 		limit += questions
-	}
-	if s.agent {
-		limit += readings
 	}
 	if s.credentials {
 		limit += proofs
@@ -161,9 +157,8 @@ func sizingOf(mc *cachev1alpha1.Memcached) sizing {
 		memory:      defaultMemory,
 		connections: mc.Spec.Config.MaxConnections,
 		threads:     render.Threads(mc.Spec.Config.Threads, mc.Spec.Resources, defaultThreads),
-		agent:       memcached.WantsAgent(mc),
-		credentials: agentOf(mc, podDefaults{}).HasCredentials(),
-		launcher:    hasLauncher(mc),
+		statefulSet: memcached.IsStatefulSet(mc),
+		credentials: mc.Spec.TLS != nil || mc.Spec.Auth != nil,
 		tls:         mc.Spec.TLS != nil,
 		plaintext:   memcached.HasPlaintext(mc),
 	}

@@ -256,16 +256,16 @@ func TestConnectionLimit(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%d connections, %d threads: -c %d, not %d", c.connections, c.threads, got, c.want)
 		}
-		s.agent = true
-		if beside := s.connectionLimit(); beside != got+4 {
-			t.Errorf("%d connections, %d threads: -c %d beside an agent, not %d", c.connections, c.threads, beside, got+4)
+		s.statefulSet = true // the launcher needs two connections, and the agent four
+		if beside := s.connectionLimit(); beside != got+6 {
+			t.Errorf("%d connections, %d threads: -c %d in a StatefulSet, not %d", c.connections, c.threads, beside, got+6)
 		}
 		s.credentials, s.tls = true, true // the agent needs nine more connections, and memcached has one more listener
-		if encrypted := s.connectionLimit(); encrypted < got+4+9 || encrypted > got+4+9+1 {
+		if encrypted := s.connectionLimit(); encrypted < got+6+9 || encrypted > got+6+9+1 {
 			t.Errorf("%d connections, %d threads: -c %d with TLS, and %d without", c.connections, c.threads, encrypted, got)
 		}
 		s.plaintext = true
-		if both := s.connectionLimit(); both < got+4+9 || both > got+4+9+2 {
+		if both := s.connectionLimit(); both < got+6+9 || both > got+6+9+2 {
 			t.Errorf("%d connections, %d threads: -c %d with TLS and without, and %d without alone", c.connections, c.threads, both, got)
 		}
 		if left := got - 8 - 5*c.threads - 1 - 2; left < c.connections {

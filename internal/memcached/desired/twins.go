@@ -30,7 +30,7 @@ func twinOf(v memcached.View) *protocol.Twin {
 func unusable(twin *cachev1alpha1.Memcached) string {
 	spec := twin.Spec
 	switch {
-	case !isStatefulSet(twin):
+	case !memcached.IsStatefulSet(twin):
 		return "must have spec.workload StatefulSet, whose nodes have numbers"
 	case keepsItems(twin):
 		return "must have spec.storage.type Memory, since nodes that keep items keep what clients have overwritten elsewhere"

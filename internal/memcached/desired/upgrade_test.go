@@ -5,6 +5,7 @@ package desired
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ const (
 // inWorkload returns the wanted image and memory limit. With a StatefulSet, it adds 4Mi for the launcher to a limit that the
 // operator computes.
 func inWorkload(mc *cachev1alpha1.Memcached, want [2]string) [2]string {
-	if limit := want[1]; isStatefulSet(mc) && slices.Contains([]string{olderLimit, presentLimit, limitWithTLS}, limit) {
+	if limit := want[1]; memcached.IsStatefulSet(mc) && slices.Contains([]string{olderLimit, presentLimit, limitWithTLS}, limit) {
 		quantity := resource.MustParse(limit)
 		quantity.Add(resource.MustParse("4Mi"))
 		want[1] = quantity.String()
@@ -51,38 +52,40 @@ func leftByOlder(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Optio
 	t.Helper()
 	opts.DefaultImage, opts.AgentImage = olderImage, olderAgent
 	workload := liveWorkload(t, mc, opts)
-	if recordOf(t, workload).MemoryLimit != "" {
+	if recordOf(workload).MemoryLimit != "" {
 		limit := workload.Template.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory]
 		limit.Add(resource.MustParse("44Mi"))
-		record(t, func(d *podDefaults) { d.MemoryLimit = limit.String() })(workload)
+		record(func(r *memcached.Record) { r.MemoryLimit = limit.String() })(workload)
 		setMemory(workload, limit.String())
 	}
-	if isStatefulSet(mc) {
-		named, section := launched(podTemplate(mc, opts, recordOf(t, workload)))
+	if memcached.IsStatefulSet(mc) {
+		named, section := launched(podTemplate(mc, opts, recordOf(workload)))
 		workload.Template.Annotations[memcached.TemplateAnnotation] = section
 		workload.Template.Spec.Containers[0].Args = named.Spec.Containers[0].Args
 	}
 	return workload
 }
 
-func recordOf(t testing.TB, workload client.Object) podDefaults {
-	t.Helper()
-	var recorded podDefaults
-	if text, ok := workload.GetAnnotations()[memcached.PodDefaultsAnnotation]; ok {
-		if err := json.Unmarshal([]byte(text), &recorded); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return recorded
+func recordOf(workload client.Object) podDefaults {
+	return memcached.RecordOf(workload).MemcachedDefaults
 }
 
-// record returns a function that changes the defaults that are recorded on a workload.
-func record(t testing.TB, change func(*podDefaults)) func(*memcached.Workload) {
+// record returns a function that changes the record on a workload.
+func record(change func(*memcached.Record)) func(*memcached.Workload) {
 	return func(workload *memcached.Workload) {
-		recorded := recordOf(t, workload)
+		recorded := memcached.RecordOf(workload)
 		change(&recorded)
-		workload.GetAnnotations()[memcached.PodDefaultsAnnotation] = encode(recorded)
+		maps.Copy(workload.GetAnnotations(), recorded.Annotations())
 	}
+}
+
+// encode returns a value as JSON.
+func encode(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
 }
 
 func setMemory(workload *memcached.Workload, quantity string) {
@@ -95,17 +98,14 @@ func setMemory(workload *memcached.Workload, quantity string) {
 func TestUpgradeAloneChangesNothing(t *testing.T) {
 	for _, c := range goldenCases(t) {
 		t.Run(c.name, func(t *testing.T) {
-			inEachWorkload(t, func(t *testing.T, in func(*cachev1alpha1.Memcached)) {
-				in(c.mc)
-				before := leftByOlder(t, c.mc, c.opts)
-				after := renderedAfter(t, c.mc, before, c.opts)
-				if diff := cmp.Diff(before.GetAnnotations(), after.GetAnnotations()); diff != "" {
-					t.Errorf("annotations (-before +after):\n%s", diff)
-				}
-				if diff := cmp.Diff(string(encodedSpec(t, before.Object)), string(encodedSpec(t, after))); diff != "" {
-					t.Errorf("spec (-before +after):\n%s", diff)
-				}
-			})
+			before := leftByOlder(t, c.mc, c.opts)
+			after := renderedAfter(t, c.mc, before, c.opts)
+			if diff := cmp.Diff(before.GetAnnotations(), after.GetAnnotations()); diff != "" {
+				t.Errorf("annotations (-before +after):\n%s", diff)
+			}
+			if diff := cmp.Diff(string(encodedSpec(t, before.Object)), string(encodedSpec(t, after))); diff != "" {
+				t.Errorf("spec (-before +after):\n%s", diff)
+			}
 		})
 	}
 }
@@ -115,57 +115,43 @@ func TestUpgradeAloneChangesNothing(t *testing.T) {
 func TestUpgradeThenChange(t *testing.T) {
 	kept, adopted := [2]string{olderImage, olderLimit}, [2]string{memcachedtest.DefaultImage, presentLimit}
 	// These changes restart memcached in the existing pods of a StatefulSet.
-	inPlace := []string{"a restart", "connections", "another configuration"}
+	inPlace := []string{"a restart", "connections"}
 	for name, c := range map[string]struct {
 		change func(*cachev1alpha1.Memcached)
 		want   [2]string
 	}{
-		"nothing": {func(*cachev1alpha1.Memcached) {}, kept},
-		"size":    {memcachedtest.Size(5), kept},
-		"pause":   {memcachedtest.Paused, kept},
-		"labels":  {func(mc *cachev1alpha1.Memcached) { mc.Labels = map[string]string{"a": "b"} }, kept},
-		"service": {func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Service.Annotations = map[string]cachev1alpha1.AnnotationValue{"a": "b"}
-		}, kept},
-		"budget":          {func(mc *cachev1alpha1.Memcached) { mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false) }, kept},
-		"strategy":        {memcachedtest.MaxSurge(intstr.FromInt32(1)), kept},
-		"minReadySeconds": {func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 9 }, kept},
+		"nothing":  {func(*cachev1alpha1.Memcached) {}, kept},
+		"size":     {memcachedtest.Size(5), kept},
+		"budget":   {func(mc *cachev1alpha1.Memcached) { mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false) }, kept},
+		"strategy": {memcachedtest.MaxSurge(intstr.FromInt32(1)), kept},
 		"a field that is given its default": {func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.ImagePullPolicy, mc.Spec.Config.Threads = corev1.PullIfNotPresent, 4
 		}, kept},
 
-		"a restart":             {memcachedtest.RestartedAt(2026), adopted},
-		"an image":              {memcachedtest.Image("memcached:mine"), [2]string{"memcached:mine", presentLimit}},
-		"the image that runs":   {memcachedtest.Image(olderImage), [2]string{olderImage, presentLimit}},
-		"connections":           {func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.MaxConnections = 1023 }, adopted},
-		"another configuration": {func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 }, adopted},
+		"a restart":           {memcachedtest.RestartedAt(2026), adopted},
+		"an image":            {memcachedtest.Image("memcached:mine"), [2]string{"memcached:mine", presentLimit}},
+		"the image that runs": {memcachedtest.Image(olderImage), [2]string{olderImage, presentLimit}},
+		"connections":         {func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.MaxConnections = 1023 }, adopted},
 		"pod labels": {func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "a"}
 		}, adopted},
 		"pod annotations": {func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"restarted-at": "noon"}
 		}, adopted},
-		"monitoring":     {func(mc *cachev1alpha1.Memcached) { mc.Spec.Monitoring.Enabled = true }, adopted},
 		"TLS":            {encryptedBy("a"), [2]string{memcachedtest.DefaultImage, limitWithTLS}},
 		"users":          {usersOf("a"), adopted},
 		"a memory limit": {withLimit(corev1.ResourceMemory, "1Gi"), [2]string{memcachedtest.DefaultImage, "1Gi"}},
-		"a CPU limit":    {withLimit(corev1.ResourceCPU, "4"), adopted},
-		"scheduling":     {func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling.PriorityClassName = "high" }, adopted},
-		"shutdown": {func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.GracefulShutdown.PreStopDelaySeconds = ptr.To(int32(6))
-		}, adopted},
-		"a pull policy": {func(mc *cachev1alpha1.Memcached) { mc.Spec.ImagePullPolicy = corev1.PullAlways }, adopted},
-		"a pull secret": {func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.ImagePullSecrets = []cachev1alpha1.ImagePullSecret{{Name: "registry"}}
-		}, adopted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inEachWorkload(t, func(t *testing.T, in func(*cachev1alpha1.Memcached)) {
 				mc := memcachedtest.Cache(3, in)
 				workload := leftByOlder(t, mc, memcachedtest.Options)
 				c.change(mc)
+				if !memcached.IsStatefulSet(mc) && (mc.Spec.TLS != nil || mc.Spec.Auth != nil) {
+					return // the API server refuses it
+				}
 				want := c.want
-				if isStatefulSet(mc) && slices.Contains(inPlace, name) {
+				if memcached.IsStatefulSet(mc) && slices.Contains(inPlace, name) {
 					want = kept
 				}
 				if diff := cmp.Diff(inWorkload(mc, want), rendered(t, mc, workload)); diff != "" {
@@ -243,8 +229,7 @@ func rendered(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workloa
 	if mc.Spec.Resources.Limits.Memory().IsZero() {
 		want.MemoryLimit = limit.String()
 	}
-	want.IdleTimeout = recordedTimeout(argumentsAfter(t, mc, live, memcachedtest.Options))
-	if diff := cmp.Diff(want, recordOf(t, after)); diff != "" {
+	if diff := cmp.Diff(want, recordOf(after)); diff != "" {
 		t.Errorf("the recorded defaults (-want +got):\n%s", diff)
 	}
 	return [2]string{container.Image, limit.String()}
@@ -256,7 +241,7 @@ func TestRolloutRestartAdopts(t *testing.T) {
 	mc := memcachedtest.Cache(3, workloadKind(statefulSetKind))
 	live := leftByOlder(t, mc, memcachedtest.Options)
 	mc.Status.LastApplied = &cachev1alpha1.MemcachedRecord{
-		TemplateHash: live.TemplateHash(), Defaults: recordOf(t, live),
+		TemplateHash: memcached.RecordOf(live).Template, Defaults: recordOf(live),
 	}
 	if got := rendered(t, mc, live); got != inWorkload(mc, [2]string{olderImage, olderLimit}) {
 		t.Fatalf("after the upgrade: %v", got)

@@ -4,6 +4,8 @@
 package desired
 
 import (
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,14 +45,14 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 		Name:        mc.Name,
 		Namespace:   mc.Namespace,
 		Labels:      labelsOf(mc, nil),
-		Annotations: memcached.RecordAnnotations(n.record),
+		Annotations: memcached.Record{Template: hash, MemcachedDefaults: defaults}.Annotations(),
 	}
 	template := podTemplate(mc, opts, defaults)
-	if !isStatefulSet(mc) {
+	if !memcached.IsStatefulSet(mc) {
 		n.workload = deployment(mc, metadata, render.WithAPIDefaults(template))
 		return n
 	}
-	want := wanted{list: argumentList(mc, defaults), problem: n.problem}
+	want := wanted{list: argumentList(mc), problem: n.problem}
 	template, want.section = launched(template)
 	want.inPlace = newInPlace(v, &template)
 	guard := &twinGuard{v: v}
@@ -77,8 +79,13 @@ func (n *nodes) recordArguments(v memcached.View, hash string) {
 	}
 }
 
-func isStatefulSet(mc *cachev1alpha1.Memcached) bool {
-	return memcached.WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
+// checkAgentImage returns a problem if pods need the image of the agent, but the operator does not know it.
+func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) *memcached.Problem {
+	if !memcached.IsStatefulSet(mc) || defaults.Images[memcached.AgentContainerName] != "" {
+		return nil
+	}
+	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("spec.workload StatefulSet needs the image of "+
+		"the agent, which the operator does not know: set its environment variable %s", memcached.AgentImageVariable)}
 }
 
 // updateLimits returns maxSurge and maxUnavailable, which are never both 0. An additional node remaps keys when it joins and when
@@ -87,7 +94,7 @@ func updateLimits(mc *cachev1alpha1.Memcached) (surge, unavailable intstr.IntOrS
 	wanted := mc.Spec.UpdateStrategy
 	none, one := intstr.FromInt32(0), intstr.FromInt32(1)
 	switch {
-	case isStatefulSet(mc):
+	case memcached.IsStatefulSet(mc):
 		return none, unavailableByName(wanted)
 	case wanted.MaxSurge != nil && wanted.MaxUnavailable != nil:
 		return *wanted.MaxSurge, *wanted.MaxUnavailable

@@ -81,13 +81,13 @@ func acceptedRows(t *testing.T) []statusCase {
 		stuck:      "QuotaExceeded: " + quota,
 	}, {
 		name:        "a larger size is held back",
-		mc:          memcachedtest.Cache(5, carriedOut(memcachedtest.Cache(3)), memcachedtest.Paused),
+		mc:          memcachedtest.Cache(5, memcachedtest.Paused),
 		deployment:  outOfThree(),
 		pods:        makePods(3),
 		written:     memcached.Written{Pending: []string{"Deployment"}},
-		ready:       "Unknown Paused: spec.paused holds back: size 3 to 5",
+		ready:       "Unknown Paused: spec.paused holds back: the Deployment, scaling from 3 to 5 nodes, which remaps keys",
 		available:   "True MinimumNodesReady: 3 of 5 nodes are ready",
-		progressing: "False Paused: spec.paused holds back: size 3 to 5" + resume,
+		progressing: "False Paused: spec.paused holds back: the Deployment, scaling from 3 to 5 nodes, which remaps keys" + resume,
 	}, {
 		name:       "a smaller size is refused: no more than it asks for is needed",
 		mc:         one,

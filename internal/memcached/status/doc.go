@@ -3,5 +3,5 @@
 
 // Package status computes the status of a Memcached from what was observed, the plan, and the result of the write. It is pure, and
 // knows of the desired state only what is in memcached.Plan. Package memcached explains the words node, workload, wave, twin and
-// record. An orphan is a node that no workload controls.
+// record. An orphan is a node of a former workload.
 package status

@@ -57,7 +57,7 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	f.accepted = f.size
 	if w != nil {
 		f.accepted = w.Size
-		f.TemplatePending = written.TemplatePending || written.HeldBack(v) && w.TemplateHash() != plan.Record.TemplateHash
+		f.TemplatePending = written.TemplatePending || written.HeldBack(v) && memcached.RecordOf(w).Template != plan.Record.TemplateHash
 	}
 	f.required = required(mc, plan, f.accepted)
 	f.available = f.ready >= f.required || stillAvailable(v.Last, f.ready)
@@ -65,28 +65,21 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	f.twinProblem = plan.Twins.Problem
 	f.rollout = rolloutOf(before.Workload, v, plan)
 	f.applied = f.carriedOut(plan)
-	f.rollout.message += f.cause()
 	f.podProblem = cmp.Or(plan.InPlace.Problem, f.problemOf(owned), f.problemOfOrphans(orphans))
 	f.rollout = f.waiting(plan)
 	f.staleDefaults = plan.StaleDefaults
 	if mc.Spec.Paused {
-		f.held, f.cost = f.heldBack(plan), f.heldCost(plan)
+		f.held = f.heldBack(plan)
+		f.cost, _ = costOf(v, plan, f.TemplatePending || f.unfinished(plan) == restOfRollout)
 	}
 	return f
 }
 
-// carriedOut returns the record for the status. While a write is held back or fails, the record keeps the last spec. Until a rollout
-// is complete, Changes lists its causes, and Former is the record from before the rollout.
+// carriedOut returns the record for the status, or nil. Until a rollout is complete, Former is the record from before the rollout.
 func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
 	record := f.CarriedOut(plan.Record).DeepCopy()
-	if record == nil {
-		return nil
-	}
-	if f.HeldBack(f.View) || f.Err != nil {
-		record.Spec = f.Last.Spec()
-	}
-	if !f.replacing() && !f.rollout.templateUnobserved && !f.TemplatePending {
-		record.Changes, record.Former = nil, nil
+	if record != nil && !f.replacing() && !f.rollout.templateUnobserved && !f.TemplatePending {
+		record.Former = nil
 	}
 	return record
 }
@@ -113,14 +106,6 @@ func (f facts) waiting(plan memcached.Plan) rolloutState {
 // replacing reports whether nodes are being changed or replaced.
 func (f facts) replacing() bool {
 	return f.rollout.reason == cachev1alpha1.ReasonRollingOut || f.rollout.reason == cachev1alpha1.ReasonUpdatingInPlace
-}
-
-// cause returns the part of a rollout's message that names the changes. It is empty if the changes are unknown.
-func (f facts) cause() string {
-	if !f.replacing() || f.applied == nil || len(f.applied.Changes) == 0 {
-		return ""
-	}
-	return "; changed: " + strings.Join(f.applied.Changes, ", ")
 }
 
 // problemOf returns what is wrong with the nodes of the workload, or why a node is missing. Without a problem, it returns nil.

@@ -212,13 +212,13 @@ func statusOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, written 
 	return statusOfView(memcachedtest.View(mc, observed), memcached.AgentReports{}, written, now)
 }
 
-// statusOfView is like statusOf, but takes the view from before the write. Twins and answers in the view affect only the plan.
+// statusOfView is like statusOf, but takes the view from before the write. Answers in the view affect only the plan.
 func statusOfView(
 	before memcached.View, agents memcached.AgentReports, written memcached.Written, now time.Time,
 ) cachev1alpha1.MemcachedStatus {
 	mc, plan := before.Memcached, desired.For(before, memcachedtest.Options)
 	view := memcached.NewView(mc, withService(mc, before.Observed), now)
-	view.Agents = agents
+	view.Agents, view.Twins = agents, before.Twins
 	return For(view, plan, written)
 }
 

@@ -39,14 +39,6 @@ func TestStatusFields(t *testing.T) {
 		Image:              memcachedtest.DefaultImage,
 		Version:            "1.6.45",
 		ServiceName:        "cache",
-		LastApplied: &cachev1alpha1.MemcachedRecord{
-			TemplateHash: "586bf8c3f1447ca9",
-			Defaults: cachev1alpha1.MemcachedDefaults{
-				Images:      map[string]cachev1alpha1.DefaultImage{memcached.ContainerName: memcachedtest.DefaultImage},
-				MemoryLimit: "198Mi",
-			},
-			Spec: map[string]cachev1alpha1.RecordedValue{"size": "3"},
-		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -5,7 +5,6 @@ package status
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -13,37 +12,29 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// heldBack lists what a pause holds back: the changes that heldChanges returns, and the Kinds in Pending that these changes do not affect.
+// heldBack lists what a pause holds back: the children that would be written or deleted, another size, a change that needs no write of
+// the workload, and the rest of a change that has begun.
 func (f facts) heldBack(plan memcached.Plan) []string {
-	if len(f.Pending) == 0 && plan.Wave.Effect == memcached.NoEffect && f.unfinished(plan) == "" {
-		return nil
-	}
-	changes := f.heldChanges(plan)
-	held := changes
+	var held []string
 	for _, kind := range f.Pending {
-		text := "the " + kind
-		named := slices.ContainsFunc(changes, func(change string) bool { return memcached.ChangesKind(change, kind) })
-		if !named && !slices.Contains(held, text) {
+		if text := "the " + kind; !slices.Contains(held, text) {
 			held = append(held, text)
 		}
 	}
-	return held
-}
-
-// heldChanges returns the changes of spec fields, and the rest of a change that has begun. New arguments and pod settings are listed
-// only if no other change in the list explains them.
-func (f facts) heldChanges(plan memcached.Plan) []string {
-	changes, w := slices.Clone(plan.Changes), f.Workload
+	if w := f.Workload; w != nil && w.Size != f.size && slices.Contains(f.Pending, string(w.Kind)) {
+		scaling := fmt.Sprintf("scaling from %d to %d nodes", w.Size, f.size)
+		if w.Size > 0 && f.size > 0 {
+			scaling += ", which remaps keys"
+		}
+		held = append(held, scaling)
+	}
+	if plan.Wave.Effect != memcached.NoEffect && !f.TemplatePending && !plan.InPlace.Open {
+		held = append(held, "a change in place")
+	}
 	if rest := f.unfinished(plan); rest != "" {
-		changes = append(changes, rest)
+		held = append(held, rest)
 	}
-	if plan.Wave.Effect != memcached.NoEffect && len(changes) == 0 {
-		changes = append(changes, "other arguments of memcached")
-	}
-	if f.TemplatePending && w != nil && maps.Equal(w.RecordAnnotations(), memcached.RecordAnnotations(plan.Record)) {
-		changes = append(changes, "other pod settings")
-	}
-	return changes
+	return held
 }
 
 // unfinished names a change that has begun and that only the operator can finish, or returns an empty text. If the partition is 0,
@@ -63,33 +54,16 @@ func (f facts) unfinished(plan memcached.Plan) string {
 
 const restOfRollout = "the rest of a rollout"
 
-// heldCost returns what the changes that are held back will do to the nodes, or an empty text.
-func (f facts) heldCost(plan memcached.Plan) string {
-	effect := plan.Wave.Effect
-	switch {
-	case f.TemplatePending && plan.InPlace.Open && emptiesInPlace(plan):
-		return "; the pods will stay, but the nodes will restart without their items"
-	case f.TemplatePending && plan.InPlace.Open:
-		return "; the pods will stay, and change in place"
-	case f.TemplatePending, f.unfinished(plan) == restOfRollout:
-		return "; the nodes will be replaced, without their items"
-	case effect == memcached.GrowsInPlace:
-		return "; the nodes will get more memory in place and keep their items"
-	case effect == memcached.KeepsItems:
-		return "; the nodes will restart in place and keep their items"
-	case effect == memcached.LosesItems:
-		return "; the nodes will restart in place, without their items"
-	}
-	return ""
-}
-
 // pausedMessage says what a pause holds back, what that will cost, and how to end the pause.
 func pausedMessage(f facts) string {
 	if len(f.held) == 0 {
 		return "spec.paused holds changes back; there are none now"
 	}
-	return fmt.Sprintf("spec.paused holds back: %s%s. To resume: %s",
-		strings.Join(f.held, ", "), f.cost, patchCommand(f.Memcached, `"paused":false`))
+	message := "spec.paused holds back: " + strings.Join(f.held, ", ")
+	if f.cost != "" {
+		message += "; " + f.cost
+	}
+	return message + ". To resume: " + patchCommand(f.Memcached, `"paused":false`)
 }
 
 // patchCommand returns the command that sets a field of the spec.

@@ -29,12 +29,12 @@ func inPlaceRows(t *testing.T) []statusCase {
 		return c
 	}
 	paused := func(c *statusCase) {
-		c.mc = memcachedtest.Cache(3, carriedOut(mc), inStatefulSet, inPlace, memcachedtest.Paused, memcachedtest.Image("memcached:2"))
+		c.mc = memcachedtest.Cache(3, inStatefulSet, inPlace, memcachedtest.Paused, memcachedtest.Image("memcached:2"))
 		c.others, c.pods = []client.Object{makeStatefulSet(t, mc, setCounts(3, 3, 3))}, setPods("a", "a", "a")
 		c.written = memcached.Written{Pending: []string{"StatefulSet"}, TemplatePending: true}
-		c.ready = "Unknown Paused: spec.paused holds back: image unset to memcached:2"
+		c.ready = "Unknown Paused: spec.paused holds back: the StatefulSet"
 	}
-	const held = "False Paused: spec.paused holds back: image unset to memcached:2; "
+	const held = "False Paused: spec.paused holds back: the StatefulSet; "
 	return []statusCase{
 		row("in place: one of three", memcached.InPlace{Open: true, Done: 1}, func(c *statusCase) {
 			c.changing = "UpdatingInPlace: Updating in place, no pod is replaced: 1 of 3 nodes are updated"
@@ -48,7 +48,7 @@ func inPlaceRows(t *testing.T) []statusCase {
 		row("in place: paused in the middle", memcached.InPlace{Open: true, Done: 1}, func(c *statusCase) {
 			c.mc = memcachedtest.Cache(3, inStatefulSet, inPlace, memcachedtest.Paused)
 			c.ready = "Unknown Paused: spec.paused holds back: the rest of a change in place"
-			c.progressing = "False Paused: spec.paused holds back: the rest of a change in place" + resume
+			c.progressing = "False Paused: spec.paused holds back: the rest of a change in place; the pods will stay, and change in place" + resume
 		}),
 		row("in place: refused", memcached.InPlace{Open: true, Done: 1, Problem: &memcached.Problem{
 			Reason: cachev1alpha1.ReasonInPlaceRefused, Message: "no room",

@@ -21,19 +21,22 @@ func (f facts) problemOfOrphans(orphans []*corev1.Pod) *memcached.Problem {
 	if f.Workload == nil || f.rollout.reason != "" {
 		return nil
 	}
-	return orphaned(f.Memcached, orphans)
+	return orphaned(f.View, orphans)
 }
 
 // orphaned returns a problem that names orphans, or nil if there are none. Clients use the items of these nodes, so only the user
-// may remove them. If a ReplicaSet would replace removed pods, the command in the message deletes the ReplicaSet.
-func orphaned(mc *cachev1alpha1.Memcached, orphans []*corev1.Pod) *memcached.Problem {
+// may remove them. If a ReplicaSet or a workload would replace removed pods, the command in the message deletes that object.
+func orphaned(v memcached.View, orphans []*corev1.Pod) *memcached.Problem {
 	if len(orphans) == 0 {
 		return nil
 	}
 	var names, objects []string
+	left := v.Left()
 	for _, pod := range orphans {
 		object := "pod/" + pod.Name
-		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		if left != nil && left.Owns(pod) {
+			object = strings.ToLower(string(left.Kind)) + "/" + left.GetName()
+		} else if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 			object = "replicaset/" + owner.Name
 		}
 		names, objects = append(names, pod.Name), append(objects, object)
@@ -46,7 +49,7 @@ func orphaned(mc *cachev1alpha1.Memcached, orphans []*corev1.Pod) *memcached.Pro
 	}
 	return &memcached.Problem{
 		Reason: cachev1alpha1.ReasonNodesOrphaned,
-		Message: fmt.Sprintf("Clients still use nodes that no workload controls: %s. To remove them with what they hold: kubectl delete -n %s %s",
-			list, mc.Namespace, strings.Join(objects[:min(most, len(objects))], " ")),
+		Message: fmt.Sprintf("Clients still use nodes of a former workload: %s. To remove them with what they hold: kubectl delete -n %s %s",
+			list, v.Memcached.Namespace, strings.Join(objects[:min(most, len(objects))], " ")),
 	}
 }

@@ -20,10 +20,12 @@ func withoutOwner(pod *corev1.Pod) { pod.OwnerReferences = nil }
 // orphanRows have nodes whose workload somebody has deleted with --cascade=orphan.
 func orphanRows(t *testing.T) []statusCase {
 	const (
-		ofSet = "NodesOrphaned: Clients still use nodes that no workload controls: cache-0, cache-1, cache-2. " +
+		ofSet = "NodesOrphaned: Clients still use nodes of a former workload: cache-0, cache-1, cache-2. " +
 			"To remove them with what they hold: kubectl delete -n shop pod/cache-0 pod/cache-1 pod/cache-2"
-		ofReplicaSet = "NodesOrphaned: Clients still use nodes that no workload controls: cache-5d4f-00, cache-5d4f-01, cache-5d4f-02. " +
+		ofReplicaSet = "NodesOrphaned: Clients still use nodes of a former workload: cache-5d4f-00, cache-5d4f-01, cache-5d4f-02. " +
 			"To remove them with what they hold: kubectl delete -n shop replicaset/cache-5d4f"
+		ofDeployment = "NodesOrphaned: Clients still use nodes of a former workload: cache-5d4f-00, cache-5d4f-01, cache-5d4f-02. " +
+			"To remove them with what they hold: kubectl delete -n shop deployment/cache"
 		six = "True MinimumNodesReady: 6 of 3 nodes are ready"
 	)
 	orphans := setPods("a", "a", "a")
@@ -31,12 +33,17 @@ func orphanRows(t *testing.T) []statusCase {
 		withoutOwner(&orphans[i])
 	}
 	mc, named := memcachedtest.Cache(3), memcachedtest.Cache(3, inStatefulSet)
+	left := makeDeployment(t, mc, settled)
+	left.OwnerReferences = nil
 	return []statusCase{{
 		name: "orphans of a former StatefulSet", mc: mc, deployment: makeDeployment(t, mc, settled),
 		pods: slices.Concat(makePods(3), orphans), trouble: ofSet, available: six,
 	}, {
 		name: "orphans of a former Deployment", mc: named, others: []client.Object{makeStatefulSet(t, named, setCounts(3, 3, 3))},
 		pods: slices.Concat(setPods("a", "a", "a"), makePods(3)), trouble: ofReplicaSet, available: six,
+	}, {
+		name: "a Deployment that was left", mc: named, deployment: left, others: []client.Object{makeStatefulSet(t, named, setCounts(3, 3, 3))},
+		pods: slices.Concat(setPods("a", "a", "a"), makePods(3)), trouble: ofDeployment, available: six,
 	}, {
 		name: "orphans serve until their workload is there again", mc: named, others: []client.Object{makeStatefulSet(t, named)},
 		pods: orphans, changing: "Creating: Starting 3 nodes", available: available3, degraded: asExpected,
@@ -56,10 +63,11 @@ func TestOrphansAreNamed(t *testing.T) {
 	for i := range pods {
 		withoutOwner(&pods[i])
 	}
-	got := orphaned(mc, memcachedtest.View(mc, memcached.Observed{Pods: pods}).Orphans())
+	v := memcachedtest.View(mc, memcached.Observed{Pods: pods})
+	got := orphaned(v, v.Orphans())
 	want := memcached.Problem{
 		Reason: cachev1alpha1.ReasonNodesOrphaned,
-		Message: "Clients still use nodes that no workload controls: cache-0, cache-1, cache-2, cache-3, cache-4 and 2 more. " +
+		Message: "Clients still use nodes of a former workload: cache-0, cache-1, cache-2, cache-3, cache-4 and 2 more. " +
 			"To remove them with what they hold: kubectl delete -n shop pod/cache-0 pod/cache-1 pod/cache-2 pod/cache-3 pod/cache-4",
 	}
 	if got == nil || *got != want {

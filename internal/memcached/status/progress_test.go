@@ -61,39 +61,39 @@ func rolloutRows(t *testing.T) []statusCase {
 		name:       "rolling out: the Deployment controller has not seen the change",
 		deployment: makeDeployment(t, mc, settled, specGeneration(2)),
 		pods:       makePods(3, old),
-		changing:   "RollingOut: Updating 3 nodes",
+		changing:   replacing + "0 of 3 nodes are updated",
 	}, {
 		name:       "rolling out: the first node is being replaced",
 		deployment: makeDeployment(t, mc, specGeneration(2), revision(2), counts(2, 3, 1, 2), progress("ReplicaSetUpdated")),
 		pods:       append(makePods(2, old), makePod("cache-5d4f-02", updated, notReady)),
-		changing:   "RollingOut: 1 of 3 nodes are updated",
+		changing:   replacing + "1 of 3 nodes are updated",
 		available:  available2,
 	}, {
 		name:       "rolling out: every node is ready, one is old",
 		deployment: makeDeployment(t, mc, specGeneration(2), revision(2), counts(2, 3, 2, 3), progress("ReplicaSetUpdated")),
 		pods:       append(makePods(1, old), makePods(2)...),
-		changing:   "RollingOut: 2 of 3 nodes are updated",
+		changing:   replacing + "2 of 3 nodes are updated",
 	}, {
 		name:       "rolling out with a surge",
 		deployment: makeDeployment(t, mc, specGeneration(2), revision(2), counts(2, 4, 1, 3), progress("ReplicaSetUpdated")),
 		pods:       append(makePods(3, old), makePod("cache-5d4f-03", notReady)),
-		changing:   "RollingOut: 1 of 3 nodes are updated",
+		changing:   replacing + "1 of 3 nodes are updated",
 	}, {
 		// When the Deployment controller goes back to a ReplicaSet that exists, it keeps the condition of the last rollout.
 		name:       "rolling back, no node replaced",
 		deployment: makeDeployment(t, mc, specGeneration(3), revision(3), counts(3, 3, 0, 3), progress(rolloutComplete)),
 		pods:       makePods(3, old),
-		changing:   "RollingOut: 0 of 3 nodes are updated",
+		changing:   replacing + "0 of 3 nodes are updated",
 	}, {
 		name:       "rolling back with a surge is no scaling",
 		deployment: makeDeployment(t, mc, specGeneration(3), revision(3), counts(3, 4, 1, 3), progress(rolloutComplete)),
 		pods:       append(makePods(3, old), makePod("cache-5d4f-03", notReady)),
-		changing:   "RollingOut: 1 of 3 nodes are updated",
+		changing:   replacing + "1 of 3 nodes are updated",
 	}, {
 		name:       "rolling back with a surge, one old node left",
 		deployment: makeDeployment(t, mc, specGeneration(3), revision(3), counts(3, 4, 3, 4), progress(rolloutComplete)),
 		pods:       append(makePods(1, old), makePods(3)...),
-		changing:   "RollingOut: 3 of 3 nodes are updated",
+		changing:   replacing + "3 of 3 nodes are updated",
 		available:  "True MinimumNodesReady: 4 of 3 nodes are ready",
 	}, {
 		name:       "rolled out",
@@ -153,7 +153,7 @@ func scalingRows(t *testing.T) []statusCase {
 		name:       "scaling and rolling out at once: the ReplicaSet of the new template does not exist",
 		deployment: makeDeployment(t, mc, specGeneration(2), revision(1), counts(2, 1, 0, 1), progress(rolloutComplete)),
 		pods:       makePods(1),
-		changing:   "RollingOut: 0 of 3 nodes are updated",
+		changing:   replacing + "0 of 3 nodes are updated",
 		available:  unavailable1,
 	}}
 }

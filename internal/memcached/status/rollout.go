@@ -56,42 +56,48 @@ func rolloutOf(before *memcached.Workload, v memcached.View, plan memcached.Plan
 	nodes := w.Nodes(v.Pods)
 	state := rolloutStateOf(w, nodes, mc.Spec.Size, templateObserved(before, v), starting(v, nodes))
 	wave := plan.Wave
+	_, doing := costOf(v, plan, state.reason == cachev1alpha1.ReasonRollingOut)
 	if plan.InPlace.Open && !mc.Spec.Paused && state.reason != cachev1alpha1.ReasonCreating {
 		state.reason = cachev1alpha1.ReasonUpdatingInPlace
 		state.message = cmp.Or(plan.InPlace.Blocked, wave.Blocked,
-			fmt.Sprintf("%s: %d of %d nodes are updated", inPlaceWords(plan), plan.InPlace.Done, mc.Spec.Size))
+			fmt.Sprintf("%s: %d of %d nodes are updated", doing, plan.InPlace.Done, mc.Spec.Size))
+	} else if state.reason == cachev1alpha1.ReasonRollingOut {
+		state.message = doing + ": " + state.message
 	}
 	if state.reason == "" && wave.Open && !mc.Spec.Paused {
 		state.reason = cachev1alpha1.ReasonRollingOut
 		state.message = cmp.Or(wave.Blocked,
-			fmt.Sprintf("%s: %d of %d nodes run the new configuration", waveWords(wave.Effect), wave.Done, mc.Spec.Size))
+			fmt.Sprintf("%s: %d of %d nodes run the new configuration", doing, wave.Done, mc.Spec.Size))
 	}
 	return state
 }
 
-// inPlaceWords describes what a change of pods in place does to the nodes.
-func inPlaceWords(plan memcached.Plan) string {
-	if emptiesInPlace(plan) {
-		return "Updating in place, no pod is replaced, but the nodes restart without their items"
+// costOf says what a change does to the nodes and their items: will is for a change that is held back, doing for one in progress. replaced
+// reports that the pods are replaced, unless they can change in place.
+func costOf(v memcached.View, plan memcached.Plan, replaced bool) (will, doing string) {
+	effect := plan.Wave.Effect
+	switch {
+	case plan.InPlace.Open && (plan.InPlace.Empties || effect == memcached.LosesItems):
+		return "the pods will stay, but the nodes will restart without their items",
+			"Updating in place, no pod is replaced, but the nodes restart without their items"
+	case plan.InPlace.Open:
+		return "the pods will stay, and change in place", "Updating in place, no pod is replaced"
+	case replaced:
+		will, doing = "the nodes will be replaced, ", "Replacing nodes, "
+	case effect == memcached.LosesItems:
+		will, doing = "the nodes will restart in place, ", "Restarting in place, "
+	case effect == memcached.GrowsInPlace:
+		return "the nodes will get more memory in place and keep their items", "Giving nodes more memory in place, with their items"
+	case effect == memcached.KeepsItems:
+		return "the nodes will restart in place and keep their items", "Restarting in place, with their items"
+	default: // the former arguments are unknown
+		return "", "Restarting in place"
 	}
-	return "Updating in place, no pod is replaced"
-}
-
-// emptiesInPlace reports whether nodes lose their items in a change in place: because of their image, or of new arguments.
-func emptiesInPlace(plan memcached.Plan) bool {
-	return plan.InPlace.Empties || plan.Wave.Effect == memcached.LosesItems
-}
-
-// waveWords describes what a change of arguments does to the nodes.
-func waveWords(effect memcached.Effect) string {
-	switch effect {
-	case memcached.GrowsInPlace:
-		return "Giving more memory to nodes in place"
-	case memcached.LosesItems:
-		return "Restarting in place, without their items"
-	default:
-		return "Restarting in place"
+	items := "without their items"
+	if len(v.Copies()) > 0 && plan.Twins.Problem == nil {
+		items = "while their copies keep the items"
 	}
+	return will + items, doing + items
 }
 
 // starting reports whether the nodes are starting for the first time. For a StatefulSet, only the last status shows that.
@@ -125,7 +131,7 @@ func rolloutStateOf(w *memcached.Workload, nodes []*corev1.Pod, size int32, temp
 		}
 	case !templateObserved:
 		return rolloutState{
-			reason: cachev1alpha1.ReasonRollingOut, message: "Updating " + countNodes(size), templateUnobserved: true,
+			reason: cachev1alpha1.ReasonRollingOut, message: fmt.Sprintf("0 of %d nodes are updated", size), templateUnobserved: true,
 		}
 	case settled:
 		return rolloutState{}

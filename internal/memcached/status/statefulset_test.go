@@ -102,17 +102,17 @@ func statefulSetRows(t *testing.T) []statusCase {
 		ready: allThreeReady, available: available3, progressing: complete, degraded: asExpected,
 	}, {
 		name: "StatefulSet: a rollout", mc: mc, others: of(setCounts(3, 1, 3), revisions("a", "b")), pods: setPods("a", "a", "b"),
-		ready: "False RollingOut: 1 of 3 nodes are updated", available: available3,
-		progressing: "True RollingOut: 1 of 3 nodes are updated", degraded: asExpected,
+		ready: "False " + replacing + "1 of 3 nodes are updated", available: available3,
+		progressing: "True " + replacing + "1 of 3 nodes are updated", degraded: asExpected,
 	}, {
 		name: "StatefulSet: a rollout is taken back", mc: mc, others: of(setCounts(3, 2, 3)), pods: setPods("a", "a", "b"),
-		ready: "False RollingOut: 2 of 3 nodes are updated", available: available3,
-		progressing: "True RollingOut: 2 of 3 nodes are updated", degraded: asExpected,
+		ready: "False " + replacing + "2 of 3 nodes are updated", available: available3,
+		progressing: "True " + replacing + "2 of 3 nodes are updated", degraded: asExpected,
 	}, {
 		name: "StatefulSet: a rollout that was stuck is taken back, and the node is replaced",
 		mc: memcachedtest.Cache(3, inStatefulSet, progressing(metav1.ConditionFalse, cachev1alpha1.ReasonStuck, noon.Add(-time.Minute)),
-			carriedOut(mc), func(mc *cachev1alpha1.Memcached) {
-				mc.Status.LastApplied.Former = &cachev1alpha1.MemcachedFormerRecord{TemplateHash: "other"}
+			func(mc *cachev1alpha1.Memcached) {
+				mc.Status.LastApplied = &cachev1alpha1.MemcachedRecord{Former: &cachev1alpha1.MemcachedFormerRecord{TemplateHash: "other"}}
 			}),
 		others: of(setCounts(3, 2, 2)), pods: setPods("a", "a"),
 		ready: "False NodesUnavailable: 2 of 3 nodes are ready", available: available2, progressing: complete, degraded: asExpected,
@@ -157,8 +157,8 @@ func statefulSetRows(t *testing.T) []statusCase {
 			progressing(metav1.ConditionFalse, cachev1alpha1.ReasonStuck, noon.Add(-time.Hour))),
 		others: of(setCounts(3, 1, 2), revisions("a", "b")),
 		pods:   append(setPods("a", "a"), makePod("cache-2", ofStatefulSet("b"), notReady, became(noon.Add(-time.Minute)))),
-		ready:  "False RollingOut: 1 of 3 nodes are updated", available: available2,
-		progressing: "True RollingOut: 1 of 3 nodes are updated", degraded: asExpected,
+		ready:  "False " + replacing + "1 of 3 nodes are updated", available: available2,
+		progressing: "True " + replacing + "1 of 3 nodes are updated", degraded: asExpected,
 	}, {
 		name: "StatefulSet: its start is still stuck",
 		mc: memcachedtest.Cache(3, inStatefulSet,
@@ -176,15 +176,15 @@ func statefulSetRows(t *testing.T) []statusCase {
 		mc: memcachedtest.Cache(3, inStatefulSet,
 			progressing(metav1.ConditionFalse, cachev1alpha1.ReasonComplete, noon.Add(-time.Hour))),
 		others: of(setCounts(3, 0, 3), revisions("a", "b")), pods: setPods("a", "a", "a"),
-		ready: "False RollingOut: 0 of 3 nodes are updated", available: available3,
-		progressing: "True RollingOut: 0 of 3 nodes are updated", degraded: asExpected,
+		ready: "False " + replacing + "0 of 3 nodes are updated", available: available3,
+		progressing: "True " + replacing + "0 of 3 nodes are updated", degraded: asExpected,
 	}, {
 		name: "StatefulSet: a change that a problem had stopped begins when that is gone",
 		mc: memcachedtest.Cache(3, inStatefulSet,
 			progressing(metav1.ConditionFalse, cachev1alpha1.ReasonStuck, noon.Add(-time.Hour)), hadProblem),
 		others: of(setCounts(3, 0, 3), revisions("a", "b")), pods: setPods("a", "a", "a"),
-		ready: "False RollingOut: 0 of 3 nodes are updated", available: available3,
-		progressing: "True RollingOut: 0 of 3 nodes are updated", degraded: asExpected,
+		ready: "False " + replacing + "0 of 3 nodes are updated", available: available3,
+		progressing: "True " + replacing + "0 of 3 nodes are updated", degraded: asExpected,
 	}, {
 		name: "StatefulSet: a change that is overdue stays so beside another problem",
 		mc: memcachedtest.Cache(3, inStatefulSet, progressing(metav1.ConditionFalse, cachev1alpha1.ReasonStuck, noon.Add(-time.Hour)), hadProblem,

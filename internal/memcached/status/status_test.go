@@ -38,7 +38,7 @@ type statusCase struct {
 	others  []client.Object
 	pods    []corev1.Pod
 	written memcached.Written
-	// twins and answers are in the View from which the plan is computed, but not in the View for the status.
+	// answers are in the View from which the plan is computed, but not in the View for the status.
 	twins   []memcached.View
 	answers memcached.Answers
 	// inPlace replaces InPlace of the plan, unless it is nil.
@@ -60,6 +60,7 @@ const (
 	unavailable1  = "False NodesUnavailable: 1 of 3 nodes are ready, 2 are needed"
 	unavailable0  = "False NodesUnavailable: 0 of 3 nodes are ready, 2 are needed"
 	unreported    = "Unknown Creating: The cluster has not reported on the nodes yet"
+	replacing     = "RollingOut: Replacing nodes, without their items: "
 	complete      = "False Complete: No change is under way"
 	asExpected    = "False AsExpected: Nothing prevents the desired state"
 	seeDegraded   = "False Stuck: The change cannot continue: see the condition Degraded"

@@ -4,11 +4,15 @@
 package status
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
@@ -22,16 +26,18 @@ const (
 
 // steadyRows have no change under way.
 func steadyRows(t *testing.T) []statusCase {
-	const podDefaults = "cache.example.com/pod-defaults"
 	mc := memcachedtest.Cache(3)
-	newer := makeDeployment(t, mc, settled)
-	newer.Annotations[podDefaults] = `{"images":{"memcached":"docker.io/library/memcached:1.6.40"},"memoryLimit":"198Mi"}`
-	small := makeDeployment(t, mc, settled)
-	small.Annotations[podDefaults] = `{"images":{"memcached":"` + memcachedtest.DefaultImage + `"},"memoryLimit":"100Mi"}`
+	recorded := func(mc *cachev1alpha1.Memcached, image cachev1alpha1.DefaultImage, limit string) *appsv1.Deployment {
+		deployment := makeDeployment(t, mc, settled)
+		record := memcached.RecordOf(deployment)
+		record.Images, record.MemoryLimit = map[string]cachev1alpha1.DefaultImage{memcached.ContainerName: image}, limit
+		maps.Copy(deployment.Annotations, record.Annotations())
+		return deployment
+	}
+	newer, small := recorded(mc, "docker.io/library/memcached:1.6.40", "198Mi"), recorded(mc, memcachedtest.DefaultImage, "100Mi")
 	own := memcachedtest.Cache(3, memcachedtest.Image("memcached:1.6.46"))
 	old := memcachedtest.Cache(3, memcachedtest.Image("memcached:1.6.40"))
-	started := makeDeployment(t, old, settled)
-	started.Annotations[podDefaults] = `{"images":{"memcached":"memcached:1.6.40"},"memoryLimit":"198Mi"}`
+	started := recorded(old, "memcached:1.6.40", "198Mi")
 	injected := makeDeployment(t, mc, settled)
 	injected.Spec.Template.Spec.Containers = slices.Insert(injected.Spec.Template.Spec.Containers, 0,
 		corev1.Container{Name: "injected", Image: "proxy"})

@@ -26,7 +26,7 @@ func next(d *appsv1.Deployment) { d.Generation++ }
 // templateRows have a generation of the Deployment that the Deployment controller has not seen.
 func templateRows(t *testing.T) []statusCase {
 	mc := memcachedtest.Cache(3)
-	const updating = "RollingOut: Updating 3 nodes"
+	const updating = replacing + "0 of 3 nodes are updated"
 	quiet := func(name string, mc *cachev1alpha1.Memcached, before, deployment *appsv1.Deployment) statusCase {
 		return statusCase{
 			name: name, mc: mc, before: before, deployment: deployment, pods: makePods(3),
@@ -63,7 +63,7 @@ func templateRows(t *testing.T) []statusCase {
 			before:     makeDeployment(t, mc, specGeneration(2), revision(2), counts(2, 3, 1, 3), progress("ReplicaSetUpdated")),
 			deployment: makeDeployment(t, mc, specGeneration(3), revision(2), counts(2, 3, 1, 3), progress("ReplicaSetUpdated")),
 			pods:       makePods(3),
-			changing:   "RollingOut: 1 of 3 nodes are updated",
+			changing:   replacing + "1 of 3 nodes are updated",
 		},
 	}
 }

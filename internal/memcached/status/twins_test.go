@@ -53,7 +53,21 @@ func twinRows(t *testing.T) []statusCase {
 	}, {
 		name: "twins: a rollout waits", mc: mc, others: []client.Object{braked}, pods: setPods("a", "a", "a"), twins: at(dump),
 		answers: answers(nil),
-		changing: "RollingOut: 0 of 3 nodes are updated. Waiting until all nodes of its twin twin are ready: 0 of 0 are. " +
+		changing: "RollingOut: Replacing nodes, while their copies keep the items: 0 of 3 nodes are updated. Waiting until all nodes of its twin twin are ready: 0 of 0 are. " +
 			"To go on without its items, remove spec.fillFrom of cache",
 	}}
+}
+
+// TestCostWithACopy covers a restart in place of a Memcached with a twin, and with one from which its nodes cannot be filled.
+func TestCostWithACopy(t *testing.T) {
+	twin := memcachedtest.Cache(3, inStatefulSet)
+	v := memcached.View{Memcached: memcachedtest.Cache(3, fillsFromTwin), Twins: []memcached.View{{Memcached: twin}}}
+	plan := memcached.Plan{Wave: memcached.Wave{Effect: memcached.LosesItems}}
+	if _, doing := costOf(v, plan, false); doing != "Restarting in place, while their copies keep the items" {
+		t.Error(doing)
+	}
+	plan.Twins.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonTwinUnusable}
+	if will, _ := costOf(v, plan, true); will != "the nodes will be replaced, without their items" {
+		t.Error(will)
+	}
 }
