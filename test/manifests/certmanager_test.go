@@ -19,11 +19,11 @@ func certManager(t *testing.T) map[string]*crd.Schema {
 	return schemasIn(t, filepath.Join("testdata", "cert-manager.io_certificates.yaml"), filepath.Join("testdata", "cert-manager.io_issuers.yaml"))
 }
 
-// ofCertManager returns the Certificates and Issuers in config/samples/cert-manager, by Kind and name.
+// ofCertManager returns the Certificates and Issuers in config/samples/tls, by Kind and name.
 func ofCertManager(t *testing.T) map[string]map[string]*unstructured.Unstructured {
 	t.Helper()
 	byKind := map[string]map[string]*unstructured.Unstructured{"Certificate": {}, "Issuer": {}}
-	for _, object := range kustomize.Render(t, config("samples/cert-manager")) {
+	for _, object := range kustomize.Render(t, config("samples/tls")) {
 		if object.GetAPIVersion() == "cert-manager.io/v1" {
 			byKind[object.GetKind()][object.GetName()] = object
 		}
