@@ -10,7 +10,9 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -26,7 +28,7 @@ var _ = Describe("The clients of a MemcachedProxy", func() {
 		change(ctx, front, func(p *cachev1alpha1.MemcachedProxy) {
 			p.Spec.Monitoring.Enabled = true
 			p.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "front-tls"}
-			p.Spec.NetworkPolicy.MetricsFrom = []cachev1alpha1.NetworkPolicyPeer{{NamespaceSelector: &cachev1alpha1.LabelSelector{}}}
+			p.Spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{MetricsFrom: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{}}}}
 		})
 		o.step(ctx, front, writeService, writePolicy, writeDeployment, writeStatus)
 		o.step(ctx, front)
@@ -44,8 +46,8 @@ var _ = Describe("The clients of a MemcachedProxy", func() {
 		namespace := suite.NewNamespace(ctx, user)
 		pool := newPool(ctx, namespace, 3)
 		change(ctx, pool, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.NetworkPolicy.From = []cachev1alpha1.NetworkPolicyPeer{{PodSelector: &cachev1alpha1.LabelSelector{
-				MatchLabels: map[string]cachev1alpha1.LabelValue{"app": "shop"},
+			mc.Spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{From: []networkingv1.NetworkPolicyPeer{{
+				PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "shop"}},
 			}}}
 		})
 		front := newProxy(ctx, namespace)
@@ -55,7 +57,7 @@ var _ = Describe("The clients of a MemcachedProxy", func() {
 		_, lines, found := strings.Cut(degraded.Message, ": add ")
 		Expect(found).To(BeTrue(), degraded.Message)
 
-		var peer cachev1alpha1.NetworkPolicyPeer
+		var peer networkingv1.NetworkPolicyPeer
 		Expect(yaml.UnmarshalStrict([]byte(lines), &peer)).To(Succeed())
 		change(ctx, pool, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.NetworkPolicy.From = append(mc.Spec.NetworkPolicy.From, peer)

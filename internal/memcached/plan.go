@@ -41,8 +41,8 @@ type Plan struct {
 	// Changes lists the differences between the last spec that was carried out and the present spec. It is empty if the last one is
 	// unknown.
 	Changes []string
-	// MaxSurge and MaxUnavailable are the limits of a rollout: numbers, or percentages of the size.
-	MaxSurge, MaxUnavailable intstr.IntOrString
+	// MaxUnavailable is how many nodes may be missing during a rollout: a number, or a percentage of the size.
+	MaxUnavailable intstr.IntOrString
 }
 
 // Workload returns the workload that the spec asks for, or nil.
@@ -111,7 +111,7 @@ func (p *Problem) And(other *Problem) *Problem {
 	return &Problem{Reason: p.Reason, Message: p.Message + "; " + other.Message}
 }
 
-// ChangesKind reports whether a change, such as "networkPolicy.enabled unset to true", affects objects of this Kind. A field that
+// ChangesKind reports whether a change, such as "podDisruptionBudget.enabled unset to false", affects objects of this Kind. A field that
 // is named like a Kind affects that Kind. All other fields affect the workload.
 func ChangesKind(change, kind string) bool {
 	field, _, _ := strings.Cut(change, " ")

@@ -60,10 +60,9 @@ type rotation struct {
 
 func newRotation(ctx context.Context) *rotation {
 	GinkgoHelper()
-	verbose := func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 } // more log lines, which must not contain secrets
 	r := &rotation{other: clustertest.Must(credentials.NewAuthority("partner"))}
 	r.secured = newSecured(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet),
-		inFile, mutualTLS, withUsers, monitored, verbose)
+		inFile, mutualTLS, withUsers, monitored)
 	r.batch = visitor{r.member.identity, "batch", "the-only-password-of-batch"}
 	r.partner = visitor{clustertest.Must(r.other.User("application")), r.reader.user, r.reader.password}
 	r.rows = [][]string{{"change", "after the Secret", "after the kubelet's delivery"}}

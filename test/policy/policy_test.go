@@ -97,7 +97,7 @@ func TestTokenWritesOnlyChildren(t *testing.T) {
 	requests := i.start(t)
 	g := NewWithT(t)
 	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: named("front")}
-	front.Spec.Pools, front.Spec.NetworkPolicy.Enabled = []cachev1alpha1.MemcachedProxyPool{{Name: "stable"}}, ptr.To(true)
+	front.Spec.Pools, front.Spec.NetworkPolicy = []cachev1alpha1.MemcachedProxyPool{{Name: "stable"}}, &cachev1alpha1.MemcachedNetworkPolicy{}
 	g.Expect(i.Admin.Create(t.Context(), front)).To(Succeed())
 	goldens, err := repository.Memcacheds()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -113,7 +113,11 @@ func TestTokenWritesOnlyChildren(t *testing.T) {
 		mc.Spec.Size += 2
 		mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "changed"}
 		mc.Spec.PodDisruptionBudget = cachev1alpha1.MemcachedPodDisruptionBudget{Enabled: ptr.To(mc == cache)}
-		mc.Spec.NetworkPolicy.Enabled = ptr.To(mc.Spec.NetworkPolicy.Enabled == nil)
+		if mc.Spec.NetworkPolicy == nil {
+			mc.Spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{}
+		} else {
+			mc.Spec.NetworkPolicy = nil
+		}
 		g.Expect(i.Admin.Update(t.Context(), mc)).To(Succeed())
 		i.settles(t, mc)
 	}

@@ -47,12 +47,12 @@ func TestSpecChanges(t *testing.T) {
 			after: func(s *spec) { s.Scheduling.Affinity = &corev1.Affinity{} },
 			want:  "scheduling.affinity", ofRollout: "scheduling.affinity",
 		},
-		"a list":          {after: func(s *spec) { s.ImagePullSecrets = []cachev1alpha1.ImagePullSecret{{Name: "a"}} }, want: "imagePullSecrets", ofRollout: "imagePullSecrets"},
+		"a list":          {after: func(s *spec) { s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "a"}} }, want: "imagePullSecrets", ofRollout: "imagePullSecrets"},
 		"another object":  {after: func(s *spec) { s.PodDisruptionBudget.Enabled = ptr.To(false) }, want: "podDisruptionBudget.enabled unset to false"},
 		"how to roll out": {after: func(s *spec) { s.UpdateStrategy.MinReadySeconds = 9 }, want: "updateStrategy.minReadySeconds unset to 9"},
 		"much": {
-			after: func(s *spec) { s.Size, s.Image, s.Config.Verbosity = 5, "a:1", 1 },
-			want:  "size 3 to 5, config.verbosity unset to 1, image unset to a:1", ofRollout: "config.verbosity unset to 1, image unset to a:1",
+			after: func(s *spec) { s.Size, s.Image, s.Config.Threads = 5, "a:1", 1 },
+			want:  "size 3 to 5, config.threads unset to 1, image unset to a:1", ofRollout: "config.threads unset to 1, image unset to a:1",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -176,7 +177,7 @@ func TestIdleTimeout(t *testing.T) {
 		"what is recorded is garbage":       {record: recorded("long"), want: "600"},
 		"what is recorded is too short":     {record: recorded("1ms"), want: "600"},
 		"a change of the spec replaces the nodes": {
-			record: recorded(""), change: func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 }, want: "600",
+			record: recorded(""), change: func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.FlushAll = ptr.To(false) }, want: "600",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,14 +22,15 @@ func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 	for _, port := range memcached.ClientPorts(mc) {
 		clients = append(clients, port.Number)
 	}
-	rules := []networkingv1.NetworkPolicyIngressRule{render.IngressRule(mc.Spec.NetworkPolicy.From, clients...)}
-	if mc.Spec.Monitoring.Enabled || memcached.WantsAgent(mc) && len(mc.Spec.NetworkPolicy.MetricsFrom) > 0 {
-		rules = append(rules, render.IngressRule(mc.Spec.NetworkPolicy.MetricsFrom, memcached.MetricsPort))
+	wanted := ptr.Deref(mc.Spec.NetworkPolicy, cachev1alpha1.MemcachedNetworkPolicy{})
+	rules := []networkingv1.NetworkPolicyIngressRule{render.IngressRule(wanted.From, clients...)}
+	if mc.Spec.Monitoring.Enabled || memcached.WantsAgent(mc) && len(wanted.MetricsFrom) > 0 {
+		rules = append(rules, render.IngressRule(wanted.MetricsFrom, memcached.MetricsPort))
 	}
 	if ports := portsForOperator(mc); len(ports) > 0 {
 		rules = append(rules, render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, ports...))
 	}
-	if twins := fillingTwins(v); len(twins) > 0 && len(mc.Spec.NetworkPolicy.From) > 0 {
+	if twins := fillingTwins(v); len(twins) > 0 && len(wanted.From) > 0 {
 		rules = append(rules, networkingv1.NetworkPolicyIngressRule{From: twins, Ports: render.TCPPorts(memcached.Port)})
 	}
 	return &networkingv1.NetworkPolicy{
@@ -65,11 +66,4 @@ func portsForOperator(mc *cachev1alpha1.Memcached) []int32 {
 		ports = append(ports, memcached.MetricsPort)
 	}
 	return ports
-}
-
-// wantsNetworkPolicy reports whether the Memcached has a NetworkPolicy. An unset networkPolicy.enabled means true if
-// networkPolicy.from or networkPolicy.metricsFrom is set, and false otherwise.
-func wantsNetworkPolicy(mc *cachev1alpha1.Memcached) bool {
-	wanted := mc.Spec.NetworkPolicy
-	return ptr.Deref(wanted.Enabled, len(wanted.From) > 0 || len(wanted.MetricsFrom) > 0)
 }

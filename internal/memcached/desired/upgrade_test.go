@@ -128,7 +128,7 @@ func TestUpgradeThenChange(t *testing.T) {
 			mc.Spec.Service.Annotations = map[string]cachev1alpha1.AnnotationValue{"a": "b"}
 		}, kept},
 		"budget":          {func(mc *cachev1alpha1.Memcached) { mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false) }, kept},
-		"strategy":        {memcachedtest.MaxSurge(intstr.FromInt32(1)), kept},
+		"strategy":        {func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MaxUnavailable = ptr.To(intstr.FromInt32(2)) }, kept},
 		"minReadySeconds": {func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 9 }, kept},
 		"a field that is given its default": {func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.ImagePullPolicy, mc.Spec.Config.Threads = corev1.PullIfNotPresent, 4
@@ -138,7 +138,7 @@ func TestUpgradeThenChange(t *testing.T) {
 		"an image":              {memcachedtest.Image("memcached:mine"), [2]string{"memcached:mine", presentLimit}},
 		"the image that runs":   {memcachedtest.Image(olderImage), [2]string{olderImage, presentLimit}},
 		"connections":           {func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.MaxConnections = 1023 }, adopted},
-		"another configuration": {func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 }, adopted},
+		"another configuration": {func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.FlushAll = ptr.To(false) }, adopted},
 		"pod labels": {func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "a"}
 		}, adopted},
@@ -156,7 +156,7 @@ func TestUpgradeThenChange(t *testing.T) {
 		}, adopted},
 		"a pull policy": {func(mc *cachev1alpha1.Memcached) { mc.Spec.ImagePullPolicy = corev1.PullAlways }, adopted},
 		"a pull secret": {func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.ImagePullSecrets = []cachev1alpha1.ImagePullSecret{{Name: "registry"}}
+			mc.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
 		}, adopted},
 	} {
 		t.Run(name, func(t *testing.T) {
