@@ -6,6 +6,7 @@ package memcachedproxy
 import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
@@ -19,7 +20,7 @@ func NetworkPolicy(proxy *cachev1alpha1.MemcachedProxy) *networkingv1.NetworkPol
 	for _, port := range memcached.PortsWith(proxy.Spec.TLS) {
 		clients = append(clients, port.Number)
 	}
-	wanted := proxy.Spec.NetworkPolicy
+	wanted := ptr.Deref(proxy.Spec.NetworkPolicy, cachev1alpha1.MemcachedNetworkPolicy{})
 	rules := []networkingv1.NetworkPolicyIngressRule{
 		render.IngressRule(wanted.From, clients...), render.IngressRule(wanted.MetricsFrom, memcached.MetricsPort),
 		render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, memcached.LauncherPort),

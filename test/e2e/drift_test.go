@@ -29,7 +29,7 @@ var _ = Describe("Drift", func() {
 		namespace := k8s.NewNamespace(ctx)
 		for _, workload := range workloads {
 			mc := k8s.NewMemcached(ctx, namespace, 1, clustertest.Named(strings.ToLower(string(workload))), clustertest.RunBy(workload),
-				func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.Enabled = ptr.To(true) })
+				func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{} })
 			policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: mc.Name}}
 			before, pods := childrenOf(ctx, mc), k8s.Incarnations(ctx, mc)
 			for _, object := range append(objectsOf(mc), policy) {
@@ -45,7 +45,7 @@ var _ = Describe("Drift", func() {
 			Eventually(ctx, k8s.Object(policy)).Should(HaveField("Spec.Ingress", HaveLen(rules)))
 
 			k8s.Change(ctx, mc, func() {
-				mc.Spec.NetworkPolicy.Enabled, mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false), ptr.To(false)
+				mc.Spec.NetworkPolicy, mc.Spec.PodDisruptionBudget.Enabled = nil, ptr.To(false)
 			})
 			for _, object := range []client.Object{policy, &policyv1.PodDisruptionBudget{}} {
 				Eventually(ctx, k8s.Get).WithArguments(client.ObjectKeyFromObject(mc), object).Should(Satisfy(apierrors.IsNotFound))

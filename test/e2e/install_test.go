@@ -92,7 +92,7 @@ var _ = Describe("The samples", func() {
 		k8s.Kubectl(ctx, "wait", "--namespace", namespace, "--for=condition=Ready", "memcached", "--all", "--timeout=3m")
 		var samples cachev1alpha1.MemcachedList
 		Expect(k8s.List(ctx, &samples, client.InNamespace(namespace))).To(Succeed())
-		Expect(samples.Items).To(HaveLen(5))
+		Expect(samples.Items).To(HaveLen(3))
 		for _, mc := range samples.Items {
 			k8s.MustServe(ctx, &mc, 100)
 		}

@@ -111,12 +111,12 @@ var _ = Describe("A filled cache", Ordered, func() {
 	})
 
 	It("survives a change that a pause holds back until it is taken back", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
-		f.keepAll(ctx, "paused, then config.verbosity: 1 and back", func() {
-			f.change(ctx, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused, mc.Spec.Config.Verbosity = true, 1 })
+		f.keepAll(ctx, "paused, then config.flushAll: false and back", func() {
+			f.change(ctx, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused, mc.Spec.Config.FlushAll = true, ptr.To(false) })
 			for _, c := range f.caches {
 				k8s.UntilReason(ctx, c.mc, cachev1alpha1.ConditionReady, cachev1alpha1.ReasonPaused)
 			}
-			f.change(ctx, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused, mc.Spec.Config.Verbosity = false, 0 })
+			f.change(ctx, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused, mc.Spec.Config.FlushAll = false, ptr.To(true) })
 		})
 	})
 

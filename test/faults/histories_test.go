@@ -136,7 +136,7 @@ func ended(now objects) string {
 	for resource, wanted := range map[string]bool{
 		"services":             true,
 		"poddisruptionbudgets": ptr.Deref(spec.PodDisruptionBudget.Enabled, true),
-		"networkpolicies":      ptr.Deref(spec.NetworkPolicy.Enabled, false),
+		"networkpolicies":      spec.NetworkPolicy != nil,
 	} {
 		switch object := now[resource+"/"+cacheName]; {
 		case wanted != (object != nil):

@@ -116,7 +116,9 @@ func (h *randomHistory) spoilArguments() {
 
 func (h *randomHistory) optionalObjects(spec *cachev1alpha1.MemcachedSpec) {
 	spec.PodDisruptionBudget.Enabled = ptr.To(h.random.IntN(2) == 0)
-	spec.NetworkPolicy.Enabled = ptr.To(h.random.IntN(2) == 0)
+	if spec.NetworkPolicy = nil; h.random.IntN(2) == 0 {
+		spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{}
+	}
 }
 
 // existing returns the children that exist and are not being deleted, in a fixed order.

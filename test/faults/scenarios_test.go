@@ -54,7 +54,7 @@ var scenarios = []scenario{
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
 			spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
 			spec.Service.Annotations = map[string]cachev1alpha1.AnnotationValue{"note": "new"}
-			spec.PodDisruptionBudget.MinAvailable = ptr.To(intstr.FromInt32(1))
+			spec.PodDisruptionBudget.MaxUnavailable = ptr.To(intstr.FromInt32(2))
 		})
 	}},
 	{name: "budget-disabled-and-enabled", setup: running(1), act: func(r *scenarioRun) {
@@ -68,7 +68,7 @@ var scenarios = []scenario{
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.PodDisruptionBudget.Enabled = nil })
 	}, done: hasAll},
 	{name: "network-policy", setup: running(1), act: func(r *scenarioRun) {
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.NetworkPolicy.Enabled = ptr.To(true) })
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{} })
 		oneRule := func(now objects) string {
 			if p := get[*networkingv1.NetworkPolicy](now, "networkpolicies"); p == nil || len(p.Spec.Ingress) != 1 {
 				return fmt.Sprintf("it is %+v", p)
@@ -80,7 +80,7 @@ var scenarios = []scenario{
 			p.Spec.Ingress = append(p.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{})
 		})
 		r.await("the way in that somebody opened is closed", oneRule)
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.NetworkPolicy.Enabled = ptr.To(false) })
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.NetworkPolicy = nil })
 	}, done: func(now objects) string {
 		if get[*networkingv1.NetworkPolicy](now, "networkpolicies") != nil {
 			return "the NetworkPolicy exists"
