@@ -108,7 +108,7 @@ lint: $(GOLANGCI_LINT) ## Run the linters. LINT_FLAGS=--fix fixes what they can 
 	$(GOLANGCI_LINT) run $(LINT_FLAGS)
 
 .PHONY: check-all
-check-all: ## Run every suite but bench and test-hostile, as root, in up to two hours. FROM=NAME resumes, ONLY=NAME runs one.
+check-all: ## Run every suite but bench, as root, in up to two hours. FROM=NAME resumes, ONLY=NAME runs one.
 	@FROM="$(FROM)" ONLY="$(ONLY)" CHECK_OUTPUT="$(CHECK_OUTPUT)" hack/check-all.sh
 
 .PHONY: verify
@@ -245,7 +245,6 @@ undeploy-all: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator, the C
 include hack/cluster/cluster.mk
 include hack/cluster/olm.mk
 include test/faults/faults.mk
-include test/hostile/hostile.mk
 include hack/bundle/bundle.mk
 include hack/helm/helm.mk
 include test/bench/bench.mk
