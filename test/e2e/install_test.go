@@ -10,7 +10,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -130,16 +129,6 @@ func operatorPod(ctx context.Context) corev1.Pod {
 	pods := operatorPods(ctx, Default)
 	Expect(pods).To(HaveLen(1))
 	return pods[0]
-}
-
-// metricsAddress returns the IP address and port behind the Service of the operator's metrics.
-func metricsAddress(ctx context.Context) string {
-	GinkgoHelper()
-	address := k8s.Kubectl(ctx, "get", "endpointslices", "--namespace", operatorNamespace,
-		"--selector", "kubernetes.io/service-name="+operatorDeployment+"-metrics-service",
-		"-o", "jsonpath={.items[*].endpoints[*].addresses[0]}:{.items[*].ports[*].port}")
-	Expect(address).To(Equal(net.JoinHostPort(operatorPod(ctx).Status.PodIP, "8443")))
-	return address
 }
 
 // tokenOf creates a service account, and returns a token of it. It does not use kubectl, because the report shows the output of
