@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -95,22 +94,6 @@ var _ = Describe("The samples", func() {
 		for _, mc := range samples.Items {
 			k8s.MustServe(ctx, &mc, 100)
 		}
-	})
-})
-
-var _ = Describe("The operator itself", func() {
-	It("runs its image without root and cannot write to its file system", Label(onLocalCluster), SpecTimeout(time.Minute), func(ctx SpecContext) {
-		pod := operatorPod(ctx)
-		Expect(pod.Spec.Containers[0].Image).To(Equal(operatorImage))
-		manager := managerOf(&pod)
-		Expect(manager.executable).To(Equal("/manager"), "the entry point of the Dockerfile")
-		Expect(fieldsOf(string(clustertest.Must(os.ReadFile(manager.file("status")))))).To(And(
-			HaveKeyWithValue("Uid", "65532 65532 65532 65532"), // from the Dockerfile: the manifest names no user
-			HaveKeyWithValue("CapEff", "0000000000000000"),
-			HaveKeyWithValue("NoNewPrivs", "1"),
-		))
-		// Not even root outside the container can write to the file system.
-		Expect(os.WriteFile(manager.file("root/intruder"), nil, 0o600)).To(MatchError(ContainSubstring("read-only file system")))
 	})
 })
 
