@@ -70,7 +70,6 @@ var _ = Describe("A drain of a cluster node", func() {
 		for _, healthy := range []*drainedCache{usual, stable, single, spare} {
 			k8s.UntilReady(ctx, healthy.mc)
 		}
-		clustertest.AddTable("A drain", s.table(ctx))
 		for _, c := range []*drainedCache{usual, stable} {
 			Expect(c.readiness.fewest()).To(Equal(2), "of 3 nodes of %s, the least that were ready", c.mc.Name)
 		}
@@ -182,19 +181,4 @@ func (*drainedNode) leftOf(ctx context.Context, cache *drainedCache) []string {
 		}
 	}
 	return left
-}
-
-func (s *drainedNode) table(ctx context.Context) [][]string {
-	GinkgoHelper()
-	rows := [][]string{{"cache", "nodes", "budget", "fewest ready", "nodes left"}}
-	for _, cache := range s.caches {
-		budget := "default: maxUnavailable 1"
-		if most := cache.mc.Spec.PodDisruptionBudget.MaxUnavailable; most != nil {
-			budget = "maxUnavailable " + most.String()
-		}
-		rows = append(rows, []string{
-			cache.mc.Name, fmt.Sprint(cache.mc.Spec.Size), budget, fmt.Sprint(cache.readiness.fewest()), fmt.Sprint(len(s.leftOf(ctx, cache))),
-		})
-	}
-	return rows
 }

@@ -106,14 +106,7 @@ func (h *randomHistory) run() {
 		}
 	}
 	h.resume()
-	h.await("the end", func(now objects) string {
-		if len(now.orphans()) > 0 {
-			return orphansReported(now)
-		}
-		return ended(now)
-	})
-	h.removeOrphans()
-	h.await("the end without orphans", ended)
+	h.await("the end", ended)
 	if found := allLaunchers.restartsTogether(h.namespace); len(found) > 0 {
 		h.Error(found)
 	}
