@@ -108,7 +108,7 @@ lint: $(GOLANGCI_LINT) ## Run the linters. LINT_FLAGS=--fix fixes what they can 
 	$(GOLANGCI_LINT) run $(LINT_FLAGS)
 
 .PHONY: check-all
-check-all: ## Run every suite but bench and test-hostile, as root, in up to two hours. FROM=NAME resumes, ONLY=NAME runs one.
+check-all: ## Run every suite but bench, as root, in up to two hours. FROM=NAME resumes, ONLY=NAME runs one.
 	@FROM="$(FROM)" ONLY="$(ONLY)" CHECK_OUTPUT="$(CHECK_OUTPUT)" hack/check-all.sh
 
 .PHONY: verify
@@ -206,8 +206,9 @@ kubectl-memcached: check-version ## Build the kubectl plugin: bin/kubectl-memcac
 
 ##@ Use: the cluster of KUBECONFIG
 
-# ignore-not-found=true lets uninstall and undeploy skip objects that are already gone.
+# ignore-not-found=true lets uninstall and undeploy skip objects that are already gone. CONFIRM=yes deletes caches without a question.
 ignore-not-found ?= false
+CONFIRM ?=
 
 # render prints the manifests of KUSTOMIZATION, with the images IMG and AGENT_IMG. If DEPLOY_NAMESPACE is set, they are in that
 # namespace. render edits a copy of config, so that the checkout stays clean.
@@ -218,34 +219,43 @@ $(if $(DEPLOY_NAMESPACE),(cd "$$tmp/$(KUSTOMIZATION)" && $(KUSTOMIZE) edit set n
 $(KUSTOMIZE) build "$$tmp/$(KUSTOMIZATION)"
 endef
 
+# Server-side apply also sets back what others have changed, such as the variables of the operator.
+apply = $(KUBECTL) apply --server-side --force-conflicts --filename -
+delete = $(KUBECTL) delete --ignore-not-found="$(ignore-not-found)" --filename -
+# Prints the manifests except those whose deletion would delete caches.
+without-caches = awk '{ text = text $$0 "\n" } /^kind: (CustomResourceDefinition|Namespace)$$/ { kept = 1 } \
+	/^---$$/ { if (!kept) printf "%s", text; text = ""; kept = 0 } END { if (!kept) printf "%s", text }'
+operator-namespace = $(or $(DEPLOY_NAMESPACE),memcached-operator-system)
+
 .PHONY: install
 install: check-kubectl $(KUSTOMIZE) ## Install the CRDs.
-	@$(KUSTOMIZE) build config/crd | $(KUBECTL) apply -f -
-
-# CONFIRM=yes lets uninstall and undeploy-all delete caches without asking.
-CONFIRM ?=
-deploy-script = IGNORE_NOT_FOUND="$(ignore-not-found)" CONFIRM="$(CONFIRM)" KUBECTL="$(KUBECTL)" hack/deploy.sh $@
+	@$(KUSTOMIZE) build config/crd | $(apply)
 
 .PHONY: uninstall
-uninstall: check-kubectl $(KUSTOMIZE) ## Delete the CRDs, and with them every cache. Asks if there are any.
-	@$(KUSTOMIZE) build config/crd | $(deploy-script)
+uninstall: check-kubectl check-caches $(KUSTOMIZE) ## Delete the CRDs, and with them every cache. Asks if there are any.
+	@$(KUSTOMIZE) build config/crd | $(delete)
 
 .PHONY: deploy
 deploy: check-kubectl check-img check-placeholder $(KUSTOMIZE) ## Install the operator with the image IMG and wait until it is ready.
-	@$(render) | $(deploy-script)
+	@$(render) | $(apply)
+	@$(KUBECTL) rollout status deployment/memcached-operator-controller-manager --namespace "$(operator-namespace)" --timeout 2m || { \
+		$(KUBECTL) describe pods --namespace "$(operator-namespace)" --selector control-plane=controller-manager; exit 1; }
+	@echo "The operator runs. Next: kubectl apply --filename config/samples/cache_v1alpha1_memcached.yaml"
 
 .PHONY: undeploy
-undeploy: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator. The CRDs and the caches stay.
-	@$(render) | $(deploy-script)
+undeploy: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator. Its namespace, the CRDs and the caches stay.
+	@$(render) | $(without-caches) | $(delete)
+	@echo "The CRDs and the caches stay, and the nodes keep serving. make deploy adopts them, make undeploy-all deletes them."
 
 .PHONY: undeploy-all
-undeploy-all: check-kubectl check-img $(KUSTOMIZE) ## Delete the operator, the CRDs and every cache. Asks first.
-	@$(render) | $(deploy-script)
+# undeploy may have deleted some objects before.
+undeploy-all: ignore-not-found = true
+undeploy-all: check-kubectl check-img check-caches $(KUSTOMIZE) ## Delete everything: the operator, the CRDs and every cache. Asks first.
+	@$(render) | $(delete)
 
 include hack/cluster/cluster.mk
 include hack/cluster/olm.mk
 include test/faults/faults.mk
-include test/hostile/hostile.mk
 include hack/bundle/bundle.mk
 include hack/helm/helm.mk
 include test/bench/bench.mk
@@ -286,7 +296,7 @@ GOBIN="$$tmp" go install "$(1)@$(2)" && mv "$$tmp"/* "$$cached"; fi && touch "$$
 endef
 
 # Each check explains in one sentence what is wrong and what to do.
-.PHONY: check-version check-img check-placeholder check-container-tool check-kubectl
+.PHONY: check-version check-img check-placeholder check-container-tool check-caches check-kubectl
 check-version:
 	@[[ "$$VERSION" =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$$ ]] || { \
 		echo "VERSION is '$$VERSION', but must be a semantic version without a leading v, such as 1.2.3." >&2; exit 2; }
@@ -304,6 +314,14 @@ check-placeholder:
 check-container-tool:
 	@command -v $(CONTAINER_TOOL) >/dev/null || { \
 		echo "$(CONTAINER_TOOL) is not installed: install it, or name another with CONTAINER_TOOL=podman." >&2; exit 2; }
+# The target asks before it deletes caches. Without a terminal, only CONFIRM=yes confirms.
+check-caches:
+	@caches=$$(for kind in memcacheds memcachedproxies; do \
+		$(KUBECTL) get "$$kind.cache.example.com" --all-namespaces --output name --ignore-not-found 2>/dev/null || true; done); \
+	answer="$(CONFIRM)"; [[ -n "$$caches" ]] || exit 0; \
+	echo "This deletes all caches of the cluster $$($(KUBECTL) config current-context):" $$caches; \
+	if [[ -z "$$answer" && -t 0 ]]; then read -r -p "Type yes to delete all of it: " answer; fi; \
+	[[ "$$answer" == yes ]] || { echo "Nothing is deleted. CONFIRM=yes confirms without a question." >&2; exit 2; }
 check-kubectl:
 	@command -v $(KUBECTL) >/dev/null || { \
 		echo "$(KUBECTL) is not installed: install it, or name it with KUBECTL=/path/to/kubectl." >&2; exit 2; }

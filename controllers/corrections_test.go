@@ -128,7 +128,7 @@ var _ = Describe("What somebody changes in the objects of a Memcached", func() {
 	It("is no deletion if the spec asks for an object that was never there", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, 3)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.Enabled = ptr.To(true) })
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{} })
 		Expect(o.try(ctx, mc, writePolicy, writeStatus)).To(Succeed())
 		Expect(o.events()).NotTo(ContainElement(HavePrefix("Warning Corrected")))
 	})

@@ -190,7 +190,7 @@ var _ = Describe("What others do to the pods of a Memcached", func() {
 		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 
 		By("trying again when something else is wanted, or the webhook has written something else")
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 })
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.FlushAll = ptr.To(false) })
 		Expect(o.try(ctx, mc, writeDeployment, writeStatus)).To(Succeed())
 		settle(ctx, mc)
 		Expect(user.Delete(ctx, policy)).To(Succeed())

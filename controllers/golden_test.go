@@ -6,7 +6,6 @@ package controllers_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/repository"
@@ -29,7 +28,7 @@ var _ = Describe("Every golden Memcached", func() {
 			if enabled := mc.Spec.PodDisruptionBudget.Enabled; enabled == nil || *enabled {
 				writes = append(writes, writeBudget)
 			}
-			if policy := mc.Spec.NetworkPolicy; ptr.Deref(policy.Enabled, len(policy.From) > 0) {
+			if mc.Spec.NetworkPolicy != nil {
 				writes = append(writes, writePolicy)
 			}
 			if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {

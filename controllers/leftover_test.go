@@ -35,7 +35,7 @@ var _ = Describe("What a Memcached deleted with --cascade=orphan has left", func
 	// function more. It then creates a Memcached of the same name that wants fewer children, and reconciles it.
 	orphan := func(ctx context.Context, more func(client.Object)) *cachev1alpha1.Memcached {
 		GinkgoHelper()
-		earlier := settled(ctx, o, stable, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.Enabled = ptr.To(true) })
+		earlier := settled(ctx, o, stable, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{} })
 		Expect(user.Delete(ctx, earlier)).To(Succeed())
 		children := append(leftovers(earlier), live(ctx, earlier, &corev1.Service{}), live(ctx, earlier, &appsv1.StatefulSet{}))
 		for _, child := range children {

@@ -8,8 +8,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
@@ -18,9 +18,9 @@ var _ = Describe("The NetworkPolicy of a Memcached", func() {
 	var o *operator
 	BeforeEach(func() { o = newOperator(defaults) })
 
-	It("is created when it is enabled, corrected, and deleted when it is not wanted", func(ctx SpecContext) {
+	It("is created when the spec has one, corrected, and deleted when it is not wanted", func(ctx SpecContext) {
 		mc := converged(ctx, o, 3)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.Enabled = ptr.To(true) })
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{} })
 		o.step(ctx, mc, writePolicy, writeStatus)
 		o.step(ctx, mc)
 		By("taking back a way in that somebody opened")
@@ -34,18 +34,31 @@ var _ = Describe("The NetworkPolicy of a Memcached", func() {
 		Expect(spec.Egress).To(BeEmpty())
 		By("changing the clients with one write")
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.NetworkPolicy.From = []cachev1alpha1.NetworkPolicyPeer{{IPBlock: &cachev1alpha1.IPBlock{CIDR: "10.0.0.0/8"}}}
+			mc.Spec.NetworkPolicy.From = []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.0/8"}}}
 		})
 		o.step(ctx, mc, writePolicy, writeStatus)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.Enabled = ptr.To(false) })
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy = nil })
 		o.step(ctx, mc, deletePolicy, writeStatus)
 		o.step(ctx, mc)
+	})
+
+	It("may have a peer that the API server refuses, which is told at once with its field, and touches nothing that runs", func(ctx SpecContext) {
+		mc := converged(ctx, o, 3)
+		before := live(ctx, mc, &appsv1.Deployment{})
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{From: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.0/33"}}}}
+		})
+		Expect(o.try(ctx, mc, writePolicy+" (422)", writeStatus)).To(HaveOccurred())
+		expectConditions(ctx, mc, "False/InvalidSpec", "True/MinimumNodesReady", "False/Stuck", "True/InvalidSpec")
+		Expect(message(ctx, mc, "Degraded")).To(HavePrefix(
+			`apply NetworkPolicy cache: NetworkPolicy.networking.k8s.io "cache" is invalid: spec.networkPolicy.from[0].ipBlock.cidr: `))
+		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
 	})
 
 	It("comes before the nodes: none starts while it cannot be created", func(ctx SpecContext) {
 		theirs := &networkingv1.NetworkPolicy{}
 		mc := newMemcached(ctx, 1, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.NetworkPolicy.From = []cachev1alpha1.NetworkPolicyPeer{{PodSelector: &cachev1alpha1.LabelSelector{}}}
+			mc.Spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{}
 			theirs.Name, theirs.Namespace = mc.Name, mc.Namespace
 			Expect(user.Create(ctx, theirs)).To(Succeed())
 		})

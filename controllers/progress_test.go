@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -29,7 +30,7 @@ var _ = Describe("The progress of a change", func() {
 	It("is told every five seconds, and its end and bad news at once", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, nodes)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 })
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.FlushAll = ptr.To(false) })
 		o.step(ctx, mc, writeDeployment, writeStatus)
 		Expect(status(ctx, mc).Nodes).To(HaveLen(nodes))
 		old := pods(ctx, mc.Namespace, mc.Name)
@@ -74,7 +75,7 @@ var _ = Describe("The progress of a change", func() {
 		}
 
 		By("another change")
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 0 })
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.FlushAll = ptr.To(true) })
 		o.step(ctx, mc, writeDeployment, writeStatus)
 
 		By("its end")
@@ -95,7 +96,7 @@ var _ = Describe("The progress of a change", func() {
 	It("is told at once by another process", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, nodes)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 })
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.FlushAll = ptr.To(false) })
 		o.step(ctx, mc, writeDeployment, writeStatus)
 		newPod(ctx, mc, "first", corev1.ConditionFalse)
 		newOperator(defaults).step(ctx, mc, writeStatus)

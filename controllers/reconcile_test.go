@@ -252,7 +252,7 @@ var _ = Describe("A Memcached", func() {
 		Expect(status(ctx, mc).Image).To(Equal("memcached:1.6.45"))
 
 		By("changing the configuration, which does")
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 })
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.FlushAll = ptr.To(false) })
 		o.step(ctx, mc, writeDeployment, writeStatus)
 		Expect(status(ctx, mc).Image).To(Equal("memcached:1.6.46"))
 	})

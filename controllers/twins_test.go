@@ -190,8 +190,8 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 		b := newMemcached(ctx, 1, stable, func(mc *cachev1alpha1.Memcached) {
 			mc.Namespace, mc.Name = a.Namespace, "twin"
 			mc.Spec.Config.Dump = ptr.To(true)
-			mc.Spec.NetworkPolicy.From = []cachev1alpha1.NetworkPolicyPeer{{PodSelector: &cachev1alpha1.LabelSelector{
-				MatchLabels: map[string]cachev1alpha1.LabelValue{"app": "shop"},
+			mc.Spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{From: []networkingv1.NetworkPolicyPeer{{
+				PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "shop"}},
 			}}}
 		})
 		reconcile(ctx, b)

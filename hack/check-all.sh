@@ -33,8 +33,6 @@ waiting() {
 	check demo env DEMO_EXIT=1 make demo
 	check olm make test-olm "${specs[@]}"
 	check e2e make test-e2e "${specs[@]}"
-	if [[ ${#specs[@]} -gt 0 ]]; then return; fi
-	check demo-simulated env DEMO_EXIT=1 DEMO_NODES=simulated make demo
 }
 
 check packages hack/cluster/packages.sh install

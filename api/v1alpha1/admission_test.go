@@ -5,292 +5,332 @@ package v1alpha1_test
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/crd"
 )
 
 const (
 	memoryRule      = "spec.config.memory must be a whole number of MiB from 64Mi to 1Ti, such as 64Mi or 2Gi"
 	maxItemSizeRule = "spec.config.maxItemSize must be a multiple of 512Ki from 512Ki to 1Gi, such as 512Ki or 2Mi"
 	idleTimeoutRule = "spec.config.idleTimeout must be whole seconds, minutes and hours from 1s to 720h, such as 30s, 10m or 1h30m"
-	secretNameRule  = "spec.imagePullSecrets[].name must be the name of a Secret: lowercase letters, digits, '-' and '.'"
-	neverBothZero   = "spec.updateStrategy: Invalid value: spec.updateStrategy.maxSurge and maxUnavailable must not both be 0: " +
-		"no node could ever be replaced, raise one"
-	priorityClassRule = "spec.scheduling.priorityClassName must be the name of a PriorityClass: lowercase letters, digits, " +
-		"'-' and '.', starting and ending with a letter or a digit"
-	peerRule = "spec.networkPolicy: from[] and metricsFrom[] must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
+	priorityRule    = "spec.scheduling.priorityClassName must be the name of a PriorityClass: lowercase letters, digits, '-' and '.', " +
+		"starting and ending with a letter or a digit"
+	affinityRule = "spec.scheduling.affinity must have no terms with namespaces or a namespaceSelector, as a Memcached has no say about " +
+		"the pods of others: remove them"
+	restartRule    = "spec.restartedAt must be a time that Go can read, such as 2026-01-01T00:00:00Z, and at the latest 9999-12-31T23:59:59Z"
+	quantityRule   = " must hold quantities from 0 to 1Pi, such as memory: 256Mi or cpu: 500m"
+	secretNameRule = ".secretName must be the name of a Secret: lowercase letters, digits, '-' and '.'"
+	labelRule      = "the value of a label must be at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or a digit, or empty"
+	reservedRule   = "labels must not hold app.kubernetes.io/name, app.kubernetes.io/instance, app.kubernetes.io/managed-by, pod-template-hash " +
+		"or a key that starts with cache.example.com/: they belong to the operator, remove them"
+	clusterRule = "labels must not hold k8s-app or a key under kubernetes.io or k8s.io, except app.kubernetes.io: they have a meaning to the " +
+		"cluster, remove them"
+	annotationRule = "annotations must not hold a key that starts with cache.example.com/: they belong to the operator, remove them"
+	profileRule    = "spec.podMetadata.annotations must not hold a key of container.apparmor.security.beta.kubernetes.io or " +
+		"seccomp.security.alpha.kubernetes.io, which would take a security profile away: remove it"
+	boolean = `must be of type boolean: "string"`
 )
 
-var _ = DescribeTable("A spec that cannot work is refused with the field and the fix",
-	func(ctx SpecContext, spec string, cause ...string) {
-		_, err := dryRunSpec(ctx, spec)
-		expectRefusal(err, strings.Join(cause, ""))
-	},
-	entryOf,
-	Entry(nil, `{}`, `spec.size: Required value`),
-	Entry(nil, `{size: null}`, `spec.size: Required value`),
-	Entry(nil, `{size: -1}`, `spec.size: Invalid value: -1: spec.size in body should be greater than or equal to 0`),
-	Entry(nil, `{size: 1001}`, `spec.size: Invalid value: 1001: spec.size in body should be less than or equal to 1000`),
-	Entry(nil, `{size: 3000000000}`, `spec.size in body should be less than or equal to 1000`),
-	Entry(nil, `{size: 1.5}`, `spec.size in body must be of type int32`),
-	Entry(nil, `{size: "3"}`, `spec.size in body must be of type integer`),
+// wrongFields are the fields in the table below.
+var wrongFields = map[string]bool{}
 
-	Entry(nil, `{size: 1, imagePullPolicy: Sometimes}`,
-		`spec.imagePullPolicy: Unsupported value: "Sometimes": supported values: "Always", "IfNotPresent", "Never"`),
-	Entry(nil, `{size: 1, imagePullSecrets: [{}]}`, `spec.imagePullSecrets[0].name: Required value`),
-	Entry(nil, `{size: 1, imagePullSecrets: [{name: ""}]}`, `spec.imagePullSecrets[0].name: Invalid value: "": `, secretNameRule),
-	Entry(nil, `{size: 1, imagePullSecrets: [{name: Secret}]}`,
-		`spec.imagePullSecrets[0].name: Invalid value: "Secret": `, secretNameRule),
-	Entry(nil, `{size: 1, imagePullSecrets: [{name: a}, {name: a}]}`, `spec.imagePullSecrets[1]: Duplicate value: {"name":"a"}`),
-
-	Entry(nil, `{size: 1, config: {memory: 63Mi}}`, `spec.config.memory: Invalid value: "63Mi": `, memoryRule),
-	Entry(nil, `{size: 1, config: {memory: 64.5Mi}}`, `spec.config.memory: Invalid value: "64.5Mi": `, memoryRule),
-	Entry(nil, `{size: 1, config: {memory: 1048577Mi}}`, `spec.config.memory: Invalid value: "1048577Mi": `, memoryRule),
-	Entry(nil, `{size: 1, config: {memory: 67108865}}`, `spec.config.memory: Invalid value: 67108865: `, memoryRule),
-	Entry(nil, `{size: 1, config: {memory: 0}}`, `spec.config.memory: Invalid value: 0: `, memoryRule),
-	Entry(nil, `{size: 1, config: {memory: -64Mi}}`, `spec.config.memory: Invalid value: "-64Mi": `, memoryRule),
-	Entry(nil, `{size: 1, config: {memory: abc}}`, `spec.config.memory: Invalid value: "abc": `, memoryRule),
-	Entry(nil, `{size: 1, config: {memory: ""}}`, `spec.config.memory: Invalid value: "": `, memoryRule),
-	Entry(nil, `{size: 1, config: {memory: 64 Mi}}`, `spec.config.memory: Invalid value: "64 Mi": `, memoryRule),
-	Entry(nil, `{size: 1, config: {memory: 1e1.5}}`, `spec.config.memory: Invalid value: "1e1.5": `, memoryRule),
-	Entry(nil, `{size: 1, config: {memory: 1e30}}`, `spec.config.memory in body must be of type integer,string`),
-
-	Entry(nil, `{size: 1, config: {maxItemSize: 33Mi}}`,
-		`spec.config.maxItemSize: Invalid value: spec.config.maxItemSize is 33Mi, more than half of spec.config.memory (64Mi), `,
-		`which memcached refuses: lower maxItemSize or raise memory`),
-	Entry(nil, `{size: 1, config: {maxItemSize: 66Mi, memory: 131Mi}}`,
-		`spec.config.maxItemSize is 66Mi, more than half of spec.config.memory (131Mi)`),
-	Entry(nil, `{size: 1, config: {maxItemSize: 700Ki}}`, `spec.config.maxItemSize: Invalid value: "700Ki": `, maxItemSizeRule),
-	Entry(nil, `{size: 1, config: {maxItemSize: 256Ki}}`, `spec.config.maxItemSize: Invalid value: "256Ki": `, maxItemSizeRule),
-	Entry(nil, `{size: 1, config: {maxItemSize: 0}}`, `spec.config.maxItemSize: Invalid value: 0: `, maxItemSizeRule),
-	Entry(nil, `{size: 1, config: {maxItemSize: -1Mi}}`, `spec.config.maxItemSize: Invalid value: "-1Mi": `, maxItemSizeRule),
-	Entry(nil, `{size: 1, config: {maxItemSize: ""}}`, `spec.config.maxItemSize: Invalid value: "": `, maxItemSizeRule),
-	Entry(nil, `{size: 1, config: {maxItemSize: 1025Mi, memory: 4Gi}}`,
-		`spec.config.maxItemSize: Invalid value: "1025Mi": `, maxItemSizeRule),
-
-	Entry(nil, `{size: 1, config: {maxConnections: 0}}`,
-		`spec.config.maxConnections: Invalid value: 0: spec.config.maxConnections in body should be greater than or equal to 1`),
-	Entry(nil, `{size: 1, config: {maxConnections: 65537}}`,
-		`spec.config.maxConnections: Invalid value: 65537: spec.config.maxConnections in body should be less than or equal to 65536`),
-	Entry(nil, `{size: 1, config: {threads: 0}}`,
-		`spec.config.threads: Invalid value: 0: spec.config.threads in body should be greater than or equal to 1`),
-	Entry(nil, `{size: 1, config: {threads: 65}}`,
-		`spec.config.threads: Invalid value: 65: spec.config.threads in body should be less than or equal to 64`),
-	Entry(nil, `{size: 1, config: {verbosity: 2}}`,
-		`spec.config.verbosity: Invalid value: 2: spec.config.verbosity in body should be less than or equal to 1`),
-	Entry(nil, `{size: 1, config: {verbosity: -1}}`,
-		`spec.config.verbosity: Invalid value: -1: spec.config.verbosity in body should be greater than or equal to 0`),
-
-	Entry(nil, `{size: 1, config: {idleTimeout: 0s}}`, `spec.config.idleTimeout: Invalid value: "0s": `, idleTimeoutRule),
-	Entry(nil, `{size: 1, config: {idleTimeout: -1s}}`, `spec.config.idleTimeout: Invalid value: "-1s": `, idleTimeoutRule),
-	Entry(nil, `{size: 1, config: {idleTimeout: 1.5s}}`, `spec.config.idleTimeout: Invalid value: "1.5s": `, idleTimeoutRule),
-	Entry(nil, `{size: 1, config: {idleTimeout: 1d}}`, `spec.config.idleTimeout: Invalid value: "1d": `, idleTimeoutRule),
-	Entry(nil, `{size: 1, config: {idleTimeout: ""}}`, `spec.config.idleTimeout: Invalid value: "": `, idleTimeoutRule),
-	Entry(nil, `{size: 1, config: {idleTimeout: 721h}}`, `spec.config.idleTimeout: Invalid value: "721h": `, idleTimeoutRule),
-	Entry(nil, `{size: 1, config: {idleTimeout: 720h1s}}`, `spec.config.idleTimeout: Invalid value: "720h1s": `, idleTimeoutRule),
-	Entry(nil, `{size: 1, config: {idleTimeout: 1000ms}}`, `spec.config.idleTimeout: Invalid value: "1000ms": `, idleTimeoutRule),
-	Entry(nil, `{size: 1, config: {idleTimeout: 60}}`, `spec.config.idleTimeout in body must be of type string: "integer"`),
-
-	Entry(nil, `{size: 1, scheduling: {priorityClassName: ""}}`,
-		`spec.scheduling.priorityClassName: Invalid value: "": `, priorityClassRule),
-	Entry(nil, `{size: 1, scheduling: {priorityClassName: High}}`,
-		`spec.scheduling.priorityClassName: Invalid value: "High": `, priorityClassRule),
-	Entry(nil, `{size: 1, service: {ipFamilyPolicy: DualStack}}`, `spec.service.ipFamilyPolicy: Unsupported value: "DualStack": `,
-		`supported values: "SingleStack", "PreferDualStack", "RequireDualStack"`),
-	Entry(nil, `{size: 1, scheduling: {topologySpreadConstraints: [
-		{topologyKey: a, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}, {topologyKey: a, maxSkew: 2, whenUnsatisfiable: DoNotSchedule}]}}`,
-		`spec.scheduling.topologySpreadConstraints[1]: Duplicate value: {"topologyKey":"a","whenUnsatisfiable":"DoNotSchedule"}`),
-	Entry(nil, `{size: 1, networkPolicy: {from: [{}]}}`, `spec.networkPolicy.from[0]: Invalid value: `, peerRule),
-	Entry(nil, `{size: 1, networkPolicy: {from: [{ipBlock: {cidr: 10.0.0.0/8}, podSelector: {}}]}}`,
-		`spec.networkPolicy.from[0]: Invalid value: `, peerRule),
-	Entry(nil, `{size: 1, networkPolicy: {from: [{ipBlock: {cidr: 10.0.0.0}}]}}`,
-		`spec.networkPolicy.from[0].ipBlock.cidr: Invalid value: "10.0.0.0": `,
-		`spec.networkPolicy: ipBlock.cidr must be a range of IP addresses, such as 10.0.0.0/8 or 2001:db8::/32`),
-	Entry(nil, `{size: 1, networkPolicy: {from: [{ipBlock: {cidr: 10.0.0.0/8, except: [10.0.0]}}]}}`,
-		`spec.networkPolicy.from[0].ipBlock.except[0]: Invalid value: "10.0.0": `,
-		`spec.networkPolicy: ipBlock.except[] must be a range of IP addresses, such as 10.1.0.0/16`),
-	Entry(nil, `{size: 1, networkPolicy: {metricsFrom: [{podSelector: {}}]}}`, `spec.networkPolicy.metricsFrom: Invalid value: `,
-		`spec.networkPolicy.metricsFrom must not be set with spec.workload Deployment, whose pods are memcached alone and have no metrics: `,
-		`set spec.workload to StatefulSet`),
-	Entry(nil, `{size: 1, networkPolicy: {from: []}}`, `spec.networkPolicy.from: Invalid value: 0: spec.networkPolicy.from in body should have at least 1 items`),
-	Entry(nil, `{size: 1, updateStrategy: {minReadySeconds: -1}}`,
-		`spec.updateStrategy.minReadySeconds in body should be greater than or equal to 0`),
-	Entry(nil, `{size: 1, updateStrategy: {minReadySeconds: 3601}}`,
-		`spec.updateStrategy.minReadySeconds in body should be less than or equal to 3600`),
-	Entry(nil, `{size: 1, gracefulShutdown: {preStopDelaySeconds: -1}}`,
-		`spec.gracefulShutdown.preStopDelaySeconds in body should be greater than or equal to 0`),
-	Entry(nil, `{size: 1, gracefulShutdown: {preStopDelaySeconds: 301}}`,
-		`spec.gracefulShutdown.preStopDelaySeconds in body should be less than or equal to 300`),
-
-	Entry(nil, `{size: 1, paused: "yes"}`, `spec.paused in body must be of type boolean: "string"`),
-	Entry(nil, `{size: 1, restartedAt: now}`, `spec.restartedAt: Invalid value: "now": spec.restartedAt in body must be of type date-time: "now"`),
-	Entry(nil, `{size: 1, restartedAt: "2026-01-01"}`, `spec.restartedAt in body must be of type date-time: "2026-01-01"`),
-	Entry(nil, `{size: 1, restartedAt: "2026-01-01t00:00:00Z"}`,
-		`spec.restartedAt must be a time that Go can read, such as 2026-01-01T00:00:00Z`),
-	Entry(nil, `{size: 1, restartedAt: []}`, `spec.restartedAt`),
-	Entry(nil, `{size: 1, restartedAt: "9999-12-31T23:59:59-14:00"}`,
-		`spec.restartedAt must be a time that Go can read, such as 2026-01-01T00:00:00Z, and at the latest 9999-12-31T23:59:59Z`),
-	Entry(nil, `{size: 1, restartedAt: "0001-01-01T00:00:00Z"}`, `spec.restartedAt must be a time that Go can read`),
-	Entry(nil, `{size: 1, restartedAt: "0001-01-01T00:00:00.9Z"}`, `spec.restartedAt must be a time that Go can read`),
-
-	Entry(nil, `{size: 1, podDisruptionBudget: {minAvailable: 1, maxUnavailable: 1}}`,
-		`spec.podDisruptionBudget: Invalid value: spec.podDisruptionBudget must have either maxUnavailable or minAvailable, `,
-		`not both: remove one`),
-	Entry(nil, `{size: 1, workload: DaemonSet}`, `spec.workload: Unsupported value: "DaemonSet": supported values: "Deployment", "StatefulSet"`),
-	Entry(nil, `{size: 1, workload: StatefulSet, updateStrategy: {maxSurge: 1}}`,
-		`spec.updateStrategy.maxSurge must not be set with spec.workload StatefulSet, whose nodes keep their names: `,
-		`the old one must leave before the new one can start; use maxUnavailable`),
-	Entry(nil, `{size: 1, workload: StatefulSet, updateStrategy: {maxUnavailable: 0%}}`,
-		`spec.updateStrategy.maxUnavailable must not be 0 with spec.workload StatefulSet`),
-	Entry(nil, `{size: 1, workload: StatefulSet, updateStrategy: {podUpdatePolicy: InPlaceOnly}}`,
-		`spec.updateStrategy.podUpdatePolicy: Unsupported value: "InPlaceOnly": supported values: "ReCreate", "InPlaceIfPossible"`),
-	Entry(nil, `{size: 1, updateStrategy: {podUpdatePolicy: InPlaceIfPossible}}`,
-		`spec.updateStrategy.podUpdatePolicy: Invalid value: spec.updateStrategy.podUpdatePolicy must not be InPlaceIfPossible with `,
-		`spec.workload Deployment, which replaces its pods for every change: set spec.workload to StatefulSet`),
-	Entry(nil, `{size: 1, storage: {type: File}}`, `spec.storage.type: Unsupported value: "File": supported values: "Memory", "MemoryFile"`),
-	Entry(nil, `{size: 1, storage: {type: MemoryFile}, config: {memory: 128Mi}}`,
-		`spec.storage.type: Invalid value: spec.storage.type must not be MemoryFile with spec.workload Deployment, whose nodes never `,
-		`restart in their pods: set spec.workload to StatefulSet, or spec.storage.type to Memory`),
-	Entry(nil, `{size: 1, workload: StatefulSet, storage: {type: MemoryFile}}`,
-		`spec.config.memory: Invalid value: spec.config.memory must be at least 128Mi with spec.storage.type MemoryFile`),
-	Entry(nil, `{size: 1, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 127Mi}}`,
-		`spec.config.memory: Invalid value: spec.config.memory must be at least 128Mi with spec.storage.type MemoryFile, `,
-		`which takes a page of 1 MiB for each of 39 item sizes at the start`),
-	Entry(nil, `{size: 1, updateStrategy: {maxSurge: 0, maxUnavailable: 0}}`, neverBothZero),
-	Entry(nil, `{size: 1, updateStrategy: {maxSurge: 0, maxUnavailable: 0%}}`, neverBothZero),
-	Entry(nil, `{size: 1, updateStrategy: {maxSurge: 0%, maxUnavailable: 0}}`, neverBothZero),
-	Entry(nil, `{size: 1, updateStrategy: {maxSurge: 0%, maxUnavailable: 0%}}`, neverBothZero),
-	numbersAndPercentages(),
-)
-
-// entryOf names a row after its input, in at most 120 characters.
-func entryOf(input string, _ ...string) string { return fmt.Sprintf("%.120s", input) }
-
-// numbersAndPercentages returns rows with invalid values for the four fields that are a number of nodes or a percentage of size.
-func numbersAndPercentages() []TableEntry {
-	var entries []TableEntry
-	for _, field := range [][2]string{
-		{"podDisruptionBudget", "maxUnavailable"},
-		{"podDisruptionBudget", "minAvailable"},
-		{"updateStrategy", "maxUnavailable"},
-		{"updateStrategy", "maxSurge"},
-	} {
-		path := "spec." + field[0] + "." + field[1]
-		rule := path + " must be a number from 0 to 1000 or a percentage from 0% to 100%"
-		for _, value := range []string{
-			`-1`, `1001`, `2147483648`, `"101%"`, `"-1%"`, `"1.5%"`, `"abc"`, `""`, `"1"`, `"%"`, `"00%"`, `"1%%"`, `"50 %"`, `"５０%"`,
-		} {
-			entries = append(entries, Entry(nil, fmt.Sprintf(`{size: 1, %s: {%s: %s}}`, field[0], field[1], value),
-				fmt.Sprintf("%s: Invalid value: %s: %s", path, value, rule)))
-		}
-		entries = append(entries, Entry(nil, fmt.Sprintf(`{size: 1, %s: {%s: 1.5}}`, field[0], field[1]),
-			path+" in body must be of type integer,string"))
-	}
-	return entries
+// wrong returns a row with values in JSON that the API server refuses in a field. Its answer names the field and has these words.
+func wrong(field, words string, values ...string) TableEntry {
+	wrongFields[field] = true
+	return Entry(nil, field, words, values)
 }
 
-var _ = DescribeTable("Resources that cannot work are refused with the field and the fix",
-	func(ctx SpecContext, spec string, cause ...string) {
-		_, err := dryRunSpec(ctx, `{size: 1, `+spec+`}`)
-		expectRefusal(err, strings.Join(cause, ""))
+// The table covers both Kinds: a value is tried in each spec that has the field, with no other fields but those that are required.
+var _ = DescribeTable("A wrong value is refused with the field and the fix",
+	func(ctx SpecContext, field, words string, values []string) {
+		found := false
+		for kind := range resources {
+			places := crd.Places("spec", schemaOf(kind).Properties["spec"])
+			at := slices.IndexFunc(places, func(p crd.Place) bool { return p.Path == field })
+			if at < 0 {
+				continue
+			}
+			found = true
+			for _, value := range values {
+				By(kind + ": " + value)
+				_, err := dryRun(ctx, kind, "cache", places[at].With(value))
+				expectRefusal(err, field, words)
+			}
+		}
+		Expect(found).To(BeTrue(), "no Kind has the field")
 	},
-	entryOf,
-	Entry(nil, `resources: {limits: {memory: 164Mi}}`,
-		`spec.resources.limits: Invalid value: spec.resources.limits.memory is 164Mi, but memcached with memory 64Mi and 1024 `,
-		`connections needs at least 165Mi: raise it, or lower spec.config.memory, maxConnections or threads`),
-	Entry(nil, `config: {memory: 1Gi, maxConnections: 1}, resources: {limits: {memory: 1187Mi}}`,
-		`spec.resources.limits.memory is 1187Mi, but memcached with memory 1Gi and 1 connections needs at least 1188Mi: raise it`),
-	Entry(nil, `config: {threads: 64}, resources: {limits: {memory: 590Mi, cpu: 1}}`,
-		`spec.resources.limits.memory is 590Mi, but memcached with memory 64Mi and 1024 connections needs at least 591Mi: raise it`),
-	Entry(nil, `resources: {limits: {memory: 143Mi, cpu: 1}}`,
-		`spec.resources.limits.memory is 143Mi, but memcached with memory 64Mi and 1024 connections needs at least 144Mi: raise it`),
-	Entry(nil, `resources: {limits: {memory: 1}}`, `spec.resources.limits.memory is 1, but memcached with memory 64Mi`),
-	Entry(nil, `resources: {limits: {memory: 0}, requests: {memory: 0}}`, `spec.resources.limits.memory is 0, but memcached with`),
-	Entry(nil, `resources: {requests: {memory: 164Mi}}`,
-		`spec.resources.requests.memory is 164Mi and is also the limit as no limit is given, but memcached with memory 64Mi and `,
-		`1024 connections needs at least 165Mi`),
-	Entry(nil, `config: {maxConnections: 65536}, resources: {requests: {memory: 256Mi}}`,
-		`spec.resources.requests: Invalid value: spec.resources.requests.memory is 256Mi and is also the limit as no limit is `,
-		`given, but memcached with memory 64Mi and 65536 connections needs at least 1236Mi: raise it, or lower spec.config.memory, `,
-		`maxConnections or threads`),
-	Entry(nil, `resources: {limits: {cpu: 1}, requests: {memory: 100Mi}}`,
-		`spec.resources.requests.memory is 100Mi and is also the limit as no limit is given`),
-	Entry(nil, `resources: {limits: {cpu: 1}, requests: {cpu: 1001m}}`, `spec.resources.requests: Invalid value: `,
-		`spec.resources.requests.cpu must not be larger than spec.resources.limits.cpu: lower the request or raise the limit`),
-	Entry(nil, `resources: {limits: {memory: 1Gi}, requests: {memory: 1025Mi}}`, `spec.resources.requests: Invalid value: `,
-		`spec.resources.requests.memory must not be larger than spec.resources.limits.memory: lower the request or raise the limit`),
-	Entry(nil, `resources: {limits: {ephemeral-storage: 1Gi}, requests: {ephemeral-storage: 2Gi}}`,
-		`spec.resources.requests: Invalid value: spec.resources.requests.ephemeral-storage must not be larger than `,
-		`spec.resources.limits.ephemeral-storage: lower the request or raise the limit`),
-	Entry(nil, `resources: {limits: {memory: 10E}}`, `spec.resources.limits: Invalid value: `,
-		`spec.resources.limits must hold quantities from 0 to 1Pi, such as memory: 256Mi or cpu: 500m`),
-	Entry(nil, `resources: {requests: {memory: 10E}}`, `spec.resources.requests must hold quantities from 0 to 1Pi`),
-	Entry(nil, `resources: {limits: {cpu: 10E}}`, `spec.resources.limits must hold quantities from 0 to 1Pi`),
-	Entry(nil, `resources: {limits: {ephemeral-storage: 1025Ti}}`, `spec.resources.limits must hold quantities from 0 to 1Pi`),
-	Entry(nil, `resources: {limits: {nvidia.com/gpu: 1}}`, `spec.resources.limits: Invalid value: `,
-		`spec.resources.limits may hold cpu, memory and ephemeral-storage only: remove the others`),
-	Entry(nil, `resources: {requests: {hugepages-2Mi: 2Mi}}`, `spec.resources.requests: Invalid value: `,
-		`spec.resources.requests may hold cpu, memory and ephemeral-storage only: remove the others`),
-	Entry(nil, `resources: {limits: {"": 1}}`, `spec.resources.limits may hold cpu, memory and ephemeral-storage only`),
-	Entry(nil, `resources: {limits: {cpu: -1}}`, `spec.resources.limits: Invalid value: `,
-		`spec.resources.limits must hold quantities from 0 to 1Pi, such as memory: 256Mi or cpu: 500m`),
-	Entry(nil, `resources: {requests: {ephemeral-storage: -1Gi}}`, `spec.resources.requests: Invalid value: `,
-		`spec.resources.requests must hold quantities from 0 to 1Pi, such as memory: 256Mi or cpu: 500m`),
-	Entry(nil, `resources: {limits: {memory: 1GB}}`,
-		`spec.resources.limits must hold quantities from 0 to 1Pi, such as memory: 256Mi or cpu: 500m`),
-	Entry(nil, `resources: {requests: {cpu: ""}}`, `spec.resources.requests.cpu: Invalid value: ""`),
-	Entry(nil, `resources: {requests: {cpu: 1e1.5}}`, `spec.resources.requests must hold quantities from 0 to 1Pi`),
-	// These messages cannot name the fix, because the API server checks types before it evaluates rules. The descriptions of the
-	// fields name the fix.
-	Entry(nil, `resources: {requests: {cpu: 1.5}}`, `spec.resources.requests.cpu in body must be of type integer,string: "number"`),
-	Entry(nil, `resources: {limits: {cpu: 0.5}}`, `spec.resources.limits.cpu: Invalid value: "number": `,
-		`spec.resources.limits.cpu in body must be of type integer,string: "number"`),
+	func(field, words string, _ []string) string { return fmt.Sprintf("%s: %.70s", field, words) },
+	wrong("spec.size", "in body should be greater than or equal to 0", `-1`),
+	wrong("spec.size", "in body should be less than or equal to 1000", `1001`, `3000000000`),
+	wrong("spec.size", "in body must be of type int32", `1.5`),
+	wrong("spec.size", "in body must be of type integer", `"3"`),
+	wrong("spec.image", noReference, `"Memcached"`, `"memcached latest"`, `""`),
+	wrong("spec.image", imageID, quoted("a1", 32)),
+	wrong("spec.image", tooLong, quoted("a", 248)),
+	wrong("spec.image", "Too long: may not be more than 512 bytes", quoted("a/", 257)),
+	wrong("spec.imagePullPolicy", `Unsupported value: "Sometimes": supported values: "Always", "IfNotPresent", "Never"`, `"Sometimes"`),
+	wrong("spec.imagePullSecrets", "spec.imagePullSecrets[].name must be the name of a Secret", `[{}]`, `[{"name": ""}]`),
+	wrong("spec.imagePullSecrets", `[1]: Duplicate value: {"name":"a"}`, `[{"name": "a"}, {"name": "a"}]`),
+	wrong("spec.imagePullSecrets", "Too many: 17: must have at most 16 items", many(17, `{"name": "a%d"}`)),
+	wrong("spec.config.memory", memoryRule, `"63Mi"`, `"64.5Mi"`, `"1048577Mi"`, `67108865`, `0`, `"-64Mi"`, `"abc"`, `""`, `"64 Mi"`, `"1e1.5"`),
+	wrong("spec.config.memory", "must have at most 32 characters, such as 64Mi or 2Gi", quoted("0", 33)),
+	wrong("spec.config.memory", "in body must be of type integer,string", `1e30`),
+	wrong("spec.config.maxItemSize", maxItemSizeRule, `"700Ki"`, `"256Ki"`, `"1025Mi"`, `0`, `"-1Mi"`, `""`),
+	wrong("spec.config.maxItemSize", "must have at most 32 characters, such as 512Ki or 2Mi", quoted("0", 33)),
+	wrong("spec.config.maxItemSize", "is 33Mi, more than half of spec.config.memory (64Mi), which memcached refuses: lower maxItemSize or "+
+		"raise memory", `"33Mi"`),
+	wrong("spec.config.maxConnections", "in body should be greater than or equal to 1", `0`),
+	wrong("spec.config.maxConnections", "in body should be less than or equal to 65536", `65537`),
+	wrong("spec.config.threads", "in body should be greater than or equal to 1", `0`),
+	wrong("spec.config.threads", "in body should be less than or equal to 64", `65`),
+	wrong("spec.config.idleTimeout", idleTimeoutRule, `"0s"`, `"-1s"`, `"1.5s"`, `"1d"`, `""`, `"721h"`, `"720h1s"`, `"1000ms"`, quoted("0", 16)),
+	wrong("spec.config.idleTimeout", "Too long: may not be more than 16 bytes", quoted("0", 17)),
+	wrong("spec.config.idleTimeout", `in body must be of type string: "integer"`, `60`),
+	wrong("spec.config.flushAll", boolean, `"yes"`),
+	wrong("spec.config.dump", boolean, `"yes"`),
+	resourceLists(),
+	wrong("spec.scheduling.nodeSelector", `must be of type string: "integer"`, `{"disk": 1}`),
+	wrong("spec.scheduling.tolerations", `must be of type array: "object"`, `{}`),
+	wrong("spec.scheduling.affinity", affinityRule, termsOfOthers()...),
+	wrong("spec.scheduling.topologySpreadConstraints", `[1]: Duplicate value: {"topologyKey":"a","whenUnsatisfiable":"DoNotSchedule"}`,
+		many(2, `{"topologyKey": "a", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}`)),
+	wrong("spec.scheduling.priorityClassName", priorityRule, `""`, `"High"`),
+	wrong("spec.scheduling.priorityClassName", "Too long: may not be more than 253 bytes", quoted("a", 254)),
+	metadata("spec.podMetadata"),
+	metadata("spec.service"),
+	wrong("spec.podMetadata.annotations", profileRule, `{"container.apparmor.security.beta.kubernetes.io/memcached": ""}`,
+		`{"seccomp.security.alpha.kubernetes.io/pod": ""}`, `{"container.seccomp.security.alpha.kubernetes.io/memcached": ""}`),
+	wrong("spec.service.ipFamilyPolicy", `Unsupported value: "DualStack": supported values: "SingleStack", "PreferDualStack", "RequireDualStack"`, `"DualStack"`),
+	wrong("spec.podDisruptionBudget.enabled", boolean, `"yes"`),
+	share("spec.podDisruptionBudget.maxUnavailable"),
+	wrong("spec.networkPolicy.from", "in body should have at least 1 items", `[]`),
+	wrong("spec.networkPolicy.from", "[0].ipBlock.cidr: Required value", `[{"ipBlock": {}}]`),
+	wrong("spec.networkPolicy.metricsFrom", "in body should have at least 1 items", `[]`),
+	wrong("spec.tls.secretName", "spec.tls"+secretNameRule, `""`, `"Secret"`),
+	wrong("spec.tls.secretName", "Too long: may not be more than 253 bytes", quoted("a", 254)),
+	wrong("spec.tls.clientAuth", `Unsupported value: "Optional": supported values: "None", "Require"`, `"Optional"`),
+	wrong("spec.tls.minVersion", `spec.tls.minVersion must be "1.2" or "1.3", in quotation marks`, `"1.1"`),
+	wrong("spec.tls.minVersion", `in body must be of type string: "number"`, `1.3`),
+	wrong("spec.tls.plaintext", `in body must be of type string: "boolean"`, `true`),
+	wrong("spec.auth.secretName", "spec.auth"+secretNameRule, `""`, `"a/b"`),
+	wrong("spec.auth.secretName", "Too long: may not be more than 253 bytes", quoted("a", 254)),
+	wrong("spec.workload", `Unsupported value: "DaemonSet": supported values: "Deployment", "StatefulSet"`, `"DaemonSet"`),
+	wrong("spec.storage.type", `Unsupported value: "File": supported values: "Memory", "MemoryFile"`, `"File"`),
+	wrong("spec.fillFrom.name", "spec.fillFrom.name must be the name of a Memcached of the namespace", `"Twin"`, `""`),
+	wrong("spec.fillFrom.name", "Too long: may not be more than 52 bytes", quoted("a", 53)),
+	share("spec.updateStrategy.maxUnavailable"),
+	wrong("spec.updateStrategy.minReadySeconds", "in body should be greater than or equal to 0", `-1`),
+	wrong("spec.updateStrategy.minReadySeconds", "in body should be less than or equal to 3600", `3601`),
+	wrong("spec.updateStrategy.podUpdatePolicy", `Unsupported value: "InPlaceOnly": supported values: "ReCreate", "InPlaceIfPossible"`, `"InPlaceOnly"`),
+	wrong("spec.gracefulShutdown.preStopDelaySeconds", "in body should be greater than or equal to 0", `-1`),
+	wrong("spec.gracefulShutdown.preStopDelaySeconds", "in body should be less than or equal to 300", `301`),
+	wrong("spec.paused", boolean, `"yes"`),
+	wrong("spec.restartedAt", "in body must be of type date-time", `"now"`, `"2026-01-01"`),
+	wrong("spec.restartedAt", restartRule, `"2026-01-01t00:00:00Z"`, `[]`, `"9999-12-31T23:59:59-14:00"`, `"0001-01-01T00:00:00Z"`, `"0001-01-01T00:00:00.9Z"`),
+	wrong("spec.pools", "in body should have at least 1 items", `[]`),
+	wrong("spec.pools", "Duplicate value", `[{"name": "a"}, {"name": "a"}]`),
+	wrong("spec.pools", "must have at most 3 items", many(4, `{"name": "a%d"}`)),
+	wrong("spec.pools[0].name", "spec.pools[].name must be the name of a Memcached of the namespace", `"Sessions"`, `""`),
+	wrong("spec.pools[0].name", "Too long: may not be more than 63 bytes", quoted("a", 64)),
 )
 
-var _ = DescribeTable("More than anybody needs is refused with the field and the limit",
-	func(ctx SpecContext, spec string, cause ...string) {
-		_, err := dryRunSpec(ctx, `{size: 1, `+spec+`}`)
-		expectRefusal(err, strings.Join(cause, ""))
+// resourceLists returns rows for limits and requests.
+func resourceLists() (rows []TableEntry) {
+	for _, field := range []string{"spec.resources.limits", "spec.resources.requests"} {
+		rows = append(rows,
+			wrong(field, field+" may hold cpu, memory and ephemeral-storage only: remove the others", `{"nvidia.com/gpu": 1}`, `{"": 1}`),
+			wrong(field, field+quantityRule, `{"memory": "10E"}`, `{"ephemeral-storage": "1025Ti"}`, `{"cpu": -1}`, `{"memory": "1GB"}`, `{"cpu": "1e1.5"}`),
+			wrong(field, field+" must hold quantities of at most 32 characters", `{"cpu": `+quoted("0", 33)+`}`),
+			wrong(field, "Too many: 4: must have at most 3 items", `{"a": 1, "b": 1, "c": 1, "d": 1}`),
+			// The API server checks types before it evaluates rules. The descriptions of the fields name the fix.
+			wrong(field, field+`.cpu in body must be of type integer,string: "number"`, `{"cpu": 0.5}`),
+		)
+	}
+	return rows
+}
+
+// termsOfOthers returns affinities with terms about the pods of other namespaces.
+func termsOfOthers() (affinities []string) {
+	for _, kind := range []string{"podAffinity", "podAntiAffinity"} {
+		for _, term := range []string{`"namespaces": ["a"]`, `"namespaceSelector": {}`, `"namespaceSelector": {"matchLabels": {"team": "a"}}`} {
+			term = `{"topologyKey": "a", ` + term + `}`
+			affinities = append(affinities,
+				fmt.Sprintf(`{%q: {"requiredDuringSchedulingIgnoredDuringExecution": [%s]}}`, kind, term),
+				fmt.Sprintf(`{%q: {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": %s}]}}`, kind, term))
+		}
+	}
+	return affinities
+}
+
+// metadata returns rows for the labels and annotations in a field.
+func metadata(field string) []TableEntry {
+	labels, annotations := field+".labels", field+".annotations"
+	return []TableEntry{
+		wrong(labels, reservedRule, `{"app.kubernetes.io/name": "a"}`, `{"app.kubernetes.io/instance": "a"}`, `{"app.kubernetes.io/managed-by": "a"}`,
+			`{"pod-template-hash": "a"}`, `{"cache.example.com/a": "a"}`),
+		wrong(labels, clusterRule, `{"k8s-app": "a"}`, `{"kubernetes.io/cluster-service": "a"}`, `{"node-role.kubernetes.io/a": "a"}`, `{"a.k8s.io/a": "a"}`),
+		wrong(labels, labelRule, `{"team": "-a"}`, `{"team": "a b"}`, `{"team": "فريق"}`),
+		wrong(labels, "Too long: may not be more than 63 bytes", `{"team": `+quoted("a", 64)+`}`),
+		wrong(labels, `must be of type string: "integer"`, `{"team": 1}`),
+		wrong(annotations, annotationRule, `{"cache.example.com/a": "a"}`),
+		wrong(annotations, "Too long: may not be more than 8192 bytes", `{"note": `+quoted("a", 8193)+`}`),
+		wrong(labels, "Too many: 65: must have at most 64 items", "{"+strings.Trim(many(65, `"a%d": "a"`), "[]")+"}"),
+		wrong(annotations, "Too many: 65: must have at most 64 items", "{"+strings.Trim(many(65, `"a%d": "a"`), "[]")+"}"),
+	}
+}
+
+// share returns rows for a field that is a number of nodes or a percentage of size.
+func share(field string) []TableEntry {
+	return []TableEntry{
+		wrong(field, field+" must be a number from 0 to 1000 or a percentage from 0% to 100%", `-1`, `1001`, `2147483648`, `"101%"`, `"-1%"`, `"1.5%"`,
+			`"abc"`, `""`, `"1"`, `"%"`, `"00%"`, `"1%%"`, `"50 %"`, `"５０%"`),
+		wrong(field, "in body must be of type integer,string", `1.5`),
+	}
+}
+
+// many returns a JSON list with count elements. In each element, which is a copy of thing, the index replaces %d.
+func many(count int, thing string) string {
+	things := make([]string, count)
+	for i := range things {
+		things[i] = strings.ReplaceAll(thing, "%d", strconv.Itoa(i))
+	}
+	return "[" + strings.Join(things, ", ") + "]"
+}
+
+func quoted(text string, count int) string { return strconv.Quote(strings.Repeat(text, count)) }
+
+// Users meet a field for the first time with a wrong value, so each field has one in the table.
+func TestEveryFieldHasAWrongValue(t *testing.T) {
+	for kind := range resources {
+		for _, field := range ownFields(kind) {
+			if strings.HasPrefix(field.Path, "spec.") && len(field.Schema.Properties) == 0 && !wrongFields[field.Path] {
+				t.Errorf("%s: %s has no wrong value", kind, field.Path)
+			}
+		}
+	}
+}
+
+var _ = DescribeTable("Fields that cannot work together are refused with the field and the fix",
+	func(ctx SpecContext, spec string, words ...string) {
+		_, err := dryRunSpec(ctx, spec)
+		expectRefusal(err, strings.Join(words, ""))
 	},
-	entryOf,
-	Entry(nil, `image: `+strings.Repeat("a/", 256)+`b`, `spec.image: Too long: may not be more than 512 bytes`),
-	Entry(nil, `imagePullSecrets: [{name: `+strings.Repeat("a", 254)+`}]`,
-		`spec.imagePullSecrets[0].name: Too long: may not be more than 253 bytes`),
-	Entry(nil, `imagePullSecrets: `+many(17, "{name: a%d}"), `spec.imagePullSecrets: Too many: 17: must have at most 16 items`),
-	Entry(nil, `config: {idleTimeout: 000000000000001s}`, `spec.config.idleTimeout: Invalid value: "000000000000001s": `, idleTimeoutRule),
-	Entry(nil, `config: {idleTimeout: 0001h000001m000001s}`, `spec.config.idleTimeout: Too long: may not be more than 16 bytes`),
-	Entry(nil, `scheduling: {priorityClassName: `+strings.Repeat("a", 254)+`}`,
-		`spec.scheduling.priorityClassName: Too long: may not be more than 253 bytes`),
-	Entry(nil, `config: {memory: "00000000000000000000000000000064Mi"}`, `spec.config.memory: Invalid value: "00000000000000000000000000000064Mi": `,
-		`spec.config.memory must have at most 32 characters, such as 64Mi or 2Gi`),
-	Entry(nil, `config: {maxItemSize: "0000000000000000000000000000001Mi0"}`, `spec.config.maxItemSize must have at most 32 characters`),
-	Entry(nil, `resources: {limits: {cpu: "000000000000000000000000000000001"}}`, `spec.resources.limits: Invalid value: `,
-		`spec.resources.limits must hold quantities of at most 32 characters, such as memory: 256Mi or cpu: 500m`),
-	Entry(nil, `resources: {requests: {cpu: "000000000000000000000000000000001"}}`,
-		`spec.resources.requests must hold quantities of at most 32 characters, such as memory: 256Mi or cpu: 500m`),
-	Entry(nil, `tls: {secretName: `+strings.Repeat("a", 254)+`}`, `spec.tls.secretName: Too long: may not be more than 253 bytes`),
-	Entry(nil, `auth: {secretName: `+strings.Repeat("a", 254)+`}`, `spec.auth.secretName: Too long: may not be more than 253 bytes`),
-	Entry(nil, `networkPolicy: {from: [{ipBlock: {cidr: "2001:0db8:0000:0000:0000:0000:0000:00000/128"}}]}`,
-		`spec.networkPolicy.from[0].ipBlock.cidr: Too long: may not be more than 43 bytes`),
-	Entry(nil, `networkPolicy: {from: `+many(9, "{ipBlock: {cidr: 10.%d.0.0/16}}")+`}`,
-		`spec.networkPolicy.from: Too many: 9: must have at most 8 items`),
-	Entry(nil, `networkPolicy: {from: [{ipBlock: {cidr: 10.0.0.0/8, except: `+many(9, "10.%d.0.0/16")+`}}]}`,
-		`spec.networkPolicy.from[0].ipBlock.except: Too many: 9: must have at most 8 items`),
-	// Even empty values count, because each string needs memory.
-	Entry(nil, `networkPolicy: {from: [{namespaceSelector: {matchExpressions: `+
-		many(8, `{key: k%d, operator: In, values: `+many(32, `""`)+`}`)+`}}]}`,
-		`spec.networkPolicy.from must have at most 4096 bytes of keys and values in its selectors`),
-	Entry(nil, `networkPolicy: {metricsFrom: `+many(9, "{ipBlock: {cidr: 10.%d.0.0/16}}")+`}`,
-		`spec.networkPolicy.metricsFrom: Too many: 9: must have at most 8 items`),
-	Entry(nil, `resources: {limits: {a: 1, b: 1, c: 1, d: 1}}`, `spec.resources.limits: Too many: 4: must have at most 3 items`),
-	Entry(nil, `resources: {requests: {a: 1, b: 1, c: 1, d: 1}}`, `spec.resources.requests: Too many: 4: must have at most 3 items`),
-	Entry(nil, `podMetadata: {labels: {`+strings.Trim(many(65, "a%d: a"), "[]")+`}}`,
-		`spec.podMetadata.labels: Too many: 65: must have at most 64 items`),
-	Entry(nil, `podMetadata: {annotations: {`+strings.Trim(many(65, "a%d: a"), "[]")+`}}`,
-		`spec.podMetadata.annotations: Too many: 65: must have at most 64 items`),
-	Entry(nil, `service: {labels: {`+strings.Trim(many(65, "a%d: a"), "[]")+`}}`,
-		`spec.service.labels: Too many: 65: must have at most 64 items`),
-	Entry(nil, `service: {annotations: {`+strings.Trim(many(65, "a%d: a"), "[]")+`}}`,
-		`spec.service.annotations: Too many: 65: must have at most 64 items`),
+	func(spec string, _ ...string) string { return fmt.Sprintf("%.120s", spec) },
+	Entry(nil, `{}`, `spec.size: Required value`),
+	Entry(nil, `{size: null}`, `spec.size: Required value`),
+	Entry(nil, `{size: 1, tls: {}}`, `spec.tls.secretName: Required value`),
+	Entry(nil, `{size: 1, auth: {}}`, `spec.auth.secretName: Required value`),
+	Entry(nil, `{size: 1, fillFrom: {}}`, `spec.fillFrom.name: Required value`),
+	Entry(nil, `{size: 1, config: {maxItemSize: 66Mi, memory: 131Mi}}`, `spec.config.maxItemSize is 66Mi, more than half of spec.config.memory (131Mi)`),
+	Entry(nil, `{size: 1, resources: {limits: {memory: 164Mi}}}`,
+		`spec.resources.limits: Invalid value: spec.resources.limits.memory is 164Mi, but memcached with memory 64Mi and 1024 connections needs at `,
+		`least 165Mi: raise it, or lower spec.config.memory, maxConnections or threads`),
+	Entry(nil, `{size: 1, config: {memory: 1Gi, maxConnections: 1}, resources: {limits: {memory: 1187Mi}}}`, `1 connections needs at least 1188Mi`),
+	Entry(nil, `{size: 1, config: {threads: 64}, resources: {limits: {memory: 590Mi, cpu: 1}}}`, `needs at least 591Mi: raise it`),
+	Entry(nil, `{size: 1, resources: {limits: {memory: 143Mi, cpu: 1}}}`, `needs at least 144Mi: raise it`),
+	Entry(nil, `{size: 1, resources: {limits: {memory: 0}, requests: {memory: 0}}}`, `spec.resources.limits.memory is 0, but memcached with`),
+	Entry(nil, `{size: 1, tls: {secretName: a}, resources: {limits: {memory: 211Mi}}}`, `1024 TLS connections needs at least 212Mi: raise it`),
+	Entry(nil, `{size: 1, config: {maxConnections: 65536}, resources: {requests: {memory: 256Mi}}}`,
+		`spec.resources.requests: Invalid value: spec.resources.requests.memory is 256Mi and is also the limit as no limit is given, but memcached with `,
+		`memory 64Mi and 65536 connections needs at least 1236Mi: raise it, or lower spec.config.memory, maxConnections or threads`),
+	Entry(nil, `{size: 1, resources: {limits: {cpu: 1}, requests: {memory: 100Mi}}}`, `is 100Mi and is also the limit as no limit is given`),
+	Entry(nil, `{size: 1, resources: {limits: {cpu: 1}, requests: {cpu: 1001m}}}`, `spec.resources.requests: Invalid value: `,
+		`spec.resources.requests.cpu must not be larger than spec.resources.limits.cpu: lower the request or raise the limit`),
+	Entry(nil, `{size: 1, resources: {limits: {memory: 1Gi}, requests: {memory: 1025Mi}}}`, `requests.memory must not be larger than spec.resources.limits.memory`),
+	Entry(nil, `{size: 1, resources: {limits: {ephemeral-storage: 1Gi}, requests: {ephemeral-storage: 2Gi}}}`,
+		`requests.ephemeral-storage must not be larger than spec.resources.limits.ephemeral-storage`),
+	Entry(nil, `{size: 1, tls: {secretName: a}, auth: {secretName: a}}`,
+		`spec.auth.secretName: Invalid value: spec.auth.secretName must not be the Secret of spec.tls: each of its keys would be a user`),
+	Entry(nil, `{size: 1, workload: StatefulSet, updateStrategy: {maxUnavailable: 0%}}`,
+		`spec.updateStrategy.maxUnavailable must not be 0 with spec.workload StatefulSet, whose nodes keep their names: the old one must leave before `,
+		`the new one can start`),
+	Entry(nil, `{size: 1, updateStrategy: {podUpdatePolicy: InPlaceIfPossible}}`,
+		`spec.updateStrategy.podUpdatePolicy must not be InPlaceIfPossible with spec.workload Deployment, which replaces its pods for every change: `,
+		`set spec.workload to StatefulSet`),
+	Entry(nil, `{size: 1, storage: {type: MemoryFile}, config: {memory: 128Mi}}`,
+		`spec.storage.type must not be MemoryFile with spec.workload Deployment, whose nodes never restart in their pods: set spec.workload to `,
+		`StatefulSet, or spec.storage.type to Memory`),
+	Entry(nil, `{size: 1, tls: {secretName: a}}`, `spec.tls must not be set with spec.workload Deployment, whose pods are memcached alone and have `,
+		`no agent to load the certificate: set spec.workload to StatefulSet`),
+	Entry(nil, `{size: 1, auth: {secretName: a}}`, `spec.auth must not be set with spec.workload Deployment, whose pods are memcached alone and `,
+		`have no agent to load the users: set spec.workload to StatefulSet`),
+	Entry(nil, `{size: 1, networkPolicy: {metricsFrom: [{podSelector: {}}]}}`, `spec.networkPolicy.metricsFrom must not be set with spec.workload `,
+		`Deployment, whose pods are memcached alone and have no metrics: set spec.workload to StatefulSet`),
+	Entry(nil, `{size: 1, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 127Mi}}`,
+		`spec.config.memory must be at least 128Mi with spec.storage.type MemoryFile, which takes a page of 1 MiB for each of 39 item sizes at the start`),
+	Entry(nil, `{size: 1, config: {dump: true}, fillFrom: {name: twin}}`, `spec.fillFrom must not be set with spec.workload Deployment`),
+	Entry(nil, `{size: 1, workload: StatefulSet, fillFrom: {name: twin}}`, `spec.fillFrom must not be set without spec.config.dump`),
+	Entry(nil, `{size: 1, workload: StatefulSet, config: {dump: true, memory: 128Mi}, storage: {type: MemoryFile}, fillFrom: {name: twin}}`,
+		`spec.fillFrom must not be set with spec.storage.type MemoryFile`),
+	Entry(nil, `{size: 1, workload: StatefulSet, config: {dump: true}, auth: {secretName: users}, fillFrom: {name: twin}}`,
+		`spec.fillFrom must not be set with spec.auth`),
+	Entry(nil, `{size: 1, workload: StatefulSet, config: {dump: true}, tls: {secretName: tls}, fillFrom: {name: twin}}`,
+		`spec.fillFrom must not be set with spec.auth, nor with spec.tls without plaintext`),
+	Entry(nil, `{size: 1, workload: StatefulSet, config: {dump: true}, fillFrom: {name: cache}}`,
+		`spec.fillFrom.name must not be metadata.name: a Memcached cannot fill itself, name the other copy`),
+)
+
+var _ = Describe("A wrong name is refused with the fix", func() {
+	DescribeTable("unless a Service can have it", func(ctx SpecContext, accepted bool, names ...string) {
+		for kind, resource := range resources {
+			for _, name := range names {
+				_, err := dryRun(ctx, kind, name, resource.smallest)
+				expectRefusalIf(!accepted, err, "metadata: Invalid value: metadata.name must be the name of a Service: at most 63 lowercase letters, "+
+					"digits and '-', starting with a letter and ending with a letter or digit")
+			}
+		}
+	},
+		EntryDescription("accepted: %t"),
+		Entry(nil, true, "b", "m-1", strings.Repeat("a", 63)),
+		Entry(nil, false, strings.Repeat("a", 64), "1cache", "my.cache", "Cache", "cache-", "-cache", "my_cache", "缓存", "🚀"),
+	)
+
+	// The label controller-revision-hash on the pods of a StatefulSet holds the name of the StatefulSet, "-" and ten more characters.
+	// The value of a label has at most 63 characters.
+	It("if it is too long for the labels of a StatefulSet's pods", func(ctx SpecContext) {
+		for length, accepted := range map[int]bool{52: true, 53: false} {
+			_, err := dryRun(ctx, "Memcached", strings.Repeat("a", length), `{"size": 1, "workload": "StatefulSet"}`)
+			expectRefusalIf(!accepted, err, "metadata: Invalid value: metadata.name must have at most 52 characters with spec.workload StatefulSet")
+		}
+	})
+
+	It("if it is missing, or that of a pool", func(ctx SpecContext) {
+		_, err := dryRun(ctx, "Memcached", "", `{"size": 1}`)
+		expectRefusal(err, "metadata.name: Required value: name or generateName is required")
+		_, err = dryRun(ctx, "MemcachedProxy", "front", `{"pools": [{"name": "a"}, {"name": "front"}]}`)
+		expectRefusal(err, "spec.pools[].name must not be the name of the MemcachedProxy, whose objects bear the same names as those of a Memcached: "+
+			"give the MemcachedProxy another name")
+		for _, spec := range []string{`{}`, `{"pools": null}`} {
+			_, err = dryRun(ctx, "MemcachedProxy", "front", spec)
+			expectRefusal(err, "spec.pools: Required value")
+		}
+	})
+})
+
+// A Memcached without spec.workload has a Deployment, because the API server sets the default.
+var _ = DescribeTable("spec.workload is immutable, whether it is set or not",
+	func(ctx SpecContext, stored, spec string, accepted bool) {
+		mc := create(ctx, "workload", cachev1alpha1.MemcachedSpec{Size: 1, Workload: cachev1alpha1.WorkloadKind(stored)})
+		_, err := send(ctx, raw.Put().Name(mc.Name), "Memcached", manifest("Memcached", mc.Name, mc.ResourceVersion, spec))
+		expectRefusalIf(!accepted, err, "spec.workload is immutable, because a change would empty the cache: "+
+			"create a second Memcached, lead the clients to it, then delete this one")
+	},
+	EntryDescription("%q, then %s"),
+	Entry(nil, "", `{"size": 2}`, true),
+	Entry(nil, "", `{"size": 2, "workload": "Deployment"}`, true),
+	Entry(nil, "Deployment", `{"size": 2, "workload": null}`, true),
+	Entry(nil, "StatefulSet", `{"size": 2, "workload": "StatefulSet"}`, true),
+	Entry(nil, "", `{"size": 1, "workload": "StatefulSet"}`, false),
+	Entry(nil, "Deployment", `{"size": 1, "workload": "StatefulSet"}`, false),
+	Entry(nil, "StatefulSet", `{"size": 1, "workload": "Deployment"}`, false),
+	Entry(nil, "StatefulSet", `{"size": 1}`, false),
+	Entry(nil, "StatefulSet", `{"size": 1, "workload": null}`, false),
 )

@@ -5,6 +5,7 @@ package v1alpha1_test
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,90 +26,33 @@ import (
 
 // A single stored Memcached that Go cannot decode would make every list and watch of the operator fail, and so stop its work for all
 // Memcacheds. Go must therefore be able to decode everything that the schema permits.
-var _ = Describe("A spec with any value at any place", Ordered, func() {
-	var tries []*try
-
-	BeforeAll(func(ctx SpecContext) {
-		tries = triesOf("spec", everyField())
-		concurrently(tries, func(t *try) {
-			spec := t.place.With(t.value)
-			if ofStatefulSets.MatchString(t.place.Path) {
-				spec = strings.Replace(spec, "{", `{"workload": "StatefulSet", `, 1)
-			}
-			t.decode(dryRun(ctx, manifest("memcached-sample", "", spec)))
-		})
-	})
-
-	It("can be decoded if it is accepted", func() {
-		Expect(problems(tries, (*try).undecodable)).To(BeEmpty())
-	})
-
-	It("has a desired state, or is invalid, if it is accepted", func() {
-		Expect(problems(tries, (*try).undesirable)).To(BeEmpty())
-	})
-
-	It("is refused with the name of the field otherwise", func() {
-		Expect(problems(tries, (*try).unnamed)).To(BeEmpty())
-	})
-
-	It("is accepted with one value at least, but for what a rule says never to set", func() {
-		excluded := "^spec.fillFrom" // it needs fields that do not have their defaults: see fill_test.go
-		Expect(neverAccepted(tries)).To(HaveEach(Or(MatchRegexp(notOffered.String()), MatchRegexp(excluded))))
-	})
-
-	It("is refused if unicode or nothing is in a field that has a meaning here", func() {
-		// The schema accepts any text in these fields, because only the cluster can check it. The condition Degraded reports what the
-		// cluster refuses.
-		free := regexp.MustCompile(`^spec\.scheduling\.(affinity|nodeSelector|tolerations|topologySpreadConstraints)\b|` +
-			`^spec\.networkPolicy\.(from|metricsFrom)\[0\]\.(pod|namespace)Selector\b|\.annotations\.k$`)
-		Expect(problems(tries, func(t *try) error {
-			if len(t.place.Schema.Enum) > 0 || notOffered.MatchString(t.place.Path) || !slices.Contains(strangeTexts, t.value) || t.place.Schema.Type != "string" && !t.place.Schema.XIntOrString {
-				return nil
-			}
-			label := regexp.MustCompile(`^spec\.(podMetadata|service|networkPolicy)\b.*\.(labels|matchLabels)\.k$`).MatchString(t.place.Path)
-			if accept := label && t.value == `""` || !label && free.MatchString(t.place.Path); accept != (t.refusal == nil) {
-				return fmt.Errorf("accept: want %t, got the error %w", accept, t.refusal)
-			}
-			return nil
-		})).To(BeEmpty())
-	})
-})
-
-var _ = Describe("A status with any value at any place", Ordered, func() {
-	var tries []*try
-
-	BeforeAll(func(ctx SpecContext) {
+var _ = DescribeTable("Any value at any place is refused with the name of the field, or can be decoded and has a desired state",
+	func(ctx SpecContext, root, sample, neverSet string) {
+		tries := triesOf(root, sample)
 		mc := create(ctx, "decoded", cachev1alpha1.MemcachedSpec{Size: 1})
-		tries = triesOf("status", "")
 		concurrently(tries, func(t *try) {
-			object := manifest(mc.Name, mc.ResourceVersion, `{"size": 1}, "status": `+t.place.With(t.value))
-			t.decode(send(ctx, raw.Put().Name(mc.Name).SubResource("status"), object))
-		})
-	})
-
-	// By itself, the format date-time accepts lists, and times with a lowercase "t" or "z". A rule refuses them.
-	It("is refused for a time that Go cannot read", func() {
-		const path = "status.conditions[0].lastTransitionTime"
-		for _, t := range tries {
-			if t.place.Path == path && slices.Contains([]string{`[]`, `"2026-01-01t00:00:00Z"`}, t.value) {
-				expectRefusal(t.refusal, "status.conditions[0]: Invalid value: ",
-					"status.conditions[].lastTransitionTime must be a time that Go can read, such as 2026-01-01T00:00:00Z")
+			if root == "spec" {
+				spec := t.place.With(t.value)
+				if ofStatefulSets.MatchString(t.place.Path) {
+					spec = strings.Replace(spec, "{", `{"workload": "StatefulSet", `, 1)
+				}
+				t.decode(dryRun(ctx, "Memcached", "cache", spec))
+				return
 			}
+			object := manifest("Memcached", mc.Name, mc.ResourceVersion, `{"size": 1}, "status": `+t.place.With(t.value))
+			t.decode(send(ctx, raw.Put().Name(mc.Name).SubResource("status"), "Memcached", object))
+		})
+		for _, check := range []func(*try) error{(*try).undecodable, (*try).undesirable, (*try).unnamed, (*try).strange} {
+			Expect(problems(tries, check)).To(BeEmpty())
 		}
-	})
-
-	It("can be decoded if it is accepted", func() {
-		Expect(problems(tries, (*try).undecodable)).To(BeEmpty())
-	})
-
-	It("is refused with the name of the field otherwise", func() {
-		Expect(problems(tries, (*try).unnamed)).To(BeEmpty())
-	})
-
-	It("is accepted with one value at least", func() {
-		Expect(neverAccepted(tries)).To(BeEmpty())
-	})
-})
+		// Otherwise the tries do not fit, or nobody can use the field.
+		unusable := slices.DeleteFunc(neverAccepted(tries), regexp.MustCompile(notOffered.String()+"|"+neverSet).MatchString)
+		Expect(unusable).To(BeEmpty())
+	},
+	func(root, _, _ string) string { return "in " + root },
+	Entry(nil, "spec", everyField(), "^spec.fillFrom"), // it needs fields that do not have their defaults: see valid_test.go
+	Entry(nil, "status", "", "^$"),
+)
 
 // ofStatefulSets matches fields that a Deployment must not have.
 var ofStatefulSets = regexp.MustCompile(`^spec\.(tls|auth|networkPolicy\.metricsFrom)\b`)
@@ -150,7 +94,7 @@ type try struct {
 // sample.
 func triesOf(root, sample string) []*try {
 	var tries []*try
-	for _, place := range places(root) {
+	for _, place := range crd.Places(root, schemaOf("Memcached").Properties[root]) {
 		values := slices.Concat(edges, strangeTexts, []string{crd.Smallest(place.Schema)})
 		if place.Schema.Format == "date-time" {
 			values = append(values, dateTimes...)
@@ -218,6 +162,23 @@ func (t *try) unnamed() error {
 	return t.refusal
 }
 
+// strange returns an error if unicode or nothing is accepted in a field that has a meaning here, or refused in one that only the cluster
+// can check. The condition Degraded reports what the cluster refuses.
+func (t *try) strange() error {
+	path, schema := t.place.Path, t.place.Schema
+	other := len(schema.Enum) > 0 || schema.Type != "string" && !schema.XIntOrString || notOffered.MatchString(path) ||
+		path == "spec.imagePullSecrets[0].name" && t.value == `""`
+	if other || !strings.HasPrefix(path, "spec") || !slices.Contains(strangeTexts, t.value) {
+		return nil
+	}
+	free := kubernetesContent.MatchString(path) || strings.HasSuffix(path, ".annotations.k")
+	label := strings.HasSuffix(path, ".labels.k") && !free
+	if accept := label && t.value == `""` || free; accept != (t.refusal == nil) {
+		return fmt.Errorf("accept: want %t, got the error %w", accept, t.refusal)
+	}
+	return nil
+}
+
 // problems returns a message for each try for which say returns an error.
 func problems(tries []*try, say func(*try) error) []string {
 	var found []string
@@ -229,19 +190,16 @@ func problems(tries []*try, say func(*try) error) []string {
 	return found
 }
 
-// neverAccepted returns the paths at which no value was accepted: either the tries do not fit, or nobody can use the field.
+// neverAccepted returns the paths at which no value was accepted.
 func neverAccepted(tries []*try) []string {
-	accepted := map[string]bool{}
+	refused := map[string]bool{}
 	for _, t := range tries {
-		accepted[t.place.Path] = accepted[t.place.Path] || t.refusal == nil
-	}
-	var paths []string
-	for path, ok := range accepted {
-		if !ok {
-			paths = append(paths, path)
+		if was, known := refused[t.place.Path]; t.refusal == nil || !known || was {
+			refused[t.place.Path] = t.refusal != nil
 		}
 	}
-	return paths
+	maps.DeleteFunc(refused, func(_ string, refused bool) bool { return !refused })
+	return slices.Sorted(maps.Keys(refused))
 }
 
 func concurrently(tries []*try, do func(*try)) {

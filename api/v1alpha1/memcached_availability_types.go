@@ -6,8 +6,6 @@ package v1alpha1
 import "k8s.io/apimachinery/pkg/util/intstr"
 
 // MemcachedPodDisruptionBudget limits how many nodes or proxies a drain or another voluntary eviction may stop at once.
-//
-// +kubebuilder:validation:XValidation:rule="!(has(self.maxUnavailable) && has(self.minAvailable))",message="spec.podDisruptionBudget must have either maxUnavailable or minAvailable, not both: remove one"
 type MemcachedPodDisruptionBudget struct {
 	// enabled is whether there is a PodDisruptionBudget. The default is true.
 	// +optional
@@ -16,48 +14,27 @@ type MemcachedPodDisruptionBudget struct {
 	Enabled *bool `json:"enabled,omitempty"`
 
 	// maxUnavailable is how many nodes or proxies may be missing after an eviction: a number from 0 to 1000, or a percentage of size
-	// from 0% to 100%, rounded up. The default is 1, unless minAvailable is given. With 0, no ready node or proxy can be evicted, so
-	// its cluster node cannot be drained.
+	// from 0% to 100%, rounded up. The default is 1. With 0, no cluster node with a ready node or proxy can be drained.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.podDisruptionBudget.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum unavailable",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-
-	// minAvailable is how many nodes or proxies must remain after an eviction: a number from 0 to 1000, or a percentage of size from
-	// 0% to 100%, rounded up. The default is to use maxUnavailable. Set only one of the two. If minAvailable reaches size, no ready
-	// node or proxy can be evicted, so its cluster node cannot be drained.
-	// +optional
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.podDisruptionBudget.minAvailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Minimum available",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
 }
 
 // MemcachedUpdateStrategy is how nodes are replaced. The default is one at a time, without an additional node, because an
 // additional node would remap keys when it comes and again when it goes. If a Deployment has only one node, its replacement starts
 // first.
-//
-// +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && has(self.maxUnavailable) && string(self.maxSurge) in ['0', '0%'] && string(self.maxUnavailable) in ['0', '0%'])",message="spec.updateStrategy.maxSurge and maxUnavailable must not both be 0: no node could ever be replaced, raise one"
 type MemcachedUpdateStrategy struct {
 	// maxUnavailable is how many nodes may be missing during a rollout: a number from 0 to 1000, or a percentage of size from 0% to
-	// 100%, rounded down. The default is 1, or 0 if maxSurge is above 0. If size is 1 and neither maxUnavailable nor maxSurge is set,
-	// a Deployment starts the new node first. With a StatefulSet, the default is always 1, and 0 is refused. Most clusters before
-	// Kubernetes 1.37 replace the pods of a StatefulSet one at a time, whatever the value.
+	// 100%, rounded down. The default is 1, or 0 for a Deployment with a size of 1. With 0, one additional node starts before an old
+	// one stops, which a StatefulSet cannot do. Most clusters before Kubernetes 1.37 replace the pods of a StatefulSet one at a time,
+	// whatever the value.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.updateStrategy.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum unavailable",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-
-	// maxSurge is by how many nodes a rollout may exceed size: a number from 0 to 1000, or a percentage of size from 0% to 100%,
-	// rounded up. The default is 0, or 1 if maxUnavailable is 0. It is also 1 if size is 1 and maxUnavailable is not set. With a
-	// StatefulSet, maxSurge must not be set.
-	// +optional
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.updateStrategy.maxSurge must be a number from 0 to 1000 or a percentage from 0% to 100%"
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Maximum surge",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
 
 	// minReadySeconds is how many seconds, from 0 to 3600, a new node must be ready before the next one is replaced, so that
 	// clients can fill the new node first. The default is 0.

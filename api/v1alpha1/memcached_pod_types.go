@@ -11,8 +11,8 @@ import corev1 "k8s.io/api/core/v1"
 // +kubebuilder:validation:XValidation:rule="{{template `requestWithinLimit` `memory`}}",fieldPath=".requests",message="spec.resources.requests.memory must not be larger than spec.resources.limits.memory: lower the request or raise the limit"
 // +kubebuilder:validation:XValidation:rule="{{template `requestWithinLimit` `ephemeral-storage`}}",fieldPath=".requests",message="spec.resources.requests.ephemeral-storage must not be larger than spec.resources.limits.ephemeral-storage: lower the request or raise the limit"
 type MemcachedResources struct {
-	// limits are how much memcached's container may use of 3 resources: cpu, memory and ephemeral-storage. A fraction of a CPU must
-	// be text, such as 500m or "0.5" in quotation marks; a plain 0.5 is rejected.
+	// limits are how much memcached's container may use of 3 resources: cpu, memory and ephemeral-storage. The default memory limit is
+	// computed from config and tls. A fraction of a CPU must be text, such as 500m or "0.5" in quotation marks; a plain 0.5 is rejected.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.limits may hold cpu, memory and ephemeral-storage only: remove the others"
@@ -21,9 +21,9 @@ type MemcachedResources struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Limits",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 
-	// requests are how much of the same 3 resources is reserved. A fraction of a CPU must be text, such as 500m or "0.5" in
-	// quotation marks; a plain 0.5 is rejected. The default is the limits. In limits and requests, CPU is rounded up to
-	// thousandths, and the other resources are rounded up to whole bytes.
+	// requests are how much of the same 3 resources is reserved. The default is the limits. A memory request without a limit is also the
+	// limit. A fraction of a CPU must be text, such as 500m or "0.5" in quotation marks; a plain 0.5 is rejected. In limits and requests,
+	// CPU is rounded up to thousandths, and the other resources are rounded up to whole bytes.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.requests may hold cpu, memory and ephemeral-storage only: remove the others"
@@ -31,16 +31,6 @@ type MemcachedResources struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(string(self[k])) <= 32)",message="spec.resources.requests must hold quantities of at most 32 characters, such as memory: 256Mi or cpu: 500m"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Requests",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Requests corev1.ResourceList `json:"requests,omitempty"`
-}
-
-// ImagePullSecret names a Secret in the same namespace.
-type ImagePullSecret struct {
-	// name is the name of the Secret, in at most 253 characters.
-	// +required
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.imagePullSecrets[].name must be the name of a Secret: lowercase letters, digits, '-' and '.'"
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Secret",xDescriptors={"urn:alm:descriptor:io.kubernetes:Secret"}
-	Name string `json:"name"`
 }
 
 // Metadata are labels and annotations that are added to an object.

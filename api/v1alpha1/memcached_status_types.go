@@ -12,7 +12,7 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Observed generation",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// replicas is the number of nodes: the pods that are neither terminating nor failed.
+	// replicas is the number of pods that are neither terminating nor failed.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2147483647
@@ -38,16 +38,14 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector of the pods",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Selector string `json:"selector,omitempty"`
 
-	// nodes are the names of this Memcached's pods that are neither terminating nor failed. They are sorted by name, or by number
-	// with a StatefulSet.
+	// nodes are the names of the pods that are neither terminating nor failed, sorted by name, or by number with a StatefulSet.
 	// +optional
 	// +listType=set
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Names of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Nodes []string `json:"nodes,omitempty"`
 
-	// servers are the addresses of the nodes of a StatefulSet as host:port, sorted by number. An address stays the same while its
-	// node is replaced or unreachable. The port is 11211, or 11212 if spec.tls has plaintext Disabled. With a Deployment, there
-	// are no servers. The ConfigMap NAME-servers, where NAME is the name of the Memcached, has the same list.
+	// servers are the addresses of the nodes of a StatefulSet as host:port, sorted by number. They stay the same when nodes are
+	// replaced. The ConfigMap NAME-servers, where NAME is the name of the Memcached, has the same list.
 	// +optional
 	// +listType=atomic
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Addresses of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
@@ -58,14 +56,12 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
 
-	// version is memcached's version according to the image's tag. It is "unknown" if the tag is not a complete version, or if the
-	// image has a digest or another name than memcached.
+	// version is memcached's version according to the image's tag, or "unknown".
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Version of memcached",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Version string `json:"version,omitempty"`
 
-	// serviceName is the name of the headless Service, whose DNS name lists the ready nodes. With spec.fillFrom, it lists all
-	// nodes.
+	// serviceName is the name of the headless Service of the nodes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Service",xDescriptors={"urn:alm:descriptor:io.kubernetes:Service"}
 	ServiceName string `json:"serviceName,omitempty"`
@@ -76,9 +72,8 @@ type MemcachedStatus struct {
 	LastApplied *MemcachedRecord `json:"lastApplied,omitempty"`
 
 	// conditions are Ready (everything is as the spec says), Available (enough nodes serve), Progressing (a change is being carried
-	// out) and Degraded (something prevents the desired state; the message says what). All four exist once the operator has handled
-	// the Memcached. While Ready is False, there is also Reconciling or, if somebody may have to act, Stalled, for tools that use
-	// kstatus. NeedsAttention exists while serving nodes report a problem through their agents.
+	// out) and Degraded (something prevents the desired state). Others exist only while they are True: Reconciling, Stalled (somebody
+	// may have to act), and NeedsAttention (serving nodes report a problem).
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -13,7 +13,6 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="{{template `memoryLimitSuffices`}}",fieldPath=".resources.limits",messageExpression="'spec.resources.limits.memory is %s, but %s'.format([string(self.resources.limits['memory']), {{template `memoryNeed`}}])",message="spec.resources.limits.memory is less than memcached needs: raise it"
 // +kubebuilder:validation:XValidation:rule="{{template `memoryRequestSuffices`}}",fieldPath=".resources.requests",messageExpression="'spec.resources.requests.memory is %s and is also the limit as no limit is given, but %s'.format([string(self.resources.requests['memory']), {{template `memoryNeed`}}])",message="spec.resources.requests.memory is less than memcached needs: raise it"
-// +kubebuilder:validation:XValidation:rule="self.workload != 'StatefulSet' || !has(self.updateStrategy.maxSurge)",fieldPath=".updateStrategy.maxSurge",message="spec.updateStrategy.maxSurge must not be set with spec.workload StatefulSet, whose nodes keep their names: the old one must leave before the new one can start; use maxUnavailable"
 // +kubebuilder:validation:XValidation:rule="self.workload != 'StatefulSet' || !has(self.updateStrategy.maxUnavailable) || !(string(self.updateStrategy.maxUnavailable) in ['0', '0%'])",fieldPath=".updateStrategy.maxUnavailable",message="spec.updateStrategy.maxUnavailable must not be 0 with spec.workload StatefulSet, whose nodes keep their names: the old one must leave before the new one can start"
 // +kubebuilder:validation:XValidation:rule="self.workload == 'StatefulSet' || !has(self.updateStrategy.podUpdatePolicy) || self.updateStrategy.podUpdatePolicy == 'ReCreate'",fieldPath=".updateStrategy.podUpdatePolicy",message="spec.updateStrategy.podUpdatePolicy must not be InPlaceIfPossible with spec.workload Deployment, which replaces its pods for every change: set spec.workload to StatefulSet"
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || self.workload == 'StatefulSet'",fieldPath=".tls",message="spec.tls must not be set with spec.workload Deployment, whose pods are memcached alone and have no agent to load the certificate: set spec.workload to StatefulSet"
@@ -27,18 +26,15 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || has(self.config) && has(self.config.dump) && self.config.dump",fieldPath=".fillFrom",message="spec.fillFrom must not be set without spec.config.dump, with which nodes tell each other their keys: set spec.config.dump to true"
 // +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || !has(self.auth) && (!has(self.tls) || has(self.tls.plaintext) && self.tls.plaintext == 'Enabled')",fieldPath=".fillFrom",message="spec.fillFrom must not be set with spec.auth, nor with spec.tls without plaintext: remove spec.auth, and set spec.tls.plaintext to Enabled"
 type MemcachedSpec struct {
-	// size is the number of memcached nodes, from 0 to 1000. A change remaps keys, because clients spread the keys over the nodes.
-	// With consistent hashing, one node more or less remaps about 1/size of the keys. With 0, there are no nodes, but the Service and
-	// the other objects remain. kubectl scale changes this field.
+	// size is the number of memcached nodes, from 0 to 1000. With consistent hashing, one more or less remaps about 1/size of the keys.
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,order=1,displayName="Size",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Size int32 `json:"size"`
 
-	// image is an image with memcached 1.6.45 or newer on its PATH, able to run as any user. The reference has at most 512
-	// characters. The default is the image that the operator was installed with. An upgrade of the operator alone replaces no node.
-	// The next rollout that a change of this resource causes also adopts a newer default.
+	// image is an image with memcached 1.6.45 or newer on its PATH, in at most 512 characters. The default is the image that the operator
+	// was installed with. A newer default is adopted by the next rollout.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])([.]([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\\\\[[a-fA-F0-9]*:[a-fA-F0-9:]*\\\\])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64}|@sha512:[0-9a-f]{128})?$')",message="spec.image must be an image reference such as memcached:1.6.45, registry.example.com:5000/team/memcached:1.6.45 or memcached@sha256:<64 hexadecimal digits>"
@@ -54,23 +50,22 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image pull policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:imagePullPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 
-	// imagePullSecrets are at most 16 Secrets of the same namespace with credentials for the registries of the images.
+	// imagePullSecrets are at most 16 Secrets for the registries of the images.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:XValidation:rule="self.name != ''",message="spec.imagePullSecrets[].name must be the name of a Secret"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image pull Secrets",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
-	ImagePullSecrets []ImagePullSecret `json:"imagePullSecrets,omitempty"`
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 
-	// config is the configuration of memcached. With workload Deployment, a change replaces the nodes. With StatefulSet, most
-	// changes only restart memcached in its pods: see docs/concepts/changes.md.
+	// config is the configuration of memcached.
 	// +optional
 	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Configuration",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config"}
 	Config MemcachedConfig `json:"config,omitzero"`
 
-	// resources are the compute resources of each node. The default memory limit is computed from config. The default memory
-	// request is the limit. A memory request without a limit is also the limit. CPU has no default.
+	// resources are the compute resources of each node.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Resources",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:resourceRequirements"}
 	Resources MemcachedResources `json:"resources,omitzero"`
@@ -80,45 +75,41 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Scheduling",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Scheduling MemcachedScheduling `json:"scheduling,omitzero"`
 
-	// podMetadata are labels and annotations that are added to the pods. A change replaces the pods.
+	// podMetadata are labels and annotations of the pods: a change replaces them.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !({{template `securityProfile`}}))",fieldPath=".annotations",message="spec.podMetadata.annotations must not hold a key of container.apparmor.security.beta.kubernetes.io or seccomp.security.alpha.kubernetes.io, which would take a security profile away: remove it"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod metadata",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podMetadata","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodMetadata Metadata `json:"podMetadata,omitzero"`
 
-	// service configures the headless Service through which clients find the nodes.
+	// service is the headless Service through which clients find the nodes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Service",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:service","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Service MemcachedService `json:"service,omitzero"`
 
-	// podDisruptionBudget limits how many nodes a drain or another voluntary eviction may stop at once.
+	// podDisruptionBudget limits how many nodes a drain may stop at once.
 	// +optional
 	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="PodDisruptionBudget",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodDisruptionBudget MemcachedPodDisruptionBudget `json:"podDisruptionBudget,omitzero"`
 
-	// networkPolicy lets only the clients that it lists connect to the nodes.
+	// networkPolicy lets only some clients connect. If it is absent, all may.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="NetworkPolicy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	NetworkPolicy MemcachedNetworkPolicy `json:"networkPolicy,omitzero"`
+	NetworkPolicy *MemcachedNetworkPolicy `json:"networkPolicy,omitempty"`
 
-	// tls lets clients connect with TLS, to port 11212. It needs workload StatefulSet, whose pods have an agent that gives the
-	// certificate to memcached. Enabling or disabling TLS replaces the nodes.
+	// tls lets clients connect with TLS, to port 11212. It needs workload StatefulSet. Enabling or disabling TLS replaces the nodes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="TLS",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls"}
 	TLS *MemcachedTLS `json:"tls,omitempty"`
 
 	// auth lets only clients that log in with a name and a password use the cache. Without tls, passwords can be read on the network.
-	// auth needs workload StatefulSet, whose pods have an agent that gives the users to memcached. Enabling or disabling auth
-	// replaces the nodes.
+	// It needs workload StatefulSet. Enabling or disabling auth replaces the nodes.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Users",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:auth"}
 	Auth *MemcachedAuth `json:"auth,omitempty"`
 
-	// workload is the Kind of the object that runs the nodes: Deployment or StatefulSet. The default is Deployment, whose pods are
-	// memcached alone. Nodes of a StatefulSet keep their names when they are replaced, so clients that find nodes by name do not
-	// remap keys: see status.servers. An agent in each of its pods serves metrics. Only with a StatefulSet can tls, auth, storage and
-	// fillFrom be set. Its Memcached has a name of at most 52 characters. workload cannot be changed.
+	// workload is the Kind that runs the nodes. The default is Deployment, whose pods are memcached alone. Nodes of a StatefulSet keep
+	// their names (see status.servers), have metrics, and may have tls, auth, storage and fillFrom. workload cannot be changed.
 	// +optional
 	// +kubebuilder:default=Deployment
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.workload is immutable, because a change would empty the cache: create a second Memcached, lead the clients to it, then delete this one"
@@ -130,16 +121,12 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Storage",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:storage","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Storage MemcachedStorage `json:"storage,omitzero"`
 
-	// fillFrom is the Memcached from which empty nodes copy items: each node from the node with the same number, before it becomes
-	// ready. The operator never stops two nodes with the same number at the same time. It replaces and restarts ready nodes one at a
-	// time, and only while all nodes of the other Memcached are ready. fillFrom needs workload StatefulSet, config.dump true, storage
-	// Memory and no auth; with tls, plaintext must be Enabled. With fillFrom, the Service also lists nodes that are not ready. A
-	// change of fillFrom restarts no node.
+	// fillFrom is another Memcached, from which empty nodes copy their items.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Fill from",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:fillFrom","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	FillFrom *MemcachedFillFrom `json:"fillFrom,omitempty"`
 
-	// updateStrategy is how nodes are replaced when their pods must change.
+	// updateStrategy is how nodes are replaced.
 	// +optional
 	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Update strategy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:advanced"}
@@ -151,15 +138,13 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Graceful shutdown",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:gracefulShutdown","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	GracefulShutdown MemcachedGracefulShutdown `json:"gracefulShutdown,omitzero"`
 
-	// paused is whether the operator holds back all changes of this Memcached's objects. The Memcached can still be deleted. The
-	// default is false. During a pause, the status stays current and names the changes that are held back.
+	// paused is whether the operator holds back all changes. The default is false.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Paused",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Paused bool `json:"paused,omitempty"`
 
-	// restartedAt is a time, such as 2026-01-01T00:00:00Z. A new time restarts the nodes according to updateStrategy. With a
-	// Deployment, the pods are replaced and adopt newer defaults of the operator (image, memory limit). With a StatefulSet,
-	// memcached restarts within its pods. The default is no restart. Removing restartedAt restarts nothing.
+	// restartedAt is a time, such as 2026-01-01T00:00:00Z. Each new time restarts the nodes at once, even one in the future. The default
+	// is no restart. Removing it restarts nothing.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=date-time
@@ -174,8 +159,8 @@ type MemcachedSpec struct {
 // +kubebuilder:validation:XValidation:rule="{{template `maxItemSizeFits`}}",fieldPath=".maxItemSize",messageExpression="'spec.config.maxItemSize is %s, more than half of spec.config.memory (%s), which memcached refuses: lower maxItemSize or raise memory'.format([string(self.maxItemSize), string(self.memory)])",message="spec.config.maxItemSize must be at most half of spec.config.memory: lower it"
 type MemcachedConfig struct {
 	// memory is the memory for items on each node (memcached -m), from 64Mi to 1Ti in whole MiB. The default is 64Mi. The memory
-	// limit of the container is larger: see resources. memcached's hash table doubles just above 72Mi, 144Mi, 288Mi, 576Mi, 1152Mi
-	// and so on, so these sizes make the best use of the limit.
+	// limit of the container is larger: see resources. 72Mi, 144Mi, 288Mi and so on make the best use of it: just above, memcached's
+	// hash table doubles.
 	// +optional
 	// +kubebuilder:default="64Mi"
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('64Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Ti')) <= 0 && int(quantity(string(self)).asApproximateFloat()) % 1048576 == 0",message="spec.config.memory must be a whole number of MiB from 64Mi to 1Ti, such as 64Mi or 2Gi"
@@ -183,10 +168,9 @@ type MemcachedConfig struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Memory for items",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:text"}
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
-	// maxConnections is how many connections clients can have open to each node at once, from 1 to 65536. The default is 1024.
-	// About 20 are possible even with a lower number. memcached's option -c is higher, because it also counts connections of
-	// memcached itself, of probes and of the operator. A client beyond the limit gets an error and is disconnected. Each connection
-	// takes 17 KiB of the memory limit, or 59 KiB with tls.
+	// maxConnections is how many connections clients can have open to each node at once, from 1 to 65536. The default is 1024. A client
+	// beyond the limit gets an error and is disconnected. Each connection takes 17 KiB of the memory limit, or 59 KiB with tls.
+	// memcached's option -c is higher, because it also counts connections of probes and of the operator.
 	// +optional
 	// +kubebuilder:default=1024
 	// +kubebuilder:validation:Minimum=1
@@ -195,7 +179,7 @@ type MemcachedConfig struct {
 	MaxConnections int32 `json:"maxConnections,omitempty"`
 
 	// threads is the number of worker threads (memcached -t), from 1 to 64. The default is the CPU limit rounded up, or 4 without a
-	// CPU limit. Each thread takes 7.1 MiB of the memory limit, most of it for buffers that let it answer a get of 5,000 keys.
+	// CPU limit. Each thread takes 7.1 MiB of the memory limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
@@ -219,15 +203,6 @@ type MemcachedConfig struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,4}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$') && self.size() > 0 && duration(self) >= duration('1s') && duration(self) <= duration('720h')",message="spec.config.idleTimeout must be whole seconds, minutes and hours from 1s to 720h, such as 30s, 10m or 1h30m"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Idle timeout",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:text"}
 	IdleTimeout *metav1.Duration `json:"idleTimeout,omitempty"`
-
-	// verbosity is how much memcached logs: 0 is nothing, 1 is errors and warnings (memcached -v). The default is 0. Higher levels
-	// are refused because they log keys. A client can still set one with memcached's "verbosity" command.
-	// +optional
-	// +kubebuilder:default=0
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=1
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Verbosity",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:number"}
-	Verbosity int32 `json:"verbosity,omitempty"`
 
 	// flushAll is whether clients may empty a node with the "flush_all" command. The default is true.
 	// +optional
@@ -280,10 +255,9 @@ const (
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Updated",type=integer,priority=1,JSONPath=`.status.updatedReplicas`
+// +kubebuilder:printcolumn:name="Workload",type=string,priority=1,JSONPath=`.spec.workload`
 // +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.status.image`
 // +kubebuilder:printcolumn:name="Item-Memory",type=string,priority=1,JSONPath=`.spec.config.memory`
-// +kubebuilder:printcolumn:name="Generation",type=integer,priority=1,JSONPath=`.metadata.generation`
-// +kubebuilder:printcolumn:name="Observed",type=integer,priority=1,JSONPath=`.status.observedGeneration`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",fieldPath=".metadata",message="metadata.name must be the name of a Service: at most 63 lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
 // +kubebuilder:validation:XValidation:rule="self.spec.workload != 'StatefulSet' || size(self.metadata.name) <= 52",fieldPath=".metadata",message="metadata.name must have at most 52 characters with spec.workload StatefulSet: its pods have a label with the name and up to 11 characters more"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.fillFrom) || self.spec.fillFrom.name != self.metadata.name",fieldPath=".spec.fillFrom.name",message="spec.fillFrom.name must not be metadata.name: a Memcached cannot fill itself, name the other copy"

@@ -91,6 +91,7 @@ type MemcachedProxyRoutes struct {
 	// no other number of nodes is announced.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Proxies with the routes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	Proxies *int32 `json:"proxies,omitempty"`
 }

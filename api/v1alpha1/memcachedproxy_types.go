@@ -10,8 +10,8 @@ import (
 
 // MemcachedProxySpec is the desired state of a MemcachedProxy.
 type MemcachedProxySpec struct {
-	// size is the number of proxies, from 0 to 1000. The default is 2. A change of size moves no key, because each proxy uses all
-	// nodes and stores nothing. kubectl scale and a HorizontalPodAutoscaler change this field.
+	// size is the number of proxies, from 0 to 1000. The default is 2. kubectl scale and a HorizontalPodAutoscaler change it. A change
+	// moves no key, because each proxy uses all nodes and stores nothing.
 	// +optional
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=0
@@ -30,9 +30,8 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,order=2,displayName="Pools",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:arrayFieldGroup:pools"}
 	Pools []MemcachedProxyPool `json:"pools"`
 
-	// image is an image with memcached 1.6.45 or newer on its PATH, able to run as any user. The reference has at most 512
-	// characters. The default is the image that the operator was installed with. An upgrade of the operator alone replaces no
-	// proxy. The next rollout that a change of this resource causes also adopts a newer default.
+	// image is an image with memcached 1.6.45 or newer on its PATH, in at most 512 characters. The default is the image that the operator
+	// was installed with. A newer default is adopted by the next rollout.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^((([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])([.]([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*|\\\\[[a-fA-F0-9]*:[a-fA-F0-9:]*\\\\])(:[0-9]+)?/)?[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64}|@sha512:[0-9a-f]{128})?$')",message="spec.image must be an image reference such as memcached:1.6.45, registry.example.com:5000/team/memcached:1.6.45 or memcached@sha256:<64 hexadecimal digits>"
@@ -48,13 +47,14 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image pull policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:imagePullPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 
-	// imagePullSecrets are at most 16 Secrets of the same namespace with credentials for the registries of the images.
+	// imagePullSecrets are at most 16 Secrets for the registries of the images.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:XValidation:rule="self.name != ''",message="spec.imagePullSecrets[].name must be the name of a Secret"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Image pull Secrets",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
-	ImagePullSecrets []ImagePullSecret `json:"imagePullSecrets,omitempty"`
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
 
 	// config is the configuration of each proxy. A change replaces the proxies.
 	// +optional
@@ -62,10 +62,7 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Configuration",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config"}
 	Config MemcachedProxyConfig `json:"config,omitzero"`
 
-	// resources are the compute resources of each proxy. The default memory limit is computed from config.maxConnections, the
-	// number of threads and tls. Without config.threads, the CPU limit sets the number of threads. The default memory request is the
-	// limit. A memory request without a limit is also the limit. CPU has no default; a HorizontalPodAutoscaler by CPU needs a CPU
-	// request.
+	// resources are the compute resources of each proxy. A HorizontalPodAutoscaler by CPU needs a CPU request.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Resources",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:resourceRequirements"}
 	Resources MemcachedResources `json:"resources,omitzero"`
@@ -75,28 +72,27 @@ type MemcachedProxySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Scheduling",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Scheduling MemcachedScheduling `json:"scheduling,omitzero"`
 
-	// podMetadata are labels and annotations that are added to the pods. A change replaces the pods.
+	// podMetadata are labels and annotations of the pods: a change replaces them.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.annotations) || self.annotations.all(k, !({{template `securityProfile`}}))",fieldPath=".annotations",message="spec.podMetadata.annotations must not hold a key of container.apparmor.security.beta.kubernetes.io or seccomp.security.alpha.kubernetes.io, which would take a security profile away: remove it"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod metadata",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podMetadata","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodMetadata Metadata `json:"podMetadata,omitzero"`
 
-	// service configures the Service, through which clients reach all proxies at one address.
+	// service is the Service through which clients reach all proxies at one address.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Service",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:service","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Service MemcachedService `json:"service,omitzero"`
 
-	// podDisruptionBudget limits how many proxies a drain or another voluntary eviction may stop at once.
+	// podDisruptionBudget limits how many proxies a drain may stop at once.
 	// +optional
 	// +kubebuilder:default={}
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="PodDisruptionBudget",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podDisruptionBudget","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodDisruptionBudget MemcachedPodDisruptionBudget `json:"podDisruptionBudget,omitzero"`
 
-	// networkPolicy lets only the clients that it lists connect to the proxies. If a Memcached in pools lists clients in its own
-	// networkPolicy, that list must contain the proxies.
+	// networkPolicy lets only some clients connect. If it is absent, all may.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="NetworkPolicy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	NetworkPolicy MemcachedProxyNetworkPolicy `json:"networkPolicy,omitzero"`
+	NetworkPolicy *MemcachedNetworkPolicy `json:"networkPolicy,omitempty"`
 
 	// tls lets clients connect to the proxies with TLS, at port 11212. The proxies always connect to the nodes without TLS. An
 	// agent in each pod gives the certificate to memcached. Enabling or disabling TLS replaces the proxies.
@@ -135,34 +131,6 @@ type MemcachedProxyConfig struct {
 	Threads int32 `json:"threads,omitempty"`
 }
 
-// MemcachedProxyNetworkPolicy configures the NetworkPolicy of the proxies.
-type MemcachedProxyNetworkPolicy struct {
-	// enabled is whether there is a NetworkPolicy, which lets only the clients in spec.networkPolicy.from connect. The default is
-	// true if from or metricsFrom is given, and false otherwise.
-	// +optional
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="NetworkPolicy enabled",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	Enabled *bool `json:"enabled,omitempty"`
-
-	// from are the clients that may connect, in 1 to 8 groups. The default is all pods of the namespace.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=8
-	// +kubebuilder:validation:XValidation:rule="self.map(p, {{template `selector` `p.podSelector`}} + {{template `selector` `p.namespaceSelector`}}).sum() <= 4096",message="spec.networkPolicy.from must have at most 4096 bytes of keys and values in its selectors, with 16 more for each pair, key and value: use fewer or shorter ones"
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Clients",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	From []NetworkPolicyPeer `json:"from,omitempty"`
-
-	// metricsFrom are the clients that may read the metrics of the agents, in 1 to 8 groups. The default is all pods of the
-	// namespace.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=8
-	// +kubebuilder:validation:XValidation:rule="self.map(p, {{template `selector` `p.podSelector`}} + {{template `selector` `p.namespaceSelector`}}).sum() <= 4096",message="spec.networkPolicy.metricsFrom must have at most 4096 bytes of keys and values in its selectors, with 16 more for each pair, key and value: use fewer or shorter ones"
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Metrics from",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	MetricsFrom []NetworkPolicyPeer `json:"metricsFrom,omitempty"`
-}
-
 // MemcachedProxy is one address for the nodes of a cache. Its proxies find the node of each key. The operator creates a Deployment
 // for it, with a Service, a PodDisruptionBudget, and a ConfigMap that tells the proxies the nodes.
 //
@@ -178,8 +146,6 @@ type MemcachedProxyNetworkPolicy struct {
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Nodes",type=integer,priority=1,JSONPath=`.status.routes.nodes`
 // +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.status.image`
-// +kubebuilder:printcolumn:name="Generation",type=integer,priority=1,JSONPath=`.metadata.generation`
-// +kubebuilder:printcolumn:name="Observed",type=integer,priority=1,JSONPath=`.status.observedGeneration`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",fieldPath=".metadata",message="metadata.name must be the name of a Service: at most 63 lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
 // +kubebuilder:validation:XValidation:rule="!self.spec.pools.exists(p, p.name == self.metadata.name)",fieldPath=".spec.pools",message="spec.pools[].name must not be the name of the MemcachedProxy, whose objects bear the same names as those of a Memcached: give the MemcachedProxy another name"
 // +operator-sdk:csv:customresourcedefinitions:displayName="MemcachedProxy",resources={{Deployment,v1},{ConfigMap,v1},{Service,v1},{PodDisruptionBudget,v1},{NetworkPolicy,v1},{Pod,v1},{Event,v1}}

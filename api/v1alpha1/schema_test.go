@@ -4,88 +4,144 @@
 package v1alpha1_test
 
 import (
+	"encoding/json"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/yaml"
 
 	"github.com/example/memcached-operator/test/crd"
+	"github.com/example/memcached-operator/test/repository"
 )
 
-// kubernetesTypes matches fields of Kubernetes' own types, whose descriptions this package cannot change.
-var kubernetesTypes = regexp.MustCompile(`^status\.conditions\[|^spec\.scheduling\.(affinity|tolerations|topologySpreadConstraints)[.[]`)
+// resources has the file with the CustomResourceDefinition of each Kind, the name of its resource, and the smallest spec.
+var resources = map[string]struct{ file, plural, smallest string }{
+	"Memcached":      {crd.File, "memcacheds", `{"size": 1}`},
+	"MemcachedProxy": {crd.ProxyFile, "memcachedproxies", `{"pools": [{"name": "a"}]}`},
+}
 
-// kubernetesShapes matches fields of this package's copies of Kubernetes types.
-var kubernetesShapes = regexp.MustCompile(`^spec\.networkPolicy\.(from|metricsFrom)[.[]`)
+var schemas sync.Map
+
+// schemaOf returns the schema of a Kind.
+func schemaOf(kind string) apiextensionsv1.JSONSchemaProps {
+	if known, ok := schemas.Load(kind); ok {
+		return known.(apiextensionsv1.JSONSchemaProps)
+	}
+	definition, err := crd.Read(repository.Path(resources[kind].file))
+	utilruntime.Must(err)
+	schemas.Store(kind, *definition.Spec.Versions[0].Schema.OpenAPIV3Schema)
+	return schemaOf(kind)
+}
+
+// places returns all places in the spec and the status of a Kind.
+func places(kind string) []crd.Place {
+	properties := schemaOf(kind).Properties
+	return slices.Concat(crd.Places("spec", properties["spec"]), crd.Places("status", properties["status"]))
+}
+
+var (
+	// kubernetesTypes matches fields of Kubernetes' own types. This package can neither bound nor describe them.
+	kubernetesTypes = regexp.MustCompile(`^status\.conditions\[|^spec\.scheduling\.(affinity|tolerations|topologySpreadConstraints)[.[]|` +
+		`^spec\.networkPolicy\.(from|metricsFrom)\[|^spec\.imagePullSecrets\[`)
+	// kubernetesContent matches the fields whose content has Kubernetes' own types.
+	kubernetesContent = regexp.MustCompile(`^spec\.scheduling\.(nodeSelector|affinity|tolerations|topologySpreadConstraints)\b|` +
+		`^spec\.networkPolicy\.(from|metricsFrom)\b|^spec\.imagePullSecrets\[`)
+	resourceName = regexp.MustCompile(`^spec\.resources\.(limits|requests)\.`)
+)
 
 // ownFields returns the fields that this package names. It leaves out elements of lists and maps, and fields of Kubernetes' own
 // types.
-func ownFields() []crd.Place {
-	fields := slices.Concat(places("spec"), places("status"))
-	return slices.DeleteFunc(fields, func(p crd.Place) bool {
+func ownFields(kind string) []crd.Place {
+	return slices.DeleteFunc(places(kind), func(p crd.Place) bool {
 		element := strings.HasSuffix(p.Path, "[0]") || strings.HasSuffix(p.Path, ".k") || resourceName.MatchString(p.Path)
 		return element || kubernetesTypes.MatchString(p.Path)
 	})
 }
 
-var resourceName = regexp.MustCompile(`^spec\.resources\.(limits|requests)\.`)
-
 // kubectl explain shows the descriptions to users.
 func TestEveryFieldIsDocumented(t *testing.T) {
 	sentence := regexp.MustCompile(`(?s)^[a-zA-Z]+:? \w.{8,}\.$`)
-	fields := ownFields()
-	if len(fields) < 50 {
-		t.Fatalf("only %d fields were found", len(fields))
-	}
-	for _, field := range fields {
-		name := field.Path[strings.LastIndex(field.Path, ".")+1:]
-		text := field.Schema.Description
-		if first := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ':' }); len(first) == 0 || first[0] != name {
-			t.Errorf("%s: the description must start with %s: %q", field.Path, name, text)
+	for kind := range resources {
+		for _, field := range ownFields(kind) {
+			name := field.Path[strings.LastIndex(field.Path, ".")+1:]
+			text := field.Schema.Description
+			if first := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ':' }); len(first) == 0 || first[0] != name {
+				t.Errorf("%s %s: the description must start with %s: %q", kind, field.Path, name, text)
+			}
+			if !sentence.MatchString(text) || strings.Contains(text, "+kubebuilder") || strings.Contains(text, "TODO") {
+				t.Errorf("%s %s: the description must be sentences for users: %q", kind, field.Path, text)
+			}
 		}
-		if !sentence.MatchString(text) || strings.Contains(text, "+kubebuilder") || strings.Contains(text, "TODO") {
-			t.Errorf("%s: the description must be sentences for users: %q", field.Path, text)
+		if text := schemaOf(kind).Description; !strings.HasPrefix(text, kind+" is ") {
+			t.Errorf("the description of the kind must say what it is: %q", text)
 		}
-	}
-	if text := crdSchema().Description; !strings.HasPrefix(text, "Memcached is ") {
-		t.Errorf("the description of the kind must say what it is: %q", text)
 	}
 }
 
 // A rule without a message shows its CEL expression to the user. A rule with the message of another field misleads.
 func TestEveryRuleNamesItsField(t *testing.T) {
-	shared := regexp.MustCompile(`^spec\.(podMetadata|service|networkPolicy\.(from|metricsFrom))\b`)
-	check := func(path string, rules apiextensionsv1.ValidationRules) {
-		for _, rule := range rules {
-			inSharedType := shared.MatchString(path) && regexp.MustCompile(`\b(labels?|annotations|ipBlock|metricsFrom)\b`).MatchString(rule.Message)
-			if !inSharedType && !strings.Contains(rule.Message, path) {
-				t.Errorf("%s: the message does not name the field: %q", path, rule.Message)
-			}
-			if rule.MessageExpression != "" && !strings.Contains(rule.MessageExpression, path) {
-				t.Errorf("%s: the message expression does not name the field: %q", path, rule.MessageExpression)
-			}
-			if len(rule.Message) < 30 {
-				t.Errorf("%s: the message does not tell the fix: %q", path, rule.Message)
+	shared := regexp.MustCompile(`^spec\.(podMetadata|service)\b`)
+	for kind := range resources {
+		check := func(path string, rules apiextensionsv1.ValidationRules) {
+			for _, rule := range rules {
+				inSharedType := shared.MatchString(path) && regexp.MustCompile(`\b(labels?|annotations)\b`).MatchString(rule.Message)
+				if !inSharedType && !strings.Contains(rule.Message, path) {
+					t.Errorf("%s %s: the message does not name the field: %q", kind, path, rule.Message)
+				}
+				if rule.MessageExpression != "" && !strings.Contains(rule.MessageExpression, path) {
+					t.Errorf("%s %s: the message expression does not name the field: %q", kind, path, rule.MessageExpression)
+				}
+				if len(rule.Message) < 30 {
+					t.Errorf("%s %s: the message does not tell the fix: %q", kind, path, rule.Message)
+				}
 			}
 		}
+		for _, rule := range schemaOf(kind).XValidations {
+			check(strings.TrimPrefix(strings.Replace(rule.FieldPath, "pools", "pools[]", 1), "."), apiextensionsv1.ValidationRules{rule})
+		}
+		for _, place := range places(kind) {
+			check(strings.ReplaceAll(place.Path, "[0]", "[]"), place.Schema.XValidations)
+		}
 	}
-	check("metadata.name", crdSchema().XValidations)
-	for _, place := range slices.Concat(places("spec"), places("status")) {
-		check(strings.ReplaceAll(place.Path, "[0]", "[]"), place.Schema.XValidations)
+}
+
+// Without a bound, a text, list or map can be as large as a request, and each watcher keeps it in memory. Older API servers do not
+// check the format int32. Without bounds, they would accept numbers that Go cannot decode: see decoding_test.go.
+func TestEverythingIsBounded(t *testing.T) {
+	for kind := range resources {
+		for _, place := range places(kind) {
+			schema := place.Schema
+			lowest, highest := schema.Minimum, schema.Maximum
+			if schema.Format == "int32" && (lowest == nil || *lowest < math.MinInt32 || highest == nil || *highest > math.MaxInt32) {
+				t.Errorf("%s %s: an int32 without minimum and maximum", kind, place.Path)
+			}
+			if !strings.HasPrefix(place.Path, "spec") || kubernetesContent.MatchString(place.Path) {
+				continue
+			}
+			text := schema.XIntOrString || schema.Type == "string" && len(schema.Enum) == 0
+			switch {
+			case text && schema.MaxLength == nil && len(schema.XValidations) == 0 && !resourceName.MatchString(place.Path): // a rule of the map bounds these
+				t.Errorf("%s %s: a text without maxLength", kind, place.Path)
+			case schema.Type == "array" && schema.MaxItems == nil:
+				t.Errorf("%s %s: a list without maxItems", kind, place.Path)
+			case schema.AdditionalProperties != nil && schema.MaxProperties == nil:
+				t.Errorf("%s %s: a map without maxProperties", kind, place.Path)
+			}
+		}
 	}
 }
 
 // Tests rely on testdata/every_field.yaml to set every field.
 func TestEveryFieldHasAnExample(t *testing.T) {
 	sample := everyField()
-	for _, field := range ownFields() {
-		excluded := field.Path == "spec.podDisruptionBudget.minAvailable" || // the sample has maxUnavailable instead
-			field.Path == "spec.updateStrategy.maxSurge" || // the sample has a StatefulSet
-			strings.HasPrefix(field.Path, "spec.fillFrom") || // the sample has auth
-			kubernetesShapes.MatchString(field.Path)
-		if excluded || !strings.HasPrefix(field.Path, "spec.") {
+	for _, field := range ownFields("Memcached") {
+		if !strings.HasPrefix(field.Path, "spec.") || strings.HasPrefix(field.Path, "spec.fillFrom") { // the sample has auth instead
 			continue
 		}
 		value := valueAt(sample, field.Path)
@@ -96,4 +152,27 @@ func TestEveryFieldHasAnExample(t *testing.T) {
 			t.Errorf("%s has its default, %s", field.Path, value)
 		}
 	}
+}
+
+// valueAt returns the value at a path in a spec as JSON, or an empty text. The spec is YAML. In a list, valueAt takes the first
+// element.
+func valueAt(spec, path string) string {
+	var value any
+	utilruntime.Must(yaml.Unmarshal([]byte(spec), &value))
+	for _, step := range strings.Split(strings.ReplaceAll(path, "[0]", ".[0]"), ".")[1:] {
+		switch parent := value.(type) {
+		case []any:
+			value = parent[0]
+		case map[string]any:
+			value = parent[step]
+		default:
+			return ""
+		}
+	}
+	if value == nil {
+		return ""
+	}
+	text, err := json.Marshal(value)
+	utilruntime.Must(err)
+	return string(text)
 }

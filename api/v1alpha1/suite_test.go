@@ -63,22 +63,23 @@ func rawClient(scheme *runtime.Scheme) rest.Interface {
 	return restClient
 }
 
-// dryRun creates a Memcached, given as JSON, without storing it. It returns what would be stored.
-func dryRun(ctx context.Context, memcached []byte) ([]byte, error) {
-	return send(ctx, raw.Post(), memcached)
+// dryRun creates an object of a Kind with this name and spec, given as JSON, without storing it. It returns what would be stored.
+func dryRun(ctx context.Context, kind, name, spec string) ([]byte, error) {
+	return send(ctx, raw.Post(), kind, manifest(kind, name, "", spec))
 }
 
+// dryRunSpec creates a Memcached with this spec, given as YAML, without storing it. It returns what would be stored.
 func dryRunSpec(ctx context.Context, spec string) ([]byte, error) {
 	text, err := yaml.YAMLToJSON([]byte(spec))
 	Expect(err).NotTo(HaveOccurred())
-	return dryRun(ctx, manifest("memcached-sample", "", string(text)))
+	return dryRun(ctx, "Memcached", "cache", string(text))
 }
 
 // send sends a request as a dry run, with strict field validation as kubectl does.
-func send(ctx context.Context, request *rest.Request, memcached []byte) ([]byte, error) {
-	result := request.Namespace(metav1.NamespaceDefault).Resource("memcacheds").
+func send(ctx context.Context, request *rest.Request, kind string, object []byte) ([]byte, error) {
+	result := request.Namespace(metav1.NamespaceDefault).Resource(resources[kind].plural).
 		Param("dryRun", metav1.DryRunAll).Param("fieldValidation", metav1.FieldValidationStrict).
-		SetHeader("Content-Type", runtime.ContentTypeJSON).Body(memcached).Do(ctx)
+		SetHeader("Content-Type", runtime.ContentTypeJSON).Body(object).Do(ctx)
 	stored, err := result.Raw()
 	if err != nil {
 		// The error of the result, unlike that of Raw, has the message of the API server.
@@ -87,8 +88,8 @@ func send(ctx context.Context, request *rest.Request, memcached []byte) ([]byte,
 	return stored, nil
 }
 
-func manifest(name, resourceVersion, spec string) []byte {
-	return []byte(`{"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached", "metadata": {"name": "` + name +
+func manifest(kind, name, resourceVersion, spec string) []byte {
+	return []byte(`{"apiVersion": "cache.example.com/v1alpha1", "kind": "` + kind + `", "metadata": {"name": "` + name +
 		`", "resourceVersion": "` + resourceVersion + `"}, "spec": ` + spec + `}`)
 }
 
@@ -109,5 +110,15 @@ func expectRefusal(err error, causes ...string) {
 	Expect(apierrors.IsInvalid(err)).To(BeTrue(), "want a refusal of the value, got: %v", err)
 	for _, cause := range causes {
 		Expect(minor.Words(err.Error())).To(ContainSubstring(minor.Words(cause)))
+	}
+}
+
+// expectRefusalIf expects a refusal for all given causes if refused is true, and no error otherwise.
+func expectRefusalIf(refused bool, err error, causes ...string) {
+	GinkgoHelper()
+	if refused {
+		expectRefusal(err, causes...)
+	} else {
+		Expect(err).NotTo(HaveOccurred())
 	}
 }

@@ -6,12 +6,10 @@ package v1alpha1_test
 import (
 	"encoding/json"
 	"os"
-	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,24 +22,12 @@ var _ = Describe("A valid Memcached", func() {
 		Expect(specOf(dryRunSpec(ctx, `size: 3`))).To(MatchYAML(`
 size: 3
 imagePullPolicy: IfNotPresent
-config: {memory: 64Mi, maxConnections: 1024, maxItemSize: 1Mi, verbosity: 0, flushAll: true, dump: false}
+config: {memory: 64Mi, maxConnections: 1024, maxItemSize: 1Mi, flushAll: true, dump: false}
 podDisruptionBudget: {enabled: true}
 workload: Deployment
 updateStrategy: {minReadySeconds: 0}
 gracefulShutdown: {preStopDelaySeconds: 5}
 `))
-	})
-
-	It("is the sample of the tutorial, and changes its size", func(ctx SpecContext) {
-		mc := create(ctx, "memcached-sample", cachev1alpha1.MemcachedSpec{Size: 1})
-		Expect(mc.Generation).To(Equal(int64(1)))
-		Expect(mc.Spec.Config.Memory.String()).To(Equal("64Mi"))
-
-		mc.Spec.Size = 2
-		Expect(k8s.Update(ctx, mc)).To(Succeed())
-		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())
-		Expect(mc.Spec.Size).To(Equal(int32(2)))
-		Expect(mc.Generation).To(Equal(int64(2)))
 	})
 
 	It("may have every field at once, and keeps what was given", func(ctx SpecContext) {
@@ -67,7 +53,6 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, config: {idleTimeout: 1s}}`),
 		Entry(nil, `{size: 1, config: {idleTimeout: 719h59m60s}}`),
 		Entry(nil, `{size: 1, config: {idleTimeout: 720h}}`),
-		Entry(nil, `{size: 1, config: {verbosity: 1}}`),
 		// 64Mi and 1024 connections need 164.7Mi. 1Gi and 1 connection need 1187.7Mi.
 		Entry(nil, `{size: 1, resources: {limits: {memory: 165Mi}}}`),
 		Entry(nil, `{size: 1, resources: {requests: {memory: 165Mi}}}`),
@@ -88,9 +73,8 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, resources: {limits: {}, requests: {}}}`),
 		Entry(nil, `{size: 1, podDisruptionBudget: {maxUnavailable: 0}}`),
 		Entry(nil, `{size: 1, podDisruptionBudget: {maxUnavailable: 1000}}`),
-		Entry(nil, `{size: 1, podDisruptionBudget: {minAvailable: 0%}}`),
-		Entry(nil, `{size: 1, podDisruptionBudget: {minAvailable: 100%}}`),
-		Entry(nil, `{size: 1, updateStrategy: {maxSurge: 0}}`),
+		Entry(nil, `{size: 1, podDisruptionBudget: {maxUnavailable: 100%}}`),
+		Entry(nil, `{size: 1, networkPolicy: {}}`),
 		Entry(nil, `{size: 3, workload: StatefulSet}`),
 		Entry(nil, `{size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 128Mi}}`),
 		Entry(nil, `{size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 134217728}}`),
@@ -100,8 +84,9 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 3, workload: StatefulSet, updateStrategy: {maxUnavailable: 50%}}`),
 		Entry(nil, `{size: 3, workload: Deployment, updateStrategy: {maxUnavailable: 0}}`),
 		Entry(nil, `{size: 1, updateStrategy: {maxUnavailable: 0%}}`),
-		Entry(nil, `{size: 1, updateStrategy: {maxSurge: 0, maxUnavailable: 1%}}`),
-		Entry(nil, `{size: 1, updateStrategy: {maxSurge: 1000, maxUnavailable: 0}}`),
+		Entry(nil, `{size: 1, workload: StatefulSet, config: {dump: true}, fillFrom: {name: twin}}`),
+		Entry(nil, `{size: 1, workload: StatefulSet, config: {dump: true}, tls: {secretName: tls, plaintext: Enabled}, fillFrom: {name: twin}}`),
+		Entry(nil, `{size: 1, workload: StatefulSet, config: {dump: true}, storage: {type: Memory}, fillFrom: {name: twin}}`),
 		Entry(nil, `{size: 1, updateStrategy: {minReadySeconds: 3600}}`),
 		Entry(nil, `{size: 1, gracefulShutdown: {preStopDelaySeconds: 0}}`),
 		Entry(nil, `{size: 1, gracefulShutdown: {preStopDelaySeconds: 300}}`),
@@ -115,16 +100,6 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, restartedAt: "9999-12-31T23:59:59Z"}`),
 		Entry(nil, `{size: 1, restartedAt: "0001-01-01T00:00:01Z"}`),
 		Entry(nil, `{size: 1, resources: {limits: {memory: 1Pi, cpu: 1Pi, ephemeral-storage: 1Pi}}}`),
-	)
-
-	DescribeTable("may be named as a Service may be", func(ctx SpecContext, name string) {
-		_, err := dryRun(ctx, manifest(name, "", `{"size": 1}`))
-		Expect(err).NotTo(HaveOccurred())
-	},
-		EntryDescription("%s"),
-		Entry(nil, "a"),
-		Entry(nil, "m-1"),
-		Entry(nil, strings.Repeat("a", 63)),
 	)
 })
 
@@ -153,24 +128,6 @@ var _ = Describe("The subresources of a Memcached", func() {
 		expectRefusal(err, "spec.size in body should be less than or equal to 1000")
 	})
 
-	It("status is written by itself, and changes neither spec nor generation", func(ctx SpecContext) {
-		mc := create(ctx, "observed", cachev1alpha1.MemcachedSpec{Size: 3})
-		mc.Spec.Size = 5
-		mc.Status = cachev1alpha1.MemcachedStatus{ObservedGeneration: 1, Nodes: []string{"observed-1"}, Image: "memcached:1.6.45"}
-		Expect(k8s.Status().Update(ctx, mc)).To(Succeed())
-		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())
-		Expect(mc.Spec.Size).To(Equal(int32(3)))
-		Expect(mc.Generation).To(Equal(int64(1)))
-		Expect(mc.Status.Nodes).To(ConsistOf("observed-1"))
-
-		mc.Spec.Size, mc.Status = 4, cachev1alpha1.MemcachedStatus{Nodes: []string{"nobody"}}
-		Expect(k8s.Update(ctx, mc)).To(Succeed())
-		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())
-		Expect(mc.Spec.Size).To(Equal(int32(4)))
-		Expect(mc.Generation).To(Equal(int64(2)))
-		Expect(mc.Status.Nodes).To(ConsistOf("observed-1"))
-	})
-
 	It("status holds each node and each condition once", func(ctx SpecContext) {
 		mc := create(ctx, "once", cachev1alpha1.MemcachedSpec{Size: 3})
 		mc.Status.Nodes = []string{"once-1", "once-1"}
@@ -182,21 +139,6 @@ var _ = Describe("The subresources of a Memcached", func() {
 		}
 		mc.Status.Nodes, mc.Status.Conditions = nil, []metav1.Condition{condition, condition}
 		expectRefusal(k8s.Status().Update(ctx, mc), `status.conditions[1]: Duplicate value: {"type":"Ready"}`)
-	})
-})
-
-var _ = Describe("kubectl get", func() {
-	It("knows the short name memc", func(ctx SpecContext) {
-		mapping, err := k8s.RESTMapper().RESTMapping(cachev1alpha1.GroupVersion.WithKind("Memcached").GroupKind())
-		Expect(err).NotTo(HaveOccurred())
-		Expect(mapping.Scope.Name()).To(Equal(meta.RESTScopeNameNamespace))
-
-		text, err := raw.Get().Do(ctx).Raw()
-		Expect(err).NotTo(HaveOccurred())
-		resources := metav1.APIResourceList{}
-		Expect(json.Unmarshal(text, &resources)).To(Succeed())
-		Expect(resources.APIResources).To(ContainElement(And(
-			HaveField("Name", "memcacheds"), HaveField("ShortNames", ConsistOf("memc")))))
 	})
 })
 

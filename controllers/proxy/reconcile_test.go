@@ -185,12 +185,12 @@ var _ = Describe("A MemcachedProxy", func() {
 	It("creates and deletes what the spec switches on and off", func(ctx SpecContext) {
 		front, _ := converged(ctx, o)
 		change(ctx, front, func(p *cachev1alpha1.MemcachedProxy) {
-			p.Spec.PodDisruptionBudget.Enabled, p.Spec.NetworkPolicy.Enabled = ptr.To(false), ptr.To(true)
+			p.Spec.PodDisruptionBudget.Enabled, p.Spec.NetworkPolicy = ptr.To(false), &cachev1alpha1.MemcachedNetworkPolicy{}
 		})
 		o.step(ctx, front, deleteBudget, writePolicy, writeStatus)
 		live(ctx, front, &networkingv1.NetworkPolicy{}, "")
 		change(ctx, front, func(p *cachev1alpha1.MemcachedProxy) {
-			p.Spec.PodDisruptionBudget.Enabled, p.Spec.NetworkPolicy.Enabled = nil, nil
+			p.Spec.PodDisruptionBudget.Enabled, p.Spec.NetworkPolicy = nil, nil
 		})
 		o.step(ctx, front, writeBudget, deletePolicy, writeStatus)
 		live(ctx, front, &policyv1.PodDisruptionBudget{}, "")

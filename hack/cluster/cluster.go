@@ -51,8 +51,7 @@ func open(name string) (*cluster, error) {
 		return nil, errors.New("run this in the root of the repository")
 	}
 	if os.Getuid() != 0 {
-		return nil, errors.New("the local cluster needs root, for namespaces and containers; " +
-			"without it make demo simulates nodes, and kind or minikube give you real ones")
+		return nil, errors.New("the local cluster needs root, for namespaces and containers; without it, use kind or minikube")
 	}
 	return &cluster{name: name, root: root, out: os.Stdout, dir: filepath.Join(root, "bin", "clusters", name)}, nil
 }

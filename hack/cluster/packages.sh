@@ -21,7 +21,7 @@ others=(
 	gcc libc6-dev libmemcached-tools nutcracker openssl php-cli php-memcached python3-django python3-dogpile.cache python3-memcache
 	python3-oslo.cache python3-pylibmc python3-pymemcache
 )
-elsewhere="Without it, make demo simulates nodes, and the end-to-end tests run on any other cluster, such as kind: KUBECONFIG=... make test-e2e."
+elsewhere="Without it, the end-to-end tests run on any other cluster, such as kind: KUBECONFIG=... make test-e2e."
 
 if [[ "$(uname)" != Linux || "$(id -u)" != 0 ]]; then
 	echo "The local cluster needs Linux and root, for namespaces and containers. ${elsewhere}" >&2

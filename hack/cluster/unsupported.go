@@ -11,6 +11,6 @@ import (
 )
 
 func main() {
-	fmt.Fprintln(os.Stderr, "The local cluster needs Linux. make demo simulates nodes here; for real ones use kind or minikube.")
+	fmt.Fprintln(os.Stderr, "The local cluster needs Linux. Elsewhere, use kind or minikube.")
 	os.Exit(1)
 }

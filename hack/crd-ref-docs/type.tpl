@@ -1,8 +1,8 @@
 {{- define "type" -}}
 {{- $type := . -}}
-{{- /* The page leaves out selectors and what the operator keeps for itself, which kubectl explain shows. It also
+{{- /* The page leaves out what the operator keeps for itself, which kubectl explain shows. It also
 leaves out types of strings, because the fields that have them name the values. */ -}}
-{{- $hidden := "^(LabelSelector.*|MemcachedRecord|MemcachedFormerRecord|MemcachedDefaults|RecordedValue|DefaultImage|LabelValue|AnnotationValue|TLSVersion|WorkloadKind|PlaintextMode|ClientAuth|StorageType|PodUpdatePolicy)$" -}}
+{{- $hidden := "^(MemcachedRecord|MemcachedFormerRecord|MemcachedDefaults|RecordedValue|DefaultImage|LabelValue|AnnotationValue|TLSVersion|WorkloadKind|PlaintextMode|ClientAuth|StorageType|PodUpdatePolicy)$" -}}
 {{- if and (markdownShouldRenderType $type) (not (regexMatch $hidden $type.Name)) }}
 
 ### {{ $type.Name }}
@@ -42,11 +42,10 @@ A {{ markdownRenderTypeLink $type.UnderlyingType }}.
 {{- /* Links to pkg.go.dev for Kubernetes types, because its pages keep their addresses. */ -}}
 {{- define "field_type" -}}
 {{- $link := markdownRenderType . -}}
-{{- $link = regexReplaceAll "\\[(\\w+)\\]\\(https://kubernetes.io/[^)]*-v1-core\\)" $link "[${1}](https://pkg.go.dev/k8s.io/api/core/v1#${1})" -}}
+{{- $link = regexReplaceAll "\\[(\\w+)\\]\\(https://kubernetes.io/[^)]*-v1-(core|networking)\\)" $link "[${1}](https://pkg.go.dev/k8s.io/api/${2}/v1#${1})" -}}
 {{- $link = regexReplaceAll "\\[(\\w+)\\]\\(https://kubernetes.io/[^)]*-v1-meta\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#${1})" -}}
 {{- $link = regexReplaceAll "\\[(\\w+)\\]\\(https://kubernetes.io/[^)]*-resource-api\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/api/resource#${1})" -}}
 {{- $link = regexReplaceAll "\\[(\\w+)\\]\\(https://kubernetes.io/[^)]*-intstr-util\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/util/intstr#${1})" -}}
-{{- $link = regexReplaceAll "\\[(LabelSelector)\\]\\(#[a-z]+\\)" $link "[${1}](https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#${1})" -}}
 {{- $link = regexReplaceAll "\\[(LabelValue|AnnotationValue|TLSVersion|WorkloadKind|PlaintextMode|ClientAuth|StorageType|PodUpdatePolicy)\\]\\(#[a-z]+\\)" $link "string" -}}
 {{- $link = regexReplaceAll "\\[(MemcachedRecord)\\]\\(#[a-z]+\\)" $link "object" -}}
 {{- regexReplaceAll "object \\(keys:string, values:(.*)\\)$" $link "map of ${1}" -}}

@@ -13,6 +13,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -62,19 +63,25 @@ var (
 	sentences = regexp.MustCompile(`(?s)^(.{1,239}\.)\s+[-A-Z].*$`)
 )
 
+// kubernetesTypes are fields of the spec with Kubernetes' types in their fields or elements.
+var kubernetesTypes = []string{"imagePullSecrets", "networkPolicy", "scheduling"}
+
 // fit bounds each int32 in a schema: older API servers do not check this format, and a number that Go cannot decode would break the
-// watch of all resources. It also shortens the descriptions of Kubernetes' types, so that the output of kubectl explain fits on a screen.
-// They are in the fields of scheduling. level is 1 for scheduling, 2 for its fields, and more below.
+// watch of all resources. It also joins the lines of descriptions, and shortens those of Kubernetes' types, so that the output of kubectl
+// explain fits on a screen. level is 1 for one of kubernetesTypes, 2 for its fields or elements, and more below.
 func fit(value any, level int) {
 	switch value := value.(type) {
 	case map[string]any:
 		bound(value)
-		if text, ok := value["description"].(string); ok && level > 2 {
-			value["description"] = short(text)
+		if text, ok := value["description"].(string); ok {
+			if text = wrapped.ReplaceAllString(text, " $1"); level > 2 && len(text) > 240 {
+				text = sentences.ReplaceAllString(text, "$1")
+			}
+			value["description"] = text
 		}
 		for key := range value {
 			below := level
-			if key == "scheduling" || level > 0 && (key == "properties" || key == "items") {
+			if slices.Contains(kubernetesTypes, key) || level > 0 && (key == "properties" || key == "items") {
 				below++
 			}
 			fit(value[key], below)
@@ -90,13 +97,6 @@ func bound(schema map[string]any) {
 	if schema["format"] == "int32" && schema["minimum"] == nil && schema["maximum"] == nil {
 		schema["minimum"], schema["maximum"] = math.MinInt32, math.MaxInt32
 	}
-}
-
-func short(text string) string {
-	if text = wrapped.ReplaceAllString(text, " $1"); len(text) <= 240 {
-		return text
-	}
-	return sentences.ReplaceAllString(text, "$1")
 }
 
 // expand executes each string in value that contains "{{" as a template, and replaces the string by the result.

@@ -2,11 +2,21 @@
 # SPDX-FileCopyrightText: The Memcached Operator Authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs the demo: on the real node of a local cluster if this machine supports one, otherwise on simulated nodes. As root on Debian or a
-# derivative, it first installs the packages that the local cluster needs. The local cluster is stopped afterwards. DEMO_NODES=simulated
-# always selects simulated nodes.
+# Runs the demo on the real node of a local cluster, which is stopped afterwards. As root on Debian or a derivative, it first installs the
+# packages that the cluster needs.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+hack/cluster/packages.sh cluster 2>/dev/null || true
+if ! reason=$(hack/cluster/packages.sh check 2>&1); then
+	cat >&2 <<-ELSEWHERE
+		${reason}
+		The demo needs a cluster of its own. Run it
+		  in a container:  docker run --rm -it --privileged --cgroupns=host -e GOFLAGS=-buildvcs=false -v "\$PWD":/src -w /src golang:1.26.8 make demo
+		  or try the operator on kind: see "Try it on a laptop" in README.md
+	ELSEWHERE
+	exit 1
+fi
 
 make=("${MAKE:-make}" --no-print-directory)
 export CLUSTER=demo
@@ -27,7 +37,7 @@ finish() {
 		cat <<-'NEXT'
 
 			Everything of the demo is stopped and removed. Next:
-			  make cluster-up        starts a cluster to keep (Linux, as root), and prints how to deploy to it
+			  make cluster-up        starts a cluster to keep, and prints how to deploy to it
 			  make deploy IMG=...    installs the operator on your own cluster: see README.md
 		NEXT
 	fi
@@ -40,20 +50,9 @@ if [[ -t 0 && -t 1 ]]; then
 	set -o monitor
 fi
 
-if [[ "${DEMO_NODES:-}" != simulated ]] && { hack/cluster/packages.sh cluster || true; } 2>/dev/null &&
-	reason=$(hack/cluster/packages.sh check 2>&1); then
-	echo "The demo runs on a real node. (DEMO_NODES=simulated make demo needs no root.)"
-	"${make[@]}" cluster-up
-	up=yes
-	"${make[@]}" --silent kustomize
-	echo "Building the demo."
-	go build -o bin/demo ./hack/demo
-	bin/cluster --name "${CLUSTER}" exec bin/demo --deploy "$(cat bin/images/operator)" --cluster "${CLUSTER}"
-else
-	echo "The demo runs on simulated nodes. ${reason:-}"
-	hack/binaries.sh etcd kube-apiserver kube-controller-manager kube-scheduler kwok kubectl
-	"${make[@]}" build
-	echo "Building the demo."
-	go build -o bin/demo ./hack/demo
-	bin/demo
-fi
+"${make[@]}" cluster-up
+up=yes
+"${make[@]}" --silent kustomize
+echo "Building the demo."
+go build -o bin/demo ./hack/demo
+bin/cluster --name "${CLUSTER}" exec bin/demo --image "$(cat bin/images/operator)" --cluster "${CLUSTER}"

@@ -1,12 +1,10 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Demo shows in the terminal what the operator does. It runs kubectl as a user would, and waits until the cluster has reacted. It
-// then leaves the cluster to the user until Ctrl-C. make demo builds and runs this command. By default, it starts a simulated
-// cluster. With --deploy IMAGE, it uses the cluster of KUBECONFIG, and deploys the operator with that image to it.
+// Demo shows in the terminal what the operator does, on the cluster of KUBECONFIG: it runs kubectl as a user would, waits until the
+// cluster has reacted, and then leaves the cluster to the user until Ctrl-C. make demo starts the cluster and stops it.
 //
-// If a step does not succeed in time, the demo fails and reports why. With DEMO_EXIT=1, it ends after the story. On a terminal, it pauses
-// so that users can read, unless DEMO_EXIT is 1 or CI is set.
+// If a step does not succeed in time, the demo fails and reports why. With DEMO_EXIT=1, it ends after the story.
 package main
 
 import (
@@ -17,83 +15,134 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/test/apiclient"
 )
 
-// Paths relative to the root of the repository, in which make demo runs the demo.
-const (
-	controlPlaneDir = "bin/kubernetes"
-	sampleFile      = "config/samples/cache_v1alpha1_memcached.yaml"
-)
-
-// Exit statuses. If Ctrl-C ends the demo, the exit status is "succeeded". With DEMO_EXIT=1, it is "interrupted" instead, because the
-// story is incomplete.
+// Exit statuses. If Ctrl-C ends the demo, it has succeeded. With DEMO_EXIT=1, it is interrupted instead, because the story is incomplete.
 const (
 	succeeded   = 0
 	failed      = 1
 	interrupted = 130
 )
 
+// suggestions are what users can type at the end.
+const suggestions = `
+kubectl apply -f ` + sampleFile + `
+kubectl get memc --watch
+kubectl scale ` + sample + ` --replicas 4
+kubectl describe ` + sample + `
+kubectl explain memc.spec
+` + operatorLogs
+
 func main() { os.Exit(status()) }
 
 func status() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	// If the output is closed, the demo must still run on and clean up.
-	signal.Ignore(syscall.SIGPIPE)
 	exit := os.Getenv("DEMO_EXIT") == "1"
-	d := &demo{out: newNarrator(ctx, os.Stdout, exit, os.Getenv), stage: &simulatedStage{}}
-	image := flag.String("deploy", "", "the operator's image; without it a simulated cluster is started")
+	image := flag.String("image", "", "the operator's image")
 	cluster := flag.String("cluster", "", "the name of the local cluster, for what users are told to type")
 	flag.Parse()
-	if *image != "" {
-		d.stage = &realStage{image: *image, cluster: *cluster}
-	}
-	err := run(ctx, d, exit)
-	return d.end(err, d.stage.stop(), ctx.Err() != nil, exit)
-}
-
-// end reports how the demo ended and returns the exit status.
-func (d *demo) end(err, stopErr error, canceled, exit bool) int {
+	d := &demo{out: newNarrator(os.Stdout, !exit), image: *image}
+	err := d.run(ctx)
 	switch {
-	case stopErr != nil:
-		d.out.title("The demo could not remove everything: " + errors.Join(stopErr, err).Error())
-		return failed
-	case err == nil:
-		return succeeded
-	case !canceled || !errors.Is(err, context.Canceled):
-		d.out.title("The demo failed: " + err.Error())
-		return failed
-	case exit:
+	case ctx.Err() != nil && exit:
 		d.out.title("Interrupted before the end of the story.")
 		return interrupted
-	default:
+	case ctx.Err() != nil:
 		return succeeded
+	case err != nil:
+		d.out.title("The demo failed: " + err.Error())
+		return failed
+	case !exit:
+		d.out.title("That was the story. The cluster and the operator stay until Ctrl-C. In another terminal, try:")
+		d.out.block("make cluster-exec CLUSTER=" + *cluster + " CMD=bash     # a shell in which all of this works:" + suggestions)
+		<-ctx.Done()
 	}
+	return succeeded
 }
 
-// run tells the story. It then leaves the cluster to the user, unless exit is set.
-func run(ctx context.Context, d *demo, exit bool) error {
-	d.out.title("The Memcached operator on " + d.stage.name() + ". All of it runs on this machine and is gone in the end.")
-	if err := tellStory(ctx, d); err != nil || exit {
+// run tells the story. If a chapter fails, it shows what helps to find out why.
+func (d *demo) run(ctx context.Context) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
 		return err
 	}
-	return d.stage.stay(ctx, d)
-}
-
-func tellStory(ctx context.Context, d *demo) error {
-	telling, stop := context.WithCancel(ctx)
-	defer stop()
-	go d.out.breakSilence(telling)
-	chapters := story(d.stage)
-	for i, chapter := range chapters {
-		d.out.chapter(i+1, len(chapters), chapter.title)
-		if err := chapter.tell(ctx, d); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err() // err may come from a command that Ctrl-C has ended
+	if d.k8s, err = apiclient.New(config); err != nil {
+		return err
+	}
+	story := d.story()
+	for i, chapter := range story {
+		d.out.title(fmt.Sprintf("%d/%d %s", i+1, len(story), chapter.title))
+		if err := chapter.tell(ctx); err != nil {
+			if ctx.Err() == nil {
+				d.report(ctx)
 			}
-			d.report(ctx)
 			return fmt.Errorf("step %d (%s): %w", i+1, chapter.title, err)
 		}
 	}
 	return nil
+}
+
+func (d *demo) report(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // the cluster itself may have failed
+	defer cancel()
+	d.out.title("A step did not come true. This is what there is:")
+	for _, command := range []string{
+		"kubectl get memc -o wide", "kubectl get deployment,pods -o wide", "kubectl get events", "kubectl describe " + sample,
+		operatorLogs + " --tail 30",
+	} {
+		if err := d.shell(ctx, command); err != nil {
+			d.out.block(err.Error())
+		}
+	}
+}
+
+// until waits until check finds nothing missing. Now and then, it prints what is missing.
+func (d *demo) until(ctx context.Context, check func(ctx context.Context) (missing string, err error)) error {
+	const deadline, silence = time.Minute, 3 * time.Second
+	ctx, cancel := context.WithTimeoutCause(ctx, deadline, fmt.Errorf("not true within %s", deadline))
+	defer cancel()
+	told := time.Now()
+	for {
+		missing, err := check(ctx)
+		if err == nil && missing == "" {
+			return nil
+		}
+		if err != nil && ctx.Err() == nil {
+			missing = err.Error()
+		}
+		if time.Since(told) > silence {
+			d.out.waits(missing)
+			told = time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(errors.New(missing), context.Cause(ctx))
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// change runs a command, and waits until the sample is Ready with this number of nodes and status.nodes does not have the name gone.
+func (d *demo) change(ctx context.Context, command string, size int, gone string) error {
+	if err := d.shell(ctx, command); err != nil {
+		return err
+	}
+	err := d.until(ctx, func(ctx context.Context) (string, error) {
+		d.mc = &cachev1alpha1.Memcached{}
+		if err := d.k8s.Get(ctx, sampleKey, d.mc); err != nil {
+			return "", err
+		}
+		return unready(d.mc, size, gone), nil
+	})
+	if err == nil {
+		d.out.outcome("Ready with %d nodes.", size)
+	}
+	return err
 }

@@ -37,8 +37,8 @@ type Plan struct {
 	Record cachev1alpha1.MemcachedRecord
 	// StaleDefaults describes the newer defaults that the pods do not have yet. The next rollout adopts them.
 	StaleDefaults string
-	// MaxSurge and MaxUnavailable are the limits of a rollout: numbers, or percentages of the size.
-	MaxSurge, MaxUnavailable intstr.IntOrString
+	// MaxUnavailable is how many nodes may be missing during a rollout: a number, or a percentage of the size.
+	MaxUnavailable intstr.IntOrString
 }
 
 // Workload returns the workload that the spec asks for, or nil.

@@ -10,7 +10,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -25,9 +24,8 @@ type Workload struct {
 	Size     int32
 	Selector map[string]string
 	Template *corev1.PodTemplateSpec
-	// MaxSurge, MaxUnavailable and MinReadySeconds control the replacement of nodes.
-	MaxSurge, MaxUnavailable intstr.IntOrString
-	MinReadySeconds          int32
+	// MinReadySeconds is how long a new node must be ready before the next one is replaced.
+	MinReadySeconds int32
 	// Partition is the lowest ordinal of the nodes that the StatefulSet's controller may replace.
 	Partition int32
 

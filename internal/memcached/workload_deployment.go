@@ -9,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,10 +44,6 @@ func deploymentWorkload(object client.Object) *Workload {
 		Available:          status.AvailableReplicas,
 		First:              deployment.Annotations[revisionAnnotation] == "1",
 		Owns:               func(pod *corev1.Pod) bool { return ownedByDeployment(pod, deployment.Name) },
-	}
-	if rolling := deployment.Spec.Strategy.RollingUpdate; rolling != nil {
-		w.MaxSurge = ptr.Deref(rolling.MaxSurge, intstr.IntOrString{})
-		w.MaxUnavailable = ptr.Deref(rolling.MaxUnavailable, intstr.IntOrString{})
 	}
 	if failure := deploymentCondition(deployment, appsv1.DeploymentReplicaFailure); failure.Status == corev1.ConditionTrue {
 		w.Refused = cmp.Or(failure.Message, failure.Reason)

@@ -7,7 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,7 +27,6 @@ func statefulSetWorkload(object client.Object) *Workload {
 		Size:               ptr.Deref(set.Spec.Replicas, 1),
 		Selector:           ptr.Deref(set.Spec.Selector, metav1.LabelSelector{}).MatchLabels,
 		Template:           &set.Spec.Template,
-		MaxUnavailable:     intstr.FromInt32(1),
 		MinReadySeconds:    set.Spec.MinReadySeconds,
 		ObservedGeneration: status.ObservedGeneration,
 		Replicas:           status.Replicas,
@@ -40,7 +38,6 @@ func statefulSetWorkload(object client.Object) *Workload {
 		Owns:               func(pod *corev1.Pod) bool { return ownedByStatefulSet(pod, set.Name) },
 	}
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
-		w.MaxUnavailable = ptr.Deref(rolling.MaxUnavailable, w.MaxUnavailable)
 		w.Partition = ptr.Deref(rolling.Partition, 0)
 	}
 	return w

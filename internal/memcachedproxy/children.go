@@ -60,8 +60,3 @@ func unwantedBudget(proxy *cachev1alpha1.MemcachedProxy) bool {
 func wantsBudget(proxy *cachev1alpha1.MemcachedProxy) bool {
 	return ptr.Deref(proxy.Spec.PodDisruptionBudget.Enabled, true)
 }
-
-func wantsNetworkPolicy(proxy *cachev1alpha1.MemcachedProxy) bool {
-	wanted := proxy.Spec.NetworkPolicy
-	return ptr.Deref(wanted.Enabled, len(wanted.From) > 0 || len(wanted.MetricsFrom) > 0)
-}

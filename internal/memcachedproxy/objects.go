@@ -41,7 +41,7 @@ func NetworkPolicy(proxy *cachev1alpha1.MemcachedProxy) *networkingv1.NetworkPol
 	for _, port := range memcached.PortsWith(proxy.Spec.TLS) {
 		clients = append(clients, port.Number)
 	}
-	wanted := proxy.Spec.NetworkPolicy
+	wanted := ptr.Deref(proxy.Spec.NetworkPolicy, cachev1alpha1.MemcachedNetworkPolicy{})
 	rules := []networkingv1.NetworkPolicyIngressRule{
 		render.IngressRule(wanted.From, clients...), render.IngressRule(wanted.MetricsFrom, memcached.MetricsPort),
 		render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, memcached.LauncherPort),

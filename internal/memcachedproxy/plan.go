@@ -52,7 +52,7 @@ func For(v View, opts memcached.Options) Plan {
 	if wantsBudget(v.Proxy) {
 		plan.Objects = append(plan.Objects, PodDisruptionBudget(v.Proxy))
 	}
-	if wantsNetworkPolicy(v.Proxy) {
+	if v.Proxy.Spec.NetworkPolicy != nil {
 		plan.Objects = append(plan.Objects, NetworkPolicy(v.Proxy))
 	}
 	if plan.Routes != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -158,11 +159,13 @@ func TestRoutes(t *testing.T) {
 
 // Running proxies stay as they are, whatever happens to their pool.
 func TestPools(t *testing.T) {
-	policy := func(peers ...cachev1alpha1.NetworkPolicyPeer) func(*cachev1alpha1.Memcached) {
-		return func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.From = peers }
+	policy := func(peers ...networkingv1.NetworkPolicyPeer) func(*cachev1alpha1.Memcached) {
+		return func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{From: peers}
+		}
 	}
-	labels := func(labels map[string]cachev1alpha1.LabelValue) cachev1alpha1.NetworkPolicyPeer {
-		return cachev1alpha1.NetworkPolicyPeer{PodSelector: &cachev1alpha1.LabelSelector{MatchLabels: labels}}
+	labels := func(labels map[string]string) networkingv1.NetworkPolicyPeer {
+		return networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: labels}}
 	}
 	running := live(t, View{Proxy: front(), Pool: sessions(3), Now: now}, options)
 	for _, row := range []struct {
@@ -192,17 +195,16 @@ func TestPools(t *testing.T) {
 			mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{Plaintext: cachev1alpha1.PlaintextEnabled}
 		})},
 		{
-			name: "a list without proxies", pool: sessions(3, policy(labels(map[string]cachev1alpha1.LabelValue{"app": "shop"}))),
+			name: "a list without proxies", pool: sessions(3, policy(labels(map[string]string{"app": "shop"}))),
 			reason: "PoolUnsupported", message: "add {podSelector: {matchLabels: {app.kubernetes.io/name: memcached-proxy, " +
 				"app.kubernetes.io/instance: front}}}",
 		},
-		{name: "that list", pool: sessions(3, policy(labels(map[string]cachev1alpha1.LabelValue{
+		{name: "that list", pool: sessions(3, policy(labels(map[string]string{
 			"app.kubernetes.io/name": "memcached-proxy", "app.kubernetes.io/instance": "front",
 		})))},
 		{name: "a file in memory", pool: sessions(3, func(mc *cachev1alpha1.Memcached) { mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile })},
-		{name: "a list of addresses", pool: sessions(3, policy(cachev1alpha1.NetworkPolicyPeer{IPBlock: &cachev1alpha1.IPBlock{CIDR: "10.0.0.0/8"}}))},
-		{name: "a list that is off", pool: sessions(3, policy(labels(map[string]cachev1alpha1.LabelValue{"app": "shop"})),
-			func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy.Enabled = ptr.To(false) })},
+		{name: "a list of addresses", pool: sessions(3, policy(networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.0/8"}}))},
+		{name: "no list", pool: sessions(3, policy())},
 	} {
 		for _, runs := range []bool{false, true} {
 			v := View{Proxy: front(), Pool: row.pool, Now: now}

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/render"
 )
 
 // poolProblem returns why the proxies cannot route to the Memcacheds in spec.pools, or nil.
@@ -68,9 +68,9 @@ func (v View) unsupported(mc *cachev1alpha1.Memcached) *memcached.Problem {
 // unreachable returns a problem if the Memcached's NetworkPolicy keeps the proxies out, or nil. The operator does not add the
 // proxies to the policy, because then anybody who may create a proxy could get around it.
 func unreachable(proxy *cachev1alpha1.MemcachedProxy, mc *cachev1alpha1.Memcached) *memcached.Problem {
-	wanted := mc.Spec.NetworkPolicy
-	listed := func(peer cachev1alpha1.NetworkPolicyPeer) bool { return mayBe(peer, podLabels(proxy)) }
-	if len(wanted.From) == 0 || !ptr.Deref(wanted.Enabled, true) || slices.ContainsFunc(wanted.From, listed) {
+	wanted := ptr.Deref(mc.Spec.NetworkPolicy, cachev1alpha1.MemcachedNetworkPolicy{})
+	listed := func(peer networkingv1.NetworkPolicyPeer) bool { return mayBe(peer, podLabels(proxy)) }
+	if len(wanted.From) == 0 || slices.ContainsFunc(wanted.From, listed) {
 		return nil
 	}
 	return &memcached.Problem{Reason: cachev1alpha1.ReasonPoolUnsupported, Message: fmt.Sprintf(
@@ -114,10 +114,10 @@ func unfilled(v View) string {
 
 // mayBe reports whether pods of the same namespace with these labels may belong to the peer. The namespace's labels and the pods'
 // addresses are unknown, so parts of the peer that depend on them are assumed to match.
-func mayBe(peer cachev1alpha1.NetworkPolicyPeer, pods map[string]string) bool {
+func mayBe(peer networkingv1.NetworkPolicyPeer, pods map[string]string) bool {
 	if peer.IPBlock != nil || peer.PodSelector == nil {
 		return true
 	}
-	selector, err := metav1.LabelSelectorAsSelector(ptr.To(render.LabelSelector(*peer.PodSelector)))
+	selector, err := metav1.LabelSelectorAsSelector(peer.PodSelector)
 	return err != nil || selector.Matches(labels.Set(pods))
 }

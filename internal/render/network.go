@@ -4,6 +4,8 @@
 package render
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -16,8 +18,7 @@ import (
 
 // IngressRule returns a rule that lets the peers reach the ports with these numbers. Without peers, all pods of the namespace can
 // reach the ports.
-func IngressRule(wanted []cachev1alpha1.NetworkPolicyPeer, numbers ...int32) networkingv1.NetworkPolicyIngressRule {
-	from := each(wanted, networkPolicyPeer)
+func IngressRule(from []networkingv1.NetworkPolicyPeer, numbers ...int32) networkingv1.NetworkPolicyIngressRule {
 	if len(from) == 0 {
 		from = []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}
 	}
@@ -47,56 +48,11 @@ func NetworkPolicy(selector map[string]string, rules []networkingv1.NetworkPolic
 
 // TCPPorts returns the TCP ports with these numbers for a NetworkPolicy.
 func TCPPorts(numbers ...int32) []networkingv1.NetworkPolicyPort {
-	return each(numbers, func(number int32) networkingv1.NetworkPolicyPort {
-		return networkingv1.NetworkPolicyPort{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(number))}
-	})
-}
-
-func networkPolicyPeer(wanted cachev1alpha1.NetworkPolicyPeer) networkingv1.NetworkPolicyPeer {
-	return networkingv1.NetworkPolicyPeer{
-		PodSelector:       optional(wanted.PodSelector, LabelSelector),
-		NamespaceSelector: optional(wanted.NamespaceSelector, LabelSelector),
-		IPBlock: optional(wanted.IPBlock, func(b cachev1alpha1.IPBlock) networkingv1.IPBlock {
-			return networkingv1.IPBlock{CIDR: b.CIDR, Except: b.Except}
-		}),
+	var ports []networkingv1.NetworkPolicyPort
+	for _, number := range numbers {
+		ports = append(ports, networkingv1.NetworkPolicyPort{Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To(intstr.FromInt32(number))})
 	}
-}
-
-// LabelSelector converts a label selector to Kubernetes' type.
-func LabelSelector(wanted cachev1alpha1.LabelSelector) metav1.LabelSelector {
-	selector := metav1.LabelSelector{
-		MatchExpressions: each(wanted.MatchExpressions, func(r cachev1alpha1.LabelSelectorRequirement) metav1.LabelSelectorRequirement {
-			return metav1.LabelSelectorRequirement(r)
-		}),
-	}
-	if wanted.MatchLabels != nil {
-		selector.MatchLabels = make(map[string]string, len(wanted.MatchLabels))
-		for key, value := range wanted.MatchLabels {
-			selector.MatchLabels[key] = string(value)
-		}
-	}
-	return selector
-}
-
-// each converts the elements of a list. It returns nil for nil.
-func each[From, To any](list []From, convert func(From) To) []To {
-	if list == nil {
-		return nil
-	}
-	converted := make([]To, len(list))
-	for i, element := range list {
-		converted[i] = convert(element)
-	}
-	return converted
-}
-
-// optional converts the value behind a pointer. It returns nil for nil.
-func optional[From, To any](value *From, convert func(From) To) *To {
-	if value == nil {
-		return nil
-	}
-	converted := convert(*value)
-	return &converted
+	return ports
 }
 
 // PodDisruptionBudget returns a budget that lets a drain evict one pod at a time, unless the spec says otherwise. Pods that are not
@@ -104,13 +60,9 @@ func optional[From, To any](value *From, convert func(From) To) *To {
 func PodDisruptionBudget(
 	wanted cachev1alpha1.MemcachedPodDisruptionBudget, pods map[string]string,
 ) policyv1.PodDisruptionBudgetSpec {
-	if wanted.MinAvailable == nil && wanted.MaxUnavailable == nil {
-		wanted.MaxUnavailable = ptr.To(intstr.FromInt32(1))
-	}
 	return policyv1.PodDisruptionBudgetSpec{
 		Selector:                   &metav1.LabelSelector{MatchLabels: pods},
-		MinAvailable:               wanted.MinAvailable,
-		MaxUnavailable:             wanted.MaxUnavailable,
+		MaxUnavailable:             cmp.Or(wanted.MaxUnavailable, ptr.To(intstr.FromInt32(1))),
 		UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
 	}
 }

@@ -24,13 +24,13 @@ const user = int64(11211)
 // PodSpec returns the common part of the pods of nodes and proxies. With omitRunAsUser, the cluster chooses the user ID, as OpenShift
 // does.
 func PodSpec(
-	scheduling cachev1alpha1.MemcachedScheduling, registries []cachev1alpha1.ImagePullSecret, omitRunAsUser bool,
+	scheduling cachev1alpha1.MemcachedScheduling, registries []corev1.LocalObjectReference, omitRunAsUser bool,
 ) corev1.PodSpec {
 	return corev1.PodSpec{
 		AutomountServiceAccountToken: ptr.To(false),
 		EnableServiceLinks:           ptr.To(false),
 		SecurityContext:              podSecurityContext(omitRunAsUser),
-		ImagePullSecrets:             pullSecrets(registries),
+		ImagePullSecrets:             registries,
 		NodeSelector:                 nodeSelector(scheduling.NodeSelector),
 		Tolerations:                  scheduling.Tolerations,
 		Affinity:                     scheduling.Affinity,
@@ -57,14 +57,6 @@ func Restricted() *corev1.SecurityContext {
 		ReadOnlyRootFilesystem:   ptr.To(true),
 		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
-}
-
-func pullSecrets(wanted []cachev1alpha1.ImagePullSecret) []corev1.LocalObjectReference {
-	var secrets []corev1.LocalObjectReference
-	for _, secret := range wanted {
-		secrets = append(secrets, corev1.LocalObjectReference{Name: secret.Name})
-	}
-	return secrets
 }
 
 // nodeSelector adds a selector of Linux to the user's selectors, because there is no image for Windows. The user's selectors have

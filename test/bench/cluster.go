@@ -29,6 +29,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
@@ -109,7 +110,7 @@ func (t *testbed) prepare(ctx context.Context, cluster *simulated.Cluster) error
 	if t.k8s, err = apiclient.New(cluster.Config); err != nil {
 		return err
 	}
-	err = errors.Join(operator.InstallCRD(ctx, t.k8s, crd.File), operator.InstallCRD(ctx, t.k8s, crd.ProxyFile))
+	_, err = envtest.InstallCRDs(cluster.Config, envtest.CRDInstallOptions{Paths: []string{crd.File, crd.ProxyFile}, ErrorIfPathMissing: true})
 	if err != nil {
 		return err
 	}

@@ -54,8 +54,7 @@ func TestBlocksSayHowTheyRun(t *testing.T) {
 }
 
 // The test runs the commands and applies the manifests of each page in order. It leaves out the blocks that test/e2e runs, and those
-// that nothing runs. The API server must accept each Memcached on a page, even if no command applies it. It must accept the samples,
-// too.
+// that nothing runs. The API server must accept each Memcached on a page, even if no command applies it.
 func TestPagesRun(t *testing.T) {
 	server, ran, valid := start(t), 0, 0
 	for name, page := range pages(t) {
@@ -76,12 +75,6 @@ func TestPagesRun(t *testing.T) {
 			}
 		})
 	}
-	t.Run("config/samples", func(t *testing.T) {
-		runner := server.inNamespace(t, "shop")
-		page := docs.Parse("config/samples", []byte("```sh\nfor folder in . copies large namespaced tls; do\n"+
-			"  kubectl apply --dry-run=server -k config/samples/$folder\ndone\n```\n"))
-		within(t, func(ctx context.Context) error { return runner.Run(ctx, page, page.Blocks[0]) })
-	})
 	t.Logf("%d blocks ran, and %d more Memcacheds are valid", ran, valid)
 	if ran < 30 {
 		t.Errorf("only %d blocks ran", ran)

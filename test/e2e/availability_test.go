@@ -11,8 +11,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-
-	"github.com/example/memcached-operator/test/clustertest"
 )
 
 // How long the operator may take to follow a change, counted from the signal that ends or pauses the leader. Candidates
@@ -27,17 +25,12 @@ const (
 )
 
 var _ = Describe("One of two operators fails, and memcached serves", Label(onLocalCluster), Ordered, func() {
-	var (
-		f       *fixture
-		figures = [][]string{{"what happened to the leader", "a change was followed after", "at most", "what clients saw"}}
-	)
+	var f *fixture
 	// followedSince scales f.other. It fails if the time from since until the operator has followed exceeds bound.
-	followedSince := func(ctx SpecContext, what string, since time.Time, bound time.Duration) {
+	followedSince := func(ctx SpecContext, since time.Time, bound time.Duration) {
 		GinkgoHelper()
 		took := f.userScalesOther(ctx).Sub(since)
-		figures = append(figures, []string{
-			what, took.Round(10 * time.Millisecond).String(), bound.String(), f.traffic.served().String(),
-		})
+		AddReportEntry("a change was followed after", took.String())
 		Expect(took).To(BeNumerically("<=", bound))
 	}
 
@@ -45,7 +38,6 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 		replaceOperator(ctx)
 		scaleOperator(ctx, 2)
 		f = newFixture(ctx)
-		DeferCleanup(func() { clustertest.AddTable("Succession of operators", figures) })
 	}, NodeTimeout(3*time.Minute))
 
 	BeforeEach(func(ctx SpecContext) {
@@ -53,18 +45,18 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 		f.begin(ctx)
 	}, NodeTimeout(2*time.Minute))
 
-	DescribeTable("the leader", func(ctx SpecContext, what string, signal syscall.Signal, bound time.Duration) {
+	DescribeTable("the leader", func(ctx SpecContext, signal syscall.Signal, bound time.Duration) {
 		manager := managerOf(leader(ctx))
 		sent := time.Now()
 		manager.signal(signal)
 		Eventually(ctx, manager.runs).WithPolling(10 * time.Millisecond).Should(BeFalse())
-		followedSince(ctx, what, sent, bound)
+		followedSince(ctx, sent, bound)
 		f.mustBeUntouched(ctx)
 	},
 		Entry("is killed: another takes over when the lease has ended", SpecTimeout(3*time.Minute),
-			"SIGKILL", syscall.SIGKILL, afterKill),
+			syscall.SIGKILL, afterKill),
 		Entry("receives SIGTERM: it releases the lease, and another takes over at once", SpecTimeout(3*time.Minute),
-			"SIGTERM", syscall.SIGTERM, afterEnd),
+			syscall.SIGTERM, afterEnd),
 	)
 
 	It("the leader is paused: another takes over, and when it goes on it writes nothing more", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
@@ -73,7 +65,7 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 		sent := time.Now()
 		manager.signal(syscall.SIGSTOP)
 		DeferCleanup(manager.signal, syscall.SIGCONT)
-		followedSince(ctx, "SIGSTOP", sent, afterKill)
+		followedSince(ctx, sent, afterKill)
 		// followedSince has resized f.other once, and this is the second change of its size. The paused operator knows of neither change,
 		// so its first decision is based on outdated state.
 		f.userScalesOther(ctx)
@@ -89,9 +81,6 @@ var _ = Describe("One of two operators fails, and memcached serves", Label(onLoc
 	})
 })
 
-// apiServerAway is the period in which the API server was not ready.
-var apiServerAway struct{ from, until time.Time }
-
 var _ = Describe("The API server is away, and memcached serves", Label(onLocalCluster), func() {
 	const away = 30 * time.Second
 	untilReadyz := func(ctx SpecContext) {
@@ -100,7 +89,6 @@ var _ = Describe("The API server is away, and memcached serves", Label(onLocalCl
 			_, err := k8s.TryKubectl(ctx, "get", "--raw", "/readyz")
 			return err
 		}).Should(Succeed())
-		apiServerAway.until = time.Now()
 	}
 
 	It("for half a minute: nothing is restarted or changed, and the operator goes on by itself", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
@@ -108,7 +96,6 @@ var _ = Describe("The API server is away, and memcached serves", Label(onLocalCl
 		f.begin(ctx)
 		server := theOne(processesOf("kube-apiserver", ""), "processes of the API server")
 		invocation := server.invocation()
-		apiServerAway.from = time.Now()
 		server.signal(syscall.SIGKILL)
 		DeferCleanup(func(ctx SpecContext) {
 			if len(processesOf("kube-apiserver", "")) == 0 {
@@ -120,20 +107,12 @@ var _ = Describe("The API server is away, and memcached serves", Label(onLocalCl
 		Consistently(ctx, f.traffic.firstFailure).WithTimeout(away).Should(BeEmpty())
 		invocation.start()
 		untilReadyz(ctx)
-		took := f.userScalesOther(ctx).Sub(apiServerAway.until)
+		f.userScalesOther(ctx)
 		// The controllers, the kubelets and the DNS of the cluster need up to half a minute to reconnect.
 		k8s.UntilReady(ctx, f.other)
 		Eventually(ctx, func() ([]string, error) {
 			return resolver().LookupHost(ctx, "other."+f.namespace+".svc.cluster.local")
 		}).Should(HaveLen(int(f.other.Spec.Size)))
-		ready := time.Since(apiServerAway.until)
 		f.mustBeUntouched(ctx)
-		clustertest.AddTable("The API server was away", [][]string{
-			{"away for", "a change was followed after", "and was Ready and in DNS after", "what clients saw"},
-			{
-				apiServerAway.until.Sub(apiServerAway.from).Round(time.Second).String(), took.Round(10 * time.Millisecond).String(),
-				ready.Round(10 * time.Millisecond).String(), f.traffic.served().String(),
-			},
-		})
 	})
 })

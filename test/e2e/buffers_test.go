@@ -58,10 +58,7 @@ var _ = Describe("A node that is asked for too much at once", Label(onLocalClust
 
 		pod := k8s.Pods(ctx, mc)[0]
 		peak := peakOf(ctx, &pod)
-		clustertest.AddTable("Peak memory of a full node that was asked for too much", [][]string{
-			{"MiB", "limit", "process (VmHWM)", "container (cgroup)"},
-			{"memory 64Mi", mebibytes(peak.limit), mebibytes(peak.process), mebibytes(peak.container)},
-		})
+		AddReportEntry("peak, in MiB", peak)
 		Expect(clustertest.Restarts(&pod)).To(BeZero())
 		Expect(peak.process).To(BeNumerically("<", peak.limit))
 		Expect(peak.container).To(BeNumerically("<", peak.limit), "the container has hit its limit")

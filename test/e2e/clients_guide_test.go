@@ -16,49 +16,27 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/docs"
-	"github.com/example/memcached-operator/test/traffic"
 )
 
-// guideBlocks returns the texts of the named blocks in the README, the tutorial and guidePages, by name. Each block of shell or YAML
-// in guidePages must have a name or be marked as not run.
+// guideBlocks returns the texts of the named blocks in the README, the tutorial and docs/clients, by name.
 func guideBlocks() map[string]string {
 	GinkgoHelper()
 	blocks := map[string]string{}
-	for _, path := range []string{"README.md", "docs/tutorial.md"} {
+	for _, path := range append(clustertest.Must(filepath.Glob("../../docs/clients/*.md")), "README.md", "docs/tutorial.md", "docs/clients.md") {
+		path = strings.TrimPrefix(path, "../../")
 		page := docs.Parse(path, []byte(clustertest.Read(path)))
-		maps.Copy(blocks, page.Named())
-	}
-	for _, path := range guidePages() {
-		page := docs.Parse(path, []byte(clustertest.Read(path)))
-		for _, block := range page.Blocks {
-			if block.Runs() {
-				Fail(fmt.Sprintf("the block at line %d of %s must have a name, or say that it is not run", block.Line, path))
-			}
-		}
 		maps.Copy(blocks, page.Named())
 	}
 	return blocks
-}
-
-func guidePages() []string {
-	GinkgoHelper()
-	pages := clustertest.Must(filepath.Glob("../../docs/clients/*.md"))
-	for i, page := range pages {
-		pages[i] = strings.TrimPrefix(page, "../../")
-	}
-	return append(pages, "docs/clients.md")
 }
 
 // newGuide creates a Memcached from a named block, and waits until it is Ready. memcached is the name of the block. newGuide fails
@@ -68,7 +46,7 @@ func newGuide(ctx context.Context, memcached string) *guide {
 	g := &guide{blocks: guideBlocks()}
 	Expect(slices.Sorted(maps.Keys(g.blocks))).To(Equal([]string{
 		"django", "dogpile", "go", "keystone", "login", "memcached", "names", "one address", "openssl", "page", "php", "php sessions", "proxy",
-		"pylibmc", "pymemcache", "python", "statefulset", "tls", "tools",
+		"pylibmc", "pymemcache", "python", "tls", "tools",
 	}), "blocks about clients that run")
 	namespace := k8s.NewNamespace(ctx)
 	manifest := filepath.Join(GinkgoT().TempDir(), "memcached.yaml")
@@ -89,46 +67,11 @@ func serviceOf(mc *cachev1alpha1.Memcached) string {
 func (g *guide) followNodes(ctx context.Context) {
 	GinkgoHelper()
 	service := "MEMCACHED_SERVICE=" + g.service
-	g.use(
+	g.clients = []*guideClient{
 		newGuideClient(ctx, "pylibmc", service, "test/e2e/clients/driver.py", g.blocks["python"], g.blocks["pylibmc"]),
 		newGuideClient(ctx, "pymemcache", service, "test/e2e/clients/driver.py", g.blocks["python"], g.blocks["pymemcache"]),
 		newGuideClient(ctx, "php", service, "test/e2e/clients/driver.php", g.blocks["php"]),
 		newGuideClient(ctx, "go", service, "test/e2e/clients/driver.go", g.blocks["go"]),
-	)
-}
-
-// knowNames starts the clients that get the names of the servers only once, at their start. The names come from the ConfigMap, as
-// they do for applications in pods. DNS must have the same names.
-func (g *guide) knowNames(ctx context.Context) {
-	GinkgoHelper()
-	servers := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: g.mc.Namespace, Name: g.mc.Name + "-servers"}}
-	Expect(k8s.Reread(ctx, servers)).To(Succeed())
-	Expect(servers.Data).To(Equal(map[string]string{
-		"host": fmt.Sprintf("%s.%s.svc", g.mc.Name, g.mc.Namespace), "port": strconv.Itoa(traffic.Port),
-		"servers": strings.Join(g.mc.Status.Servers, ","),
-	}))
-	By("finding the same names in DNS")
-	Eventually(ctx, func(gomega Gomega) {
-		_, records, err := resolver().LookupSRV(ctx, "memcached", "tcp", g.service)
-		gomega.Expect(err).NotTo(HaveOccurred())
-		var found []string
-		for _, record := range records {
-			found = append(found, fmt.Sprintf("%s:%d", strings.TrimSuffix(record.Target, ".cluster.local."), record.Port))
-		}
-		gomega.Expect(found).To(ConsistOf(g.mc.Status.Servers))
-	}).Should(Succeed())
-	names := "MEMCACHED_servers=" + servers.Data["servers"]
-	g.use(
-		newGuideClient(ctx, "pylibmc", names, "test/e2e/clients/driver.py", g.blocks["names"], g.blocks["pylibmc"]),
-		newGuideClient(ctx, "pymemcache", names, "test/e2e/clients/driver.py", g.blocks["names"], g.blocks["pymemcache"]),
-	)
-}
-
-func (g *guide) use(clients ...*guideClient) {
-	g.clients = clients
-	g.rows = [][]string{{"change", "keys still found"}}
-	for _, client := range g.clients {
-		g.rows[0] = append(g.rows[0], client.name)
 	}
 }
 

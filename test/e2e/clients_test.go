@@ -14,12 +14,10 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
@@ -46,18 +44,7 @@ var _ = Describe("The clients of docs/clients.md", Label(onLocalCluster), func()
 		g.mustBeInDNS(ctx)
 		g.toolsMustCount(ctx)
 		g.change(ctx, "3 to 4 nodes", 0.6, func() { scale(ctx, g.mc, 4) })
-		g.crash(ctx)
 		g.change(ctx, "one of 4 replaced", 0.4, func() { Expect(k8s.Delete(ctx, &k8s.Pods(ctx, g.mc)[0])).To(Succeed()) })
-		g.change(ctx, "all of 4 replaced, one at a time", 0, func() { roll(ctx, g.mc) })
-		clustertest.AddTable("Keys found with the settings of docs/clients.md, and failed requests of each client", g.rows)
-	})
-
-	It("lose the share of a replaced node only, if they know the names of the nodes", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
-		g := newGuide(ctx, "statefulset")
-		g.knowNames(ctx)
-		g.refill(ctx)
-		g.replace(ctx, "one of 3 replaced under its name")
-		clustertest.AddTable("Keys found by names, and failed requests of each client", g.rows)
 	})
 })
 
@@ -67,7 +54,6 @@ type guide struct {
 	blocks  map[string]string
 	service string
 	clients []*guideClient
-	rows    [][]string
 }
 
 // refill empties all nodes and lets the first client write all keys. It repeats this until every client finds all keys.
@@ -90,52 +76,11 @@ func (g *guide) refill(ctx context.Context) {
 // keys must be at least the argument least.
 func (g *guide) change(ctx context.Context, title string, least float64, change func()) {
 	GinkgoHelper()
-	before := g.addresses(ctx)
-	kept, outcomes := g.watch(ctx, title, func() int {
-		change()
-		k8s.UntilReady(ctx, g.mc)
-		Eventually(ctx, func() []string { return g.addresses(ctx) }).Should(HaveLen(int(g.mc.Spec.Size)))
-		return keptOnRing(before, g.addresses(ctx))
-	})
-	Expect(float64(kept)/guideKeys).To(BeNumerically(">=", least), "the keys that stay where they are")
-	for i, client := range g.clients {
-		Expect(outcomes[i].failed).To(BeNumerically("<=", lateAnswers), "%s: %s", client.name, outcomes[i].firstFailure)
-		Expect(outcomes[i].succeeded).To(BeNumerically("~", kept, outcomes[i].failed), client.name)
-	}
-	g.refill(ctx)
-}
-
-// replace replaces a node of a StatefulSet while every client reads all keys again and again. Only requests to that
-// node may fail, and only its keys may be lost. Afterwards, the clients must use the node again.
-func (g *guide) replace(ctx context.Context, title string) {
-	GinkgoHelper()
-	victim := k8s.Pods(ctx, g.mc)[0]
-	ring, kept := clustertest.Must(traffic.NewRing(k8s.Servers(ctx, g.mc)...)), 0
-	for number := range guideKeys {
-		if clustertest.PodOf(ring.Owner(traffic.Key(number+1)).Name) != victim.Name {
-			kept++
-		}
-	}
-	_, outcomes := g.watch(ctx, title, func() int {
-		Expect(k8s.Delete(ctx, &victim)).To(Succeed())
-		Eventually(ctx, func() []corev1.Pod { return k8s.Pods(ctx, g.mc) }).Should(And(
-			HaveLen(int(g.mc.Spec.Size)), HaveEach(Satisfy(func(pod corev1.Pod) bool { return pod.UID != victim.UID && clustertest.Ready(&pod) }))))
-		return kept
-	})
-	for i, client := range g.clients {
-		Expect(outcomes[i].succeeded).To(Equal(kept), "keys that %s found when it found fewest", client.name)
-	}
-	g.refill(ctx)
-}
-
-// watch calls the function change while every client reads all keys again and again. change returns how many keys stay on their node.
-// Each client reads until it finds exactly this many. watch adds a row to the table.
-func (g *guide) watch(ctx context.Context, title string, change func() int) (kept int, outcomes []outcome) {
-	GinkgoHelper()
 	By(title)
+	before := g.addresses(ctx)
 	var expected atomic.Int64
 	expected.Store(-1)
-	outcomes = make([]outcome, len(g.clients))
+	outcomes := make([]outcome, len(g.clients))
 	var clients sync.WaitGroup
 	for i, client := range g.clients {
 		clients.Go(func() {
@@ -143,31 +88,17 @@ func (g *guide) watch(ctx context.Context, title string, change func() int) (kep
 			outcomes[i] = client.readUntil(ctx, &expected)
 		})
 	}
-	kept = change()
+	change()
+	k8s.UntilReady(ctx, g.mc)
+	Eventually(ctx, func() []string { return g.addresses(ctx) }).Should(HaveLen(int(g.mc.Spec.Size)))
+	kept := keptOnRing(before, g.addresses(ctx))
 	expected.Store(int64(kept))
 	clients.Wait()
-	row := []string{title, percent(float64(kept) / guideKeys)}
-	for _, outcome := range outcomes {
-		row = append(row, strconv.Itoa(outcome.failed))
+	Expect(float64(kept)/guideKeys).To(BeNumerically(">=", least), "the keys that stay where they are")
+	for i, client := range g.clients {
+		Expect(outcomes[i].failed).To(BeNumerically("<=", lateAnswers), "%s: %s", client.name, outcomes[i].firstFailure)
+		Expect(outcomes[i].succeeded).To(BeNumerically("~", kept, outcomes[i].failed), client.name)
 	}
-	g.rows = append(g.rows, row)
-	return kept, outcomes
-}
-
-// crash kills one memcached, and lets every client read until the container has restarted. Then all clients must use the node again.
-func (g *guide) crash(ctx context.Context) {
-	GinkgoHelper()
-	By("one memcached crashes")
-	pod := k8s.Pods(ctx, g.mc)[0]
-	theOne(processesOf("memcached", "pod"+string(pod.UID)), "processes of memcached in pod "+pod.Name).signal(syscall.SIGKILL)
-	Eventually(ctx, func(gomega Gomega) {
-		for _, client := range g.clients {
-			client.read(guideKeys)
-		}
-		gomega.Expect(k8s.Reread(ctx, &pod)).To(Succeed())
-		gomega.Expect(clustertest.Restarts(&pod)).To(BeEquivalentTo(1))
-		gomega.Expect(clustertest.Ready(&pod)).To(BeTrue())
-	}).Should(Succeed())
 	g.refill(ctx)
 }
 

@@ -50,3 +50,12 @@ func othersThan(ctx context.Context, namespace string) []cachev1alpha1.Memcached
 	Expect(k8s.List(ctx, &all)).To(Succeed())
 	return slices.DeleteFunc(all.Items, func(mc cachev1alpha1.Memcached) bool { return mc.Namespace == namespace })
 }
+
+// documentedIn returns the named block of a page. A comment before the block gives it the name.
+func documentedIn(page, name string) string {
+	GinkgoHelper()
+	parsed := docs.Parse(page, []byte(clustertest.Read(page)))
+	blocks := parsed.Named()
+	Expect(blocks).To(HaveKey(name), page)
+	return blocks[name]
+}

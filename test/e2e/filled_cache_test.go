@@ -24,18 +24,14 @@ const filledKeys = 20_000
 
 var workloads = []cachev1alpha1.WorkloadKind{cachev1alpha1.WorkloadDeployment, cachev1alpha1.WorkloadStatefulSet}
 
-// filledCaches are caches with keys, one for each Kind of workload. All caches get each change at the same time. rows is a table that
-// says which share of the keys each change leaves.
+// filledCaches are caches with keys, one for each Kind of workload. All caches get each change at the same time.
 type filledCaches struct {
 	caches []*filledCache
-	rows   [][]string
 }
 
 // filledCache is a cache of three nodes with keys.
 type filledCache struct {
 	mc *cachev1alpha1.Memcached
-	// spec is the spec with which the cache was created.
-	spec cachev1alpha1.MemcachedSpec
 	// full is the last snapshot in which the cache held all keys.
 	full snapshot
 }
@@ -65,13 +61,12 @@ type snapshot struct {
 func newFilledCaches(ctx context.Context) *filledCaches {
 	GinkgoHelper()
 	namespace := k8s.NewNamespaceNamed(ctx, "survival")
-	f := &filledCaches{rows: [][]string{{"change", "workload", "hits after", "pods gone", "pods new", "restarts"}}}
+	f := &filledCaches{}
 	for _, workload := range workloads {
 		name := strings.ToLower(string(workload))
-		c := &filledCache{}
-		c.mc = k8s.CreateMemcached(ctx, namespace, 3, clustertest.Named(name), clustertest.RunBy(workload), leavesQuickly,
-			func(mc *cachev1alpha1.Memcached) { mc.Spec.DeepCopyInto(&c.spec) })
-		f.caches = append(f.caches, c)
+		f.caches = append(f.caches, &filledCache{
+			mc: k8s.CreateMemcached(ctx, namespace, 3, clustertest.Named(name), clustertest.RunBy(workload), leavesQuickly),
+		})
 	}
 	f.untilReady(ctx)
 	return f
@@ -112,33 +107,24 @@ func (f *filledCaches) keep(ctx context.Context, title string, expected ratios, 
 		c.full = c.snapshot(ctx)
 		c.full.fill(ctx)
 	}
-	f.stillKeep(ctx, title, expected, change)
-}
-
-// stillKeep is like keep, but does not fill the caches first. It compares with the last snapshot in which the caches held all keys.
-func (f *filledCaches) stillKeep(ctx context.Context, title string, expected ratios, change func()) {
-	GinkgoHelper()
 	By(title)
 	change()
 	f.untilReady(ctx)
 	for _, c := range f.caches {
-		f.rows = append(f.rows, c.mustKeep(ctx, title, expected[c.mc.Spec.Workload]))
+		c.mustKeep(ctx, title, expected[c.mc.Spec.Workload])
 	}
 }
 
-// mustKeep reads all keys, and returns a row for the table. It fails unless there are exactly as many hits as keptBy counts, and the hit
+// mustKeep reads all keys. It fails unless there are exactly as many hits as keptBy counts, and the hit
 // ratio is in the expected range.
-func (c *filledCache) mustKeep(ctx context.Context, title string, expected ratio) []string {
+func (c *filledCache) mustKeep(ctx context.Context, title string, expected ratio) {
 	GinkgoHelper()
 	now := c.snapshot(ctx)
 	hits := clustertest.Must(k8s.NewClientOf(now.servers...).Read(ctx, filledKeys))
-	gone, restarted := c.full.lost(now)
-	come, _ := now.lost(c.full)
 	Expect(hits).To(Equal(traffic.Hits{Keys: filledKeys, Hits: keptBy(c.full, now)}),
 		"%s: the keys of %s whose owner is the same process", title, c.mc.Name)
 	Expect(hits.Ratio()).To(And(BeNumerically(">=", expected.least), BeNumerically("<=", expected.most)),
 		"%s: the hit ratio of %s", title, c.mc.Name)
-	return []string{title, string(c.mc.Spec.Workload), percent(hits.Ratio()), fmt.Sprint(gone), fmt.Sprint(come), fmt.Sprint(restarted)}
 }
 
 // snapshot returns the current snapshot. status.servers must have the fixed names of a StatefulSet's servers, and be
@@ -200,5 +186,3 @@ func keptBy(before, after snapshot) int {
 	}
 	return kept
 }
-
-func percent(ratio float64) string { return fmt.Sprintf("%.1f %%", 100*ratio) }

@@ -14,9 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/traffic"
 )
@@ -89,23 +87,6 @@ var _ = Describe("A node gives an attacker little", Ordered, ContinueOnFailure, 
 		image := pod.Spec.Containers[0].Image
 		_, err := k8s.TryKubectl(ctx, "run", "intruder", "--namespace", pod.Namespace, "--image", image, "--privileged")
 		Expect(err).To(MatchError(And(ContainSubstring(`violates PodSecurity "restricted`), ContainSubstring("privileged"))))
-	})
-})
-
-var _ = Describe("The spec opens or closes a node further", func() {
-	It("refuses flush_all with flushAll: false and lists keys with dump: true", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
-		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Config.FlushAll, mc.Spec.Config.Dump = ptr.To(false), ptr.To(true)
-		})
-		address := k8s.Servers(ctx, mc)[0].Address
-		node := k8s.ConnectTo(ctx, address)
-		Expect(node.Command(ctx, "set color 0 0 4\r\nblue")).To(Equal("STORED"))
-		Expect(node.Command(ctx, "flush_all")).To(Equal("CLIENT_ERROR flush_all not allowed"))
-		Expect(k8s.ConnectTo(ctx, address).Ask([]byte("lru_crawler metadump all\r\n"))).To(Equal("OK")) // the keys follow in the reply
-		// An item appears after memcached's maintenance has moved it to the list of items that were not used recently.
-		Eventually(ctx, func() (string, error) {
-			return k8s.ConnectTo(ctx, address).Ask([]byte("stats cachedump 1 100\r\n")) // END follows in the reply
-		}).Should(HavePrefix("ITEM color "))
 	})
 })
 

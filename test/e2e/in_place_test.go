@@ -39,9 +39,9 @@ var _ = Describe("A change of the configuration", Label(onLocalCluster), func() 
 		}
 		keeps("threads", func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Threads = 3 })
 		keeps("maxConnections", func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.MaxConnections = 1200 })
-		keeps("idleTimeout, verbosity, flushAll and dump at once", func(mc *cachev1alpha1.Memcached) {
+		keeps("idleTimeout, flushAll and dump at once", func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.Config.IdleTimeout = &metav1.Duration{Duration: time.Hour}
-			mc.Spec.Config.Verbosity, mc.Spec.Config.FlushAll, mc.Spec.Config.Dump = 1, ptr.To(false), ptr.To(true)
+			mc.Spec.Config.FlushAll, mc.Spec.Config.Dump = ptr.To(false), ptr.To(true)
 		})
 		keeps("kubectl memcached restart, which sets restartedAt", restartNow(ctx))
 	})

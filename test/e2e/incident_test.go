@@ -8,7 +8,6 @@ package e2e
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -37,9 +36,9 @@ const (
 
 // incident is a failure of a cache. The namespace of the cache also has a neighbor: a Memcached that nobody changes.
 type incident struct {
-	title, namespace string
-	cache            *cachev1alpha1.Memcached
-	readiness        *readiness
+	namespace string
+	cache     *cachev1alpha1.Memcached
+	readiness *readiness
 	// client and ring know the servers from before the failure. pods has the UID and the restarts of each pod from before
 	// the failure.
 	client *traffic.Client
@@ -49,33 +48,16 @@ type incident struct {
 	// The neighbor and the pods of the operator must stay as they are.
 	neighbor  *bystander
 	operators map[string]clustertest.Incarnation
-
-	// degraded is the time from the failure to the condition Degraded. recovered is the time from the fix to Ready. fewest is the
-	// smallest number of ready nodes, or -1 before mustServe counts them.
-	degraded, recovered time.Duration
-	fewest              int
-	condition           metav1.Condition
 }
 
-// newIncident creates a namespace with the neighbor. It then calls the given functions, which create objects in this namespace, usually
-// the cache.
-func newIncident(ctx context.Context, more ...func(*incident)) *incident {
+// newIncident creates a namespace with the neighbor and the cache, waits until both are Ready, and stores keys.
+func newIncident(ctx context.Context, edits ...clustertest.Edit) *incident {
 	GinkgoHelper()
-	i := &incident{title: CurrentSpecReport().LeafNodeText, namespace: k8s.NewNamespace(ctx), fewest: -1}
+	i := &incident{namespace: k8s.NewNamespace(ctx)}
 	neighbor := k8s.CreateMemcached(ctx, i.namespace, 1, clustertest.Named("neighbor"))
-	for _, add := range more {
-		add(i)
-	}
+	i.cache = k8s.NewMemcached(ctx, i.namespace, incidentNodes, edits...)
 	i.neighbor = watchOver(ctx, neighbor)
 	i.operators = clustertest.Incarnations(operatorPods(ctx, Default))
-	return i
-}
-
-// newIncidentInCache is like newIncident, but also creates the cache, waits until it is Ready, and stores keys.
-func newIncidentInCache(ctx context.Context, edits ...clustertest.Edit) *incident {
-	GinkgoHelper()
-	i := newIncident(ctx, func(i *incident) { i.cache = k8s.CreateMemcached(ctx, i.namespace, incidentNodes, edits...) })
-	k8s.UntilReady(ctx, i.cache)
 	i.pods = k8s.Incarnations(ctx, i.cache)
 	servers := k8s.Servers(ctx, i.cache)
 	i.ring = clustertest.Must(traffic.NewRing(servers...))
@@ -99,18 +81,17 @@ func (i *incident) passes(ctx context.Context, nodes int, failure, fix func(), r
 // Degraded and of the event must contain all texts in says.
 func (i *incident) happens(ctx context.Context, what func(), reason string, says ...string) {
 	GinkgoHelper()
-	began := time.Now()
 	what()
+	var degraded metav1.Condition
 	Eventually(ctx, func(g Gomega) {
-		i.condition = k8s.Condition(ctx, g, i.cache, cachev1alpha1.ConditionDegraded)
-		g.Expect(i.condition.Status).To(Equal(metav1.ConditionTrue))
-		g.Expect(i.condition.Reason).To(Equal(reason), i.condition.Message)
+		degraded = k8s.Condition(ctx, g, i.cache, cachev1alpha1.ConditionDegraded)
+		g.Expect(degraded.Status).To(Equal(metav1.ConditionTrue))
+		g.Expect(degraded.Reason).To(Equal(reason), degraded.Message)
 	}).WithPolling(50 * time.Millisecond).Should(Succeed())
-	i.degraded = time.Since(began)
 
 	By("showing it to people, scripts and dashboards")
 	for _, words := range says {
-		Expect(i.condition.Message).To(ContainSubstring(words))
+		Expect(degraded.Message).To(ContainSubstring(words))
 	}
 	k8s.Kubectl(ctx, "wait", "--namespace", i.namespace, "memc/"+i.cache.Name, "--for=condition=Degraded", "--timeout=10s")
 	k8s.UntilCondition(ctx, i.cache, cachev1alpha1.ConditionReady,
@@ -124,8 +105,7 @@ func (i *incident) mustServe(ctx context.Context, nodes int) {
 	GinkgoHelper()
 	available := k8s.Condition(ctx, Default, i.cache, cachev1alpha1.ConditionAvailable)
 	Expect(available.Status).To(Equal(metav1.ConditionTrue), available.Message)
-	i.fewest = i.readiness.fewest()
-	Expect(i.fewest).To(BeNumerically(">=", nodes), "of %d nodes, the least that were ready", incidentNodes)
+	Expect(i.readiness.fewest()).To(BeNumerically(">=", nodes), "of %d nodes, the least that were ready", incidentNodes)
 	stayed := map[string]bool{}
 	for _, pod := range k8s.Pods(ctx, i.cache) {
 		stayed[pod.Name] = clustertest.Ready(&pod) && i.pods[pod.Name].Pod == pod.UID
@@ -148,8 +128,7 @@ func (i *incident) endsWith(ctx context.Context, fix func()) {
 	began := time.Now()
 	fix()
 	k8s.UntilReady(ctx, i.cache)
-	i.recovered = time.Since(began)
-	Expect(i.recovered).To(BeNumerically("<", longestRecovery))
+	Expect(time.Since(began)).To(BeNumerically("<", longestRecovery))
 	degraded := k8s.Condition(ctx, Default, i.cache, cachev1alpha1.ConditionDegraded)
 	Expect(degraded.Status).To(Equal(metav1.ConditionFalse), degraded.Message)
 	i.untilEvent(ctx, "Normal", "Recovered")
@@ -173,25 +152,6 @@ func (i *incident) untilEvent(ctx context.Context, kind, reason string, says ...
 			HaveField("Regarding.UID", i.cache.UID), HaveField("Type", kind), HaveField("Reason", reason), HaveField("Note", And(notes...)),
 		)))
 	}).Should(Succeed())
-}
-
-// untilRefused waits until the API server refuses an object in a dry run, with an error that contains this text.
-func (i *incident) untilRefused(ctx context.Context, object client.Object, because string) {
-	GinkgoHelper()
-	object.SetNamespace(i.namespace)
-	object.SetName("trial")
-	Eventually(ctx, func() error {
-		return k8s.Create(ctx, object.DeepCopyObject().(client.Object), client.DryRunAll)
-	}).Should(MatchError(ContainSubstring(because)))
-}
-
-// row returns the incident as a row of a table. It shows "-" or nothing for a step that was not reached.
-func (i *incident) row() []string {
-	fewest := "-"
-	if i.fewest >= 0 {
-		fewest = fmt.Sprintf("%d of %d", i.fewest, incidentNodes)
-	}
-	return []string{i.title, seconds(i.degraded), seconds(i.recovered), fewest, i.condition.Reason, i.condition.Message}
 }
 
 // readiness counts the nodes of a Memcached that are ready and not terminating. Because it watches the pods, it misses no change.

@@ -10,9 +10,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -92,26 +90,10 @@ var _ = Describe("The samples", func() {
 		k8s.Kubectl(ctx, "wait", "--namespace", namespace, "--for=condition=Ready", "memcached", "--all", "--timeout=3m")
 		var samples cachev1alpha1.MemcachedList
 		Expect(k8s.List(ctx, &samples, client.InNamespace(namespace))).To(Succeed())
-		Expect(samples.Items).To(HaveLen(5))
+		Expect(samples.Items).To(HaveLen(3))
 		for _, mc := range samples.Items {
 			k8s.MustServe(ctx, &mc, 100)
 		}
-	})
-})
-
-var _ = Describe("The operator itself", func() {
-	It("runs its image without root and cannot write to its file system", Label(onLocalCluster), SpecTimeout(time.Minute), func(ctx SpecContext) {
-		pod := operatorPod(ctx)
-		Expect(pod.Spec.Containers[0].Image).To(Equal(operatorImage))
-		manager := managerOf(&pod)
-		Expect(manager.executable).To(Equal("/manager"), "the entry point of the Dockerfile")
-		Expect(fieldsOf(string(clustertest.Must(os.ReadFile(manager.file("status")))))).To(And(
-			HaveKeyWithValue("Uid", "65532 65532 65532 65532"), // from the Dockerfile: the manifest names no user
-			HaveKeyWithValue("CapEff", "0000000000000000"),
-			HaveKeyWithValue("NoNewPrivs", "1"),
-		))
-		// Not even root outside the container can write to the file system.
-		Expect(os.WriteFile(manager.file("root/intruder"), nil, 0o600)).To(MatchError(ContainSubstring("read-only file system")))
 	})
 })
 
@@ -130,16 +112,6 @@ func operatorPod(ctx context.Context) corev1.Pod {
 	pods := operatorPods(ctx, Default)
 	Expect(pods).To(HaveLen(1))
 	return pods[0]
-}
-
-// metricsAddress returns the IP address and port behind the Service of the operator's metrics.
-func metricsAddress(ctx context.Context) string {
-	GinkgoHelper()
-	address := k8s.Kubectl(ctx, "get", "endpointslices", "--namespace", operatorNamespace,
-		"--selector", "kubernetes.io/service-name="+operatorDeployment+"-metrics-service",
-		"-o", "jsonpath={.items[*].endpoints[*].addresses[0]}:{.items[*].ports[*].port}")
-	Expect(address).To(Equal(net.JoinHostPort(operatorPod(ctx).Status.PodIP, "8443")))
-	return address
 }
 
 // tokenOf creates a service account, and returns a token of it. It does not use kubectl, because the report shows the output of

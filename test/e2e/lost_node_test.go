@@ -49,11 +49,9 @@ var _ = Describe("A cluster node that is lost for good", Label(onLocalCluster), 
 			k8s.Kubectl(ctx, "delete", "memcached", mc.Name, "--namespace", namespace, "--cascade=foreground", "--timeout=1m")
 		})
 		k8s.UntilReady(ctx, mc)
-		before := podsByName(ctx, mc)
-		lost := before["cache-1"]
+		before, lost := k8s.Incarnations(ctx, mc), k8s.Pods(ctx, mc)[1]
 
 		By("losing the cluster node of the second pod, which Kubernetes finds out")
-		killed := time.Now()
 		Expect(kubelets[lost.Spec.NodeName].Stop(10 * time.Second)).To(Succeed())
 		tainted := untilUnreachable(ctx, lost.Spec.NodeName)
 
@@ -65,24 +63,18 @@ var _ = Describe("A cluster node that is lost for good", Label(onLocalCluster), 
 			g.Expect(clustertest.Ready(&found)).To(BeTrue())
 		}).Should(Succeed())
 		Expect(found.Spec.NodeName).NotTo(Equal(lost.Spec.NodeName))
-		back := readySince(&found).Sub(tainted)
-		Expect(back).To(BeNumerically("<=", (unreachableSeconds+60)*time.Second))
+		Expect(time.Since(tainted)).To(BeNumerically("<=", (unreachableSeconds+65)*time.Second))
 		k8s.UntilReady(ctx, mc)
 		Expect(mc.Status.Nodes).To(Equal([]string{"cache-0", "cache-1", "cache-2"}))
 
 		By("leaving the others alone, and saying what happened")
-		after := podsByName(ctx, mc)
+		after := k8s.Incarnations(ctx, mc)
 		for _, name := range []string{"cache-0", "cache-2"} {
-			Expect(after[name].UID).To(Equal(before[name].UID), name)
+			Expect(after[name]).To(Equal(before[name]), name)
 		}
 		Eventually(ctx, func() []string { return notesOf(ctx, mc, "LostPodDeleted") }).Should(ConsistOf(fmt.Sprintf(
 			"Pod cache-1 did not stop after its eviction from cluster node %s: deleted it without waiting, so that a new cache-1 can start",
 			lost.Spec.NodeName)))
-		clustertest.AddTable("A lost cluster node", [][]string{
-			{"from", "to", "took"},
-			{"the last report", "the taint", tainted.Sub(killed).Round(time.Second).String()},
-			{"the taint", "a ready pod of the name", back.String()},
-		})
 	})
 })
 
@@ -141,24 +133,6 @@ func untilUnreachable(ctx context.Context, name string) time.Time {
 		since = node.Spec.Taints[i].TimeAdded.Time
 	}).Should(Succeed())
 	return since
-}
-
-func readySince(pod *corev1.Pod) time.Time {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.LastTransitionTime.Time
-		}
-	}
-	return time.Time{}
-}
-
-func podsByName(ctx context.Context, mc *cachev1alpha1.Memcached) map[string]corev1.Pod {
-	GinkgoHelper()
-	pods := map[string]corev1.Pod{}
-	for _, pod := range k8s.Pods(ctx, mc) {
-		pods[pod.Name] = pod
-	}
-	return pods
 }
 
 // notesOf returns the notes of a Memcached's events that have this reason.

@@ -34,8 +34,7 @@ const (
 
 // This measurement needs the local cluster, for its pod network, and for its DNS, which does not cache answers.
 var _ = Describe("A client that follows the members of a Memcached", Label(onLocalCluster), func() {
-	var m *membership
-	BeforeEach(func() { m = newMembership() })
+	var m membership
 
 	It("never sees too many or too few, and finds all of them serving", clustertest.Core, SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3)
@@ -81,31 +80,16 @@ func annotatePods(mc *cachev1alpha1.Memcached) {
 	mc.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/roll": "1"}
 }
 
-// membership is a Memcached, and a table with a row for each change of its nodes.
-type membership struct {
-	mc   *cachev1alpha1.Memcached
-	rows [][]string
-}
-
-func newMembership() *membership {
-	m := &membership{rows: [][]string{{
-		"change", "in DNS", "in status.nodes", "gone: in DNS for", "in status.nodes for", "complete: in DNS after",
-		"in status.nodes after", "failures of those who stay", "of those who leave",
-	}}}
-	DeferCleanup(func() { clustertest.AddTable("What clients see", m.rows) })
-	return m
-}
+// membership is a Memcached whose nodes change.
+type membership struct{ mc *cachev1alpha1.Memcached }
 
 // see makes a change, and checks what clients find in DNS and in status.nodes. The number of nodes must always be between the parameters
 // fewest and most.
-func (m *membership) see(ctx context.Context, title string, fewest, most int, change func()) summary {
+func (m membership) see(ctx context.Context, title string, fewest, most int, change func()) summary {
 	GinkgoHelper()
 	By(title)
 	seen := sampleMembership(ctx, m.mc, change).summary()
-	m.rows = append(m.rows, []string{
-		title, between(seen.dns), between(seen.status), seconds(seen.dns.stale), seconds(seen.status.stale),
-		seconds(seen.dns.complete), seconds(seen.status.complete), fmt.Sprint(len(seen.failures)), ending(seen),
-	})
+	AddReportEntry(title, fmt.Sprintf("%+v", seen))
 	Expect(seen.blind).To(BeNumerically("<", longestBlind), "time without samples")
 	for where, members := range map[string]figures{"in DNS": seen.dns, "in status.nodes": seen.status} {
 		Expect(members.fewest).To(BeNumerically(">=", fewest), "members "+where)
@@ -118,20 +102,6 @@ func (m *membership) see(ctx context.Context, title string, fewest, most int, ch
 		Expect(seen.served).To(BeNumerically(">", shortestService), "a terminating node")
 	}
 	return seen
-}
-
-func between(f figures) string {
-	if f.fewest == f.most {
-		return fmt.Sprint(f.most)
-	}
-	return fmt.Sprintf("%d to %d", f.fewest, f.most)
-}
-
-func ending(s summary) string {
-	if s.served == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%d, none within %s", s.ended, seconds(s.served))
 }
 
 func seconds(d time.Duration) string {
@@ -150,9 +120,7 @@ type summary struct {
 	left []string
 	// failures describe the failed commands to announced nodes whose deletion had not begun.
 	failures []string
-	// ended is how many commands failed after the deletion of their node had begun. served is the shortest time for which a deleted node
-	// still answered every command. It is zero if no node was deleted.
-	ended  int
+	// served is the shortest time for which a deleted node still answered every command. It is zero if no node was deleted.
 	served time.Duration
 }
 
@@ -162,8 +130,6 @@ type figures struct {
 	fewest, most int
 	// stale is the longest time for which a pod was still listed after its deletion had begun.
 	stale time.Duration
-	// complete is the time from the change until the list had its final content.
-	complete time.Duration
 }
 
 func (m *sampler) summary() summary {
@@ -204,7 +170,6 @@ func (s *summary) addNode(m *sampler, pod *podLife, failures []failure) {
 	if served := end.Sub(pod.leaving); s.served == 0 || served < s.served {
 		s.served = served
 	}
-	s.ended += len(failures) - leaving
 }
 
 // figuresOf computes the figures from samples. nameOf returns what the samples contain for a pod: its IP address or its name. Samples
@@ -226,9 +191,6 @@ func (m *sampler) figuresOf(samples []sample, nameOf func(ip string, pod *podLif
 			}
 		}
 	}
-	final := samples[len(samples)-1].members
-	complete := lastChange(samples, func(seen sample) bool { return slices.Equal(seen.members, final) })
-	f.complete = max(0, complete.Sub(m.began))
 	return f
 }
 
@@ -241,15 +203,6 @@ func (m *sampler) successor(former *podLife) time.Time {
 		}
 	}
 	return first
-}
-
-// lastChange returns the time of the earliest sample such that holds returns true for this sample and for all later ones.
-func lastChange(samples []sample, holds func(sample) bool) time.Time {
-	since := len(samples) - 1
-	for since > 0 && holds(samples[since-1]) {
-		since--
-	}
-	return samples[since].at
 }
 
 func longestGap(samples []sample) time.Duration {

@@ -25,7 +25,6 @@ var _ = Describe("kubectl memcached", func() {
 	It("shows, empties and restarts a cache", SpecTimeout(2*time.Minute), func(ctx SpecContext) {
 		p := newPluginStory(ctx)
 		p.showsItems(ctx)
-		p.namesPermissions(ctx)
 		p.flushes(ctx)
 		p.restarts(ctx)
 	})
@@ -107,20 +106,6 @@ func (p *pluginStory) flushes(ctx context.Context) {
 	Expect(p.has(ctx, traffic.Key(1))).NotTo(BeEmpty())
 	p.run(ctx, "flush", p.mc.Name, "--yes")
 	Expect(p.has(ctx, traffic.Key(1))).To(BeEmpty())
-}
-
-// namesPermissions checks that a user with read permissions learns which permission is missing.
-func (p *pluginStory) namesPermissions(ctx context.Context) {
-	GinkgoHelper()
-	in := "--namespace=" + p.mc.Namespace
-	k8s.Kubectl(ctx, "create", "role", "viewer", in, "--verb=get,list", "--resource=pods,memcacheds.cache.example.com")
-	k8s.Kubectl(ctx, "create", "rolebinding", "viewer", in, "--role=viewer", "--user=john")
-	Eventually(ctx, func(ctx context.Context) error { // the API server learns of roles a little later
-		_, err := k8s.TryKubectl(ctx, "auth", "can-i", "list", "pods", in, "--as=john")
-		return err
-	}).Should(Succeed())
-	_, err := k8s.TryKubectl(ctx, "memcached", "status", p.mc.Name, "--as=john", in) // it fails, because no node answers
-	Expect(err).To(MatchError(ContainSubstring("forbidden: you need the permission to create pods/portforward")))
 }
 
 func (p *pluginStory) restarts(ctx context.Context) {

@@ -75,10 +75,7 @@ var _ = Describe("Hostile clients of a MemcachedProxy", Label(onLocalCluster), f
 		stop()
 		others.stop()
 		peak := peakOf(ctx, pod)
-		clustertest.AddTable("Peak memory of a proxy", [][]string{
-			{"MiB", "limit", "process (VmHWM)", "container (cgroup)"},
-			{"", mebibytes(peak.limit), mebibytes(peak.process), mebibytes(peak.container)},
-		})
+		AddReportEntry("peak, in MiB", peak)
 		Expect(clustertest.Incarnations(proxiesOf(ctx, front))).To(Equal(before), "pods and restarts of the proxies")
 		Expect(k8s.Incarnations(ctx, mc)).To(Equal(nodes), "pods and restarts of the nodes")
 	})

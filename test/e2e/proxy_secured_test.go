@@ -9,16 +9,12 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
@@ -98,126 +94,4 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 				fmt.Sprintf(`memcached_proxy_backend_away{backend="%s-2.%[1]s.%s.svc"}`, mc.Name, mc.Namespace)))
 		}).Should(Succeed())
 	})
-
-	It("keep connections that pile up after a rollout, unless they limit their age", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
-		const clients = 300
-		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
-		front := newProxySpec(mc)
-		front.Spec.Size = ptr.To(int32(3))
-		createProxy(ctx, front)
-		held := holdConnections(ctx, proxyServer(ctx, front).Address, clients)
-		rows := [][]string{{"when", "connections of each proxy, the oldest first", "reconnects of a client, at most"}}
-		note := func(when string) {
-			Eventually(ctx, held.open).Should(Equal(clients))
-			rows = append(rows, []string{when, fmt.Sprint(connectionsOf(ctx, front)), fmt.Sprint(held.most())})
-		}
-		note("at first")
-		k8s.Change(ctx, front, func() {
-			front.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/roll": "1"}
-		})
-		untilProxyReady(ctx, front)
-		Eventually(ctx, func() []corev1.Pod { return proxiesOf(ctx, front) }).Should(HaveLen(3)) // the old proxies are gone
-		note("after a rollout")
-		rolled := held.most()
-		k8s.Change(ctx, front, func() { front.Spec.Size = ptr.To(int32(4)) })
-		untilProxyReady(ctx, front)
-		note("after one more proxy")
-		held.renew()
-		note("after each client has connected again")
-		clustertest.AddTable("300 connections that stay open", rows)
-		Expect(rolled).To(BeNumerically("<=", 3), "a client meets each proxy that leaves at most once")
-	})
 })
-
-// connectionsOf returns how many connections each proxy has. The oldest proxy comes first.
-func connectionsOf(ctx context.Context, front *cachev1alpha1.MemcachedProxy) []int {
-	GinkgoHelper()
-	pods := proxiesOf(ctx, front)
-	slices.SortFunc(pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-	var counts []int
-	for _, pod := range pods {
-		counts = append(counts, int(sampleOf(scrape(ctx, agentOf(&pod)), "memcached_current_connections")))
-	}
-	return counts
-}
-
-// heldConnections are clients that each keep one connection for as long as it works, and then connect again.
-type heldConnections struct {
-	mutex      sync.Mutex
-	conns      map[int]net.Conn
-	reconnects map[int]int
-}
-
-func holdConnections(ctx context.Context, address string, clients int) *heldConnections {
-	GinkgoHelper()
-	h := &heldConnections{conns: map[int]net.Conn{}, reconnects: map[int]int{}}
-	for number := range clients {
-		clustertest.InBackground(ctx, func(ctx context.Context) {
-			for ; ctx.Err() == nil; h.lost(number) {
-				h.hold(ctx, number, address)
-			}
-		})
-	}
-	return h
-}
-
-// hold connects a client, and returns when the connection has ended or could not be opened.
-func (h *heldConnections) hold(ctx context.Context, number int, address string) {
-	conn, err := dial(ctx, "tcp", address)
-	if err != nil {
-		time.Sleep(100 * time.Millisecond) // as clients do before they try again
-		return
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	if _, err := conn.Write([]byte("mn\r\n")); err != nil {
-		return
-	}
-	buffer := make([]byte, 64)
-	for first := true; ; first = false {
-		if _, err := conn.Read(buffer); err != nil {
-			_ = conn.Close()
-			return
-		}
-		if first {
-			h.mutex.Lock()
-			h.conns[number] = conn
-			h.mutex.Unlock()
-		}
-	}
-}
-
-func (h *heldConnections) lost(number int) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	if h.conns[number] != nil {
-		h.reconnects[number]++
-	}
-	delete(h.conns, number)
-}
-
-func (h *heldConnections) open() int {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	return len(h.conns)
-}
-
-// most returns the highest number of reconnects of one client.
-func (h *heldConnections) most() (most int) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	for _, count := range h.reconnects {
-		most = max(most, count)
-	}
-	return most
-}
-
-// renew makes each client connect again, without counting a reconnect.
-func (h *heldConnections) renew() {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	for _, conn := range h.conns {
-		_ = conn.Close()
-	}
-	clear(h.conns)
-}

@@ -20,7 +20,6 @@ import (
 	"github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/credentials"
 	"github.com/example/memcached-operator/test/traffic"
@@ -60,9 +59,8 @@ type rotation struct {
 
 func newRotation(ctx context.Context) *rotation {
 	GinkgoHelper()
-	verbose := func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Verbosity = 1 } // more log lines, which must not contain secrets
 	r := &rotation{other: clustertest.Must(credentials.NewAuthority("partner"))}
-	r.secured = newSecured(ctx, k8s.NewNamespace(ctx), 3, inFile, mutualTLS, withUsers, verbose)
+	r.secured = newSecured(ctx, k8s.NewNamespace(ctx), 3, inFile, mutualTLS, withUsers)
 	r.batch = visitor{r.member.identity, "batch", "the-only-password-of-batch"}
 	r.partner = visitor{clustertest.Must(r.other.User("application")), r.reader.user, r.reader.password}
 	r.rows = [][]string{{"change", "after the Secret", "after the kubelet's delivery"}}

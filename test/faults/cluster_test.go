@@ -73,7 +73,7 @@ func startCluster(ctx context.Context) (<-chan error, error) {
 
 // Reconcile takes the next steps for the objects of the Memcached or MemcachedProxy with this name.
 func (c *cluster) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	for _, step := range []func(context.Context, client.ObjectKey) error{c.orphan, c.collectGarbage, c.runWorkloads} {
+	for _, step := range []func(context.Context, client.ObjectKey) error{c.collectGarbage, c.runWorkloads} {
 		err := step(ctx, request.NamespacedName)
 		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
 			return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // a stale cache: retry with a backoff
@@ -109,11 +109,8 @@ func (c *cluster) runWorkloads(ctx context.Context, name client.ObjectKey) error
 	return errors.Join(c.runDeployment(ctx, deployment, pods), c.runStatefulSet(ctx, set, pods))
 }
 
-// ofOperator reports whether a workload belongs to the operator and is not being deleted. An orphaned workload has no owner, but still
-// counts because of its label: its pods keep running.
-func ofOperator(w client.Object) bool {
-	return w.GetDeletionTimestamp() == nil && (ownedByMemcached(w) || w.GetLabels()[memcached.ManagedByLabel] == memcached.ManagedBy)
-}
+// ofOperator reports whether a workload belongs to the operator and is not being deleted.
+func ofOperator(w client.Object) bool { return w.GetDeletionTimestamp() == nil && ownedByMemcached(w) }
 
 func ownedByMemcached(object client.Object) bool {
 	owner := metav1.GetControllerOfNoCopy(object)
@@ -172,19 +169,13 @@ func (c *cluster) podsOf(ctx context.Context, name client.ObjectKey) ([]corev1.P
 	return pods.Items, err
 }
 
-// adopted returns the pods of a workload. It first adopts orphaned pods, and deletes the pods of an earlier workload, because new pods
-// may need their names. kind is the Kind of the pods' owner: "StatefulSet", or "ReplicaSet" for a Deployment.
-func (c *cluster) adopted(ctx context.Context, w client.Object, kind string, pods []corev1.Pod) ([]corev1.Pod, error) {
+// owned returns the pods of a workload. It first deletes the pods of an earlier workload, because new pods may need their names. kind is
+// the Kind of the pods' owner: "StatefulSet", or "ReplicaSet" for a Deployment.
+func (c *cluster) owned(ctx context.Context, w client.Object, kind string, pods []corev1.Pod) ([]corev1.Pod, error) {
 	var own, garbage []corev1.Pod
 	for _, pod := range pods {
-		former := pod.Annotations[orphanedAnnotation]
 		switch {
-		case former == kind && w.GetUID() != "":
-			if err := c.adopt(ctx, w, &pod); err != nil {
-				return nil, err
-			}
-			own = append(own, pod)
-		case former != "" || len(pod.OwnerReferences) == 0 || pod.OwnerReferences[0].Kind != kind:
+		case len(pod.OwnerReferences) == 0 || pod.OwnerReferences[0].Kind != kind:
 		case pod.OwnerReferences[0].UID == w.GetUID():
 			own = append(own, pod)
 		default:

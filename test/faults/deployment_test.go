@@ -67,7 +67,7 @@ func deploymentStatus(d *appsv1.Deployment, replicas, updated, ready int, reason
 // runDeployment takes the steps of a rollout: it creates the pods of the current template, makes them ready, deletes all other pods,
 // and reports the status. If there is no Deployment, d is empty.
 func (c *cluster) runDeployment(ctx context.Context, d *appsv1.Deployment, pods []corev1.Pod) error {
-	own, err := c.adopted(ctx, d, "ReplicaSet", pods)
+	own, err := c.owned(ctx, d, "ReplicaSet", pods)
 	if err != nil || d.UID == "" {
 		return err
 	}

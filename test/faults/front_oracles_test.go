@@ -22,12 +22,6 @@ import (
 // frontSize is how many pods the MemcachedProxy has: the default size.
 const frontSize = 2
 
-// frontWrites are the writes that the operator may send for the MemcachedProxy, each with the name of the object.
-var frontWrites = map[string]string{
-	"patch services": frontName, "patch poddisruptionbudgets": frontName, "patch deployments": frontName,
-	"patch configmaps": frontName + memcachedproxy.RoutesSuffix, "patch memcachedproxies/status": frontName,
-}
-
 func frontOf(now objects) *cachev1alpha1.MemcachedProxy {
 	proxy, _ := now["memcachedproxies/"+frontName].(*cachev1alpha1.MemcachedProxy)
 	return proxy
@@ -107,88 +101,21 @@ func routesOf(now objects) (protocol.Routes, error) {
 	return protocol.ParseRoutes(config.Data[protocol.RoutesKey])
 }
 
-// frontViolations returns the violations of the rules for a MemcachedProxy. Its status must have consistent observedGenerations, and must
-// not report Ready too early or without routes. Once the routes announce a number of nodes, the time at which this number takes effect
-// must not change, because some pods may already have read that time.
+// frontViolations returns the violations of the rule for a MemcachedProxy: once the routes announce a number of nodes, the time at which
+// this number takes effect must not change, because some pods may already have read that time.
 func frontViolations(entries []entry) []string {
 	var found []string
-	report := func(e entry, format string, args ...any) {
-		found = append(found, fmt.Sprintf("version %d: ", e.version)+fmt.Sprintf(format, args...))
-	}
-	now := objects{}
-	var before *cachev1alpha1.MemcachedProxy
 	var routes protocol.Routes
-	// completed means that frontComplete has been true at least once for the current generations of the MemcachedProxy and its
-	// Deployment.
-	completed := false
 	for _, e := range entries {
-		if last := frontDeployment(now); e.key() == "deployments/"+frontName && (last == nil || last.GetGeneration() != e.object.GetGeneration()) {
-			completed = false
+		live, err := routesOf(objects{e.key(): e.object})
+		if err != nil {
+			continue
 		}
-		now.add(e)
-		if e.key() == "configmaps/"+frontName+memcachedproxy.RoutesSuffix {
-			if live, err := routesOf(now); err == nil {
-				if announcedAnew(routes, live) {
-					report(e, "the routes %s became %s", routes, live)
-				}
-				routes = live
-			}
+		was, is := routes.Pool.Next, live.Pool.Next
+		if was != nil && is != nil && routes.Pool.Count == live.Pool.Count && was.Count == is.Count && !was.From.Equal(is.From) {
+			found = append(found, fmt.Sprintf("version %d: the routes %s became %s", e.version, routes, live))
 		}
-		if proxy, ok := e.object.(*cachev1alpha1.MemcachedProxy); ok {
-			if before != nil && (before.UID != proxy.UID || before.Generation != proxy.Generation) {
-				completed = false
-			}
-			completed = completed || frontComplete(now)
-			for _, violation := range frontStatusViolations(before, proxy, completed) {
-				report(e, "%s", violation)
-			}
-			before = proxy
-		}
-		completed = completed || frontComplete(now)
-	}
-	return found
-}
-
-func announcedAnew(before, after protocol.Routes) bool {
-	was, is := before.Pool.Next, after.Pool.Next
-	return was != nil && is != nil && before.Pool.Count == after.Pool.Count && was.Count == is.Count && !was.From.Equal(is.From)
-}
-
-func frontComplete(now objects) bool {
-	w, proxy := frontDeployment(now), frontOf(now)
-	_, err := routesOf(now)
-	ready := 0
-	for _, pod := range now.frontPods() {
-		if podReady(pod) {
-			ready++
-		}
-	}
-	return proxy != nil && w != nil && metav1.IsControlledBy(w, proxy) && w.updatedTo(frontSize) && ready == frontSize && err == nil
-}
-
-func frontStatusViolations(before, proxy *cachev1alpha1.MemcachedProxy, completed bool) []string {
-	var found []string
-	report := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
-	status := proxy.Status
-	if status.ObservedGeneration > proxy.Generation {
-		report("observedGeneration of the MemcachedProxy is %d, generation %d", status.ObservedGeneration, proxy.Generation)
-	}
-	same := before != nil && before.UID == proxy.UID
-	if same && status.ObservedGeneration < before.Status.ObservedGeneration {
-		report("observedGeneration of the MemcachedProxy is %d, after %d", status.ObservedGeneration, before.Status.ObservedGeneration)
-	}
-	for _, condition := range status.Conditions {
-		if condition.ObservedGeneration != status.ObservedGeneration {
-			report("the observedGeneration of %s of the MemcachedProxy is %d", condition.Type, condition.ObservedGeneration)
-		}
-	}
-	ready := meta.IsStatusConditionTrue(status.Conditions, cachev1alpha1.ConditionReady)
-	wasReady := same && meta.IsStatusConditionTrue(before.Status.Conditions, cachev1alpha1.ConditionReady)
-	if ready && !wasReady && !completed {
-		report("the MemcachedProxy is Ready, but was never complete")
-	}
-	if ready && status.Routes == nil {
-		report("the MemcachedProxy is Ready without routes")
+		routes = live
 	}
 	return found
 }

@@ -106,14 +106,7 @@ func (h *randomHistory) run() {
 		}
 	}
 	h.resume()
-	h.await("the end", func(now objects) string {
-		if len(now.orphans()) > 0 {
-			return orphansReported(now)
-		}
-		return ended(now)
-	})
-	h.removeOrphans()
-	h.await("the end without orphans", ended)
+	h.await("the end", ended)
 	if found := allLaunchers.restartsTogether(h.namespace); len(found) > 0 {
 		h.Error(found)
 	}
@@ -136,7 +129,7 @@ func ended(now objects) string {
 	for resource, wanted := range map[string]bool{
 		"services":             true,
 		"poddisruptionbudgets": ptr.Deref(spec.PodDisruptionBudget.Enabled, true),
-		"networkpolicies":      ptr.Deref(spec.NetworkPolicy.Enabled, false),
+		"networkpolicies":      spec.NetworkPolicy != nil,
 	} {
 		switch object := now[resource+"/"+cacheName]; {
 		case wanted != (object != nil):

@@ -47,12 +47,9 @@ var operations = []struct {
 	}},
 	{"optional objects", func(h *randomHistory) { h.changeSpec(h.optionalObjects) }},
 	{"delete a pod", (*randomHistory).deletePod},
-	{"delete a child", func(h *randomHistory) { h.deleteChild(metav1.DeletePropagationBackground) }},
-	{"orphan a child", func(h *randomHistory) { h.deleteChild(metav1.DeletePropagationOrphan) }},
-	{"orphan a child", func(h *randomHistory) { h.deleteChild(metav1.DeletePropagationOrphan) }},
+	{"delete a child", (*randomHistory).deleteChild},
 	{"take the label of a child", (*randomHistory).takeLabel},
-	{"create again", func(h *randomHistory) { h.createAgain(metav1.DeletePropagationBackground) }},
-	{"orphan and create again", func(h *randomHistory) { h.createAgain(metav1.DeletePropagationOrphan) }},
+	{"create again", (*randomHistory).createAgain},
 }
 
 func (h *randomHistory) createRandom() {
@@ -116,7 +113,9 @@ func (h *randomHistory) spoilArguments() {
 
 func (h *randomHistory) optionalObjects(spec *cachev1alpha1.MemcachedSpec) {
 	spec.PodDisruptionBudget.Enabled = ptr.To(h.random.IntN(2) == 0)
-	spec.NetworkPolicy.Enabled = ptr.To(h.random.IntN(2) == 0)
+	if spec.NetworkPolicy = nil; h.random.IntN(2) == 0 {
+		spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{}
+	}
 }
 
 // existing returns the children that exist and are not being deleted, in a fixed order.
@@ -131,11 +130,11 @@ func (h *randomHistory) existing() []client.Object {
 	return found
 }
 
-func (h *randomHistory) deleteChild(propagation metav1.DeletionPropagation) {
+func (h *randomHistory) deleteChild() {
 	if found := h.existing(); len(found) > 0 {
 		child := found[h.random.IntN(len(found))]
 		h.done = append(h.done, fmt.Sprintf("(%T)", child))
-		h.must(client.IgnoreNotFound(user.Delete(h.ctx, child, client.PropagationPolicy(propagation))))
+		h.must(client.IgnoreNotFound(user.Delete(h.ctx, child)))
 	}
 }
 
@@ -181,28 +180,15 @@ func (h *randomHistory) deletePod() {
 	}
 }
 
-func (h *randomHistory) createAgain(propagation metav1.DeletionPropagation) {
+func (h *randomHistory) createAgain() {
 	mc := &cachev1alpha1.Memcached{}
 	h.read(mc)
-	h.must(user.Delete(h.ctx, mc, client.PropagationPolicy(propagation)))
+	h.must(user.Delete(h.ctx, mc))
 	h.await("the deletion", func(now objects) string {
 		if existing := get[*cachev1alpha1.Memcached](now, "memcacheds"); existing != nil && existing.UID == mc.UID {
 			return "it exists"
 		}
 		return ""
 	})
-	if propagation == metav1.DeletePropagationOrphan { // only the user may remove what is left of the other Kind
-		h.createCache(mc.Spec.Size, func(spec *cachev1alpha1.MemcachedSpec) { *spec = mc.Spec })
-		return
-	}
 	h.createRandom()
-}
-
-// removeOrphans deletes the orphaned pods that no workload has adopted. The status tells users to do so.
-func (h *randomHistory) removeOrphans() {
-	var pods corev1.PodList
-	h.must(user.List(h.ctx, &pods, client.InNamespace(h.namespace)))
-	for _, pod := range slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Annotations[orphanedAnnotation] == "" }) {
-		h.must(client.IgnoreNotFound(user.Delete(h.ctx, &pod, client.GracePeriodSeconds(0))))
-	}
 }

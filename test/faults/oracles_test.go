@@ -7,7 +7,6 @@ package faults
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,32 +47,7 @@ func settled(now objects) string {
 	case !slices.Equal(servers(mc), mc.Status.Servers):
 		return fmt.Sprintf("the servers are %v, want %v", mc.Status.Servers, servers(mc))
 	}
-	return listed(mc, now)
-}
-
-// listed checks that the ConfigMap lists the servers of a StatefulSet. With a Deployment, the ConfigMap must not exist.
-func listed(mc *cachev1alpha1.Memcached, now objects) string {
-	list, _ := now["configmaps/"+cacheName+"-servers"].(*corev1.ConfigMap)
-	switch wanted := wantedKind(mc) == cachev1alpha1.WorkloadStatefulSet; {
-	case wanted != (list != nil):
-		return fmt.Sprintf("the ConfigMap is %v", list)
-	case wanted && !maps.Equal(list.Data, dataOf(mc)):
-		return fmt.Sprintf("the ConfigMap has %v", list.Data)
-	}
 	return ""
-}
-
-// dataOf returns the expected data of the ConfigMap that lists the servers of a StatefulSet.
-func dataOf(mc *cachev1alpha1.Memcached) map[string]string {
-	host, list := mc.Name+"."+mc.Namespace+".svc", strings.Join(servers(mc), ",")
-	data := map[string]string{"host": host, "port": "11211", "servers": list}
-	if mc.Spec.TLS != nil {
-		data["tlsPort"], data["tlsServers"] = "11212", strings.ReplaceAll(list, ":11211", ":11212")
-		if mc.Spec.TLS.Plaintext != cachev1alpha1.PlaintextEnabled {
-			data["port"] = "11212"
-		}
-	}
-	return data
 }
 
 func hasAll(now objects) string {

@@ -41,22 +41,14 @@ const deletion = "delete"
 
 var scenarios = []scenario{
 	{name: "create", act: func(r *scenarioRun) { r.createCache(2) }},
-	{name: "scale-up", setup: running(1), act: func(r *scenarioRun) {
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = 3 })
-	}},
-	{name: "scale-down", setup: running(3), act: func(r *scenarioRun) {
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = 1 })
-	}},
-	{name: "image-change", setup: running(2), act: func(r *scenarioRun) {
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = "memcached:1.6.46" })
-	}},
-	{name: "config-change", setup: running(2), act: func(r *scenarioRun) {
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
-			spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
-			spec.Service.Annotations = map[string]cachev1alpha1.AnnotationValue{"note": "new"}
-			spec.PodDisruptionBudget.MinAvailable = ptr.To(intstr.FromInt32(1))
-		})
-	}},
+	{name: "scale-up", setup: running(1), act: changesTo(withSize(3))},
+	{name: "scale-down", setup: running(3), act: changesTo(withSize(1))},
+	{name: "image-change", setup: running(2), act: changesTo(withNewImage)},
+	{name: "config-change", setup: running(2), act: changesTo(func(spec *cachev1alpha1.MemcachedSpec) {
+		moreMemory(spec)
+		spec.Service.Annotations = map[string]cachev1alpha1.AnnotationValue{"note": "new"}
+		spec.PodDisruptionBudget.MaxUnavailable = ptr.To(intstr.FromInt32(2))
+	})},
 	{name: "budget-disabled-and-enabled", setup: running(1), act: func(r *scenarioRun) {
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.PodDisruptionBudget.Enabled = ptr.To(false) })
 		r.await("the budget is gone", func(now objects) string {
@@ -68,7 +60,7 @@ var scenarios = []scenario{
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.PodDisruptionBudget.Enabled = nil })
 	}, done: hasAll},
 	{name: "network-policy", setup: running(1), act: func(r *scenarioRun) {
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.NetworkPolicy.Enabled = ptr.To(true) })
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{} })
 		oneRule := func(now objects) string {
 			if p := get[*networkingv1.NetworkPolicy](now, "networkpolicies"); p == nil || len(p.Spec.Ingress) != 1 {
 				return fmt.Sprintf("it is %+v", p)
@@ -80,7 +72,7 @@ var scenarios = []scenario{
 			p.Spec.Ingress = append(p.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{})
 		})
 		r.await("the way in that somebody opened is closed", oneRule)
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.NetworkPolicy.Enabled = ptr.To(false) })
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.NetworkPolicy = nil })
 	}, done: func(now objects) string {
 		if get[*networkingv1.NetworkPolicy](now, "networkpolicies") != nil {
 			return "the NetworkPolicy exists"
@@ -106,7 +98,7 @@ var scenarios = []scenario{
 	{name: "pause-and-resume", setup: running(1), act: func(r *scenarioRun) {
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Paused = true })
 		r.awaitReason(cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonPaused)
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = 2 })
+		r.changeSpec(withSize(2))
 		r.awaitReason(cachev1alpha1.ConditionReady, cachev1alpha1.ReasonPaused)
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Paused = false })
 	}},
@@ -132,6 +124,17 @@ var scenarios = []scenario{
 		r.must(user.Delete(r.ctx, quota))
 	}, done: hasAll},
 }
+
+// changesTo returns an act that changes the spec.
+func changesTo(edit func(*cachev1alpha1.MemcachedSpec)) func(r *scenarioRun) {
+	return func(r *scenarioRun) { r.changeSpec(edit) }
+}
+
+func withSize(size int32) func(*cachev1alpha1.MemcachedSpec) {
+	return func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = size }
+}
+
+func withNewImage(spec *cachev1alpha1.MemcachedSpec) { spec.Image = "memcached:1.6.46" }
 
 func running(size int32, changes ...func(*cachev1alpha1.MemcachedSpec)) func(r *scenarioRun) {
 	return func(r *scenarioRun) {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // The scenarios of StatefulSets leave out faults that differ from others only in the error message, and faults that the scenarios of
@@ -33,34 +34,27 @@ var (
 // statefulSetScenarios are the scenarios of StatefulSets.
 var statefulSetScenarios = []scenario{
 	{name: "statefulset-create", faults: distinctFaults, act: func(r *scenarioRun) { r.createCache(2, statefulSetNodes) }},
-	{name: "statefulset-scale-up", faults: unknownFaults, setup: running(1, statefulSetNodes), act: func(r *scenarioRun) {
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = 3 })
-	}},
-	{name: "statefulset-scale-down", faults: unknownFaults, setup: running(3, statefulSetNodes), act: func(r *scenarioRun) {
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = 1 })
-	}},
-	{name: "statefulset-image-change", faults: unknownFaults, setup: running(2, statefulSetNodes), act: func(r *scenarioRun) {
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = "memcached:1.6.46" })
-	}},
-	{name: "statefulset-config-change", faults: unknownFaults, setup: running(2, statefulSetNodes), act: func(r *scenarioRun) {
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
-			spec.Config.Memory = ptr.To(resource.MustParse("128Mi"))
+	{name: "statefulset-scale-up", faults: unknownFaults, setup: running(1, statefulSetNodes), act: changesTo(withSize(3))},
+	{name: "statefulset-scale-down", faults: unknownFaults, setup: running(3, statefulSetNodes), act: changesTo(withSize(1))},
+	{name: "statefulset-image-change", faults: unknownFaults, setup: running(2, statefulSetNodes), act: changesTo(withNewImage)},
+	{name: "statefulset-config-change", faults: unknownFaults, setup: running(2, statefulSetNodes), act: changesTo(
+		func(spec *cachev1alpha1.MemcachedSpec) {
+			moreMemory(spec)
 			spec.UpdateStrategy.MinReadySeconds = 1
-		})
-	}},
+		})},
 	{name: "statefulset-restart-in-place", faults: distinctFaults, setup: running(3, statefulSetNodes, inFiles), act: func(r *scenarioRun) {
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.Threads = 3 })
 		r.await("all nodes run with 3 threads", threadsOf(r, "3"))
 	}},
 	{name: "image-in-place", faults: distinctFaults, setup: running(2, inPlaceIfPossible), act: func(r *scenarioRun) {
-		r.changeInPlace(func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = "memcached:1.6.46" })
+		r.changeInPlace(withNewImage)
 	}},
 	{name: "image-refused-in-place", faults: unknownFaults, setup: running(2, inPlaceIfPossible), act: func(r *scenarioRun) {
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = missingImage })
 		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonImagePullFailed)
 		r.await("the former image", bothReady)
 		r.proxy.nextStep()
-		r.changeInPlace(func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = "memcached:1.6.46" })
+		r.changeInPlace(withNewImage)
 	}},
 	{name: "memory-in-place", faults: distinctFaults, setup: running(2, inPlaceIfPossible), act: func(r *scenarioRun) {
 		r.changeInPlace(moreMemory)
@@ -79,7 +73,12 @@ var statefulSetScenarios = []scenario{
 			return ""
 		})
 		change(r.sandbox, &corev1.ConfigMap{}, func(c *corev1.ConfigMap) { c.Data["note"] = "theirs" })
-		r.await("the note is gone", settled)
+		r.await("the note is gone", func(now objects) string {
+			if c, ok := now["configmaps/"+cacheName+memcached.ServersSuffix].(*corev1.ConfigMap); !ok || c.Data["note"] != "" {
+				return fmt.Sprintf("it is %v", c)
+			}
+			return ""
+		})
 		r.remove(&corev1.ConfigMap{})
 		r.remove(&appsv1.StatefulSet{})
 	}, done: hasAll},
@@ -123,10 +122,10 @@ func (r *scenarioRun) changeInPlace(edit func(*cachev1alpha1.MemcachedSpec)) {
 	})
 }
 
-// bothReady checks that exactly two pods exist, not counting terminating ones, and that both are ready.
+// bothReady checks that two pods are ready.
 func bothReady(now objects) string {
-	if members, ready := now.members(); members != 2 || ready != 2 {
-		return fmt.Sprintf("there are %d members, %d of which are ready", members, ready)
+	if nodes := now.nodes(); len(nodes) != 2 {
+		return fmt.Sprintf("only %v are ready", nodes)
 	}
 	return ""
 }

@@ -32,7 +32,7 @@ type statefulSet struct {
 // runStatefulSet creates missing pods and deletes surplus ones. Then it replaces pods of earlier templates one by one, from the
 // highest ordinal down. A terminating pod keeps its ordinal. If there is no StatefulSet, set is empty.
 func (c *cluster) runStatefulSet(ctx context.Context, set *appsv1.StatefulSet, pods []corev1.Pod) error {
-	own, err := c.adopted(ctx, set, "StatefulSet", pods)
+	own, err := c.owned(ctx, set, "StatefulSet", pods)
 	if err != nil || set.UID == "" {
 		return err
 	}

@@ -9,22 +9,20 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// statusViolations returns the violations of rules for the status. For example, Ready must not be reported too early, a rollout must
-// be reported only if there is one, and observedGeneration must not decrease.
+// statusViolations returns the violations of rules for the status: for example, Ready must not be reported too early, and
+// observedGeneration must not decrease.
 func statusViolations(entries []entry) []string {
 	var found []string
-	now, rolled := objects{}, rollouts{}
+	now := objects{}
 	var before *cachev1alpha1.Memcached
 	// completed means that satisfied has been true at least once for the current generation of the Memcached, and for the current size
 	// and pod template of its workload.
@@ -37,7 +35,6 @@ func statusViolations(entries []entry) []string {
 			last := workloadOf(now[e.key()])
 			completed = completed && last != nil && last.GetUID() == w.GetUID() &&
 				last.size == w.size && templateHash(last.template) == templateHash(w.template)
-			rolled.add(w)
 		}
 		now.add(e) // a deleted workload does not reset completed, because the operator may learn of it late
 		if mc, ok := e.object.(*cachev1alpha1.Memcached); ok {
@@ -46,7 +43,6 @@ func statusViolations(entries []entry) []string {
 			}
 			completed = completed && before != nil && before.Generation == mc.Generation || satisfied(mc, now)
 			found = append(found, violations(before, mc, completed)...)
-			found = append(found, rolled.violations(before, mc)...)
 			before = mc
 		}
 		if before != nil {
@@ -54,58 +50,6 @@ func statusViolations(entries []entry) []string {
 		}
 	}
 	return found
-}
-
-// rollouts maps each kind of workload to what is known about its templates.
-type rollouts map[cachev1alpha1.WorkloadKind]*templates
-
-// templates records whether the template of one workload has changed, and whether its controller has observed the current one.
-type templates struct {
-	// uid is the UID of the workload. last is the hash of its current template. changed means that the workload has had another template
-	// before.
-	uid     types.UID
-	last    string
-	changed bool
-	// observed means that the workload's controller has observed a generation with the current template.
-	observed bool
-}
-
-func (r rollouts) add(w *workload) {
-	template := templateHash(w.template)
-	t := r[w.kind]
-	if t == nil || t.uid != w.GetUID() {
-		t = &templates{uid: w.GetUID(), last: template}
-		r[w.kind] = t
-	}
-	t.changed = t.changed || t.last != template
-	t.observed = t.observed && t.last == template || w.observed == w.GetGeneration()
-	t.last = template
-}
-
-// violations checks what a new status reports about updated nodes and about a rollout.
-func (r rollouts) violations(before, mc *cachev1alpha1.Memcached) []string {
-	if before == nil || cmp.Equal(before.Status, mc.Status) || mc.Status.ObservedGeneration != mc.Generation {
-		return nil
-	}
-	t := r[wantedKind(mc)]
-	var found []string
-	if mc.Status.UpdatedReplicas > 0 && (t == nil || !t.observed) {
-		found = append(found, fmt.Sprintf("resource version %s: %d nodes are updated to a template that was not observed",
-			mc.ResourceVersion, mc.Status.UpdatedReplicas))
-	}
-	ready := meta.IsStatusConditionTrue(before.Status.Conditions, cachev1alpha1.ConditionReady)
-	inPlace := mc.Status.LastApplied != nil && mc.Status.LastApplied.ArgumentsHash != ""
-	changed := t != nil && t.changed || inPlace
-	if ready && before.Status.ObservedGeneration == mc.Generation && !changed && rollingOut(mc) {
-		found = append(found, fmt.Sprintf("resource version %s: a rollout is reported, but there was only one template", mc.ResourceVersion))
-	}
-	return found
-}
-
-func rollingOut(mc *cachev1alpha1.Memcached) bool {
-	progressing := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionProgressing)
-	return progressing != nil && progressing.Status == metav1.ConditionTrue &&
-		(progressing.Reason == cachev1alpha1.ReasonRollingOut || progressing.Reason == cachev1alpha1.ReasonUpdatingInPlace)
 }
 
 // satisfied reports whether the only workload matches the Memcached's spec and all its pods are ready. Ready pods count even if the

@@ -37,7 +37,7 @@ var twinScenarios = []scenario{
 	}, act: func(r *scenarioRun) {
 		for _, name := range []string{twinName, cacheName} {
 			change(r.sandbox, &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: name}}, func(mc *cachev1alpha1.Memcached) {
-				mc.Spec.Image = "memcached:1.6.46"
+				withNewImage(&mc.Spec)
 			})
 		}
 	}, done: bothWith("memcached:1.6.46")},

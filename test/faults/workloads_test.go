@@ -87,17 +87,9 @@ func servers(mc *cachev1alpha1.Memcached) []string {
 	if wantedKind(mc) != cachev1alpha1.WorkloadStatefulSet {
 		return nil
 	}
-	return firstServers(mc, int(mc.Spec.Size))
-}
-
-func firstServers(mc *cachev1alpha1.Memcached, count int) []string {
 	var addresses []string
-	port := 11211
-	if mc.Spec.TLS != nil && mc.Spec.TLS.Plaintext != cachev1alpha1.PlaintextEnabled {
-		port = 11212
-	}
-	for i := range count {
-		addresses = append(addresses, fmt.Sprintf("%s-%d.%s.%s.svc:%d", mc.Name, i, mc.Name, mc.Namespace, port))
+	for i := range mc.Spec.Size {
+		addresses = append(addresses, fmt.Sprintf("%s-%d.%s.%s.svc:11211", mc.Name, i, mc.Name, mc.Namespace))
 	}
 	return addresses
 }

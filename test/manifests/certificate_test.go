@@ -16,7 +16,7 @@ import (
 
 // TestCertificateOfTheSampleHasTheNamesOfTheCache checks each name that a client may verify, as a client does.
 func TestCertificateOfTheSampleHasTheNamesOfTheCache(t *testing.T) {
-	all := kustomize.Render(t, config("samples/cert-manager"))
+	all := kustomize.Render(t, config("samples/tls"))
 	mc := kustomize.Find[cachev1alpha1.Memcached](t, all, "Memcached", "memcached-sample-tls")
 	object := kustomize.Find[unstructured.Unstructured](t, all, "Certificate", "memcached-sample-tls")
 	spec := object.Object["spec"].(map[string]any)

@@ -83,7 +83,10 @@ func namedBy(t *testing.T, path string) []string {
 
 func TestSamplesDecodeStrictly(t *testing.T) {
 	var names []string
-	for _, file := range slices.Concat(samplesOf(t, "samples"), samplesOf(t, "samples", "large"), samplesOf(t, "samples", "tls")) {
+	for _, file := range slices.Concat(samplesOf(t, "samples"), samplesOf(t, "samples", "tls")) {
+		if filepath.Base(file) == "cert-manager.yaml" {
+			continue
+		}
 		kind, sample := "Memcached", client.Object(&cachev1alpha1.Memcached{})
 		if strings.HasSuffix(file, "_memcachedproxy.yaml") {
 			kind, sample = "MemcachedProxy", &cachev1alpha1.MemcachedProxy{}
@@ -102,8 +105,8 @@ func TestSamplesDecodeStrictly(t *testing.T) {
 	}
 	// A bundle's examples are sorted by name, and consoles offer the first one to beginners. It must be memcached-sample.
 	slices.Sort(names)
-	if len(names) < 4 || names[0] != "memcached-sample" {
-		t.Errorf("the samples are %q, want memcached-sample and at least three others that are sorted after it", names)
+	if len(names) != 5 || names[0] != "memcached-sample" {
+		t.Errorf("the samples are %q, want memcached-sample and four others that are sorted after it", names)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestImagesArePinned(t *testing.T) {
 
 // The image of the agents must have the name of the operator's image, with "-agent" before the tag.
 func TestAgentImageBelongsToTheManager(t *testing.T) {
-	for _, overlay := range []string{"default", "namespaced", "samples/namespaced"} {
+	for _, overlay := range []string{"default", "namespaced"} {
 		all := kustomize.Render(t, config(overlay))
 		want := strings.Replace(container(t, all).Image, "memcached-operator:", "memcached-operator-agent:", 1)
 		if got := env(t, all, "RELATED_IMAGE_MEMCACHED_AGENT").Value; got != want {

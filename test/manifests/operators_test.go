@@ -17,7 +17,7 @@ func TestOtherOperatorsAcceptTheirObjects(t *testing.T) {
 	if err != nil || len(files) != 5 {
 		t.Fatalf("there are the definitions %q: %v", files, err)
 	}
-	objects := append(kustomize.Render(t, config("samples/cert-manager")), kustomize.Render(t, config("monitoring"))...)
+	objects := append(kustomize.Render(t, config("samples/tls")), kustomize.Render(t, config("monitoring"))...)
 	for _, file := range files {
 		definition, err := crd.Read(file)
 		if err != nil {

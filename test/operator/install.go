@@ -8,46 +8,20 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
-
-	"github.com/example/memcached-operator/test/await"
 )
-
-const establishDeadline = time.Minute
-
-var errNotEstablished = fmt.Errorf("not established within %s", establishDeadline)
-
-// InstallCRD creates the CustomResourceDefinition in a file and waits until the API server serves the new kind.
-func InstallCRD(ctx context.Context, c client.WithWatch, file string) error {
-	definition := &apiextensionsv1.CustomResourceDefinition{}
-	if err := create(ctx, c, file, definition); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, establishDeadline, errNotEstablished)
-	defer cancel()
-	established := func(ctx context.Context) (string, error) {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(definition), definition); err != nil {
-			return "", err
-		}
-		if !apihelpers.IsCRDConditionTrue(definition, apiextensionsv1.Established) {
-			return "the CRD is not established", nil
-		}
-		return "", nil
-	}
-	return await.Until(ctx, c, established, []client.ObjectList{&apiextensionsv1.CustomResourceDefinitionList{}})
-}
 
 // Permit creates the ClusterRole in a file and binds it to the subject.
 func Permit(ctx context.Context, c client.Client, file string, subject rbacv1.Subject) error {
 	role := &rbacv1.ClusterRole{}
-	if err := create(ctx, c, file, role); err != nil {
+	if err := read(file, role); err != nil {
+		return err
+	}
+	if err := c.Create(ctx, role); err != nil {
 		return err
 	}
 	return c.Create(ctx, &rbacv1.ClusterRoleBinding{
@@ -72,16 +46,6 @@ func PermitIn(ctx context.Context, c client.Client, namespace, file string, subj
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
 		Subjects:   []rbacv1.Subject{subject},
 	})
-}
-
-func create(ctx context.Context, c client.Client, file string, object client.Object) error {
-	if err := read(file, object); err != nil {
-		return err
-	}
-	if err := c.Create(ctx, object); err != nil {
-		return fmt.Errorf("creating %s: %w", file, err)
-	}
-	return nil
 }
 
 // read decodes the last YAML document of a file into the object, and fails on unknown fields.

@@ -96,7 +96,7 @@ func TestTokenWritesOnlyChildren(t *testing.T) {
 	requests := i.start(t)
 	g := NewWithT(t)
 	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: named("front")}
-	front.Spec.Pools, front.Spec.NetworkPolicy.Enabled = []cachev1alpha1.MemcachedProxyPool{{Name: "stable"}}, ptr.To(true)
+	front.Spec.Pools, front.Spec.NetworkPolicy = []cachev1alpha1.MemcachedProxyPool{{Name: "stable"}}, &cachev1alpha1.MemcachedNetworkPolicy{}
 	g.Expect(i.Admin.Create(t.Context(), front)).To(Succeed())
 	cache, stable := &cachev1alpha1.Memcached{ObjectMeta: named("cache")}, &cachev1alpha1.Memcached{ObjectMeta: named("stable")}
 	stable.Spec.Workload = cachev1alpha1.WorkloadStatefulSet
@@ -106,7 +106,11 @@ func TestTokenWritesOnlyChildren(t *testing.T) {
 		mc.Spec.Size += 2
 		mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "changed"}
 		mc.Spec.PodDisruptionBudget = cachev1alpha1.MemcachedPodDisruptionBudget{Enabled: ptr.To(mc == cache)}
-		mc.Spec.NetworkPolicy.Enabled = ptr.To(mc.Spec.NetworkPolicy.Enabled == nil)
+		if mc.Spec.NetworkPolicy == nil {
+			mc.Spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{}
+		} else {
+			mc.Spec.NetworkPolicy = nil
+		}
 		g.Expect(i.Admin.Update(t.Context(), mc)).To(Succeed())
 		i.settles(t, mc)
 	}

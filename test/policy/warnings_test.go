@@ -17,10 +17,8 @@ import (
 )
 
 const (
-	blocked  = ": every drain of a cluster node that runs one is blocked; replace it with maxUnavailable: 1"
-	blocks   = ": every drain of a cluster node that runs a memcached node is blocked; raise it to 1"
-	stopped  = ": a rollout stops them at the same time, and nothing serves until a new node is ready; lower it to 1"
-	unlisted = "spec.networkPolicy.enabled is false, so from and metricsFrom have no effect"
+	blocks  = ": every drain of a cluster node that runs a memcached node is blocked; raise it to 1"
+	stopped = ": a rollout stops them at the same time, and nothing serves until a new node is ready; lower it to 1"
 )
 
 // specs have words of the warnings about them, in their order.
@@ -28,38 +26,28 @@ var specs = []struct {
 	spec  string
 	words []string
 }{
-	{"size: 1, podDisruptionBudget: {minAvailable: 1}", []string{"minAvailable is 1, which is the only node" + blocked}},
-	{"size: 3, podDisruptionBudget: {minAvailable: 67%}", []string{"minAvailable is 67%, which is all 3 nodes" + blocked}},
 	{"size: 3, podDisruptionBudget: {maxUnavailable: 0}", []string{"spec.podDisruptionBudget.maxUnavailable is 0" + blocks}},
 	{"size: 1, podDisruptionBudget: {maxUnavailable: 0%}", []string{"maxUnavailable is 0%" + blocks}},
 	{"size: 3, podDisruptionBudget: {maxUnavailable: 67%}", []string{"maxUnavailable is 67%, which is all 3 nodes: drains may evict them"}},
-	{"size: 3, podDisruptionBudget: {minAvailable: 0}", []string{"minAvailable is 0: drains may evict all 3 nodes at the same time"}},
-	{"size: 3, updateStrategy: {maxUnavailable: 3, maxSurge: 1}", []string{"maxUnavailable is 3, which is all 3 nodes" + stopped}},
+	{"size: 3, updateStrategy: {maxUnavailable: 3}", []string{"maxUnavailable is 3, which is all 3 nodes" + stopped}},
 	{"size: 1, updateStrategy: {maxUnavailable: 25%}", []string{"25%, which is the only node: a rollout stops it before a new node"}},
-	{"size: 3, updateStrategy: {maxSurge: 100%}", []string{"100%, which is all 3 nodes: a rollout starts an empty successor of each"}},
 	{"size: 1, workload: StatefulSet, auth: {secretName: a}", []string{"spec.auth is set without spec.tls"}},
 	{
-		"size: 1, workload: StatefulSet, auth: {secretName: a}, tls: {secretName: b, plaintext: Enabled}, networkPolicy: {enabled: true}",
+		"size: 1, workload: StatefulSet, auth: {secretName: a}, tls: {secretName: b, plaintext: Enabled}, networkPolicy: {}",
 		[]string{"use port 11212"},
 	},
-	{
-		"size: 1, workload: StatefulSet, tls: {secretName: a}, networkPolicy: {enabled: false, from: [{podSelector: {}}]}",
-		[]string{unlisted, "spec.tls is set w"},
-	},
-	{"size: 1, workload: StatefulSet, networkPolicy: {enabled: false, metricsFrom: [{podSelector: {}}]}", []string{unlisted}},
+	{"size: 1, workload: StatefulSet, tls: {secretName: a}", []string{"spec.tls is set without a NetworkPolicy"}},
 	{
 		"size: 1, workload: StatefulSet, networkPolicy: {metricsFrom: [{podSelector: {}}]}",
 		[]string{"metricsFrom is set without from: only pods of this namespace"},
 	},
-	{"size: 2, podDisruptionBudget: {minAvailable: 2}, updateStrategy: {maxUnavailable: 100%}", []string{blocked, stopped}},
+	{"size: 2, podDisruptionBudget: {maxUnavailable: 0}, updateStrategy: {maxUnavailable: 100%}", []string{blocks, stopped}},
 	{"size: 0, workload: StatefulSet, podDisruptionBudget: {maxUnavailable: 0}, tls: {secretName: a}", nil},
 	{"size: 1, podDisruptionBudget: {maxUnavailable: 100%}", nil},
-	{"size: 1, podDisruptionBudget: {minAvailable: 0}, updateStrategy: {maxUnavailable: 0%}", nil},
+	{"size: 1, updateStrategy: {maxUnavailable: 0%}", nil},
 	{"size: 1, workload: StatefulSet, updateStrategy: {maxUnavailable: 1}", nil},
-	{"size: 1, updateStrategy: {maxUnavailable: 25%, maxSurge: 25%}", nil},
-	{"size: 3, podDisruptionBudget: {enabled: false, minAvailable: 3}", nil},
-	{"size: 3, podDisruptionBudget: {minAvailable: 66%}, updateStrategy: {maxUnavailable: 99%}", nil},
-	{"size: 3, podDisruptionBudget: {maxUnavailable: 2}, updateStrategy: {maxSurge: 2, maxUnavailable: 0}", nil},
+	{"size: 3, podDisruptionBudget: {enabled: false, maxUnavailable: 0}", nil},
+	{"size: 3, podDisruptionBudget: {maxUnavailable: 2}, updateStrategy: {maxUnavailable: 99%}", nil},
 	{"size: 3, workload: StatefulSet, auth: {secretName: a}, tls: {secretName: b}, networkPolicy: {from: [{podSelector: {}}]}", nil},
 }
 
@@ -76,7 +64,7 @@ var bases = map[string]string{
 	"bounded":    "size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 128Mi}, resources: {requests: {memory: 1Gi}}",
 	"both":       "size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 128Mi}, updateStrategy: {podUpdatePolicy: InPlaceIfPossible}",
 	"copy":       "size: 3, workload: StatefulSet, config: {dump: true}, fillFrom: {name: other}",
-	"encrypted":  "size: 3, workload: StatefulSet, tls: {secretName: a}, networkPolicy: {enabled: true}",
+	"encrypted":  "size: 3, workload: StatefulSet, tls: {secretName: a}, networkPolicy: {}",
 }
 
 const (
@@ -100,7 +88,7 @@ var changes = []struct{ base, change, words string }{
 	{"memory", "restartedAt: '2026-01-01T00:00:00Z'", "spec.restartedAt" + restarted},
 	{"memory", "config: {memory: 128Mi, threads: 8}", "spec.config.memory" + replaced},
 	{"memory", "resources: {limits: {cpu: 1}}", "spec.resources" + replaced},
-	{"memory", "tls: {secretName: a}, networkPolicy: {enabled: true}", "spec.tls" + replaced},
+	{"memory", "tls: {secretName: a}, networkPolicy: {}", "spec.tls" + replaced},
 	{"memory", "config: {dump: true}, fillFrom: {name: other}", ""},
 	{"limited", "config: {memory: 128Mi}", ""},
 	{"limited", "config: {memory: 128Mi, maxItemSize: 2Mi}", "spec.config.maxItemSize" + restarted},

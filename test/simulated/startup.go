@@ -23,7 +23,6 @@ import (
 	"k8s.io/client-go/util/keyutil"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/memcached-operator/test/await"
 	"github.com/example/memcached-operator/test/credentials"
 )
 
@@ -138,7 +137,7 @@ func (c *Cluster) startControllers() error {
 // startNodes creates the cluster nodes and waits until pods can run on them: the cluster nodes are Ready and have no taints, and the
 // default service account exists. Without that account, admission would refuse pods.
 func (c *Cluster) startNodes(ctx context.Context, count int) error {
-	k8s, err := client.NewWithWatch(c.Config, client.Options{Scheme: clientgoscheme.Scheme})
+	k8s, err := client.New(c.Config, client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
 		return err
 	}
@@ -147,12 +146,13 @@ func (c *Cluster) startNodes(ctx context.Context, count int) error {
 			return fmt.Errorf("creating node %d: %w", i, reasonOf(ctx, err))
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, startDeadline)
-	defer cancel()
-	kinds := []client.ObjectList{&corev1.NodeList{}, &corev1.ServiceAccountList{}}
-	err = await.Until(ctx, k8s, func(ctx context.Context) (string, error) { return missingNodes(ctx, k8s, count) }, kinds)
+	var missing error
+	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, startDeadline, true, func(ctx context.Context) (bool, error) {
+		missing = missingNodes(ctx, k8s, count)
+		return missing == nil, nil
+	})
 	if err != nil {
-		return fmt.Errorf("waiting for the nodes: %w", err)
+		return fmt.Errorf("waiting for the nodes: %w: %w", reasonOf(ctx, err), missing)
 	}
 	return nil
 }
@@ -167,10 +167,10 @@ func node(i int) *corev1.Node {
 	}}}
 }
 
-func missingNodes(ctx context.Context, k8s client.Client, count int) (string, error) {
+func missingNodes(ctx context.Context, k8s client.Client, count int) error {
 	var nodes corev1.NodeList
 	if err := k8s.List(ctx, &nodes); err != nil {
-		return "", err
+		return err
 	}
 	usable := 0
 	for i := range nodes.Items {
@@ -179,10 +179,10 @@ func missingNodes(ctx context.Context, k8s client.Client, count int) (string, er
 		}
 	}
 	if usable < count {
-		return fmt.Sprintf("%d of %d nodes are Ready and untainted", usable, count), nil
+		return fmt.Errorf("%d of %d nodes are Ready and untainted", usable, count)
 	}
 	account := client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "default"}
-	return "", k8s.Get(ctx, account, &corev1.ServiceAccount{})
+	return k8s.Get(ctx, account, &corev1.ServiceAccount{})
 }
 
 func isReady(node *corev1.Node) bool {

@@ -38,9 +38,6 @@ func args(mc *cachev1alpha1.Memcached) []string {
 	if !ptr.Deref(config.FlushAll, true) {
 		args = append(args, "-F")
 	}
-	if config.Verbosity > 0 {
-		args = append(args, "-v")
-	}
 	if keepsItems(mc) {
 		args = append(args, "-e", itemsPath+"/items")
 	}

@@ -40,10 +40,6 @@ func TestArgs(t *testing.T) {
 			"-p 11211 -U 0 -m 64 -c 1075 -t 8 -I 1m -W -X -o read_buf_mem_limit=72",
 		},
 		{
-			"verbosity", func(s *cachev1alpha1.MemcachedSpec) { s.Config.Verbosity = 1 },
-			"-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -v -o read_buf_mem_limit=44",
-		},
-		{
 			"an idle timeout", func(s *cachev1alpha1.MemcachedSpec) {
 				s.Config.IdleTimeout = &metav1.Duration{Duration: 90 * time.Minute}
 			},
@@ -79,11 +75,11 @@ func TestArgs(t *testing.T) {
 				"3,ssl_ca_cert=/run/memcached/current/ca.crt,ssl_verify_mode=2",
 		},
 		{
-			"users, an idle timeout and errors", func(s *cachev1alpha1.MemcachedSpec) {
-				s.Config.Verbosity, s.Config.IdleTimeout = 1, &metav1.Duration{Duration: time.Minute}
+			"users and an idle timeout", func(s *cachev1alpha1.MemcachedSpec) {
+				s.Config.IdleTimeout = &metav1.Duration{Duration: time.Minute}
 				s.Workload, s.Auth = statefulSetKind, &cachev1alpha1.MemcachedAuth{SecretName: "a"}
 			},
-			"-p 11211 -U 0 -m 64 -c 1070 -t 4 -I 1m -W -X -v -Y /run/memcached/current/users -o read_buf_mem_limit=44,idle_timeout=60",
+			"-p 11211 -U 0 -m 64 -c 1070 -t 4 -I 1m -W -X -Y /run/memcached/current/users -o read_buf_mem_limit=44,idle_timeout=60",
 		},
 	} {
 		mc := memcachedtest.Cache(3)

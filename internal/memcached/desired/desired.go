@@ -18,7 +18,7 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 	if memcached.WantsBudget(mc) {
 		objects = append(objects, PodDisruptionBudget(mc))
 	}
-	if wantsNetworkPolicy(mc) {
+	if mc.Spec.NetworkPolicy != nil {
 		objects = append(objects, NetworkPolicy(v))
 	}
 	if v.Servers() != nil {
@@ -31,7 +31,7 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 	if v.Workload != nil || !v.Occupied() { // if a MemcachedProxy has the Service, clients would not find new nodes
 		objects = append(objects, nodes.workload)
 	}
-	surge, unavailable := updateLimits(mc)
+	_, unavailable := updateLimits(mc)
 	lost, nextLost := v.LostPods()
 	return memcached.Plan{
 		Objects:        objects,
@@ -43,7 +43,6 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 		NextLostPod:    nextLost,
 		Record:         nodes.record,
 		StaleDefaults:  staleDefaults(mc, nodes.record.Defaults, opts),
-		MaxSurge:       surge,
 		MaxUnavailable: unavailable,
 	}
 }

@@ -12,10 +12,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/randfill"
-
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
 // generator makes a Memcached from bytes. Each byte is a choice, so a fuzzer that changes a byte changes a field. Most choices are
@@ -104,7 +103,6 @@ func (g *generator) config() any {
 		"threads":        func() any { return 1 + g.number(64) },
 		"maxItemSize":    func() any { return one[any](g, "512Ki", "1Mi", "1.5Mi", 524288, "32Mi", "1Gi", "1048576Ki", "1M") },
 		"idleTimeout":    func() any { return one(g, "1s", "10m", "1h30m", "720h", "0h1s", "720h1s", "0.5s", "") },
-		"verbosity":      func() any { return one(g, 0, 1, 2) },
 		"flushAll":       g.boolean,
 		"dump":           g.boolean,
 	})
@@ -146,15 +144,14 @@ func (g *generator) scheduling() any {
 
 func (g *generator) networkPolicy() any {
 	filler := randfill.NewFromGoFuzz(g.rest()).NilChance(0.5).NumElements(0, 2).Funcs(
-		among(metav1.LabelSelectorOpIn, metav1.LabelSelectorOpExists), among[cachev1alpha1.LabelValue]("", "a"),
-		func(b *cachev1alpha1.IPBlock, c randfill.Continue) {
-			*b = cachev1alpha1.IPBlock{CIDR: []string{"10.0.0.0/8", "2001:db8::/32", "10.0.0.0"}[c.Intn(3)], Except: []string{"10.1.0.0/16"}}
+		among(metav1.LabelSelectorOpIn, metav1.LabelSelectorOpExists),
+		func(b *networkingv1.IPBlock, c randfill.Continue) {
+			*b = networkingv1.IPBlock{CIDR: []string{"10.0.0.0/8", "2001:db8::/32", "10.0.0.0"}[c.Intn(3)], Except: []string{"10.1.0.0/16"}}
 		},
 	)
 	return g.some(map[string]func() any{
-		"enabled":     g.boolean,
-		"from":        func() any { return filled[[]cachev1alpha1.NetworkPolicyPeer](filler) },
-		"metricsFrom": func() any { return filled[[]cachev1alpha1.NetworkPolicyPeer](filler) },
+		"from":        func() any { return filled[[]networkingv1.NetworkPolicyPeer](filler) },
+		"metricsFrom": func() any { return filled[[]networkingv1.NetworkPolicyPeer](filler) },
 	})
 }
 
@@ -177,7 +174,7 @@ func (g *generator) service() any {
 }
 
 func (g *generator) budget() any {
-	return g.some(map[string]func() any{"enabled": g.boolean, "maxUnavailable": g.share, "minAvailable": g.share})
+	return g.some(map[string]func() any{"enabled": g.boolean, "maxUnavailable": g.share})
 }
 
 func (g *generator) tls() any {
@@ -192,7 +189,6 @@ func (g *generator) tls() any {
 func (g *generator) strategy() any {
 	return g.some(map[string]func() any{
 		"maxUnavailable":  g.share,
-		"maxSurge":        g.share,
 		"minReadySeconds": func() any { return one(g, 0, 1, 3600, 3601) },
 	})
 }

@@ -82,7 +82,7 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 	if ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true) {
 		want = append(want, "policy/v1 PodDisruptionBudget")
 	}
-	if wantsNetworkPolicy(mc) {
+	if mc.Spec.NetworkPolicy != nil {
 		want = append(want, "networking.k8s.io/v1 NetworkPolicy")
 	}
 	if memcached.IsStatefulSet(mc) {

@@ -22,12 +22,13 @@ func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 	for _, port := range memcached.ClientPorts(mc) {
 		clients = append(clients, port.Number)
 	}
-	rules := []networkingv1.NetworkPolicyIngressRule{render.IngressRule(mc.Spec.NetworkPolicy.From, clients...)}
+	wanted := ptr.Deref(mc.Spec.NetworkPolicy, cachev1alpha1.MemcachedNetworkPolicy{})
+	rules := []networkingv1.NetworkPolicyIngressRule{render.IngressRule(wanted.From, clients...)}
 	if memcached.IsStatefulSet(mc) {
-		rules = append(rules, render.IngressRule(mc.Spec.NetworkPolicy.MetricsFrom, memcached.MetricsPort),
+		rules = append(rules, render.IngressRule(wanted.MetricsFrom, memcached.MetricsPort),
 			render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, memcached.LauncherPort, memcached.MetricsPort))
 	}
-	if twins := fillingTwins(v); len(twins) > 0 && len(mc.Spec.NetworkPolicy.From) > 0 {
+	if twins := fillingTwins(v); len(twins) > 0 && len(wanted.From) > 0 {
 		rules = append(rules, networkingv1.NetworkPolicyIngressRule{From: twins, Ports: render.TCPPorts(memcached.Port)})
 	}
 	return &networkingv1.NetworkPolicy{
@@ -51,11 +52,4 @@ func fillingTwins(v memcached.View) []networkingv1.NetworkPolicyPeer {
 		}
 	}
 	return peers
-}
-
-// wantsNetworkPolicy reports whether the Memcached has a NetworkPolicy. An unset networkPolicy.enabled means true if
-// networkPolicy.from or networkPolicy.metricsFrom is set, and false otherwise.
-func wantsNetworkPolicy(mc *cachev1alpha1.Memcached) bool {
-	wanted := mc.Spec.NetworkPolicy
-	return ptr.Deref(wanted.Enabled, len(wanted.From) > 0 || len(wanted.MetricsFrom) > 0)
 }

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
@@ -71,7 +70,7 @@ func TestPortsAgree(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			mc := memcachedtest.Cache(1, append(test.change, workloadKind(statefulSetKind))...)
-			mc.Spec.NetworkPolicy.Enabled = ptr.To(true)
+			mc.Spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{}
 			test.want.Budget, test.want.Probes, test.want.Launcher = budget, []string{"launcher"}, []string{"launcher:9151", "9151", "9150"}
 			if diff := cmp.Diff(test.want, portsOf(t, mc)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -29,7 +30,7 @@ func fillsFrom(name string) func(*cachev1alpha1.Memcached) {
 func TestObjectsOfTwins(t *testing.T) {
 	t.Parallel()
 	clients := func(mc *cachev1alpha1.Memcached) {
-		mc.Spec.NetworkPolicy.From = []cachev1alpha1.NetworkPolicyPeer{{PodSelector: &cachev1alpha1.LabelSelector{}}}
+		mc.Spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}}
 	}
 	for name, test := range map[string]struct {
 		cache, twin []func(*cachev1alpha1.Memcached)

@@ -123,7 +123,7 @@ func TestUpgradeThenChange(t *testing.T) {
 		"nothing":  {func(*cachev1alpha1.Memcached) {}, kept},
 		"size":     {memcachedtest.Size(5), kept},
 		"budget":   {func(mc *cachev1alpha1.Memcached) { mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false) }, kept},
-		"strategy": {memcachedtest.MaxSurge(intstr.FromInt32(1)), kept},
+		"strategy": {func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MaxUnavailable = ptr.To(intstr.FromInt32(2)) }, kept},
 		"a field that is given its default": {func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.ImagePullPolicy, mc.Spec.Config.Threads = corev1.PullIfNotPresent, 4
 		}, kept},

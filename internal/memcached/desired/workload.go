@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -88,38 +89,22 @@ func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) *memcach
 		"the agent, which the operator does not know: set its environment variable %s", memcached.AgentImageVariable)}
 }
 
-// updateLimits returns maxSurge and maxUnavailable, which are never both 0. An additional node remaps keys when it joins and when
-// it leaves. So the default is no surge, unless there is only one node.
+// updateLimits returns the workload's maxSurge and maxUnavailable, which are never both 0. An additional node remaps keys when it joins
+// and when it leaves. So the default is no surge, unless there is only one node.
 func updateLimits(mc *cachev1alpha1.Memcached) (surge, unavailable intstr.IntOrString) {
-	wanted := mc.Spec.UpdateStrategy
 	none, one := intstr.FromInt32(0), intstr.FromInt32(1)
+	unavailable = ptr.Deref(mc.Spec.UpdateStrategy.MaxUnavailable, one)
+	if mc.Spec.UpdateStrategy.MaxUnavailable == nil && mc.Spec.Size <= 1 {
+		unavailable = none
+	}
 	switch {
-	case memcached.IsStatefulSet(mc):
-		return none, unavailableByName(wanted)
-	case wanted.MaxSurge != nil && wanted.MaxUnavailable != nil:
-		return *wanted.MaxSurge, *wanted.MaxUnavailable
-	case wanted.MaxSurge != nil && isZero(*wanted.MaxSurge):
+	case !isZero(unavailable):
+		return none, unavailable
+	case memcached.IsStatefulSet(mc): // a node must stop before its replacement can have the same name
 		return none, one
-	case wanted.MaxSurge != nil:
-		return *wanted.MaxSurge, none
-	case wanted.MaxUnavailable != nil && isZero(*wanted.MaxUnavailable):
-		return one, none
-	case wanted.MaxUnavailable != nil:
-		return none, *wanted.MaxUnavailable
-	case mc.Spec.Size <= 1:
-		return one, none
 	default:
-		return none, one
+		return one, none
 	}
-}
-
-// unavailableByName returns maxUnavailable for a StatefulSet. It is at least 1, because a node must stop before its replacement can
-// have the same name.
-func unavailableByName(wanted cachev1alpha1.MemcachedUpdateStrategy) intstr.IntOrString {
-	if wanted.MaxUnavailable == nil || isZero(*wanted.MaxUnavailable) {
-		return intstr.FromInt32(1)
-	}
-	return *wanted.MaxUnavailable
 }
 
 func isZero(value intstr.IntOrString) bool {

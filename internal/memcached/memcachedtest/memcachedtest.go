@@ -14,7 +14,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -54,11 +53,6 @@ func Image(image string) func(*cachev1alpha1.Memcached) {
 // Size sets spec.size.
 func Size(size int32) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size }
-}
-
-// MaxSurge sets spec.updateStrategy.maxSurge.
-func MaxSurge(surge intstr.IntOrString) func(*cachev1alpha1.Memcached) {
-	return func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MaxSurge = &surge }
 }
 
 // Paused sets spec.paused.

@@ -138,14 +138,13 @@ func required(mc *cachev1alpha1.Memcached, plan memcached.Plan, accepted int32) 
 	return max(requiredReady(min(mc.Spec.Size, accepted), plan), min(mc.Spec.Size, 1))
 }
 
-// requiredReady returns how many of size nodes must stay ready during a rollout. It follows the rules of the Deployment controller:
-// percentages are rounded down for maxUnavailable, and up for maxSurge. If both limits are 0, one node may be unavailable.
+// requiredReady returns how many of size nodes must stay ready during a rollout. As for the Deployment controller, a percentage is rounded
+// down, but one above 0% lets at least one node be unavailable.
 func requiredReady(size int32, plan memcached.Plan) int32 {
-	extra, surgeErr := intstr.GetScaledValueFromIntOrPercent(&plan.MaxSurge, int(size), true)
 	missing, err := intstr.GetScaledValueFromIntOrPercent(&plan.MaxUnavailable, int(size), false)
-	if err != nil || surgeErr != nil {
+	if limit := plan.MaxUnavailable.String(); err != nil {
 		missing = 0
-	} else if extra == 0 && missing == 0 {
+	} else if missing == 0 && limit != "0" && limit != "0%" {
 		missing = 1
 	}
 	return int32(max(int(size)-missing, 0)) //nolint:gosec // at most size

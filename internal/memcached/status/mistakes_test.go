@@ -73,6 +73,8 @@ func TestNameSpecFields(t *testing.T) {
 			`spec.scheduling.affinity.podAffinity.a: Required value, spec.scheduling.topologySpreadConstraints[0].maxSkew: Invalid value: 0, ` +
 				`spec.scheduling.priorityClassName: Invalid value: "A"`,
 		},
+		{`spec.ingress[0].from[0]: Required value`, `spec.networkPolicy.from[0]: Required value`},
+		{`spec.ingress[1].from[2].podSelector: Invalid value`, `spec.networkPolicy.metricsFrom[2].podSelector: Invalid value`},
 		{`spec.template.labels: Invalid value: "a b"`, `spec.podMetadata.labels: Invalid value: "a b"`},
 		{`Service "cache" is invalid: spec.ports[0].port: Invalid value: 0`, `Service "cache" is invalid: spec.ports[0].port: Invalid value: 0`},
 	} {

@@ -34,7 +34,7 @@ func RefusalReason(message string) string {
 	}
 }
 
-// specFields maps fields of a workload to the Memcached's fields that set them.
+// specFields maps fields of a workload or a NetworkPolicy to the Memcached's fields that set them.
 var specFields = strings.NewReplacer(
 	"spec.template.spec.affinity", "spec.scheduling.affinity",
 	"spec.template.spec.imagePullSecrets", "spec.imagePullSecrets",
@@ -45,7 +45,9 @@ var specFields = strings.NewReplacer(
 	"spec.template.annotations", "spec.podMetadata.annotations",
 	"spec.template.labels", "spec.podMetadata.labels",
 	"spec.strategy.rollingUpdate", "spec.updateStrategy",
+	"spec.ingress[0].from", "spec.networkPolicy.from",
+	"spec.ingress[1].from", "spec.networkPolicy.metricsFrom",
 )
 
-// NameSpecFields replaces names of workload fields in a message by the names of the Memcached's fields that set them.
+// NameSpecFields replaces names of an object's fields in a message by the names of the Memcached's fields that set them.
 func NameSpecFields(message string) string { return specFields.Replace(message) }
