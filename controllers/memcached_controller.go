@@ -7,7 +7,12 @@ import (
 	"context"
 	"time"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/status"
+	"github.com/example/memcached-operator/internal/metrics"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -18,11 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
-
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/memcached/status"
-	"github.com/example/memcached-operator/internal/metrics"
 )
 
 // Bounds of the delay before a failed reconcile is retried. The operator must notice within a minute that the cause of a failure is gone,
@@ -160,4 +160,30 @@ func (r *Reconciler) sources(c cache.Cache) []source.Source {
 // RateLimiter returns the exponential backoff for failed reconciles.
 func RateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)
+}
+
+// Reconciler reconciles Memcached resources.
+type Reconciler struct {
+	*Base[*cachev1alpha1.Memcached]
+	metrics   *metrics.Metrics
+	agents    *agents
+	states    states[instanceState]
+	twinLocks twinLocks
+}
+
+var memcachedKind = Kind[*cachev1alpha1.Memcached]{
+	Name:       "Memcached",
+	New:        func() *cachev1alpha1.Memcached { return &cachev1alpha1.Memcached{} },
+	NewList:    func() client.ObjectList { return &cachev1alpha1.MemcachedList{} },
+	Children:   memcached.Children,
+	IdentityOf: memcached.IdentityOf,
+	Status:     func(mc *cachev1alpha1.Memcached) any { return mc.Status },
+}
+
+// NewReconciler returns a Reconciler that reads from the cache and writes with c, and reads from the API server with live.
+func NewReconciler(
+	c client.Client, live client.Reader, recorder events.EventRecorder, m *metrics.Metrics, clock clock.PassiveClock,
+	options memcached.Options,
+) *Reconciler {
+	return &Reconciler{Base: NewBase(memcachedKind, c, live, recorder, clock, options), metrics: m, agents: newAgents()}
 }

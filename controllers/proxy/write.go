@@ -9,16 +9,15 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
-
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcachedproxy"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 const kind = "MemcachedProxy"
@@ -109,5 +108,22 @@ func (r *Reconciler) verifyPool(ctx context.Context, cached *cachev1alpha1.Memca
 		!slices.Equal(latest.Items[0].Status.Servers, cached.Status.Servers) {
 		return controllers.ErrStale
 	}
+	return nil
+}
+
+// report writes the status if it has changed, and emits events for its transitions. Nothing else writes the status.
+func (r *Reconciler) report(
+	ctx context.Context, proxy *cachev1alpha1.MemcachedProxy, status cachev1alpha1.MemcachedProxyStatus,
+) error {
+	if equality.Semantic.DeepEqual(proxy.Status, status) {
+		return nil
+	}
+	base, updated := &cachev1alpha1.MemcachedProxy{Status: proxy.Status}, &cachev1alpha1.MemcachedProxy{Status: status}
+	// In Go, a count of 0 and a missing count are equal. With -1 in the base, the patch always contains the counts.
+	base.Status.Replicas, base.Status.ReadyReplicas, base.Status.UpdatedReplicas = -1, -1, -1
+	if written, err := r.PatchStatus(ctx, proxy, base, updated); !written {
+		return err
+	}
+	r.EmitTransitions(proxy, proxy.Status.Conditions, status.Conditions)
 	return nil
 }
