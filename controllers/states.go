@@ -7,10 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/example/memcached-operator/internal/memcached"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // states maps the names of resources to what this process remembers of them. It is safe for concurrent use.

@@ -6,10 +6,11 @@ package agent
 import (
 	"context"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/example/memcached-operator/internal/agent/credentials"
 	"github.com/example/memcached-operator/internal/ask"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // gauges is a collector of gauges whose values are read at each scrape. It calls its argument for each series that has a value.
