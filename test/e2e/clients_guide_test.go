@@ -45,7 +45,7 @@ func newGuide(ctx context.Context, memcached string) *guide {
 	GinkgoHelper()
 	g := &guide{blocks: guideBlocks()}
 	Expect(slices.Sorted(maps.Keys(g.blocks))).To(Equal([]string{
-		"django", "dogpile", "go", "keystone", "login", "memcached", "names", "one address", "openssl", "page", "php", "php sessions", "proxy",
+		"django", "go", "keystone", "login", "memcached", "names", "one address", "openssl", "page", "php", "php sessions", "proxy",
 		"pylibmc", "pymemcache", "python", "tls", "tools",
 	}), "blocks about clients that run")
 	namespace := k8s.NewNamespace(ctx)

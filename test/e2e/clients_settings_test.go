@@ -32,7 +32,7 @@ var _ = Describe("The settings of docs/clients", Label(onLocalCluster), func() {
 		}).Should(Succeed())
 		address := front.Name + "." + front.Namespace + ".svc.cluster.local:11211"
 		for name, application := range map[string]string{
-			"page": "page.py", "one address": "one_address.py", "django": "django.py", "dogpile": "dogpile.py", "keystone": "keystone.py", "php sessions": "sessions.php",
+			"page": "page.py", "one address": "one_address.py", "django": "django.py", "keystone": "keystone.py", "php sessions": "sessions.php",
 		} {
 			By(name)
 			settings := strings.ReplaceAll(g.blocks[name], "sessions-proxy:11211", address)
