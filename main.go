@@ -174,7 +174,25 @@ func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 	}
 	ctrl.Log.Info("Starting", "version", version, "defaultImage", opts.controller.Memcached.DefaultImage,
 		"agentImage", opts.controller.Memcached.AgentImage, "watchNamespace", opts.namespace)
-	return mgr.Start(ctx)
+	return start(ctx, mgr)
+}
+
+// start runs the manager until the context ends. If the caches are not filled by then, mgr.Start may never return. So start
+// stops waiting for it after a timeout.
+func start(ctx context.Context, mgr ctrl.Manager) error {
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(shutdownTimeout + time.Second):
+		return errors.New("ended without the manager, which waits for its caches")
+	}
 }
 
 func (o *options) validate() error {
