@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/distribution/reference"
@@ -25,7 +27,6 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -45,6 +46,7 @@ const (
 	imageVariable     = "RELATED_IMAGE_MEMCACHED"
 	namespaceVariable = "WATCH_NAMESPACE"
 	priorityVariable  = "ALLOW_SYSTEM_PRIORITY_CLASSES"
+	userVariable      = "OMIT_RUN_AS_USER"
 )
 
 // leaderElectionID is the name of the lease for leader election.
@@ -68,7 +70,7 @@ func main() {
 // options are the settings from flags and environment variables.
 type options struct {
 	controller    controllers.Options
-	omitRunAsUser controllers.OmitRunAsUser
+	omitRunAsUser string
 	// namespace is the one to watch, empty for all.
 	namespace string
 
@@ -94,10 +96,9 @@ func (o *options) bind(flags *flag.FlagSet) {
 		"How many Memcached resources are reconciled at the same time.")
 	flags.BoolVar(&o.controller.AskAgents, "ask-agents", true,
 		"Ask the agents of nodes once a minute, at the pods' port 9150, what is wrong, for the condition NeedsAttention.")
-	flags.Var(&o.omitRunAsUser, controllers.OmitRunAsUserFlag,
+	flags.StringVar(&o.omitRunAsUser, "omit-run-as-user", cmp.Or(os.Getenv(userVariable), "auto"),
 		"Leave the user of the memcached pods to the cluster, as OpenShift requires: auto, true or false. auto asks the cluster "+
-			"whether it is OpenShift. Default: the environment variable "+controllers.OmitRunAsUserVariable+", else auto. "+
-			"Another answer replaces every memcached pod.")
+			"whether it is OpenShift. Another answer replaces every memcached pod.")
 	flags.BoolVar(&o.controller.Memcached.AllowSystemPriorityClasses, "allow-system-priority-classes",
 		os.Getenv(priorityVariable) == "true",
 		"Allow PriorityClasses whose names start with system-: pods of others are evicted for theirs.")
@@ -113,11 +114,10 @@ func usage(flags *flag.FlagSet) {
 		"  %s\n    \tImage of a Memcached without spec.image. Required.\n"+
 		"  %s\n    \tImage of the agents of spec.monitoring, spec.tls and spec.auth, and the launchers of StatefulSets and MemcachedProxies.\n"+
 		"  %s\n    \tNamespace to watch. Default: all.\n"+
-		"  %s\n    \tThe same as --%s.\n"+
+		"  %s\n    \tDefault of --omit-run-as-user: auto, true or false.\n"+
 		"  %s\n    \tDefault of --allow-system-priority-classes: true or false.\n"+
 		"  KUBECONFIG\n    \tThe cluster, outside of one.\n\nFlags:\n",
-		imageVariable, controllers.AgentImageVariable, namespaceVariable, controllers.OmitRunAsUserVariable, controllers.OmitRunAsUserFlag,
-		priorityVariable)
+		imageVariable, controllers.AgentImageVariable, namespaceVariable, userVariable, priorityVariable)
 	flags.PrintDefaults()
 }
 
@@ -153,53 +153,28 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	opts.controller.ServerClock, cluster = controllers.NewServerClock(cluster, clock.RealClock{})
-	if opts.controller.Memcached.OmitRunAsUser, err = opts.omitRunAsUser.Decide(ctx, cluster); err != nil {
+	opts.controller.Memcached.OmitRunAsUser, err = controllers.OmitRunAsUser(ctx, cluster, opts.omitRunAsUser)
+	if err != nil {
 		return err
 	}
 	return serve(ctx, cluster, opts)
 }
 
-// serve waits for the CRD, and then runs the manager until the context ends.
+// serve runs the manager until the context ends.
 func serve(ctx context.Context, cluster *rest.Config, opts options) error {
-	direct, err := client.New(cluster, client.Options{Scheme: newScheme()})
-	if err != nil {
-		return fmt.Errorf("create the client: %w", err)
-	}
-	if err := controllers.AwaitCRD(ctx, direct.RESTMapper()); err != nil {
-		return err
-	}
 	mgr, err := newManager(cluster, opts)
 	if err != nil {
 		return err
 	}
 	if err := controllers.SetupWithManager(ctx, mgr, metrics.New(ctrlmetrics.Registry), opts.controller); err != nil {
-		return fmt.Errorf("set up the controller: %w", err)
+		return fmt.Errorf("set up the controller, which needs the CRDs of this version: %w", err)
 	}
-	err = proxy.SetupWithManager(mgr, proxy.Options{Options: opts.controller, Namespace: opts.namespace, Retry: proxy.DefaultRetry})
-	if err != nil {
+	if err := proxy.SetupWithManager(mgr, opts.controller); err != nil {
 		return fmt.Errorf("set up the controller of the proxies: %w", err)
 	}
 	ctrl.Log.Info("Starting", "version", version, "defaultImage", opts.controller.Memcached.DefaultImage,
 		"agentImage", opts.controller.Memcached.AgentImage, "watchNamespace", opts.namespace)
-	return start(ctx, mgr)
-}
-
-// start runs the manager until the context ends. If the caches are not filled by then, mgr.Start may never return. So start
-// stops waiting for it after a timeout.
-func start(ctx context.Context, mgr ctrl.Manager) error {
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-	}
-	select {
-	case err := <-ended:
-		return err
-	case <-time.After(shutdownTimeout + time.Second):
-		return errors.New("ended without the manager, which waits for its caches")
-	}
+	return mgr.Start(ctx)
 }
 
 func (o *options) validate() error {
@@ -222,7 +197,10 @@ func (o *options) validate() error {
 	if o.controller.MaxConcurrentReconciles < 1 {
 		return fmt.Errorf("--max-concurrent-reconciles is %d, but must be at least 1", o.controller.MaxConcurrentReconciles)
 	}
-	return o.omitRunAsUser.Default(os.Getenv(controllers.OmitRunAsUserVariable))
+	if _, err := strconv.ParseBool(o.omitRunAsUser); err != nil && o.omitRunAsUser != "auto" {
+		return fmt.Errorf("--omit-run-as-user or %s is %q, but must be auto, true or false", userVariable, o.omitRunAsUser)
+	}
+	return nil
 }
 
 func newScheme() *runtime.Scheme {

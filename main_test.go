@@ -90,9 +90,9 @@ func TestBadOptionsAreRefusedInOneSentence(t *testing.T) {
 		{name: "several namespaces", env: []string{image, namespaceVariable + "=shop,blog"}, want: `WATCH_NAMESPACE holds "shop,blog", but must name one namespace, or none for all`},
 		{name: "no worker", env: []string{image}, args: []string{"--max-concurrent-reconciles=0"}, want: "--max-concurrent-reconciles is 0, but must be at least 1"},
 		{name: "unknown flag", env: []string{image}, args: []string{"--nonsense"}, want: "flag provided but not defined: -nonsense"},
-		{name: "nonsense for the user", env: []string{image}, args: []string{"--omit-run-as-user=maybe"}, want: `invalid boolean value "maybe" for -omit-run-as-user: must be auto, true or false`},
-		{name: "nonsense for the user in the environment", env: []string{image, "OMIT_RUN_AS_USER=maybe"}, want: `OMIT_RUN_AS_USER holds "maybe", but must be auto, true or false`},
-		{name: "a value without an equals sign", env: []string{image}, args: []string{"--omit-run-as-user", "false"}, want: `unexpected argument "false": write flags as --name=value`},
+		{name: "nonsense for the user", env: []string{image}, args: []string{"--omit-run-as-user=maybe"}, want: `--omit-run-as-user or OMIT_RUN_AS_USER is "maybe", but must be auto, true or false`},
+		{name: "nonsense for the user in the environment", env: []string{image, "OMIT_RUN_AS_USER=maybe"}, want: `OMIT_RUN_AS_USER is "maybe", but must be auto, true or false`},
+		{name: "a value without an equals sign", env: []string{image}, args: []string{"--leader-elect", "false"}, want: `unexpected argument "false": write flags as --name=value`},
 		{name: "no cluster", env: []string{image}, want: "find the cluster"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -26,11 +26,16 @@ func TestStart(t *testing.T) {
 	g.Expect(i.Admin.Create(t.Context(), namespace)).To(Succeed())
 	i.Apply(t, kustomize.Render(t, "config/namespaced"))
 	address := freeAddress(t)
-	m := command(t, []string{image, namespaceVariable + "=" + namespace.Name, "KUBECONFIG=" + i.Kubeconfig(t, manifests.Account)},
-		"--health-probe-bind-address="+address)
-	g.Expect(m.Start()).To(Succeed())
-	g.Eventually(m.output).Should(ContainSubstring("Waiting until the API server serves the CRD memcacheds.cache.example.com"))
+	start := func() *manager {
+		return command(t, []string{image, namespaceVariable + "=" + namespace.Name, "KUBECONFIG=" + i.Kubeconfig(t, manifests.Account)},
+			"--health-probe-bind-address="+address)
+	}
+	early, m := start(), start()
+	g.Expect(early.Run()).NotTo(Succeed())
+	g.Expect(early.output()).To(ContainSubstring("set up the controller, which needs the CRDs of this version: index Memcacheds by their twins"))
 	i.Apply(t, kustomize.Render(t, "config/crd"))
+	g.Eventually(func() error { return i.Admin.List(t.Context(), &cachev1alpha1.MemcachedList{}) }).Should(Succeed())
+	g.Expect(m.Start()).To(Succeed())
 	g.Eventually(statusOf(t, "http://"+address+"/readyz")).Should(Equal(http.StatusOK), m.output)
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "cache"}}
 	g.Expect(i.Admin.Create(t.Context(), mc)).To(Succeed())

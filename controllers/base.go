@@ -53,7 +53,7 @@ func NewBase[T client.Object](
 ) *Base[T] {
 	mutations := apply.NewMutationCache(clock)
 	return &Base[T]{
-		kind: kind, Client: c, Live: live, Mutations: mutations, Nodes: DirectNodes{Client: ask.New()}, Recorder: recorder,
+		kind: kind, Client: c, Live: live, Mutations: mutations, Nodes: nodes{client: ask.New()}, Recorder: recorder,
 		Clock: clock, ServerClock: clock, Options: options,
 		Applier: apply.New(c, live, mutations, clock, apply.Options{
 			FieldOwner:     memcached.ManagedBy,

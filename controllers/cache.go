@@ -17,8 +17,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// CacheOptions limits the cached children and pods to those with the operator's label, and leaves out pods that have succeeded. Of a
-// pod's spec and annotations, the cache has only what the operator reads. If no controller watches a kind, reading objects of this kind
+// CacheOptions limits the cached children and pods to those with the operator's label, and leaves out pods that have succeeded. The
+// cache drops large parts of objects that the operator does not read. If no controller watches a kind, reading objects of this kind
 // fails. The argument namespace limits all of them to one namespace, unless it is empty.
 func CacheOptions(namespace string) cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{memcached.ManagedByLabel: memcached.ManagedBy})
@@ -26,7 +26,6 @@ func CacheOptions(namespace string) cache.Options {
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform:            transformObject,
 		ByObject: map[client.Object]cache.ByObject{
-			&cachev1alpha1.Memcached{}: {},
 			&corev1.Pod{}: {
 				Label: ours,
 				// Failed pods stay in the cache, because they show why the kubelet rejected or evicted them.

@@ -81,22 +81,6 @@ var _ = Describe("Somebody who keeps writing what follows from a Memcached", fun
 		Expect(o.recovers(ctx, mc)).To(Equal(2 * time.Minute))
 	})
 
-	It("is also named if it comes back slowly, and corrected at once each time", func(ctx SpecContext) {
-		mc := converged(ctx, o, 1)
-		for _, degraded := range []string{"False/AsExpected", "False/AsExpected", "True/FieldContested", "True/FieldContested"} {
-			o.wait(10 * time.Minute)
-			scale(ctx, mc, 3)
-			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-			Expect(replicas(ctx, mc)).To(BeEquivalentTo(1))
-			Expect(summary(ctx, mc, "Degraded")).To(Equal(degraded))
-			rollOut(ctx, mc)
-			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-			Expect(summary(ctx, mc, "Degraded")).To(Equal(degraded))
-		}
-		Expect(message(ctx, mc, "Degraded")).To(HavePrefix("spec.replicas of Deployment cache is changed again and again by autoscaler"))
-		Expect(o.recovers(ctx, mc)).To(Equal(30 * time.Minute))
-	})
-
 	It("does not make a template that was put back look refused", func(ctx SpecContext) {
 		mc := converged(ctx, o, 1)
 		for range 3 {

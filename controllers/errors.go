@@ -109,10 +109,9 @@ func recreate(immutable *apply.ImmutableError) string {
 // failedToDecide reports whether an error is likely to be temporary. Such errors come from an outage or overload of the API server,
 // from a failure of the operator itself, or from an object that has changed since it was read.
 func failedToDecide(err error) bool {
-	var render *apply.RenderError
 	var answer apierrors.APIStatus
 	switch {
-	case errors.As(err, &render):
+	case errors.Is(err, apply.ErrRender):
 		return false
 	case !errors.As(err, &answer):
 		return true // an error of the network or of the operator

@@ -60,7 +60,7 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 		written.RetryAfter = Sooner(written.RetryAfter, time.Millisecond) // reconcile at once, to replace the pods instead
 	case lacksPermission(err):
 		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceForbidden, Message: fmt.Sprintf(
-			"The operator may not change pod %s in place, as spec.updateStrategy.podUpdatePolicy wants. Set it to ReCreate to replace pods, or let "+
+			"The operator may not change pod %s in place, as spec.updateStrategy.podUpdatePolicy wants. Set it to Recreate to replace pods, or let "+
 				"an administrator allow it in this namespace: kubectl create role %[2]s -n %[3]s --verb=patch --resource=pods,pods/resize && "+
 				"kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --serviceaccount=%[4]s", pod.Name, inPlaceRole, pod.Namespace, accountOf(err))}
 		written.Err = err

@@ -38,7 +38,7 @@ var _ = Describe("Pods that change in place", func() {
 	BeforeEach(func(ctx SpecContext) {
 		o = newOperator(defaults)
 		mc = settled(ctx, o, stable, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceIfPossible
+			mc.Spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceOrRecreate
 		})
 		fromTemplate(ctx, mc)
 		o.nodes.follow(ctx, mc, 0, 1, 2)

@@ -8,11 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
@@ -30,77 +28,44 @@ type Nodes interface {
 	Agent(ctx context.Context, pod *corev1.Pod, hosts []string) (agentprotocol.Status, error)
 }
 
-// NewNodes returns DirectNodes if this process runs in a cluster, else ProxiedNodes.
+// NewNodes returns Nodes that connect to the addresses of pods. If this process runs outside the cluster, they connect through the API
+// server, which needs the permission to get pods/proxy.
 func NewNodes(cluster *rest.Config) (Nodes, error) {
 	if _, err := rest.InClusterConfig(); !errors.Is(err, rest.ErrNotInCluster) {
-		return DirectNodes{Client: ask.New()}, nil
+		return nodes{client: ask.New()}, nil
 	}
-	core, err := corev1client.NewForConfig(cluster)
+	server, _, err := rest.DefaultServerUrlFor(cluster)
 	if err != nil {
-		return nil, fmt.Errorf("connect to the API server: %w", err)
+		return nil, err
 	}
-	return ProxiedNodes{REST: core.RESTClient()}, nil
+	transport, err := rest.TransportFor(cluster)
+	return nodes{client: ask.Through(transport), server: server.String()}, err
 }
 
-// DirectNodes connects to the addresses of pods. Its errors contain the address.
-type DirectNodes struct{ Client *ask.Client }
+// nodes implements Nodes. server is the URL of the API server to connect through, or empty.
+type nodes struct {
+	client *ask.Client
+	server string
+}
+
+func (n nodes) at(pod *corev1.Pod, port int) string {
+	if n.server == "" {
+		return "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(port))
+	}
+	return fmt.Sprintf("%s/api/v1/namespaces/%s/pods/%s:%d/proxy", n.server, pod.Namespace, pod.Name, port)
+}
 
 // Launcher implements Nodes.
-func (n DirectNodes) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
-	return n.Client.Launcher(ctx, pod.Status.PodIP, memcached.LauncherPort)
+func (n nodes) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
+	return n.client.Launcher(ctx, n.at(pod, memcached.LauncherPort))
 }
 
 // Proxy implements Nodes.
-func (n DirectNodes) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
-	return n.Client.Proxy(ctx, net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(memcached.LauncherPort)))
+func (n nodes) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
+	return n.client.Proxy(ctx, n.at(pod, memcached.LauncherPort))
 }
 
 // Agent implements Nodes.
-func (n DirectNodes) Agent(ctx context.Context, pod *corev1.Pod, hosts []string) (agentprotocol.Status, error) {
-	return n.Client.Agent(ctx, pod.Status.PodIP, memcached.MetricsPort, hosts)
-}
-
-// ProxiedNodes connects through the API server, for an operator outside the cluster. It needs the permission to get pods/proxy.
-type ProxiedNodes struct{ REST rest.Interface }
-
-// Launcher implements Nodes.
-func (n ProxiedNodes) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
-	var status protocol.Status
-	err := n.get(ctx, pod, memcached.LauncherPort, protocol.StatusPath, nil, &status)
-	return status, err
-}
-
-// Proxy implements Nodes.
-func (n ProxiedNodes) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
-	var status protocol.ProxyStatus
-	err := n.get(ctx, pod, memcached.LauncherPort, protocol.StatusPath, nil, &status)
-	return status, err
-}
-
-// Agent implements Nodes.
-func (n ProxiedNodes) Agent(ctx context.Context, pod *corev1.Pod, hosts []string) (agentprotocol.Status, error) {
-	var status agentprotocol.Status
-	err := n.get(ctx, pod, memcached.MetricsPort, agentprotocol.StatusPath, agentprotocol.StatusQuery(hosts), &status)
-	return status, err
-}
-
-func (n ProxiedNodes) get(ctx context.Context, pod *corev1.Pod, port int, path string, query url.Values, status any) error {
-	ctx, cancel := context.WithTimeout(ctx, ask.Timeout)
-	defer cancel()
-	request := n.REST.Get().Namespace(pod.Namespace).Resource("pods").
-		Name(pod.Name + ":" + strconv.Itoa(port)).SubResource("proxy").Suffix(path)
-	for name, values := range query {
-		for _, value := range values {
-			request = request.Param(name, value)
-		}
-	}
-	answer, err := request.Stream(ctx)
-	if err != nil {
-		return err
-	}
-	defer answer.Close()
-	if err := ask.Decode(answer, status); err != nil {
-		return fmt.Errorf("the answer of %s: %w", pod.Name, err)
-	}
-	return nil
+func (n nodes) Agent(ctx context.Context, pod *corev1.Pod, hosts []string) (agentprotocol.Status, error) {
+	return n.client.Agent(ctx, n.at(pod, memcached.MetricsPort), hosts)
 }

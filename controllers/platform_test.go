@@ -4,6 +4,7 @@
 package controllers_test
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,32 +15,25 @@ import (
 	"github.com/example/memcached-operator/controllers"
 )
 
-// TestOmitRunAsUser checks which decision follows from the flag, the environment variable and the HTTP status of the cluster's answer.
-// It also checks whether the operator asks the cluster. With status 0, the cluster does not answer.
+// TestOmitRunAsUser checks which decision follows from the setting and the HTTP status of the cluster's answer. It also checks whether the operator asks the cluster. With status 0, the cluster does not answer.
 func TestOmitRunAsUser(t *testing.T) {
 	const question = "GET /apis/security.openshift.io"
 	for name, test := range map[string]struct {
-		flag, variable string
-		status         int
-		want           bool
-		err            string
-		asked          bool
+		setting string
+		status  int
+		want    bool
+		err     string
+		asked   bool
 	}{
 		"OpenShift":                               {status: http.StatusOK, want: true, asked: true},
 		"another cluster":                         {status: http.StatusNotFound, asked: true},
-		"auto by the flag":                        {flag: "auto", variable: "true", status: http.StatusNotFound, asked: true},
-		"auto by the variable":                    {variable: "auto", status: http.StatusOK, want: true, asked: true},
-		"true by the flag":                        {flag: "true", variable: "false", want: true},
-		"false by the flag":                       {flag: "false", variable: "true"},
-		"true by the variable":                    {variable: "true", want: true},
-		"false by the variable":                   {variable: "false"},
-		"what Go takes for true":                  {flag: "1", want: true},
+		"told that it is":                         {setting: "true", want: true},
+		"told that it is not":                     {setting: "false"},
+		"what Go takes for true":                  {setting: "1", want: true},
 		"a cluster that does not answer":          {err: "find out whether the cluster is OpenShift"},
 		"a cluster that forbids to ask":           {status: http.StatusForbidden, asked: true, err: "--omit-run-as-user or OMIT_RUN_AS_USER is true or false"},
 		"a cluster that has something else to do": {status: http.StatusServiceUnavailable, asked: true, err: "find out whether the cluster is OpenShift"},
 		"a broken cluster":                        {status: http.StatusInternalServerError, asked: true, err: "find out whether the cluster is OpenShift"},
-		"nonsense in the variable":                {flag: "true", variable: "maybe", err: `OMIT_RUN_AS_USER holds "maybe", but must be auto, true or false`},
-		"nonsense in the flag":                    {flag: "maybe", err: "must be auto, true or false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked string
@@ -51,7 +45,7 @@ func TestOmitRunAsUser(t *testing.T) {
 			if test.status == 0 {
 				server.Close()
 			}
-			got, err := decide(t, test.flag, test.variable, &rest.Config{Host: server.URL})
+			got, err := controllers.OmitRunAsUser(t.Context(), &rest.Config{Host: server.URL}, cmp.Or(test.setting, "auto"))
 			switch {
 			case test.err == "" && err != nil, test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)):
 				t.Errorf("got the error %v, want %q", err, test.err)
@@ -62,19 +56,4 @@ func TestOmitRunAsUser(t *testing.T) {
 			}
 		})
 	}
-}
-
-// decide uses the flag and the environment variable as main does.
-func decide(t *testing.T, flag, variable string, config *rest.Config) (bool, error) {
-	t.Helper()
-	var o controllers.OmitRunAsUser
-	if flag != "" {
-		if err := o.Set(flag); err != nil {
-			return false, err
-		}
-	}
-	if err := o.Default(variable); err != nil {
-		return false, err
-	}
-	return o.Decide(t.Context(), config)
 }

@@ -37,13 +37,24 @@ type enqueueDelay = time.Duration
 
 const never enqueueDelay = -1
 
-// memcacheds returns the event handler for Memcacheds. handler.TypedFuncs gives the initial list and resyncs a low priority.
+// memcacheds returns the event handler for Memcacheds.
 func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Request] {
-	funcs := watch(r, memcachedChange)
+	return Owners(r.Mutations, memcachedKind.Status, r.wakeTwins)
+}
+
+// Owners returns the event handler for Memcacheds or MemcachedProxies. It enqueues each at the start, at each resync, when it is created or
+// deleted, and as OwnerChange says. handler.TypedFuncs gives the initial list and resyncs a low priority. The function changed is called
+// with an owner that others have created or deleted, and with both versions of one whose spec has changed.
+func Owners[Owner client.Object](
+	mutations *apply.MutationCache, status func(Owner) any, changed func(context.Context, queue, ...client.Object),
+) handler.TypedFuncs[client.Object, reconcile.Request] {
+	funcs := Watch(mutations, OwnerChange(status), func(owner client.Object) []types.NamespacedName {
+		return []types.NamespacedName{client.ObjectKeyFromObject(owner)}
+	})
 	created, updated, deleted := funcs.CreateFunc, funcs.UpdateFunc, funcs.DeleteFunc
 	funcs.DeleteFunc = func(ctx context.Context, e event.TypedDeleteEvent[client.Object], q queue) {
 		deleted(ctx, e, q)
-		r.wakeTwins(ctx, q, e.Object)
+		changed(ctx, q, e.Object)
 	}
 	funcs.CreateFunc = func(ctx context.Context, e event.TypedCreateEvent[client.Object], q queue) {
 		if e.IsInInitialList {
@@ -51,7 +62,7 @@ func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Re
 			return
 		}
 		created(ctx, e, q)
-		r.wakeTwins(ctx, q, e.Object)
+		changed(ctx, q, e.Object)
 	}
 	funcs.UpdateFunc = func(ctx context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
 		if IsResync(e) {
@@ -60,7 +71,7 @@ func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Re
 		}
 		updated(ctx, e, q)
 		if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
-			r.wakeTwins(ctx, q, e.ObjectNew, e.ObjectOld)
+			changed(ctx, q, e.ObjectNew, e.ObjectOld)
 		}
 	}
 	return funcs
@@ -148,9 +159,6 @@ func Enqueue(q queue, delay enqueueDelay, names ...types.NamespacedName) {
 func instanceOf(object client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[memcached.InstanceLabel]}
 }
-
-// memcachedChange is the Reaction to updates of Memcacheds.
-var memcachedChange = OwnerChange(memcachedKind.Status)
 
 // OwnerChange returns a Reaction to updates of Memcacheds or MemcachedProxies. A new spec causes a reconcile at once. A status that
 // others have changed causes a reconcile after debounce. The event of this process's own write may arrive before the API server's answer,

@@ -255,7 +255,7 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 	It("are changed again and again by somebody: the StatefulSet is written, and created again", func(ctx SpecContext) {
 		mc := running(ctx)
 		for range 3 {
-			o.wait(10 * time.Minute)
+			o.wait(30 * time.Second)
 			change(ctx, argumentsOf(ctx, mc), func(c *corev1.ConfigMap) { c.Data = map[string]string{"mine": "too"} })
 			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		}

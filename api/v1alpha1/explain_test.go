@@ -37,7 +37,7 @@ var computedDefaults = map[string]string{
 	"spec.service.ipFamilyPolicy":               "the cluster's",
 	"spec.podDisruptionBudget.maxUnavailable":   "1",
 	"spec.updateStrategy.maxUnavailable":        "1, or 0 for a Deployment with a size of 1",
-	"spec.updateStrategy.podUpdatePolicy":       "ReCreate",
+	"spec.updateStrategy.podUpdatePolicy":       "Recreate",
 	"spec.networkPolicy.metricsFrom":            "all pods of the namespace",
 	"spec.networkPolicy.from":                   "all pods of the namespace",
 	"spec.resources.requests":                   "the limits",
@@ -130,7 +130,7 @@ func wrappedLines(text string) int {
 	lines := 0
 	for paragraph := range strings.SplitSeq(text, "\n") {
 		width := 77
-		for _, word := range strings.Fields(paragraph) {
+		for word := range strings.FieldsSeq(paragraph) {
 			if width += 1 + len(word); width > 76 {
 				lines, width = lines+1, len(word)
 			}

@@ -46,25 +46,25 @@ type MemcachedUpdateStrategy struct {
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
 	// podUpdatePolicy is how pods of a StatefulSet get a new image of memcached or the agent, or new spec.resources. The default is
-	// ReCreate, which replaces the pods. InPlaceIfPossible changes the running pods, but needs a permission that the operator lacks
+	// Recreate, which replaces the pods. InPlaceOrRecreate changes the running pods, but needs a permission that the operator lacks
 	// by default: see docs/concepts/changes.md. With a new image of memcached, memcached restarts. It then keeps its items only with
 	// spec.storage.type MemoryFile and the same version of memcached. Other changes of the pod template always replace the pods.
 	// +optional
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod update policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:select:ReCreate","urn:alm:descriptor:com.tectonic.ui:select:InPlaceIfPossible","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod update policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:select:Recreate","urn:alm:descriptor:com.tectonic.ui:select:InPlaceOrRecreate","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodUpdatePolicy PodUpdatePolicy `json:"podUpdatePolicy,omitempty"`
 }
 
 // PodUpdatePolicy is how pods get new images and resources.
 //
-// +kubebuilder:validation:Enum=ReCreate;InPlaceIfPossible
+// +kubebuilder:validation:Enum=Recreate;InPlaceOrRecreate
 type PodUpdatePolicy string
 
 // Values of PodUpdatePolicy, with the names that OpenKruise uses. Its third policy, InPlaceOnly, is not supported.
 const (
-	// PodUpdateReCreate replaces pods.
-	PodUpdateReCreate PodUpdatePolicy = "ReCreate"
-	// PodUpdateInPlaceIfPossible changes running pods, and replaces those that the cluster cannot change.
-	PodUpdateInPlaceIfPossible PodUpdatePolicy = "InPlaceIfPossible"
+	// PodUpdateRecreate replaces pods.
+	PodUpdateRecreate PodUpdatePolicy = "Recreate"
+	// PodUpdateInPlaceOrRecreate changes running pods, and replaces those that the cluster cannot change.
+	PodUpdateInPlaceOrRecreate PodUpdatePolicy = "InPlaceOrRecreate"
 )
 
 // MemcachedGracefulShutdown is how a node stops.

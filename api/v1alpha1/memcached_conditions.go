@@ -122,7 +122,7 @@ const (
 	ReasonInvalidCertificate = "InvalidCertificate"
 	// ReasonInvalidCredentials means that a node does not start because the Secret of spec.auth is missing or unusable.
 	ReasonInvalidCredentials = "InvalidCredentials"
-	// ReasonInPlaceForbidden means that spec.updateStrategy.podUpdatePolicy is InPlaceIfPossible, but the operator has no
+	// ReasonInPlaceForbidden means that spec.updateStrategy.podUpdatePolicy is InPlaceOrRecreate, but the operator has no
 	// permission to change pods.
 	ReasonInPlaceForbidden = "InPlaceForbidden"
 	// ReasonInPlaceRefused means that a cluster node cannot give a running pod its new resources. The pod keeps its old resources.

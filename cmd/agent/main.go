@@ -20,14 +20,13 @@ import (
 
 const (
 	// garbagePercent makes Go collect garbage early, because a scrape leaves some MiB of garbage, and memory is scarcer than
-	// processor time. The environment variable GOGC overrides it.
+	// processor time.
 	garbagePercent = 25
 	// memoryLimit is how much memory Go may use before its garbage collector works harder. The container's limit is higher, at
-	// least 24 MiB, because it also counts the program's code. The environment variable GOMEMLIMIT overrides memoryLimit.
+	// least 24 MiB, because it also counts the program's code.
 	memoryLimit = 14 << 20
 	// processors is the largest number of processors that Go uses. It is enough for a few requests a minute. Without this number and
-	// without a CPU limit, Go would use all processors of the cluster node, and each takes memory. The environment variable
-	// GOMAXPROCS overrides processors.
+	// without a CPU limit, Go would use all processors of the cluster node, and each takes memory.
 	processors = 2
 )
 
@@ -40,15 +39,9 @@ func main() {
 
 // run returns the exit code.
 func run() int {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbagePercent)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memoryLimit)
-	}
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(min(processors, runtime.GOMAXPROCS(0)))
-	}
+	debug.SetGCPercent(garbagePercent)
+	debug.SetMemoryLimit(memoryLimit)
+	runtime.GOMAXPROCS(min(processors, runtime.GOMAXPROCS(0)))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := agent.Run(ctx, os.Args[1:], version, os.Stderr)

@@ -12,10 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,8 +27,6 @@ import (
 	"github.com/example/memcached-operator/test/testenv/suite"
 )
 
-const crdName = "memcachedproxies.cache.example.com"
-
 // start runs a manager as in production, with its real caches, until the end of the spec.
 func start(ctx context.Context) *testenv.Requests {
 	GinkgoHelper()
@@ -44,7 +39,7 @@ func start(ctx context.Context) *testenv.Requests {
 	options := controllers.Options{Memcached: defaults, MaxConcurrentReconciles: controllers.DefaultConcurrentReconciles}
 	running, cancel := context.WithCancel(context.Background())
 	Expect(controllers.SetupWithManager(running, mgr, metrics.New(prometheus.NewRegistry()), options)).To(Succeed())
-	Expect(proxy.SetupWithManager(mgr, proxy.Options{Options: options, Retry: 100 * time.Millisecond})).To(Succeed())
+	Expect(proxy.SetupWithManager(mgr, options)).To(Succeed())
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(running) }()
 	DeferCleanup(func() {
@@ -117,41 +112,5 @@ var _ = Describe("A running manager", Serial, func() {
 			requests.Reset()
 			g.Consistently(ctx, requests.Writes).WithTimeout(2 * time.Second).Should(BeEmpty())
 		}).WithTimeout(time.Minute).Should(Succeed())
-	})
-
-	It("serves Memcacheds while the CRD of the MemcachedProxies is missing, and these when it comes", func(ctx SpecContext) {
-		scheme := runtime.NewScheme()
-		Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
-		admin, err := client.New(config, client.Options{Scheme: scheme})
-		Expect(err).NotTo(HaveOccurred())
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		Expect(admin.Get(ctx, client.ObjectKey{Name: crdName}, crd)).To(Succeed())
-		Expect(admin.Delete(ctx, crd)).To(Succeed())
-		Eventually(ctx, func() bool {
-			return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Name: crdName}, &apiextensionsv1.CustomResourceDefinition{}))
-		}).Should(BeTrue())
-
-		start(ctx)
-		namespace := suite.NewNamespace(ctx, user)
-		mc := &cachev1alpha1.Memcached{}
-		mc.Namespace, mc.Name = namespace, "sessions"
-		mc.Spec = cachev1alpha1.MemcachedSpec{Size: 3, Workload: cachev1alpha1.WorkloadStatefulSet}
-		create(ctx, mc)
-		Eventually(ctx, func() []string {
-			Expect(user.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())
-			return mc.Status.Servers
-		}).Should(HaveLen(3))
-
-		installed := &apiextensionsv1.CustomResourceDefinition{Spec: crd.Spec}
-		installed.Name, installed.Annotations = crd.Name, crd.Annotations
-		Expect(admin.Create(ctx, installed)).To(Succeed())
-		front := &cachev1alpha1.MemcachedProxy{}
-		Eventually(ctx, func() error {
-			front.Namespace, front.Name = namespace, "front"
-			front.Spec.Pools = []cachev1alpha1.MemcachedProxyPool{{Name: "sessions"}}
-			return client.IgnoreAlreadyExists(user.Create(ctx, front))
-		}).Should(Succeed())
-		DeferCleanup(func(ctx SpecContext) { Expect(user.Delete(ctx, front)).To(Succeed()) })
-		Eventually(ctx, func() string { return ready(ctx, front) }).Should(Equal("Creating"))
 	})
 })

@@ -24,28 +24,6 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 type handlerFuncs = handler.TypedFuncs[client.Object, reconcile.Request]
 
-// proxies returns the event handler for MemcachedProxies. It enqueues a MemcachedProxy at the start, at each resync, when it is
-// created or deleted, when its spec changes, and when others change its status.
-func (r *Reconciler) proxies() handlerFuncs {
-	name := func(object client.Object) []types.NamespacedName {
-		return []types.NamespacedName{client.ObjectKeyFromObject(object)}
-	}
-	change := controllers.OwnerChange(proxyKind.Status)
-	funcs := controllers.Watch(r.Mutations, change, name)
-	updated := funcs.UpdateFunc
-	funcs.CreateFunc = func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {
-		r.Mutations.ObserveEvent(e.Object)
-		q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
-	}
-	funcs.UpdateFunc = func(ctx context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
-		updated(ctx, e, q)
-		if controllers.IsResync(e) {
-			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)})
-		}
-	}
-	return funcs
-}
-
 // memcacheds returns the event handler for Memcacheds. If a Memcached is created or deleted, or its spec, servers or observed generation
 // change, the handler enqueues the MemcachedProxies that route to the Memcached, and the MemcachedProxy of the same name.
 func (r *Reconciler) memcacheds() handlerFuncs {
@@ -54,9 +32,11 @@ func (r *Reconciler) memcacheds() handlerFuncs {
 		name := client.ObjectKeyFromObject(object)
 		names := []types.NamespacedName{name}
 		// Reading the cache fails only while the process ends.
-		if r.Client.List(ctx, &found, client.InNamespace(name.Namespace), client.MatchingFields{poolIndex: name.Name}) == nil {
+		if r.Client.List(ctx, &found, client.InNamespace(name.Namespace)) == nil {
 			for i := range found.Items {
-				names = append(names, client.ObjectKeyFromObject(&found.Items[i]))
+				if slices.Contains(found.Items[i].Spec.Pools, cachev1alpha1.MemcachedProxyPool{Name: name.Name}) {
+					names = append(names, client.ObjectKeyFromObject(&found.Items[i]))
+				}
 			}
 		}
 		controllers.Enqueue(q, 0, names...)

@@ -91,7 +91,8 @@ func (d *demo) deletePod(ctx context.Context) error {
 	}
 	d.out.outcome("status.nodes no longer has %s.", victim)
 	// A fifth of the keys is lost with the pod. The replacement has a new name, so it takes over another fifth from the other nodes.
-	return errors.Join(d.shell(ctx, getNodes), d.read(ctx, "The pod's share is lost, and its successor takes keys over from the others.", keys/2))
+	return errors.Join(d.shell(ctx, getNodes),
+		d.read(ctx, "The pod's share is lost, and its successor takes keys over from the others.", keys/2))
 }
 
 func (d *demo) changeImage(ctx context.Context) error {

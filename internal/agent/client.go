@@ -38,11 +38,11 @@ type client struct {
 	// logins returns the users as whom the client tries to log in. memcached should accept at least one of them. The result is empty if
 	// memcached demands no login.
 	logins func() []credentials.User
-	// readStats is readNode, or readProxy if Options.Launcher names the launcher of a proxy.
+	// readStats reads the statistics of a node, or of a proxy if Options.Launcher names its launcher.
 	readStats func(ctx context.Context, conn *memcache.Conn) (statistics, error)
 
-	// idle holds an open connection between requests.
-	idle          slot
+	// idle holds an open connection between requests, or nil.
+	idle          atomic.Pointer[memcache.Conn]
 	reads, probes singleflight.Group
 	// answered is the time of memcached's last answer to a probe. It needs no lock, because only one probe runs at a time.
 	answered time.Time
@@ -56,20 +56,13 @@ type statistics interface {
 	Collect(series chan<- prometheus.Metric) error
 }
 
-func readNode(ctx context.Context, conn *memcache.Conn) (statistics, error) {
-	return stats.Read(ctx, conn)
-}
-
-func readProxy(ctx context.Context, conn *memcache.Conn) (statistics, error) {
-	return stats.ReadProxy(ctx, conn)
-}
-
 func newClient(o Options) *client {
 	c := &client{
-		address: o.Memcached, timeout: o.Timeout, now: time.Now, logins: func() []credentials.User { return nil }, readStats: readNode,
+		address: o.Memcached, timeout: o.Timeout, now: time.Now, logins: func() []credentials.User { return nil },
+		readStats: func(ctx context.Context, conn *memcache.Conn) (statistics, error) { return stats.Read(ctx, conn) },
 	}
 	if o.Launcher != "" {
-		c.readStats = readProxy
+		c.readStats = func(ctx context.Context, conn *memcache.Conn) (statistics, error) { return stats.ReadProxy(ctx, conn) }
 	}
 	return c
 }
@@ -84,7 +77,7 @@ func (c *client) stats() (statistics, error) {
 func (c *client) read() (statistics, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
 	defer cancel()
-	if held := c.idle.take(); held != nil {
+	if held := c.idle.Swap(nil); held != nil {
 		read, err := c.readOver(ctx, held)
 		if !isClosed(err) {
 			return read, err
@@ -108,13 +101,17 @@ func (c *client) readOver(ctx context.Context, conn *memcache.Conn) (statistics,
 	return read, err
 }
 
-// release keeps a connection for the next request. If err is not nil, release closes the connection instead.
+// release keeps a connection for the next request. If err is not nil, or if there is a newer connection, release closes it instead.
 func (c *client) release(used *memcache.Conn, err error) {
-	if err != nil {
+	if err != nil || !c.idle.CompareAndSwap(nil, used) {
 		discard(used)
-		return
 	}
-	c.idle.giveBack(used)
+}
+
+func discard(conn *memcache.Conn) {
+	if conn != nil {
+		_ = conn.Close()
+	}
 }
 
 // probe succeeds if memcached answers within the timeout, or if memcached has answered a probe less than answerLifetime ago.
@@ -141,7 +138,7 @@ func (c *client) ask() error {
 	}
 	// A demand for a login is an answer too.
 	if _, err = fresh.DemandsLogin(ctx); err == nil {
-		c.idle.put(fresh)
+		discard(c.idle.Swap(fresh))
 		return nil
 	}
 	discard(fresh)
@@ -156,7 +153,7 @@ func (c *client) ask() error {
 // properly: the worker threads may hang while the listener still refuses connections. Without an idle connection, or if memcached has
 // closed it, askHeld succeeds: the refusal must then suffice as a sign that memcached runs.
 func (c *client) askHeld(ctx context.Context) error {
-	held := c.idle.take()
+	held := c.idle.Swap(nil)
 	if held == nil {
 		return nil
 	}
@@ -172,7 +169,7 @@ func (c *client) askHeld(ctx context.Context) error {
 // now.
 func (c *client) wasFull(now time.Time) bool { return now.Sub(time.Unix(c.full.Load(), 0)) < fullFor }
 
-func (c *client) close() { c.idle.close() }
+func (c *client) close() { discard(c.idle.Swap(nil)) }
 
 // explain replaces an error by errClosed if memcached has closed the connection, and by an error that wraps errTimeout if memcached
 // has not answered within the timeout. It returns any other error unchanged.

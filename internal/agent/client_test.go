@@ -196,34 +196,3 @@ func TestAConnectionIsNotUsedAgainAfterATimeout(t *testing.T) {
 	mustBeReadable(t, c)
 	mustCount(t, f, 1, 2)
 }
-
-func TestSlotKeepsTheNewestConnection(t *testing.T) {
-	f := newFake(t, hangs)
-	dial := func() *memcache.Conn {
-		c, err := memcache.Dial(t.Context(), f.address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
-	var s slot
-	first, second, third := dial(), dial(), dial()
-	s.put(first)
-	s.put(second)
-	mustCount(t, f, 2, 3) // the first is closed
-	taken := s.take()
-	if taken != second || s.take() != nil {
-		t.Error("the slot gave something else than the second, once")
-	}
-	s.put(third)
-	s.giveBack(taken)
-	mustCount(t, f, 1, 3) // the second is closed: it is older
-	if s.take() != third {
-		t.Error("the third is not there")
-	}
-	s.giveBack(third)
-	s.close()
-	mustCount(t, f, 0, 3)
-	s.put(dial())
-	mustCount(t, f, 0, 4)
-}

@@ -83,27 +83,6 @@ func TestSeriesOfTheLauncher(t *testing.T) {
 	}
 }
 
-// The query parameter collect[] selects series. A PodMonitor uses it to leave out the many series of slab classes.
-func TestSelectedCollectors(t *testing.T) {
-	a := startAgent(t, newFake(t, recorded(t, "default")).options())
-	for query, want := range map[string]map[string]bool{
-		"":                                     {"memcached_up": true, "memcached_slab_current_chunks{": true, "memcached_agent_build_info{": true, "go_goroutines": true},
-		"?collect[]=memcached":                 {"memcached_up": true, "memcached_slab_": false, "memcached_agent_": false, "go_": false},
-		"?collect[]=slabs":                     {"memcached_up": false, "memcached_slab_current_chunks{": true, "memcached_agent_": false, "go_": false},
-		"?collect[]=memcached&collect[]=agent": {"memcached_up": true, "memcached_slab_": false, "memcached_agent_build_info{": true, "go_goroutines": true},
-	} {
-		status, body := a.get(t, "/metrics"+query)
-		for series, shown := range want {
-			if got := strings.Contains(body, "\n"+series); got != shown || status != http.StatusOK {
-				t.Errorf("%s: %d, %s is shown: %t", query, status, series, got)
-			}
-		}
-	}
-	if status, body := a.get(t, "/metrics?collect[]=cpu"); status != http.StatusBadRequest || !strings.Contains(body, `memcached, slabs or agent, not "cpu"`) {
-		t.Errorf("%d %s", status, body)
-	}
-}
-
 func linesWith(text, prefix string) string {
 	var lines strings.Builder
 	for line := range strings.Lines(text) {

@@ -4,12 +4,10 @@
 package agent
 
 import (
-	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"time"
 
 	"github.com/example/memcached-operator/internal/agent/credentials"
@@ -18,16 +16,13 @@ import (
 // ErrUsage means that a flag or an argument is wrong.
 var ErrUsage = errors.New("wrong flags")
 
-// maxTimeout is the longest accepted timeout: the time between two scrapes in Prometheus' default configuration.
-const maxTimeout = time.Minute
-
 // Options are the agent's flags, as in version 3 of docs/design/agent-interface.md.
 type Options struct {
 	// Memcached is the address of memcached. The default is 127.0.0.1:11211.
 	Memcached string
 	// Listen is the address of /metrics, /status, /startupz, /readyz and /livez. The default is :9150, as for memcached_exporter.
 	Listen string
-	// Timeout is how long memcached or its launcher may take to answer. The default is 1s. ask.Timeout also limits the launcher.
+	// Timeout is how long memcached may take to answer. The default is 1s. The launcher has ask.Timeout.
 	Timeout time.Duration
 	// Launcher is the address of a proxy's launcher. It is empty by default, which means that memcached is a node.
 	Launcher string
@@ -60,7 +55,7 @@ func parse(args []string, help io.Writer) (Options, error) {
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("%w: unexpected argument %q", ErrUsage, flags.Arg(0))
 	}
-	return o, o.validate()
+	return o, nil
 }
 
 func addCredentials(flags *flag.FlagSet, c *credentials.Config) {
@@ -70,25 +65,4 @@ func addCredentials(flags *flag.FlagSet, c *credentials.Config) {
 	flags.StringVar(&c.UsersSecret, "users-secret", "", "Folder of the Secret with the users. Without it, memcached demands no login.")
 	flags.StringVar(&c.Folder, "credentials", "/run/memcached", "Folder where memcached reads its certificate and its users.")
 	flags.StringVar(&c.TerminationLog, "termination-log", "/dev/termination-log", "File of the container's termination message.")
-}
-
-func (o Options) validate() error {
-	for _, address := range []struct{ flag, value, example string }{
-		{"--memcached", o.Memcached, "127.0.0.1:11211"},
-		{"--listen", o.Listen, ":9150"},
-		{"--tls", o.Credentials.TLS, "127.0.0.1:11212"},
-		{"--launcher", cmp.Or(o.Launcher, ":9151"), "127.0.0.1:9151"},
-		{"--node-launcher", o.NodeLauncher, "127.0.0.1:9151"},
-	} {
-		if _, port, err := net.SplitHostPort(address.value); err != nil || port == "" {
-			return fmt.Errorf("%w: %s is %q, but must be an address such as %s", ErrUsage, address.flag, address.value, address.example)
-		}
-	}
-	if o.Timeout <= 0 || o.Timeout > maxTimeout {
-		return fmt.Errorf("%w: --timeout is %s, but must be positive and at most %s", ErrUsage, o.Timeout, maxTimeout)
-	}
-	if o.Credentials.ClientCA && o.Credentials.TLSSecret == "" {
-		return fmt.Errorf("%w: --client-ca needs --tls-secret", ErrUsage)
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -26,7 +27,7 @@ func startBlocked(t *testing.T) (f *fake, a *agent, release func()) {
 		answer(conn)
 	})
 	o := f.options()
-	o.Timeout = maxTimeout
+	o.Timeout = time.Minute
 	return f, startAgent(t, o), func() { close(released) }
 }
 

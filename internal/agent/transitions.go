@@ -15,21 +15,13 @@ const quietPeriod = 10 * time.Second
 // transitions logs when something begins to fail, and when it works again. After an entry, nothing is logged for quietPeriod. Then
 // the first observation that differs from the entry is logged.
 type transitions struct {
-	log            *slog.Logger
-	fails, works   string
-	now            func() time.Time
-	mutex          sync.Mutex
-	state, logged  state
-	changed, entry time.Time
+	log          *slog.Logger
+	fails, works string
+	now          func() time.Time
+	mutex        sync.Mutex
+	logged       string
+	entry        time.Time
 }
-
-type state int
-
-const (
-	unknown state = iota
-	failing
-	working
-)
 
 // newTransitions begins with a quiet period, because a starting memcached does not answer yet.
 func newTransitions(log *slog.Logger, now func() time.Time, fails, works string) *transitions {
@@ -39,21 +31,18 @@ func newTransitions(log *slog.Logger, now func() time.Time, fails, works string)
 func (t *transitions) observe(err error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	now, current := t.now(), working
+	now, message := t.now(), t.works
 	if err != nil {
-		current = failing
+		message = t.fails
 	}
-	if current != t.state {
-		t.state, t.changed = current, now
-	}
-	first := t.logged == unknown && current == working
-	if current == t.logged || !first && now.Sub(t.entry) < quietPeriod {
+	first := t.logged == "" && err == nil
+	if message == t.logged || !first && now.Sub(t.entry) < quietPeriod {
 		return
 	}
-	t.logged, t.entry = current, now
+	t.logged, t.entry = message, now
 	if err != nil {
-		t.log.Warn(t.fails, "reason", err.Error(), "since", t.changed)
+		t.log.Warn(message, "reason", err.Error())
 		return
 	}
-	t.log.Info(t.works, "since", t.changed)
+	t.log.Info(message)
 }

@@ -14,33 +14,13 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// contestedCorrections is how many corrections within a pace's window make a field contested.
-const contestedCorrections = 3
-
-// pace is a rate at which another writer changes a field.
-type pace struct {
-	// window is the period in which corrections are counted. A field stops being contested if it is not corrected for this long.
-	window time.Duration
-	// interval is the shortest time between two corrections of the object, 0 for no limit.
-	interval time.Duration
-}
-
-// paces are the rates that count as a contest, the fastest first. The operator delays its corrections only against the fastest.
-var paces = []pace{{2 * time.Minute, 30 * time.Second}, {30 * time.Minute, 0}}
-
-// paceOf returns the fastest pace that the times of a field's corrections reach, or nil if the field is not contested.
-func paceOf(corrections []time.Time) *pace {
-	if len(corrections) < contestedCorrections {
-		return nil
-	}
-	took := corrections[len(corrections)-1].Sub(corrections[0])
-	for i := range paces {
-		if took < paces[i].window {
-			return &paces[i]
-		}
-	}
-	return nil
-}
+const (
+	// contestedCorrections is how many corrections within contestWindow make a field contested. It stops being contested if it is not
+	// corrected for contestWindow. Until then, contestInterval is the shortest time between two corrections of the object.
+	contestedCorrections = 3
+	contestWindow        = 2 * time.Minute
+	contestInterval      = 30 * time.Second
+)
 
 // contest is what this process remembers about other writers of an object.
 type contest struct {
@@ -52,10 +32,8 @@ type contest struct {
 	sized bool
 	// corrections are the times of each field's last corrections, at most contestedCorrections of them.
 	corrections map[string][]time.Time
-	// contested is the contested field, or empty. manager is the field's writer, pace is the writer's rate, and seen is when the field was
-	// last corrected. Corrections of other fields do not change these values, unless one of those fields reaches a faster pace.
+	// contested is the field that was last found to be contested, manager is its writer, and seen is the time.
 	contested, manager string
-	pace               pace
 	seen               time.Time
 	// last is the time of the last correction of any field.
 	last time.Time
@@ -97,36 +75,31 @@ func (c *contests) agrees(live client.Object, rendered rendering) {
 func (c *contests) contested(desired, live client.Object) (_ *ContestedError, wait time.Duration) {
 	known := c.of(live)
 	since := c.clock.Since(known.seen)
-	if known.contested == "" || since >= known.pace.window {
+	if since >= contestWindow {
 		return nil, 0
 	}
 	return &ContestedError{
 		Kind: desired.GetObjectKind().GroupVersionKind().Kind, Name: live.GetName(),
-		Field: known.contested, Manager: known.manager, RetryAfter: known.pace.window - since,
-	}, known.pace.interval - c.clock.Since(known.last)
+		Field: known.contested, Manager: known.manager, RetryAfter: contestWindow - since,
+	}, contestInterval - c.clock.Since(known.last)
 }
 
 // corrects returns the object's contest after a correction of these fields. One of the fields may have become contested.
 func (c *contests) corrects(live client.Object, fields []fieldpath.Path, managed managedFields) contest {
 	known, now := c.of(live), c.clock.Now()
 	corrections := maps.Clone(known.corrections)
-	maps.DeleteFunc(corrections, func(_ string, times []time.Time) bool {
-		return now.Sub(times[len(times)-1]) >= paces[len(paces)-1].window
-	})
+	maps.DeleteFunc(corrections, func(_ string, times []time.Time) bool { return now.Sub(times[len(times)-1]) >= contestWindow })
 	if corrections == nil {
 		corrections = map[string][]time.Time{}
 	}
 	known.corrections, known.last = corrections, now
-	again := slices.ContainsFunc(fields, func(path fieldpath.Path) bool { return nameOf(path) == known.contested })
-	if again || now.Sub(known.seen) >= known.pace.window {
-		known.contested = ""
-	}
 	for _, path := range fields {
 		field := nameOf(path)
 		times := append(slices.Clone(corrections[field]), now)
-		corrections[field] = times[max(0, len(times)-contestedCorrections):]
-		if pace := paceOf(corrections[field]); pace != nil && (known.contested == "" || pace.window < known.pace.window) {
-			known.contested, known.manager, known.pace, known.seen = field, managed.managerOf(path), *pace, now
+		times = times[max(0, len(times)-contestedCorrections):]
+		corrections[field] = times
+		if len(times) == contestedCorrections && now.Sub(times[0]) < contestWindow && !known.seen.Equal(now) { // the first of several
+			known.contested, known.manager, known.seen = field, managed.managerOf(path), now
 		}
 	}
 	return known

@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -74,16 +75,5 @@ func (e *WaitingError) Error() string {
 	return fmt.Sprintf("%s %s is being deleted and must be gone first", e.Kind, e.Name)
 }
 
-// RenderError reports that a desired object cannot be encoded or compared with the live one. It is a bug of the operator.
-type RenderError struct {
-	// Name is the object's name.
-	Name string
-	// Err is the cause.
-	Err error
-}
-
-// Error implements error.
-func (e *RenderError) Error() string { return fmt.Sprintf("render %s: %v", e.Name, e.Err) }
-
-// Unwrap returns the cause.
-func (e *RenderError) Unwrap() error { return e.Err }
+// ErrRender means that a desired object cannot be encoded or compared with the live one. It is a bug of the operator.
+var ErrRender = errors.New("render")

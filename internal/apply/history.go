@@ -22,29 +22,14 @@ func keyOf(object client.Object) objectKey {
 }
 
 // history holds one entry for each object. It is safe for concurrent use.
-type history[T any] struct {
-	mutex   sync.Mutex
-	entries map[objectKey]T
-}
+type history[T any] struct{ entries sync.Map }
 
 func (h *history[T]) get(object client.Object) (T, bool) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	entry, ok := h.entries[keyOf(object)]
+	found, ok := h.entries.Load(keyOf(object))
+	entry, _ := found.(T)
 	return entry, ok
 }
 
-func (h *history[T]) set(object client.Object, entry T) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	if h.entries == nil {
-		h.entries = map[objectKey]T{}
-	}
-	h.entries[keyOf(object)] = entry
-}
+func (h *history[T]) set(object client.Object, entry T) { h.entries.Store(keyOf(object), entry) }
 
-func (h *history[T]) forget(object client.Object) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	delete(h.entries, keyOf(object))
-}
+func (h *history[T]) forget(object client.Object) { h.entries.Delete(keyOf(object)) }

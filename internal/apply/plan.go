@@ -5,10 +5,13 @@ package apply
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -64,7 +67,7 @@ func (a *Applier) compare(owner, desired, live client.Object, sizeOnly bool) ste
 		err = a.compareWith(live, &s)
 	}
 	if err != nil {
-		s.err = &RenderError{Name: desired.GetName(), Err: err}
+		s.err = fmt.Errorf("%w %s: %w", ErrRender, desired.GetName(), err)
 	}
 	return s
 }
@@ -141,4 +144,96 @@ func (p Plan) Err() error {
 		errs = append(errs, s.immutable, s.err)
 	}
 	return errors.Join(errs...)
+}
+
+// step is what has to be done about one desired object.
+type step struct {
+	desired client.Object
+	// live is the existing object, or nil.
+	live     client.Object
+	rendered rendering
+	// difference is how the live object differs from the rendering.
+	difference difference
+	// drifted reports that the operator's last write was this rendering. Every difference is then somebody else's change.
+	drifted bool
+	// inTheWay is the conflict that an earlier attempt to create the object met, or nil. The other owner's object may be gone now.
+	inTheWay *ConflictError
+	// immutable is an *ImmutableError if an immutable field differs. In that case, the rendering contains the live value. Otherwise,
+	// immutable is nil.
+	immutable error
+	// err is why the object cannot be written, or nil.
+	err error
+}
+
+// pending reports whether the step writes anything.
+func (s step) pending() bool {
+	return s.err == nil && (s.live == nil || !s.difference.none())
+}
+
+// outcome is the result of a step.
+type outcome struct {
+	// live is the object after the step. It is nil if the step could not begin, or if a creation failed.
+	live client.Object
+	// created reports that the step created the object. written reports that the step created or changed it.
+	created, written bool
+	// correction describes the changes by others that the step undid. It is nil if there were none.
+	correction *Correction
+	// asDesired reports that the object is as desired. An error then only says that somebody else keeps changing it.
+	asDesired bool
+	err       error
+}
+
+// find returns the object with the type, namespace and name of the wanted one, or nil.
+func find(objects []client.Object, wanted client.Object) client.Object {
+	for _, object := range objects {
+		if reflect.TypeOf(object) == reflect.TypeOf(wanted) && object.GetName() == wanted.GetName() &&
+			object.GetNamespace() == wanted.GetNamespace() {
+			return object
+		}
+	}
+	return nil
+}
+
+// undesired returns the observed objects to delete. They are not desired, and belong to the owner or are orphaned (see orphaned).
+// Orphaned workloads stay, because their pods must not end.
+func (a *Applier) undesired(owner client.Object, desired, observed []client.Object) []client.Object {
+	var left []client.Object
+	for _, object := range observed {
+		if find(desired, object) != nil || object.GetDeletionTimestamp() != nil {
+			continue
+		}
+		if metav1.IsControlledBy(object, owner) || a.orphaned(owner, object) && a.differ.sizeField(object) == nil {
+			left = append(left, object)
+		}
+	}
+	return left
+}
+
+// keepImmutable copies the live values of immutable fields into the rendering. Otherwise, the API server would refuse the whole
+// write. It returns an *ImmutableError about the first field that differs, or nil.
+func (a *Applier) keepImmutable(live client.Object, s *step) error {
+	var differs error
+	for _, path := range a.rules(*s).Immutable {
+		if !s.difference.touches(path) {
+			continue
+		}
+		if differs == nil {
+			differs = &ImmutableError{
+				Kind: s.rendered.GetKind(), Namespace: live.GetNamespace(), Name: live.GetName(), Field: strings.Join(path, "."),
+			}
+		}
+		fields, err := a.differ.fields(live)
+		if err != nil {
+			return err
+		}
+		value, found, _ := unstructured.NestedFieldNoCopy(fields.Object, path...)
+		if !found {
+			unstructured.RemoveNestedField(s.rendered.Object, path...)
+			continue
+		}
+		if err := unstructured.SetNestedField(s.rendered.Object, value, path...); err != nil {
+			return err
+		}
+	}
+	return differs
 }

@@ -5,10 +5,14 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -116,7 +120,7 @@ func (a *Applier) changeAll(ctx context.Context, s step) (client.Object, error) 
 func (a *Applier) replace(ctx context.Context, s step) (client.Object, error) {
 	body, err := a.differ.replacement(s.rendered)
 	if err != nil {
-		return nil, &RenderError{Name: s.desired.GetName(), Err: err}
+		return nil, fmt.Errorf("%w %s: %w", ErrRender, s.desired.GetName(), err)
 	}
 	return a.merge(ctx, s, body)
 }
@@ -125,4 +129,117 @@ func (a *Applier) replace(ctx context.Context, s step) (client.Object, error) {
 // namespace.
 func isRefusal(err error) bool {
 	return (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// absent is the resource version of an apply that must create its object. If the object exists, the API server answers 409.
+const absent = "1"
+
+// create creates an object. If the object exists, create fails, because the plan was made without it. In that case, the cache lags, or
+// the object lacks the label by which the cache selects objects.
+func (a *Applier) create(ctx context.Context, owner client.Object, s step) (client.Object, error) {
+	if s.inTheWay != nil {
+		switch exists, err := a.discover(ctx, owner, s.desired); {
+		case err != nil:
+			return nil, err
+		case exists:
+			return nil, errUnseen
+		}
+	}
+	s.rendered.SetResourceVersion(absent)
+	created, err := a.send(ctx, s)
+	s.rendered.SetResourceVersion("") // otherwise the version would count as a difference
+	if err == nil {
+		a.conflicts.forget(created)
+		a.answers.record(created, s.rendered)
+	}
+	if !apierrors.IsConflict(err) {
+		return created, err
+	}
+	if _, found := a.discover(ctx, owner, s.desired); found != nil {
+		return nil, found
+	}
+	return nil, err
+}
+
+// errUnseen makes the reconcile start again, with the object that was missing from the cache.
+var errUnseen = errors.New("the cache has not received an object that exists")
+
+// discover asks the API server for an object that is missing from the cache. It records an object of this owner in the
+// MutationCache, and an object of another owner as a conflict.
+func (a *Applier) discover(ctx context.Context, owner, desired client.Object) (exists bool, _ error) {
+	live, err := a.empty(desired)
+	if err != nil {
+		return false, err
+	}
+	if err := a.live.Get(ctx, client.ObjectKeyFromObject(desired), live); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	err = a.checkOwnership(owner, desired, live)
+	if conflict, ok := errors.AsType[*ConflictError](err); ok {
+		return true, a.conflicts.found(desired, conflict)
+	}
+	a.conflicts.forget(desired)
+	if err == nil {
+		a.mutations.RecordWrite(live)
+	}
+	return true, err
+}
+
+// merge sends a strategic merge patch.
+func (a *Applier) merge(ctx context.Context, s step, body rendering) (client.Object, error) {
+	return a.patch(ctx, s, body, types.StrategicMergePatchType)
+}
+
+// send sends the step's rendering as a server-side apply.
+func (a *Applier) send(ctx context.Context, s step) (client.Object, error) {
+	return a.patch(ctx, s, s.rendered, types.ApplyPatchType, client.ForceOwnership)
+}
+
+// patch sends a patch, and records the API server's answer in the MutationCache.
+func (a *Applier) patch(
+	ctx context.Context, s step, body rendering, kind types.PatchType, opts ...client.PatchOption,
+) (client.Object, error) {
+	text, err := json.Marshal(body.Object)
+	if err != nil {
+		return nil, fmt.Errorf("%w %s: %w", ErrRender, s.desired.GetName(), err)
+	}
+	answer, err := a.empty(s.desired)
+	if err != nil {
+		return nil, err
+	}
+	// Field validation is off: an apply refuses unknown fields anyway, and the API server would parse the body twice to warn of
+	// duplicate ones.
+	opts = append(opts, a.owner, client.FieldValidation(metav1.FieldValidationIgnore))
+	if err := a.client.Patch(ctx, answer, client.RawPatch(kind, text), opts...); err != nil {
+		return nil, fmt.Errorf("apply %s %s: %w", s.rendered.GetKind(), s.desired.GetName(), err)
+	}
+	a.mutations.RecordWrite(answer)
+	return answer, nil
+}
+
+// empty returns an object with only the type, name and namespace of the desired one. Decoding an answer into the desired object would
+// merge the two.
+func (a *Applier) empty(desired client.Object) (client.Object, error) {
+	created, err := a.client.Scheme().New(desired.GetObjectKind().GroupVersionKind())
+	if err != nil {
+		return nil, fmt.Errorf("create an empty object: %w", err)
+	}
+	object, ok := created.(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("%T has no metadata", created)
+	}
+	object.SetName(desired.GetName())
+	object.SetNamespace(desired.GetNamespace())
+	return object, nil
+}
+
+// prune deletes an object that is no longer desired. The UID keeps the request from deleting a later object of the same name.
+func (a *Applier) prune(ctx context.Context, object client.Object) error {
+	uid := object.GetUID()
+	err := a.client.Delete(ctx, object, client.Preconditions{UID: &uid})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete %s: %w", object.GetName(), err)
+	}
+	a.mutations.RecordDelete(object)
+	return nil
 }

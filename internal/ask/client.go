@@ -14,8 +14,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 
 	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
@@ -36,63 +34,51 @@ type Client struct{ http *http.Client }
 // New returns a client that limits each request to Timeout. It ignores HTTP proxies in the environment, because they cannot reach
 // pods.
 func New() *Client {
+	return Through(&http.Transport{Proxy: nil, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswer})
+}
+
+// Through returns a client with this transport that limits each request to Timeout.
+func Through(transport http.RoundTripper) *Client {
 	return &Client{http: &http.Client{
-		Transport:     &http.Transport{Proxy: nil, DisableKeepAlives: true, MaxResponseHeaderBytes: maxAnswer},
+		Transport:     transport,
 		Timeout:       Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// Launcher asks the launcher of a node for its status. address is an IP address or a host name. Errors contain the address.
-func (c *Client) Launcher(ctx context.Context, address string, port int) (protocol.Status, error) {
-	return c.LauncherAt(ctx, net.JoinHostPort(address, strconv.Itoa(port)))
+// Launcher asks the launcher of a node for its status. base is the URL of its server, such as http://10.0.0.1:9151. Errors contain it.
+func (c *Client) Launcher(ctx context.Context, base string) (protocol.Status, error) {
+	return get[protocol.Status](ctx, c, base+protocol.StatusPath)
 }
 
-// LauncherAt asks the launcher of a node for its status. address is host:port.
-func (c *Client) LauncherAt(ctx context.Context, address string) (protocol.Status, error) {
-	var status protocol.Status
-	err := c.get(ctx, url.URL{Host: address, Path: protocol.StatusPath}, &status)
-	return status, err
+// Proxy asks the launcher of a proxy for its status.
+func (c *Client) Proxy(ctx context.Context, base string) (protocol.ProxyStatus, error) {
+	return get[protocol.ProxyStatus](ctx, c, base+protocol.StatusPath)
 }
 
-// Proxy asks the launcher of a proxy for its status. address is host:port.
-func (c *Client) Proxy(ctx context.Context, address string) (protocol.ProxyStatus, error) {
-	var status protocol.ProxyStatus
-	err := c.get(ctx, url.URL{Host: address, Path: protocol.StatusPath}, &status)
-	return status, err
+// Agent asks an agent for its status. hosts are the names by which clients reach the node: the agent checks whether the certificate is
+// for them.
+func (c *Client) Agent(ctx context.Context, base string, hosts []string) (agentprotocol.Status, error) {
+	return get[agentprotocol.Status](ctx, c, base+agentprotocol.StatusPath+"?"+agentprotocol.StatusQuery(hosts).Encode())
 }
 
-// Agent asks an agent for its status. address is an IP address or a host name, and errors contain it. hosts are the names by which
-// clients reach the node: the agent checks whether the certificate is for them.
-func (c *Client) Agent(ctx context.Context, address string, port int, hosts []string) (agentprotocol.Status, error) {
-	var status agentprotocol.Status
-	err := c.get(ctx, url.URL{
-		Host: net.JoinHostPort(address, strconv.Itoa(port)), Path: agentprotocol.StatusPath,
-		RawQuery: agentprotocol.StatusQuery(hosts).Encode(),
-	}, &status)
-	return status, err
-}
-
-func (c *Client) get(ctx context.Context, target url.URL, status any) error {
-	target.Scheme = "http"
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
+func get[T any](ctx context.Context, c *Client, target string) (status T, _ error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
 	if err != nil {
-		return err
+		return status, err
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return withoutSource(err) // the error names the URL
+		return status, withoutSource(err) // the error names the URL
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%w: %s", errAnswer, response.Status)
-	} else {
-		err = Decode(response.Body, status)
+		return status, fmt.Errorf("%s: %w: %s", target, errAnswer, response.Status)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", target.String(), withoutSource(err))
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&status); err != nil {
+		return status, fmt.Errorf("%s: %w: %w", target, errAnswer, withoutSource(err))
 	}
-	return nil
+	return status, nil
 }
 
 // withoutSource removes the local address from a network error. The local port differs in each attempt. So a condition that quotes
@@ -105,11 +91,3 @@ func withoutSource(err error) error {
 }
 
 var errAnswer = errors.New("not the answer of a node")
-
-// Decode decodes a JSON answer into status. It reads at most maxAnswer bytes.
-func Decode(answer io.Reader, status any) error {
-	if err := json.NewDecoder(io.LimitReader(answer, maxAnswer)).Decode(status); err != nil {
-		return fmt.Errorf("%w: %w", errAnswer, err)
-	}
-	return nil
-}

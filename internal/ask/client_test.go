@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -43,15 +42,7 @@ func TestLauncher(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(test.handle)
 			defer server.Close()
-			host, text, err := net.SplitHostPort(server.Listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			port, err := strconv.Atoi(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			status, err := New().Launcher(t.Context(), host, port)
+			status, err := New().Launcher(t.Context(), server.URL)
 			if diff := cmp.Diff(protocol.Status{Hash: test.want}, status); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -72,7 +63,7 @@ func TestResetByPeer(t *testing.T) {
 	}))
 	defer server.Close()
 	for range 2 {
-		_, err := New().LauncherAt(t.Context(), server.Listener.Addr().String())
+		_, err := New().Launcher(t.Context(), server.URL)
 		if want := fmt.Sprintf("Get %q: read tcp %s: read: connection reset by peer", server.URL+protocol.StatusPath, server.Listener.Addr()); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -84,8 +75,7 @@ func TestAgent(t *testing.T) {
 		fmt.Fprintf(w, `{"problems":[{"reason":"CertificateNames","message":%q}]}`, r.URL.String())
 	}))
 	defer server.Close()
-	address := server.Listener.Addr().(*net.TCPAddr)
-	status, err := New().Agent(t.Context(), address.IP.String(), address.Port, []string{"a", "b"})
+	status, err := New().Agent(t.Context(), server.URL, []string{"a", "b"})
 	want := agentprotocol.Status{Problems: []agentprotocol.Problem{{Reason: "CertificateNames", Message: "/status?host=a&host=b"}}}
 	if diff := cmp.Diff(want, status); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

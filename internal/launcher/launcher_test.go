@@ -28,8 +28,13 @@ func TestItemsSurviveEveryChangeThatMemcachedAllows(t *testing.T) {
 	p.begin(inFile(t))
 	p.store(stored)
 	for _, change := range [][]string{
-		{"-c 1055", "-c 2031", "=44", "=60"}, {"-t 4", "-t 8"}, {"-X", "-X -F -v"}, {"-W -X", "-W"}, {"=44", "=44,idle_timeout=600"},
-		{"=44", "=44\nrestartedAt=2026-11-24T07:00:00Z"}, nil,
+		{"-c 1055", "-c 2031", "=44", "=60"},
+		{"-t 4", "-t 8"},
+		{"-X", "-X -F"},
+		{"-W -X", "-W"},
+		{"=44", "=44,idle_timeout=600"},
+		{"=44", "=44\nrestartedAt=2026-11-24T07:00:00Z"},
+		nil,
 	} {
 		before := p.client() // a connection to the process that the restart ends
 		status := p.runs(p.assign(inFile(t, change...)))

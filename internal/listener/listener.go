@@ -24,17 +24,17 @@ const PerHost = 8
 type limitedListener struct {
 	net.Listener
 
-	mutex      sync.Mutex
-	total, max int
-	// hosts maps an IP address to the connections from this address, the oldest first.
-	hosts map[string][]*limitedConn
+	max   int
+	mutex sync.Mutex
+	// conns are the open connections, the oldest first.
+	conns []*limitedConn
 }
 
 // Limit returns a listener that allows this number of connections.
 func Limit(listener net.Listener, connections int) net.Listener { return limit(listener, connections) }
 
 func limit(listener net.Listener, connections int) *limitedListener {
-	return &limitedListener{Listener: listener, max: connections, hosts: map[string][]*limitedConn{}}
+	return &limitedListener{Listener: listener, max: connections}
 }
 
 // Accept implements net.Listener.
@@ -58,35 +58,29 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 func (l *limitedListener) admit(conn *limitedConn) (oldest *limitedConn) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if conns := l.hosts[conn.host]; len(conns) >= PerHost {
-		oldest = conns[0]
-	} else if l.total >= l.max {
-		most := conn.host
-		for host, conns := range l.hosts {
-			if len(conns) > len(l.hosts[most]) {
+	counts, most := map[string]int{}, conn.host
+	for _, open := range l.conns {
+		counts[open.host]++
+	}
+	if counts[conn.host] < PerHost && len(l.conns) >= l.max {
+		for host, count := range counts {
+			if count > counts[most] {
 				most = host
 			}
 		}
-		oldest = l.hosts[most][0]
 	}
-	if oldest != nil {
+	if counts[most] >= PerHost || len(l.conns) >= l.max {
+		oldest = l.conns[slices.IndexFunc(l.conns, func(open *limitedConn) bool { return open.host == most })]
 		l.forget(oldest)
 	}
-	l.total++
-	l.hosts[conn.host] = append(l.hosts[conn.host], conn)
+	l.conns = append(l.conns, conn)
 	return oldest
 }
 
 // forget stops counting a connection.
 func (l *limitedListener) forget(conn *limitedConn) {
-	conns := l.hosts[conn.host]
-	at := slices.Index(conns, conn)
-	if at < 0 {
-		return
-	}
-	l.total--
-	if l.hosts[conn.host] = slices.Delete(conns, at, at+1); len(conns) == 1 {
-		delete(l.hosts, conn.host)
+	if at := slices.Index(l.conns, conn); at >= 0 {
+		l.conns = slices.Delete(l.conns, at, at+1)
 	}
 }
 

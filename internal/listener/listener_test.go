@@ -32,8 +32,8 @@ func TestHostLosesItsOldestConnection(t *testing.T) {
 	for _, conn := range open {
 		l.forget(conn)
 	}
-	if len(l.hosts) != 0 || l.total != 0 {
-		t.Errorf("%d connections of %d hosts are remembered", l.total, len(l.hosts))
+	if len(l.conns) != 0 {
+		t.Errorf("%d connections are remembered", len(l.conns))
 	}
 }
 
@@ -48,8 +48,8 @@ func TestHostWithTheMostConnectionsLosesOne(t *testing.T) {
 	if got := l.admit(&limitedConn{listener: l, host: "kubelet"}); got != oldest {
 		t.Errorf("%+v is closed, not the oldest connection of the greedy host", got)
 	}
-	if got := l.admit(&limitedConn{listener: l, host: "prometheus"}); got == nil || got.host == "prometheus" || l.total != maxConnections {
-		t.Errorf("%+v is closed, and there are %d connections", got, l.total)
+	if got := l.admit(&limitedConn{listener: l, host: "prometheus"}); got == nil || got.host == "prometheus" || len(l.conns) != maxConnections {
+		t.Errorf("%+v is closed, and there are %d connections", got, len(l.conns))
 	}
 }
 

@@ -16,9 +16,6 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// installedSize returns the size limit of the launcher's volume. The launcher and its files take a few megabytes.
-func installedSize() resource.Quantity { return resource.MustParse("64Mi") }
-
 // container returns the container in which the launcher runs memcached as a proxy.
 func container(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) corev1.Container {
 	return corev1.Container{

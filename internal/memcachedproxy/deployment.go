@@ -6,6 +6,7 @@ package memcachedproxy
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -121,7 +122,7 @@ func podTemplate(
 }
 
 func volumes(proxy *cachev1alpha1.MemcachedProxy) []corev1.Volume {
-	limit := installedSize()
+	limit := resource.MustParse("64Mi") // the launcher and its files take a few megabytes
 	return []corev1.Volume{
 		{Name: launcherName, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}},
 		{Name: "routes", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{

@@ -55,10 +55,6 @@ var (
 		"Clients that the spec of each Memcached lets connect to each of its nodes.", instanceLabels, nil)
 	stuckSeries = prometheus.NewDesc("memcached_operator_memcached_stuck",
 		"1 for each Memcached with a change that cannot go on, 0 for the others.", instanceLabels, nil)
-
-	instanceSeries = []*prometheus.Desc{
-		conditionSeries, desiredSeries, readySeries, itemMemorySeries, maxConnectionsSeries, stuckSeries,
-	}
 )
 
 // New returns Metrics that are registered with the registry.
@@ -77,25 +73,15 @@ func New(registry prometheus.Registerer) *Metrics {
 			Help: "Pods that did not stop after their eviction from a lost cluster node and were deleted, so that others get their names.",
 		}),
 	}
-	registry.MustRegister(m)
+	registry.MustRegister(m, m.reconciles, m.corrections, m.lostPods)
 	return m
 }
 
-// Describe implements prometheus.Collector.
-func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
-	m.reconciles.Describe(descriptions)
-	m.corrections.Describe(descriptions)
-	m.lostPods.Describe(descriptions)
-	for _, description := range instanceSeries {
-		descriptions <- description
-	}
-}
+// Describe implements prometheus.Collector. It describes nothing, so that the registry does not check the series beforehand.
+func (m *Metrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(series chan<- prometheus.Metric) {
-	m.reconciles.Collect(series)
-	m.corrections.Collect(series)
-	m.lostPods.Collect(series)
 	m.instances.Range(func(_, value any) bool {
 		instance, _ := value.(Instance)
 		instance.collect(series)

@@ -40,8 +40,6 @@ type session struct {
 	nodeTimeout time.Duration
 	// slots has a slot for each node that is asked at a time.
 	slots chan struct{}
-	// pollPeriod is the time between two checks of a command that waits.
-	pollPeriod time.Duration
 
 	// output, user, node and yes are the values of these flags.
 	output, user, node string
@@ -50,7 +48,7 @@ type session struct {
 
 // Run runs the plugin with the arguments of a command line, and returns the exit code.
 func Run(ctx context.Context, version string, args []string, streams genericiooptions.IOStreams) int {
-	return run(ctx, &session{IOStreams: streams, connect: connect, clock: clock.RealClock{}, pollPeriod: time.Second}, version, args)
+	return run(ctx, &session{IOStreams: streams, connect: connect, clock: clock.RealClock{}}, version, args)
 }
 
 func run(ctx context.Context, s *session, version string, args []string) int {

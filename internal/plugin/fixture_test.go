@@ -11,7 +11,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,7 +65,7 @@ func (w *world) runWithin(ctx context.Context, input io.Reader, args ...string) 
 		return out.Write(text)
 	})
 	s := &session{
-		IOStreams: genericiooptions.IOStreams{In: input, Out: watched, ErrOut: &errOut}, clock: clock.RealClock{}, pollPeriod: time.Millisecond,
+		IOStreams: genericiooptions.IOStreams{In: input, Out: watched, ErrOut: &errOut}, clock: clock.RealClock{},
 		connect: func(*session) (*cluster, error) {
 			return &cluster{Client: w.client, namespace: "shop", dial: w.dial}, nil
 		},

@@ -187,31 +187,3 @@ func TestRestartCost(t *testing.T) {
 		t.Errorf("with a silent node: %s", got)
 	}
 }
-
-func TestRestartProgress(t *testing.T) {
-	rolling := func(generation int64) []metav1.Condition {
-		return []metav1.Condition{conditionOf("Ready", "RollingOut", "False", generation)}
-	}
-	stalled := append(rolling(2), conditionOf("Stalled", "Stuck", "True", 2))
-	degraded := append(slices.Clone(stalled), conditionOf("Degraded", "NodesCrashing", "True", 2))
-	done := []metav1.Condition{conditionOf("Ready", "AllNodesReady", "True", 2)}
-	const one = "1 of 3 nodes have restarted, 2 are ready: "
-	for name, test := range map[string]struct {
-		conditions  []metav1.Condition
-		line        string
-		done, stuck bool
-	}{
-		"not seen": {nil, "waiting for the operator", false, false},
-		"old":      {rolling(1), "waiting for the operator", false, false},
-		"rolling":  {rolling(2), one + "RollingOut", false, false},
-		"done":     {done, one + "AllNodesReady", true, false},
-		"stuck":    {stalled, one + "RollingOut: no room", false, true},
-		"degraded": {degraded, one + "RollingOut: no room", false, false},
-	} {
-		mc := newCache("pages", 3)
-		mc.Status = cachev1alpha1.MemcachedStatus{UpdatedReplicas: 1, ReadyReplicas: 2, Conditions: test.conditions}
-		if line, done, stuck := restartProgress(mc, 2); line != test.line || done != test.done || stuck != test.stuck {
-			t.Errorf("%s: got %q, %t, %t", name, line, done, stuck)
-		}
-	}
-}

@@ -9,14 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -36,9 +34,9 @@ Each node is asked twice: GETS/S, HIT-RATIO and EVICTIONS/S are those of the int
 SINCE-START is the hit ratio since memcached started. TOTAL counts the nodes that are ready. A node that does
 not answer has a row that says why. The exit code is 1 if a cache is to have nodes and none of them answers.
 
-Tables of the MemcachedProxies that lead to the cache, and of the conditions that tell of a problem or a
-change, follow if there are any. A last line says when evictions, the age of what is evicted and the hit
-ratio ask for more memory: look at the busiest hour, with --interval=1m.`
+A table of the conditions that tell of a problem or a change follows if there are any. A last line says when
+evictions, the age of what is evicted and the hit ratio ask for more memory: look at the busiest hour, with
+--interval=1m.`
 
 const statusExamples = `  # The nodes of a cache, and their total
   kubectl memcached status sessions
@@ -50,7 +48,7 @@ func newStatusCommand(s *session) *cobra.Command {
 	o := &statusCommand{session: s}
 	command := &cobra.Command{
 		Use:     "status [NAME]",
-		Short:   "Show nodes, versions, memory, hit ratio, problems and proxies",
+		Short:   "Show nodes, versions, memory, hit ratio and problems",
 		Long:    statusLong,
 		Example: statusExamples,
 		Args:    cobra.MaximumNArgs(1),
@@ -86,10 +84,6 @@ type cacheReport struct {
 	Total *figures `json:"total,omitempty"`
 	// Memory says why the cache needs more memory. It is empty if nothing speaks for it.
 	Memory string `json:"memory,omitempty"`
-	// Proxies lead to the cache.
-	Proxies []cachev1alpha1.MemcachedProxy `json:"proxies,omitempty"`
-	// proxyFailure says why the proxies are unknown.
-	proxyFailure error
 }
 
 func (o *statusCommand) run(ctx context.Context, args []string) error {
@@ -159,9 +153,7 @@ func (o *statusCommand) measure(ctx context.Context, c *cluster, mc *cachev1alph
 		}
 		nodes[i].Figures = figuresOf(before[i], after[i], interval)
 	}
-	report := reportOf(mc, nodes)
-	report.Proxies, report.proxyFailure = c.proxiesOf(ctx, mc.Name)
-	return report, nil
+	return reportOf(mc, nodes), nil
 }
 
 func (r *reading) read(ctx context.Context, conn *memcache.Conn) (err error) {
@@ -224,15 +216,12 @@ func silent(reports []cacheReport) error {
 // printCache writes the report on a cache.
 func (o *statusCommand) printCache(r *cacheReport) error {
 	fmt.Fprintf(o.Out, "%s/%s: %d of %d nodes ready, %s, %s\n", r.Namespace, r.Name, r.ReadyNodes, r.Size, r.Workload, r.Status)
-	var nodes, proxies, conditions [][]string
+	var nodes, conditions [][]string
 	for i := range r.Nodes {
 		node := &r.Nodes[i]
 		nodes = append(nodes, slices.Concat([]string{node.Name, node.State}, node.Figures.cells(), []string{node.Problem}))
 	}
 	nodes = append(nodes, slices.Concat([]string{"TOTAL", ""}, r.Total.cells(), []string{""}))
-	for i := range r.Proxies {
-		proxies = append(proxies, proxyRow(&r.Proxies[i]))
-	}
 	for _, c := range r.Conditions {
 		conditions = append(conditions, []string{c.Type, c.Reason, c.Message})
 	}
@@ -241,7 +230,6 @@ func (o *statusCommand) printCache(r *cacheReport) error {
 		rows   [][]string
 	}{
 		{slices.Concat([]string{"NODE", "STATE"}, figureHeader, []string{"PROBLEM"}), nodes},
-		{[]string{"PROXY", "READY", "STATUS", "POOLS", "NODES", "ADDRESS"}, proxies},
 		{[]string{"CONDITION", "REASON", "MESSAGE"}, conditions},
 	} {
 		if len(table.rows) == 0 {
@@ -252,23 +240,9 @@ func (o *statusCommand) printCache(r *cacheReport) error {
 			return err
 		}
 	}
-	if r.proxyFailure != nil {
-		fmt.Fprintln(o.ErrOut, "the MemcachedProxies are unknown:", r.proxyFailure)
-	}
 	if r.Memory != "" {
 		fmt.Fprintln(o.Out, "\nMemory: "+r.Memory)
 	}
 	fmt.Fprintln(o.Out)
 	return nil
-}
-
-func proxyRow(proxy *cachev1alpha1.MemcachedProxy) []string {
-	nodes := unknownText
-	if proxy.Status.Routes != nil {
-		nodes = fmt.Sprint(proxy.Status.Routes.Nodes)
-	}
-	return []string{
-		proxy.Name, fmt.Sprintf("%d/%d", proxy.Status.ReadyReplicas, ptr.Deref(proxy.Spec.Size, 2)), readyReason(proxy.Status.Conditions),
-		strings.Join(poolsOf(proxy), ","), nodes, cmp.Or(proxy.Status.Address, unknownText),
-	}
 }

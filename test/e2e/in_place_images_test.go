@@ -80,7 +80,7 @@ var _ = Describe("A change of the pods in place", Label(onLocalCluster), func() 
 })
 
 func inPlace(mc *cachev1alpha1.Memcached) {
-	mc.Spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceIfPossible
+	mc.Spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceOrRecreate
 }
 
 func memory(quantity string) func(*cachev1alpha1.Memcached) {

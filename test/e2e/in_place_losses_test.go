@@ -46,7 +46,7 @@ var losses = []struct {
 		k8s.Kubectl(ctx, append(drain, "--delete-emptydir-data")...)
 		k8s.Kubectl(ctx, "uncordon", pod.Spec.NodeName)
 	}, 1, 0},
-	{"a new image, with ReCreate", func(ctx context.Context, c *keptCache, _ *corev1.Pod) {
+	{"a new image, with Recreate", func(ctx context.Context, c *keptCache, _ *corev1.Pod) {
 		k8s.Change(ctx, c.mc, func() {
 			c.mc.Spec.Paused = true
 			c.image("-alpine")(c.mc)

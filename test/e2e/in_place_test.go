@@ -81,7 +81,7 @@ func inFile(mc *cachev1alpha1.Memcached) {
 func restartNow(ctx context.Context) func(*cachev1alpha1.Memcached) {
 	return func(mc *cachev1alpha1.Memcached) {
 		GinkgoHelper()
-		k8s.Kubectl(ctx, "memcached", "restart", mc.Name, "--namespace", mc.Namespace, "--yes", "--wait=false")
+		k8s.Kubectl(ctx, "memcached", "restart", mc.Name, "--namespace", mc.Namespace, "--yes")
 	}
 }
 

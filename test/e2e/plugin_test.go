@@ -111,7 +111,7 @@ func (p *pluginStory) flushes(ctx context.Context) {
 func (p *pluginStory) restarts(ctx context.Context) {
 	GinkgoHelper()
 	before := k8s.Incarnations(ctx, p.mc)
-	p.run(ctx, "restart", p.mc.Name, "--yes", "--timeout=1m")
+	p.run(ctx, "restart", p.mc.Name, "--yes")
 	k8s.UntilReady(ctx, p.mc)
 	for node := range clustertest.Incarnations(k8s.Pods(ctx, p.mc)) { // without the last old pods, which may still be terminating
 		Expect(before).NotTo(HaveKey(node))

@@ -175,7 +175,7 @@ func (r *rotation) mustHaveLostNothing(ctx context.Context) {
 // forgets restarts memcached in place. The nodes keep their keys, and no longer admit the removed CA and user.
 func (r *rotation) forgets(ctx context.Context) {
 	GinkgoHelper()
-	k8s.Kubectl(ctx, "memcached", "restart", r.mc.Name, "--namespace", r.mc.Namespace, "--yes", "--timeout=3m")
+	k8s.Kubectl(ctx, "memcached", "restart", r.mc.Name, "--namespace", r.mc.Namespace, "--yes")
 	k8s.UntilReady(ctx, r.mc)
 	Expect(k8s.Incarnations(ctx, r.mc)).To(Equal(r.before), "pods and restarts")
 	clustertest.MustFind(ctx, r.newClient(ctx, r.reader), filledKeys)

@@ -79,9 +79,9 @@ func (h *randomHistory) changeMemory() {
 
 // changePolicy decides at random whether pods are changed in place. Pods of a Deployment never are.
 func (h *randomHistory) changePolicy(spec *cachev1alpha1.MemcachedSpec) {
-	spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateReCreate
+	spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateRecreate
 	if h.random.IntN(2) == 0 && spec.Workload == cachev1alpha1.WorkloadStatefulSet {
-		spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceIfPossible
+		spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceOrRecreate
 	}
 }
 

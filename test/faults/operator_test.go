@@ -72,7 +72,7 @@ func startOperator(ctx context.Context, p *proxy, namespace string) (*operator, 
 		Memcached: defaults, MaxConcurrentReconciles: 8, Nodes: allLaunchers, ServerClock: clockOf(namespace),
 	}
 	err = errors.Join(controllers.SetupWithManager(running, o.manager, metrics.New(o.registry), controller),
-		proxies.SetupWithManager(o.manager, proxies.Options{Options: controller, Retry: proxies.DefaultRetry}))
+		proxies.SetupWithManager(o.manager, controller))
 	if err != nil {
 		return nil, fmt.Errorf("set up the operator: %w", err)
 	}

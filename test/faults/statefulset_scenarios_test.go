@@ -93,7 +93,7 @@ func statefulSetNodes(spec *cachev1alpha1.MemcachedSpec) {
 
 func inPlaceIfPossible(spec *cachev1alpha1.MemcachedSpec) {
 	statefulSetNodes(spec)
-	spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceIfPossible
+	spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceOrRecreate
 }
 
 func moreMemory(spec *cachev1alpha1.MemcachedSpec) {

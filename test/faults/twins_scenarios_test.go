@@ -115,11 +115,11 @@ func (o objects) seenAs(name string) objects {
 // and this starts no new rollout.
 func (e entry) withoutPartition() string { return partitions.ReplaceAllString(e.spec(), "") }
 
-// needsPartitions reports whether the entry is the second Memcached, or any Memcached with InPlaceIfPossible. In a history with such an
+// needsPartitions reports whether the entry is the second Memcached, or any Memcached with InPlaceOrRecreate. In a history with such an
 // entry, the partitions vary from run to run.
 func (e entry) needsPartitions() bool {
 	mc, ok := e.object.(*cachev1alpha1.Memcached)
-	return ok && (mc.Name == twinName || mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceIfPossible)
+	return ok && (mc.Name == twinName || mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceOrRecreate)
 }
 
 var partitions = regexp.MustCompile(`"partition":\d+`)

@@ -143,7 +143,7 @@ func (i *installation) start(t *testing.T) *testenv.Requests {
 	images := memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45", AgentImage: "example.com/memcached-operator-agent:v0.1.0"}
 	options := controllers.Options{Memcached: images, MaxConcurrentReconciles: 8}
 	g.Expect(controllers.SetupWithManager(running, mgr, metrics.New(prometheus.NewRegistry()), options)).To(Succeed())
-	g.Expect(proxy.SetupWithManager(mgr, proxy.Options{Options: options, Retry: time.Second})).To(Succeed())
+	g.Expect(proxy.SetupWithManager(mgr, options)).To(Succeed())
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(running) }()
 	t.Cleanup(func() {

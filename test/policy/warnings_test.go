@@ -58,11 +58,11 @@ var bases = map[string]string{
 	"empty":      "size: 0",
 	"memory":     "size: 3, workload: StatefulSet",
 	"limited":    "size: 3, workload: StatefulSet, resources: {limits: {memory: 1Gi}}",
-	"in-place":   "size: 3, workload: StatefulSet, updateStrategy: {podUpdatePolicy: InPlaceIfPossible}",
+	"in-place":   "size: 3, workload: StatefulSet, updateStrategy: {podUpdatePolicy: InPlaceOrRecreate}",
 	"file":       "size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 128Mi}",
 	"large":      "size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 2Gi}",
 	"bounded":    "size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 128Mi}, resources: {requests: {memory: 1Gi}}",
-	"both":       "size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 128Mi}, updateStrategy: {podUpdatePolicy: InPlaceIfPossible}",
+	"both":       "size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 128Mi}, updateStrategy: {podUpdatePolicy: InPlaceOrRecreate}",
 	"copy":       "size: 3, workload: StatefulSet, config: {dump: true}, fillFrom: {name: other}",
 	"encrypted":  "size: 3, workload: StatefulSet, tls: {secretName: a}, networkPolicy: {}",
 }

@@ -21,7 +21,11 @@ const fewest = 15
 // name of each is the name of its file.
 func Memcacheds() ([]cachev1alpha1.Memcached, error) {
 	var all []cachev1alpha1.Memcached
-	for _, pattern := range []string{"internal/memcached/desired/testdata/*.input.yaml", "config/samples/cache_v1alpha1_memcached[._]*yaml", "config/samples/*/cache_v1alpha1_memcached_*.yaml"} {
+	for _, pattern := range []string{
+		"internal/memcached/desired/testdata/*.input.yaml",
+		"config/samples/cache_v1alpha1_memcached[._]*yaml",
+		"config/samples/*/cache_v1alpha1_memcached_*.yaml",
+	} {
 		files, err := filepath.Glob(Path(pattern))
 		if err != nil {
 			return nil, err

@@ -32,7 +32,7 @@ func SectionTemplate(key string) (string, bool) { return strings.CutPrefix(key, 
 
 // Pattern matches the arguments that the operator writes, joined by spaces. Other arguments could enable UDP (-U with a port), run
 // scripts (-o proxy_config), or let clients shut memcached down (-A).
-const Pattern = `^-p 11211 -U 0 -m [0-9]+ -c [0-9]+ -t [0-9]+ -I [0-9]+[km] -W( -X)?( -F)?( -v)?( -e /run/memcached-items/items)?` +
+const Pattern = `^-p 11211 -U 0 -m [0-9]+ -c [0-9]+ -t [0-9]+ -I [0-9]+[km] -W( -X)?( -F)?( -e /run/memcached-items/items)?` +
 	`(` + users + buffers + `| -Z -l notls:(127[.]0[.]0[.]1|[*]):11211,[*]:11212` + users + buffers + certificate + `)$`
 
 const (

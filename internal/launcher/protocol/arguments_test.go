@@ -35,7 +35,7 @@ func TestList(t *testing.T) {
 func TestListsOfTheOperator(t *testing.T) {
 	const tls = " -Z -l notls:127.0.0.1:11211,*:11212"
 	for _, text := range []string{
-		strings.Replace(line, " -X", " -X -F -v -e /run/memcached-items/items", 1), strings.Replace(line, "=44", "=44,idle_timeout=600", 1),
+		strings.Replace(line, " -X", " -X -F -e /run/memcached-items/items", 1), strings.Replace(line, "=44", "=44,idle_timeout=600", 1),
 		strings.Replace(line, " -o", tls+" -o", 1) + certified, strings.Replace(line, " -o", " -Y /run/memcached/current/users -o", 1),
 		strings.Replace(line, " -o", strings.Replace(tls, "127.0.0.1", "*", 1)+" -Y /run/memcached/current/users -o", 1) + certified +
 			",ssl_ca_cert=/run/memcached/current/ca.crt,ssl_verify_mode=2",

@@ -101,7 +101,7 @@ func (f *fleet) removeAs137(size int) {
 		}
 	}
 	strategy := f.mc.Spec.UpdateStrategy
-	if strategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceIfPossible || strategy.MaxUnavailable != nil {
+	if strategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceOrRecreate || strategy.MaxUnavailable != nil {
 		return
 	}
 	if serving > 1 || serving > 0 && away > 0 && f.twin == nil {

@@ -84,7 +84,7 @@ func imagesDiffer(from, to *corev1.PodSpec, names ...string) bool {
 func (p *inPlace) possible() bool {
 	live := p.v.Workload
 	policy := p.v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy
-	if policy != cachev1alpha1.PodUpdateInPlaceIfPossible || live == nil || p.v.Unchangeable == p.hash() ||
+	if policy != cachev1alpha1.PodUpdateInPlaceOrRecreate || live == nil || p.v.Unchangeable == p.hash() ||
 		len(p.v.Copies()) > 0 {
 		return false
 	}

@@ -247,5 +247,5 @@ func (f *fleet) checkPod(pod *corev1.Pod) {
 }
 
 func inPlacePolicy(mc *cachev1alpha1.Memcached) {
-	mc.Spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceIfPossible
+	mc.Spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceOrRecreate
 }

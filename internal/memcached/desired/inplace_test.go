@@ -165,7 +165,7 @@ func TestInPlaceEmpties(t *testing.T) {
 	}
 }
 
-// TestImageAndPolicyAreTakenBack takes a new image back together with the policy InPlaceIfPossible. A pod that has the new image by then
+// TestImageAndPolicyAreTakenBack takes a new image back together with the policy InPlaceOrRecreate. A pod that has the new image by then
 // must be replaced: see settle.
 func TestImageAndPolicyAreTakenBack(t *testing.T) {
 	for turns := range 14 {

@@ -53,7 +53,7 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 			selected = object.Spec.Selector.MatchLabels
 		case *networkingv1.NetworkPolicy:
 			selected = object.Spec.PodSelector.MatchLabels
-			checkNetworkPolicy(t, mc, object)
+			checkNetworkPolicy(t, object)
 		case *corev1.ConfigMap:
 			selected = selector // a ConfigMap has no selector
 			if object.Name == mc.Name+memcached.ArgumentsSuffix {
@@ -121,7 +121,7 @@ func checkConfigMap(t *testing.T, mc *cachev1alpha1.Memcached, object *corev1.Co
 }
 
 // checkNetworkPolicy checks the rules of the policy. A rule with an empty "from" would admit everybody.
-func checkNetworkPolicy(t *testing.T, mc *cachev1alpha1.Memcached, policy *networkingv1.NetworkPolicy) {
+func checkNetworkPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) {
 	t.Helper()
 	for i, rule := range policy.Spec.Ingress {
 		known := []int{9150, 9151} // the ports of agents and launchers

@@ -107,7 +107,7 @@ func allUpdated(v memcached.View) bool {
 // The controller would replace these pods.
 func awaitsLabels(v memcached.View, section string) bool {
 	w, policy := v.Workload, v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy
-	if policy != cachev1alpha1.PodUpdateInPlaceIfPossible || w == nil || w.Partition == 0 || w.Updated == w.Replicas {
+	if policy != cachev1alpha1.PodUpdateInPlaceOrRecreate || w == nil || w.Partition == 0 || w.Updated == w.Replicas {
 		return false
 	}
 	return !slices.ContainsFunc(nodeStates(v, section, true), nodeState.isOutdated)
@@ -154,11 +154,11 @@ func partitionWithoutTwins(nodes []nodeState, maxAway, live int) int {
 
 // waitsForAvailable reports whether the operator itself makes a rollout wait for minReadySeconds. Before Kubernetes 1.37, the
 // StatefulSet's controller only waits until a new node is ready. From 1.37 on, it replaces at once all outdated nodes that have not been
-// ready for minReadySeconds, regardless of maxUnavailable. With InPlaceIfPossible, a partition means that pods change in place, so the
+// ready for minReadySeconds, regardless of maxUnavailable. With InPlaceOrRecreate, a partition means that pods change in place, so the
 // operator leaves the rollout to Kubernetes.
 func waitsForAvailable(mc *cachev1alpha1.Memcached) bool {
 	strategy := mc.Spec.UpdateStrategy
-	return strategy.MinReadySeconds > 0 && strategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible
+	return strategy.MinReadySeconds > 0 && strategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceOrRecreate
 }
 
 // nodeStates returns the states of the nodes by number. section is the hash of the new pod template. same reports that the StatefulSet

@@ -149,7 +149,7 @@ func (w *wave) decide() {
 // wake adds a patch for each node to which the new list was assigned but which does not run with it yet. The patch makes the kubelet
 // deliver the ConfigMap at once. wake adds patches only if the spec allows changes in place.
 func (w *wave) wake() {
-	if !w.Open || w.v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceIfPossible {
+	if !w.Open || w.v.Memcached.Spec.UpdateStrategy.PodUpdatePolicy != cachev1alpha1.PodUpdateInPlaceOrRecreate {
 		return
 	}
 	for _, node := range w.nodes {

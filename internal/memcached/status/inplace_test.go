@@ -17,7 +17,7 @@ import (
 
 func inPlaceRows(t *testing.T) []statusCase {
 	inPlace := func(mc *cachev1alpha1.Memcached) {
-		mc.Spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceIfPossible
+		mc.Spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceOrRecreate
 	}
 	mc := memcachedtest.Cache(3, inStatefulSet, inPlace)
 	row := func(name string, plan memcached.InPlace, changes ...func(*statusCase)) statusCase {
