@@ -43,10 +43,10 @@ func CacheOptions(namespace string) cache.Options {
 	return options
 }
 
-// Synced returns an error if a cache of Memcacheds, their children or pods is not filled yet. It does not wait. The operator
-// starts to reconcile only when all of these caches are filled.
+// Synced returns an error if a cache of Memcacheds, MemcachedProxies, their children or pods is not filled yet. It does not wait. The
+// operator starts to reconcile only when all of these caches are filled.
 func Synced(ctx context.Context, c cache.Cache) error {
-	objects := []client.Object{&cachev1alpha1.Memcached{}, &corev1.Pod{}}
+	objects := []client.Object{&cachev1alpha1.Memcached{}, &cachev1alpha1.MemcachedProxy{}, &corev1.Pod{}}
 	for _, child := range memcached.Kinds() {
 		objects = append(objects, child.New())
 	}

@@ -123,6 +123,7 @@ func TestTheCacheKeepsOfAPodWhatIsRead(t *testing.T) {
 	received := read.DeepCopy()
 	received.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
 	received.Spec.Volumes, received.Spec.Affinity = []corev1.Volume{{Name: "tls"}}, &corev1.Affinity{}
+	received.Spec.Tolerations, received.Annotations["example.com/note"] = []corev1.Toleration{{Key: "long"}}, "long"
 	received.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A"}}
 	received.Status.ContainerStatuses[0].VolumeMounts = []corev1.VolumeMountStatus{{Name: "tls"}}
 	for range 2 {

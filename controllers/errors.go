@@ -102,7 +102,7 @@ func remedy(kind string, contested *apply.ContestedError) string {
 // recreate says what to do about a field that cannot change.
 func recreate(immutable *apply.ImmutableError) string {
 	return fmt.Sprintf("delete the %s but not its nodes, which the next one adopts, or replaces if they were ever restarted with kubectl "+
-		"rollout restart: kubectl delete %s %s -n %s --cascade=orphan",
+		"rollout restart or the operator's defaults have changed since: kubectl delete %s %s -n %s --cascade=orphan",
 		immutable.Kind, strings.ToLower(immutable.Kind), immutable.Name, immutable.Namespace)
 }
 

@@ -4,6 +4,9 @@
 package controllers
 
 import (
+	"maps"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
@@ -22,13 +25,18 @@ func transformObject(object any) (any, error) {
 	return cache.TransformStripManagedFields()(object)
 }
 
-// transformPod drops the large parts of a pod that the operator does not read. Of containers, it keeps what can change in place.
+// transformPod drops what the operator does not read of a pod, so that no user decides how much memory a pod takes. Of the spec, it keeps the
+// cluster node, and what can change in place of containers. Of the annotations, it keeps the operator's and that of kubectl rollout restart.
 func transformPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil
 	}
-	pod.ManagedFields, pod.Spec.Volumes, pod.Spec.Affinity, pod.Spec.TopologySpreadConstraints = nil, nil, nil, nil
+	pod.ManagedFields = nil
+	maps.DeleteFunc(pod.Annotations, func(key, _ string) bool {
+		return !strings.HasPrefix(key, cachev1alpha1.GroupVersion.Group+"/") && key != "kubectl.kubernetes.io/restartedAt"
+	})
+	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: pod.Spec.Containers, InitContainers: pod.Spec.InitContainers}
 	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i, c := range containers {
 			containers[i] = corev1.Container{Name: c.Name, Image: c.Image, Args: c.Args, Resources: c.Resources}

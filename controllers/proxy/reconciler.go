@@ -5,6 +5,7 @@ package proxy
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -102,6 +103,10 @@ func requeue(
 
 // SetupWithManager adds the controller to a manager that already has the controller for Memcacheds, because both use one index of pods.
 func SetupWithManager(mgr ctrl.Manager, options controllers.Options) error {
+	kind := cachev1alpha1.GroupVersion.WithKind("MemcachedProxy")
+	if _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+		return fmt.Errorf("find the CRD of this version: %w", err)
+	}
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(memcached.ManagedBy), clock.RealClock{}, options.Memcached)
 	if options.Nodes != nil {
 		r.Nodes = options.Nodes

@@ -4,6 +4,8 @@
 package memcachedproxy
 
 import (
+	"cmp"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -67,7 +69,9 @@ func deploymentOf(v View, opts memcached.Options) (*appsv1.Deployment, *memcache
 // pods until the spec requires new pods, so that an upgrade of the operator replaces no pod.
 func defaultsOf(v View, opts memcached.Options, hash string) (defaults cachev1alpha1.MemcachedDefaults, kept bool) {
 	if live := v.Workload(); live != nil {
-		if record := memcached.RecordOf(live); record.Template == hash && record.Images[launcherName] != "" {
+		record := memcached.RecordOf(live)
+		_, unreadable := resource.ParseQuantity(cmp.Or(record.MemoryLimit, "0"))
+		if record.Template == hash && record.Images[launcherName] != "" && unreadable == nil {
 			return record.MemcachedDefaults, true
 		}
 	}
