@@ -36,7 +36,8 @@ const (
 	annotationRule = "annotations must not hold a key that starts with cache.example.com/: they belong to the operator, remove them"
 	profileRule    = "spec.podMetadata.annotations must not hold a key of container.apparmor.security.beta.kubernetes.io or " +
 		"seccomp.security.alpha.kubernetes.io, which would take a security profile away: remove it"
-	boolean = `must be of type boolean: "string"`
+	peerRule = " must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
+	boolean  = `must be of type boolean: "string"`
 )
 
 // wrongFields are the fields in the table below.
@@ -114,6 +115,8 @@ var _ = DescribeTable("A wrong value is refused with the field and the fix",
 	wrong("spec.networkPolicy.from", "in body should have at least 1 items", `[]`),
 	wrong("spec.networkPolicy.from", "[0].ipBlock.cidr: Required value", `[{"ipBlock": {}}]`),
 	wrong("spec.networkPolicy.metricsFrom", "in body should have at least 1 items", `[]`),
+	wrong("spec.networkPolicy.from", "spec.networkPolicy.from[]"+peerRule, `[{}]`, `[{"ipBlock": {"cidr": "10.0.0.0/8"}, "podSelector": {}}]`),
+	wrong("spec.networkPolicy.metricsFrom", "spec.networkPolicy.metricsFrom[]"+peerRule, `[{}]`),
 	wrong("spec.tls.secretName", "spec.tls"+secretNameRule, `""`, `"Secret"`),
 	wrong("spec.tls.secretName", "Too long: may not be more than 253 bytes", quoted("a", 254)),
 	wrong("spec.tls.clientAuth", `Unsupported value: "Optional": supported values: "None", "Require"`, `"Optional"`),
