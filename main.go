@@ -93,7 +93,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "",
 		"Namespace of the lease. Default: that of the operator's pod.")
 	flags.IntVar(&o.controller.MaxConcurrentReconciles, "max-concurrent-reconciles", controllers.DefaultConcurrentReconciles,
-		"How many Memcached resources are reconciled at the same time.")
+		"How many resources of each Kind are reconciled at the same time.")
 	flags.BoolVar(&o.controller.AskAgents, "ask-agents", true,
 		"Ask the agents of nodes once a minute, at the pods' port 9150, what is wrong, for the condition NeedsAttention.")
 	flags.StringVar(&o.omitRunAsUser, "omit-run-as-user", cmp.Or(os.Getenv(userVariable), "auto"),
@@ -112,7 +112,7 @@ func usage(flags *flag.FlagSet) {
 	flags.SetOutput(os.Stdout)
 	fmt.Fprintf(flags.Output(), "Usage: manager [flags]\n\nEnvironment:\n"+
 		"  %s\n    \tImage of a Memcached without spec.image. Required.\n"+
-		"  %s\n    \tImage of the agents of spec.monitoring, spec.tls and spec.auth, and the launchers of StatefulSets and MemcachedProxies.\n"+
+		"  %s\n    \tImage of the agents and launchers in the pods of StatefulSets and MemcachedProxies.\n"+
 		"  %s\n    \tNamespace to watch. Default: all.\n"+
 		"  %s\n    \tDefault of --omit-run-as-user: auto, true or false.\n"+
 		"  %s\n    \tDefault of --allow-system-priority-classes: true or false.\n"+

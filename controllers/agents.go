@@ -123,12 +123,12 @@ func (a *agents) source() source.Source {
 	})
 }
 
-// askAgents asks the agents, and enqueues the Memcacheds whose status may change, until the context ends.
-func (r *Reconciler) askAgents(ctx context.Context) error {
+// runAgentPolls asks the agents, and enqueues the Memcacheds whose status may change, until the context ends.
+func (r *Reconciler) runAgentPolls(ctx context.Context) error {
 	rounds := time.NewTicker(agentRound)
 	defer rounds.Stop()
 	for {
-		for _, name := range r.AskAgents(ctx) {
+		for _, name := range r.PollAgents(ctx) {
 			select {
 			case r.agents.changed <- event.TypedGenericEvent[types.NamespacedName]{Object: name}:
 			case <-ctx.Done():
@@ -142,8 +142,8 @@ func (r *Reconciler) askAgents(ctx context.Context) error {
 	}
 }
 
-// AskAgents asks the agent of each ready node, at most once a minute. It returns the Memcacheds whose status may change.
-func (r *Reconciler) AskAgents(ctx context.Context) []types.NamespacedName {
+// PollAgents asks the agent of each ready node, at most once a minute. It returns the Memcacheds whose status may change.
+func (r *Reconciler) PollAgents(ctx context.Context) []types.NamespacedName {
 	var asking sync.WaitGroup
 	var mutex sync.Mutex
 	var changed []types.NamespacedName

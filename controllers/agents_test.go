@@ -34,7 +34,7 @@ var _ = Describe("The agents of nodes", func() {
 		o.nodes.follow(ctx, mc, 0, 1, 2)
 		o.step(ctx, mc)
 		o.nodes.problems = map[string][]agentprotocol.Problem{"cache-0": nil, "cache-1": nil, "cache-2": nil}
-		Expect(o.AskAgents(ctx)).To(ConsistOf(client.ObjectKeyFromObject(mc)))
+		Expect(o.PollAgents(ctx)).To(ConsistOf(client.ObjectKeyFromObject(mc)))
 		o.step(ctx, mc)
 		o.nodes.look()
 		o.events()
@@ -47,11 +47,11 @@ var _ = Describe("The agents of nodes", func() {
 		mc := running(ctx)
 		o.nodes.problems["cache-1"] = misfit
 		o.wait(59 * time.Second)
-		Expect(o.AskAgents(ctx)).To(BeEmpty())
+		Expect(o.PollAgents(ctx)).To(BeEmpty())
 		Expect(o.nodes.look()).To(BeEmpty())
 
 		o.wait(time.Second)
-		Expect(o.AskAgents(ctx)).To(Equal([]types.NamespacedName{client.ObjectKeyFromObject(mc)}))
+		Expect(o.PollAgents(ctx)).To(Equal([]types.NamespacedName{client.ObjectKeyFromObject(mc)}))
 		host := "cache." + mc.Namespace + ".svc"
 		Expect(o.nodes.look()).To(Equal([]string{
 			"cache-0 " + host + " cache-0." + host, "cache-1 " + host + " cache-1." + host, "cache-2 " + host + " cache-2." + host,
@@ -64,13 +64,13 @@ var _ = Describe("The agents of nodes", func() {
 
 		By("saying it again, which changes nothing")
 		o.wait(time.Minute)
-		Expect(o.AskAgents(ctx)).To(BeEmpty())
+		Expect(o.PollAgents(ctx)).To(BeEmpty())
 		o.step(ctx, mc)
 
 		By("being repaired")
 		o.nodes.problems["cache-1"] = nil
 		o.wait(time.Minute)
-		Expect(o.AskAgents(ctx)).To(HaveLen(1))
+		Expect(o.PollAgents(ctx)).To(HaveLen(1))
 		o.step(ctx, mc, writeStatus)
 		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
 		Expect(o.events()).To(Equal([]string{"Normal Recovered The agents of the nodes report no problem any more"}))
@@ -80,11 +80,11 @@ var _ = Describe("The agents of nodes", func() {
 		mc := running(ctx)
 		o.nodes.problems["cache-1"] = misfit
 		o.wait(time.Minute)
-		o.AskAgents(ctx)
+		o.PollAgents(ctx)
 		o.step(ctx, mc, writeStatus)
 		delete(o.nodes.problems, "cache-1")
 		o.wait(time.Minute)
-		Expect(o.AskAgents(ctx)).To(BeEmpty())
+		Expect(o.PollAgents(ctx)).To(BeEmpty())
 		o.step(ctx, mc)
 		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(words))
 
@@ -95,14 +95,14 @@ var _ = Describe("The agents of nodes", func() {
 		o.step(ctx, mc)
 		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(words))
 		By("learning nothing of the one that said so")
-		o.AskAgents(ctx)
+		o.PollAgents(ctx)
 		o.step(ctx, mc)
 		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(words))
 
 		By("hearing of another problem")
 		o.nodes.problems["cache-2"] = []agentprotocol.Problem{{Reason: "ConnectionLimit", Message: "raise it"}}
 		o.wait(time.Minute)
-		o.AskAgents(ctx)
+		o.PollAgents(ctx)
 		o.step(ctx, mc, writeStatus)
 		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(`Pod cache-2 says: "raise it"`))
 	})
@@ -110,14 +110,14 @@ var _ = Describe("The agents of nodes", func() {
 	It("are not asked where there are none, and not when the cache is gone", func(ctx SpecContext) {
 		plain := settled(ctx, o)
 		o.nodes.look()
-		Expect(o.AskAgents(ctx)).To(BeEmpty())
+		Expect(o.PollAgents(ctx)).To(BeEmpty())
 		Expect(o.nodes.look()).To(BeEmpty(), plain.Name)
 
 		mc := running(ctx)
 		Expect(user.Delete(ctx, mc)).To(Succeed())
 		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		o.wait(time.Hour)
-		Expect(o.AskAgents(ctx)).To(BeEmpty())
+		Expect(o.PollAgents(ctx)).To(BeEmpty())
 		Expect(o.nodes.look()).To(BeEmpty())
 	})
 

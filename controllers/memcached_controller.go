@@ -103,7 +103,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 	}
 	if !options.AskAgents {
 		r.agents = nil
-	} else if err := mgr.Add(manager.RunnableFunc(r.askAgents)); err != nil {
+	} else if err := mgr.Add(manager.RunnableFunc(r.runAgentPolls)); err != nil {
 		return err
 	}
 	if options.ServerClock != nil {

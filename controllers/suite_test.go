@@ -216,6 +216,5 @@ const (
 	deletePolicy     = "delete networkpolicies"
 	writeConfigMap   = "patch configmaps"
 	writeArguments   = writeConfigMap // the ConfigMap with memcached's arguments
-	deleteConfigMap  = "delete configmaps"
 	deletePod        = "delete pods"
 )

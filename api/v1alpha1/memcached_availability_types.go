@@ -59,7 +59,7 @@ type MemcachedUpdateStrategy struct {
 // +kubebuilder:validation:Enum=Recreate;InPlaceOrRecreate
 type PodUpdatePolicy string
 
-// Values of PodUpdatePolicy, with the names that OpenKruise uses. Its third policy, InPlaceOnly, is not supported.
+// Values of PodUpdatePolicy, named as in the VerticalPodAutoscaler's updateMode.
 const (
 	// PodUpdateRecreate replaces pods.
 	PodUpdateRecreate PodUpdatePolicy = "Recreate"

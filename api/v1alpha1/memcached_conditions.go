@@ -29,7 +29,7 @@ const (
 // Condition types that exist only while they are True.
 const (
 	// ConditionNeedsAttention is True while serving nodes report a problem that somebody should solve. It does not change other
-	// conditions. Only nodes with spec.monitoring, spec.tls or spec.auth have the agent that reports problems.
+	// conditions. Only the nodes of a StatefulSet have the agent that reports problems.
 	ConditionNeedsAttention = "NeedsAttention"
 )
 

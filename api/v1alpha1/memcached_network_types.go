@@ -18,7 +18,7 @@ type MemcachedNetworkPolicy struct {
 	From []networkingv1.NetworkPolicyPeer `json:"from,omitempty"`
 
 	// metricsFrom are the clients that may read the metrics of the agents, in at least 1 group. The default is all pods of the
-	// namespace. It needs workload StatefulSet, whose pods have metrics.
+	// namespace. In a Memcached, it needs workload StatefulSet.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

@@ -55,7 +55,7 @@ type chapter struct {
 
 func (d *demo) story() []chapter {
 	return []chapter{
-		{"The operator is deployed to a Kubernetes cluster with a real node", d.deploy},
+		{"The operator is deployed to a Kubernetes cluster", d.deploy},
 		{"A Memcached with 3 nodes is created", d.create},
 		{"It is scaled from 3 to 5", d.scale},
 		{"A pod is deleted and replaced", d.deletePod},

@@ -64,7 +64,7 @@ func (s *session) restart(ctx context.Context, name string) error {
 	before := mc.DeepCopy()
 	now := s.clock.Now().UTC().Truncate(time.Second)
 	if former := mc.Spec.RestartedAt; former != nil && !former.Time.Before(now) {
-		now = former.Time.UTC().Add(time.Second) // only a later time restarts the nodes
+		now = former.Time.UTC().Add(time.Second) // an equal time restarts nothing
 	}
 	mc.Spec.RestartedAt = &metav1.Time{Time: now}
 	if err := c.Patch(ctx, mc, client.MergeFrom(before), client.FieldOwner("kubectl-memcached")); err != nil {

@@ -4,6 +4,6 @@
 // Package render builds what the Kubernetes objects of Memcacheds and of MemcachedProxies have in common. It only computes, and sends
 // no requests to the API server.
 //
-// The pods run memcached. Some specs need an agent in the pod, too (see package agent). The pods of a proxy, and of some Memcacheds, also
-// run a launcher, the parent process of memcached.
+// A pod of a Deployment of a Memcached is memcached alone. Pods of a StatefulSet or a proxy also have a launcher, the parent of
+// memcached, and an agent.
 package render

@@ -21,6 +21,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
@@ -53,7 +54,8 @@ func newGuide(ctx context.Context, memcached string) *guide {
 	writeFile(manifest, g.blocks[memcached])
 	k8s.Kubectl(ctx, "apply", "--namespace", namespace, "--filename", manifest)
 	g.mc = &cachev1alpha1.Memcached{}
-	g.mc.Namespace, g.mc.Name = namespace, "sessions"
+	Expect(yaml.Unmarshal([]byte(g.blocks[memcached]), g.mc)).To(Succeed(), "the first object is the Memcached")
+	g.mc.Namespace = namespace
 	k8s.UntilReady(ctx, g.mc)
 	g.service = serviceOf(g.mc)
 	return g

@@ -7,9 +7,9 @@ package desired
 // testdata/<case>.golden.yaml contains its objects. `go test ./internal/memcached/desired -update` rewrites the golden files.
 //
 // If a pod template changes, every user who upgrades the operator loses all nodes, one after the other, and with them the cache. If
-// the annotation cache.example.com/template-hash changes, every Memcached adopts the new operator's defaults at once. Such a change
-// needs a good reason and a line in the CHANGELOG. The annotation also shows whether a newer Kubernetes library encodes a pod
-// template differently.
+// the template's hash in the annotation cache.example.com/record changes, every Memcached adopts the new operator's defaults at once.
+// Such a change needs a good reason and a line in the CHANGELOG. The hash also shows whether a newer Kubernetes library encodes a
+// pod template differently.
 
 import (
 	"flag"

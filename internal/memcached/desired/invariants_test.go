@@ -261,7 +261,7 @@ func checkSettles(t *testing.T, mc *cachev1alpha1.Memcached, objects []client.Ob
 			observed.Children = append(observed.Children, memcachedtest.Live(t, mc, config))
 		}
 	}
-	later := memcached.Options{DefaultImage: "docker.io/library/memcached:1.7.0", AgentImage: "example.com/memcached-operator:v2.0.0"}
+	later := memcached.Options{DefaultImage: "docker.io/library/memcached:1.7.0", AgentImage: "example.com/memcached-operator-agent:v2.0.0"}
 	if after := encodedText(t, objectsOf(t, mc, observed, later)); before != after {
 		t.Errorf("what is in the cluster is rendered differently, before %s and after %s", before, after)
 	}

@@ -25,7 +25,7 @@ import (
 
 const (
 	olderImage = "docker.io/library/memcached:1.6.40"
-	olderAgent = "example.com/memcached-operator:v0.9.0"
+	olderAgent = "example.com/memcached-operator-agent:v0.9.0"
 	// olderLimit is the limit for 64Mi of item memory in an earlier sizing model. presentLimit is the limit in the current model, and
 	// limitWithTLS is the limit in the current model with TLS.
 	olderLimit   = "242Mi"

@@ -25,7 +25,7 @@ import (
 const DefaultImage = "docker.io/library/memcached:1.6.45"
 
 // AgentImage is the image of agents and launchers in the tests.
-const AgentImage = "example.com/memcached-operator:v0.1.0"
+const AgentImage = "example.com/memcached-operator-agent:v0.1.0"
 
 // Options are the operator's options in the tests.
 var Options = memcached.Options{DefaultImage: DefaultImage, AgentImage: AgentImage}
