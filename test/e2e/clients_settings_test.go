@@ -37,9 +37,9 @@ var _ = Describe("The settings of docs/clients", Label(onLocalCluster), func() {
 			By(name)
 			settings := strings.ReplaceAll(g.blocks[name], "sessions-proxy:11211", address)
 			Expect(settings).NotTo(Equal(g.blocks[name]), "the settings of %s name the address", name)
-			for _, step := range []string{"store", "find"} {
-				Eventually(ctx, func() string { return runApplication(ctx, settings, application, step) }).Should(HaveSuffix("done\n"), "%s: %s", name, step)
-			}
+			Eventually(ctx, func() string { // some clients do not say that a value was not stored
+				return runApplication(ctx, settings, application, "store") + runApplication(ctx, settings, application, "find")
+			}).Should(HaveSuffix("done\ndone\n"), name)
 		}
 	})
 })
