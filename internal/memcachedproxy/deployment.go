@@ -27,40 +27,21 @@ const (
 	preStopSeconds = 5
 	// shutdownSeconds is the rest of the termination grace period, after preStopSeconds.
 	shutdownSeconds = 30
-	// progressDeadlineSeconds is how long a rollout may go on without progress.
-	progressDeadlineSeconds = 600
 )
 
 // deploymentOf returns the Deployment. Proxies store nothing, so a new one starts before an old one stops. The problem is why no
 // pods of this spec may be created, or nil.
 func deploymentOf(v View, opts memcached.Options) (*appsv1.Deployment, *memcached.Problem) {
-	proxy, size := v.Proxy, v.Size()
+	proxy := v.Proxy
 	hash := templateHash(proxy, opts)
 	defaults, kept := defaultsOf(v, opts, hash)
 	problem := memcached.CheckPriority(proxy.Spec.Scheduling, opts).And(checkLauncherImage(defaults))
 	if !kept {
 		problem = problem.And(checkMemoryLimit(proxy))
 	}
-	return &appsv1.Deployment{
-		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name: proxy.Name, Namespace: proxy.Namespace, Labels: labelsOf(proxy, nil),
-			Annotations: memcached.Record{Template: hash, MemcachedDefaults: defaults}.Annotations(),
-		},
-		Spec: appsv1.DeploymentSpec{
-			Replicas:                &size,
-			Selector:                &metav1.LabelSelector{MatchLabels: SelectorLabels(proxy)},
-			RevisionHistoryLimit:    ptr.To(int32(1)),
-			ProgressDeadlineSeconds: ptr.To(int32(progressDeadlineSeconds)),
-			Strategy: appsv1.DeploymentStrategy{
-				Type: appsv1.RollingUpdateDeploymentStrategyType,
-				RollingUpdate: &appsv1.RollingUpdateDeployment{
-					MaxSurge: ptr.To(intstr.FromInt32(1)), MaxUnavailable: ptr.To(intstr.FromInt32(0)),
-				},
-			},
-			Template: render.WithAPIDefaults(podTemplate(proxy, opts, defaults)),
-		},
-	}, problem
+	record := memcached.Record{Template: hash, MemcachedDefaults: defaults}
+	none, one := intstr.FromInt32(0), intstr.FromInt32(1)
+	return role(proxy).Deployment(record, v.Size(), 0, one, none, podTemplate(proxy, opts, defaults)), problem
 }
 
 // defaultsOf returns the settings that the operator chooses because the spec leaves them open. It keeps the settings of running
@@ -97,7 +78,7 @@ func checkLauncherImage(defaults cachev1alpha1.MemcachedDefaults) *memcached.Pro
 }
 
 func podLabels(proxy *cachev1alpha1.MemcachedProxy) map[string]string {
-	return labelsOf(proxy, proxy.Spec.PodMetadata.Labels)
+	return role(proxy).Labels(proxy.Spec.PodMetadata.Labels)
 }
 
 // podTemplate returns the template of the pods. It does not depend on the pools, because the routes are in a ConfigMap.

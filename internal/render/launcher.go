@@ -49,3 +49,10 @@ func HTTPGet(path, port string) corev1.ProbeHandler {
 		Path: path, Port: intstr.FromString(port), Scheme: corev1.URISchemeHTTP,
 	}}
 }
+
+// Probe returns a probe, with its period and its timeout in seconds.
+func Probe(handler corev1.ProbeHandler, period, timeout, failures int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler: handler, PeriodSeconds: period, TimeoutSeconds: timeout, SuccessThreshold: 1, FailureThreshold: failures,
+	}
+}

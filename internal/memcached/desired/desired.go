@@ -16,7 +16,7 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 	v.Memcached = mc
 	objects := []client.Object{Service(mc)}
 	if memcached.WantsBudget(mc) {
-		objects = append(objects, PodDisruptionBudget(mc))
+		objects = append(objects, role(mc).PodDisruptionBudget(mc.Spec.PodDisruptionBudget))
 	}
 	if mc.Spec.NetworkPolicy != nil {
 		objects = append(objects, NetworkPolicy(v))

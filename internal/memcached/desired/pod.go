@@ -32,7 +32,7 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 		render.Agent{Image: image, TLS: mc.Spec.TLS, Auth: mc.Spec.Auth, Beside: mc.Spec.Resources}.AddTo(&spec)
 	}
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: labelsOf(mc, mc.Spec.PodMetadata.Labels), Annotations: podAnnotations(mc, spec.Volumes)},
+		ObjectMeta: metav1.ObjectMeta{Labels: role(mc).Labels(mc.Spec.PodMetadata.Labels), Annotations: podAnnotations(mc, spec.Volumes)},
 		Spec:       spec,
 	}
 }

@@ -6,14 +6,12 @@ package desired
 import (
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/render"
 )
 
 // nodes is the workload that runs the nodes, and all decisions about the nodes.
@@ -42,15 +40,11 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 		},
 		problem: memcached.CheckPriority(mc.Spec.Scheduling, opts).And(checkMemoryLimit(mc, changed)).And(checkAgentImage(mc, defaults)),
 	}
-	metadata := metav1.ObjectMeta{
-		Name:        mc.Name,
-		Namespace:   mc.Namespace,
-		Labels:      labelsOf(mc, nil),
-		Annotations: memcached.Record{Template: hash, MemcachedDefaults: defaults}.Annotations(),
-	}
+	record := memcached.Record{Template: hash, MemcachedDefaults: defaults}
 	template := podTemplate(mc, opts, defaults)
 	if !memcached.IsStatefulSet(mc) {
-		n.workload = deployment(mc, metadata, render.WithAPIDefaults(template))
+		surge, unavailable := updateLimits(mc)
+		n.workload = role(mc).Deployment(record, mc.Spec.Size, mc.Spec.UpdateStrategy.MinReadySeconds, surge, unavailable, template)
 		return n
 	}
 	want := wanted{list: argumentList(mc), problem: n.problem}
@@ -59,7 +53,7 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 	guard := &twinGuard{v: v}
 	var refused *memcached.Problem
 	n.wave, refused = arguments(v, want, guard)
-	n.workload = statefulSet(mc, metadata, rollingUpdate(v, want.section, want.inPlace.Open, guard), render.WithAPIDefaults(template))
+	n.workload = statefulSet(mc, record, rollingUpdate(v, want.section, want.inPlace.Open, guard), template)
 	if n.problem = n.problem.And(refused); n.problem == nil {
 		want.inPlace.decide(&n.wave)
 	}

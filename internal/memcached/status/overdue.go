@@ -102,5 +102,5 @@ func RequeueAfter(v memcached.View, current cachev1alpha1.MemcachedStatus) time.
 }
 
 func progressDeadline(mc *cachev1alpha1.Memcached) time.Duration {
-	return time.Duration(memcached.ProgressDeadlineSeconds(mc)) * time.Second
+	return time.Duration(memcached.ProgressDeadlineSeconds(mc.Spec.UpdateStrategy.MinReadySeconds)) * time.Second
 }
