@@ -46,10 +46,10 @@ func Classify(kind string, problem *memcached.Problem, err error) memcached.Writ
 			written.Waiting = "The namespace is being deleted"
 		case errors.As(err, &conflict):
 			report(cachev1alpha1.ReasonConflict, conflict.Error())
-			written.RetryAfter = Sooner(written.RetryAfter, cmp.Or(conflict.RetryAfter, RecheckInterval))
+			written.RetryAfter = memcached.Sooner(written.RetryAfter, cmp.Or(conflict.RetryAfter, RecheckInterval))
 		case errors.As(err, &contested):
 			report(cachev1alpha1.ReasonFieldContested, contested.Error()+": "+remedy(kind, contested))
-			written.RetryAfter = Sooner(written.RetryAfter, contested.RetryAfter)
+			written.RetryAfter = memcached.Sooner(written.RetryAfter, contested.RetryAfter)
 		case errors.As(err, &immutable):
 			report(cachev1alpha1.ReasonImmutableField, immutable.Error()+": "+recreate(immutable))
 		default:

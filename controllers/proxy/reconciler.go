@@ -93,9 +93,9 @@ func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]
 func requeue(
 	view memcachedproxy.View, plan memcachedproxy.Plan, written memcached.Written, status cachev1alpha1.MemcachedProxyStatus,
 ) (reconcile.Result, error) {
-	wait := controllers.Sooner(plan.Next, view.SilentFor())
+	wait := memcached.Sooner(plan.Next, view.SilentFor())
 	if routes := status.Routes; routes != nil && routes.Proxies != nil && (*routes.Proxies < status.ReadyReplicas || routes.Next == nil) {
-		wait = controllers.Sooner(wait, askInterval)
+		wait = memcached.Sooner(wait, askInterval)
 	}
 	return controllers.Requeue(wait, view.PendingCreate, written)
 }

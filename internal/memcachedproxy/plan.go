@@ -52,7 +52,7 @@ func For(v View, opts memcached.Options) Plan {
 		Routes:       routesOf(v),
 		TemplateHash: memcached.RecordOf(template).Template,
 	}
-	if wantsBudget(v.Proxy) {
+	if memcached.WantsBudget(v.Proxy.Spec.PodDisruptionBudget) {
 		plan.Objects = append(plan.Objects, role.PodDisruptionBudget(v.Proxy.Spec.PodDisruptionBudget))
 	}
 	if wanted := v.Proxy.Spec.NetworkPolicy; wanted != nil {
