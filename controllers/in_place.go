@@ -37,7 +37,7 @@ func (r *Reconciler) patchPods(ctx context.Context, view memcached.View, plan me
 		return
 	}
 	if err := r.VerifyOnce(ctx, view.Memcached); err != nil { // the latest Memcached may be paused or have another spec
-		join(written, classify(nil, err))
+		join(written, r.Classify(nil, err))
 		return
 	}
 	r.classifyPatch(view, *patch, r.patchPod(ctx, *patch), written)
@@ -71,7 +71,7 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 			"Pod %s cannot have other resources on its cluster node, and the other pods are left as they are: %v", pod.Name, err)}
 		written.Err = err
 	default:
-		join(written, classify(nil, fmt.Errorf("change pod %s in place: %w", pod.Name, err)))
+		join(written, r.Classify(nil, fmt.Errorf("change pod %s in place: %w", pod.Name, err)))
 	}
 }
 

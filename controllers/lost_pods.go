@@ -26,7 +26,7 @@ func (r *Reconciler) deleteLostPods(
 		return
 	}
 	if err := r.VerifyOnce(ctx, mc); err != nil { // the latest Memcached may be paused or deleted
-		join(written, classify(nil, err))
+		join(written, r.Classify(nil, err))
 		return
 	}
 	for _, pod := range plan.LostPods {
@@ -44,7 +44,7 @@ func (r *Reconciler) deleteLostPods(
 			// reconcile.
 			written.RetryAfter = memcached.Sooner(written.RetryAfter, RecheckInterval)
 		default:
-			join(written, classify(nil, fmt.Errorf("delete the pod %s of the lost cluster node %s: %w", pod.Name, pod.Spec.NodeName, err)))
+			join(written, r.Classify(nil, fmt.Errorf("delete the pod %s of the lost cluster node %s: %w", pod.Name, pod.Spec.NodeName, err)))
 		}
 	}
 }

@@ -28,7 +28,7 @@ type Reconciler struct {
 }
 
 var proxyKind = controllers.Kind[*cachev1alpha1.MemcachedProxy]{
-	Name:       kind,
+	Name:       "MemcachedProxy",
 	New:        func() *cachev1alpha1.MemcachedProxy { return &cachev1alpha1.MemcachedProxy{} },
 	NewList:    func() client.ObjectList { return &cachev1alpha1.MemcachedProxyList{} },
 	Children:   memcachedproxy.Children,
@@ -78,7 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 const askInterval = 5 * time.Second
 
 func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]memcachedproxy.Answer {
-	return controllers.AskAll(pods, func(pod *corev1.Pod) memcachedproxy.Answer {
+	return controllers.AskAll(pods, controllers.AskedAtOnce, func(pod *corev1.Pod) memcachedproxy.Answer {
 		status, err := r.Nodes.Proxy(ctx, pod)
 		if err != nil {
 			return memcachedproxy.Answer{Failure: err.Error()}
@@ -103,12 +103,7 @@ func requeue(
 // SetupWithManager adds the controller to a manager that already has the controller for Memcacheds, because both use one index of pods.
 func SetupWithManager(mgr ctrl.Manager, options controllers.Options) error {
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(memcached.ManagedBy), clock.RealClock{}, options.Memcached)
-	if options.Nodes != nil {
-		r.Nodes = options.Nodes
-	}
-	if options.ServerClock != nil {
-		r.ServerClock = options.ServerClock
-	}
+	r.Use(options)
 	sources := []source.Source{
 		source.Kind[client.Object](mgr.GetCache(), &cachev1alpha1.MemcachedProxy{},
 			controllers.Owners(r.Mutations, proxyKind.Status, func(context.Context, queue, ...client.Object) {})),
