@@ -61,7 +61,8 @@ func findings(f facts) (worst string, words []string) {
 	return worst, words
 }
 
-// ofSecret names the Secret that causes a problem with this reason. It is empty if no Secret is the cause, or if it is unclear which one is.
+// ofSecret names the Secret that causes a problem with this reason. It is empty if no Secret is the cause, or if it is unclear which
+// one is.
 func ofSecret(mc *cachev1alpha1.Memcached, reason string) string {
 	switch reason {
 	case protocol.ReasonInvalidCertificate, protocol.ReasonCertificateExpiring, protocol.ReasonCertificateNames:
