@@ -21,13 +21,9 @@ func container(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.Memca
 		Name:            memcached.ContainerName,
 		Image:           cmp.Or(proxy.Spec.Image, string(defaults.Images[memcached.ContainerName])),
 		ImagePullPolicy: cmp.Or(proxy.Spec.ImagePullPolicy, corev1.PullIfNotPresent),
-		Command:         []string{render.LauncherPath + "/launcher"},
 		Args:            arguments(proxy),
-		Ports:           ports(proxy),
+		Ports:           memcached.ContainerPorts(memcached.ClientPorts(proxy.Spec.TLS)),
 		Resources:       render.Resources(proxy.Spec.Resources, defaults.MemoryLimit),
-		VolumeMounts: []corev1.VolumeMount{
-			{Name: launcherName, MountPath: render.LauncherPath}, {Name: "routes", MountPath: routesFolder, ReadOnly: true},
-		},
 		StartupProbe:    probe(protocol.ReadyPath, 1, 60),
 		ReadinessProbe:  probe(protocol.ReadyPath, 5, 2),
 		LivenessProbe:   probe(protocol.LivePath, 10, 6),
@@ -54,14 +50,8 @@ func arguments(proxy *cachev1alpha1.MemcachedProxy) []string {
 	return args
 }
 
-// ports returns the container's ports: those for clients, and the port of the launcher.
-func ports(proxy *cachev1alpha1.MemcachedProxy) []corev1.ContainerPort {
-	launcher := corev1.ContainerPort{Name: launcherName, ContainerPort: memcached.LauncherPort, Protocol: corev1.ProtocolTCP}
-	return append(memcached.ContainerPorts(memcached.ClientPorts(proxy.Spec.TLS)), launcher)
-}
-
 func probe(path string, period, failures int32) *corev1.Probe {
-	return render.Probe(render.HTTPGet(path, launcherName), period, 3, failures)
+	return render.Probe(render.AskLauncher(path), period, 3, failures)
 }
 
 func connections(proxy *cachev1alpha1.MemcachedProxy) int32 {

@@ -6,7 +6,6 @@ package memcachedproxy
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -16,11 +15,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// Names within the pods.
-const (
-	launcherName = memcached.LauncherContainerName
-	routesFolder = "/etc/memcached"
-)
+// launcherName is the container from whose image the launcher and the agent come.
+const launcherName = memcached.LauncherContainerName
 
 const (
 	// preStopSeconds is how long a deleted proxy continues to serve, so that clients and kube-proxy can notice the deletion.
@@ -85,30 +81,20 @@ func podLabels(proxy *cachev1alpha1.MemcachedProxy) map[string]string {
 func podTemplate(
 	proxy *cachev1alpha1.MemcachedProxy, opts memcached.Options, defaults cachev1alpha1.MemcachedDefaults,
 ) corev1.PodTemplateSpec {
-	scheduling, image := proxy.Spec.Scheduling, string(defaults.Images[launcherName])
-	spec := render.PodSpec(scheduling, proxy.Spec.ImagePullSecrets, opts.OmitRunAsUser)
+	image := string(defaults.Images[launcherName])
+	spec := role(proxy).PodSpec(
+		proxy.Spec.Scheduling, proxy.Spec.ImagePullSecrets, opts.OmitRunAsUser, appsv1.DefaultDeploymentUniqueLabelKey)
 	spec.TerminationGracePeriodSeconds = ptr.To(int64(preStopSeconds + shutdownSeconds))
 	// Every second, the launcher looks up the nodes that DNS does not know, so no lookup may take longer.
 	spec.DNSConfig = &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{
 		{Name: "timeout", Value: ptr.To("1")}, {Name: "attempts", Value: ptr.To("1")},
 	}}
-	spec.TopologySpreadConstraints = render.TopologySpread(
-		scheduling.TopologySpreadConstraints, SelectorLabels(proxy), appsv1.DefaultDeploymentUniqueLabelKey)
-	spec.Containers, spec.Volumes = []corev1.Container{container(proxy, defaults)}, volumes(proxy)
+	spec.Containers = []corev1.Container{container(proxy, defaults)}
+	// The launcher and its files take a few megabytes.
+	render.Launch(&spec, "64Mi", "routes", proxy.Name+RoutesSuffix, corev1.ConfigMapVolumeSourceDefaultMode)
 	render.Agent{Image: image, TLS: proxy.Spec.TLS, Beside: proxy.Spec.Resources, Proxy: true}.AddTo(&spec)
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: podLabels(proxy), Annotations: render.Annotations(proxy.Spec.PodMetadata)},
 		Spec:       spec,
-	}
-}
-
-func volumes(proxy *cachev1alpha1.MemcachedProxy) []corev1.Volume {
-	limit := resource.MustParse("64Mi") // the launcher and its files take a few megabytes
-	return []corev1.Volume{
-		{Name: launcherName, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}},
-		{Name: "routes", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: proxy.Name + RoutesSuffix},
-			DefaultMode:          ptr.To(corev1.ConfigMapVolumeSourceDefaultMode),
-		}}},
 	}
 }

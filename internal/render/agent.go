@@ -105,5 +105,5 @@ func (a Agent) startupProbe() *corev1.Probe {
 }
 
 func agentProbe(path string, period, failures int32) *corev1.Probe {
-	return Probe(HTTPGet(path, metricsPort), period, 3, failures)
+	return Probe(httpGet(path, metricsPort), period, 3, failures)
 }
