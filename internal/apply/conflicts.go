@@ -21,9 +21,8 @@ type conflicts struct {
 }
 
 type conflict struct {
-	ConflictError
-
-	at time.Time
+	found ConflictError
+	at    time.Time
 }
 
 // known returns the remembered conflict of a desired object with the time until the next check, or nil.
@@ -32,8 +31,8 @@ func (c *conflicts) known(desired client.Object) *ConflictError {
 	if !ok {
 		return nil
 	}
-	known.RetryAfter = max(conflictInterval-c.clock.Since(known.at), 0)
-	return &known.ConflictError
+	known.found.RetryAfter = max(conflictInterval-c.clock.Since(known.at), 0)
+	return &known.found
 }
 
 // found remembers a conflict, and returns it with the time until the next check.

@@ -31,7 +31,7 @@ func deploymentOf(v View, opts memcached.Options) (*appsv1.Deployment, *memcache
 	proxy := v.Proxy
 	hash := templateHash(proxy, opts)
 	defaults, kept := defaultsOf(v, opts, hash)
-	problem := memcached.CheckPriority(proxy.Spec.Scheduling, opts).And(checkLauncherImage(defaults))
+	problem := memcached.CheckPriority(proxy.Spec.Scheduling, opts).And(memcached.CheckAgentImage("A proxy", defaults.Images[launcherName]))
 	if !kept {
 		problem = problem.And(checkMemoryLimit(proxy))
 	}
@@ -63,14 +63,6 @@ func defaultsOf(v View, opts memcached.Options, hash string) (defaults cachev1al
 // templateHash returns the hash of the pod template without the settings in MemcachedDefaults.
 func templateHash(proxy *cachev1alpha1.MemcachedProxy, opts memcached.Options) string {
 	return render.Hash(podTemplate(proxy, opts, cachev1alpha1.MemcachedDefaults{}))
-}
-
-func checkLauncherImage(defaults cachev1alpha1.MemcachedDefaults) *memcached.Problem {
-	if defaults.Images[launcherName] != "" {
-		return nil
-	}
-	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: "A proxy needs the image of the launcher, which the " +
-		"operator does not know: set its environment variable " + memcached.AgentImageVariable}
 }
 
 func podLabels(proxy *cachev1alpha1.MemcachedProxy) map[string]string {
