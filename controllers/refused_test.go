@@ -58,7 +58,7 @@ var _ = Describe("What prevents the desired state", func() {
 		o.step(ctx, mc)
 
 		By("asking seldom whether it is still there, with one read")
-		const interval = 15 * time.Second
+		const interval = 10 * time.Second
 		o.wait(interval)
 		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 		Expect(o.requests.Gets()).To(Equal([]string{"get services"}))

@@ -11,7 +11,7 @@ import (
 )
 
 // conflictInterval is the time between two checks whether a conflict still exists.
-const conflictInterval = 15 * time.Second
+const conflictInterval = 10 * time.Second
 
 // conflicts remember, for each desired object that is missing from the cache, another owner's object with its name, and when it was found.
 type conflicts struct {
