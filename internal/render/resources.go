@@ -12,8 +12,9 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Resources returns container resources with the memory limit from the spec, or else the default limit, if any. A limit without a request also becomes the request, as in the API
-// server. For memory this matters, because a cluster node without free memory first kills pods that use more than they request.
+// Resources returns container resources with the memory limit from the spec, or else the default limit, if any. A limit without a request
+// also becomes the request, as in the API server. For memory this matters, because a cluster node without free memory first kills pods that
+// use more than they request.
 func Resources(wanted cachev1alpha1.MemcachedResources, defaultLimit string) corev1.ResourceRequirements {
 	memoryLimit, given := MemoryLimit(wanted)
 	if !given {
