@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -144,45 +145,39 @@ func (r *Reconciler) runAgentPolls(ctx context.Context) error {
 
 // PollAgents asks the agent of each ready node, at most once a minute. It returns the Memcacheds whose status may change.
 func (r *Reconciler) PollAgents(ctx context.Context) []types.NamespacedName {
-	var asking sync.WaitGroup
-	var mutex sync.Mutex
-	var changed []types.NamespacedName
-	slots := make(chan struct{}, agentsAtOnce)
-	for _, due := range r.agents.due(r.Clock.Now()) {
-		slots <- struct{}{}
-		asking.Go(func() {
-			defer func() { <-slots }()
-			status, err := r.Nodes.Agent(ctx, due.pod, due.hosts)
-			if ctx.Err() != nil || !r.agents.note(ctx, due, status, err) {
-				return
-			}
-			mutex.Lock()
-			defer mutex.Unlock()
-			if !slices.Contains(changed, due.name) {
-				changed = append(changed, due.name)
-			}
-		})
+	type answer struct {
+		status protocol.Status
+		err    error
 	}
-	asking.Wait()
-	return changed
+	due := r.agents.due(r.Clock.Now())
+	answers := AskAll(slices.Collect(maps.Keys(due)), agentsAtOnce, func(pod *corev1.Pod) answer {
+		status, err := r.Nodes.Agent(ctx, pod, due[pod].hosts)
+		return answer{status, err}
+	})
+	changed := map[types.NamespacedName]bool{}
+	for pod, asked := range due {
+		if got := answers[pod.UID]; ctx.Err() == nil && r.agents.note(ctx, asked.name, pod, got.status, got.err) {
+			changed[asked.name] = true
+		}
+	}
+	return slices.Collect(maps.Keys(changed))
 }
 
 type dueAgent struct {
 	name  types.NamespacedName
-	pod   *corev1.Pod
 	hosts []string
 }
 
-// due returns the agents that have to be asked, and marks them as asked.
-func (a *agents) due(now time.Time) []dueAgent {
+// due returns the agents that have to be asked, by their pods, and marks them as asked.
+func (a *agents) due(now time.Time) map[*corev1.Pod]dueAgent {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	var due []dueAgent
+	due := map[*corev1.Pod]dueAgent{}
 	for name, nodes := range a.nodes {
 		for _, node := range nodes {
 			if node.serves && (node.askedAt.IsZero() || now.Sub(node.askedAt) >= agentInterval) {
 				node.askedAt = now
-				due = append(due, dueAgent{name, node.pod, node.hosts})
+				due[node.pod] = dueAgent{name, node.hosts}
 			}
 		}
 	}
@@ -190,10 +185,10 @@ func (a *agents) due(now time.Time) []dueAgent {
 }
 
 // note records an agent's answer or the error, and reports whether the status may change.
-func (a *agents) note(ctx context.Context, asked dueAgent, status protocol.Status, err error) bool {
+func (a *agents) note(ctx context.Context, name types.NamespacedName, pod *corev1.Pod, status protocol.Status, err error) bool {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	node := a.nodes[asked.name][asked.pod.UID]
+	node := a.nodes[name][pod.UID]
 	if node == nil {
 		return false // the node is gone
 	}
@@ -202,7 +197,7 @@ func (a *agents) note(ctx context.Context, asked dueAgent, status protocol.Statu
 	if err != nil {
 		node.failure = err.Error()
 		if before == "" {
-			log.FromContext(ctx).Info("The agent of a node cannot be asked what is wrong", "pod", client.ObjectKeyFromObject(asked.pod),
+			log.FromContext(ctx).Info("The agent of a node cannot be asked what is wrong", "pod", client.ObjectKeyFromObject(pod),
 				"reason", node.failure)
 		}
 		return first

@@ -17,8 +17,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/desired"
 )
 
-// askedAtOnce is how many launchers AskAll asks at the same time.
-const askedAtOnce = 64
+// AskedAtOnce is how many launchers are asked at the same time.
+const AskedAtOnce = 64
 
 // plan returns the Plan of a Memcached. If the Plan depends on answers of launchers, plan asks them and plans again, up to
 // three times, because an answer may make other answers necessary.
@@ -56,7 +56,7 @@ func running(view memcached.View, plan memcached.Plan) memcached.Answers {
 }
 
 func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) memcached.Answers {
-	return AskAll(pods, func(pod *corev1.Pod) memcached.Answer {
+	return AskAll(pods, AskedAtOnce, func(pod *corev1.Pod) memcached.Answer {
 		status, err := r.Nodes.Launcher(ctx, pod)
 		if err != nil {
 			return memcached.Answer{Failure: err.Error()}
@@ -65,17 +65,17 @@ func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) memcached.Answ
 	})
 }
 
-// AskAll asks the launchers of pods, several at a time, and returns the answers by the UID of the pod.
-func AskAll[T any](pods []*corev1.Pod, ask func(*corev1.Pod) T) map[types.UID]T {
+// AskAll asks the launchers or agents of pods, at most this number at a time, and returns the answers by the UID of the pod.
+func AskAll[T any](pods []*corev1.Pod, atOnce int, ask func(*corev1.Pod) T) map[types.UID]T {
 	var mutex sync.Mutex
 	var asking sync.WaitGroup
-	answers, slots := map[types.UID]T{}, make(chan struct{}, askedAtOnce)
+	answers, slots := map[types.UID]T{}, make(chan struct{}, atOnce)
 	for i, pod := range pods {
 		if slices.Contains(pods[:i], pod) {
 			continue
 		}
+		slots <- struct{}{}
 		asking.Go(func() {
-			slots <- struct{}{}
 			defer func() { <-slots }()
 			answer := ask(pod)
 			mutex.Lock()

@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,12 @@ func NewBase[T client.Object](
 			Rules:          memcached.FieldRules(kind.Children),
 		}),
 	}
+}
+
+// Use sets what the options contain.
+func (r *Base[T]) Use(options Options) {
+	r.Nodes = cmp.Or(options.Nodes, r.Nodes)
+	r.ServerClock = cmp.Or(options.ServerClock, r.ServerClock)
 }
 
 // Get returns the resource, or nil if the cache does not hold it.

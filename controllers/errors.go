@@ -21,14 +21,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// classify is Classify for Memcacheds.
-func classify(problem *memcached.Problem, err error) memcached.Written {
-	return Classify("Memcached", problem, err)
-}
-
 // Classify combines the problem of a plan, which may be nil, with an error of the reconcile. The result holds the problem to report
-// and the error to return. Kind is the kind of the reconciled resource.
-func Classify(kind string, problem *memcached.Problem, err error) memcached.Written {
+// and the error to return.
+func (r *Base[T]) Classify(problem *memcached.Problem, err error) memcached.Written {
 	written := memcached.Written{Problem: problem}
 	report := func(reason, message string) {
 		written.Problem = written.Problem.And(&memcached.Problem{Reason: reason, Message: message})
@@ -46,10 +41,10 @@ func Classify(kind string, problem *memcached.Problem, err error) memcached.Writ
 			written.Waiting = "The namespace is being deleted"
 		case errors.As(err, &conflict):
 			report(cachev1alpha1.ReasonConflict, conflict.Error())
-			written.RetryAfter = Sooner(written.RetryAfter, cmp.Or(conflict.RetryAfter, RecheckInterval))
+			written.RetryAfter = memcached.Sooner(written.RetryAfter, cmp.Or(conflict.RetryAfter, RecheckInterval))
 		case errors.As(err, &contested):
-			report(cachev1alpha1.ReasonFieldContested, contested.Error()+": "+remedy(kind, contested))
-			written.RetryAfter = Sooner(written.RetryAfter, contested.RetryAfter)
+			report(cachev1alpha1.ReasonFieldContested, contested.Error()+": "+remedy(r.kind.Name, contested))
+			written.RetryAfter = memcached.Sooner(written.RetryAfter, contested.RetryAfter)
 		case errors.As(err, &immutable):
 			report(cachev1alpha1.ReasonImmutableField, immutable.Error()+": "+recreate(immutable))
 		default:

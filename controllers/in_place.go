@@ -37,7 +37,7 @@ func (r *Reconciler) patchPods(ctx context.Context, view memcached.View, plan me
 		return
 	}
 	if err := r.VerifyOnce(ctx, view.Memcached); err != nil { // the latest Memcached may be paused or have another spec
-		join(written, classify(nil, err))
+		join(written, r.Classify(nil, err))
 		return
 	}
 	r.classifyPatch(view, *patch, r.patchPod(ctx, *patch), written)
@@ -50,14 +50,14 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 	case err == nil:
 		written.Changed = true
 	case apierrors.IsConflict(err), missesPod(err):
-		written.RetryAfter = Sooner(written.RetryAfter, stepInterval) // the pod has changed or is gone, and perhaps no event follows
+		written.RetryAfter = memcached.Sooner(written.RetryAfter, stepInterval) // the pod has changed or is gone, and perhaps no event follows
 	case patch.Resources != nil && apierrors.IsInvalid(err) && refused(pod):
 		// Kubernetes 1.33 refuses to take back a resize if that lowers a memory limit. The cluster node had refused the resize, so
 		// the pod still has its old resources, and nothing has to be done.
 	case patch.Resources != nil && cannotResize(err):
 		hash := view.Workload.Template.Annotations[memcached.TemplateAnnotation]
 		r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.unchangeable = hash })
-		written.RetryAfter = Sooner(written.RetryAfter, time.Millisecond) // reconcile at once, to replace the pods instead
+		written.RetryAfter = memcached.Sooner(written.RetryAfter, time.Millisecond) // reconcile at once, to replace the pods instead
 	case lacksPermission(err):
 		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceForbidden, Message: fmt.Sprintf(
 			"The operator may not change pod %s in place, as spec.updateStrategy.podUpdatePolicy wants. Set it to Recreate to replace pods, or let "+
@@ -71,7 +71,7 @@ func (r *Reconciler) classifyPatch(view memcached.View, patch memcached.PodPatch
 			"Pod %s cannot have other resources on its cluster node, and the other pods are left as they are: %v", pod.Name, err)}
 		written.Err = err
 	default:
-		join(written, classify(nil, fmt.Errorf("change pod %s in place: %w", pod.Name, err)))
+		join(written, r.Classify(nil, fmt.Errorf("change pod %s in place: %w", pod.Name, err)))
 	}
 }
 

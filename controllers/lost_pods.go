@@ -21,12 +21,12 @@ func (r *Reconciler) deleteLostPods(
 	ctx context.Context, view memcached.View, plan memcached.Plan, written *memcached.Written,
 ) {
 	mc := view.Memcached
-	written.RetryAfter = Sooner(written.RetryAfter, plan.NextLostPod)
+	written.RetryAfter = memcached.Sooner(written.RetryAfter, plan.NextLostPod)
 	if len(plan.LostPods) == 0 {
 		return
 	}
 	if err := r.VerifyOnce(ctx, mc); err != nil { // the latest Memcached may be paused or deleted
-		join(written, classify(nil, err))
+		join(written, r.Classify(nil, err))
 		return
 	}
 	for _, pod := range plan.LostPods {
@@ -42,9 +42,9 @@ func (r *Reconciler) deleteLostPods(
 		case apierrors.IsConflict(err):
 			// The pod has changed, or another pod has its name. If only fields that the cache drops have changed, no event causes a
 			// reconcile.
-			written.RetryAfter = Sooner(written.RetryAfter, RecheckInterval)
+			written.RetryAfter = memcached.Sooner(written.RetryAfter, RecheckInterval)
 		default:
-			join(written, classify(nil, fmt.Errorf("delete the pod %s of the lost cluster node %s: %w", pod.Name, pod.Spec.NodeName, err)))
+			join(written, r.Classify(nil, fmt.Errorf("delete the pod %s of the lost cluster node %s: %w", pod.Name, pod.Spec.NodeName, err)))
 		}
 	}
 }

@@ -89,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case err != nil:
 		return reconcile.Result{}, err // written.Err is not joined: a terminal error would prevent the retry
 	case wait > 0:
-		return reconcile.Result{RequeueAfter: Sooner(wait, nextStep(view, plan))}, nil
+		return reconcile.Result{RequeueAfter: memcached.Sooner(wait, nextStep(view, plan))}, nil
 	}
 	return requeue(view, plan, written, current)
 }
@@ -98,16 +98,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // nodes' agents. The controller updates the metrics m. The manager's cache must use CacheOptions.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics, options Options) error {
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(memcached.ManagedBy), m, clock.RealClock{}, options.Memcached)
-	if options.Nodes != nil {
-		r.Nodes = options.Nodes
-	}
+	r.Use(options)
 	if !options.AskAgents {
 		r.agents = nil
 	} else if err := mgr.Add(manager.RunnableFunc(r.runAgentPolls)); err != nil {
 		return err
-	}
-	if options.ServerClock != nil {
-		r.ServerClock = options.ServerClock
 	}
 	if err := indexFields(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err

@@ -41,7 +41,7 @@ func join(written *memcached.Written, other memcached.Written) {
 	}
 	written.Err = errors.Join(written.Err, other.Err)
 	written.Transient = written.Transient || other.Transient
-	written.RetryAfter = Sooner(written.RetryAfter, other.RetryAfter)
+	written.RetryAfter = memcached.Sooner(written.RetryAfter, other.RetryAfter)
 }
 
 // requeue returns the result of Reconcile. An error is retried, unless only a new spec can help. If there is no retry, the result schedules
@@ -49,16 +49,16 @@ func join(written *memcached.Written, other memcached.Written) {
 func requeue(
 	view memcached.View, plan memcached.Plan, written memcached.Written, current cachev1alpha1.MemcachedStatus,
 ) (reconcile.Result, error) {
-	return Requeue(Sooner(status.RequeueAfter(view, current), nextStep(view, plan)), view.PendingCreate, written)
+	return Requeue(memcached.Sooner(status.RequeueAfter(view, current), nextStep(view, plan)), view.PendingCreate, written)
 }
 
 // Requeue returns the result of Reconcile after a write. If the write failed with an error that is not terminal, Requeue returns the
 // error. Otherwise, it returns the time until the next reconcile without an event. If no such reconcile is needed, it returns the
 // terminal error, if any. Wait is the caller's limit for that time, 0 for no limit.
 func Requeue(wait time.Duration, pendingCreate bool, written memcached.Written) (reconcile.Result, error) {
-	wait = Sooner(written.RetryAfter, wait)
+	wait = memcached.Sooner(written.RetryAfter, wait)
 	if pendingCreate || written.Created || written.Waiting != "" {
-		wait = Sooner(wait, RecheckInterval)
+		wait = memcached.Sooner(wait, RecheckInterval)
 	}
 	if wait > 0 && (written.Err == nil || errors.Is(written.Err, reconcile.TerminalError(nil))) {
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -94,12 +94,4 @@ func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
 // blocked reports whether a person may have to act before the next step.
 func blocked(plan memcached.Plan) bool {
 	return plan.Problem != nil || plan.Wave.Blocked != "" || plan.InPlace.Blocked != "" || plan.InPlace.Problem != nil
-}
-
-// Sooner returns the shorter of two waiting times, where 0 means never.
-func Sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }

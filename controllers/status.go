@@ -35,7 +35,7 @@ func (r *Reconciler) report(
 
 // reportUnobserved writes the status of a Memcached that could not be observed. It returns the error, so that the reconcile is retried.
 func (r *Reconciler) reportUnobserved(ctx context.Context, view memcached.View, err error) error {
-	mc, written := view.Memcached, classify(nil, err)
+	mc, written := view.Memcached, r.Classify(nil, err)
 	r.metrics.Reconciled(resultOf(written))
 	if r.IsTransient(client.ObjectKeyFromObject(mc), written) {
 		return err

@@ -61,20 +61,27 @@ func (r *Base[T]) VerifyOnce(ctx context.Context, cached T) error {
 	return r.VerifyFresh(ctx, cached)
 }
 
-// verifyBeforeWrites verifies the Memcached before this process first changes existing children. It also verifies the Memcached each time
-// before a child is created again or adopted, because a deletion of the Memcached may be why the child is gone or has lost its owner. The
-// first children need no check: if they exist, the API server refuses to create them. verifyBeforeWrites also verifies the twins. It
-// verifies the cached arguments before a change of them.
+// VerifyBefore verifies the resource before this process first changes existing children. It also verifies the resource each time
+// before a child is created again or adopted, because a deletion of the resource may be why the child is gone or has lost its owner. The
+// first children need no check: if they exist, the API server refuses to create them. The argument reconciled reports that the resource has
+// a status.
+func (r *Base[T]) VerifyBefore(ctx context.Context, cached T, changes apply.Plan, reconciled bool) error {
+	if reconciled && changes.Missing() {
+		return r.VerifyFresh(ctx, cached)
+	}
+	if reconciled || changes.Changing() {
+		return r.VerifyOnce(ctx, cached)
+	}
+	return nil
+}
+
+// verifyBeforeWrites verifies the Memcached, its twins, and the cached arguments before a change of them.
 func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil
 	}
-	mc, reconciled := view.Memcached, view.Last.Generation > 0
-	missing := reconciled && changes.Missing()
-	if missing || (reconciled || changes.Changing()) && !r.verified(mc) {
-		if err := r.VerifyFresh(ctx, mc); err != nil {
-			return err
-		}
+	if err := r.VerifyBefore(ctx, view.Memcached, changes, view.Last.Generation > 0); err != nil {
+		return err
 	}
 	if changes.FirstPending() {
 		if err := r.verifyArguments(ctx, view); err != nil {

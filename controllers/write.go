@@ -33,30 +33,37 @@ func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcac
 		return memcached.Written{}
 	}
 	changes := r.changes(view, plan)
-	drifted := templateDiffers(changes)
 	if mc.Spec.Paused {
-		written := classify(plan.Problem, changes.Err())
-		written.Pending, written.TemplatePending = changes.Pending(), drifted
+		written := r.Classify(plan.Problem, changes.Err())
+		written.Pending, written.TemplatePending = changes.Pending(), templateDiffers(changes)
 		return written
 	}
 	if err := r.verifyBeforeWrites(ctx, view, changes); err != nil {
-		return classify(nil, err)
+		return r.Classify(nil, err)
 	}
-	result, err := r.Applier.Apply(ctx, changes)
-	written := classify(plan.Problem, err)
-	written.TemplatePending = drifted && err != nil && templateDiffers(r.Applier.Plan(mc, plan.Objects, result.Objects))
-	written.Objects, written.Created, written.Changed = result.Objects, len(result.Created) > 0, result.Written
-	if written.Created && err == nil {
-		r.SetVerified(mc)
-	}
+	written, result := r.Apply(ctx, mc, changes, plan.Objects, plan.Problem)
 	if live := view.After(result.Objects).ArgumentsObject(); live != nil && changes.FirstPending() {
 		r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.verifiedArguments = live.UID })
 	}
 	r.emitCorrections(view, result)
-	if result.Written {
-		logf.FromContext(ctx).Info("Applied the objects of the Memcached")
-	}
 	return written
+}
+
+// Apply carries out changes towards the desired objects. It combines the result with the problem of the plan, which may be nil.
+func (r *Base[T]) Apply(
+	ctx context.Context, owner T, changes apply.Plan, desired []client.Object, problem *memcached.Problem,
+) (memcached.Written, apply.Result) {
+	result, err := r.Applier.Apply(ctx, changes)
+	written := r.Classify(problem, err)
+	written.TemplatePending = err != nil && templateDiffers(changes) && templateDiffers(r.Applier.Plan(owner, desired, result.Objects))
+	written.Objects, written.Created, written.Changed = result.Objects, len(result.Created) > 0, result.Written
+	if written.Created && err == nil {
+		r.SetVerified(owner)
+	}
+	if result.Written {
+		logf.FromContext(ctx).Info("Applied the objects of the " + r.kind.Name)
+	}
+	return written, result
 }
 
 // changes returns what has to be written for a plan.

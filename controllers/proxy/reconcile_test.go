@@ -260,7 +260,7 @@ var _ = Describe("A MemcachedProxy", func() {
 		front := newProxy(ctx, namespace)
 		Expect(o.try(ctx, front, "patch services (409)", writeBudget, writeConfigMap, writeDeployment, writeStatus)).To(Succeed())
 		expectConditions(ctx, front, "False/Conflict", "False/ProxiesUnavailable", "False/Stuck", "True/Conflict")
-		Expect(o.result.RequeueAfter).To(Equal(5 * time.Second))
+		Expect(o.result.RequeueAfter).To(Equal(10 * time.Second))
 	})
 
 	It("starts no proxy with the routes of somebody else", func(ctx SpecContext) {

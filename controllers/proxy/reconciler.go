@@ -29,7 +29,7 @@ type Reconciler struct {
 }
 
 var proxyKind = controllers.Kind[*cachev1alpha1.MemcachedProxy]{
-	Name:       kind,
+	Name:       "MemcachedProxy",
 	New:        func() *cachev1alpha1.MemcachedProxy { return &cachev1alpha1.MemcachedProxy{} },
 	NewList:    func() client.ObjectList { return &cachev1alpha1.MemcachedProxyList{} },
 	Children:   memcachedproxy.Children,
@@ -79,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 const askInterval = 5 * time.Second
 
 func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]memcachedproxy.Answer {
-	return controllers.AskAll(pods, func(pod *corev1.Pod) memcachedproxy.Answer {
+	return controllers.AskAll(pods, controllers.AskedAtOnce, func(pod *corev1.Pod) memcachedproxy.Answer {
 		status, err := r.Nodes.Proxy(ctx, pod)
 		if err != nil {
 			return memcachedproxy.Answer{Failure: err.Error()}
@@ -94,9 +94,9 @@ func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]
 func requeue(
 	view memcachedproxy.View, plan memcachedproxy.Plan, written memcached.Written, status cachev1alpha1.MemcachedProxyStatus,
 ) (reconcile.Result, error) {
-	wait := controllers.Sooner(plan.Next, view.SilentFor())
+	wait := memcached.Sooner(plan.Next, view.SilentFor())
 	if routes := status.Routes; routes != nil && routes.Proxies != nil && (*routes.Proxies < status.ReadyReplicas || routes.Next == nil) {
-		wait = controllers.Sooner(wait, askInterval)
+		wait = memcached.Sooner(wait, askInterval)
 	}
 	return controllers.Requeue(wait, view.PendingCreate, written)
 }
@@ -108,12 +108,7 @@ func SetupWithManager(mgr ctrl.Manager, options controllers.Options) error {
 		return fmt.Errorf("find the CRD of this version: %w", err)
 	}
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(memcached.ManagedBy), clock.RealClock{}, options.Memcached)
-	if options.Nodes != nil {
-		r.Nodes = options.Nodes
-	}
-	if options.ServerClock != nil {
-		r.ServerClock = options.ServerClock
-	}
+	r.Use(options)
 	sources := []source.Source{
 		source.Kind[client.Object](mgr.GetCache(), &cachev1alpha1.MemcachedProxy{},
 			controllers.Owners(r.Mutations, proxyKind.Status, func(context.Context, queue, ...client.Object) {})),

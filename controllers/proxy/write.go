@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
@@ -20,8 +19,6 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
-
-const kind = "MemcachedProxy"
 
 var errStaleRoutes = errors.New("the cache has not received the latest version of the routes")
 
@@ -47,37 +44,20 @@ func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan m
 		}
 	}
 	if err := r.verify(ctx, view, plan, changes); err != nil {
-		return controllers.Classify(kind, nil, err)
+		return r.Classify(nil, err)
 	}
-	result, err := r.Applier.Apply(ctx, changes)
-	written := controllers.Classify(kind, nil, err)
+	written, _ := r.Apply(ctx, proxy, changes, plan.Objects, nil)
 	written.Problem = written.Problem.And(plan.Problem)
-	written.TemplatePending = err != nil && r.Applier.Plan(proxy, plan.Objects, result.Objects).Differs("Deployment", "spec", "template")
-	written.Objects, written.Created, written.Changed = result.Objects, len(result.Created) > 0, result.Written
-	if written.Created && err == nil {
-		r.SetVerified(proxy)
-	}
-	if result.Written {
-		logf.FromContext(ctx).Info("Applied the objects of the MemcachedProxy")
-	}
 	return written
 }
 
-// verify asks the API server whether the cached MemcachedProxy is current. It does so before this process first changes existing
-// children, and each time before this process adopts a child or creates one again. Before a plan announces a new number of nodes,
-// verify also checks the pools and the routes. An announcement cannot be taken back, and proxies may have read one that the cache does
-// not hold yet.
+// verify verifies the MemcachedProxy. Before a plan announces a new number of nodes, it also verifies the pools and the routes. An
+// announcement cannot be taken back, and proxies may have read one that the cache does not hold yet.
 func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan memcachedproxy.Plan, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil
 	}
-	var err error
-	switch reconciled := view.Proxy.Status.ObservedGeneration > 0; {
-	case reconciled && changes.Missing():
-		err = r.VerifyFresh(ctx, view.Proxy)
-	case reconciled || changes.Changing():
-		err = r.VerifyOnce(ctx, view.Proxy)
-	}
+	err := r.VerifyBefore(ctx, view.Proxy, changes, view.Proxy.Status.ObservedGeneration > 0)
 	if err != nil || !plan.Announcing {
 		return err
 	}

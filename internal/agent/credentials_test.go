@@ -5,7 +5,10 @@ package agent
 
 import (
 	"bytes"
+	"crypto/x509"
+	"encoding/json"
 	"log/slog"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -102,7 +105,11 @@ func TestMemcachedStartsWhenItsSecretIsValid(t *testing.T) {
 	const problem = "InvalidCertificate: tls.key is missing or empty in the Secret of spec.tls.secretName: add the private key of the " +
 		"server as PEM"
 	// The file simulates an agent that ran before in this pod and ended because of this problem.
-	if err := os.WriteFile(filepath.Join(o.Credentials.Folder, "refused"), []byte(problem), 0o600); err != nil {
+	record, err := json.Marshal(map[string]string{"refused": problem})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(o.Credentials.Folder, "state.json"), record, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	a := startAgent(t, o)
@@ -137,7 +144,7 @@ func TestSeriesOfCredentials(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(newCredentialsGauges(func() credentials.Status {
 		return credentials.Status{
-			Served:    &credentials.Certificate{Serial: "0a1b2c", Expiry: time.Unix(1_800_000_000, 0)},
+			Served:    &x509.Certificate{SerialNumber: big.NewInt(0x0a1b2c), NotAfter: time.Unix(1_800_000_000, 0)},
 			Attempted: time.Unix(1_700_000_000, 0), Succeeded: true,
 			RestartRequired: map[string]bool{credentials.ReasonCARemoved: true, credentials.ReasonUserRemoved: false},
 		}

@@ -54,8 +54,8 @@ func newCredentialsGauges(status func() credentials.Status) gauges {
 	return func(set setGauge) {
 		status := status()
 		if served := status.Served; served != nil {
-			set(certificateInfo, 1, served.Serial)
-			set(certificateExpiry, float64(served.Expiry.Unix()))
+			set(certificateInfo, 1, credentials.Serial(served))
+			set(certificateExpiry, float64(served.NotAfter.Unix()))
 		}
 		if !status.Attempted.IsZero() {
 			set(reloadSuccess, number(status.Succeeded))

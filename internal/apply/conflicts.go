@@ -10,23 +10,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Bounds of the interval between two checks whether a conflict still exists. The interval doubles after each check.
-const (
-	firstConflictInterval = 5 * time.Second
-	lastConflictInterval  = 55 * time.Second
-)
+// conflictInterval is the time between two checks whether a conflict still exists.
+const conflictInterval = 10 * time.Second
 
-// conflict is another owner's object that has the name of a desired object and is missing from the cache.
-type conflict struct {
-	found    ConflictError
-	interval time.Duration
-	at       time.Time
-}
-
+// conflicts remember, for each desired object that is missing from the cache, another owner's object with its name, and when it was found.
 type conflicts struct {
 	history[conflict]
 
 	clock clock.PassiveClock
+}
+
+type conflict struct {
+	found ConflictError
+	at    time.Time
 }
 
 // known returns the remembered conflict of a desired object with the time until the next check, or nil.
@@ -35,19 +31,12 @@ func (c *conflicts) known(desired client.Object) *ConflictError {
 	if !ok {
 		return nil
 	}
-	found := known.found
-	found.RetryAfter = max(known.interval-c.clock.Since(known.at), 0)
-	return &found
+	known.found.RetryAfter = max(conflictInterval-c.clock.Since(known.at), 0)
+	return &known.found
 }
 
 // found remembers a conflict, and returns it with the time until the next check.
 func (c *conflicts) found(desired client.Object, found *ConflictError) *ConflictError {
-	interval := firstConflictInterval
-	if known, ok := c.get(desired); ok {
-		interval = min(2*known.interval, lastConflictInterval)
-	}
-	c.set(desired, conflict{found: *found, interval: interval, at: c.clock.Now()})
-	result := *found
-	result.RetryAfter = interval
-	return &result
+	c.set(desired, conflict{*found, c.clock.Now()})
+	return c.known(desired)
 }

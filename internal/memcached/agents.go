@@ -4,8 +4,6 @@
 package memcached
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -27,16 +25,6 @@ type AgentReport struct {
 	Problems []protocol.Problem
 }
 
-// Finding is one problem, with all nodes that report it.
-type Finding struct {
-	// Reason is the reason of the problem. Message is the message from the first of Pods.
-	Reason, Message string
-	// Pods are the names of the pods that report the problem.
-	Pods []string
-	// Secret is the name of the Secret that causes the problem. It is empty if no Secret is the cause, or if it is unclear which one is.
-	Secret string
-}
-
 // CertificateHosts returns the host names by which clients reach a node, or nil without TLS. Clients expect one of these names in
 // the certificate.
 func CertificateHosts(mc *cachev1alpha1.Memcached, pod *corev1.Pod) []string {
@@ -44,40 +32,4 @@ func CertificateHosts(mc *cachev1alpha1.Memcached, pod *corev1.Pod) []string {
 		return nil
 	}
 	return []string{Host(mc), pod.Name + "." + Host(mc)}
-}
-
-// Findings groups the reported problems by reason, the worst reason first.
-func Findings(mc *cachev1alpha1.Memcached, reports []AgentReport) []Finding {
-	var findings []Finding
-	for _, reason := range protocol.Reasons() {
-		finding := Finding{Reason: reason, Secret: secretOf(mc, reason)}
-		for _, report := range reports {
-			i := slices.IndexFunc(report.Problems, func(p protocol.Problem) bool { return p.Reason == reason })
-			if i < 0 {
-				continue
-			}
-			if len(finding.Pods) == 0 {
-				finding.Message = report.Problems[i].Message
-			}
-			finding.Pods = append(finding.Pods, report.Pod)
-		}
-		if len(finding.Pods) > 0 {
-			findings = append(findings, finding)
-		}
-	}
-	return findings
-}
-
-func secretOf(mc *cachev1alpha1.Memcached, reason string) string {
-	switch reason {
-	case protocol.ReasonInvalidCertificate, protocol.ReasonCertificateExpiring, protocol.ReasonCertificateNames:
-		if mc.Spec.TLS != nil {
-			return mc.Spec.TLS.SecretName
-		}
-	case protocol.ReasonInvalidCredentials:
-		if mc.Spec.Auth != nil {
-			return mc.Spec.Auth.SecretName
-		}
-	}
-	return ""
 }

@@ -7,10 +7,14 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/apply/field"
 )
 
@@ -63,6 +67,35 @@ func (c Child[Owner]) OwnerOf(object types.NamespacedName) types.NamespacedName 
 		return types.NamespacedName{}
 	}
 	return types.NamespacedName{Namespace: object.Namespace, Name: name}
+}
+
+// BudgetChild returns the row of the PodDisruptionBudget. The function returns the part of an owner's spec about it, and the generation of
+// the spec for which the last status was computed. If the spec has changed since, and asks for no budget, one from before the change may
+// still exist, even if the cache does not contain it.
+func BudgetChild[Owner client.Object](of func(Owner) (wanted cachev1alpha1.MemcachedPodDisruptionBudget, observed int64)) Child[Owner] {
+	return NewChild(Child[Owner]{
+		Kind:   policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
+		Fields: field.Rules{Owned: [][]string{{"spec"}}},
+		Expected: func(owner Owner) bool {
+			wanted, observed := of(owner)
+			return observed > 0 && observed != owner.GetGeneration() && !WantsBudget(wanted)
+		},
+	}, func(b *policyv1.PodDisruptionBudget) any { return &b.Spec })
+}
+
+// WantsBudget reports whether the spec asks for a PodDisruptionBudget.
+func WantsBudget(wanted cachev1alpha1.MemcachedPodDisruptionBudget) bool {
+	return ptr.Deref(wanted.Enabled, true)
+}
+
+// PolicyChild returns the row of the NetworkPolicy. Most owners have none. Asking the API server for it would cost a request at each change
+// of a spec.
+func PolicyChild[Owner client.Object]() Child[Owner] {
+	return NewChild(Child[Owner]{
+		Kind:     networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
+		Fields:   field.Rules{Owned: [][]string{{"spec"}}, Guard: true},
+		Expected: func(Owner) bool { return false },
+	}, func(p *networkingv1.NetworkPolicy) any { return &p.Spec })
 }
 
 // ConfigMapFields are the rules for a ConfigMap. The operator removes keys that others add.

@@ -10,9 +10,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -29,17 +26,10 @@ var Children = []row{
 		Fields:   field.Rules{Owned: [][]string{{"spec", "publishNotReadyAddresses"}, {"spec", "ports"}}},
 		Expected: func(mc *cachev1alpha1.Memcached) bool { return mc.Status.ServiceName != "" },
 	}, func(s *corev1.Service) any { return &s.Spec }),
-	NewChild(row{
-		Kind:     policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
-		Fields:   field.Rules{Owned: [][]string{{"spec"}}},
-		Expected: unwantedBudget,
-	}, func(b *policyv1.PodDisruptionBudget) any { return &b.Spec }),
-	NewChild(row{
-		Kind:   networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
-		Fields: field.Rules{Owned: [][]string{{"spec"}}, Guard: true},
-		// Most Memcacheds have no NetworkPolicy. Asking the API server for it would cost a request at each change of a spec.
-		Expected: func(*cachev1alpha1.Memcached) bool { return false },
-	}, func(p *networkingv1.NetworkPolicy) any { return &p.Spec }),
+	BudgetChild(func(mc *cachev1alpha1.Memcached) (cachev1alpha1.MemcachedPodDisruptionBudget, int64) {
+		return mc.Spec.PodDisruptionBudget, mc.Status.ObservedGeneration
+	}),
+	PolicyChild[*cachev1alpha1.Memcached](),
 	NewChild(row{
 		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix: ServersSuffix,
@@ -108,21 +98,9 @@ func Kinds() []Child[*cachev1alpha1.Memcached] {
 	return kinds
 }
 
-// unwantedBudget reports whether the spec has changed since the last status, and asks for no PodDisruptionBudget. A budget may still
-// exist from before the change, even if the cache does not contain it.
-func unwantedBudget(mc *cachev1alpha1.Memcached) bool {
-	observed := mc.Status.ObservedGeneration
-	return observed > 0 && observed != mc.Generation && !WantsBudget(mc)
-}
-
 // wasWritten returns a function that reports whether a Memcached has a workload of this Kind, according to its spec and last status.
 func wasWritten(kind cachev1alpha1.WorkloadKind) func(*cachev1alpha1.Memcached) bool {
 	return func(mc *cachev1alpha1.Memcached) bool { return mc.Status.Image != "" && WorkloadKind(mc) == kind }
-}
-
-// WantsBudget reports whether the spec asks for a PodDisruptionBudget.
-func WantsBudget(mc *cachev1alpha1.Memcached) bool {
-	return ptr.Deref(mc.Spec.PodDisruptionBudget.Enabled, true)
 }
 
 // IsWorkload reports whether objects of this Kind run nodes.

@@ -36,9 +36,8 @@ func (v View) LostPods() (lost []*corev1.Pod, next time.Duration) {
 		wait := pod.DeletionTimestamp.Add(lostPodMargin).Sub(v.Now)
 		if wait <= 0 {
 			lost = append(lost, pod)
-		} else if next == 0 || wait < next {
-			next = wait
 		}
+		next = Sooner(next, max(wait, 0))
 	}
 	return lost, next
 }

@@ -3,6 +3,8 @@
 
 package memcached
 
+import cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+
 // Options are settings of the installation. Users of Memcacheds cannot change them.
 type Options struct {
 	// DefaultImage is the image of a Memcached without spec.image.
@@ -19,3 +21,12 @@ type Options struct {
 
 // AgentImageVariable is the environment variable that sets Options.AgentImage.
 const AgentImageVariable = "RELATED_IMAGE_MEMCACHED_AGENT"
+
+// CheckAgentImage returns a problem if the image of the agent is unknown. The argument what names what needs it.
+func CheckAgentImage(what string, image cachev1alpha1.DefaultImage) *Problem {
+	if image != "" {
+		return nil
+	}
+	return &Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: what + " needs the image of the agent, which the operator does not " +
+		"know: set its environment variable " + AgentImageVariable}
+}

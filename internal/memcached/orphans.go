@@ -27,9 +27,9 @@ func (v View) Orphans() []*corev1.Pod {
 // --cascade=orphan, or a backup was restored.
 func (v View) Left() *Workload {
 	wanted := WorkloadKind(v.Memcached)
-	return belonging(v.Memcached, findWorkload(v.Children, func(w *Workload) bool {
+	return WorkloadOf(v.Memcached, SelectorLabels(v.Memcached), v.Children, func(w *Workload) bool {
 		return w.Kind != wanted && metav1.GetControllerOfNoCopy(w) == nil // the operator deletes one that the Memcached controls
-	}))
+	})
 }
 
 // NumberedNodes returns the orphaned nodes, and the pods of a StatefulSet with the Memcached's name. The StatefulSet itself may be missing

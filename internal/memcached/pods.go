@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // PodReady reports whether a pod is ready and its memcached and agent have started. The condition Ready is not enough: for a moment
@@ -67,21 +66,22 @@ func ContainerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 
 // FailedAt returns when a pod failed: the last change of its conditions or the last end of a container, whichever is later. For a pod with
 // neither, such as a pod that the kubelet did not admit, it returns the time of creation.
-func FailedAt(pod *corev1.Pod) metav1.Time {
-	failed := pod.CreationTimestamp
+func FailedAt(pod *corev1.Pod) time.Time {
+	failed := pod.CreationTimestamp.Time
 	for i := range pod.Status.Conditions {
-		failed = latest(failed, pod.Status.Conditions[i].LastTransitionTime)
+		failed = Later(failed, pod.Status.Conditions[i].LastTransitionTime.Time)
 	}
 	for i := range pod.Status.ContainerStatuses {
 		if exit := pod.Status.ContainerStatuses[i].State.Terminated; exit != nil {
-			failed = latest(failed, exit.FinishedAt)
+			failed = Later(failed, exit.FinishedAt.Time)
 		}
 	}
 	return failed
 }
 
-func latest(a, b metav1.Time) metav1.Time {
-	if a.Before(&b) {
+// Later returns the later of two times.
+func Later(a, b time.Time) time.Time {
+	if a.Before(b) {
 		return b
 	}
 	return a

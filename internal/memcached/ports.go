@@ -4,6 +4,8 @@
 package memcached
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -22,12 +24,9 @@ var (
 	tls       = ClientPort{Name: "memcached-tls", Number: TLSPort}
 )
 
-// ClientPorts returns the ports of the nodes that clients can reach, the plaintext port first. So the first port, which is
-// announced to clients, does not change while clients move to TLS.
-func ClientPorts(mc *cachev1alpha1.Memcached) []ClientPort { return PortsWith(mc.Spec.TLS) }
-
-// PortsWith returns the client ports for the TLS settings in wanted. Without TLS, wanted is nil.
-func PortsWith(wanted *cachev1alpha1.MemcachedTLS) []ClientPort {
+// ClientPorts returns the ports that clients can reach with these TLS settings, which are nil without TLS. The plaintext port is first. So
+// the first port, which is announced to clients, does not change while clients move to TLS.
+func ClientPorts(wanted *cachev1alpha1.MemcachedTLS) []ClientPort {
 	var ports []ClientPort
 	if wanted == nil || wanted.Plaintext == cachev1alpha1.PlaintextEnabled {
 		ports = append(ports, plaintext)
@@ -49,18 +48,22 @@ func ServicePorts(ports []ClientPort) []corev1.ServicePort {
 	return service
 }
 
+// ContainerPorts returns these client ports as ports of a container.
+func ContainerPorts(ports []ClientPort) []corev1.ContainerPort {
+	var container []corev1.ContainerPort
+	for _, port := range ports {
+		container = append(container, corev1.ContainerPort{Name: port.Name, ContainerPort: port.Number, Protocol: corev1.ProtocolTCP})
+	}
+	return container
+}
+
 // openPorts returns the client ports that the memcached container in a pod template opens.
 func openPorts(template *corev1.PodTemplateSpec) []ClientPort {
 	var open []ClientPort
-	for _, container := range template.Spec.Containers {
-		for _, port := range container.Ports {
-			switch {
-			case container.Name != ContainerName:
-			case port.Name == plaintext.Name:
-				open = append(open, plaintext)
-			case port.Name == tls.Name:
-				open = append(open, tls)
-			}
+	container := ContainerOf(&template.Spec, ContainerName)
+	for _, port := range []ClientPort{plaintext, tls} {
+		if container != nil && slices.ContainsFunc(container.Ports, func(p corev1.ContainerPort) bool { return p.Name == port.Name }) {
+			open = append(open, port)
 		}
 	}
 	return open

@@ -37,7 +37,7 @@ func (v View) TLSServers() []string {
 
 // ports returns the client ports that the workload opens. If there is no workload, or it opens no client port, they come from the spec.
 func (v View) ports() []ClientPort {
-	wanted, set := ClientPorts(v.Memcached), v.Workload
+	wanted, set := ClientPorts(v.Memcached.Spec.TLS), v.Workload
 	if set == nil {
 		return wanted
 	}

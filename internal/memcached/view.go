@@ -5,7 +5,6 @@ package memcached
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 	"time"
 
@@ -90,7 +89,7 @@ func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View
 		Now: now,
 	}
 	wanted := WorkloadKind(mc)
-	v.Workload = belonging(mc, findWorkload(observed.Children, func(w *Workload) bool { return w.Kind == wanted }))
+	v.Workload = WorkloadOf(mc, SelectorLabels(mc), observed.Children, func(w *Workload) bool { return w.Kind == wanted })
 	return v
 }
 
@@ -98,36 +97,22 @@ func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View
 // with the same names in the View. The field Answers, with the answers of launchers, stays as it is.
 func (v View) After(answers []client.Object) View {
 	observed := v.Observed
-	observed.Children = slices.Clone(observed.Children)
-	for _, object := range answers {
-		if i := slices.IndexFunc(observed.Children, func(child client.Object) bool { return sameName(child, object) }); i >= 0 {
-			observed.Children[i] = object
-		} else {
-			observed.Children = append(observed.Children, object)
-		}
-	}
+	observed.Children = Written{Objects: answers}.Over(observed.Children)
 	after := NewView(v.Memcached, observed, v.Now)
 	after.Answers, after.Twins, after.Filled = v.Answers, v.Twins, v.Filled
 	after.Unchangeable, after.Agents = v.Unchangeable, v.Agents
 	return after
 }
 
-func sameName(a, b client.Object) bool {
-	return reflect.TypeOf(a) == reflect.TypeOf(b) && a.GetName() == b.GetName()
-}
-
-// belonging returns the workload if it belongs to the Memcached, and nil otherwise. A workload that the operator wrote, but that
-// has no owner now, belongs to the Memcached whose pods it selects, because these pods hold the cache.
-func belonging(mc *cachev1alpha1.Memcached, workload *Workload) *Workload {
-	if workload == nil {
-		return nil
+// WorkloadOf returns the first workload that fits, if it belongs to the owner of pods with these labels, and nil otherwise. A workload that
+// the operator wrote, but that has no owner now, belongs to the owner whose pods it selects, because these pods hold the cache.
+func WorkloadOf(owner metav1.Object, pods map[string]string, children []client.Object, fits func(*Workload) bool) *Workload {
+	w := findWorkload(children, fits)
+	if w == nil || metav1.IsControlledBy(w, owner) ||
+		metav1.GetControllerOfNoCopy(w) == nil && RecordOf(w).Template != "" && maps.Equal(w.Selector, pods) {
+		return w
 	}
-	orphaned := metav1.GetControllerOfNoCopy(workload) == nil && RecordOf(workload).Template != "" &&
-		maps.Equal(workload.Selector, SelectorLabels(mc))
-	if !orphaned && !metav1.IsControlledBy(workload, mc) {
-		return nil
-	}
-	return workload
+	return nil
 }
 
 // ServiceName returns the name of the Service that the Memcached controls, or "".
@@ -140,11 +125,11 @@ func (v View) ServiceName() string {
 	return ""
 }
 
-// Discoverable reports whether a Service that selects the nodes exists, whoever owns it.
-func (v View) Discoverable() bool {
-	return slices.ContainsFunc(v.Children, func(child client.Object) bool {
-		service, ok := child.(*corev1.Service)
-		return ok && maps.Equal(service.Spec.Selector, SelectorLabels(v.Memcached))
+// Discoverable reports whether one of the objects is a Service that selects pods by these labels, whoever owns it.
+func Discoverable(objects []client.Object, pods map[string]string) bool {
+	return slices.ContainsFunc(objects, func(object client.Object) bool {
+		service, ok := object.(*corev1.Service)
+		return ok && maps.Equal(service.Spec.Selector, pods)
 	})
 }
 

@@ -77,10 +77,8 @@ func (w *Workload) RollingOut() bool { return w != nil && (w.Unobserved() || !w.
 
 // Image returns the image of the memcached container, or "".
 func (w *Workload) Image() string {
-	for _, container := range w.Template.Spec.Containers {
-		if container.Name == ContainerName {
-			return container.Image
-		}
+	if container := ContainerOf(&w.Template.Spec, ContainerName); container != nil {
+		return container.Image
 	}
 	return ""
 }
@@ -148,6 +146,4 @@ func PodTemplate(object client.Object) *corev1.PodTemplateSpec {
 }
 
 // ProgressDeadlineSeconds returns how many seconds a rollout may take without progress. It must exceed minReadySeconds.
-func ProgressDeadlineSeconds(mc *cachev1alpha1.Memcached) int32 {
-	return 600 + mc.Spec.UpdateStrategy.MinReadySeconds
-}
+func ProgressDeadlineSeconds(minReadySeconds int32) int32 { return 600 + minReadySeconds }

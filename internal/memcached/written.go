@@ -4,6 +4,8 @@
 package memcached
 
 import (
+	"reflect"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,4 +41,28 @@ type Written struct {
 // HeldBack reports whether the write may have left out some of the desired objects.
 func (w Written) HeldBack(v View) bool {
 	return w.Problem != nil || w.Waiting != "" || v.Memcached.Spec.Paused || v.Memcached.DeletionTimestamp != nil
+}
+
+// Over returns the children as they exist after the write: the written objects take the place of those with the same names.
+func (w Written) Over(children []client.Object) []client.Object {
+	children = slices.Clone(children)
+	for _, object := range w.Objects {
+		same := func(child client.Object) bool {
+			return reflect.TypeOf(child) == reflect.TypeOf(object) && child.GetName() == object.GetName()
+		}
+		if i := slices.IndexFunc(children, same); i >= 0 {
+			children[i] = object
+		} else {
+			children = append(children, object)
+		}
+	}
+	return children
+}
+
+// Sooner returns the shorter of two waiting times, where 0 means never.
+func Sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }

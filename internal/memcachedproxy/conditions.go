@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
@@ -32,7 +33,7 @@ func availableCondition(f facts) metav1.Condition {
 	}
 	available := f.ready > 0 || f.size == 0
 	switch {
-	case available && f.discoverable():
+	case available && memcached.Discoverable(f.Children, SelectorLabels(f.Proxy)):
 		return condition
 	case available:
 		condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonServiceMissing

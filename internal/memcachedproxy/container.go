@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
@@ -22,13 +21,9 @@ func container(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.Memca
 		Name:            memcached.ContainerName,
 		Image:           cmp.Or(proxy.Spec.Image, string(defaults.Images[memcached.ContainerName])),
 		ImagePullPolicy: cmp.Or(proxy.Spec.ImagePullPolicy, corev1.PullIfNotPresent),
-		Command:         []string{render.LauncherPath + "/launcher"},
 		Args:            arguments(proxy),
-		Ports:           ports(proxy),
-		Resources:       resources(proxy, defaults),
-		VolumeMounts: []corev1.VolumeMount{
-			{Name: launcherName, MountPath: render.LauncherPath}, {Name: "routes", MountPath: routesFolder, ReadOnly: true},
-		},
+		Ports:           memcached.ContainerPorts(memcached.ClientPorts(proxy.Spec.TLS)),
+		Resources:       render.Resources(proxy.Spec.Resources, defaults.MemoryLimit),
 		StartupProbe:    probe(protocol.ReadyPath, 1, 60),
 		ReadinessProbe:  probe(protocol.ReadyPath, 5, 2),
 		LivenessProbe:   probe(protocol.LivePath, 10, 6),
@@ -55,20 +50,8 @@ func arguments(proxy *cachev1alpha1.MemcachedProxy) []string {
 	return args
 }
 
-// ports returns the container's ports: those for clients, and the port of the launcher.
-func ports(proxy *cachev1alpha1.MemcachedProxy) []corev1.ContainerPort {
-	var all []corev1.ContainerPort
-	for _, port := range memcached.PortsWith(proxy.Spec.TLS) {
-		all = append(all, corev1.ContainerPort{Name: port.Name, ContainerPort: port.Number, Protocol: corev1.ProtocolTCP})
-	}
-	return append(all, corev1.ContainerPort{Name: launcherName, ContainerPort: memcached.LauncherPort, Protocol: corev1.ProtocolTCP})
-}
-
 func probe(path string, period, failures int32) *corev1.Probe {
-	return &corev1.Probe{
-		ProbeHandler:  render.HTTPGet(path, launcherName),
-		PeriodSeconds: period, TimeoutSeconds: 3, SuccessThreshold: 1, FailureThreshold: failures,
-	}
+	return render.Probe(render.AskLauncher(path), period, 3, failures)
 }
 
 func connections(proxy *cachev1alpha1.MemcachedProxy) int32 {
@@ -79,12 +62,4 @@ func connections(proxy *cachev1alpha1.MemcachedProxy) int32 {
 // thread handles fewer requests at once, and a request takes more CPU time (docs/benchmarks.md).
 func threads(proxy *cachev1alpha1.MemcachedProxy) int32 {
 	return render.Threads(proxy.Spec.Config.Threads, proxy.Spec.Resources, 1)
-}
-
-func resources(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) corev1.ResourceRequirements {
-	limit, given := render.MemoryLimit(proxy.Spec.Resources)
-	if !given {
-		limit = resource.MustParse(cmp.Or(defaults.MemoryLimit, "0"))
-	}
-	return render.Resources(proxy.Spec.Resources, limit)
 }

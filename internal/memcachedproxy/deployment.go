@@ -8,7 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -18,51 +17,29 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// Names within the pods.
-const (
-	launcherName = memcached.LauncherContainerName
-	routesFolder = "/etc/memcached"
-)
+// launcherName is the container from whose image the launcher and the agent come.
+const launcherName = memcached.LauncherContainerName
 
 const (
 	// preStopSeconds is how long a deleted proxy continues to serve, so that clients and kube-proxy can notice the deletion.
 	preStopSeconds = 5
 	// shutdownSeconds is the rest of the termination grace period, after preStopSeconds.
 	shutdownSeconds = 30
-	// progressDeadlineSeconds is how long a rollout may go on without progress.
-	progressDeadlineSeconds = 600
 )
 
 // deploymentOf returns the Deployment. Proxies store nothing, so a new one starts before an old one stops. The problem is why no
 // pods of this spec may be created, or nil.
 func deploymentOf(v View, opts memcached.Options) (*appsv1.Deployment, *memcached.Problem) {
-	proxy, size := v.Proxy, v.Size()
+	proxy := v.Proxy
 	hash := templateHash(proxy, opts)
 	defaults, kept := defaultsOf(v, opts, hash)
-	problem := memcached.CheckPriority(proxy.Spec.Scheduling, opts).And(checkLauncherImage(defaults))
+	problem := memcached.CheckPriority(proxy.Spec.Scheduling, opts).And(memcached.CheckAgentImage("A proxy", defaults.Images[launcherName]))
 	if !kept {
 		problem = problem.And(checkMemoryLimit(proxy))
 	}
-	return &appsv1.Deployment{
-		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name: proxy.Name, Namespace: proxy.Namespace, Labels: labelsOf(proxy, nil),
-			Annotations: memcached.Record{Template: hash, MemcachedDefaults: defaults}.Annotations(),
-		},
-		Spec: appsv1.DeploymentSpec{
-			Replicas:                &size,
-			Selector:                &metav1.LabelSelector{MatchLabels: SelectorLabels(proxy)},
-			RevisionHistoryLimit:    ptr.To(int32(1)),
-			ProgressDeadlineSeconds: ptr.To(int32(progressDeadlineSeconds)),
-			Strategy: appsv1.DeploymentStrategy{
-				Type: appsv1.RollingUpdateDeploymentStrategyType,
-				RollingUpdate: &appsv1.RollingUpdateDeployment{
-					MaxSurge: ptr.To(intstr.FromInt32(1)), MaxUnavailable: ptr.To(intstr.FromInt32(0)),
-				},
-			},
-			Template: render.WithAPIDefaults(podTemplate(proxy, opts, defaults)),
-		},
-	}, problem
+	record := memcached.Record{Template: hash, MemcachedDefaults: defaults}
+	none, one := intstr.FromInt32(0), intstr.FromInt32(1)
+	return role(proxy).Deployment(record, v.Size(), 0, one, none, podTemplate(proxy, opts, defaults)), problem
 }
 
 // defaultsOf returns the settings that the operator chooses because the spec leaves them open. It keeps the settings of running
@@ -92,46 +69,28 @@ func templateHash(proxy *cachev1alpha1.MemcachedProxy, opts memcached.Options) s
 	return render.Hash(podTemplate(proxy, opts, cachev1alpha1.MemcachedDefaults{}))
 }
 
-func checkLauncherImage(defaults cachev1alpha1.MemcachedDefaults) *memcached.Problem {
-	if defaults.Images[launcherName] != "" {
-		return nil
-	}
-	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: "A proxy needs the image of the launcher, which the " +
-		"operator does not know: set its environment variable " + memcached.AgentImageVariable}
-}
-
 func podLabels(proxy *cachev1alpha1.MemcachedProxy) map[string]string {
-	return labelsOf(proxy, proxy.Spec.PodMetadata.Labels)
+	return role(proxy).Labels(proxy.Spec.PodMetadata.Labels)
 }
 
 // podTemplate returns the template of the pods. It does not depend on the pools, because the routes are in a ConfigMap.
 func podTemplate(
 	proxy *cachev1alpha1.MemcachedProxy, opts memcached.Options, defaults cachev1alpha1.MemcachedDefaults,
 ) corev1.PodTemplateSpec {
-	scheduling, image := proxy.Spec.Scheduling, string(defaults.Images[launcherName])
-	spec := render.PodSpec(scheduling, proxy.Spec.ImagePullSecrets, opts.OmitRunAsUser)
+	image := string(defaults.Images[launcherName])
+	spec := role(proxy).PodSpec(
+		proxy.Spec.Scheduling, proxy.Spec.ImagePullSecrets, opts.OmitRunAsUser, appsv1.DefaultDeploymentUniqueLabelKey)
 	spec.TerminationGracePeriodSeconds = ptr.To(int64(preStopSeconds + shutdownSeconds))
 	// Every second, the launcher looks up the nodes that DNS does not know, so no lookup may take longer.
 	spec.DNSConfig = &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{
 		{Name: "timeout", Value: ptr.To("1")}, {Name: "attempts", Value: ptr.To("1")},
 	}}
-	spec.TopologySpreadConstraints = render.TopologySpread(
-		scheduling.TopologySpreadConstraints, SelectorLabels(proxy), appsv1.DefaultDeploymentUniqueLabelKey)
-	spec.Containers, spec.Volumes = []corev1.Container{container(proxy, defaults)}, volumes(proxy)
+	spec.Containers = []corev1.Container{container(proxy, defaults)}
+	// The launcher and its files take a few megabytes.
+	render.Launch(&spec, "64Mi", "routes", proxy.Name+RoutesSuffix, corev1.ConfigMapVolumeSourceDefaultMode)
 	render.Agent{Image: image, TLS: proxy.Spec.TLS, Beside: proxy.Spec.Resources, Proxy: true}.AddTo(&spec)
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: podLabels(proxy), Annotations: render.Annotations(proxy.Spec.PodMetadata)},
 		Spec:       spec,
-	}
-}
-
-func volumes(proxy *cachev1alpha1.MemcachedProxy) []corev1.Volume {
-	limit := resource.MustParse("64Mi") // the launcher and its files take a few megabytes
-	return []corev1.Volume{
-		{Name: launcherName, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}},
-		{Name: "routes", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: proxy.Name + RoutesSuffix},
-			DefaultMode:          ptr.To(corev1.ConfigMapVolumeSourceDefaultMode),
-		}}},
 	}
 }

@@ -28,12 +28,13 @@ func IdentityOf(name string) map[string]string {
 	return map[string]string{memcached.NameLabel: Name, memcached.InstanceLabel: name, memcached.ManagedByLabel: memcached.ManagedBy}
 }
 
-func labelsOf(proxy *cachev1alpha1.MemcachedProxy, wanted map[string]cachev1alpha1.LabelValue) map[string]string {
-	return render.Labels("proxy", wanted, SelectorLabels(proxy))
+// role returns the role of the MemcachedProxy's pods.
+func role(proxy *cachev1alpha1.MemcachedProxy) render.Role {
+	return render.Role{Owner: proxy, Component: "proxy", Selector: SelectorLabels(proxy)}
 }
 
 // Address returns the address for clients as host:port. If the port without TLS is open, the address has that port.
 func Address(proxy *cachev1alpha1.MemcachedProxy) string {
-	port := memcached.PortsWith(proxy.Spec.TLS)[0].Number
+	port := memcached.ClientPorts(proxy.Spec.TLS)[0].Number
 	return proxy.Name + "." + proxy.Namespace + ".svc:" + strconv.Itoa(int(port))
 }

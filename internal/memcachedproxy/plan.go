@@ -42,25 +42,28 @@ func For(v View, opts memcached.Options) Plan {
 		return Plan{Problem: problem, HoldAll: true, Routes: v.liveRoutes()}
 	}
 	template, problem := deploymentOf(v, opts)
+	role := role(v.Proxy)
+	service := role.Service(v.Proxy.Spec.Service, v.Proxy.Spec.TLS)
+	service.Spec.SessionAffinity = corev1.ServiceAffinityNone // the connections of one client are spread over several proxies
 	plan := Plan{
-		Objects:      []client.Object{Service(v.Proxy)},
+		Objects:      []client.Object{service},
 		Problem:      problem.And(poolProblem(v)),
 		HoldTemplate: problem != nil,
 		Routes:       routesOf(v),
 		TemplateHash: memcached.RecordOf(template).Template,
 	}
-	if wantsBudget(v.Proxy) {
-		plan.Objects = append(plan.Objects, PodDisruptionBudget(v.Proxy))
+	if memcached.WantsBudget(v.Proxy.Spec.PodDisruptionBudget) {
+		plan.Objects = append(plan.Objects, role.PodDisruptionBudget(v.Proxy.Spec.PodDisruptionBudget))
 	}
-	if v.Proxy.Spec.NetworkPolicy != nil {
-		plan.Objects = append(plan.Objects, NetworkPolicy(v.Proxy))
+	if wanted := v.Proxy.Spec.NetworkPolicy; wanted != nil {
+		plan.Objects = append(plan.Objects, role.NetworkPolicy(*wanted, v.Proxy.Spec.TLS, memcached.LauncherPort))
 	}
 	if plan.Routes != nil {
-		plan.Objects = append(plan.Objects, ConfigMap(v.Proxy, map[string]string{protocol.RoutesKey: plan.Routes.String()}))
+		plan.Objects = append(plan.Objects, role.ConfigMap(RoutesSuffix, map[string]string{protocol.RoutesKey: plan.Routes.String()}))
 		plan.Announcing = v.liveRoutes() != nil && plan.Routes.String() != v.liveRoutes().String()
 		plan.Next = plan.Routes.Pool.Wait(v.Now)
 	} else if found := v.ConfigMap(); found != nil {
-		plan.Objects = append(plan.Objects, ConfigMap(v.Proxy, found.Data))
+		plan.Objects = append(plan.Objects, role.ConfigMap(RoutesSuffix, found.Data))
 	}
 	if v.changing() && !plan.Announcing {
 		plan.Ask = v.serving()

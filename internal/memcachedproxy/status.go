@@ -57,7 +57,8 @@ func StatusFor(before View, plan Plan, written memcached.Written) cachev1alpha1.
 }
 
 func factsOf(before View, plan Plan, written memcached.Written) facts {
-	f := facts{View: before.after(written.Objects), Plan: plan, Written: written, size: before.Size(), problem: written.Problem}
+	f := facts{View: before, Plan: plan, Written: written, size: before.Size(), problem: written.Problem}
+	f.Children = written.Over(before.Children)
 	f.workload = f.Workload()
 	for _, pod := range f.workload.Nodes(f.Pods) {
 		f.existing++

@@ -176,7 +176,7 @@ func view(v View, plan Plan) View {
 	for _, object := range plan.Objects {
 		if routes, ok := object.(*corev1.ConfigMap); ok {
 			routes.OwnerReferences = []metav1.OwnerReference{{UID: v.Proxy.UID, Controller: ptr.To(true)}}
-			v = v.after([]client.Object{routes})
+			v.Children = memcached.Written{Objects: []client.Object{routes}}.Over(v.Children)
 		}
 	}
 	return v

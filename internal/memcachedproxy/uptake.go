@@ -5,8 +5,6 @@ package memcachedproxy
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -20,14 +18,13 @@ func (v View) changing() bool {
 	return live != nil && (live.Pool.Wait(v.Now) > 0 || reported != nil && reported.Proxies != nil)
 }
 
-// serving returns the ready proxies. It sorts them by name, so that the same answers always give the same status.
+// serving returns the ready proxies, sorted by name, so that the same answers always give the same status.
 func (v View) serving() (pods []*corev1.Pod) {
 	for _, pod := range v.Workload().Nodes(v.Pods) {
 		if memcached.PodReady(pod) {
 			pods = append(pods, pod)
 		}
 	}
-	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return pods
 }
 

@@ -4,9 +4,6 @@
 package memcachedproxy
 
 import (
-	"maps"
-	"reflect"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,21 +53,9 @@ func (v View) Pools() []*cachev1alpha1.Memcached {
 	return append([]*cachev1alpha1.Memcached{v.Pool}, v.Copies...)
 }
 
-// Workload returns the Deployment of the MemcachedProxy, or nil. A Deployment that has lost its owner still belongs to the
-// MemcachedProxy for which it was created.
+// Workload returns the Deployment of the MemcachedProxy, or nil.
 func (v View) Workload() *memcached.Workload {
-	for _, object := range v.Children {
-		w := memcached.AsWorkload(object)
-		if w == nil {
-			continue
-		}
-		orphaned := metav1.GetControllerOfNoCopy(w) == nil && memcached.RecordOf(w).Template != "" &&
-			maps.Equal(w.Selector, SelectorLabels(v.Proxy))
-		if orphaned || metav1.IsControlledBy(w, v.Proxy) {
-			return w
-		}
-	}
-	return nil
+	return memcached.WorkloadOf(v.Proxy, SelectorLabels(v.Proxy), v.Children, func(*memcached.Workload) bool { return true })
 }
 
 // ConfigMap returns the ConfigMap with the routes. It returns nil if there is none, or if the ConfigMap belongs to another owner.
@@ -81,28 +66,4 @@ func (v View) ConfigMap() *corev1.ConfigMap {
 		}
 	}
 	return nil
-}
-
-// discoverable reports whether a Service selects the proxies, whoever owns the Service.
-func (v View) discoverable() bool {
-	return slices.ContainsFunc(v.Children, func(object client.Object) bool {
-		service, ok := object.(*corev1.Service)
-		return ok && maps.Equal(service.Spec.Selector, SelectorLabels(v.Proxy))
-	})
-}
-
-// after returns the view after a write. answers are the objects as the API server returned them, not the field Answers.
-func (v View) after(answers []client.Object) View {
-	v.Children = slices.Clone(v.Children)
-	for _, object := range answers {
-		same := func(child client.Object) bool {
-			return reflect.TypeOf(child) == reflect.TypeOf(object) && child.GetName() == object.GetName()
-		}
-		if i := slices.IndexFunc(v.Children, same); i >= 0 {
-			v.Children[i] = object
-		} else {
-			v.Children = append(v.Children, object)
-		}
-	}
-	return v
 }

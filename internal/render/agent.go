@@ -105,11 +105,5 @@ func (a Agent) startupProbe() *corev1.Probe {
 }
 
 func agentProbe(path string, period, failures int32) *corev1.Probe {
-	return &corev1.Probe{
-		ProbeHandler:     HTTPGet(path, metricsPort),
-		PeriodSeconds:    period,
-		TimeoutSeconds:   3,
-		SuccessThreshold: 1,
-		FailureThreshold: failures,
-	}
+	return Probe(httpGet(path, metricsPort), period, 3, failures)
 }

@@ -12,8 +12,32 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// LauncherPath is the directory in which an init container installs the launcher.
-const LauncherPath = "/run/launcher"
+// launcherPath is the directory in which an init container installs the launcher.
+const launcherPath = "/run/launcher"
+
+// Launch makes memcached's container start the launcher, which then runs memcached. It adds a port, a volume of this size for the launcher
+// and its files, and a volume with the ConfigMap that the launcher reads.
+func Launch(spec *corev1.PodSpec, size, volume, configMap string, mode int32) {
+	limit, container := resource.MustParse(size), &spec.Containers[0]
+	container.Command = []string{launcherPath + "/launcher"}
+	container.Ports = append(container.Ports, corev1.ContainerPort{
+		Name: memcached.LauncherContainerName, ContainerPort: memcached.LauncherPort, Protocol: corev1.ProtocolTCP,
+	})
+	container.VolumeMounts = []corev1.VolumeMount{
+		{Name: memcached.LauncherContainerName, MountPath: launcherPath}, {Name: volume, MountPath: "/etc/memcached", ReadOnly: true},
+	}
+	spec.Volumes = []corev1.Volume{
+		{Name: memcached.LauncherContainerName, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}},
+		{Name: volume, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: configMap}, DefaultMode: &mode,
+		}}},
+	}
+}
+
+// AskLauncher returns a handler that probes a path on the launcher's port.
+func AskLauncher(path string) corev1.ProbeHandler {
+	return httpGet(path, memcached.LauncherContainerName)
+}
 
 // installer returns the init container that copies the launcher from the image to the volume with the container's name.
 func (a Agent) installer() corev1.Container {
@@ -21,9 +45,9 @@ func (a Agent) installer() corev1.Container {
 		Name:            memcached.LauncherContainerName,
 		Image:           a.Image,
 		ImagePullPolicy: corev1.PullIfNotPresent,
-		Command:         []string{"/launcher", "install", LauncherPath + "/launcher"},
+		Command:         []string{"/launcher", "install", launcherPath + "/launcher"},
 		Resources:       smallResources(a.Beside, "24Mi"),
-		VolumeMounts:    []corev1.VolumeMount{{Name: memcached.LauncherContainerName, MountPath: LauncherPath}},
+		VolumeMounts:    []corev1.VolumeMount{{Name: memcached.LauncherContainerName, MountPath: launcherPath}},
 		SecurityContext: Restricted(),
 	}
 }
@@ -43,9 +67,16 @@ func smallResources(wanted cachev1alpha1.MemcachedResources, limit string) corev
 	return resources
 }
 
-// HTTPGet returns a handler that probes a path on the container's port with this name.
-func HTTPGet(path, port string) corev1.ProbeHandler {
+// httpGet returns a handler that probes a path on the container's port with this name.
+func httpGet(path, port string) corev1.ProbeHandler {
 	return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 		Path: path, Port: intstr.FromString(port), Scheme: corev1.URISchemeHTTP,
 	}}
+}
+
+// Probe returns a probe, with its period and its timeout in seconds.
+func Probe(handler corev1.ProbeHandler, period, timeout, failures int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler: handler, PeriodSeconds: period, TimeoutSeconds: timeout, SuccessThreshold: 1, FailureThreshold: failures,
+	}
 }

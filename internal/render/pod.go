@@ -22,9 +22,9 @@ import (
 const user = int64(11211)
 
 // PodSpec returns the common part of the pods of nodes and proxies. With omitRunAsUser, the cluster chooses the user ID, as OpenShift
-// does.
-func PodSpec(
-	scheduling cachev1alpha1.MemcachedScheduling, registries []corev1.LocalObjectReference, omitRunAsUser bool,
+// does. The label with the key rollout differs between rollouts.
+func (r Role) PodSpec(
+	scheduling cachev1alpha1.MemcachedScheduling, registries []corev1.LocalObjectReference, omitRunAsUser bool, rollout string,
 ) corev1.PodSpec {
 	return corev1.PodSpec{
 		AutomountServiceAccountToken: ptr.To(false),
@@ -35,6 +35,7 @@ func PodSpec(
 		Tolerations:                  scheduling.Tolerations,
 		Affinity:                     scheduling.Affinity,
 		PriorityClassName:            scheduling.PriorityClassName,
+		TopologySpreadConstraints:    topologySpread(scheduling.TopologySpreadConstraints, r.Selector, rollout),
 	}
 }
 
@@ -67,10 +68,10 @@ func nodeSelector(wanted map[string]string) map[string]string {
 	return selector
 }
 
-// TopologySpread returns the user's constraints. A constraint without a label selector gets one for these pods, because Kubernetes
+// topologySpread returns the user's constraints. A constraint without a label selector gets one for these pods, because Kubernetes
 // would otherwise apply it to no pods. If the user has no constraints, the pods of each rollout spread over hosts and zones as far as
-// possible. rollout is the key of the label that differs between rollouts.
-func TopologySpread(
+// possible, so that the loss of a host or zone costs the least.
+func topologySpread(
 	wanted []corev1.TopologySpreadConstraint, pods map[string]string, rollout string,
 ) []corev1.TopologySpreadConstraint {
 	constraints := slices.Clone(wanted)

@@ -4,15 +4,22 @@
 package render
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Resources returns container resources with this memory limit. A limit without a request also becomes the request, as in the API
-// server. For memory this matters, because a cluster node without free memory first kills pods that use more than they request.
-func Resources(wanted cachev1alpha1.MemcachedResources, memoryLimit resource.Quantity) corev1.ResourceRequirements {
+// Resources returns container resources with the memory limit from the spec, or else the default limit, if any. A limit without a request
+// also becomes the request, as in the API server. For memory this matters, because a cluster node without free memory first kills pods that
+// use more than they request.
+func Resources(wanted cachev1alpha1.MemcachedResources, defaultLimit string) corev1.ResourceRequirements {
+	memoryLimit, given := MemoryLimit(wanted)
+	if !given {
+		memoryLimit = resource.MustParse(cmp.Or(defaultLimit, "0"))
+	}
 	resources := corev1.ResourceRequirements{Limits: rounded(wanted.Limits), Requests: rounded(wanted.Requests)}
 	resources.Limits[corev1.ResourceMemory] = roundedUp(corev1.ResourceMemory, memoryLimit)
 	for name, limit := range resources.Limits {

@@ -42,7 +42,7 @@ func (b *testbed) mustHavePairs(want ...*issued) {
 	}
 	for _, one := range want {
 		if has := b.memcached.pairs[one.certificate.PublicKeyAlgorithm]; has == nil || !has.Equal(one.certificate) {
-			b.t.Errorf("memcached does not have the certificate %s", serial(one.certificate))
+			b.t.Errorf("memcached does not have the certificate %s", Serial(one.certificate))
 		}
 	}
 }
@@ -58,7 +58,7 @@ func TestAKeyOfAnotherAlgorithmTakesARestart(t *testing.T) {
 			b.mustHave(true, test.served, ReasonCertificateRemoved)
 			b.mustHavePairs(test.first, test.second)
 			if status := b.agent.Status(); !status.Installed.Equal(test.second.certificate) || b.memcached.signals != 1 {
-				t.Errorf("the certificate %s is installed after %d signals", serial(status.Installed), b.memcached.signals)
+				t.Errorf("the certificate %s is installed after %d signals", Serial(status.Installed), b.memcached.signals)
 			}
 			b.startAgent()
 			b.mustBegin()
@@ -67,7 +67,7 @@ func TestAKeyOfAnotherAlgorithmTakesARestart(t *testing.T) {
 
 			b.memcached.start()
 			b.settle()
-			b.mustHave(true, serial(test.second.certificate))
+			b.mustHave(true, Serial(test.second.certificate))
 			b.mustHavePairs(test.second)
 		})
 	}
@@ -83,7 +83,7 @@ func TestAKeyOfAnotherAlgorithmIsNotRead(t *testing.T) {
 			for range 60 {
 				b.agent.sleep(t.Context(), b.agent.step(t.Context()))
 			}
-			b.mustHave(false, serial(test.first.certificate), ReasonCertificateRemoved)
+			b.mustHave(false, Serial(test.first.certificate), ReasonCertificateRemoved)
 			if !b.agent.Status().Unverified {
 				t.Error("nobody hears of it after a minute")
 			}
@@ -102,7 +102,7 @@ func TestTheAlgorithmOfTheKeyReturns(t *testing.T) {
 	for _, next := range []*issued{second, third} {
 		b.tls.set(t, next.tlsSecret(t))
 		b.settle()
-		b.mustHave(true, serial(next.certificate), ReasonCertificateRemoved)
+		b.mustHave(true, Serial(next.certificate), ReasonCertificateRemoved)
 	}
 	b.mustHavePairs(second, third)
 	b.memcached.start()

@@ -205,8 +205,8 @@ func checkValidity(certificate *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// serial returns the serial number of a certificate as openssl prints it, but in lower case.
-func serial(certificate *x509.Certificate) string {
+// Serial returns the serial number of a certificate as openssl prints it, but in lower case.
+func Serial(certificate *x509.Certificate) string {
 	digits := strings.TrimPrefix(certificate.SerialNumber.Text(16), "-")
 	if len(digits)%2 == 1 {
 		digits = "0" + digits

@@ -53,7 +53,7 @@ func (c *content) serial() string {
 	if c.certificate == nil {
 		return ""
 	}
-	return serial(c.certificate)
+	return Serial(c.certificate)
 }
 
 // parseContent builds content from the Secrets. Its error is an *InvalidError.
@@ -62,42 +62,52 @@ func parseContent(c Config, found secrets) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	users, err := usersContent(c, found.users)
-	if err != nil {
-		return nil, err
-	}
-	return pair.with(users), nil
+	users, err := usersOf(c, found.users)
+	return pair.with(users), err
 }
 
 // certificateContent builds content from the Secret with the certificate. The content has no users.
 func certificateContent(c Config, secret map[string][]byte) (*content, error) {
-	part := &content{files: map[string][]byte{}}
 	if c.TLSSecret == "" {
-		return part, nil
+		return &content{}, nil
 	}
-	err := part.addCertificate(secret, c.ClientCA)
+	files, err := certificateFiles(secret, c.ClientCA)
+	if err != nil {
+		return nil, err
+	}
+	size := 0
+	for _, value := range files {
+		size += len(value)
+	}
+	if size > maxBytes {
+		return nil, invalidCertificate("tls.crt, tls.key and ca.crt are too large together: leave out CAs that have no clients")
+	}
+	part := &content{files: files}
+	if part.certificate, err = parsePair(files[certificateKey], files[privateKeyKey]); err != nil || !c.ClientCA {
+		return part, err
+	}
+	authorities, err := parseCertificates(authoritiesKey, files[authoritiesKey])
+	for _, authority := range authorities {
+		part.authorities = append(part.authorities, fingerprint(authority.Raw))
+	}
 	return part, err
 }
 
-// usersContent builds content from the Secret with the users. The content has neither a certificate nor CAs.
-func usersContent(c Config, secret map[string][]byte) (*content, error) {
-	part := &content{files: map[string][]byte{}}
+// usersOf returns the users in the Secret with the users, or none if memcached has none.
+func usersOf(c Config, secret map[string][]byte) ([]User, error) {
 	if c.UsersSecret == "" {
-		return part, nil
+		return nil, nil
 	}
-	users, err := parseUsers(secret)
-	if err == nil {
-		part.users, part.files[usersFile] = users, encodeUsers(users)
-	}
-	return part, err
+	return parseUsers(secret)
 }
 
-// with returns content that has the certificate and the CAs of c, and the users of the argument.
-func (c *content) with(users *content) *content {
-	both := &content{files: maps.Clone(c.files), certificate: c.certificate, authorities: c.authorities, users: users.users}
+// with returns content that has the certificate and the CAs of c, and these users.
+func (c *content) with(users []User) *content {
+	both := &content{files: map[string][]byte{}, certificate: c.certificate, authorities: c.authorities, users: users}
+	maps.Copy(both.files, c.files)
 	delete(both.files, usersFile)
-	if lines, found := users.files[usersFile]; found {
-		both.files[usersFile] = lines
+	if len(users) > 0 {
+		both.files[usersFile] = encodeUsers(users)
 	}
 	return both
 }
@@ -109,27 +119,4 @@ func parseFiles(c Config, files map[string][]byte) (*content, error) {
 		users[user.name] = []byte(user.password)
 	}
 	return parseContent(c, secrets{certificate: files, users: users})
-}
-
-func (c *content) addCertificate(secret map[string][]byte, clientCA bool) error {
-	files, err := certificateFiles(secret, clientCA)
-	if err != nil {
-		return err
-	}
-	size := 0
-	for key, content := range files {
-		c.files[key] = content
-		size += len(content)
-	}
-	if size > maxBytes {
-		return invalidCertificate("tls.crt, tls.key and ca.crt are too large together: leave out CAs that have no clients")
-	}
-	if c.certificate, err = parsePair(files[certificateKey], files[privateKeyKey]); err != nil || !clientCA {
-		return err
-	}
-	authorities, err := parseCertificates(authoritiesKey, files[authoritiesKey])
-	for _, authority := range authorities {
-		c.authorities = append(c.authorities, fingerprint(authority.Raw))
-	}
-	return err
 }

@@ -67,7 +67,7 @@ func (r *rotation) mustConverge(exact bool) {
 		r.t.Errorf("memcached does not serve the new content: %v", r.memcached.lines)
 	}
 	status := r.agent.Status()
-	if !status.Succeeded || status.Served == nil || status.Served.Serial != "b2" {
+	if !status.Succeeded || status.Served == nil || Serial(status.Served) != "b2" {
 		r.t.Errorf("the agent reports %+v", status)
 	}
 	ca, user := r.memcached.removed([]*issued{r.fresh}, r.freshUsers)

@@ -47,12 +47,12 @@ func (l *loader) load(ctx context.Context, s *state) error {
 		if !l.signal(ctx, want) {
 			return nil
 		}
-		return s.setPending(false)
+		return s.update(func(next *record) { next.Pending = false })
 	case !s.record.Pending && l.verified != s.running:
 		if !l.lacks(ctx, want) {
 			return nil
 		}
-		return s.setPending(true)
+		return s.update(func(next *record) { next.Pending = true })
 	}
 	return nil
 }

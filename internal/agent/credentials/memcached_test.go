@@ -102,7 +102,7 @@ func TestMemcachedReadsAKeyOfAnotherAlgorithm(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second) // memcached acts on the signal within a second
 		shown, err := network{tls: address}.certificate(t.Context(), test.second.certificate.PublicKeyAlgorithm)
-		if err != nil || serial(shown) != test.served {
+		if err != nil || Serial(shown) != test.served {
 			t.Errorf("%s: the agent gets %v", name, err)
 		}
 		for kind, suite := range map[x509.PublicKeyAlgorithm]uint16{
@@ -120,7 +120,7 @@ func TestMemcachedReadsAKeyOfAnotherAlgorithm(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := conn.(*tls.Conn).ConnectionState().PeerCertificates[0]; !got.Equal(want.certificate) {
-				t.Errorf("%s: a client that supports only %s gets %s", name, kind, serial(got))
+				t.Errorf("%s: a client that supports only %s gets %s", name, kind, Serial(got))
 			}
 			_ = conn.Close()
 		}

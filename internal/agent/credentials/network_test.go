@@ -135,7 +135,7 @@ func TestTheServedCertificate(t *testing.T) {
 
 func TestSerialsAreThoseOfOpenSSL(t *testing.T) {
 	for number, want := range map[int64]string{0xa1: "a1", 0xbad: "0bad", 1: "01"} {
-		if got := serial(issue(t, number, nil).certificate); got != want {
+		if got := Serial(issue(t, number, nil).certificate); got != want {
 			t.Errorf("%x: %s", number, got)
 		}
 	}

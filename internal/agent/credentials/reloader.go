@@ -11,7 +11,7 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,7 +23,7 @@ type Reloader struct {
 	source *source
 	state  *state
 	loader *loader
-	report report
+	report atomic.Pointer[report]
 	// failure is why the last step failed, or nil.
 	failure error
 	// failingSince is the beginning of the time since which failure or loader.err has been set without a break. It is zero while both are nil.
@@ -39,22 +39,16 @@ func New(c Config, memcached string, log *slog.Logger) *Reloader {
 		state:       &state{environment: e},
 		loader:      &loader{verifier: verifier{environment: e}},
 	}
-	r.report.publish(Status{Started: !c.Enabled(), Waiting: "its Secrets have not been read yet"}, nil)
+	r.report.Store(&report{status: Status{Started: !c.Enabled(), Waiting: "its Secrets have not been read yet"}})
 	return r
 }
 
 // Status returns the status after the last step.
-func (r *Reloader) Status() Status {
-	status, _ := r.report.read()
-	return status
-}
+func (r *Reloader) Status() Status { return r.report.Load().status }
 
 // Logins returns the users with which the agent may log in. memcached normally accepts at least one of them. There are none if
 // memcached demands no login.
-func (r *Reloader) Logins() []User {
-	_, logins := r.report.read()
-	return logins
-}
+func (r *Reloader) Logins() []User { return r.report.Load().logins }
 
 // Run works until the context ends. If memcached cannot start with the Secrets, Run writes the termination message and returns an
 // error that wraps an *InvalidError. After a restart of the agent with the same problem, Run waits until the problem changes:
@@ -85,12 +79,12 @@ func (r *Reloader) start(ctx context.Context) error {
 		var invalid *InvalidError
 		switch {
 		case err == nil:
-			return r.state.store.setTerminationMessage("")
+			return r.state.update(func(next *record) { next.Refused = "" })
 		case r.state.current != nil:
 			return nil
 		case !errors.As(err, &invalid):
 			return err
-		case r.state.store.terminationMessage() != err.Error():
+		case r.state.record.Refused != err.Error():
 			return errors.Join(err, r.terminate(err.Error()))
 		}
 		r.sleep(ctx, promptPeriod)
@@ -100,7 +94,8 @@ func (r *Reloader) start(ctx context.Context) error {
 
 // terminate writes the termination message into the file that the kubelet has created, and stores it for the agent's next start.
 func (r *Reloader) terminate(message string) error {
-	return errors.Join(os.WriteFile(r.config.TerminationLog, []byte(message), 0o600), r.state.store.setTerminationMessage(message))
+	return errors.Join(os.WriteFile(r.config.TerminationLog, []byte(message), 0o600),
+		r.state.update(func(next *record) { next.Refused = message }))
 }
 
 // step does the work that is due, and returns the time until the next step.
@@ -135,7 +130,7 @@ func (r *Reloader) refresh() error {
 		}
 	}
 	if err == nil {
-		r.source.setInstalled()
+		r.source.installed = r.source.last
 	}
 	return err
 }
@@ -175,7 +170,7 @@ func (r *Reloader) publish(started bool) {
 		after.Waiting = r.source.refused.Error()
 	}
 	logRequired(r.log, before.RestartRequired, after.RestartRequired)
-	r.report.publish(after, r.state.logins())
+	r.report.Store(&report{after, r.state.logins()})
 }
 
 // Reasons why memcached must restart. Until it does, something that was removed from a Secret has an effect.
@@ -204,7 +199,7 @@ type Status struct {
 	Installed *x509.Certificate
 	// Served is the certificate that memcached presented in the last handshake with the agent. It is nil before the first handshake and
 	// without TLS.
-	Served *Certificate
+	Served *x509.Certificate
 	// Attempted is when the agent last found new content in the Secrets, or last tried to make memcached read its files, whichever is
 	// later.
 	Attempted time.Time
@@ -214,30 +209,10 @@ type Status struct {
 	RestartRequired map[string]bool
 }
 
-// Certificate describes a certificate that memcached serves.
-type Certificate struct {
-	// Serial is the serial number as openssl prints it, but in lower case.
-	Serial string
-	Expiry time.Time
-}
-
-// report shares the status and the users among goroutines. Both are replaced, never changed in place.
+// report is what other goroutines see. It is replaced, never changed in place.
 type report struct {
-	mutex  sync.Mutex
 	status Status
 	logins []User
-}
-
-func (r *report) read() (Status, []User) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return r.status, r.logins
-}
-
-func (r *report) publish(status Status, logins []User) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.status, r.logins = status, logins
 }
 
 // logRequired logs each reason that begins or ceases to require a restart of memcached. The map after contains all reasons.

@@ -26,7 +26,7 @@ func TestMemcachedStartsWithTheSecrets(t *testing.T) {
 	if !b.memcached.serves(secret, users) || b.memcached.signals != 0 {
 		t.Errorf("it does not serve them, or was signaled %d times", b.memcached.signals)
 	}
-	if status := b.agent.Status(); !status.Started || !status.Served.Expiry.Equal(secret.certificate.NotAfter) || !status.Attempted.Equal(beginning) {
+	if status := b.agent.Status(); !status.Started || !status.Served.NotAfter.Equal(secret.certificate.NotAfter) || !status.Attempted.Equal(beginning) {
 		t.Errorf("the status is %+v", status)
 	}
 	for name, want := range map[string]string{"users": "alice:pass:word with spaces\nbob:secret\n", "tls.key": string(secret.keyPEM(t))} {

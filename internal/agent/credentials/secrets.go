@@ -33,7 +33,17 @@ var errChanging = errors.New("the Secret changed during each of several reads: t
 // secrets are the values of the Secret with the certificate and of the Secret with the users, by key.
 type secrets struct{ certificate, users map[string][]byte }
 
-func (s secrets) fingerprint() string { return fingerprintOf(s.certificate, s.users) }
+// fingerprint returns a fingerprint of the keys and values.
+func (s secrets) fingerprint() string {
+	var text bytes.Buffer
+	for number, secret := range []map[string][]byte{s.certificate, s.users} {
+		for _, key := range slices.Sorted(maps.Keys(secret)) {
+			text.WriteString(strconv.Itoa(number) + key + "\x00" + strconv.Itoa(len(secret[key])) + "\x00")
+			text.Write(secret[key])
+		}
+	}
+	return fingerprint(text.Bytes())
+}
 
 // readSecrets reads both Secrets. Its error is an *InvalidError.
 func readSecrets(c Config) (found secrets, err error) {
@@ -48,18 +58,6 @@ func readSecrets(c Config) (found secrets, err error) {
 		}
 	}
 	return found, nil
-}
-
-// fingerprintOf returns a fingerprint of the keys and values of several Secrets.
-func fingerprintOf(all ...map[string][]byte) string {
-	var text bytes.Buffer
-	for number, secret := range all {
-		for _, key := range slices.Sorted(maps.Keys(secret)) {
-			text.WriteString(strconv.Itoa(number) + key + "\x00" + strconv.Itoa(len(secret[key])) + "\x00")
-			text.Write(secret[key])
-		}
-	}
-	return fingerprint(text.Bytes())
 }
 
 func fingerprint(of []byte) string {

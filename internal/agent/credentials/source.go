@@ -42,9 +42,6 @@ func (s *source) next(current *content) (*content, error) {
 	return next, s.refuse(err)
 }
 
-// setInstalled records that the content of the last Secrets is the current version.
-func (s *source) setInstalled() { s.installed = s.last }
-
 // refuse records why the Secrets cannot be used, or nil if they can. It logs when this changes, and returns its argument.
 func (s *source) refuse(err error) error {
 	before := s.refused
@@ -66,7 +63,7 @@ func (s *source) parse(found secrets, current *content) (*content, error) {
 	if ofPair == nil && pair.certificate != nil && (current == nil || !pair.certificate.Equal(current.certificate)) {
 		ofPair = checkValidity(pair.certificate, s.now())
 	}
-	users, ofUsers := usersContent(s.config, found.users)
+	users, ofUsers := usersOf(s.config, found.users)
 	err := cmp.Or(ofPair, ofUsers)
 	if err != nil && current == nil {
 		return nil, err
@@ -75,7 +72,7 @@ func (s *source) parse(found secrets, current *content) (*content, error) {
 		pair = current
 	}
 	if ofUsers != nil {
-		users = current
+		users = current.users
 	}
 	return pair.with(users), err
 }

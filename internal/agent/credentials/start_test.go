@@ -100,7 +100,7 @@ func TestASecretIsInvalidAndTheOtherChanges(t *testing.T) {
 			for range 3 {
 				b.settle()
 			}
-			b.mustHave(false, serial(test.served.certificate), test.restart...)
+			b.mustHave(false, Serial(test.served.certificate), test.restart...)
 			if !b.memcached.serves(test.served, test.logins) || b.memcached.signals > 1 {
 				t.Errorf("memcached serves others, after %d signals", b.memcached.signals)
 			}

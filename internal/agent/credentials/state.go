@@ -3,6 +3,8 @@
 
 package credentials
 
+import "reflect"
+
 // state is what the agent knows about memcached: the process, the version that memcached should have read, and all that memcached may
 // have read since its start. The store keeps the state for the agent's next start.
 type state struct {
@@ -115,9 +117,12 @@ func (s *state) endSwap() error {
 	return s.save(next)
 }
 
-func (s *state) setPending(pending bool) error {
+// update changes the record, unless it already is as the change makes it.
+func (s *state) update(change func(next *record)) error {
 	next := s.record
-	next.Pending = pending
+	if change(&next); reflect.DeepEqual(next, s.record) {
+		return nil
+	}
 	return s.save(next)
 }
 

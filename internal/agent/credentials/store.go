@@ -20,7 +20,6 @@ const (
 	currentLink   = "current"
 	versionPrefix = "generation-"
 	recordFile    = "state.json"
-	refusedFile   = "refused"
 	// newSuffix ends the name of a file or link until the file or link replaces the previous one.
 	newSuffix = ".new"
 )
@@ -144,23 +143,6 @@ func (s *store) writeRecord(written record) error {
 	return s.replace(recordFile, text)
 }
 
-// terminationMessage returns the stored termination message, or "" if there is none.
-func (s *store) terminationMessage() string {
-	text, err := s.root.ReadFile(refusedFile)
-	if err != nil {
-		return "" // at worst, the agent ends once more because of the same problem
-	}
-	return string(text)
-}
-
-// setTerminationMessage stores a termination message. An empty message removes the stored one.
-func (s *store) setTerminationMessage(message string) error {
-	if message == "" {
-		return s.root.RemoveAll(refusedFile)
-	}
-	return s.replace(refusedFile, []byte(message))
-}
-
 // replace writes a file atomically.
 func (s *store) replace(name string, text []byte) error {
 	if err := s.root.WriteFile(name+newSuffix, text, fileMode); err != nil {
@@ -181,6 +163,8 @@ type record struct {
 	Pending bool `json:"pending,omitempty"`
 	// Previous is the version before the current one, or empty if no reload is pending. memcached may still use the users of this version.
 	Previous string `json:"previous,omitempty"`
+	// Refused is the termination message with which the agent has last ended, empty once memcached could start.
+	Refused string `json:"refused,omitempty"`
 	// Trusted are fingerprints of the CAs that Process may have read. For the limit of their number, see maxRemoved.
 	Trusted []string `json:"trusted,omitempty"`
 	// Logins are fingerprints of the users that Process may have read. Each covers the name and the password. Their number is also

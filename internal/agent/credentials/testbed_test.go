@@ -104,7 +104,7 @@ func (b *testbed) mustHave(succeeded bool, serial string, restart ...string) {
 	status := b.agent.Status()
 	got := ""
 	if status.Served != nil {
-		got = status.Served.Serial
+		got = Serial(status.Served)
 	}
 	want := map[string]bool{ReasonCARemoved: false, ReasonCertificateRemoved: false, ReasonUserRemoved: false}
 	for _, reason := range restart {

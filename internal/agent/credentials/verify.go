@@ -46,7 +46,7 @@ type verifier struct {
 	*environment
 
 	// served is the certificate in the last handshake.
-	served *Certificate
+	served *x509.Certificate
 }
 
 // reload sends SIGHUP to memcached, and waits until memcached has read the current version. It returns an error if that takes too long.
@@ -109,9 +109,9 @@ func (v *verifier) verifyCertificate(ctx context.Context, want expectation, befo
 	if err != nil {
 		return err
 	}
-	v.setServed(shown)
+	v.served = shown
 	if !shown.Equal(want.current.certificate) && (before == unsignaled || !want.mayPrefer(shown)) {
-		return fmt.Errorf("memcached serves the certificate %s, not %s", serial(shown), want.current.serial())
+		return fmt.Errorf("memcached serves the certificate %s, not %s", Serial(shown), want.current.serial())
 	}
 	if before == unsignaled {
 		return nil
@@ -123,8 +123,4 @@ func (v *verifier) verifyCertificate(ctx context.Context, want expectation, befo
 		return errNotRefreshed
 	}
 	return err
-}
-
-func (v *verifier) setServed(shown *x509.Certificate) {
-	v.served = &Certificate{Serial: serial(shown), Expiry: shown.NotAfter}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
@@ -25,15 +24,7 @@ func argumentList(mc *cachev1alpha1.Memcached) protocol.List {
 }
 
 func argumentsConfigMap(mc *cachev1alpha1.Memcached, data map[string]string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name:      mc.Name + memcached.ArgumentsSuffix,
-			Namespace: mc.Namespace,
-			Labels:    labelsOf(mc, nil),
-		},
-		Data: data,
-	}
+	return role(mc).ConfigMap(memcached.ArgumentsSuffix, data)
 }
 
 // asTheyAre returns the ConfigMap with the arguments that the cluster has now, without additions by others. It returns nil if there

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/example/memcached-operator/internal/memcached"
 )
@@ -31,13 +30,5 @@ func ConfigMap(v memcached.View) *corev1.ConfigMap {
 	if servers := v.TLSServers(); servers != nil {
 		data["tlsPort"], data["tlsServers"] = strconv.Itoa(memcached.TLSPort), strings.Join(servers, ",")
 	}
-	return &corev1.ConfigMap{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name:      mc.Name + memcached.ServersSuffix,
-			Namespace: mc.Namespace,
-			Labels:    labelsOf(mc, nil),
-		},
-		Data: data,
-	}
+	return role(mc).ConfigMap(memcached.ServersSuffix, data)
 }

@@ -25,8 +25,9 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 		ImagePullPolicy: cmp.Or(mc.Spec.ImagePullPolicy, corev1.PullIfNotPresent),
 		Command:         []string{"memcached"},
 		Args:            args(mc),
-		Ports:           clientPorts(mc),
-		Resources:       resources(mc, defaults),
+		Ports:           memcached.ContainerPorts(memcached.ClientPorts(mc.Spec.TLS)),
+		// The kernel kills a memcached that exceeds the memory limit, and its part of the cache is lost.
+		Resources: render.Resources(mc.Spec.Resources, defaults.MemoryLimit),
 		// The probes of a Deployment only open a TCP connection, which works even if memcached is busy. A restart loses a share of the
 		// cache. So the liveness probe restarts memcached only after a minute of failures.
 		ReadinessProbe: tcpProbe(mc, 5, 3),
@@ -39,23 +40,9 @@ func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Contain
 	}
 }
 
-func clientPorts(mc *cachev1alpha1.Memcached) []corev1.ContainerPort {
-	var ports []corev1.ContainerPort
-	for _, port := range memcached.ClientPorts(mc) {
-		ports = append(ports, corev1.ContainerPort{Name: port.Name, ContainerPort: port.Number, Protocol: corev1.ProtocolTCP})
-	}
-	return ports
-}
-
 func tcpProbe(mc *cachev1alpha1.Memcached, period, failures int32) *corev1.Probe {
-	port := intstr.FromString(memcached.ClientPorts(mc)[0].Name)
-	return &corev1.Probe{
-		ProbeHandler:     corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: port}},
-		PeriodSeconds:    period,
-		TimeoutSeconds:   5,
-		SuccessThreshold: 1,
-		FailureThreshold: failures,
-	}
+	port := intstr.FromString(memcached.ClientPorts(mc.Spec.TLS)[0].Name)
+	return render.Probe(corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: port}}, period, 5, failures)
 }
 
 // lifecycle delays the end of memcached until clients and DNS have noticed that the pod is being deleted. On SIGTERM, memcached

@@ -15,8 +15,8 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 	keepRestart(mc, v)
 	v.Memcached = mc
 	objects := []client.Object{Service(mc)}
-	if memcached.WantsBudget(mc) {
-		objects = append(objects, PodDisruptionBudget(mc))
+	if memcached.WantsBudget(mc.Spec.PodDisruptionBudget) {
+		objects = append(objects, role(mc).PodDisruptionBudget(mc.Spec.PodDisruptionBudget))
 	}
 	if mc.Spec.NetworkPolicy != nil {
 		objects = append(objects, NetworkPolicy(v))

@@ -134,7 +134,7 @@ func checkNetworkPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) {
 		if len(rule.From) == 0 || len(rule.Ports) == 0 || slices.ContainsFunc(rule.Ports, strange) {
 			t.Errorf("the NetworkPolicy admits %+v", rule)
 		}
-		operator := render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, memcached.LauncherPort, memcached.MetricsPort)
+		operator := render.OperatorRule(memcached.LauncherPort, memcached.MetricsPort)
 		if rule.Ports[0].Port.IntValue() == memcached.LauncherPort && !reflect.DeepEqual(rule, operator) {
 			t.Errorf("others than the operator may ask launchers: %+v", rule)
 		}

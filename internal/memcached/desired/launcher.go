@@ -8,60 +8,34 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// Volumes of pods with a launcher, and their mount paths in the memcached container.
+// itemsVolume is the volume for the file with the items, and itemsPath its mount path in the memcached container.
 const (
-	launcherVolume  = memcached.LauncherContainerName
-	argumentsVolume = "arguments"
-	argumentsPath   = "/etc/memcached"
-	itemsVolume     = "items"
-	itemsPath       = "/run/memcached-items"
+	itemsVolume = "items"
+	itemsPath   = "/run/memcached-items"
 )
-
-const launcherPortName = "launcher"
 
 // keepsItems reports whether items survive a restart of memcached in the same pod.
 func keepsItems(mc *cachev1alpha1.Memcached) bool {
 	return memcached.IsStatefulSet(mc) && mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile
 }
 
-// launch makes memcached's container start the launcher, which then runs memcached. The launcher also answers the probes, so that they do
-// not fail during a restart of memcached, which takes a second or two. launch adds volumes for the launcher and its state, for the argument
-// lists, and for the file with the items.
+// launch makes memcached's container start the launcher, which also answers the probes, so that they do not fail during a restart of
+// memcached, which takes a second or two. launch adds volumes for the argument lists, and for the file with the items.
 func launch(spec *corev1.PodSpec, mc *cachev1alpha1.Memcached) {
+	render.Launch(spec, "32Mi", "arguments", mc.Name+memcached.ArgumentsSuffix, 0o444)
 	container := &spec.Containers[0]
-	container.Command, container.Args = []string{render.LauncherPath + "/launcher"}, nil
-	container.Ports = append(container.Ports, corev1.ContainerPort{
-		Name: launcherPortName, ContainerPort: memcached.LauncherPort, Protocol: corev1.ProtocolTCP,
-	})
-	for path, probe := range map[string]*corev1.Probe{
-		"/readyz": container.ReadinessProbe, "/livez": container.LivenessProbe,
-	} {
-		probe.ProbeHandler = render.HTTPGet(path, launcherPortName)
-	}
+	container.Args = nil
+	container.ReadinessProbe.ProbeHandler = render.AskLauncher("/readyz")
+	container.LivenessProbe.ProbeHandler = render.AskLauncher("/livez")
 	// A node that is being filled is not ready, but must not be restarted.
-	container.StartupProbe.ProbeHandler = render.HTTPGet("/livez", launcherPortName)
+	container.StartupProbe.ProbeHandler = render.AskLauncher("/livez")
 	container.StartupProbe.FailureThreshold *= 2 // the launcher waits up to a minute for its arguments
-	container.VolumeMounts = []corev1.VolumeMount{
-		{Name: launcherVolume, MountPath: render.LauncherPath},
-		{Name: argumentsVolume, MountPath: argumentsPath, ReadOnly: true},
-	}
-	spec.Volumes = []corev1.Volume{
-		{Name: launcherVolume, VolumeSource: corev1.VolumeSource{
-			EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: ptr.To(resource.MustParse("32Mi"))},
-		}},
-		{Name: argumentsVolume, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: mc.Name + memcached.ArgumentsSuffix},
-			DefaultMode:          ptr.To(int32(0o444)),
-		}}},
-	}
 	if keepsItems(mc) {
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: itemsVolume, MountPath: itemsPath})
 		// The memory limit with which the pod starts also limits this volume. If the volume had its own limit, each change of

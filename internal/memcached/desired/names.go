@@ -11,8 +11,7 @@ import (
 
 const port = memcached.Port
 
-// labelsOf returns the labels of an object. The user's labels (wanted) override the descriptive labels, and the labels that
-// selectors use override both.
-func labelsOf(mc *cachev1alpha1.Memcached, wanted map[string]cachev1alpha1.LabelValue) map[string]string {
-	return render.Labels("cache", wanted, memcached.SelectorLabels(mc))
+// role returns the role of the Memcached's pods.
+func role(mc *cachev1alpha1.Memcached) render.Role {
+	return render.Role{Owner: mc, Component: "cache", Selector: memcached.SelectorLabels(mc)}
 }

@@ -6,40 +6,24 @@ package desired
 import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// NetworkPolicy returns a policy that admits only clients. Clients are the peers in the spec, or by default all pods of the namespace. To
-// the nodes of a StatefulSet, it also admits scrapers of metrics, with the same default, the operator, which asks launchers and agents,
-// and twins that fill their nodes from these nodes.
+// NetworkPolicy returns the policy in the spec. To the nodes of a StatefulSet, it also admits twins that fill their nodes from these nodes.
 func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 	mc := v.Memcached
-	var clients []int32
-	for _, port := range memcached.ClientPorts(mc) {
-		clients = append(clients, port.Number)
-	}
-	wanted := ptr.Deref(mc.Spec.NetworkPolicy, cachev1alpha1.MemcachedNetworkPolicy{})
-	rules := []networkingv1.NetworkPolicyIngressRule{render.IngressRule(wanted.From, clients...)}
+	var asked []int32
 	if memcached.IsStatefulSet(mc) {
-		rules = append(rules, render.IngressRule(wanted.MetricsFrom, memcached.MetricsPort),
-			render.OperatorRule(memcached.NameLabel, memcached.ManagedBy, memcached.LauncherPort, memcached.MetricsPort))
+		asked = []int32{memcached.LauncherPort, memcached.MetricsPort}
 	}
-	if twins := fillingTwins(v); len(twins) > 0 && len(wanted.From) > 0 {
-		rules = append(rules, networkingv1.NetworkPolicyIngressRule{From: twins, Ports: render.TCPPorts(memcached.Port)})
+	policy := role(mc).NetworkPolicy(*mc.Spec.NetworkPolicy, mc.Spec.TLS, asked...)
+	if twins := fillingTwins(v); len(twins) > 0 && len(mc.Spec.NetworkPolicy.From) > 0 {
+		rule := networkingv1.NetworkPolicyIngressRule{From: twins, Ports: render.TCPPorts(memcached.Port)}
+		policy.Spec.Ingress = append(policy.Spec.Ingress, rule)
 	}
-	return &networkingv1.NetworkPolicy{
-		TypeMeta: metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name:      mc.Name,
-			Namespace: mc.Namespace,
-			Labels:    labelsOf(mc, nil),
-		},
-		Spec: render.NetworkPolicy(memcached.SelectorLabels(mc), rules),
-	}
+	return policy
 }
 
 // fillingTwins returns the pods of the Memcacheds that fill their nodes from this one.

@@ -4,6 +4,7 @@
 package desired
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -22,9 +23,12 @@ const (
 // podTemplate returns the pod template. If another version of the operator renders it differently, an upgrade replaces the nodes of
 // all users. Golden files make such changes visible.
 func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults podDefaults) corev1.PodTemplateSpec {
-	spec := render.PodSpec(mc.Spec.Scheduling, mc.Spec.ImagePullSecrets, opts.OmitRunAsUser)
+	rollout := appsv1.DefaultDeploymentUniqueLabelKey
+	if memcached.IsStatefulSet(mc) {
+		rollout = appsv1.ControllerRevisionHashLabelKey
+	}
+	spec := role(mc).PodSpec(mc.Spec.Scheduling, mc.Spec.ImagePullSecrets, opts.OmitRunAsUser, rollout)
 	spec.TerminationGracePeriodSeconds = ptr.To(int64(preStopDelay(mc)) + shutdownSeconds)
-	spec.TopologySpreadConstraints = topologySpread(mc)
 	spec.Containers = []corev1.Container{container(mc, defaults)}
 	if memcached.IsStatefulSet(mc) {
 		launch(&spec, mc)
@@ -32,7 +36,7 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 		render.Agent{Image: image, TLS: mc.Spec.TLS, Auth: mc.Spec.Auth, Beside: mc.Spec.Resources}.AddTo(&spec)
 	}
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: labelsOf(mc, mc.Spec.PodMetadata.Labels), Annotations: podAnnotations(mc, spec.Volumes)},
+		ObjectMeta: metav1.ObjectMeta{Labels: role(mc).Labels(mc.Spec.PodMetadata.Labels), Annotations: podAnnotations(mc, spec.Volumes)},
 		Spec:       spec,
 	}
 }

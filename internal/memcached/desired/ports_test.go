@@ -35,7 +35,7 @@ type portsSeen struct {
 
 func TestPortsAgree(t *testing.T) {
 	const plain, tls = "memcached:11211", "memcached-tls:11212"
-	budget := PodDisruptionBudget(memcachedtest.Cache(1)).Spec
+	budget := role(memcachedtest.Cache(1)).PodDisruptionBudget(cachev1alpha1.MemcachedPodDisruptionBudget{}).Spec
 	for name, test := range map[string]struct {
 		change []edit
 		want   portsSeen

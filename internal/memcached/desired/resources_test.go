@@ -11,6 +11,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 func TestResources(t *testing.T) {
@@ -70,7 +71,7 @@ func TestQuantities(t *testing.T) {
 		list := corev1.ResourceList{name: resource.MustParse(c.given)}
 		mc := memcachedtest.Cache(3)
 		mc.Spec.Resources = cachev1alpha1.MemcachedResources{Limits: list, Requests: list}
-		got := resources(mc, podDefaults{MemoryLimit: "1Gi"})
+		got := render.Resources(mc.Spec.Resources, "1Gi")
 		for list, quantity := range map[string]resource.Quantity{"limit": got.Limits[name], "request": got.Requests[name]} {
 			if quantity.String() != c.want {
 				t.Errorf("%s: the %s of %s is %s, not %s", c.name, list, c.given, quantity.String(), c.want)

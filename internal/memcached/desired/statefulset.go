@@ -11,18 +11,19 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // statefulSet returns the StatefulSet that runs the nodes. Nodes keep their names when they are replaced, and start and stop
 // independently of each other. In most clusters before Kubernetes 1.37, the feature MaxUnavailableStatefulSet is off: such a
 // cluster drops maxUnavailable, and replaces one node at a time.
 func statefulSet(
-	mc *cachev1alpha1.Memcached, metadata metav1.ObjectMeta, update *appsv1.RollingUpdateStatefulSetStrategy,
+	mc *cachev1alpha1.Memcached, record memcached.Record, update *appsv1.RollingUpdateStatefulSetStrategy,
 	template corev1.PodTemplateSpec,
 ) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
-		ObjectMeta: metadata,
+		ObjectMeta: role(mc).Workload(record),
 		Spec: appsv1.StatefulSetSpec{
 			Replicas:            &mc.Spec.Size,
 			Selector:            &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)},
@@ -35,7 +36,7 @@ func statefulSet(
 				Type:          appsv1.RollingUpdateStatefulSetStrategyType,
 				RollingUpdate: update,
 			},
-			Template: template,
+			Template: render.WithAPIDefaults(template),
 		},
 	}
 }

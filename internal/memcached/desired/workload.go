@@ -4,16 +4,12 @@
 package desired
 
 import (
-	"fmt"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/render"
 )
 
 // nodes is the workload that runs the nodes, and all decisions about the nodes.
@@ -40,26 +36,23 @@ func nodesOf(v memcached.View, opts memcached.Options) nodes {
 			TemplateHash: hash, RestartedAt: restartedAt(mc), Defaults: defaults,
 			RolloutRestartedAt: rolloutRestartedAt(v),
 		},
-		problem: memcached.CheckPriority(mc.Spec.Scheduling, opts).And(checkMemoryLimit(mc, changed)).And(checkAgentImage(mc, defaults)),
+		problem: memcached.CheckPriority(mc.Spec.Scheduling, opts).And(checkMemoryLimit(mc, changed)),
 	}
-	metadata := metav1.ObjectMeta{
-		Name:        mc.Name,
-		Namespace:   mc.Namespace,
-		Labels:      labelsOf(mc, nil),
-		Annotations: memcached.Record{Template: hash, MemcachedDefaults: defaults}.Annotations(),
-	}
+	record := memcached.Record{Template: hash, MemcachedDefaults: defaults}
 	template := podTemplate(mc, opts, defaults)
 	if !memcached.IsStatefulSet(mc) {
-		n.workload = deployment(mc, metadata, render.WithAPIDefaults(template))
+		surge, unavailable := updateLimits(mc)
+		n.workload = role(mc).Deployment(record, mc.Spec.Size, mc.Spec.UpdateStrategy.MinReadySeconds, surge, unavailable, template)
 		return n
 	}
+	n.problem = n.problem.And(memcached.CheckAgentImage("spec.workload StatefulSet", defaults.Images[memcached.AgentContainerName]))
 	want := wanted{list: argumentList(mc), problem: n.problem}
 	template, want.section = launched(template)
 	want.inPlace = newInPlace(v, &template)
 	guard := &twinGuard{v: v}
 	var refused *memcached.Problem
 	n.wave, refused = arguments(v, want, guard)
-	n.workload = statefulSet(mc, metadata, rollingUpdate(v, want.section, want.inPlace.Open, guard), render.WithAPIDefaults(template))
+	n.workload = statefulSet(mc, record, rollingUpdate(v, want.section, want.inPlace.Open, guard), template)
 	if n.problem = n.problem.And(refused); n.problem == nil {
 		want.inPlace.decide(&n.wave)
 	}
@@ -78,15 +71,6 @@ func (n *nodes) recordArguments(v memcached.View, hash string) {
 	case last != nil && (!n.wave.Open || v.Memcached.Spec.Paused):
 		n.record.ArgumentsHash, n.record.RestartedAt = last.ArgumentsHash, last.RestartedAt
 	}
-}
-
-// checkAgentImage returns a problem if pods need the image of the agent, but the operator does not know it.
-func checkAgentImage(mc *cachev1alpha1.Memcached, defaults podDefaults) *memcached.Problem {
-	if !memcached.IsStatefulSet(mc) || defaults.Images[memcached.AgentContainerName] != "" {
-		return nil
-	}
-	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("spec.workload StatefulSet needs the image of "+
-		"the agent, which the operator does not know: set its environment variable %s", memcached.AgentImageVariable)}
 }
 
 // updateLimits returns the workload's maxSurge and maxUnavailable, which are never both 0. An additional node remaps keys when it joins

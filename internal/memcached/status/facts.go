@@ -61,7 +61,7 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	}
 	f.required = required(mc, plan, f.accepted)
 	f.available = f.ready >= f.required || stillAvailable(v.Last, f.ready)
-	f.discoverable = v.Discoverable()
+	f.discoverable = memcached.Discoverable(v.Children, memcached.SelectorLabels(mc))
 	f.twinProblem = plan.Twins.Problem
 	f.rollout = rolloutOf(before.Workload, v, plan)
 	f.applied = f.carriedOut(plan)

@@ -57,7 +57,7 @@ func lastFailed(w *memcached.Workload, pods []corev1.Pod) []*corev1.Pod {
 
 // laterFailed orders failed pods, the latest first.
 func laterFailed(a, b *corev1.Pod) int {
-	if order := memcached.FailedAt(b).Compare(memcached.FailedAt(a).Time); order != 0 {
+	if order := memcached.FailedAt(b).Compare(memcached.FailedAt(a)); order != 0 {
 		return order
 	}
 	return strings.Compare(b.Name, a.Name)
@@ -73,7 +73,7 @@ func missed(failed *corev1.Pod, pods []corev1.Pod, missing int32) bool {
 		if owner == nil || owner.Name != replicaSet || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		later := pod.CreationTimestamp.Sub(since.Time)
+		later := pod.CreationTimestamp.Sub(since)
 		if pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil && later >= 0 && later <= replacedWithin {
 			return true
 		}

@@ -5,7 +5,6 @@ package status
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,14 +25,14 @@ func overdue(v memcached.View) string {
 	if !began {
 		return ""
 	}
-	since = later(since, workload.GetCreationTimestamp().Time)
+	since = memcached.Later(since, workload.GetCreationTimestamp().Time)
 	for i := range v.Pods {
-		since = later(since, movedAt(&v.Pods[i]))
-		since = later(since, v.Answers[v.Pods[i].UID].Since) // a restart in place does not change the pod
+		since = memcached.Later(since, movedAt(&v.Pods[i]))
+		since = memcached.Later(since, v.Answers[v.Pods[i].UID].Since) // a restart in place does not change the pod
 	}
 	for _, twin := range v.Twins { // this change may wait for the rollout of a twin
 		for i := range twin.Pods {
-			since = later(since, movedAt(&twin.Pods[i]))
+			since = memcached.Later(since, movedAt(&twin.Pods[i]))
 		}
 	}
 	deadline := progressDeadline(v.Memcached)
@@ -68,39 +67,29 @@ func progressingSince(v memcached.View) (time.Time, bool) {
 func movedAt(pod *corev1.Pod) time.Time {
 	at := pod.CreationTimestamp.Time
 	if pod.DeletionTimestamp != nil {
-		at = later(at, pod.DeletionTimestamp.Time)
+		at = memcached.Later(at, pod.DeletionTimestamp.Time)
 	}
 	if ready := memcached.PodCondition(pod, corev1.PodReady); ready != nil {
-		at = later(at, ready.LastTransitionTime.Time)
+		at = memcached.Later(at, ready.LastTransitionTime.Time)
 	}
 	return at
 }
 
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
-
 // RequeueAfter returns the time after which to reconcile again even if no event occurs, or 0 for never.
 func RequeueAfter(v memcached.View, current cachev1alpha1.MemcachedStatus) time.Duration {
-	waits := []time.Duration{SilentFor(v.Workload.Nodes(v.Pods), v.Now)}
-	if unwatched(v) {
-		if meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionProgressing) {
-			waits = append(waits, progressDeadline(v.Memcached))
-		}
-		for _, pod := range v.Workload.Nodes(v.Pods) {
-			waits = append(waits, v.UntilAvailable(pod)) // the next node may then be replaced, even if Progressing is False
-		}
+	wait := SilentFor(v.Workload.Nodes(v.Pods), v.Now)
+	if !unwatched(v) {
+		return wait
 	}
-	waits = slices.DeleteFunc(waits, func(wait time.Duration) bool { return wait <= 0 })
-	if len(waits) == 0 {
-		return 0
+	if meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionProgressing) {
+		wait = memcached.Sooner(wait, progressDeadline(v.Memcached))
 	}
-	return slices.Min(waits)
+	for _, pod := range v.Workload.Nodes(v.Pods) {
+		wait = memcached.Sooner(wait, v.UntilAvailable(pod)) // the next node may then be replaced, even if Progressing is False
+	}
+	return wait
 }
 
 func progressDeadline(mc *cachev1alpha1.Memcached) time.Duration {
-	return time.Duration(memcached.ProgressDeadlineSeconds(mc)) * time.Second
+	return time.Duration(memcached.ProgressDeadlineSeconds(mc.Spec.UpdateStrategy.MinReadySeconds)) * time.Second
 }

@@ -23,17 +23,18 @@ var secretFields = map[string]string{
 // secretRefused returns a problem if the pod's agent keeps memcached from starting because a Secret is missing or unusable. The
 // agent exits once to report the cause. After its restart, it waits until the Secret changes.
 func secretRefused(pod *corev1.Pod) *memcached.Problem {
-	for _, container := range memcached.ContainerStatuses(pod) {
-		reason, words := refusalOf(container)
-		if reason == "" || ptr.Deref(container.Started, false) {
-			continue
-		}
-		return &memcached.Problem{
-			Reason:  reason,
-			Message: fmt.Sprintf("Pod %s cannot start: the Secret in %s is not usable: %s", pod.Name, secretFields[reason], words),
-		}
+	agent := memcached.StatusOf(pod, memcached.AgentContainerName)
+	if agent == nil || ptr.Deref(agent.Started, false) {
+		return nil
 	}
-	return nil
+	reason, words := refusalOf(*agent)
+	if reason == "" {
+		return nil
+	}
+	return &memcached.Problem{
+		Reason:  reason,
+		Message: fmt.Sprintf("Pod %s cannot start: the Secret in %s is not usable: %s", pod.Name, secretFields[reason], words),
+	}
 }
 
 // refusalOf returns the reason and the message with which an agent refused a Secret, or empty texts.

@@ -41,8 +41,8 @@ func unresponsive(now time.Time) func(*corev1.Pod) *memcached.Problem {
 func SilentFor(pods []*corev1.Pod, now time.Time) (after time.Duration) {
 	for _, pod := range pods {
 		reportAt, silent := silentUntil(pod)
-		if wait := reportAt.Sub(now); silent && wait > 0 && (after == 0 || wait < after) {
-			after = wait
+		if silent {
+			after = memcached.Sooner(after, max(reportAt.Sub(now), 0))
 		}
 	}
 	return after
@@ -51,24 +51,15 @@ func SilentFor(pods []*corev1.Pod, now time.Time) (after time.Duration) {
 // silentUntil reports whether memcached and its agent run but the agent gets no answer. reportAt is when this silence becomes a
 // problem.
 func silentUntil(pod *corev1.Pod) (reportAt time.Time, silent bool) {
-	server, agent := runningSince(pod, memcached.ContainerName), runningSince(pod, memcached.AgentContainerName)
+	server, agent := memcached.StatusOf(pod, memcached.ContainerName), memcached.StatusOf(pod, memcached.AgentContainerName)
 	ready := memcached.PodCondition(pod, corev1.PodReady)
-	if server == nil || agent == nil || agent.Ready || ready == nil || ready.Status == corev1.ConditionTrue {
+	if server == nil || server.State.Running == nil || agent == nil || agent.State.Running == nil || agent.Ready ||
+		ready == nil || ready.Status == corev1.ConditionTrue {
 		return time.Time{}, false
 	}
-	started := later(server.State.Running.StartedAt.Time, agent.State.Running.StartedAt.Time)
+	started := memcached.Later(server.State.Running.StartedAt.Time, agent.State.Running.StartedAt.Time)
 	if since := ready.LastTransitionTime.Time; since.After(started) { // the pod was ready after both had started
 		return since.Add(silencePatience), true
 	}
 	return started.Add(startPatience), true
-}
-
-// runningSince returns the status of the container with this name if the container is running, else nil.
-func runningSince(pod *corev1.Pod, container string) *corev1.ContainerStatus {
-	for _, status := range memcached.ContainerStatuses(pod) {
-		if status.Name == container && status.State.Running != nil {
-			return &status
-		}
-	}
-	return nil
 }
