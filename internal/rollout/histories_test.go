@@ -60,7 +60,7 @@ func (w *world) see() seen {
 // node returns what the decider knows about a node.
 func (d *decider) node(c, o int) Node {
 	w, k := d.w, key(c, o)
-	n := Node{Ordinal: o*len(d.view.pods) + c, Served: w.served[k], PeersWhole: Yes}
+	n := Node{Name: key(c, o), Served: w.served[k], PeersWhole: Yes}
 	p := d.view.pods[c][o]
 	if p == nil {
 		return n
@@ -70,7 +70,8 @@ func (d *decider) node(c, o int) Node {
 	n.Asked, n.Assigned = old.asks(k, p)
 	n.Pod, n.Ready, n.CutOff, n.Available = Present, p.ready(), p.cutOff > 0, p.sinceReady > 1
 	n.Started, n.Stopped, n.Refused = p.ran, !p.started || p.pullFailed || p.asked.Template == "crashes", p.refused
-	n.Limit, n.ImageTaken, n.ResourcesTaken = amount(p.resources), yes(p.image == p.asked.Image || p.image == ""), yes(p.resources == p.asked.Resources)
+	n.Limit, n.ResourcesTaken = amount(p.resources), yes(p.resources == p.asked.Resources)
+	n.ImageTaken = yes(p.image == p.asked.Image || p.image == "")
 	n.Use = max(amount(p.arguments), amount(n.Asked.Arguments))
 	switch {
 	case p.leaves > 0 && p.cutOff > 0:
@@ -121,7 +122,7 @@ func (d *decider) reconcile() Plan {
 		asks := slices.Clone(p.Steps)
 		for _, step := range asks {
 			if step.Action == Ask {
-				d.ask(step.Ordinal / len(d.view.pods))
+				d.ask(place(step.Node))
 			}
 		}
 		p = d.plan()
@@ -130,13 +131,13 @@ func (d *decider) reconcile() Plan {
 		w.template = d.view.target.Asked
 	}
 	for _, step := range p.Steps {
-		c, o := step.Ordinal%len(d.view.pods), step.Ordinal/len(d.view.pods)
 		if step.Action == Ask {
 			continue
 		}
 		if !d.fresh() || w.r.IntN(20) == 0 {
 			break
 		}
+		c, o := place(step.Node)
 		d.do(c, o, step.Action)
 	}
 	d.forget(w.r.IntN(15) == 0)
@@ -157,8 +158,8 @@ func (d *decider) forget(crash bool) {
 
 func (d *decider) plan() Plan {
 	var nodes []Node
-	for c := range d.view.pods {
-		for o := range min(d.view.size, len(d.view.pods[c])) {
+	for o := range d.view.size {
+		for c := range d.view.pods {
 			nodes = append(nodes, d.node(c, o))
 		}
 	}
@@ -182,7 +183,8 @@ func (d *decider) fresh() bool {
 	return true
 }
 
-func (d *decider) ask(ordinal int) {
+// ask asks the parents of the ordinal in every copy.
+func (d *decider) ask(_, ordinal int) {
 	for c := range d.w.copies {
 		p := d.view.pods[c][ordinal]
 		if ordinal >= d.w.size || p == nil {
@@ -202,6 +204,13 @@ func (d *decider) ask(ordinal int) {
 func (d *decider) do(c, o int, action Action) {
 	w, k, t, p := d.w, key(c, o), d.view.target, d.w.copies[c][o]
 	w.note("%s %s, %d are missing", action, k, w.missing())
+	asked, _ := w.asks(k, p)
+	switch {
+	case action == Replace && p.ran && t.InPlace && asked.Template == t.Template:
+		w.fault("%s is replaced, although it could change in place", k)
+	case action != Replace && action != GoBack && action != ForceDelete && asked.value(action) == t.value(action):
+		w.fault("%s is asked again: %s", k, action)
+	}
 	delete(d.answers, p.uid)
 	seen := d.view.pods[c][o]
 	p.version++
@@ -270,7 +279,9 @@ func newWorld(seed uint64) *world {
 	if len(w.copies) > 1 {
 		w.keeps, w.budget = false, 1
 	}
-	w.target = Target{Asked: Asked{Template: "0", Image: "1", Resources: "100", Arguments: "64", Credentials: "0"}, Limit: 100, Use: 64, InPlace: r.IntN(3) > 0}
+	w.target = Target{
+		Asked: Asked{Template: "0", Image: "1", Resources: "100", Arguments: "64", Credentials: "0"}, Limit: 100, Use: 64, InPlace: r.IntN(3) > 0,
+	}
 	w.template, w.observed = w.target.Asked, w.target.Asked
 	w.resize(1 + r.IntN(5))
 	return w
@@ -329,8 +340,8 @@ func (w *world) accident(kind int) {
 // counts pods that are ready, and does not know that one of them was asked to restart.
 func (w *world) restarts(ordinal, except int) bool {
 	for c := range w.copies {
-		p := w.copies[c][ordinal]
-		if e, ok := w.entries[key(c, ordinal)]; c != except && p != nil && ok && e.uid == p.uid && e.arguments+e.credentials != p.arguments+p.credentials {
+		p, e := w.copies[c][ordinal], w.entries[key(c, ordinal)]
+		if c != except && p != nil && e.uid == p.uid && (e.arguments != p.arguments || e.credentials != p.credentials) {
 			return true
 		}
 	}
@@ -363,6 +374,34 @@ func TestHistories(t *testing.T) {
 	}
 }
 
+// Without an answer of any parent, a new template and a new size still come, and what waits says for whom.
+func TestParentsThatCannotBeAsked(t *testing.T) {
+	for seed := range *seeds {
+		w := newWorld(seed)
+		d := &decider{w: w, answers: map[int]answer{}, view: w.see()}
+		ticks := func(what string, until func(Plan) bool) {
+			for range 800 {
+				if p := d.reconcile(); until(p) {
+					return
+				}
+				w.tick()
+			}
+			t.Fatalf("seed %d, %s: %+v\n%s", seed, what, d.plan(), strings.Join(w.log, "\n"))
+		}
+		done := func(Plan) bool { return w.missing() == 0 && w.atTarget() }
+		ticks("start", done)
+		w.silent, w.generation = true, w.generation+1
+		w.target.Arguments = "65"
+		ticks("other arguments", func(p Plan) bool { return p.Waits == WaitAnswer && p.Words == "no route" })
+		w.target.Template, w.generation = "9", w.generation+1
+		w.resize(w.size + 1)
+		if len(w.copies) == 1 {
+			ticks("another template", done)
+		}
+		ticks("another size", func(Plan) bool { return w.copies[0][w.size-1] != nil && w.copies[0][w.size-1].ready() })
+	}
+}
+
 func history(seed uint64) string {
 	w := newWorld(seed)
 	deciders := []*decider{{w: w, answers: map[int]answer{}}, {w: w, answers: map[int]answer{}}}
@@ -379,7 +418,7 @@ func history(seed uint64) string {
 			if len(w.faults) > 0 {
 				return false
 			}
-			if len(p.Pending) == 0 && w.missing() == 0 && w.atTarget() {
+			if p.Pending == 0 && w.missing() == 0 && w.atTarget() {
 				return true
 			}
 			w.tick()

@@ -21,23 +21,22 @@ type Rules struct {
 
 // Step is an action for a node.
 type Step struct {
-	Ordinal int
-	Action  Action
+	Node   string
+	Action Action
 }
 
 // Plan is what to do now, and how far the rollout is.
 type Plan struct {
 	// Steps are the steps to take now.
 	Steps []Step
-	// Done is how many nodes are what the target asks for. Pending are the ordinals of the others.
-	Done    int
-	Pending []int
+	// Done is how many nodes are what the target asks for, and Pending is how many are not.
+	Done, Pending int
 	// Template reports that the StatefulSet must have the target's template now. During a change in place, it keeps the former one until
 	// the first node runs the target, so that a pod that is created meanwhile starts as its neighbours do.
 	Template bool
-	// Waits is why the next node must wait, or NoWait. Waiting is that node's ordinal.
+	// Waits is why the next node must wait, or NoWait. Waiting is the name of that node.
 	Waits   Wait
-	Waiting int
+	Waiting string
 	// Words explain Waits, such as what a parent or a kubelet says. Refused is a refusal that somebody has to resolve, or empty.
 	Words   string
 	Refused Refusal
@@ -62,24 +61,22 @@ const (
 	WaitStatefulSet Wait = "StatefulSet" // its pod does not exist
 )
 
-// Next returns the plan for the nodes. It takes nodes that serve nothing first, then those that are away anyway, then the others from
-// the last ordinal down.
+// Next returns the plan for the nodes, which are sorted by their numbers. It takes nodes that serve nothing first, then those that are
+// away anyway, then the others from the last one down.
 func Next(nodes []Node, t Target, rules Rules) Plan {
 	d := decision{nodes: nodes, target: t, rules: rules}
 	d.plan.Template = writesTemplate(nodes, t)
 	order := slices.Clone(nodes)
-	slices.SortStableFunc(order, func(a, b Node) int {
-		return cmp.Or(cmp.Compare(urgency(a), urgency(b)), cmp.Compare(b.Ordinal, a.Ordinal))
-	})
+	slices.Reverse(order)
+	slices.SortStableFunc(order, func(a, b Node) int { return cmp.Compare(urgency(a), urgency(b)) })
 	for _, n := range order {
 		if n.done(t) {
 			d.plan.Done++
 			continue
 		}
-		d.plan.Pending = append(d.plan.Pending, n.Ordinal)
+		d.plan.Pending++
 		d.decide(n)
 	}
-	slices.Sort(d.plan.Pending)
 	return d.plan
 }
 
@@ -101,7 +98,8 @@ func writesTemplate(nodes []Node, t Target) bool {
 	running := false
 	for _, n := range nodes {
 		switch {
-		case n.Pod == Present && n.replaces(t), n.Pod == Absent && n.Failed.Action == Replace, n.Ready && n.Asked == t.Asked && n.settled() == Yes:
+		case n.Pod == Present && n.replaces(t), n.Pod == Absent && n.Failed.Action == Replace,
+			n.Ready && n.Asked == t.Asked && n.settled() == Yes:
 			return true
 		case n.Pod == Present && n.Ready:
 			running = true
@@ -122,11 +120,11 @@ func (d *decision) decide(n Node) {
 	action := n.need(d.target)
 	switch wait, words := d.mayStep(n, action); {
 	case wait == NoWait:
-		d.plan.Steps = append(d.plan.Steps, Step{Ordinal: n.Ordinal, Action: action})
+		d.plan.Steps = append(d.plan.Steps, Step{Node: n.Name, Action: action})
 	case wait == WaitAnswer && words == "":
 		d.ask(n)
 	case d.plan.Waits == NoWait:
-		d.plan.Waits, d.plan.Waiting, d.plan.Words = wait, n.Ordinal, words
+		d.plan.Waits, d.plan.Waiting, d.plan.Words = wait, n.Name, words
 	}
 	if n.Refused.Action != Nothing && n.refused(n.Refused.Action, d.target) && d.plan.Refused.Action == Nothing {
 		d.plan.Refused = n.Refused
@@ -136,15 +134,15 @@ func (d *decision) decide(n Node) {
 // ask adds the steps that ask the parents on whose answers the next step of this node depends.
 func (d *decision) ask(n Node) {
 	for _, other := range d.nodes {
-		if other.Silent == "" && (other.Ordinal == n.Ordinal || open(other)) {
-			step := Step{Ordinal: other.Ordinal, Action: Ask}
+		if other.Silent == "" && (other.Name == n.Name || open(other)) {
+			step := Step{Node: other.Name, Action: Ask}
 			if !slices.Contains(d.plan.Steps, step) {
 				d.plan.Steps = append(d.plan.Steps, step)
 			}
 		}
 	}
 	if d.plan.Waits == NoWait {
-		d.plan.Waits, d.plan.Waiting = WaitAnswer, n.Ordinal
+		d.plan.Waits, d.plan.Waiting = WaitAnswer, n.Name
 	}
 }
 
@@ -208,7 +206,7 @@ func (d *decision) holds(n Node, action Action) bool {
 // refusedElsewhere returns another node that has refused what the action sets, or nil.
 func (d *decision) refusedElsewhere(n Node, action Action) *Node {
 	for i, other := range d.nodes {
-		if other.Ordinal != n.Ordinal && other.Pod == Present && other.refused(action, d.target) {
+		if other.Name != n.Name && other.Pod == Present && other.refused(action, d.target) {
 			return &d.nodes[i]
 		}
 	}
@@ -226,7 +224,7 @@ func (d *decision) withinBudget(n Node, action Action) (_ Wait, words string) {
 	}
 	for _, other := range d.nodes {
 		switch {
-		case other.Ordinal == n.Ordinal:
+		case other.Name == n.Name:
 			if action != Replace && (open(n) || n.Serves == Unknown) {
 				doubt(n)
 			}
@@ -251,7 +249,7 @@ func (d *decision) withinBudget(n Node, action Action) (_ Wait, words string) {
 // stops reports whether the plan already has a step that stops this node, which serves.
 func (d *decision) stops(n Node) bool {
 	return n.serves() && slices.ContainsFunc(d.plan.Steps, func(s Step) bool {
-		return s.Ordinal == n.Ordinal && s.Action != Ask && s.Action != GoBack
+		return s.Node == n.Name && s.Action != Ask && s.Action != GoBack
 	})
 }
 

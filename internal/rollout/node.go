@@ -51,10 +51,11 @@ const (
 	Lost Presence = "Lost"
 )
 
-// Node is what was observed of the node with this ordinal: its pod, the kubelet's words about it, and the answer of its parent process.
+// Node is what was observed of one node: its pod, the kubelet's words about it, and the answer of its parent process.
 type Node struct {
-	Ordinal int
-	Pod     Presence
+	// Name is the name of the node and of its pod.
+	Name string
+	Pod  Presence
 	// Served reports that the node has been ready once. A node that never was, for example for lack of quota, is not missed.
 	Served bool
 

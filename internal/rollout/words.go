@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Message says how far the rollout is, what happens now, and what the next node waits for. name is the name of the StatefulSet.
-func (p Plan) Message(name string) string {
-	parts := []string{fmt.Sprintf("%d of %d nodes are updated", p.Done, p.Done+len(p.Pending))}
+// Message says how far the rollout is, what happens now, and what the next node waits for.
+func (p Plan) Message() string {
+	parts := []string{fmt.Sprintf("%d of %d nodes are updated", p.Done, p.Done+p.Pending)}
 	for _, step := range p.Steps {
 		if words := actionWords[step.Action]; words != "" {
-			parts = append(parts, fmt.Sprintf("%s-%d %s", name, step.Ordinal, words))
+			parts = append(parts, step.Node+" "+words)
 			break
 		}
 	}
 	if words := waitWords[p.Waits]; words != "" && len(parts) == 1 {
-		text := fmt.Sprintf("%s-%d %s", name, p.Waiting, words)
+		text := p.Waiting + " " + words
 		if p.Words != "" {
 			text += ": " + p.Words
 		}

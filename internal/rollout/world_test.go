@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // world plays the API server, the StatefulSet's controller, the kubelets and the parents. Ticks are its time.
@@ -63,6 +64,12 @@ func amount(text string) int64 {
 }
 
 func key(copy, ordinal int) string { return fmt.Sprintf("%d/%d", copy, ordinal) }
+
+// place is the opposite of key.
+func place(name string) (copy, ordinal int) {
+	c, o, _ := strings.Cut(name, "/")
+	return int(amount(c)), int(amount(o))
+}
 
 func (w *world) fault(format string, args ...any) {
 	w.faults = append(w.faults, fmt.Sprintf(format, args...))
