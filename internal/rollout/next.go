@@ -203,8 +203,12 @@ func (d *decision) holds(n Node, action Action) bool {
 	}
 }
 
-// refusedElsewhere returns another node that has refused what the action sets, or nil.
+// refusedElsewhere returns another node that has refused what the action sets, or nil. Nodes that have refused it themselves do not wait
+// for each other.
 func (d *decision) refusedElsewhere(n Node, action Action) *Node {
+	if n.refused(action, d.target) {
+		return nil
+	}
 	for i, other := range d.nodes {
 		if other.Name != n.Name && other.Pod == Present && other.refused(action, d.target) {
 			return &d.nodes[i]

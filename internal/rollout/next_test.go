@@ -40,6 +40,7 @@ var (
 	unready      = node(func(n *Node) { n.Ready, n.Available = false, false })
 	silent       = node(func(n *Node) { n.Silent, n.Serves, n.ArgumentsTaken, n.Assigned = "timeout", Unknown, Unknown, true })
 	absent       = Node{Served: true, PeersWhole: Yes}
+	retrying     = node(func(n *Node) { n.Refused = refusal(SetImage, "i2", true) })
 	unpullable   = Failure{Action: SetImage, Words: "not found"}
 )
 
@@ -218,8 +219,11 @@ func TestNext(t *testing.T) {
 			target: newImage, want: "; 1 Elsewhere (refused)",
 		},
 		"then on the same node": {
-			nodes:  []Node{node(func(n *Node) { n.Refused = refusal(SetImage, "i2", true) }), steady},
+			nodes:  []Node{retrying, steady},
 			target: newImage, want: "0:SetImage; 1 Elsewhere (refused)",
+		},
+		"two of them do not wait for each other": {
+			nodes: []Node{retrying, retrying}, target: newImage, want: "1:SetImage; 0 Budget",
 		},
 		"another image forgets it": {
 			nodes:  []Node{node(func(n *Node) { n.Refused = refusal(SetImage, "i9", false) }), steady},
