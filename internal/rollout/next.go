@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Rules bound the steps of a rollout.
+type Rules struct {
+	// Budget is how many nodes may be missed at the same time: updateStrategy.maxUnavailable, or 1 with copies.
+	Budget int
+	// Paused reports that no node may take a step.
+	Paused bool
+	// TemplateReady reports that a new pod would be what the target asks for: the StatefulSet has the target's template, and its
+	// controller has observed it.
+	TemplateReady bool
+}
+
+// Step is an action for a node.
+type Step struct {
+	Node   string
+	Action Action
+}
+
+// Plan is what to do now, and how far the rollout is.
+type Plan struct {
+	// Steps are the steps to take now.
+	Steps []Step
+	// Done is how many nodes are what the target asks for, and Pending is how many are not.
+	Done, Pending int
+	// Template reports that the StatefulSet must have the target's template now. During a change in place, it keeps the former one until
+	// the first node runs the target, so that a pod that is created meanwhile starts as its neighbours do.
+	Template bool
+	// Waits is why the next node must wait, or NoWait. Waiting is the name of that node.
+	Waits   Wait
+	Waiting string
+	// Words explain Waits, such as what a parent or a kubelet says. Refused is a refusal that somebody has to resolve, or empty.
+	Words   string
+	Refused Refusal
+}
+
+// Wait is why the next node must wait.
+type Wait string
+
+// Reasons to wait.
+const (
+	NoWait          Wait = ""
+	WaitBudget      Wait = "Budget"      // others are missed, or not ready for long enough
+	WaitAnswer      Wait = "Answer"      // a parent cannot be asked
+	WaitCutOff      Wait = "CutOff"      // its cluster node has lost contact
+	WaitPeers       Wait = "Peers"       // no other copy has its items
+	WaitTemplate    Wait = "Template"    // the StatefulSet's controller has not observed the template
+	WaitMemory      Wait = "Memory"      // its memory limit does not hold what memcached may use
+	WaitRefused     Wait = "Refused"     // it has refused the target
+	WaitElsewhere   Wait = "Elsewhere"   // another node has refused the target
+	WaitInEffect    Wait = "InEffect"    // its last step is not in effect
+	WaitPaused      Wait = "Paused"      // spec.paused
+	WaitStatefulSet Wait = "StatefulSet" // its pod does not exist
+)
+
+// Next returns the plan for the nodes, which are sorted by their numbers. It takes nodes that serve nothing first, then those that are
+// away anyway, then the others from the last one down.
+func Next(nodes []Node, t Target, rules Rules) Plan {
+	d := decision{nodes: nodes, target: t, rules: rules}
+	d.plan.Template = writesTemplate(nodes, t)
+	order := slices.Clone(nodes)
+	slices.Reverse(order)
+	slices.SortStableFunc(order, func(a, b Node) int { return cmp.Compare(urgency(a), urgency(b)) })
+	for _, n := range order {
+		if n.done(t) {
+			d.plan.Done++
+			continue
+		}
+		d.plan.Pending++
+		d.decide(n)
+	}
+	return d.plan
+}
+
+// urgency orders the nodes: what costs the least goes first.
+func urgency(n Node) int {
+	switch {
+	case !n.serves():
+		return 0
+	case n.away():
+		return 1
+	default:
+		return 2
+	}
+}
+
+// writesTemplate reports whether the StatefulSet must have the target's template now: a pod must be replaced, the API server refuses a pod
+// of the former template, a node runs the target, or no node runs.
+func writesTemplate(nodes []Node, t Target) bool {
+	running := false
+	for _, n := range nodes {
+		switch {
+		case n.Pod == Present && n.replaces(t), n.Pod == Absent && n.Failed.Action == Replace,
+			n.Ready && n.Asked == t.Asked && n.settled() == Yes:
+			return true
+		case n.Pod == Present && n.Ready:
+			running = true
+		}
+	}
+	return !running
+}
+
+// decision is a Plan in the making.
+type decision struct {
+	nodes  []Node
+	target Target
+	rules  Rules
+	plan   Plan
+}
+
+func (d *decision) decide(n Node) {
+	action := n.need(d.target)
+	switch wait, words := d.mayStep(n, action); {
+	case wait == NoWait:
+		d.plan.Steps = append(d.plan.Steps, Step{Node: n.Name, Action: action})
+	case wait == WaitAnswer && words == "":
+		d.ask(n)
+	case d.plan.Waits == NoWait:
+		d.plan.Waits, d.plan.Waiting, d.plan.Words = wait, n.Name, words
+	}
+	if n.Refused.Action != Nothing && n.refused(n.Refused.Action, d.target) && d.plan.Refused.Action == Nothing {
+		d.plan.Refused = n.Refused
+	}
+}
+
+// ask adds the steps that ask the parents on whose answers the next step of this node depends.
+func (d *decision) ask(n Node) {
+	for _, other := range d.nodes {
+		if other.Silent == "" && (other.Name == n.Name || open(other)) {
+			step := Step{Node: other.Name, Action: Ask}
+			if !slices.Contains(d.plan.Steps, step) {
+				d.plan.Steps = append(d.plan.Steps, step)
+			}
+		}
+	}
+	if d.plan.Waits == NoWait {
+		d.plan.Waits, d.plan.Waiting = WaitAnswer, n.Name
+	}
+}
+
+// open reports whether only the parent can tell whether the node is settled.
+func open(n Node) bool { return n.Pod == Present && n.settled() == Unknown }
+
+// mayStep returns why the node must wait with this action, or NoWait. WaitAnswer without words means that a parent has not been asked.
+func (d *decision) mayStep(n Node, action Action) (_ Wait, words string) {
+	switch {
+	case d.rules.Paused:
+		return WaitPaused, ""
+	case action == Nothing:
+		return d.idle(n)
+	case action == GoBack || action == ForceDelete:
+		return NoWait, ""
+	case n.CutOff:
+		return WaitCutOff, ""
+	case action == Replace && !d.rules.TemplateReady:
+		return WaitTemplate, ""
+	case !d.holds(n, action):
+		return WaitMemory, ""
+	}
+	if at := d.refusedElsewhere(n, action); at != nil {
+		return WaitElsewhere, at.Refused.Words
+	}
+	if !n.serves() {
+		return NoWait, ""
+	}
+	if wait, words := d.withinBudget(n, action); wait != NoWait {
+		return wait, words
+	}
+	return d.peers(n)
+}
+
+// idle returns why nothing can be done with a node that is not what the target asks for.
+func (d *decision) idle(n Node) (_ Wait, words string) {
+	switch {
+	case n.Pod != Present:
+		return WaitStatefulSet, ""
+	case n.settled() == Unknown:
+		return WaitAnswer, n.Silent
+	case n.Refused.Action != Nothing:
+		return WaitRefused, n.Refused.Words
+	default:
+		return WaitInEffect, n.Failed.Words
+	}
+}
+
+// holds is the invariant of memory: what memcached may use fits the memory limit in effect, before and after the step.
+func (d *decision) holds(n Node, action Action) bool {
+	switch action {
+	case Assign:
+		return d.target.Use <= n.Limit
+	case Resize:
+		return d.target.Limit >= n.Limit || max(n.Use, d.target.Use) <= d.target.Limit
+	default:
+		return true // a new pod gets its limit and its arguments from the same template
+	}
+}
+
+// refusedElsewhere returns another node that has refused what the action sets, or nil. Nodes that have refused it themselves do not wait
+// for each other.
+func (d *decision) refusedElsewhere(n Node, action Action) *Node {
+	if n.refused(action, d.target) {
+		return nil
+	}
+	for i, other := range d.nodes {
+		if other.Name != n.Name && other.Pod == Present && other.refused(action, d.target) {
+			return &d.nodes[i]
+		}
+	}
+	return nil
+}
+
+// withinBudget is the invariant of the budget: with the node, no more nodes are missed or in the middle of a step than the budget allows.
+// A node that is away anyway adds nothing to those that are, but it may still have its items: so only as many of them take a step at the
+// same time. A new pod needs no answer of a parent. Every other step does, also about the other nodes.
+func (d *decision) withinBudget(n Node, action Action) (_ Wait, words string) {
+	count, unasked, silent := 0, false, ""
+	doubt := func(doubtful Node) {
+		unasked = unasked || doubtful.Silent == ""
+		silent = cmp.Or(silent, doubtful.Silent)
+	}
+	for _, other := range d.nodes {
+		switch {
+		case other.Name == n.Name:
+			if action != Replace && (open(n) || n.Serves == Unknown) {
+				doubt(n)
+			}
+		case d.stops(other), n.away() && d.moving(other), !n.away() && other.missed():
+			count++
+		case action != Replace && open(other):
+			doubt(other)
+		}
+	}
+	switch {
+	case count >= d.rules.Budget:
+		return WaitBudget, ""
+	case unasked:
+		return WaitAnswer, ""
+	case silent != "":
+		return WaitAnswer, silent
+	default:
+		return NoWait, ""
+	}
+}
+
+// stops reports whether the plan already has a step that stops this node, which serves.
+func (d *decision) stops(n Node) bool {
+	return n.serves() && slices.ContainsFunc(d.plan.Steps, func(s Step) bool {
+		return s.Node == n.Name && s.Action != Ask && s.Action != GoBack
+	})
+}
+
+// moving reports whether a node is in the middle of a step: its pod is new, its last step is not in effect, or it is what the target asks
+// for but does not serve yet.
+func (d *decision) moving(n Node) bool {
+	return n.missed() && (n.Pod != Present || n.settled() == No || n.Asked == d.target.Asked)
+}
+
+// peers is the invariant of copies: a node leaves only if another copy has all its items.
+func (d *decision) peers(n Node) (_ Wait, words string) {
+	switch {
+	case n.PeersWhole == No:
+		return WaitPeers, ""
+	case n.PeersWhole == Unknown:
+		return WaitAnswer, n.Silent
+	default:
+		return NoWait, ""
+	}
+}
