@@ -183,16 +183,6 @@ var _ = Describe("A pod of a StatefulSet on a lost cluster node", func() {
 		Expect(o.events()).To(ContainElement(report))
 	})
 
-	It("changes no condition while the API server does not answer", func(ctx SpecContext) {
-		evict(ctx)
-		settle(ctx)
-		o.wait(10 * time.Second)
-		o.refuse = func(bool) error { return apierrors.NewServiceUnavailable("starting") }
-		Expect(o.try(ctx, mc)).To(MatchError(ContainSubstring("starting")))
-		o.refuse = nil
-		o.step(ctx, mc, deletePod)
-	})
-
 	It("is deleted by another process only after a look at the Memcached that the API server has", func(ctx SpecContext) {
 		evict(ctx)
 		settle(ctx)

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
@@ -293,3 +294,27 @@ var _ = Describe("A Memcached", func() {
 		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
 	})
 })
+
+// The API server rounds quantities up. If the operator did not round them first, each reconcile would find a difference.
+var _ = DescribeTable("Resources that the API server rounds are written once",
+	func(ctx SpecContext, name corev1.ResourceName, given, stored string) {
+		list := corev1.ResourceList{name: resource.MustParse(given)}
+		mc := newMemcached(ctx, 1, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Resources = cachev1alpha1.MemcachedResources{Limits: list, Requests: list}
+		})
+		o := newOperator(defaults)
+		o.step(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)
+		o.step(ctx, mc)
+
+		resources := live(ctx, mc, &appsv1.Deployment{}).Spec.Template.Spec.Containers[0].Resources
+		for _, list := range []corev1.ResourceList{resources.Limits, resources.Requests} {
+			quantity := list[name]
+			Expect(quantity.String()).To(Equal(stored))
+		}
+	},
+	Entry(nil, corev1.ResourceCPU, "100500u", "101m"),
+	Entry(nil, corev1.ResourceCPU, "1500000001n", "1501m"),
+	Entry(nil, corev1.ResourceMemory, "1073741824500m", "1073741825"),
+	Entry(nil, corev1.ResourceMemory, "1073741824000001u", "1073741825"),
+	Entry(nil, corev1.ResourceEphemeralStorage, "1000001u", "2"),
+)

@@ -157,6 +157,19 @@ func TestUpgradeThenChange(t *testing.T) {
 				if diff := cmp.Diff(inWorkload(mc, want), rendered(t, mc, workload)); diff != "" {
 					t.Errorf("image and limit (-want +got):\n%s", diff)
 				}
+				after, agent := renderedAfter(t, mc, workload, memcachedtest.Options), memcachedtest.AgentImage
+				if want == kept {
+					agent = olderAgent
+				}
+				for _, container := range memcached.PodTemplate(after).Spec.InitContainers {
+					if container.Image != agent {
+						t.Errorf("%s is from %s, want %s", container.Name, container.Image, agent)
+					}
+				}
+				announced := strings.Contains(staleDefaults(mc, recordOf(after), memcachedtest.Options), "the agent "+memcachedtest.AgentImage)
+				if announced != (memcached.IsStatefulSet(mc) && want == kept) {
+					t.Errorf("the newer agent is announced: %t", announced)
+				}
 			})
 		})
 	}
@@ -264,5 +277,20 @@ func TestRestartedAtIsRecordedAsItIsStored(t *testing.T) {
 	live.Template.Annotations[kubectlRestartedAt] = "x" + strings.Repeat("é", 40)
 	if got := rolloutRestartedAt(memcached.View{Workload: live}); !utf8.ValidString(got) || len(got) != 63 {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestAgentWithoutImage covers an operator that does not know its own image, which is also the image of agents and launchers.
+func TestAgentWithoutImage(t *testing.T) {
+	untold := memcached.Options{DefaultImage: memcachedtest.DefaultImage}
+	mc := memcachedtest.Cache(3, workloadKind(statefulSetKind))
+	problem := For(memcachedtest.View(mc, memcached.Observed{}), untold).Problem
+	if problem == nil || problem.Reason != cachev1alpha1.ReasonInvalidSpec ||
+		!strings.Contains(problem.Message, "spec.workload StatefulSet needs the image of the agent") {
+		t.Errorf("the problem is %v", problem)
+	}
+	live := memcached.Observed{Children: []client.Object{liveWorkload(t, mc, memcachedtest.Options).Object}}
+	if plan := For(memcachedtest.View(mc, live), untold); plan.Problem != nil {
+		t.Errorf("nodes that run are questioned: %v", plan.Problem)
 	}
 }
