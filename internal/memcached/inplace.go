@@ -15,8 +15,8 @@ import (
 type InPlace struct {
 	// Open reports that some pods still have to change. Meanwhile the StatefulSet's controller replaces no pods.
 	Open bool
-	// Empties reports that the change of the image empties the nodes.
-	Empties bool
+	// OtherImage reports that some nodes get another image of memcached. They keep items only in a file and with the same version.
+	OtherImage bool
 	// Done is the number of pods that match the new template.
 	Done int32
 	// Patch is the next step, or nil if there is none now.

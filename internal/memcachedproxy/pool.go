@@ -50,7 +50,8 @@ func (v View) unsupported(mc *cachev1alpha1.Memcached) *memcached.Problem {
 	var message string
 	switch name := mc.Name; {
 	case !memcached.IsStatefulSet(mc):
-		message = fmt.Sprintf("spec.workload of the Memcached %s is Deployment, whose nodes have no stable names: set it to StatefulSet", name)
+		message = fmt.Sprintf("spec.workload of the Memcached %s is Deployment, whose nodes have no stable names: "+
+			"create another Memcached with spec.workload StatefulSet", name)
 	case mc.Spec.Auth != nil:
 		message = fmt.Sprintf("spec.auth of the Memcached %s makes clients log in, which proxies cannot: remove it, and limit who may connect "+
 			"with spec.networkPolicy", name)

@@ -60,7 +60,7 @@ var bases = map[string]string{
 	"limited":    "size: 3, workload: StatefulSet, resources: {limits: {memory: 1Gi}}",
 	"in-place":   "size: 3, workload: StatefulSet, updateStrategy: {podUpdatePolicy: InPlaceOrRecreate}",
 	"file":       "size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 128Mi}",
-	"large":      "size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 2Gi}",
+	"requested":  "size: 3, workload: StatefulSet, resources: {limits: {cpu: 2}, requests: {cpu: 1, ephemeral-storage: 1Gi}}, updateStrategy: {podUpdatePolicy: InPlaceOrRecreate}",
 	"bounded":    "size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 128Mi}, resources: {requests: {memory: 1Gi}}",
 	"both":       "size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 128Mi}, updateStrategy: {podUpdatePolicy: InPlaceOrRecreate}",
 	"copy":       "size: 3, workload: StatefulSet, config: {dump: true}, fillFrom: {name: other}",
@@ -70,6 +70,7 @@ var bases = map[string]string{
 const (
 	replaced  = ": every node is replaced and starts empty; with workload StatefulSet and storage MemoryFile, most changes keep"
 	restarted = ": memcached restarts in every node, without its items; with storage MemoryFile, most changes keep the items: docs/concepts"
+	outgrown  = ": every node is replaced and starts empty if the computed memory limit no longer holds it; a given spec.resources.limits.memory"
 )
 
 // changes have words of the warning about a change of a base, or none, as docs/concepts/changes.md says.
@@ -82,29 +83,44 @@ var changes = []struct{ base, change, words string }{
 	{"deployment", "podMetadata: {labels: {a: b}}, imagePullPolicy: Always", "spec.imagePullPolicy, spec.podMetadata" + replaced},
 	{"deployment", "config: {memory: 65536Ki}, updateStrategy: {minReadySeconds: 9}, podDisruptionBudget: {enabled: false}", ""},
 	{"deployment", "size: 4", "spec.size: clients look for a part of the keys on other nodes"},
+	{"deployment", "size: 0, podDisruptionBudget: {maxUnavailable: 0%}, updateStrategy: {maxUnavailable: 100%}, image: memcached:1.6.46", "spec.size is 0: no node is left"},
 	{"paused", "image: memcached:1.6.46, size: 4", ""},
+	{"paused", "size: 0", ""},
 	{"empty", "image: memcached:1.6.46, size: 4", ""},
 	{"memory", "config: {idleTimeout: 10m}", "spec.config.idleTimeout" + restarted},
 	{"memory", "restartedAt: '2026-01-01T00:00:00Z'", "spec.restartedAt" + restarted},
 	{"memory", "config: {memory: 128Mi, threads: 8}", "spec.config.memory" + replaced},
 	{"memory", "resources: {limits: {cpu: 1}}", "spec.resources" + replaced},
 	{"memory", "tls: {secretName: a}, networkPolicy: {}", "spec.tls" + replaced},
-	{"memory", "config: {dump: true}, fillFrom: {name: other}", ""},
+	{"memory", "config: {dump: true}, fillFrom: {name: other}", "spec.config.dump" + restarted},
 	{"limited", "config: {memory: 128Mi}", ""},
 	{"limited", "config: {memory: 128Mi, maxItemSize: 2Mi}", "spec.config.maxItemSize" + restarted},
-	{"in-place", "config: {memory: 128Mi}, resources: {limits: {cpu: 1}}", ""},
+	{"memory", "config: {threads: 8}", "spec.config.threads" + restarted},
+	{"memory", "config: {threads: 4}", ""},
+	{"in-place", "config: {memory: 128Mi}, resources: {requests: {cpu: 1}}", ""},
+	{"in-place", "resources: {requests: {cpu: 1}, limits: {cpu: 2, memory: 1Gi}}", "spec.resources.limits.cpu" + restarted},
+	{"in-place", "resources: {requests: {cpu: 1}, limits: {cpu: 3001m}}", ""},
+	{"in-place", "config: {threads: 4}, resources: {limits: {cpu: 1}}", "spec.resources" + replaced},
+	{"requested", "resources: {limits: {cpu: 1500m, memory: 1Gi}}", ""},
+	{"requested", "resources: {limits: {cpu: 2500m}}", "spec.resources.limits.cpu" + restarted},
+	{"requested", "resources: {requests: {cpu: 2}}", "spec.resources" + replaced},
+	{"requested", "resources: {limits: {cpu: null}}", "spec.resources" + replaced},
+	{"requested", "resources: {requests: {ephemeral-storage: 2Gi}}", "spec.resources" + replaced},
 	{"in-place", "image: memcached:1.6.46", "spec.image" + restarted},
 	{"in-place", "storage: {type: MemoryFile}, config: {memory: 128Mi}", "spec.storage.type" + replaced},
-	{"file", "config: {idleTimeout: 10m, threads: 8, maxConnections: 1100}, restartedAt: '2026-01-01T00:00:00Z'", ""},
-	{"file", "config: {maxConnections: 3000}", "spec.config.maxConnections" + replaced},
-	{"large", "config: {maxConnections: 3000}", ""},
+	{"file", "config: {idleTimeout: 10m, threads: 2, maxConnections: 900}, restartedAt: '2026-01-01T00:00:00Z'", ""},
+	{"file", "config: {maxConnections: 1025}", "spec.config.maxConnections" + outgrown},
+	{"file", "config: {threads: 5}", "spec.config.threads" + outgrown},
+	{"file", "config: {threads: 1}, resources: {requests: {cpu: 1}}", "spec.resources" + replaced},
 	{"file", "config: {memory: 256Mi}", "spec.config.memory" + replaced},
 	{"file", "config: {maxItemSize: 2Mi}", "spec.config.maxItemSize" + restarted},
 	{"bounded", "config: {memory: 256Mi}", "spec.config.memory" + restarted},
-	{"bounded", "config: {maxConnections: 3000}", ""},
+	{"bounded", "config: {maxConnections: 3000, threads: 8}", ""},
+	{"both", "config: {maxConnections: 3000}, resources: {requests: {cpu: 1}, limits: {cpu: 8}}", ""},
 	{"both", "image: memcached:1.6.46", "spec.image, if its memcached has another version" + restarted},
 	{"both", "config: {memory: 256Mi}", "spec.config.memory" + restarted},
 	{"copy", "image: memcached:1.6.46, config: {threads: 8}", ""},
+	{"copy", "image: memcached:1.6.46, fillFrom: {name: third}", "spec.image" + replaced},
 	{"encrypted", "tls: {minVersion: '1.3'}", "spec.tls.minVersion" + restarted},
 	{"encrypted", "tls: {secretName: b}", "spec.tls" + replaced},
 }
@@ -144,9 +160,9 @@ func TestSuspiciousSpecsAreWarnedAbout(t *testing.T) {
 		received = nil
 		g.Expect(user.Patch(t.Context(), memcachedOf(t, c.base, c.change), client.Merge, client.DryRunAll)).To(Succeed(), c.change)
 		if c.words == "" {
-			g.Expect(received).To(BeEmpty(), "%s: %s", c.base, c.change)
+			if len(received)>0 { t.Errorf("RED %s: %s: %q", c.base, c.change, received) }
 		} else {
-			g.Expect(received).To(ConsistOf(ContainSubstring(c.words)), "%s: %s", c.base, c.change)
+			if ok, _ := ConsistOf(ContainSubstring(c.words)).Match([]string(received)); !ok { t.Errorf("RED %s: %s: %q", c.base, c.change, received) }
 		}
 	}
 }

@@ -40,8 +40,8 @@ func newInPlace(v memcached.View, template *corev1.PodTemplateSpec) *inPlace {
 			continue
 		}
 		state, _ := memcached.InPlaceStateOf(pod)
-		p.Empties = p.Empties || v.Memcached.Spec.Storage.Type != cachev1alpha1.StorageMemoryFile &&
-			(state.Former[memcached.ContainerName] != "" || imagesDiffer(&pod.Spec, &template.Spec, memcached.ContainerName))
+		p.OtherImage = p.OtherImage || state.Former[memcached.ContainerName] != "" ||
+			imagesDiffer(&pod.Spec, &template.Spec, memcached.ContainerName)
 		p.shrinks = p.shrinks || memoryLimit(template.Spec).Cmp(*memoryLimit(pod.Spec)) < 0
 	}
 	return p

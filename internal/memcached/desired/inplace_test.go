@@ -147,19 +147,19 @@ func file(mc *cachev1alpha1.Memcached) {
 
 func reCreate(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.PodUpdatePolicy = "" }
 
-// TestInPlaceEmpties checks whether the plan says that a new image empties the nodes.
-func TestInPlaceEmpties(t *testing.T) {
+// TestOtherImageInPlace checks whether the plan says that the nodes get another image of memcached.
+func TestOtherImageInPlace(t *testing.T) {
 	for name, test := range map[string]struct {
 		cache, change func(*cachev1alpha1.Memcached)
-		empties       bool
+		other         bool
 	}{
 		"an image, items in memory": {func(*cachev1alpha1.Memcached) {}, memcachedtest.Image("memcached:1.7"), true},
-		"an image, items in a file": {file, memcachedtest.Image("memcached:1.7"), false},
+		"an image, items in a file": {file, memcachedtest.Image("memcached:1.7"), true},
 		"more memory":               {func(*cachev1alpha1.Memcached) {}, memoryOf("256Mi"), false},
 	} {
 		f := newFleet(t, 3, inPlacePolicy, test.cache)
 		test.change(f.mc)
-		if _, plan := f.decide(); !plan.InPlace.Open || plan.InPlace.Empties != test.empties {
+		if _, plan := f.decide(); !plan.InPlace.Open || plan.InPlace.OtherImage != test.other {
 			t.Errorf("%s: %+v", name, plan.InPlace)
 		}
 	}

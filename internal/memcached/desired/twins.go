@@ -31,7 +31,7 @@ func unusable(twin *cachev1alpha1.Memcached) string {
 	spec := twin.Spec
 	switch {
 	case !memcached.IsStatefulSet(twin):
-		return "must have spec.workload StatefulSet, whose nodes have numbers"
+		return "must have spec.workload StatefulSet, whose nodes have numbers: create another Memcached"
 	case keepsItems(twin):
 		return "must have spec.storage.type Memory, since nodes that keep items keep what clients have overwritten elsewhere"
 	case !ptr.Deref(spec.Config.Dump, false):

@@ -23,7 +23,10 @@ func (f facts) heldBack(plan memcached.Plan) []string {
 	}
 	if w := f.Workload; w != nil && w.Size != f.size && slices.Contains(f.Pending, string(w.Kind)) {
 		scaling := fmt.Sprintf("scaling from %d to %d nodes", w.Size, f.size)
-		if w.Size > 0 && f.size > 0 {
+		switch {
+		case f.size == 0:
+			scaling += ", which loses all items"
+		case w.Size > 0:
 			scaling += ", which remaps keys"
 		}
 		held = append(held, scaling)

@@ -199,12 +199,12 @@ func noRoomFor(pod *corev1.Pod) {
 	pod.Status.ContainerStatuses = nil
 }
 
-// TestHeldBackNamesAKindOnce covers a pause that holds back two ConfigMaps, as with a StatefulSet. A size from or to 0 remaps no keys.
+// TestHeldBackNamesAKindOnce covers a pause that holds back two ConfigMaps, as with a StatefulSet. A size of 0 keeps no items.
 func TestHeldBackNamesAKindOnce(t *testing.T) {
 	f := facts{Written: memcached.Written{Pending: []string{"ConfigMap", "ConfigMap", "Deployment"}}}
 	f.Workload = &memcached.Workload{Kind: cachev1alpha1.WorkloadDeployment, Size: 3}
 	held := f.heldBack(memcached.Plan{})
-	if want := []string{"the ConfigMap", "the Deployment", "scaling from 3 to 0 nodes"}; !slices.Equal(held, want) {
+	if want := []string{"the ConfigMap", "the Deployment", "scaling from 3 to 0 nodes, which loses all items"}; !slices.Equal(held, want) {
 		t.Errorf("%q, want %q", held, want)
 	}
 }

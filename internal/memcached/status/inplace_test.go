@@ -34,13 +34,21 @@ func inPlaceRows(t *testing.T) []statusCase {
 		c.written = memcached.Written{Pending: []string{"StatefulSet"}, TemplatePending: true}
 		c.ready = "Unknown Paused: spec.paused holds back: the StatefulSet"
 	}
+	inFile := func(c *statusCase) {
+		c.mc = c.mc.DeepCopy()
+		c.mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile
+	}
+	const sameVersion = "items are kept only with the same version of memcached"
 	const held = "False Paused: spec.paused holds back: the StatefulSet; "
 	return []statusCase{
 		row("in place: one of three", memcached.InPlace{Open: true, Done: 1}, func(c *statusCase) {
 			c.changing = "UpdatingInPlace: Updating in place, no pod is replaced: 1 of 3 nodes are updated"
 		}),
-		row("in place: without their items", memcached.InPlace{Open: true, Done: 1, Empties: true}, func(c *statusCase) {
+		row("in place: without their items", memcached.InPlace{Open: true, Done: 1, OtherImage: true}, func(c *statusCase) {
 			c.changing = "UpdatingInPlace: Updating in place, no pod is replaced, but the nodes restart without their items: 1 of 3 nodes are updated"
+		}),
+		row("in place: another image, items in a file", memcached.InPlace{Open: true, Done: 1, OtherImage: true}, inFile, func(c *statusCase) {
+			c.changing = "UpdatingInPlace: Updating in place, no pod is replaced; " + sameVersion + ": 1 of 3 nodes are updated"
 		}),
 		row("in place: a node waits", memcached.InPlace{Open: true, Done: 1, Blocked: "Pod cache-1 waits for its resources"}, func(c *statusCase) {
 			c.changing = "UpdatingInPlace: Pod cache-1 waits for its resources"
@@ -64,8 +72,11 @@ func inPlaceRows(t *testing.T) []statusCase {
 		row("in place: paused before", memcached.InPlace{Open: true}, paused, func(c *statusCase) {
 			c.progressing = held + "the pods will stay, and change in place" + resume
 		}),
-		row("in place: paused before, without their items", memcached.InPlace{Open: true, Empties: true}, paused, func(c *statusCase) {
+		row("in place: paused before, without their items", memcached.InPlace{Open: true, OtherImage: true}, paused, func(c *statusCase) {
 			c.progressing = held + "the pods will stay, but the nodes will restart without their items" + resume
+		}),
+		row("in place: paused before, another image, items in a file", memcached.InPlace{Open: true, OtherImage: true}, paused, inFile, func(c *statusCase) {
+			c.progressing = held + "the pods will stay; " + sameVersion + resume
 		}),
 		row("not in place: paused before", memcached.InPlace{}, paused, func(c *statusCase) {
 			c.progressing = held + "the nodes will be replaced, without their items" + resume

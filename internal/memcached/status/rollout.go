@@ -75,11 +75,14 @@ func rolloutOf(before *memcached.Workload, v memcached.View, plan memcached.Plan
 // costOf says what a change does to the nodes and their items: will is for a change that is held back, doing for one in progress. replaced
 // reports that the pods are replaced, unless they can change in place.
 func costOf(v memcached.View, plan memcached.Plan, replaced bool) (will, doing string) {
-	effect := plan.Wave.Effect
+	effect, inFile := plan.Wave.Effect, v.Memcached.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile
 	switch {
-	case plan.InPlace.Open && (plan.InPlace.Empties || effect == memcached.LosesItems):
+	case plan.InPlace.Open && (plan.InPlace.OtherImage && !inFile || effect == memcached.LosesItems):
 		return "the pods will stay, but the nodes will restart without their items",
 			"Updating in place, no pod is replaced, but the nodes restart without their items"
+	case plan.InPlace.Open && plan.InPlace.OtherImage:
+		return "the pods will stay; items are kept only with the same version of memcached",
+			"Updating in place, no pod is replaced; items are kept only with the same version of memcached"
 	case plan.InPlace.Open:
 		return "the pods will stay, and change in place", "Updating in place, no pod is replaced"
 	case replaced:
@@ -94,7 +97,8 @@ func costOf(v memcached.View, plan memcached.Plan, replaced bool) (will, doing s
 		return "", "Restarting in place"
 	}
 	items := "without their items"
-	if len(v.Copies()) > 0 && plan.Twins.Problem == nil {
+	source := v.Source()
+	if source != nil && source.DeletionTimestamp == nil && source.Spec.Size >= v.Memcached.Spec.Size && plan.Twins.Problem == nil {
 		items = "while their copies keep the items"
 	}
 	return will + items, doing + items

@@ -58,16 +58,28 @@ func twinRows(t *testing.T) []statusCase {
 	}}
 }
 
-// TestCostWithACopy covers a restart in place of a Memcached with a twin, and with one from which its nodes cannot be filled.
+// TestCostWithACopy covers a restart in place of a Memcached that fills its nodes from a twin, also from one that lacks some of them, and
+// of the twin.
 func TestCostWithACopy(t *testing.T) {
-	twin := memcachedtest.Cache(3, inStatefulSet)
-	v := memcached.View{Memcached: memcachedtest.Cache(3, fillsFromTwin), Twins: []memcached.View{{Memcached: twin}}}
-	plan := memcached.Plan{Wave: memcached.Wave{Effect: memcached.LosesItems}}
-	if _, doing := costOf(v, plan, false); doing != "Restarting in place, while their copies keep the items" {
-		t.Error(doing)
-	}
-	plan.Twins.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonTwinUnusable}
-	if will, _ := costOf(v, plan, true); will != "the nodes will be replaced, without their items" {
-		t.Error(will)
+	filled, twin, smaller := memcachedtest.Cache(3, fillsFromTwin), memcachedtest.Cache(3, inStatefulSet), memcachedtest.Cache(2, inStatefulSet)
+	twin.Name, smaller.Name = "twin", "twin"
+	for _, test := range []struct {
+		mc, twin *cachev1alpha1.Memcached
+		problem  *memcached.Problem
+		items    string
+	}{
+		{filled, twin, nil, "while their copies keep the items"},
+		{filled, twin, &memcached.Problem{Reason: cachev1alpha1.ReasonTwinUnusable}, "without their items"},
+		{filled, smaller, nil, "without their items"},
+		{twin, filled, nil, "without their items"},
+	} {
+		v := memcached.View{Memcached: test.mc, Twins: []memcached.View{{Memcached: test.twin}}}
+		plan := memcached.Plan{Wave: memcached.Wave{Effect: memcached.LosesItems}, Twins: memcached.Twins{Problem: test.problem}}
+		if _, doing := costOf(v, plan, false); doing != "Restarting in place, "+test.items {
+			t.Error(doing, test.mc.Name, test.twin.Spec.Size)
+		}
+		if will, _ := costOf(v, plan, true); will != "the nodes will be replaced, "+test.items {
+			t.Error(will, test.mc.Name, test.twin.Spec.Size)
+		}
 	}
 }
