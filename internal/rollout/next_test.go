@@ -109,7 +109,8 @@ func TestNext(t *testing.T) {
 			target: newImage, want: "; 0 InEffect",
 		},
 		"a webhook that lowers the limit gets no larger arguments": {
-			nodes: []Node{node(func(n *Node) { n.Asked.Resources, n.Limit = "400", 200 })}, target: moreMemory, want: "; 0 Memory"},
+			nodes: []Node{node(func(n *Node) { n.Asked.Resources, n.Limit = "400", 200 })}, target: moreMemory, want: "; 0 Memory",
+		},
 		"a limit below what runs is not asked for": {
 			nodes:  []Node{node(func(n *Node) { n.Asked.Arguments, n.Use = "a2", 150 })},
 			target: lessMemory, want: "; 0 Memory",
@@ -259,7 +260,8 @@ func TestNext(t *testing.T) {
 		},
 		"does not wait if no node runs": {nodes: []Node{absent, absent}, target: newImage, want: "template; 1 StatefulSet"},
 		"does not wait if no pod can be made": {
-			nodes: []Node{steady, {Served: true, Failed: Failure{Action: Replace}}}, target: newImage, want: "template; 1 StatefulSet"},
+			nodes: []Node{steady, {Served: true, Failed: Failure{Action: Replace}}}, target: newImage, want: "template; 1 StatefulSet",
+		},
 		// A pod with a bad image is evicted in the middle of a change of memory: it comes back as its neighbours are, since no node runs
 		// the target, and the record of its refusal is gone with it.
 		"an evicted node with a bad image": {
@@ -302,11 +304,14 @@ func short(p Plan) string {
 }
 
 func TestMessage(t *testing.T) {
+	waits := Plan{Done: 1, Pending: 2, Waits: WaitBudget, Waiting: "cache-0"}
+	steps := waits
+	steps.Steps = []Step{{"cache-1", Ask}, {"cache-1", Replace}}
 	for want, p := range map[string]Plan{
-		"3 of 3 nodes are updated":                                                                       {Done: 3},
-		"1 of 3 nodes are updated; cache-1 is replaced":                                                  {Done: 1, Pending: 2, Steps: []Step{{"cache-1", Replace}}, Waits: WaitBudget},
-		"1 of 3 nodes are updated; cache-1 waits until the other nodes are ready":                        {Done: 1, Pending: 2, Steps: []Step{{"cache-0", Ask}}, Waits: WaitBudget, Waiting: "cache-1"},
-		"0 of 1 nodes are updated; cache-0 waits until another copy has all its items: cache-b-0 is new": {Pending: 1, Waits: WaitPeers, Waiting: "cache-0", Words: "cache-b-0 is new"},
+		"3 of 3 nodes are updated":                                                {Done: 3},
+		"1 of 3 nodes are updated; cache-1 is replaced":                           steps,
+		"1 of 3 nodes are updated; cache-0 waits until the other nodes are ready": waits,
+		"0 of 1 nodes are updated; cache-0 is not ready yet: pulling":             {Pending: 1, Waits: WaitInEffect, Waiting: "cache-0", Words: "pulling"},
 	} {
 		if got := p.Message(); got != want {
 			t.Errorf("%q, not %q", got, want)

@@ -37,22 +37,6 @@ func TestDesiredIsByteStable(t *testing.T) {
 	}
 }
 
-func TestDesiredDoesNotChangeItsInput(t *testing.T) {
-	for _, c := range goldenCases(t) {
-		t.Run(c.name, func(t *testing.T) {
-			observed := memcached.Observed{Children: []client.Object{liveWorkload(t, c.mc, c.opts).Object}}
-			mc, workload := c.mc.DeepCopy(), observed.Children[0].DeepCopyObject()
-			objectsOf(t, c.mc, observed, c.opts)
-			if diff := cmp.Diff(mc, c.mc); diff != "" {
-				t.Errorf("the Memcached was changed (-before +after):\n%s", diff)
-			}
-			if diff := cmp.Diff(workload, any(observed.Children[0])); diff != "" {
-				t.Errorf("the live workload was changed (-before +after):\n%s", diff)
-			}
-		})
-	}
-}
-
 // TestDesiredSharesNothing checks that the desired objects share no memory with the Memcached and the live workload. All workers
 // read these from the cache.
 func TestDesiredSharesNothing(t *testing.T) {

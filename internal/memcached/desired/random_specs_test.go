@@ -14,32 +14,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// FuzzDesired checks the objects of every Memcached that the API server would store. They must be unprivileged and in the namespace
-// of the Memcached. The input is a Memcached as JSON, or bytes for the generator. Run it with `go test ./internal/memcached/desired
-// -fuzz FuzzDesired`.
-func FuzzDesired(f *testing.F) {
-	for _, c := range goldenCases(f) {
-		text, err := json.Marshal(c.mc)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(text)
-	}
-	for _, choices := range randomChoices(20) {
-		f.Add(choices)
-	}
-	server := apiServer(f)
-	f.Fuzz(func(t *testing.T, input []byte) {
-		if len(input) == 0 || input[0] != '{' {
-			input = (&generator{choices: input}).text()
-		}
-		if mc, err := server.Store(input); err == nil {
-			checkDesired(t, mc)
-		}
-	})
-}
-
-// TestDesiredOfRandomSpecs runs the checks of FuzzDesired for thousands of random specs, which are the same in each run.
+// TestDesiredOfRandomSpecs checks the objects of thousands of random Memcacheds that the API server would store. They must be
+// unprivileged and in the namespace of the Memcached.
 func TestDesiredOfRandomSpecs(t *testing.T) {
 	const specs, shards = 5000, 4
 	server := apiServer(t)
