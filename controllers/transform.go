@@ -25,8 +25,8 @@ func transformObject(object any) (any, error) {
 	return cache.TransformStripManagedFields()(object)
 }
 
-// transformPod drops what the operator does not read of a pod, so that no user decides how much memory a pod takes. Of the spec, it keeps the
-// cluster node, and what can change in place of containers. Of the annotations, it keeps the operator's and that of kubectl rollout restart.
+// transformPod drops what the operator does not read of a pod, so that no user decides how much memory a pod takes. It keeps the cluster
+// node, what can change in place of containers, and the annotations of the operator and of kubectl rollout restart.
 func transformPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {

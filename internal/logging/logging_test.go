@@ -30,18 +30,10 @@ func TestLogEntriesAreVisible(t *testing.T) {
 			if !strings.Contains(written.String(), `\u202e\u2066\u001b[2J\u009b2J`) {
 				t.Errorf("the entry does not tell the error: %q", written.String())
 			}
+			var entry map[string]any
+			if err := json.Unmarshal(written.Bytes(), &entry); name == "JSON" && (err != nil || entry["error"] != hostile) {
+				t.Errorf("the error is %q, not %q: %v", entry["error"], hostile, err)
+			}
 		})
-	}
-}
-
-func TestLogEntriesRemainJSON(t *testing.T) {
-	var written bytes.Buffer
-	newLogger(&written).Error(errors.New(hostile), "Reconciler error")
-	var entry map[string]any
-	if err := json.Unmarshal(written.Bytes(), &entry); err != nil {
-		t.Fatal(err)
-	}
-	if entry["error"] != hostile {
-		t.Errorf("the error is %q, not %q", entry["error"], hostile)
 	}
 }

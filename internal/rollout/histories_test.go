@@ -6,6 +6,7 @@ package rollout
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -51,9 +52,7 @@ func (w *world) see() seen {
 		}
 		s.pods = append(s.pods, pods)
 	}
-	for k, e := range w.entries {
-		s.entries[k] = e
-	}
+	maps.Copy(s.entries, w.entries)
 	return s
 }
 

@@ -221,33 +221,37 @@ func (d *decision) refusedElsewhere(n Node, action Action) *Node {
 // A node that is away anyway adds nothing to those that are, but it may still have its items: so only as many of them take a step at the
 // same time. A new pod needs no answer of a parent. Every other step does, also about the other nodes.
 func (d *decision) withinBudget(n Node, action Action) (_ Wait, words string) {
-	count, unasked, silent := 0, false, ""
-	doubt := func(doubtful Node) {
-		unasked = unasked || doubtful.Silent == ""
-		silent = cmp.Or(silent, doubtful.Silent)
-	}
+	count := 0
+	var doubtful []Node
 	for _, other := range d.nodes {
-		switch {
-		case other.Name == n.Name:
-			if action != Replace && (open(n) || n.Serves == Unknown) {
-				doubt(n)
-			}
-		case d.stops(other), n.away() && d.moving(other), !n.away() && other.missed():
+		switch self := other.Name == n.Name; {
+		case !self && d.counts(n, other):
 			count++
-		case action != Replace && open(other):
-			doubt(other)
+		case open(other), self && n.Serves == Unknown:
+			doubtful = append(doubtful, other)
 		}
 	}
 	switch {
 	case count >= d.rules.Budget:
 		return WaitBudget, ""
-	case unasked:
-		return WaitAnswer, ""
-	case silent != "":
-		return WaitAnswer, silent
-	default:
+	case action == Replace || len(doubtful) == 0:
 		return NoWait, ""
+	default:
+		return WaitAnswer, silence(doubtful)
 	}
+}
+
+// counts reports whether another node counts against the budget of a step of n.
+func (d *decision) counts(n, other Node) bool {
+	return d.stops(other) || n.away() && d.moving(other) || !n.away() && other.missed()
+}
+
+// silence returns why the parent of a node did not answer, or an empty text if one of the parents was not asked.
+func silence(nodes []Node) string {
+	if slices.ContainsFunc(nodes, func(n Node) bool { return n.Silent == "" }) {
+		return ""
+	}
+	return nodes[0].Silent
 }
 
 // stops reports whether the plan already has a step that stops this node, which serves.
@@ -265,12 +269,12 @@ func (d *decision) moving(n Node) bool {
 
 // peers is the invariant of copies: a node leaves only if another copy has all its items.
 func (d *decision) peers(n Node) (_ Wait, words string) {
-	switch {
-	case n.PeersWhole == No:
+	switch n.PeersWhole {
+	case No:
 		return WaitPeers, ""
-	case n.PeersWhole == Unknown:
-		return WaitAnswer, n.Silent
-	default:
+	case Yes:
 		return NoWait, ""
+	default:
+		return WaitAnswer, n.Silent
 	}
 }

@@ -164,7 +164,6 @@ func (n Node) replaces(t Target) bool {
 
 // need returns the gentlest step towards the target, Nothing if there is none now.
 func (n Node) need(t Target) Action {
-	more := t.Limit >= n.Limit
 	switch {
 	case n.Pod == Lost:
 		return ForceDelete
@@ -176,17 +175,17 @@ func (n Node) need(t Target) Action {
 		return GoBack
 	case n.busy(t):
 		return Nothing
-	case more && n.wants(Resize, t):
-		return Resize
-	case n.wants(Assign, t):
-		return Assign
-	case n.wants(Resize, t):
-		return Resize
-	case n.wants(SetImage, t):
-		return SetImage
-	default:
-		return Nothing
 	}
+	order := []Action{Resize, Assign, SetImage}
+	if t.Limit < n.Limit {
+		order = []Action{Assign, Resize, SetImage}
+	}
+	for _, action := range order {
+		if n.wants(action, t) {
+			return action
+		}
+	}
+	return Nothing
 }
 
 // obsolete reports whether the record of a refusal is about a value that is not asked for any more, or that has taken effect since.

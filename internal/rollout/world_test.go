@@ -63,10 +63,10 @@ func amount(text string) int64 {
 	return number
 }
 
-func key(copy, ordinal int) string { return fmt.Sprintf("%d/%d", copy, ordinal) }
+func key(c, ordinal int) string { return fmt.Sprintf("%d/%d", c, ordinal) }
 
 // place is the opposite of key.
-func place(name string) (copy, ordinal int) {
+func place(name string) (number, ordinal int) {
 	c, o, _ := strings.Cut(name, "/")
 	return int(amount(c)), int(amount(o))
 }
@@ -79,7 +79,7 @@ func (w *world) note(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf("%4d ", w.now)+fmt.Sprintf(format, args...))
 }
 
-func (w *world) each(visit func(copy, ordinal int, p *pod)) {
+func (w *world) each(visit func(c, ordinal int, p *pod)) {
 	for c := range w.copies {
 		for o := range w.copies[c] {
 			visit(c, o, w.copies[c][o])
@@ -202,13 +202,13 @@ func (w *world) kubelet(k string, p *pod) {
 }
 
 // fill fills a node from another copy, which takes a moment. With no other copy that has items, the node is what it can be.
-func (w *world) fill(copy, ordinal int, p *pod) {
+func (w *world) fill(own, ordinal int, p *pod) {
 	if p.filled || !p.running() {
 		return
 	}
 	for c := range w.copies {
 		source := w.copies[c][ordinal]
-		if c != copy && source != nil && source.running() && (source.filled || source.uid < p.uid) {
+		if c != own && source != nil && source.running() && (source.filled || source.uid < p.uid) {
 			if w.r.IntN(3) > 0 {
 				return
 			}

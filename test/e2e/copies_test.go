@@ -184,7 +184,11 @@ func newCopies(ctx context.Context) *copies {
 func (c *copies) untilReady(ctx context.Context) {
 	GinkgoHelper()
 	for _, mc := range c.caches {
-		untilTwinReady(ctx, mc)
+		Eventually(ctx, func(g Gomega) {
+			ready := k8s.Condition(ctx, g, mc, cachev1alpha1.ConditionReady)
+			g.Expect(ready.ObservedGeneration).To(Equal(mc.Generation))
+			g.Expect(ready.Status).To(Equal(metav1.ConditionTrue), ready.Message)
+		}).WithTimeout(8 * time.Minute).Should(Succeed())
 	}
 }
 
@@ -231,13 +235,4 @@ func cacheDNS(ctx context.Context) {
 	}
 	DeferCleanup(func(ctx SpecContext) { use(ctx, former) })
 	use(ctx, strings.Replace(strings.Replace(former, "ttl 5", "ttl 30", 1), "errors\n", "errors\n    cache 30\n", 1))
-}
-
-func untilTwinReady(ctx context.Context, mc *cachev1alpha1.Memcached) {
-	GinkgoHelper()
-	Eventually(ctx, func(g Gomega) {
-		ready := k8s.Condition(ctx, g, mc, cachev1alpha1.ConditionReady)
-		g.Expect(ready.ObservedGeneration).To(Equal(mc.Generation))
-		g.Expect(ready.Status).To(Equal(metav1.ConditionTrue), ready.Message)
-	}).WithTimeout(8 * time.Minute).Should(Succeed())
 }

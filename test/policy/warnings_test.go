@@ -160,9 +160,13 @@ func TestSuspiciousSpecsAreWarnedAbout(t *testing.T) {
 		received = nil
 		g.Expect(user.Patch(t.Context(), memcachedOf(t, c.base, c.change), client.Merge, client.DryRunAll)).To(Succeed(), c.change)
 		if c.words == "" {
-			if len(received)>0 { t.Errorf("RED %s: %s: %q", c.base, c.change, received) }
+			if len(received) > 0 {
+				t.Errorf("RED %s: %s: %q", c.base, c.change, received)
+			}
 		} else {
-			if ok, _ := ConsistOf(ContainSubstring(c.words)).Match([]string(received)); !ok { t.Errorf("RED %s: %s: %q", c.base, c.change, received) }
+			if ok, _ := ConsistOf(ContainSubstring(c.words)).Match([]string(received)); !ok {
+				t.Errorf("RED %s: %s: %q", c.base, c.change, received)
+			}
 		}
 	}
 }

@@ -238,15 +238,6 @@ func podSecurity(t *testing.T, template corev1.PodTemplateSpec) policy.Aggregate
 	return policy.AggregateCheckResults(evaluator.EvaluatePod(restricted, &template.ObjectMeta, &template.Spec))
 }
 
-// TestPodSecurityIsEvaluated fails if the evaluator of the Pod Security Standards allows everything.
-func TestPodSecurityIsEvaluated(t *testing.T) {
-	deployment := live(t, memcachedtest.Cache(3), memcachedtest.Options)
-	deployment.Spec.Template.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = ptr.To(true)
-	if podSecurity(t, deployment.Spec.Template).Allowed {
-		t.Error("privilege escalation is allowed")
-	}
-}
-
 // checkSettles checks that a later version of the operator changes nothing if it finds these objects in the cluster.
 func checkSettles(t *testing.T, mc *cachev1alpha1.Memcached, objects []client.Object) {
 	t.Helper()

@@ -75,20 +75,16 @@ func rolloutOf(before *memcached.Workload, v memcached.View, plan memcached.Plan
 // costOf says what a change does to the nodes and their items: will is for a change that is held back, doing for one in progress. replaced
 // reports that the pods are replaced, unless they can change in place.
 func costOf(v memcached.View, plan memcached.Plan, replaced bool) (will, doing string) {
-	effect, inFile := plan.Wave.Effect, v.Memcached.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile
+	effect := plan.Wave.Effect
 	switch {
-	case plan.InPlace.Open && (plan.InPlace.OtherImage && !inFile || effect == memcached.LosesItems):
-		return "the pods will stay, but the nodes will restart without their items",
-			"Updating in place, no pod is replaced, but the nodes restart without their items"
-	case plan.InPlace.Open && plan.InPlace.OtherImage:
-		return "the pods will stay; items are kept only with the same version of memcached",
-			"Updating in place, no pod is replaced; items are kept only with the same version of memcached"
 	case plan.InPlace.Open:
-		return "the pods will stay, and change in place", "Updating in place, no pod is replaced"
+		return costInPlace(v, plan)
 	case replaced:
-		will, doing = "the nodes will be replaced, ", "Replacing nodes, "
+		items := itemsLeft(v, plan)
+		return "the nodes will be replaced, " + items, "Replacing nodes, " + items
 	case effect == memcached.LosesItems:
-		will, doing = "the nodes will restart in place, ", "Restarting in place, "
+		items := itemsLeft(v, plan)
+		return "the nodes will restart in place, " + items, "Restarting in place, " + items
 	case effect == memcached.GrowsInPlace:
 		return "the nodes will get more memory in place and keep their items", "Giving nodes more memory in place, with their items"
 	case effect == memcached.KeepsItems:
@@ -96,12 +92,29 @@ func costOf(v memcached.View, plan memcached.Plan, replaced bool) (will, doing s
 	default: // the former arguments are unknown
 		return "", "Restarting in place"
 	}
-	items := "without their items"
+}
+
+func costInPlace(v memcached.View, plan memcached.Plan) (will, doing string) {
+	inFile := v.Memcached.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile
+	switch {
+	case plan.InPlace.OtherImage && !inFile, plan.Wave.Effect == memcached.LosesItems:
+		return "the pods will stay, but the nodes will restart without their items",
+			"Updating in place, no pod is replaced, but the nodes restart without their items"
+	case plan.InPlace.OtherImage:
+		return "the pods will stay; items are kept only with the same version of memcached",
+			"Updating in place, no pod is replaced; items are kept only with the same version of memcached"
+	default:
+		return "the pods will stay, and change in place", "Updating in place, no pod is replaced"
+	}
+}
+
+// itemsLeft says what becomes of the items of nodes that start empty.
+func itemsLeft(v memcached.View, plan memcached.Plan) string {
 	source := v.Source()
 	if source != nil && source.DeletionTimestamp == nil && source.Spec.Size >= v.Memcached.Spec.Size && plan.Twins.Problem == nil {
-		items = "while their copies keep the items"
+		return "while their copies keep the items"
 	}
-	return will + items, doing + items
+	return "without their items"
 }
 
 // starting reports whether the nodes are starting for the first time. For a StatefulSet, only the last status shows that.
