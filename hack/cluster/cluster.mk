@@ -44,7 +44,6 @@ test-e2e: CLUSTER = e2e
 test-e2e: $(KUSTOMIZE) bin/e2e.test kubectl-memcached
 	@$(MAKE) --no-print-directory cluster-up CLUSTER=$(CLUSTER)
 	@trap 'bin/cluster --name $(CLUSTER) down' EXIT; \
-	go test -count=1 -tags e2e ./internal/agent/credentials; `# with the memcached of the image` \
 	hack/binaries.sh kwok helm; \
 	hack/cluster/prometheus.sh; image=$$(cat bin/images/operator); $(MAKE) --no-print-directory helm IMG="$$image" CHART_DIR=bin/chart; set -x; \
 	bin/cluster --name $(CLUSTER) exec env --chdir test/e2e IMG="$$image" E2E_UPGRADED_IMG="$$image-upgraded" \
