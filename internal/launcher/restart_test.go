@@ -8,6 +8,8 @@ package launcher
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -125,5 +127,21 @@ func TestCrashWhileARestartWaits(t *testing.T) {
 	must(t, syscall.Kill(p.pid(), syscall.SIGKILL))
 	if status := p.runs(next); status.Restart.ItemsAfter != 0 || strings.Contains(p.logged(), anyway) {
 		t.Errorf("the restart was %+v; the launcher logged:\n%s", status.Restart, p.logged())
+	}
+}
+
+// TestReplaceFileOnAFullVolume writes to a device that is always full.
+func TestReplaceFileOnAFullVolume(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, replaceFile(file, "good"))
+	must(t, os.Symlink("/dev/full", file+".new"))
+	if err := replaceFile(file, "new"); !errors.Is(err, syscall.ENOSPC) {
+		t.Error(err)
+	}
+	info, err := os.Lstat(file)
+	must(t, err)
+	if !info.Mode().IsRegular() {
+		t.Errorf("the good file was replaced by %s", info.Mode())
 	}
 }

@@ -65,7 +65,7 @@ const (
 // away anyway, then the others from the last one down.
 func Next(nodes []Node, t Target, rules Rules) Plan {
 	d := decision{nodes: nodes, target: t, rules: rules}
-	d.plan.Template = writesTemplate(nodes, t)
+	d.plan.Template = !rules.Paused && writesTemplate(nodes, t)
 	order := slices.Clone(nodes)
 	slices.Reverse(order)
 	slices.SortStableFunc(order, func(a, b Node) int { return cmp.Compare(urgency(a), urgency(b)) })
@@ -99,7 +99,7 @@ func writesTemplate(nodes []Node, t Target) bool {
 	for _, n := range nodes {
 		switch {
 		case n.Pod == Present && n.replaces(t), n.Pod == Absent && n.Failed.Action == Replace,
-			n.Ready && n.Asked == t.Asked && n.settled() == Yes:
+			n.Ready && n.Serves != No && n.Asked == t.Asked && n.settled() == Yes:
 			return true
 		case n.Pod == Present && n.Ready:
 			running = true
@@ -168,7 +168,7 @@ func (d *decision) mayStep(n Node, action Action) (_ Wait, words string) {
 	if at := d.refusedElsewhere(n, action); at != nil {
 		return WaitElsewhere, at.Refused.Words
 	}
-	if !n.serves() {
+	if n.free(action) {
 		return NoWait, ""
 	}
 	if wait, words := d.withinBudget(n, action); wait != NoWait {
@@ -182,7 +182,7 @@ func (d *decision) idle(n Node) (_ Wait, words string) {
 	switch {
 	case n.Pod != Present:
 		return WaitStatefulSet, ""
-	case n.settled() == Unknown:
+	case n.Assigned && n.ArgumentsTaken == Unknown:
 		return WaitAnswer, n.Silent
 	case n.Refused.Action != Nothing:
 		return WaitRefused, n.Refused.Words
@@ -195,7 +195,7 @@ func (d *decision) idle(n Node) (_ Wait, words string) {
 func (d *decision) holds(n Node, action Action) bool {
 	switch action {
 	case Assign:
-		return d.target.Use <= n.Limit
+		return d.target.Use <= min(n.Limit, n.AskedLimit)
 	case Resize:
 		return d.target.Limit >= n.Limit || max(n.Use, d.target.Use) <= d.target.Limit
 	default:
@@ -219,7 +219,7 @@ func (d *decision) refusedElsewhere(n Node, action Action) *Node {
 
 // withinBudget is the invariant of the budget: with the node, no more nodes are missed or in the middle of a step than the budget allows.
 // A node that is away anyway adds nothing to those that are, but it may still have its items: so only as many of them take a step at the
-// same time. A new pod needs no answer of a parent. Every other step does, also about the other nodes.
+// same time. A parent that does not answer keeps the others from all steps but Replace.
 func (d *decision) withinBudget(n Node, action Action) (_ Wait, words string) {
 	count := 0
 	var doubtful []Node
@@ -234,7 +234,7 @@ func (d *decision) withinBudget(n Node, action Action) (_ Wait, words string) {
 	switch {
 	case count >= d.rules.Budget:
 		return WaitBudget, ""
-	case action == Replace || len(doubtful) == 0:
+	case len(doubtful) == 0, action == Replace && silence(doubtful) != "":
 		return NoWait, ""
 	default:
 		return WaitAnswer, silence(doubtful)
@@ -248,16 +248,13 @@ func (d *decision) counts(n, other Node) bool {
 
 // silence returns why the parent of a node did not answer, or an empty text if one of the parents was not asked.
 func silence(nodes []Node) string {
-	if slices.ContainsFunc(nodes, func(n Node) bool { return n.Silent == "" }) {
-		return ""
-	}
-	return nodes[0].Silent
+	return slices.MinFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Silent, b.Silent) }).Silent
 }
 
-// stops reports whether the plan already has a step that stops this node, which serves.
+// stops reports whether the plan already has a step that costs the clients this node.
 func (d *decision) stops(n Node) bool {
-	return n.serves() && slices.ContainsFunc(d.plan.Steps, func(s Step) bool {
-		return s.Node == n.Name && s.Action != Ask && s.Action != GoBack
+	return slices.ContainsFunc(d.plan.Steps, func(s Step) bool {
+		return s.Node == n.Name && s.Action != Ask && s.Action != GoBack && !n.free(s.Action)
 	})
 }
 

@@ -14,7 +14,7 @@ var (
 	former = Asked{Template: "t1", Image: "i1", Resources: "200", Arguments: "a1", Credentials: "c1"}
 	steady = Node{
 		Pod: Present, Served: true, Ready: true, Available: true, Started: true, Asked: former, ImageTaken: Yes, ResourcesTaken: Yes,
-		ArgumentsTaken: Yes, Limit: 200, Use: 100, Serves: Yes, PeersWhole: Yes,
+		ArgumentsTaken: Yes, Limit: 200, AskedLimit: 200, Use: 100, Serves: Yes, PeersWhole: Yes,
 	}
 )
 
@@ -40,6 +40,7 @@ var (
 	unready      = node(func(n *Node) { n.Ready, n.Available = false, false })
 	silent       = node(func(n *Node) { n.Silent, n.Serves, n.ArgumentsTaken, n.Assigned = "timeout", Unknown, Unknown, true })
 	absent       = Node{Served: true, PeersWhole: Yes}
+	starting     = node(func(n *Node) { n.Started, n.Ready, n.Stopped, n.Serves = false, false, true, Unknown })
 	retrying     = node(func(n *Node) { n.Refused = refusal(SetImage, "i2", true) })
 	unpullable   = Failure{Action: SetImage, Words: "not found"}
 )
@@ -51,228 +52,253 @@ func refusal(action Action, value string, due bool) Refusal {
 // Each case is a rule. The nodes are called 0, 1 and so on. want is the plan in short: steps, whether the StatefulSet gets the
 // template, and what is waited for.
 func TestNext(t *testing.T) {
-	for name, c := range map[string]struct {
-		nodes  []Node
+	type nodes = []Node
+	special := map[string]Rules{
+		"from the last ordinal down": {Budget: 2, TemplateReady: true},
+		"paused":                     {Budget: 1, Paused: true, TemplateReady: true},
+		"no pod leaves before its successor is sure": {TemplateReady: false, Budget: 1},
+	}
+	for _, c := range []struct {
+		name   string
+		nodes  nodes
 		target Target
-		budget int
-		rules  Rules
 		want   string
 	}{
-		"nothing to do": {nodes: []Node{steady, steady}, target: target(func(*Target) {}), want: "template"},
-		"from the last ordinal down": {
-			nodes:  []Node{steady, steady, steady},
-			target: newTemplate, budget: 2, want: "2:Replace 1:Replace template; 0 Budget",
+		{"nothing to do", nodes{steady, steady}, target(func(*Target) {}), "template"},
+		{"from the last ordinal down", nodes{steady, steady, steady}, newTemplate, "2:Replace 1:Replace template; 0 Budget"},
+		{"in place, arguments", nodes{steady, steady}, newArguments, "1:Assign; 0 Budget"},
+		{"more memory before arguments", nodes{steady}, moreMemory, "0:Resize"},
+		{
+			"then the arguments",
+			nodes{node(func(n *Node) { n.Asked.Resources, n.Limit, n.AskedLimit = "400", 400, 400 })},
+			moreMemory, "0:Assign",
 		},
-		"in place, arguments":          {nodes: []Node{steady, steady}, target: newArguments, want: "1:Assign; 0 Budget"},
-		"more memory before arguments": {nodes: []Node{steady}, target: moreMemory, want: "0:Resize"},
-		"then the arguments": {
-			nodes:  []Node{node(func(n *Node) { n.Asked.Resources, n.Limit = "400", 400 })},
-			target: moreMemory, want: "0:Assign",
+		{"less memory after arguments", nodes{steady}, lessMemory, "0:Assign"},
+		{
+			"only once they are in effect",
+			nodes{node(func(n *Node) { n.Asked.Arguments, n.Assigned, n.ArgumentsTaken = "a2", true, No })},
+			lessMemory, "; 0 InEffect",
 		},
-		"less memory after arguments": {nodes: []Node{steady}, target: lessMemory, want: "0:Assign"},
-		"only once they are in effect": {
-			nodes:  []Node{node(func(n *Node) { n.Asked.Arguments, n.Assigned, n.ArgumentsTaken = "a2", true, No })},
-			target: lessMemory, want: "; 0 InEffect",
+		{"then less memory", nodes{node(func(n *Node) { n.Asked.Arguments, n.Use = "a2", 50 })}, lessMemory, "0:Resize"},
+		{"image after memory", nodes{steady}, target(func(t *Target) { t.Image, t.Resources, t.Limit = "i2", "400", 400 }), "0:Resize"},
+		{
+			"a new pod gets all at once",
+			nodes{steady},
+			target(func(t *Target) { t.Template, t.Image, t.Arguments = "t2", "i2", "a2" }), "0:Replace template",
 		},
-		"then less memory": {
-			nodes:  []Node{node(func(n *Node) { n.Asked.Arguments, n.Use = "a2", 50 })},
-			target: lessMemory, want: "0:Resize",
-		},
-		"image after memory": {
-			nodes:  []Node{steady},
-			target: target(func(t *Target) { t.Image, t.Resources, t.Limit = "i2", "400", 400 }), want: "0:Resize",
-		},
-		"a new pod gets all at once": {
-			nodes:  []Node{steady},
-			target: target(func(t *Target) { t.Template, t.Image, t.Arguments = "t2", "i2", "a2" }), want: "0:Replace template",
-		},
-		"not in place": {
-			nodes:  []Node{steady},
-			target: target(func(t *Target) { t.Image, t.InPlace = "i2", false }), want: "0:Replace template",
-		},
-		"arguments alone never replace": {
-			nodes:  []Node{steady},
-			target: target(func(t *Target) { t.Arguments, t.InPlace = "a2", false }), want: "0:Assign",
-		},
-		"credentials restart": {
-			nodes:  []Node{steady},
-			target: target(func(t *Target) { t.Credentials = "c2" }), want: "0:Assign",
-		},
-		"paused": {
-			nodes:  []Node{steady},
-			target: newTemplate, rules: Rules{Paused: true}, want: "template; 0 Paused",
-		},
+		{"not in place", nodes{steady}, target(func(t *Target) { t.Image, t.InPlace = "i2", false }), "0:Replace template"},
+		{"arguments alone never replace", nodes{steady}, target(func(t *Target) { t.Arguments, t.InPlace = "a2", false }), "0:Assign"},
+		{"credentials restart", nodes{steady}, target(func(t *Target) { t.Credentials = "c2" }), "0:Assign"},
+		{"paused", nodes{steady}, newTemplate, "; 0 Paused"},
 
 		// What others do to pods. (Only what was asked counts, so mirrors, digests and autoscalers do not appear in a Node at all.)
-		"a pod that bears the target is not asked again": {
-			nodes:  []Node{node(func(n *Node) { n.Asked, n.ImageTaken = newImage.Asked, No })},
-			target: newImage, want: "; 0 InEffect",
+		{
+			"a pod that bears the target is not asked again",
+			nodes{node(func(n *Node) { n.Asked, n.ImageTaken = newImage.Asked, No })},
+			newImage, "; 0 InEffect",
 		},
-		"a webhook that lowers the limit gets no larger arguments": {
-			nodes: []Node{node(func(n *Node) { n.Asked.Resources, n.Limit = "400", 200 })}, target: moreMemory, want: "; 0 Memory",
+		{
+			"a webhook that lowers the limit gets no larger arguments",
+			nodes{node(func(n *Node) { n.Asked.Resources, n.AskedLimit = "400", 400 })},
+			moreMemory, "; 0 Memory",
 		},
-		"a limit below what runs is not asked for": {
-			nodes:  []Node{node(func(n *Node) { n.Asked.Arguments, n.Use = "a2", 150 })},
-			target: lessMemory, want: "; 0 Memory",
+		{
+			"a limit below what runs is not asked for",
+			nodes{node(func(n *Node) { n.Asked.Arguments, n.Use = "a2", 150 })},
+			lessMemory, "; 0 Memory",
 		},
 
 		// The budget.
-		"a node that is away goes first": {
-			nodes:  []Node{unready, steady},
-			target: newArguments, want: "0:Assign; 1 Budget",
+		{"a node that is away goes first", nodes{unready, steady}, newArguments, "0:Assign; 1 Budget"},
+		{
+			"a node that is about to restart counts",
+			nodes{node(func(n *Node) { n.ImageTaken = No }), steady},
+			newTemplate, "0:Replace template; 1 Budget",
 		},
-		"a node that is about to restart counts": {
-			nodes:  []Node{node(func(n *Node) { n.ImageTaken = No }), steady},
-			target: newTemplate, want: "0:Replace template; 1 Budget",
+		{
+			"a node that has just come counts",
+			nodes{steady, node(func(n *Node) { n.Available, n.Asked = false, newTemplate.Asked })},
+			newTemplate, "template; 1 InEffect",
 		},
-		"a node that has just come counts": {
-			nodes:  []Node{steady, node(func(n *Node) { n.Available, n.Asked = false, newTemplate.Asked })},
-			target: newTemplate, want: "template; 1 InEffect",
+		{"a missing node counts", nodes{steady, absent}, newTemplate, "template; 1 StatefulSet"},
+		{"a node that never was does not", nodes{steady, {}}, newTemplate, "0:Replace template; 1 StatefulSet"},
+		{
+			"what does not run is free, and goes first",
+			nodes{node(func(n *Node) { n.Ready, n.Stopped = false, true }), steady},
+			newTemplate, "0:Replace template; 1 Budget",
 		},
-		"a missing node counts": {
-			nodes:  []Node{steady, absent},
-			target: newTemplate, want: "template; 1 StatefulSet",
+		{
+			"what the parent calls empty is free",
+			nodes{node(func(n *Node) { n.Ready, n.Serves, n.PeersWhole = false, No, No }), unready},
+			newTemplate, "0:Replace 1:Replace template",
 		},
-		"a node that never was does not": {
-			nodes:  []Node{steady, {}},
-			target: newTemplate, want: "0:Replace template; 1 StatefulSet",
+		{"unready nodes may be warm: one at a time", nodes{unready, unready, unready}, newTemplate, "2:Replace template; 1 Budget"},
+		{
+			"the next when the first is back",
+			nodes{unready, unready, node(func(n *Node) { n.Asked = newTemplate.Asked })},
+			newTemplate, "1:Replace template; 0 Budget",
 		},
-		"what does not run is free, and goes first": {
-			nodes:  []Node{node(func(n *Node) { n.Ready, n.Stopped = false, true }), steady},
-			target: newTemplate, want: "0:Replace template; 1 Budget",
+		{
+			"a corrected spec repairs without a hand",
+			nodes{steady, node(func(n *Node) { n.Ready, n.Stopped, n.Asked.Template = false, true, "bad" })},
+			newTemplate, "1:Replace template; 0 Budget",
 		},
-		"what the parent calls empty is free": {
-			nodes:  []Node{node(func(n *Node) { n.Ready, n.Serves, n.PeersWhole = false, No, No }), unready},
-			target: newTemplate, budget: 1, want: "0:Replace 1:Replace template",
+		{
+			"a pod that cannot start is replaced",
+			nodes{node(func(n *Node) { n.Started, n.Ready, n.Stopped, n.Failed = false, false, true, unpullable })},
+			newArguments, "0:Replace template",
 		},
-		"unready nodes may be warm: one at a time": {
-			nodes:  []Node{unready, unready, unready},
-			target: newTemplate, want: "2:Replace template; 1 Budget",
+		{"a pod that starts runs once as its neighbours do", nodes{retrying, starting}, newImage, "; 1 InEffect"},
+		{
+			"a pod that is cut off waits",
+			nodes{node(func(n *Node) { n.Ready, n.CutOff = false, true }), steady},
+			newTemplate, "template; 0 CutOff",
 		},
-		"the next when the first is back": {
-			nodes:  []Node{unready, unready, node(func(n *Node) { n.Asked = newTemplate.Asked })},
-			target: newTemplate, want: "1:Replace template; 0 Budget",
+		{
+			"a lost pod is deleted",
+			nodes{node(func(n *Node) { n.Pod, n.Ready = Lost, false }), steady},
+			newTemplate, "0:ForceDelete template; 1 Budget",
 		},
-		"a corrected spec repairs without a hand": {
-			nodes:  []Node{steady, node(func(n *Node) { n.Ready, n.Stopped, n.Asked.Template = false, true, "bad" })},
-			target: newTemplate, want: "1:Replace template; 0 Budget",
-		},
-		"a pod that never ran is replaced": {
-			nodes:  []Node{node(func(n *Node) { n.Started, n.Ready, n.Stopped = false, false, true })},
-			target: newArguments, want: "0:Replace template",
-		},
-		"a pod that is cut off waits": {
-			nodes:  []Node{node(func(n *Node) { n.Ready, n.CutOff = false, true }), steady},
-			target: newTemplate, want: "template; 0 CutOff",
-		},
-		"a lost pod is deleted": {
-			nodes:  []Node{node(func(n *Node) { n.Pod, n.Ready = Lost, false }), steady},
-			target: newTemplate, want: "0:ForceDelete template; 1 Budget",
-		},
-		"no pod leaves before its successor is sure": {
-			nodes:  []Node{steady},
-			target: newTemplate, rules: Rules{TemplateReady: false, Budget: 1}, want: "template; 0 Template",
-		},
+		{"no pod leaves before its successor is sure", nodes{steady}, newTemplate, "template; 0 Template"},
 
 		// Unknown is not good, and freezes nothing.
-		"arguments need an answer of this node": {
-			nodes:  []Node{node(func(n *Node) { n.Serves = Unknown })},
-			target: newArguments, want: "0:Ask; 0 Answer",
+		{"arguments need an answer of this node", nodes{node(func(n *Node) { n.Serves = Unknown })}, newArguments, "0:Ask; 0 Answer"},
+		{
+			"and of the others",
+			nodes{node(func(n *Node) { n.Assigned, n.ArgumentsTaken = true, Unknown }), steady},
+			newArguments, "0:Ask 1:Ask; 1 Answer",
 		},
-		"and of the others": {
-			nodes:  []Node{node(func(n *Node) { n.Assigned, n.ArgumentsTaken = true, Unknown }), steady},
-			target: newArguments, want: "0:Ask 1:Ask; 1 Answer",
+		{"a silent parent is waited for", nodes{silent}, newArguments, "; 0 Answer (timeout)"},
+		{"a new template needs no parent", nodes{silent, silent}, newTemplate, "1:Replace template; 0 Budget"},
+		{
+			"arguments of the first start are sure",
+			nodes{node(func(n *Node) { n.Asked, n.ArgumentsTaken = newArguments.Asked, Unknown })},
+			newArguments, "template",
 		},
-		"a silent parent is waited for": {nodes: []Node{silent}, target: newArguments, want: "; 0 Answer (timeout)"},
-		"a new template needs no parent": {
-			nodes:  []Node{silent, silent},
-			target: newTemplate, want: "1:Replace template; 0 Budget",
+		{
+			"an entry is not sure until it is in use",
+			nodes{node(func(n *Node) { n.Asked, n.Assigned, n.ArgumentsTaken = newArguments.Asked, true, Unknown })},
+			newArguments, "0:Ask; 0 Answer",
 		},
-		"arguments of the first start are sure": {
-			nodes:  []Node{node(func(n *Node) { n.Asked, n.ArgumentsTaken = newArguments.Asked, Unknown })},
-			target: newArguments, want: "template",
+
+		{
+			"an order that nobody was asked about",
+			nodes{node(func(n *Node) { n.Asked.Arguments, n.Assigned, n.ArgumentsTaken = "a2", true, Unknown }), steady},
+			newTemplate, "0:Ask 1:Ask template; 1 Answer",
 		},
-		"an entry is not sure until it is in use": {
-			nodes:  []Node{node(func(n *Node) { n.Asked, n.Assigned, n.ArgumentsTaken = newArguments.Asked, true, Unknown })},
-			target: newArguments, want: "0:Ask; 0 Answer",
+		{
+			"ready for the kubelet, but not for the parent",
+			nodes{steady, node(func(n *Node) { n.Asked, n.Assigned, n.Serves = newArguments.Asked, true, No })},
+			newArguments, "; 1 InEffect",
+		},
+		{
+			"the parent runs other arguments than those of its first start",
+			nodes{node(func(n *Node) { n.ArgumentsTaken = No })},
+			target(func(*Target) {}), "0:Assign",
+		},
+		{
+			"memory that still shrinks holds no more arguments",
+			nodes{node(func(n *Node) { n.Asked.Resources, n.AskedLimit, n.ResourcesTaken, n.Use = "100", 100, No, 50 })},
+			target(func(t *Target) { t.Resources, t.Limit, t.Arguments, t.Use = "150", 150, "a3", 140 }), "0:Resize",
 		},
 
 		// Copies.
-		"a node whose peers lack items stays": {
-			nodes:  []Node{node(func(n *Node) { n.PeersWhole = No })},
-			target: newTemplate, want: "template; 0 Peers",
-		},
-		"peers that nobody asked are unknown": {
-			nodes:  []Node{node(func(n *Node) { n.PeersWhole = Unknown })},
-			target: newTemplate, want: "0:Ask template; 0 Answer",
-		},
-		"an unfilled node needs no peers": {
-			nodes:  []Node{node(func(n *Node) { n.Serves, n.PeersWhole, n.Ready = No, No, false })},
-			target: newTemplate, want: "0:Replace template",
+		{"a node whose peers lack items stays", nodes{node(func(n *Node) { n.PeersWhole = No })}, newTemplate, "template; 0 Peers"},
+		{"peers that nobody asked are unknown", nodes{node(func(n *Node) { n.PeersWhole = Unknown })}, newTemplate, "0:Ask template; 0 Answer"},
+		{
+			"an unfilled node needs no peers",
+			nodes{node(func(n *Node) { n.Serves, n.PeersWhole, n.Ready = No, No, false })},
+			newTemplate, "0:Replace template",
 		},
 
 		// Refusals.
-		"a pull that fails goes back": {nodes: []Node{node(func(n *Node) {
-			n.Asked, n.ImageTaken, n.Failed, n.Ready, n.Stopped = newImage.Asked, No, unpullable, false, true
-		}), steady}, target: newImage, want: "0:GoBack; 1 Budget"},
-		"and is not tried before its time": {
-			nodes:  []Node{node(func(n *Node) { n.Refused = refusal(SetImage, "i2", false) }), steady},
-			target: newImage, want: "; 1 Elsewhere (refused)",
+		{
+			"a pull that fails goes back",
+			nodes{node(func(n *Node) {
+				n.Asked, n.ImageTaken, n.Failed, n.Ready, n.Stopped = newImage.Asked, No, unpullable, false, true
+			}), steady},
+			newImage, "0:GoBack; 1 Budget",
 		},
-		"then on the same node": {
-			nodes:  []Node{retrying, steady},
-			target: newImage, want: "0:SetImage; 1 Elsewhere (refused)",
+		{
+			"and is not tried before its time",
+			nodes{node(func(n *Node) { n.Refused = refusal(SetImage, "i2", false) }), steady},
+			newImage, "; 1 Elsewhere (refused)",
 		},
-		"two of them do not wait for each other": {
-			nodes: []Node{retrying, retrying}, target: newImage, want: "1:SetImage; 0 Budget",
+		{"then on the same node", nodes{retrying, steady}, newImage, "0:SetImage; 1 Elsewhere (refused)"},
+		{"two of them do not wait for each other", nodes{retrying, retrying}, newImage, "1:SetImage; 0 Budget"},
+		{
+			"another image forgets it",
+			nodes{node(func(n *Node) { n.Refused = refusal(SetImage, "i9", false) }), steady},
+			newImage, "1:SetImage 0:GoBack",
 		},
-		"another image forgets it": {
-			nodes:  []Node{node(func(n *Node) { n.Refused = refusal(SetImage, "i9", false) }), steady},
-			target: newImage, want: "1:SetImage 0:GoBack",
+		{
+			"so does success",
+			nodes{node(func(n *Node) { n.Asked, n.Refused = newImage.Asked, refusal(SetImage, "i2", true) })},
+			newImage, "0:GoBack template",
 		},
-		"so does success": {
-			nodes:  []Node{node(func(n *Node) { n.Asked, n.Refused = newImage.Asked, refusal(SetImage, "i2", true) })},
-			target: newImage, want: "0:GoBack template",
+		{
+			"another image at once, without going back",
+			nodes{node(func(n *Node) {
+				n.Asked.Image, n.ImageTaken, n.Failed, n.Ready, n.Stopped = "i9", No, unpullable, false, true
+			})},
+			newImage, "0:SetImage template",
 		},
-		"another image at once, without going back": {nodes: []Node{node(func(n *Node) {
-			n.Asked.Image, n.ImageTaken, n.Failed, n.Ready, n.Stopped = "i9", No, unpullable, false, true
-		})}, target: newImage, want: "0:SetImage template"},
-		"arguments that memcached refuses": {nodes: []Node{node(func(n *Node) {
-			n.Asked, n.Assigned, n.ArgumentsTaken, n.Failed = newArguments.Asked, true, No, Failure{Action: Assign}
-		})}, target: newArguments, want: "0:GoBack"},
-		"resources that the node has not": {
-			nodes:  []Node{node(func(n *Node) { n.Asked.Resources, n.ResourcesTaken, n.Failed = "400", No, Failure{Action: Resize} })},
-			target: moreMemory, want: "0:GoBack",
+		{
+			"arguments that memcached refuses",
+			nodes{node(func(n *Node) {
+				n.Asked, n.Assigned, n.ArgumentsTaken, n.Failed = newArguments.Asked, true, No, Failure{Action: Assign}
+			})},
+			newArguments, "0:GoBack",
 		},
-		"resources that no pod can take on": {
-			nodes:  []Node{node(func(n *Node) { n.Refused = Refusal{Failure: Failure{Action: Resize}, Value: "400", Forever: true} })},
-			target: moreMemory, want: "0:Replace template",
+		{
+			"resources that the node has not",
+			nodes{node(func(n *Node) { n.Asked.Resources, n.ResourcesTaken, n.Failed = "400", No, Failure{Action: Resize} })},
+			moreMemory, "0:GoBack",
+		},
+		{
+			"resources that no pod can take on",
+			nodes{node(func(n *Node) { n.Refused = Refusal{Failure: Failure{Action: Resize}, Value: "400", Forever: true} })},
+			moreMemory, "0:Replace template",
+		},
+
+		{
+			"nothing else is tried meanwhile",
+			nodes{node(func(n *Node) { n.Refused = refusal(Resize, "400", false) })},
+			target(func(t *Target) { t.Image, t.Resources, t.Limit = "i2", "400", 400 }), "; 0 Refused (refused)",
+		},
+		{
+			"a new pod has nothing to go back to",
+			nodes{node(func(n *Node) {
+				n.Started, n.Ready, n.Stopped, n.Failed, n.Asked.Image = false, false, true, unpullable, "i2"
+			})},
+			newImage, "template; 0 InEffect",
 		},
 
 		// The template during a change in place.
-		"stays until a node runs the target": {
-			nodes:  []Node{steady, node(func(n *Node) { n.Asked.Image, n.ImageTaken = "i2", No })},
-			target: newImage, want: "; 1 InEffect",
+		{
+			"stays until a node runs the target",
+			nodes{steady, node(func(n *Node) { n.Asked.Image, n.ImageTaken = "i2", No })},
+			newImage, "; 1 InEffect",
 		},
-		"follows the first node": {
-			nodes:  []Node{steady, node(func(n *Node) { n.Asked.Image = "i2" })},
-			target: newImage, want: "0:SetImage template",
-		},
-		"does not wait if no node runs": {nodes: []Node{absent, absent}, target: newImage, want: "template; 1 StatefulSet"},
-		"does not wait if no pod can be made": {
-			nodes: []Node{steady, {Served: true, Failed: Failure{Action: Replace}}}, target: newImage, want: "template; 1 StatefulSet",
+		{"follows the first node", nodes{steady, node(func(n *Node) { n.Asked.Image = "i2" })}, newImage, "0:SetImage template"},
+		{"does not wait if no node runs", nodes{absent, absent}, newImage, "template; 1 StatefulSet"},
+		{
+			"does not wait if no pod can be made",
+			nodes{steady, {Served: true, Failed: Failure{Action: Replace}}},
+			newImage, "template; 1 StatefulSet",
 		},
 		// A pod with a bad image is evicted in the middle of a change of memory: it comes back as its neighbours are, since no node runs
 		// the target, and the record of its refusal is gone with it.
-		"an evicted node with a bad image": {
-			nodes:  []Node{steady, absent},
-			target: target(func(t *Target) { t.Image, t.Resources, t.Limit = "bad", "400", 400 }), want: "; 1 StatefulSet",
+		{
+			"an evicted node with a bad image",
+			nodes{steady, absent},
+			target(func(t *Target) { t.Image, t.Resources, t.Limit = "bad", "400", 400 }), "; 1 StatefulSet",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			rules := c.rules
-			if rules == (Rules{}) || rules.Paused {
-				rules.Budget, rules.TemplateReady = max(1, c.budget), true
+		t.Run(c.name, func(t *testing.T) {
+			rules, ok := special[c.name]
+			if !ok {
+				rules = Rules{Budget: 1, TemplateReady: true}
 			}
 			for i := range c.nodes {
 				c.nodes[i].Name = fmt.Sprint(i)
@@ -311,7 +337,7 @@ func TestMessage(t *testing.T) {
 		"3 of 3 nodes are updated":                                                {Done: 3},
 		"1 of 3 nodes are updated; cache-1 is replaced":                           steps,
 		"1 of 3 nodes are updated; cache-0 waits until the other nodes are ready": waits,
-		"0 of 1 nodes are updated; cache-0 is not ready yet: pulling":             {Pending: 1, Waits: WaitInEffect, Waiting: "cache-0", Words: "pulling"},
+		"0 of 1 nodes are updated; a is not ready yet: pulling":                   {Pending: 1, Waits: WaitInEffect, Waiting: "a", Words: "pulling"},
 	} {
 		if got := p.Message(); got != want {
 			t.Errorf("%q, not %q", got, want)

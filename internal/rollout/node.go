@@ -66,15 +66,15 @@ type Node struct {
 	Started, Stopped bool
 
 	// Asked is what the pod was last asked for. Assigned reports that this pod has an entry in the
-	// ConfigMap of arguments, so that the kubelet's words say nothing about its arguments.
+	// ConfigMap of arguments, so that only its parent can say whether they are in effect.
 	Asked    Asked
 	Assigned bool
 	// ImageTaken, ResourcesTaken and ArgumentsTaken report whether the values in Asked are in effect. The first two are the kubelet's
 	// words, and the third is the parent's. Arguments of the first start are always in effect.
 	ImageTaken, ResourcesTaken, ArgumentsTaken Known
-	// Limit is the memory limit in effect. Use is what memcached may use with the arguments that it runs or was assigned, whichever is
-	// more. Both are in bytes.
-	Limit, Use int64
+	// Limit is the memory limit in effect, and AskedLimit is that of Asked. Use is what memcached may use with the arguments that it
+	// runs or was assigned, whichever is more. All are in bytes.
+	Limit, AskedLimit, Use int64
 	// Failed is what cannot take effect now, and Refused is what was taken back before, as the pod records it.
 	Failed  Failure
 	Refused Refusal
@@ -152,13 +152,14 @@ func (n Node) refused(action Action, t Target) bool {
 
 // wants reports whether an action would change what the pod is asked for.
 func (n Node) wants(action Action, t Target) bool {
-	return n.Asked.value(action) != t.value(action) && (!n.refused(action, t) || n.Refused.Due)
+	differs := n.Asked.value(action) != t.value(action) || action == Assign && !n.Assigned && n.ArgumentsTaken == No
+	return differs && (!n.refused(action, t) || n.Refused.Due)
 }
 
-// replaces reports whether the pod must be replaced: only a new pod can be what the target asks for, or the pod has nothing to lose
-// because it has never run.
+// replaces reports whether the pod must be replaced: only a new pod can be what the target asks for, or the pod has never run and cannot.
 func (n Node) replaces(t Target) bool {
-	return n.Asked.Template != t.Template || !n.Started && n.Asked != t.Asked || n.refused(Resize, t) && n.Refused.Forever ||
+	return n.Asked.Template != t.Template || !n.Started && n.Failed.Action != Nothing && n.Asked != t.Asked ||
+		n.refused(Resize, t) && n.Refused.Forever ||
 		!t.InPlace && (n.Asked.Image != t.Image || n.Asked.Resources != t.Resources)
 }
 
@@ -171,13 +172,15 @@ func (n Node) need(t Target) Action {
 		return Nothing // the StatefulSet's controller is at work
 	case n.replaces(t):
 		return Replace
-	case n.Failed.Action != Nothing && n.Asked.value(n.Failed.Action) == t.value(n.Failed.Action), n.obsolete(t):
+	case !n.Started:
+		return Nothing // it must run once, as its neighbours do
+	case n.goesBack(t), n.obsolete(t):
 		return GoBack
-	case n.busy(t):
+	case n.busy(t), n.Refused.Action != Nothing && !n.Refused.Due:
 		return Nothing
 	}
 	order := []Action{Resize, Assign, SetImage}
-	if t.Limit < n.Limit {
+	if t.Limit < n.Limit && t.Use <= n.AskedLimit {
 		order = []Action{Assign, Resize, SetImage}
 	}
 	for _, action := range order {
@@ -186,6 +189,11 @@ func (n Node) need(t Target) Action {
 		}
 	}
 	return Nothing
+}
+
+// goesBack reports whether a value of the target has failed in a living pod.
+func (n Node) goesBack(t Target) bool {
+	return n.Failed.Action != Nothing && (t.InPlace || n.Failed.Action == Assign) && n.Asked.value(n.Failed.Action) == t.value(n.Failed.Action)
 }
 
 // obsolete reports whether the record of a refusal is about a value that is not asked for any more, or that has taken effect since.
@@ -203,7 +211,7 @@ func (n Node) busy(t Target) bool {
 // settled reports whether everything that the pod was asked for is in effect.
 func (n Node) settled() Known {
 	arguments := n.ArgumentsTaken
-	if !n.Assigned {
+	if !n.Assigned && arguments == Unknown {
 		arguments = Yes
 	}
 	return both(both(n.ImageTaken, n.ResourcesTaken), arguments)
@@ -215,25 +223,27 @@ func (n Node) away() bool { return n.Pod != Present || !n.Ready || n.CutOff }
 // missed reports whether the node counts against the budget: clients cannot use it, or will not be able to in a moment, or have only just
 // been able to.
 func (n Node) missed() bool {
-	return (n.Served || n.Ready) && (n.away() || !n.Available || n.settled() == No)
+	return (n.Served || n.Ready) && (n.away() || !n.Available || n.Serves == No) || n.Pod == Present && n.Started && n.settled() == No
 }
 
 // serves reports whether a step can cost the clients something. It is false only if the kubelet or the parent says that it cannot.
 func (n Node) serves() bool { return n.Pod == Present && !n.Stopped && n.Serves != No }
 
+// free reports whether an action costs the clients nothing, now or when it takes effect.
+func (n Node) free(action Action) bool {
+	return n.away() && !n.serves() && (n.Stopped || action == Replace)
+}
+
 // done reports whether the node is what the target asks for, and clients can use it.
 func (n Node) done(t Target) bool {
-	return n.Pod == Present && n.Asked == t.Asked && n.settled() == Yes && n.Ready && n.Available && n.Refused.Action == Nothing
+	return n.Pod == Present && n.Serves != No && n.Asked == t.Asked && n.settled() == Yes && n.Ready && n.Available &&
+		n.Refused.Action == Nothing
 }
 
 // both returns No if one answer is No, otherwise Unknown if one is Unknown.
 func both(a, b Known) Known {
-	switch {
-	case a == No || b == No:
+	if a == No || b == No {
 		return No
-	case a == Unknown || b == Unknown:
-		return Unknown
-	default:
-		return Yes
 	}
+	return min(a, b)
 }

@@ -23,6 +23,7 @@ type world struct {
 	generation         int
 	template, observed Asked
 	size, budget       int
+	quiet              bool // no accident happens
 	keeps              bool // items survive a restart of memcached in its pod
 	pulls              bool // the registry works
 	silent             bool // the operator cannot reach the parents
@@ -36,7 +37,7 @@ type world struct {
 
 // entry is what the ConfigMap of arguments has for a node: for one pod only, as the arguments may not fit the limit of the next one.
 type entry struct {
-	uid                    int
+	uid, number            int
 	arguments, credentials string
 }
 
@@ -49,6 +50,7 @@ type pod struct {
 	// What runs, according to the kubelet and the parent.
 	image, resources, arguments, credentials   string
 	stops, leaves, cutOff, sinceReady          int
+	lag                                        int // ticks until the kubelet sees that memcached restarts
 	started, ran, pullFailed, refusesArguments bool
 	has                                        map[int]bool
 	filled                                     bool
@@ -103,6 +105,11 @@ func (p *pod) running() bool {
 	return p.started && p.stops == 0 && p.leaves == 0 && p.asked.Template != "crashes"
 }
 
+// seemsReady reports whether the kubelet calls a pod ready because its probe has not seen the restart.
+func (p *pod) seemsReady() bool {
+	return p.lag > 0 && p.leaves == 0 && p.cutOff == 0 && p.started && !p.pullFailed
+}
+
 func (p *pod) ready() bool {
 	return p.running() && p.cutOff == 0 && !p.pullFailed && p.filled && p.sinceReady > 0
 }
@@ -144,10 +151,16 @@ func (w *world) tick() {
 	w.write()
 }
 
-func (w *world) newPod() *pod {
+func (w *world) next() int {
 	w.uid++
+	return w.uid
+}
+
+func (w *world) newPod() *pod {
 	a := w.observed
-	return &pod{uid: w.uid, asked: a, resources: a.Resources, arguments: a.Arguments, credentials: a.Credentials, stops: 2, has: map[int]bool{}}
+	return &pod{
+		uid: w.next(), asked: a, resources: a.Resources, arguments: a.Arguments, credentials: a.Credentials, stops: 2, has: map[int]bool{},
+	}
 }
 
 // kubelet lets the kubelet and the parent of a pod act once.
@@ -185,7 +198,7 @@ func (w *world) kubelet(k string, p *pod) {
 		if amount(p.resources) < amount(e.arguments) {
 			w.fault("%s: arguments %s above the limit %s", k, e.arguments, p.resources)
 		}
-		p.arguments, p.credentials, p.refusesArguments = e.arguments, e.credentials, false
+		p.arguments, p.credentials, p.refusesArguments, p.lag = e.arguments, e.credentials, false, min(p.sinceReady, 3)
 		restart(w.keeps)
 	case !entered && p.refusesArguments:
 		p.refusesArguments = false
@@ -197,7 +210,7 @@ func (w *world) kubelet(k string, p *pod) {
 	if p.refused.Action != Nothing && !p.refused.Due && p.refused.Tries < 3 && w.now-p.tried > 30 {
 		p.refused.Due = true
 	}
-	p.ran = p.ran || p.running()
+	p.ran, p.lag = p.ran || p.running(), max(0, p.lag-1)
 	p.version = before.version + 1
 }
 

@@ -6,7 +6,9 @@ package desired
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // For returns the desired state of a Memcached.
@@ -45,4 +47,11 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 		StaleDefaults:  staleDefaults(mc, nodes.record.Defaults, opts),
 		MaxUnavailable: unavailable,
 	}
+}
+
+const port = memcached.Port
+
+// role returns the role of the Memcached's pods.
+func role(mc *cachev1alpha1.Memcached) render.Role {
+	return render.Role{Owner: mc, Component: "cache", Selector: memcached.SelectorLabels(mc)}
 }
