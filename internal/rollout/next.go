@@ -243,7 +243,7 @@ func (d *decision) withinBudget(n Node, action Action) (_ Wait, words string) {
 
 // counts reports whether another node counts against the budget of a step of n.
 func (d *decision) counts(n, other Node) bool {
-	return d.stops(other) || n.away() && d.moving(other) || !n.away() && other.missed()
+	return d.stops(other) || other.missed() && (!n.Served || !n.away() || d.moving(other))
 }
 
 // silence returns why the parent of a node did not answer, or an empty text if one of the parents was not asked.
