@@ -235,13 +235,13 @@ func (s *secured) mayEnter(ctx context.Context, address string, v visitor) error
 
 // newClient returns a client of all nodes, with the credentials of a visitor.
 func (s *secured) newClient(ctx context.Context, v visitor) *traffic.Client {
-	GinkgoHelper()
 	var servers []traffic.Server
 	for _, pod := range k8s.Pods(ctx, s.mc) {
 		servers = append(servers, traffic.Server{Name: pod.Name, Address: s.address(&pod)})
 	}
 	dial := func(ctx context.Context, _, address string) (net.Conn, error) { return s.enter(ctx, address, v) }
 	cache := traffic.NewClient(clustertest.Must(traffic.NewRing(servers...)), dial)
+	cache.SetTimeout(patience) // on a busy machine, a late response is no loss
 	DeferCleanup(cache.Close)
 	return cache
 }
