@@ -89,8 +89,8 @@ func install(t *testing.T) *installation {
 
 func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: shop, Name: name} }
 
-// The operator creates and changes two Memcacheds and a MemcachedProxy under its own roles and the policy. Its token can do no more than
-// that, whatever other roles it has.
+// The operator does its work under its own roles and the policy. Then its account becomes a cluster administrator, and the policy alone
+// refuses the attempts.
 func TestTokenWritesOnlyChildren(t *testing.T) {
 	i := install(t)
 	requests := i.start(t)
