@@ -4,31 +4,11 @@
 package protocol
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 )
-
-// Prefixes of keys of the ConfigMap. The hash of a list follows listPrefix. The hash of a pod template follows sectionPrefix.
-const (
-	listPrefix    = "arguments."
-	sectionPrefix = "nodes."
-)
-
-// ListKey returns the ConfigMap's key for the List with this hash.
-func ListKey(hash string) string { return listPrefix + hash }
-
-// SectionKey returns the ConfigMap's key for the Section of the pod template with this hash.
-func SectionKey(template string) string { return sectionPrefix + template }
-
-// ListHash returns the hash in a key that ListKey has made, and false for any other key.
-func ListHash(key string) (string, bool) { return strings.CutPrefix(key, listPrefix) }
-
-// SectionTemplate returns the hash in a key that SectionKey has made, and false for any other key.
-func SectionTemplate(key string) (string, bool) { return strings.CutPrefix(key, sectionPrefix) }
 
 // Pattern matches the arguments that the operator writes, joined by spaces. Other arguments could enable UDP (-U with a port), run
 // scripts (-o proxy_config), or let clients shut memcached down (-A).
@@ -42,59 +22,38 @@ const (
 		`(,ssl_ca_cert=/run/memcached/current/ca[.]crt,ssl_verify_mode=2)?`
 )
 
-var (
-	pattern = regexp.MustCompile(Pattern)
-	// restart matches the line after the arguments, which contains spec.restartedAt. Without spec.restartedAt, the line is missing.
-	restart = regexp.MustCompile(`^restartedAt=[0-9TZ:.+-]{1,64}$`)
-)
+var pattern = regexp.MustCompile(Pattern)
 
 // List is the command line of memcached on one node.
 type List struct {
-	// Arguments are memcached's arguments, without the program's name.
-	Arguments []string
-	// RestartedAt is spec.restartedAt, or empty. A new value restarts memcached.
-	RestartedAt string
+	// Target identifies what the spec asked for. Arguments that the operator renders later for the same target change nothing.
+	Target string `json:"target"`
+	// Arguments are memcached's arguments without the program's name, joined by spaces.
+	Arguments string `json:"arguments"`
+	// Restart is what else restarts memcached: with another value, equal arguments also need a restart.
+	Restart string `json:"restart,omitempty"`
 }
 
 // ErrNotOurs means that the operator would never write this text.
 var ErrNotOurs = errors.New("not what the operator writes")
 
-// ParseList parses the text of a list. It refuses a text that the operator would never write.
-func ParseList(text string) (List, error) {
-	line, rest, _ := strings.Cut(text, "\n")
-	if !pattern.MatchString(line) {
-		return List{}, fmt.Errorf("%w: arguments %q", ErrNotOurs, shorten(line))
+// Check refuses arguments that the operator would never write.
+func (l List) Check() error {
+	if !pattern.MatchString(l.Arguments) {
+		return fmt.Errorf("%w: arguments %q", ErrNotOurs, shorten(l.Arguments))
 	}
-	list := List{Arguments: strings.Split(line, " ")}
-	if rest = strings.TrimSuffix(rest, "\n"); rest != "" {
-		if !restart.MatchString(rest) {
-			return List{}, fmt.Errorf("%w: %q after the arguments", ErrNotOurs, shorten(rest))
-		}
-		list.RestartedAt = strings.TrimPrefix(rest, "restartedAt=")
-	}
-	return list, nil
+	return nil
 }
 
-// String returns the text of the list.
-func (l List) String() string {
-	text := strings.Join(l.Arguments, " ") + "\n"
-	if l.RestartedAt != "" {
-		text += "restartedAt=" + l.RestartedAt + "\n"
-	}
-	return text
-}
-
-// Hash returns the hash that identifies the list.
-func (l List) Hash() string {
-	sum := sha256.Sum256([]byte(l.String()))
-	return hex.EncodeToString(sum[:8])
-}
+// Fields returns the arguments one by one.
+func (l List) Fields() []string { return strings.Split(l.Arguments, " ") }
 
 // Value returns the argument after an option such as -m, or an empty text if there is none.
 func (l List) Value(option string) string {
-	for i, argument := range l.Arguments[:max(len(l.Arguments)-1, 0)] {
+	arguments := l.Fields()
+	for i, argument := range arguments[:len(arguments)-1] {
 		if argument == option {
-			return l.Arguments[i+1]
+			return arguments[i+1]
 		}
 	}
 	return ""

@@ -1,12 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package protocol is the interface between the operator and a launcher: see ADR-0016. The operator writes memcached's arguments
-// into a ConfigMap. Over HTTP, the launcher reports what it does with them. The package imports only the standard library, because
-// the launcher must be small.
-//
-// A list is a command line of memcached, identified by its hash. A section of the ConfigMap is for the pods of one pod template. Its
-// entries map the numbers of nodes to the hashes of their lists. Its default is for the first start of a node without an entry.
+// Package protocol is the interface between the operator and a launcher: see ADR-0016. A pod starts memcached with the arguments in its
+// template. After that, the operator moves a living pod to other arguments with an entry in a ConfigMap. Over HTTP, the launcher reports
+// what it does with them. The package imports only the standard library, because the launcher must be small.
 //
 // The twin is the Memcached that spec.fillFrom names: an empty node copies items from the twin's node with the same number. A proxy
 // is a memcached that passes requests on to nodes. A pool is a group of nodes. The routes of a proxy name its pools and the number

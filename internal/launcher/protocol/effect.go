@@ -6,6 +6,7 @@ package protocol
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // InFile reports whether memcached keeps its items in a file (-e).
@@ -17,18 +18,18 @@ func (l List) Keeps(next List) bool {
 	return l.InFile() && next.InFile() && l.Value("-m") == next.Value("-m") && l.Value("-I") == next.Value("-I")
 }
 
+// Same reports whether memcached need not change to run with next.
+func (l List) Same(next List) bool { return l.Arguments == next.Arguments && l.Restart == next.Restart }
+
 // Grows reports whether next differs only by more memory (-m), and memcached can get this memory without a restart. Items in a file
 // always need a restart, because the size of the file is fixed.
 func (l List) Grows(next List) bool {
-	if l.InFile() || len(l.Arguments) != len(next.Arguments) || l.RestartedAt != next.RestartedAt {
-		return false
-	}
 	less, lessErr := strconv.Atoi(l.Value("-m"))
 	more, moreErr := strconv.Atoi(next.Value("-m"))
-	if lessErr != nil || moreErr != nil || less >= more {
+	if l.InFile() || l.Restart != next.Restart || lessErr != nil || moreErr != nil || less >= more {
 		return false
 	}
-	same := slices.Clone(l.Arguments)
+	same := l.Fields()
 	same[slices.Index(same, "-m")+1] = next.Value("-m")
-	return slices.Equal(same, next.Arguments)
+	return strings.Join(same, " ") == next.Arguments
 }

@@ -17,17 +17,18 @@ const (
 
 // Status is what a node's launcher answers at StatusPath. It contains no secrets.
 type Status struct {
-	// Hash is the hash of the List in effect. It is empty until a list is in effect in this container.
-	Hash string `json:"hash"`
-	// List is the text of the List in effect. If the ConfigMap has lost the node's entry, the operator restores the entry from this text.
-	List string `json:"list"`
+	// Number is the number of the entry in effect, 0 for the arguments of the pod's first start. It is absent, like List, until a list is in
+	// effect in this container.
+	Number int64 `json:"number"`
+	// List is the list in effect.
+	List List `json:"list,omitzero"`
 	// Since is when the List came into effect in this container. It is absent during a restart.
 	Since time.Time `json:"since,omitzero"`
 	// SecondsInEffect is how long the List has been in effect, by the launcher's clock. The clock of the reader may differ.
 	SecondsInEffect int64 `json:"secondsInEffect"`
-	// Restarting is the hash of the List with which memcached is restarting, or empty.
-	Restarting string `json:"restarting,omitempty"`
-	// Refused is the last List that memcached or the launcher did not accept. It stays until the ConfigMap names the List in effect.
+	// Restarting reports that memcached is restarting with another list.
+	Restarting bool `json:"restarting,omitempty"`
+	// Refused is the entry that memcached or the launcher did not accept, or nil. It stays until there is an entry with another number.
 	Refused *Refusal `json:"refused,omitempty"`
 	// Restart is the result of the last restart in this container, or nil.
 	Restart *Restart `json:"restart,omitempty"`
@@ -35,9 +36,9 @@ type Status struct {
 	Fill *Fill `json:"fill,omitempty"`
 }
 
-// Refusal describes a List that did not come into effect: its hash, and the reason.
+// Refusal describes an entry that did not come into effect: its number, and the reason.
 type Refusal struct {
-	Hash   string `json:"hash"`
+	Number int64  `json:"number"`
 	Reason string `json:"reason"`
 }
 

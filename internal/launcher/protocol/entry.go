@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Entry is what the ConfigMap of arguments assigns to the living pod of one node, as JSON. A launcher ignores the entry of another pod.
+type Entry struct {
+	// Pod is the UID of the pod.
+	Pod string `json:"pod"`
+	// Number grows with each change of the entry.
+	Number int64 `json:"number"`
+
+	List
+
+	// Former is what the node goes back to if it refuses the List.
+	Former *List `json:"former,omitempty"`
+	// Refused is the operator's record of a List that the node has refused, or nil. Launchers ignore it.
+	Refused *Refused `json:"refused,omitempty"`
+}
+
+// Refused records a value that a node has refused.
+type Refused struct {
+	Value string `json:"value"`
+	Words string `json:"words"`
+	// Tries is how often the value was refused, and At is when the last time was.
+	Tries int       `json:"tries"`
+	At    time.Time `json:"at"`
+}
+
+// EntryKey returns the ConfigMap's key of the entry of the node with this number.
+func EntryKey(ordinal int) string { return strconv.Itoa(ordinal) }
+
+// ParseEntry parses the text of an entry. It refuses arguments that the operator would never write.
+func ParseEntry(text string) (Entry, error) {
+	var entry Entry
+	if err := json.Unmarshal([]byte(text), &entry); err != nil {
+		return Entry{}, fmt.Errorf("%w: %w", ErrNotOurs, err)
+	}
+	if err := entry.Check(); err != nil {
+		return Entry{}, err
+	}
+	if entry.Former != nil {
+		if err := entry.Former.Check(); err != nil {
+			return Entry{}, err
+		}
+	}
+	return entry, nil
+}
+
+// String returns the text of the entry.
+func (e Entry) String() string {
+	text, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // impossible: an entry holds only text, numbers and times
+	}
+	return string(text)
+}
