@@ -20,37 +20,58 @@ import (
 // AskedAtOnce is how many launchers are asked at the same time.
 const AskedAtOnce = 64
 
-// plan returns the Plan of a Memcached. If the Plan depends on answers of launchers, plan asks them and plans again, up to
-// three times, because an answer may make other answers necessary.
-func (r *Reconciler) plan(ctx context.Context, view *memcached.View) memcached.Plan {
+// plan returns the Plan of a Memcached. A plan with a step of a pod is made again from what is read past the cache.
+func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (memcached.Plan, error) {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	state := r.states.get(name)
-	view.Answers, view.Filled, view.Unchangeable = state.running, state.filled, state.unchangeable
+	view.Answers, view.Filled = state.answers, state.filled
+	plan := r.planAsking(ctx, view)
+	if len(plan.Steps) > 0 || plan.Arguments {
+		fresh, err := r.observeForSteps(ctx, *view)
+		if err != nil {
+			return plan, err
+		}
+		*view = fresh
+		plan = r.planAsking(ctx, view)
+	}
+	r.states.update(name, func(s *instanceState) { s.answers, s.filled = lasting(*view, plan), plan.Twins.Filled })
+	return plan, nil
+}
+
+// planAsking returns the Plan after the launchers were asked on whose answers it depends, in up to three rounds, because an answer may make
+// other answers necessary.
+func (r *Reconciler) planAsking(ctx context.Context, view *memcached.View) memcached.Plan {
 	const rounds = 3
 	for range rounds {
 		plan := desired.For(*view, r.Options)
-		asked := append(slices.Clone(plan.Wave.Ask), plan.Twins.Ask...)
-		if len(asked) == 0 {
-			break
+		if len(plan.Ask) == 0 {
+			return plan
 		}
-		answers := r.ask(ctx, asked)
+		answers := r.ask(ctx, plan.Ask)
 		maps.Copy(answers, view.Answers)
 		view.Answers = answers
 	}
-	plan := desired.For(*view, r.Options)
-	r.states.update(name, func(s *instanceState) { s.running, s.filled = running(*view, plan), plan.Twins.Filled })
-	return plan
+	return desired.For(*view, r.Options)
 }
 
-// running returns the answers of the launchers whose nodes already run with the new arguments (Plan.Wave), so that these launchers
-// are not asked again.
-func running(view memcached.View, plan memcached.Plan) memcached.Answers {
-	if !plan.Wave.Open || plan.InPlace.Open {
+// lasting returns the answers that stay true: of nodes that run, serve, and have the entry that they said they have. Their launchers are not
+// asked again in the same rollout.
+func lasting(view memcached.View, plan memcached.Plan) memcached.Answers {
+	if plan.Rollout.Pending == 0 {
 		return nil
 	}
-	kept := memcached.Answers{}
-	for _, uid := range plan.Wave.Running {
-		kept[uid] = view.Answers[uid]
+	entries, kept := view.Entries(), memcached.Answers{}
+	for _, pod := range view.Workload.Nodes(view.Pods) {
+		answer, found := view.Answers[pod.UID]
+		ordinal, _ := memcached.Ordinal(pod)
+		entry := entries[ordinal]
+		same := entry.Pod == string(pod.UID) && entry.Number == answer.Number || entry.Pod != string(pod.UID) && answer.Number == 0
+		minimum := max(int64(view.Memcached.Spec.UpdateStrategy.MinReadySeconds), desired.ProbeSeconds)
+		asked, _ := memcached.AskedOf(pod.Annotations)
+		if found && same && answer.Failure == "" && !answer.Restarting && !answer.Fill.Open() && answer.SecondsInEffect >= minimum &&
+			asked.Asked == plan.Target.Asked && memcached.PodReady(pod) {
+			kept[pod.UID] = answer
+		}
 	}
 	return kept
 }

@@ -77,7 +77,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, r.reportUnobserved(ctx, view, err)
 	}
-	plan := r.plan(ctx, &view)
+	plan, err := r.plan(ctx, &view)
+	if err != nil {
+		return reconcile.Result{}, r.reportUnobserved(ctx, view, err)
+	}
 	written := r.write(ctx, view, plan)
 	r.metrics.Reconciled(resultOf(written))
 	if r.IsTransient(request.NamespacedName, written) {

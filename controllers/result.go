@@ -73,25 +73,18 @@ const (
 	blockedInterval = 15 * time.Second
 )
 
-// nextStep returns how long to wait before the reconcile that continues a change of arguments (Plan.Wave), continues a change in place, or
-// asks about twins (spec.fillFrom). It returns 0 if no such reconcile is needed.
+// nextStep returns how long to wait before the reconcile that continues a rollout or asks about twins (spec.fillFrom). It returns 0 if no
+// such reconcile is needed.
 func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
-	open := plan.Wave.Open || plan.InPlace.Open
+	rolls := plan.Rollout.Outdated > 0
 	switch {
 	case view.Memcached.Spec.Paused || view.Memcached.DeletionTimestamp != nil:
 		return 0
-	case plan.Twins.Waits != "" && plan.Problem == nil:
+	case rolls && plan.Problem == nil && plan.Refused == nil && plan.Rollout.Words == "":
 		return stepInterval
-	case open && !blocked(plan):
-		return stepInterval
-	case open || plan.Twins.Asking:
+	case rolls || plan.Twins.Asking:
 		return blockedInterval
 	default:
 		return 0
 	}
-}
-
-// blocked reports whether a person may have to act before the next step.
-func blocked(plan memcached.Plan) bool {
-	return plan.Problem != nil || plan.Wave.Blocked != "" || plan.InPlace.Blocked != "" || plan.InPlace.Problem != nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -24,8 +25,7 @@ import (
 // is not the latest.
 var (
 	ErrStale          = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
-	errStaleArguments = errors.New("the cache has not received the latest version of the arguments of the nodes")
-	errStaleTwin      = errors.New("the cache has not received the latest version of the StatefulSet or the arguments of the twin")
+	errStaleTwin = errors.New("the cache has not received the latest version of the StatefulSet or the arguments of the twin")
 )
 
 // VerifyFresh asks the API server whether the cached resource has the latest spec and status, and returns an error if not. If the cached
@@ -75,7 +75,7 @@ func (r *Base[T]) VerifyBefore(ctx context.Context, cached T, changes apply.Plan
 	return nil
 }
 
-// verifyBeforeWrites verifies the Memcached, its twins, and the cached arguments before a change of them.
+// verifyBeforeWrites verifies the Memcached and its twins before a change of them.
 func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View, changes apply.Plan) error {
 	if len(changes.Pending()) == 0 {
 		return nil
@@ -83,36 +83,39 @@ func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View
 	if err := r.VerifyBefore(ctx, view.Memcached, changes, view.Last.Generation > 0); err != nil {
 		return err
 	}
-	if changes.FirstPending() {
-		if err := r.verifyArguments(ctx, view); err != nil {
-			return err
-		}
-	}
 	return r.verifyTwins(ctx, view)
 }
 
-// verifyArguments asks the API server whether the cached ConfigMap with memcached's arguments is current, before this process
-// first changes it. A change based on an older ConfigMap could restart nodes.
-func (r *Reconciler) verifyArguments(ctx context.Context, view memcached.View) error {
-	name := client.ObjectKeyFromObject(view.Memcached)
-	live := view.ArgumentsObject()
-	if live == nil || r.states.get(name).verifiedArguments == live.GetUID() {
-		return nil
+// observeForSteps reads the pods and their arguments past the cache, after it has verified the Memcached and its twins. A step that is
+// decided from older ones could stop more nodes than the spec allows.
+func (r *Reconciler) observeForSteps(ctx context.Context, view memcached.View) (memcached.View, error) {
+	mc := view.Memcached
+	if err := r.VerifyFresh(ctx, mc); err != nil {
+		return view, err
 	}
-	latest := &corev1.ConfigMap{}
-	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(live), latest); {
-	case apierrors.IsNotFound(err):
-		r.Mutations.RecordDelete(live)
-		return errStaleArguments
-	case err != nil:
-		return fmt.Errorf("verify the arguments: %w", err)
+	if err := r.verifyTwins(ctx, view); err != nil {
+		return view, err
 	}
-	r.Mutations.RecordWrite(latest)
-	if latest.GetResourceVersion() != live.GetResourceVersion() {
-		return errStaleArguments
+	var pods corev1.PodList
+	labels := client.MatchingLabels(memcached.SelectorLabels(mc))
+	if err := r.Live.List(ctx, &pods, client.InNamespace(mc.Namespace), labels); err != nil {
+		return view, fmt.Errorf("read the pods before a step: %w", err)
 	}
-	r.states.update(name, func(s *instanceState) { s.verifiedArguments = live.GetUID() })
-	return nil
+	pods.Items = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
+	config := &corev1.ConfigMap{}
+	config.Namespace, config.Name = mc.Namespace, mc.Name+memcached.ArgumentsSuffix
+	children := slices.DeleteFunc(slices.Clone(view.Children), func(child client.Object) bool {
+		return child.GetName() == config.Name
+	})
+	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(config), config); {
+	case err == nil:
+		r.Mutations.RecordWrite(config)
+		children = append(children, config)
+	case !apierrors.IsNotFound(err):
+		return view, fmt.Errorf("read the arguments before a step: %w", err)
+	}
+	view.Children, view.Pods = children, pods.Items
+	return view, nil
 }
 
 // verifyTwins asks the API server, once for each twin, whether the cached StatefulSet and arguments of the twin are current. These objects

@@ -21,8 +21,8 @@ import (
 // write carries out a plan.
 func (r *Reconciler) write(ctx context.Context, view memcached.View, plan memcached.Plan) memcached.Written {
 	written := r.apply(ctx, view, plan)
-	r.deleteLostPods(ctx, view, plan, &written)
-	r.patchPods(ctx, view, plan, &written)
+	r.takeSteps(ctx, view, plan, &written)
+	written.RetryAfter = memcached.Sooner(written.RetryAfter, plan.NextStep)
 	return written
 }
 
@@ -42,9 +42,6 @@ func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcac
 		return r.Classify(nil, err)
 	}
 	written, result := r.Apply(ctx, mc, changes, plan.Objects, plan.Problem)
-	if live := view.After(result.Objects).ArgumentsObject(); live != nil && changes.FirstPending() {
-		r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.verifiedArguments = live.UID })
-	}
 	r.emitCorrections(view, result)
 	return written
 }
@@ -72,11 +69,7 @@ func (r *Reconciler) changes(view memcached.View, plan memcached.Plan) apply.Pla
 	if plan.Problem != nil {
 		sizeOnly = plan.Objects
 	}
-	changes := r.Applier.Plan(view.Memcached, plan.Objects, view.Children, sizeOnly...)
-	if plan.Wave.Arguments != nil {
-		changes = changes.Before(plan.Wave.Arguments)
-	}
-	return changes
+	return r.Applier.Plan(view.Memcached, plan.Objects, view.Children, sizeOnly...)
 }
 
 // emitCorrections counts the changes by others that were undone. It emits events about them, and about undone deletions.

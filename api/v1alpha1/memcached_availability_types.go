@@ -28,8 +28,7 @@ type MemcachedPodDisruptionBudget struct {
 type MemcachedUpdateStrategy struct {
 	// maxUnavailable is how many nodes may be missing during a rollout: a number from 0 to 1000, or a percentage of size from 0% to
 	// 100%, rounded down. The default is 1, or 0 for a Deployment with a size of 1. With 0, one additional node starts before an old
-	// one stops, which a StatefulSet cannot do. Most clusters before Kubernetes 1.37 replace the pods of a StatefulSet one at a time,
-	// whatever the value.
+	// one stops, which a StatefulSet cannot do.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="{{template `numberOrPercentage`}}",message="spec.updateStrategy.maxUnavailable must be a number from 0 to 1000 or a percentage from 0% to 100%"

@@ -75,8 +75,6 @@ const (
 	ReasonCreating = "Creating"
 	// ReasonRollingOut means that nodes are being replaced, or that memcached restarts in the existing pods.
 	ReasonRollingOut = "RollingOut"
-	// ReasonUpdatingInPlace means that pods get new images or resources without being replaced.
-	ReasonUpdatingInPlace = "UpdatingInPlace"
 	// ReasonScaling means that nodes are being added or removed.
 	ReasonScaling = "Scaling"
 	// ReasonWaitingForDeletion means that the Memcached is being deleted, or that an old object must disappear before a new one can

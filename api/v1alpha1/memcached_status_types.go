@@ -66,11 +66,6 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Service",xDescriptors={"urn:alm:descriptor:io.kubernetes:Service"}
 	ServiceName string `json:"serviceName,omitempty"`
 
-	// lastApplied is what the operator last applied to the pods of a StatefulSet, including its own default settings.
-	// +optional
-	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Last carried out",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
-	LastApplied *MemcachedRecord `json:"lastApplied,omitempty"`
-
 	// conditions are Ready (everything is as the spec says), Available (enough nodes serve), Progressing (a change is being carried
 	// out) and Degraded (something prevents the desired state). Others exist only while they are True: Reconciling, Stalled (somebody
 	// may have to act), and NeedsAttention (serving nodes report a problem).

@@ -21,6 +21,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.auth) || self.tls.secretName != self.auth.secretName",fieldPath=".auth.secretName",message="spec.auth.secretName must not be the Secret of spec.tls: each of its keys would be a user"
 // +kubebuilder:validation:XValidation:rule="{{template `inMemory`}} || self.workload == 'StatefulSet'",fieldPath=".storage.type",message="spec.storage.type must not be MemoryFile with spec.workload Deployment, whose nodes never restart in their pods: use a Memcached with spec.workload StatefulSet, or set spec.storage.type to Memory"
 // +kubebuilder:validation:XValidation:rule="{{template `inMemory`}} || !isQuantity(string(self.config.memory)) || quantity(string(self.config.memory)).compareTo(quantity('128Mi')) >= 0",fieldPath=".config.memory",message="spec.config.memory must be at least 128Mi with spec.storage.type MemoryFile, which takes a page of 1 MiB for each of 39 item sizes at the start"
+// +kubebuilder:validation:XValidation:rule="!has(self.replacedAt) || self.workload == 'StatefulSet'",fieldPath=".replacedAt",message="spec.replacedAt must not be set with spec.workload Deployment, whose pods spec.restartedAt replaces: set spec.restartedAt"
 // +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || self.workload == 'StatefulSet'",fieldPath=".fillFrom",message="spec.fillFrom must not be set with spec.workload Deployment, whose nodes have no numbers: use a Memcached with spec.workload StatefulSet"
 // +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || {{template `inMemory`}}",fieldPath=".fillFrom",message="spec.fillFrom must not be set with spec.storage.type MemoryFile, with which a node would serve what clients have overwritten in its twin: set spec.storage.type to Memory"
 // +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || has(self.config) && has(self.config.dump) && self.config.dump",fieldPath=".fillFrom",message="spec.fillFrom must not be set without spec.config.dump, with which nodes tell each other their keys: set spec.config.dump to true"
@@ -152,6 +153,16 @@ type MemcachedSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:01Z') && self <= timestamp('9999-12-31T23:59:59Z')",message="spec.restartedAt must be a time that Go can read, such as 2026-01-01T00:00:00Z, and at the latest 9999-12-31T23:59:59Z"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Restarted at",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
+
+	// replacedAt is a time like restartedAt. Each new time replaces the pods of a StatefulSet, which then run the present helpers and
+	// defaults of the operator. A Deployment does that with restartedAt.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=date-time
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self >= timestamp('0001-01-01T00:00:01Z') && self <= timestamp('9999-12-31T23:59:59Z')",message="spec.replacedAt must be a time that Go can read, such as 2026-01-01T00:00:00Z, and at the latest 9999-12-31T23:59:59Z"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Replaced at",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	ReplacedAt *metav1.Time `json:"replacedAt,omitempty"`
 }
 
 // MemcachedConfig is the configuration of memcached. Other arguments of memcached cannot be set.

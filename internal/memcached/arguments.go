@@ -9,63 +9,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// ArgumentsSuffix is appended to a Memcached's name to form the name of the ConfigMap with its Arguments.
+// ArgumentsSuffix is appended to a Memcached's name to form the name of the ConfigMap with the entries for launchers: see ADR-0016. It
+// exists only while there are entries, or with spec.fillFrom.
 const ArgumentsSuffix = "-arguments"
 
-// Arguments are the argument lists for the nodes of a StatefulSet. Launchers read them from a ConfigMap: see ADR-0016.
-type Arguments struct {
-	// Lists maps the hash of each argument list to the list.
-	Lists map[string]protocol.List
-	// Sections says which list each node must run. The keys are hashes of pod templates. A launcher reads only the section of the
-	// template from which its pod was created.
-	Sections map[string]protocol.Section
-	// Twin is the Memcached from which empty nodes copy items, or nil.
-	Twin *protocol.Twin
-}
-
-// Arguments returns what the ConfigMap in the cluster contains. It leaves out invalid values, lists that do not match the hash in
-// their key, and nodes whose list is missing.
-func (v View) Arguments() Arguments {
-	found := Arguments{Lists: map[string]protocol.List{}, Sections: map[string]protocol.Section{}}
-	data := v.argumentsData()
-	for key, text := range data {
-		hash, ok := protocol.ListHash(key)
-		if list, err := protocol.ParseList(text); ok && err == nil && list.Hash() == hash {
-			found.Lists[hash] = list
-		}
-	}
-	if twin, err := protocol.ParseTwin(data[protocol.TwinKey]); err == nil {
-		found.Twin = &twin
-	}
-	for key, text := range data {
-		template, ok := protocol.SectionTemplate(key)
-		section, err := protocol.ParseSection(text)
-		if !ok || err != nil {
-			continue
-		}
-		for ordinal, hash := range section.Nodes {
-			if _, known := found.Lists[hash]; !known {
-				delete(section.Nodes, ordinal)
-			}
-		}
-		found.Sections[template] = section
-	}
-	return found
-}
-
-func (v View) argumentsData() map[string]string {
-	if found := v.ArgumentsObject(); found != nil {
-		return found.Data
-	}
-	return nil
-}
-
-// ArgumentsObject returns the ConfigMap with the Memcached's argument lists, or nil.
+// ArgumentsObject returns the ConfigMap with the entries, or nil.
 func (v View) ArgumentsObject() *corev1.ConfigMap {
 	for _, child := range v.Children {
 		config, ok := child.(*corev1.ConfigMap)
@@ -83,31 +35,60 @@ func ours(config *corev1.ConfigMap, v View) bool {
 	return owner == nil && config.Annotations[AppliedHashAnnotation] != "" || owner != nil && owner.UID == v.Memcached.UID
 }
 
-// Data returns the arguments as the data of a ConfigMap.
-func (a Arguments) Data() map[string]string {
-	data := map[string]string{}
-	for hash, list := range a.Lists {
-		data[protocol.ListKey(hash)] = list.String()
+// Entries returns the entries in the cluster by the numbers of the nodes. It leaves out what the operator would never write.
+func (v View) Entries() map[int]protocol.Entry {
+	found := map[int]protocol.Entry{}
+	config := v.ArgumentsObject()
+	if config == nil {
+		return found
 	}
-	for template, section := range a.Sections {
-		data[protocol.SectionKey(template)] = section.String()
+	for key, text := range config.Data {
+		ordinal, err := strconv.Atoi(key)
+		if err != nil || key != protocol.EntryKey(ordinal) {
+			continue
+		}
+		if entry, err := protocol.ParseEntry(text); err == nil {
+			found[ordinal] = entry
+		}
 	}
-	if a.Twin != nil {
-		data[protocol.TwinKey] = a.Twin.String()
-	}
-	return data
+	return found
 }
 
-// Answer is the answer of a node's launcher, or the reason why there is none.
-type Answer struct {
-	protocol.Status
-
-	// Failure is why the launcher did not answer, or empty.
-	Failure string
+// FirstList returns the arguments with which a pod starts memcached for the first time, according to the flags of its launcher.
+func FirstList(pod *corev1.Pod) protocol.List {
+	container := ContainerOf(&pod.Spec, ContainerName)
+	if container == nil {
+		return protocol.List{}
+	}
+	var list protocol.List
+	for i, argument := range container.Args {
+		if target, ok := strings.CutPrefix(argument, targetFlag); ok {
+			list.Target = target
+		}
+		if restart, ok := strings.CutPrefix(argument, restartFlag); ok {
+			list.Restart = restart
+		}
+		if argument == "--" {
+			list.Arguments = strings.Join(container.Args[i+1:], " ")
+			break
+		}
+	}
+	return list
 }
 
-// Answers maps the UID of a pod to the answer of its launcher.
-type Answers map[types.UID]Answer
+const (
+	targetFlag  = "--target="
+	restartFlag = "--restart="
+)
+
+// LauncherArgs returns the flags of a launcher whose pod starts with this list. $(POD_UID) is an environment variable of the container.
+func LauncherArgs(list protocol.List) []string {
+	args := []string{"--pod=$(POD_UID)", targetFlag + list.Target}
+	if list.Restart != "" {
+		args = append(args, restartFlag+list.Restart)
+	}
+	return append(append(args, "--"), list.Fields()...)
+}
 
 // Ordinal returns the number at the end of a pod's name, and false if there is none.
 func Ordinal(pod *corev1.Pod) (int, bool) {

@@ -36,20 +36,19 @@ const LauncherContainerName = "launcher"
 // LauncherPort is the port on which launchers serve their status and the probes.
 const LauncherPort = 9151
 
-// TemplateAnnotation is an annotation on pods of a StatefulSet. It holds the hash of the pod template that the pod matches. A
-// change in place updates it.
-const TemplateAnnotation = "cache.example.com/template"
-
-// BaseAnnotation is a pod annotation with the hash of the pod template without images and resources. A pod can change in place only
-// if the new template has the same hash.
-const BaseAnnotation = "cache.example.com/template-base"
-
-// InPlaceAnnotation is the annotation of a pod that is being changed in place: see InPlaceState.
-const InPlaceAnnotation = "cache.example.com/in-place"
-
-// WakeAnnotation is a pod annotation with the hash of the node's argument list. When the annotation changes, the kubelet updates
-// the pod's ConfigMaps at once.
+// WakeAnnotation is a pod annotation with the number of the node's entry (ArgumentsSuffix). When the annotation changes, the kubelet
+// updates the pod's ConfigMaps at once.
 const WakeAnnotation = "cache.example.com/arguments"
+
+// KubectlRestartedAt is the annotation of the pod template that "kubectl rollout restart" sets.
+const KubectlRestartedAt = "kubectl.kubernetes.io/restartedAt"
+
+// RestartedAtAnnotation and ReplacedAtAnnotation hold spec.restartedAt and spec.replacedAt, on a StatefulSet or in the pod template of a
+// Deployment. The operator reads them if somebody removes these fields, because a removal is no reason to restart nodes.
+const (
+	RestartedAtAnnotation = "cache.example.com/restarted-at"
+	ReplacedAtAnnotation  = "cache.example.com/replaced-at"
+)
 
 // MetricsPort is the port on which agents serve metrics. The Prometheus exporter for memcached uses the same port.
 const MetricsPort = 9150

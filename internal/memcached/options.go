@@ -23,7 +23,7 @@ type Options struct {
 const AgentImageVariable = "RELATED_IMAGE_MEMCACHED_AGENT"
 
 // CheckAgentImage returns a problem if the image of the agent is unknown. The argument what names what needs it.
-func CheckAgentImage(what string, image cachev1alpha1.DefaultImage) *Problem {
+func CheckAgentImage(what string, image string) *Problem {
 	if image != "" {
 		return nil
 	}

@@ -8,11 +8,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/rollout"
 )
 
 // Plan is the desired state of a Memcached, as desired.For decides it in a reconcile.
@@ -22,20 +21,28 @@ type Plan struct {
 	// Problem is why the spec cannot be carried out, or nil. With a problem, no workload is created, and only the size of existing
 	// workloads is written, so that running pods stay as they are. All other objects are written as usual.
 	Problem *Problem
-	// Wave is the progress of a change of memcached's arguments in running pods.
-	Wave Wave
-	// Twins says what a rollout or wave waits for because of twins, and which nodes may lack items.
+	// Rollout is what the nodes of a StatefulSet do next, and Target is what the spec asks of them. Each is empty with a Deployment.
+	Rollout rollout.Plan
+	Target  rollout.Target
+	// Steps are the changes of pods to make now, after the Objects. Arguments reports that the ConfigMap of arguments among the Objects also
+	// has a step.
+	Steps     []PodStep
+	Arguments bool
+	// Ask are the pods whose launchers must be asked before the next step can be decided.
+	Ask []*corev1.Pod
+	// Effect is the greatest effect of the change on a node that is not what the spec asks for.
+	Effect Effect
+	// Refused is what nodes have refused, or nil. All objects are written nevertheless, unlike with Problem.
+	Refused *Problem
+	// Twins says which nodes may lack items.
 	Twins Twins
-	// InPlace is the progress of a change of images and resources in existing pods.
-	InPlace InPlace
-	// LostPods are the pods to delete by force: see View.LostPods.
-	LostPods []*corev1.Pod
-	// NextLostPod is the time until another pod counts as lost, or 0 if none will.
-	NextLostPod time.Duration
-	// Record says what the workload is rendered from. For a StatefulSet, it becomes status.lastApplied once it has been written. While the
-	// workload has another template hash than Record, the pods run an earlier spec.
-	Record cachev1alpha1.MemcachedRecord
-	// StaleDefaults describes the newer defaults that the pods do not have yet. The next rollout adopts them.
+	// NextStep is the time until a pod may count as lost, be available or try again, 0 if no such time is known.
+	NextStep time.Duration
+	// Older is how many pods run an older helper, rendering or default, which the next pods get.
+	Older int
+	// Record says what a Deployment is rendered from. While the Deployment has another record, its pods run an earlier spec.
+	Record Record
+	// StaleDefaults describes the newer defaults of a Deployment that its pods do not have yet. The next rollout adopts them.
 	StaleDefaults string
 	// MaxUnavailable is how many nodes may be missing during a rollout: a number, or a percentage of the size.
 	MaxUnavailable intstr.IntOrString
@@ -51,44 +58,25 @@ func (p Plan) Workload() client.Object {
 	return nil
 }
 
-// Wave is a change of memcached's arguments in the running pods of a StatefulSet, step by step. A node that is created meanwhile starts
-// with the new arguments. If memcached cannot run with them, the node starts with the old ones.
-type Wave struct {
-	// Arguments is the ConfigMap with the arguments, or nil. It is one of the Objects, and is written before the workload.
-	Arguments *corev1.ConfigMap
-	// Open reports that some nodes may still run with other arguments.
-	Open bool
-	// Effect is the greatest effect of the change on a node that does not run with the new arguments yet.
-	Effect Effect
-	// Done is the number of nodes that run with the new arguments.
-	Done int32
-	// Running are the UIDs of pods that have run with the new arguments for minReadySeconds. Their launchers need not be asked
-	// again.
-	Running []types.UID
-	// Ask are the pods whose launchers must be asked before the next step can be decided.
-	Ask []*corev1.Pod
-	// Moving is the number of nodes to which the new arguments were assigned, but which have not run with them for minReadySeconds
-	// yet.
-	Moving int
-	// Wake are patches of pods that make the kubelet deliver the ConfigMap at once.
-	Wake []PodPatch
-	// Blocked names the node that delays the next step, and the cause. It is set only if a person may have to act.
-	Blocked string
-}
-
-// Effect is what a change of arguments does to a node. A greater effect costs more.
+// Effect is what a change does to a node. A greater effect costs more.
 type Effect int
 
 // Effects on a node.
 const (
-	// NoEffect means that the arguments are the same.
+	// NoEffect means that the node stays as it is.
 	NoEffect Effect = iota
 	// GrowsInPlace means that memcached gets more memory while it runs.
 	GrowsInPlace
+	// KeepsPod means that the pod changes while memcached runs.
+	KeepsPod
 	// KeepsItems means that memcached restarts in its pod and keeps its items.
 	KeepsItems
+	// KeepsItemsOfVersion means that memcached restarts with another image, and keeps its items only with the same version.
+	KeepsItemsOfVersion
 	// LosesItems means that memcached restarts in its pod without its items.
 	LosesItems
+	// ReplacesPod means that a new pod starts without items.
+	ReplacesPod
 )
 
 // Problem is something that prevents the desired state.

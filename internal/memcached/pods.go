@@ -4,9 +4,11 @@
 package memcached
 
 import (
+	"regexp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 // PodReady reports whether a pod is ready and its memcached and agent have started. The condition Ready is not enough: for a moment
@@ -86,3 +88,72 @@ func Later(a, b time.Time) time.Time {
 	}
 	return a
 }
+
+// evictedByTaint is the reason in the condition DisruptionTarget of a pod that was evicted from a cluster node with a NoExecute
+// taint. Kubernetes taints a cluster node that stops reporting (k8s.io/kubernetes/pkg/controller/tainteviction).
+const evictedByTaint = "DeletionByTaintManager"
+
+// lostPodMargin is the time from the end of a pod's grace period until the pod counts as lost. A working kubelet needs some seconds
+// to kill containers and to report that. Also, the clocks of API servers differ.
+const lostPodMargin = 10 * time.Second
+
+// LostIn returns how long to wait until an evicted pod counts as lost, 0 if it is lost. Found is false if the pod can never count as lost.
+// No kubelet will stop a lost pod, because its cluster node is lost. Kubernetes creates no replacement in a StatefulSet until such a pod is
+// deleted by force. Its deletion is safe: a cache has no data that two pods of one name could corrupt. A pod with a grace period of 0 was
+// already deleted by force, and only finalizers keep it.
+func LostIn(pod *corev1.Pod, now time.Time) (wait time.Duration, found bool) {
+	condition := PodCondition(pod, corev1.DisruptionTarget)
+	if pod.DeletionTimestamp == nil || ptr.Deref(pod.DeletionGracePeriodSeconds, 0) == 0 ||
+		condition == nil || condition.Status != corev1.ConditionTrue || condition.Reason != evictedByTaint {
+		return 0, false
+	}
+	// now is the API server's time. With a local clock that is ahead, pods on healthy cluster nodes would count as lost.
+	return max(0, pod.DeletionTimestamp.Add(lostPodMargin).Sub(now)), true
+}
+
+// ContainerOf returns the container or init container of this name, or nil.
+func ContainerOf(spec *corev1.PodSpec, name string) *corev1.Container {
+	for _, containers := range [][]corev1.Container{spec.Containers, spec.InitContainers} {
+		for i := range containers {
+			if containers[i].Name == name {
+				return &containers[i]
+			}
+		}
+	}
+	return nil
+}
+
+// StatusOf returns the status of a container or init container, or nil if there is none.
+func StatusOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		for i := range statuses {
+			if statuses[i].Name == name {
+				return &statuses[i]
+			}
+		}
+	}
+	return nil
+}
+
+// PullFailure returns why the image of a container cannot be pulled, or "". The message stays the same while the kubelet tries again and
+// again.
+func PullFailure(container *corev1.ContainerStatus) string {
+	if container == nil || container.State.Waiting == nil {
+		return ""
+	}
+	waiting := container.State.Waiting
+	switch waiting.Reason {
+	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+		"RegistryUnavailable", "SignatureValidationFailed":
+	default:
+		return ""
+	}
+	if waiting.Message == "" {
+		return waiting.Reason
+	}
+	return backOff.ReplaceAllLiteralString(waiting.Message, "")
+}
+
+// backOff matches the prefix that the kubelet adds to the cause while it waits for its next attempt
+// (pkg/kubelet/images/image_manager.go).
+var backOff = regexp.MustCompile(`^Back-off pulling image "[^"]*": \w+: `)

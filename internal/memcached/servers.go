@@ -17,9 +17,9 @@ const ServersSuffix = "-servers"
 func Host(mc *cachev1alpha1.Memcached) string { return mc.Name + "." + mc.Namespace + ".svc" }
 
 // Servers returns the addresses of the nodes of a StatefulSet as host:port with the first client port, sorted by node number. The list is
-// nil with a Deployment. It has one address for each replica of the StatefulSet, but no more than
-// spec.size addresses unless the Memcached is paused. If somebody deletes the StatefulSet or scales it down, the list stays as it is,
-// because the operator undoes that.
+// nil with a Deployment. At the first start, it has an address for each node. A new node of a larger size joins when it has been ready once.
+// There are no more than spec.size addresses unless the Memcached is paused. If somebody deletes the StatefulSet or scales it down, the list
+// stays as it is, because the operator undoes that.
 func (v View) Servers() []string {
 	return v.serversAt(v.ports()[0])
 }
@@ -68,10 +68,14 @@ func (v View) slots() int {
 	}
 	size, slots := int(mc.Spec.Size), v.Last.Servers
 	switch {
-	case set != nil:
-		slots = max(slots, int(set.Size))
-	case !mc.Spec.Paused || slots == 0:
+	case set == nil && (!mc.Spec.Paused || slots == 0):
 		slots = size
+	case set != nil && slots == 0: // the first start
+		slots = int(set.Size)
+	case set != nil:
+		for slots < int(set.Size) && v.Node(slots) != nil && PodReady(v.Node(slots)) {
+			slots++
+		}
 	}
 	if !mc.Spec.Paused {
 		slots = min(slots, size)

@@ -5,8 +5,6 @@ package memcached
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -15,11 +13,9 @@ import (
 // Two Memcacheds are twins if spec.fillFrom of the first names the second. Empty nodes of the first get the items of the second's nodes
 // (ADR-0019). Nodes with the same number then hold the same items. So the operator must never stop two such nodes at the same time.
 
-// Twins says which twin a Memcached must wait for, and which of its own nodes may lack items.
+// Twins says which nodes of a Memcached may lack items.
 type Twins struct {
-	// Waits says which twin delays the next step of a rollout or of a Wave, and why. It is empty if none does.
-	Waits string
-	// Ask are the pods, also of twins, whose launchers must be asked before the next step can be decided.
+	// Ask are the pods, also of twins, whose launchers must be asked.
 	Ask []*corev1.Pod
 	// Filled holds the UIDs of the Memcached's own pods that are known to have all items of their twin's node. The twin's node has the
 	// same number, and belongs to the Memcached that spec.fillFrom names.
@@ -71,28 +67,4 @@ func (v View) Node(ordinal int) *corev1.Pod {
 		}
 	}
 	return nil
-}
-
-// Began reports whether nodes of the StatefulSet are being replaced, or restarted with new arguments.
-func (v View) Began() bool {
-	w := v.Workload
-	if w != nil && w.Partition < w.Size && (w.RollingOut() || w.Outdated(w.Nodes(v.Pods)) > 0) {
-		return true
-	}
-	for _, section := range v.Arguments().Sections {
-		for _, hash := range section.Nodes {
-			if hash != section.Default {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// Wants reports whether the Memcached has a spec that the operator has not handled yet, or whether its last status reports a
-// rollout in progress.
-func (v View) Wants() bool {
-	progressing := meta.FindStatusCondition(v.Last.Conditions, cachev1alpha1.ConditionProgressing)
-	return v.Last.Generation != v.Memcached.Generation || progressing != nil && progressing.Status == metav1.ConditionTrue &&
-		progressing.Reason == cachev1alpha1.ReasonRollingOut
 }

@@ -39,15 +39,13 @@ type View struct {
 	Workload *Workload
 	// Last holds parts of the last status.
 	Last Last
-	// Answers are the launchers' answers that are known so far. Plan.Wave.Ask and Plan.Twins.Ask name the launchers to ask next.
+	// Answers are the launchers' answers that are known so far. Plan.Ask names the launchers to ask next.
 	Answers Answers
 	// Twins are the views of the Memcached's twins: the Memcached that its spec.fillFrom names, and those whose spec.fillFrom names it.
 	// In these views, the field Twins is empty.
 	Twins []View
 	// Filled holds the UIDs of pods that have all items of their twin's node, as their launchers have already reported.
 	Filled map[types.UID]bool
-	// Unchangeable is the hash of a pod template, or empty. The API server has refused to change pods in place to match this template.
-	Unchangeable string
 	// Agents are the reports of the nodes' agents.
 	Agents AgentReports
 	// Now is the API server's time.
@@ -58,8 +56,6 @@ type View struct {
 type Last struct {
 	// Generation is the generation of the spec for which the status was computed.
 	Generation int64
-	// Applied is the record of what was last carried out in a StatefulSet, nil if unknown.
-	Applied *cachev1alpha1.MemcachedRecord
 	// Servers, Ready and Updated are the numbers of servers, ready nodes and updated nodes in the status.
 	Servers        int
 	Ready, Updated int32
@@ -67,20 +63,34 @@ type Last struct {
 	Conditions []metav1.Condition
 }
 
+// Complete reports whether the last status says that nothing was left to do for the spec of this generation.
+func (l Last) Complete(generation int64) bool {
+	progressing := meta.FindStatusCondition(l.Conditions, cachev1alpha1.ConditionProgressing)
+	return progressing != nil && progressing.ObservedGeneration == generation && progressing.Status == metav1.ConditionFalse &&
+		progressing.Reason != cachev1alpha1.ReasonStuck && progressing.Reason != cachev1alpha1.ReasonPaused
+}
+
+// LastReason returns the reason of a condition of the last status, or "". The API server's default for a new Memcached does not count.
+func (v View) LastReason(condition string) string {
+	last := meta.FindStatusCondition(v.Last.Conditions, condition)
+	if last == nil || last.Reason == cachev1alpha1.ReasonWaitingForOperator {
+		return ""
+	}
+	return last.Reason
+}
+
 // IsTrue reports whether this condition was True in the last status.
 func (l Last) IsTrue(condition string) bool {
 	return meta.IsStatusConditionTrue(l.Conditions, condition)
 }
 
-// NewView returns the View of a Memcached. The fields that it does not know stay empty: Answers, Twins, Filled, Unchangeable and
-// Agents.
+// NewView returns the View of a Memcached. The fields that it does not know stay empty: Answers, Twins, Filled and Agents.
 func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View {
 	v := View{
 		Observed:  observed,
 		Memcached: mc,
 		Last: Last{
 			Generation: mc.Status.ObservedGeneration,
-			Applied:    mc.Status.LastApplied,
 			Servers:    len(mc.Status.Servers),
 			Ready:      mc.Status.ReadyReplicas,
 			Updated:    mc.Status.UpdatedReplicas,
@@ -99,8 +109,7 @@ func (v View) After(answers []client.Object) View {
 	observed := v.Observed
 	observed.Children = Written{Objects: answers}.Over(observed.Children)
 	after := NewView(v.Memcached, observed, v.Now)
-	after.Answers, after.Twins, after.Filled = v.Answers, v.Twins, v.Filled
-	after.Unchangeable, after.Agents = v.Unchangeable, v.Agents
+	after.Answers, after.Twins, after.Filled, after.Agents = v.Answers, v.Twins, v.Filled, v.Agents
 	return after
 }
 
@@ -109,7 +118,7 @@ func (v View) After(answers []client.Object) View {
 func WorkloadOf(owner metav1.Object, pods map[string]string, children []client.Object, fits func(*Workload) bool) *Workload {
 	w := findWorkload(children, fits)
 	if w == nil || metav1.IsControlledBy(w, owner) ||
-		metav1.GetControllerOfNoCopy(w) == nil && RecordOf(w).Template != "" && maps.Equal(w.Selector, pods) {
+		metav1.GetControllerOfNoCopy(w) == nil && w.GetAnnotations()[AppliedHashAnnotation] != "" && maps.Equal(w.Selector, pods) {
 		return w
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,17 +25,14 @@ type Workload struct {
 	Template *corev1.PodTemplateSpec
 	// MinReadySeconds is how long a new node must be ready before the next one is replaced.
 	MinReadySeconds int32
-	// Partition is the lowest ordinal of the nodes that the StatefulSet's controller may replace.
-	Partition int32
 
 	// ObservedGeneration is the generation that the workload's controller has observed, 0 for none.
 	ObservedGeneration int64
 	// Replicas, Updated, Ready and Available are the numbers of nodes in the workload's status.
 	Replicas, Updated, Ready, Available int32
-	// Complete reports that the last rollout is complete. First reports that this rollout is the first one. For a StatefulSet, First
-	// is always false.
+	// Complete reports that the last rollout of a Deployment is complete, and First that it was the first one.
 	Complete, First bool
-	// UpdateRevision is the value of the label controller-revision-hash on a StatefulSet's updated pods. It is empty for a Deployment.
+	// UpdateRevision is the value of the label controller-revision-hash on new pods of a StatefulSet.
 	UpdateRevision string
 	// Overdue is the message of a Deployment whose rollout has exceeded its deadline. Refused is the API server's error when it
 	// refused pods or a ReplicaSet of the Deployment. Each may be empty.
@@ -72,34 +68,12 @@ func IsStatefulSet(mc *cachev1alpha1.Memcached) bool {
 // Unobserved reports whether the workload's controller has not observed its current generation.
 func (w *Workload) Unobserved() bool { return w.GetGeneration() > w.ObservedGeneration }
 
-// RollingOut reports whether the workload's controller may still create pods from an earlier template.
-func (w *Workload) RollingOut() bool { return w != nil && (w.Unobserved() || !w.Complete) }
-
 // Image returns the image of the memcached container, or "".
 func (w *Workload) Image() string {
 	if container := ContainerOf(&w.Template.Spec, ContainerName); container != nil {
 		return container.Image
 	}
 	return ""
-}
-
-// Outdated returns the number of nodes that do not match the current pod template.
-func (w *Workload) Outdated(nodes []*corev1.Pod) int {
-	if w.UpdateRevision == "" {
-		return int(w.Replicas - w.Updated)
-	}
-	outdated := 0
-	for _, node := range nodes {
-		if !w.Made(node) {
-			outdated++
-		}
-	}
-	return outdated
-}
-
-// Made reports whether a StatefulSet's pod matches the pod template that the controller observed last.
-func (w *Workload) Made(pod *corev1.Pod) bool {
-	return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == w.UpdateRevision
 }
 
 // Nodes returns the workload's pods that are not terminating and have not failed, sorted by name, or by number for a StatefulSet.
@@ -129,12 +103,12 @@ func nodesOf(pods []corev1.Pod, chosen func(*corev1.Pod) bool, numbered bool) []
 	return nodes
 }
 
-// Settled reports whether the controller has carried out the workload's spec: its status counts as many pods as the
-// spec wants, all updated and ready.
+// Settled reports whether the controller has carried out the workload's spec: its status counts as many pods as the spec wants, all ready
+// and, for a Deployment, updated.
 func Settled(object client.Object) bool {
 	w := AsWorkload(object)
-	return w != nil && w.GetGeneration() == w.ObservedGeneration && w.Complete &&
-		w.Replicas == w.Size && w.Updated == w.Size && w.Ready == w.Size
+	updated := w != nil && (w.Kind == cachev1alpha1.WorkloadStatefulSet || w.Complete && w.Updated == w.Size)
+	return updated && w.GetGeneration() == w.ObservedGeneration && w.Replicas == w.Size && w.Ready == w.Size
 }
 
 // PodTemplate returns the pod template of a workload, nil for any other object.

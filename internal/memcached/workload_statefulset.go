@@ -21,7 +21,7 @@ func statefulSetWorkload(object client.Object) *Workload {
 		return nil
 	}
 	status := set.Status
-	w := &Workload{
+	return &Workload{
 		Object:             set,
 		Kind:               cachev1alpha1.WorkloadStatefulSet,
 		Size:               ptr.Deref(set.Spec.Replicas, 1),
@@ -33,14 +33,9 @@ func statefulSetWorkload(object client.Object) *Workload {
 		Updated:            status.UpdatedReplicas,
 		Ready:              status.ReadyReplicas,
 		Available:          status.AvailableReplicas,
-		Complete:           status.CurrentRevision == status.UpdateRevision,
 		UpdateRevision:     status.UpdateRevision,
 		Owns:               func(pod *corev1.Pod) bool { return ownedByStatefulSet(pod, set.Name) },
 	}
-	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
-		w.Partition = ptr.Deref(rolling.Partition, 0)
-	}
-	return w
 }
 
 func ownedByStatefulSet(pod *corev1.Pod, set string) bool {

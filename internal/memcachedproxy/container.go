@@ -16,10 +16,10 @@ import (
 )
 
 // container returns the container in which the launcher runs memcached as a proxy.
-func container(proxy *cachev1alpha1.MemcachedProxy, defaults cachev1alpha1.MemcachedDefaults) corev1.Container {
+func container(proxy *cachev1alpha1.MemcachedProxy, defaults memcached.Defaults) corev1.Container {
 	return corev1.Container{
 		Name:            memcached.ContainerName,
-		Image:           cmp.Or(proxy.Spec.Image, string(defaults.Images[memcached.ContainerName])),
+		Image:           cmp.Or(proxy.Spec.Image, defaults.Images[memcached.ContainerName]),
 		ImagePullPolicy: cmp.Or(proxy.Spec.ImagePullPolicy, corev1.PullIfNotPresent),
 		Args:            arguments(proxy),
 		Ports:           memcached.ContainerPorts(memcached.ClientPorts(proxy.Spec.TLS)),

@@ -38,26 +38,26 @@ func deploymentOf(v View, opts memcached.Options) (*appsv1.Deployment, *memcache
 	if !kept {
 		problem = problem.And(checkMemoryLimit(proxy))
 	}
-	record := memcached.Record{Template: hash, MemcachedDefaults: defaults}
+	record := memcached.Record{Template: hash, Defaults: defaults}
 	none, one := intstr.FromInt32(0), intstr.FromInt32(1)
 	return role(proxy).Deployment(record, v.Size(), 0, one, none, podTemplate(proxy, opts, defaults)), problem
 }
 
 // defaultsOf returns the settings that the operator chooses because the spec leaves them open. It keeps the settings of running
 // pods until the spec requires new pods, so that an upgrade of the operator replaces no pod.
-func defaultsOf(v View, opts memcached.Options, hash string) (defaults cachev1alpha1.MemcachedDefaults, kept bool) {
+func defaultsOf(v View, opts memcached.Options, hash string) (defaults memcached.Defaults, kept bool) {
 	if live := v.Workload(); live != nil {
 		record := memcached.RecordOf(live)
 		_, unreadable := resource.ParseQuantity(cmp.Or(record.MemoryLimit, "0"))
 		if record.Template == hash && record.Images[launcherName] != "" && unreadable == nil {
-			return record.MemcachedDefaults, true
+			return record.Defaults, true
 		}
 	}
-	defaults = cachev1alpha1.MemcachedDefaults{Images: map[string]cachev1alpha1.DefaultImage{
-		launcherName: cachev1alpha1.DefaultImage(opts.AgentImage),
+	defaults = memcached.Defaults{Images: map[string]string{
+		launcherName: opts.AgentImage,
 	}}
 	if v.Proxy.Spec.Image == "" {
-		defaults.Images[memcached.ContainerName] = cachev1alpha1.DefaultImage(opts.DefaultImage)
+		defaults.Images[memcached.ContainerName] = opts.DefaultImage
 	}
 	if _, given := render.MemoryLimit(v.Proxy.Spec.Resources); !given {
 		defaults.MemoryLimit = model(v.Proxy).String()
@@ -65,9 +65,9 @@ func defaultsOf(v View, opts memcached.Options, hash string) (defaults cachev1al
 	return defaults, false
 }
 
-// templateHash returns the hash of the pod template without the settings in MemcachedDefaults.
+// templateHash returns the hash of the pod template without the settings in memcached.Defaults.
 func templateHash(proxy *cachev1alpha1.MemcachedProxy, opts memcached.Options) string {
-	return render.Hash(podTemplate(proxy, opts, cachev1alpha1.MemcachedDefaults{}))
+	return render.Hash(podTemplate(proxy, opts, memcached.Defaults{}))
 }
 
 func podLabels(proxy *cachev1alpha1.MemcachedProxy) map[string]string {
@@ -76,9 +76,9 @@ func podLabels(proxy *cachev1alpha1.MemcachedProxy) map[string]string {
 
 // podTemplate returns the template of the pods. It does not depend on the pools, because the routes are in a ConfigMap.
 func podTemplate(
-	proxy *cachev1alpha1.MemcachedProxy, opts memcached.Options, defaults cachev1alpha1.MemcachedDefaults,
+	proxy *cachev1alpha1.MemcachedProxy, opts memcached.Options, defaults memcached.Defaults,
 ) corev1.PodTemplateSpec {
-	image := string(defaults.Images[launcherName])
+	image := defaults.Images[launcherName]
 	spec := role(proxy).PodSpec(
 		proxy.Spec.Scheduling, proxy.Spec.ImagePullSecrets, opts.OmitRunAsUser, appsv1.DefaultDeploymentUniqueLabelKey)
 	spec.TerminationGracePeriodSeconds = ptr.To(int64(preStopSeconds + shutdownSeconds))

@@ -22,7 +22,7 @@ import (
 const user = int64(11211)
 
 // PodSpec returns the common part of the pods of nodes and proxies. With omitRunAsUser, the cluster chooses the user ID, as OpenShift
-// does. The label with the key rollout differs between rollouts.
+// does. The label with the key rollout differs between rollouts. The key is empty if no pods of two rollouts exist side by side.
 func (r Role) PodSpec(
 	scheduling cachev1alpha1.MemcachedScheduling, registries []corev1.LocalObjectReference, omitRunAsUser bool, rollout string,
 ) corev1.PodSpec {
@@ -84,13 +84,16 @@ func topologySpread(
 		return constraints
 	}
 	for _, key := range []string{corev1.LabelHostname, corev1.LabelTopologyZone} {
-		constraints = append(constraints, corev1.TopologySpreadConstraint{
+		constraint := corev1.TopologySpreadConstraint{
 			MaxSkew:           1,
 			TopologyKey:       key,
 			WhenUnsatisfiable: corev1.ScheduleAnyway,
 			LabelSelector:     &metav1.LabelSelector{MatchLabels: maps.Clone(pods)},
-			MatchLabelKeys:    []string{rollout},
-		})
+		}
+		if rollout != "" {
+			constraint.MatchLabelKeys = []string{rollout}
+		}
+		constraints = append(constraints, constraint)
 	}
 	return constraints
 }

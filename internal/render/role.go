@@ -155,20 +155,15 @@ func (r Role) PodDisruptionBudget(wanted cachev1alpha1.MemcachedPodDisruptionBud
 	}
 }
 
-// Workload returns the metadata of a workload, with this record.
-func (r Role) Workload(record memcached.Record) metav1.ObjectMeta {
-	metadata := r.Metadata("", cachev1alpha1.Metadata{})
-	metadata.Annotations = record.Annotations()
-	return metadata
-}
-
 // Deployment returns a Deployment of this size. A new pod must be ready for this many seconds before the next one is replaced.
 func (r Role) Deployment(
 	record memcached.Record, size, minReadySeconds int32, surge, unavailable intstr.IntOrString, template corev1.PodTemplateSpec,
 ) *appsv1.Deployment {
+	metadata := r.Metadata("", cachev1alpha1.Metadata{})
+	metadata.Annotations = record.Annotations()
 	return &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
-		ObjectMeta: r.Workload(record),
+		ObjectMeta: metadata,
 		Spec: appsv1.DeploymentSpec{
 			Replicas:        &size,
 			Selector:        &metav1.LabelSelector{MatchLabels: r.Selector},

@@ -212,7 +212,7 @@ func (d *decider) do(c, o int, action Action) {
 	switch {
 	case action == Replace && p.ran && t.InPlace && asked.Template == t.Template:
 		w.fault("%s is replaced, although it could change in place", k)
-	case action != Replace && action != GoBack && action != ForceDelete && asked.value(action) == t.value(action):
+	case action != Replace && action != GoBack && action != ForceDelete && asked.Value(action) == t.Value(action):
 		w.fault("%s is asked again: %s", k, action)
 	}
 	delete(d.answers, p.uid)
@@ -258,10 +258,10 @@ func (d *decider) goBack(k string, p *pod) {
 		return
 	}
 	tries := 1
-	if p.refused.Action == failed && p.refused.Value == asked.value(failed) {
+	if p.refused.Action == failed && p.refused.Value == asked.Value(failed) {
 		tries += p.refused.Tries
 	}
-	p.refused, p.tried = Refusal{Failure: Failure{Action: failed, Words: "no"}, Value: asked.value(failed), Tries: tries}, w.now
+	p.refused, p.tried = Refusal{Failure: Failure{Action: failed, Words: "no"}, Value: asked.Value(failed), Tries: tries}, w.now
 	switch failed {
 	case SetImage:
 		p.asked.Image = "1"

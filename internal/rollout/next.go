@@ -29,8 +29,10 @@ type Step struct {
 type Plan struct {
 	// Steps are the steps to take now.
 	Steps []Step
-	// Done is how many nodes are what the target asks for, and Pending is how many are not.
+	// Done is how many nodes are what the target asks for and serve, and Pending is how many are not.
 	Done, Pending int
+	// Updated is how many pods are what the target asks for, whether they serve or not, and Outdated is how many are not.
+	Updated, Outdated int
 	// Template reports that the StatefulSet must have the target's template now. During a change in place, it keeps the former one until
 	// the first node runs the target, so that a pod that is created meanwhile starts as its neighbours do.
 	Template bool
@@ -70,7 +72,13 @@ func Next(nodes []Node, t Target, rules Rules) Plan {
 	slices.Reverse(order)
 	slices.SortStableFunc(order, func(a, b Node) int { return cmp.Compare(urgency(a), urgency(b)) })
 	for _, n := range order {
-		if n.done(t) {
+		switch {
+		case n.Updated(t):
+			d.plan.Updated++
+		case n.Pod == Present:
+			d.plan.Outdated++
+		}
+		if n.Done(t) {
 			d.plan.Done++
 			continue
 		}
@@ -98,7 +106,7 @@ func writesTemplate(nodes []Node, t Target) bool {
 	running := false
 	for _, n := range nodes {
 		switch {
-		case n.Pod == Present && n.replaces(t), n.Pod == Absent && n.Failed.Action == Replace,
+		case n.Pod == Present && n.Replaces(t), n.Pod == Absent && n.Failed.Action == Replace,
 			n.Ready && n.Serves != No && n.Asked == t.Asked && n.settled() == Yes:
 			return true
 		case n.Pod == Present && n.Ready:
@@ -187,7 +195,7 @@ func (d *decision) idle(n Node) (_ Wait, words string) {
 	case n.Refused.Action != Nothing:
 		return WaitRefused, n.Refused.Words
 	default:
-		return WaitInEffect, n.Failed.Words
+		return WaitInEffect, cmp.Or(n.Failed.Words, n.Slow)
 	}
 }
 
@@ -268,7 +276,7 @@ func (d *decision) moving(n Node) bool {
 func (d *decision) peers(n Node) (_ Wait, words string) {
 	switch n.PeersWhole {
 	case No:
-		return WaitPeers, ""
+		return WaitPeers, n.PeerWords
 	case Yes:
 		return NoWait, ""
 	default:

@@ -79,12 +79,16 @@ type Node struct {
 	Failed  Failure
 	Refused Refusal
 
+	// Slow is why the kubelet has not applied the resources yet, if it says so.
+	Slow string
 	// Silent is why the parent did not answer, empty if it was not asked or has answered.
 	Silent string
 	// Serves is the parent's answer to whether memcached runs and has the items that it can have.
 	Serves Known
-	// PeersWhole reports whether another copy has all items of this node. It is Yes in a cache without copies.
+	// PeersWhole reports whether another copy has all items of this node. It is Yes in a cache without copies. PeerWords say what is
+	// missing if it is No.
 	PeersWhole Known
+	PeerWords  string
 }
 
 // Failure is what the kubelet or the parent says about a step that cannot take effect.
@@ -131,8 +135,8 @@ const (
 	ForceDelete Action = "ForceDelete"
 )
 
-// value returns the value that an action sets.
-func (a Asked) value(action Action) string {
+// Value returns the value that an action sets.
+func (a Asked) Value(action Action) string {
 	switch action {
 	case Resize:
 		return a.Resources
@@ -147,17 +151,17 @@ func (a Asked) value(action Action) string {
 
 // refused reports whether the node has refused the value of an action.
 func (n Node) refused(action Action, t Target) bool {
-	return n.Refused.Action == action && n.Refused.Value == t.value(action)
+	return n.Refused.Action == action && n.Refused.Value == t.Value(action)
 }
 
 // wants reports whether an action would change what the pod is asked for.
 func (n Node) wants(action Action, t Target) bool {
-	differs := n.Asked.value(action) != t.value(action) || action == Assign && !n.Assigned && n.ArgumentsTaken == No
+	differs := n.Asked.Value(action) != t.Value(action) || action == Assign && !n.Assigned && n.ArgumentsTaken == No
 	return differs && (!n.refused(action, t) || n.Refused.Due)
 }
 
-// replaces reports whether the pod must be replaced: only a new pod can be what the target asks for, or the pod has never run and cannot.
-func (n Node) replaces(t Target) bool {
+// Replaces reports whether the pod must be replaced: only a new pod can be what the target asks for, or the pod has never run and cannot.
+func (n Node) Replaces(t Target) bool {
 	return n.Asked.Template != t.Template || !n.Started && n.Failed.Action != Nothing && n.Asked != t.Asked ||
 		n.refused(Resize, t) && n.Refused.Forever ||
 		!t.InPlace && (n.Asked.Image != t.Image || n.Asked.Resources != t.Resources)
@@ -170,7 +174,7 @@ func (n Node) need(t Target) Action {
 		return ForceDelete
 	case n.Pod != Present:
 		return Nothing // the StatefulSet's controller is at work
-	case n.replaces(t):
+	case n.Replaces(t):
 		return Replace
 	case !n.Started:
 		return Nothing // it must run once, as its neighbours do
@@ -193,19 +197,19 @@ func (n Node) need(t Target) Action {
 
 // goesBack reports whether a value of the target has failed in a living pod.
 func (n Node) goesBack(t Target) bool {
-	return n.Failed.Action != Nothing && (t.InPlace || n.Failed.Action == Assign) && n.Asked.value(n.Failed.Action) == t.value(n.Failed.Action)
+	return n.Failed.Action != Nothing && (t.InPlace || n.Failed.Action == Assign) && n.Asked.Value(n.Failed.Action) == t.Value(n.Failed.Action)
 }
 
 // obsolete reports whether the record of a refusal is about a value that is not asked for any more, or that has taken effect since.
 func (n Node) obsolete(t Target) bool {
 	action := n.Refused.Action
-	return action != Nothing && (!n.refused(action, t) || n.Asked.value(action) == t.value(action) && n.settled() == Yes)
+	return action != Nothing && (!n.refused(action, t) || n.Asked.Value(action) == t.Value(action) && n.settled() == Yes)
 }
 
 // busy reports whether a value of the target was asked for, but is not in effect.
 func (n Node) busy(t Target) bool {
 	return n.ImageTaken == No && n.Asked.Image == t.Image || n.ResourcesTaken == No && n.Asked.Resources == t.Resources ||
-		n.Assigned && n.ArgumentsTaken == No && n.Asked.value(Assign) == t.value(Assign)
+		n.Assigned && n.ArgumentsTaken == No && n.Asked.Value(Assign) == t.Value(Assign)
 }
 
 // settled reports whether everything that the pod was asked for is in effect.
@@ -234,11 +238,13 @@ func (n Node) free(action Action) bool {
 	return n.away() && !n.serves() && (n.Stopped || action == Replace)
 }
 
-// done reports whether the node is what the target asks for, and clients can use it.
-func (n Node) done(t Target) bool {
-	return n.Pod == Present && n.Serves != No && n.Asked == t.Asked && n.settled() == Yes && n.Ready && n.Available &&
-		n.Refused.Action == Nothing
+// Updated reports whether the pod is what the target asks for.
+func (n Node) Updated(t Target) bool {
+	return n.Pod == Present && n.Asked == t.Asked && n.settled() == Yes && n.Refused.Action == Nothing
 }
+
+// Done reports whether the node is what the target asks for, and clients can use it.
+func (n Node) Done(t Target) bool { return n.Updated(t) && n.Serves != No && n.Ready && n.Available }
 
 // both returns No if one answer is No, otherwise Unknown if one is Unknown.
 func both(a, b Known) Known {

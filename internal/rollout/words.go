@@ -48,5 +48,6 @@ var waitWords = map[Wait]string{
 	WaitRefused:     "cannot be updated",
 	WaitElsewhere:   "waits, because another node cannot be updated",
 	WaitInEffect:    "is not ready yet",
+	WaitPaused:      "waits until the pause ends",
 	WaitStatefulSet: "is being created",
 }

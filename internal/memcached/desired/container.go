@@ -21,7 +21,7 @@ const defaultPreStopDelay = 5
 func container(mc *cachev1alpha1.Memcached, defaults podDefaults) corev1.Container {
 	return corev1.Container{
 		Name:            memcached.ContainerName,
-		Image:           cmp.Or(mc.Spec.Image, string(defaults.Images[memcached.ContainerName])),
+		Image:           cmp.Or(mc.Spec.Image, defaults.Images[memcached.ContainerName]),
 		ImagePullPolicy: cmp.Or(mc.Spec.ImagePullPolicy, corev1.PullIfNotPresent),
 		Command:         []string{"memcached"},
 		Args:            args(mc),

@@ -18,25 +18,30 @@ import (
 
 // podDefaults are settings of the pods that the operator chooses because the spec leaves them open. Another version of the operator
 // may choose other values. The workload records them, and keeps them until its pods must be replaced anyway: see ADR-0014.
-type podDefaults = cachev1alpha1.MemcachedDefaults
+type podDefaults = memcached.Defaults
 
 // presentDefaults returns the settings that this version of the operator chooses for new pods.
 func presentDefaults(mc *cachev1alpha1.Memcached, opts memcached.Options) podDefaults {
-	images := map[string]cachev1alpha1.DefaultImage{}
+	images := map[string]string{}
 	if mc.Spec.Image == "" {
-		images[memcached.ContainerName] = cachev1alpha1.DefaultImage(opts.DefaultImage)
+		images[memcached.ContainerName] = opts.DefaultImage
 	}
 	if memcached.IsStatefulSet(mc) {
-		images[memcached.AgentContainerName] = cachev1alpha1.DefaultImage(opts.AgentImage)
+		images[memcached.AgentContainerName] = opts.AgentImage
 	}
 	var present podDefaults
 	if len(images) > 0 { // JSON does not tell an empty map from none
 		present.Images = images
 	}
 	if _, given := render.MemoryLimit(mc.Spec.Resources); !given {
-		present.MemoryLimit = resource.NewQuantity(sizingOf(mc).limit(), resource.BinarySI).String()
+		present.MemoryLimit = defaultLimit(mc)
 	}
 	return present
+}
+
+// defaultLimit is the memory limit of memcached's container if the spec has none.
+func defaultLimit(mc *cachev1alpha1.Memcached) string {
+	return resource.NewQuantity(sizingOf(mc).limit(), resource.BinarySI).String()
 }
 
 // keepDefaults returns the present defaults, but with each recorded value that running nodes can keep.
@@ -53,20 +58,15 @@ func keepDefaults(mc *cachev1alpha1.Memcached, present, recorded podDefaults) po
 	return present
 }
 
-// decideDefaults returns the defaults for the pods. Running pods keep their defaults, so an upgrade of the operator alone replaces no
-// pods. If a change of the spec requires new pods, these get the present defaults. changed reports that the spec gives the nodes another
-// pod template or other arguments than recorded.
+// decideDefaults returns the defaults for the pods of a Deployment. Running pods keep their defaults, so an upgrade of the operator alone
+// replaces no pods. If a change of the spec requires new pods, these get the present defaults. changed reports that it does.
 func decideDefaults(v memcached.View, opts memcached.Options, templateHash string) (_ podDefaults, changed bool) {
-	mc := v.Memcached
 	recorded, found := v.Recorded(templateHash)
-	if memcached.IsStatefulSet(mc) {
-		return decideByRecord(v, opts, templateHash, recorded, found)
-	}
-	present := presentDefaults(mc, opts)
+	present := presentDefaults(v.Memcached, opts)
 	if !found {
 		return present, true
 	}
-	return keepDefaults(mc, present, recorded), false
+	return keepDefaults(v.Memcached, present, recorded), false
 }
 
 // staleDefaults describes the newer defaults that the next rollout would adopt, or returns "". A higher limit is worth a rollout, which
@@ -76,7 +76,7 @@ func staleDefaults(mc *cachev1alpha1.Memcached, defaults podDefaults, opts memca
 	present := presentDefaults(mc, opts)
 	for _, container := range slices.Sorted(maps.Keys(present.Images)) {
 		if image := present.Images[container]; image != "" && image != defaults.Images[container] {
-			stale = append(stale, imageWords[container]+string(image))
+			stale = append(stale, "the image "+image)
 		}
 	}
 	limit, err := resource.ParseQuantity(defaults.MemoryLimit)
@@ -85,5 +85,3 @@ func staleDefaults(mc *cachev1alpha1.Memcached, defaults podDefaults, opts memca
 	}
 	return strings.Join(stale, " and ")
 }
-
-var imageWords = map[string]string{memcached.ContainerName: "the image ", memcached.AgentContainerName: "the agent "}

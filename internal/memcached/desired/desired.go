@@ -26,27 +26,16 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 	if v.Servers() != nil {
 		objects = append(objects, ConfigMap(v))
 	}
-	nodes := nodesOf(v, opts)
-	if nodes.wave.Arguments != nil {
-		objects = append(objects, nodes.wave.Arguments)
+	plan := memcached.Plan{Objects: objects}
+	_, plan.MaxUnavailable = updateLimits(mc)
+	workload := statefulSetOf
+	if !memcached.IsStatefulSet(mc) {
+		workload = deploymentOf
 	}
-	if v.Workload != nil || !v.Occupied() { // if a MemcachedProxy has the Service, clients would not find new nodes
-		objects = append(objects, nodes.workload)
+	if object := workload(v, opts, &plan); v.Workload != nil || !v.Occupied() { // otherwise, clients would not find new nodes
+		plan.Objects = append(plan.Objects, object)
 	}
-	_, unavailable := updateLimits(mc)
-	lost, nextLost := v.LostPods()
-	return memcached.Plan{
-		Objects:        objects,
-		Problem:        nodes.problem,
-		Wave:           nodes.wave,
-		Twins:          nodes.twins,
-		InPlace:        nodes.inPlace,
-		LostPods:       lost,
-		NextLostPod:    nextLost,
-		Record:         nodes.record,
-		StaleDefaults:  staleDefaults(mc, nodes.record.Defaults, opts),
-		MaxUnavailable: unavailable,
-	}
+	return plan
 }
 
 const port = memcached.Port

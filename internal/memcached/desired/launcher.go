@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/render"
+	"github.com/example/memcached-operator/internal/rollout"
 )
 
 // itemsVolume is the volume for the file with the items, and itemsPath its mount path in the memcached container.
@@ -29,13 +31,16 @@ func keepsItems(mc *cachev1alpha1.Memcached) bool {
 // memcached, which takes a second or two. launch adds volumes for the argument lists, and for the file with the items.
 func launch(spec *corev1.PodSpec, mc *cachev1alpha1.Memcached) {
 	render.Launch(spec, "32Mi", "arguments", mc.Name+memcached.ArgumentsSuffix, 0o444)
+	spec.Volumes[len(spec.Volumes)-1].ConfigMap.Optional = ptr.To(true)
 	container := &spec.Containers[0]
-	container.Args = nil
+	container.Args = memcached.LauncherArgs(argumentList(mc))
+	container.Env = append(container.Env, corev1.EnvVar{
+		Name: "POD_UID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"}},
+	})
 	container.ReadinessProbe.ProbeHandler = render.AskLauncher("/readyz")
 	container.LivenessProbe.ProbeHandler = render.AskLauncher("/livez")
 	// A node that is being filled is not ready, but must not be restarted.
 	container.StartupProbe.ProbeHandler = render.AskLauncher("/livez")
-	container.StartupProbe.FailureThreshold *= 2 // the launcher waits up to a minute for its arguments
 	if keepsItems(mc) {
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: itemsVolume, MountPath: itemsPath})
 		// The memory limit with which the pod starts also limits this volume. If the volume had its own limit, each change of
@@ -63,29 +68,30 @@ func evictable(volumes []corev1.Volume, annotations map[string]string) map[strin
 	return all
 }
 
-// launched adds the launcher's annotations and its flag --template to a pod template. section is the hash of the given template,
-// and the value of the flag.
-func launched(template corev1.PodTemplateSpec) (_ corev1.PodTemplateSpec, section string) {
-	section, base := render.Hash(template), baseHash(template)
-	template.Annotations = maps.Clone(template.Annotations)
-	if template.Annotations == nil {
-		template.Annotations = map[string]string{}
+// askedTemplate returns the pod template of a StatefulSet, with the present defaults. Its annotation says what a new pod is asked for.
+func askedTemplate(
+	mc *cachev1alpha1.Memcached, opts memcached.Options, target rollout.Target,
+) corev1.PodTemplateSpec {
+	template := podTemplate(mc, opts, presentDefaults(mc, opts))
+	container := &template.Spec.Containers[0]
+	asked := memcached.Asked{Asked: target.Asked, Rendering: renderingOf(template)}
+	if mc.Spec.Image == "" {
+		asked.Defaults = container.Image
 	}
-	template.Annotations[memcached.TemplateAnnotation] = section
-	template.Annotations[memcached.BaseAnnotation] = base
-	for i := range template.Spec.Containers {
-		template.Spec.Containers[i].Args = []string{"--template=" + section}
+	if _, given := render.MemoryLimit(mc.Spec.Resources); !given {
+		asked.Defaults += " " + container.Resources.Limits.Memory().String()
 	}
-	return template, section
+	annotations := map[string]string{memcached.AskedAnnotation: asked.Annotation()}
+	maps.Copy(annotations, template.Annotations)
+	template.Annotations = annotations
+	return template
 }
 
-// baseHash returns the hash of everything that cannot change in a running pod: the template without images and resources.
-func baseHash(template corev1.PodTemplateSpec) string {
+// renderingOf returns the hash of what is rendered for a new pod, without the image, the resources and the arguments of memcached, which
+// may change in a living pod.
+func renderingOf(template corev1.PodTemplateSpec) string {
 	rest := template.DeepCopy()
-	for _, containers := range [][]corev1.Container{rest.Spec.InitContainers, rest.Spec.Containers} {
-		for i := range containers {
-			containers[i].Image, containers[i].Resources = "", corev1.ResourceRequirements{}
-		}
-	}
+	container := &rest.Spec.Containers[0]
+	container.Image, container.Resources, container.Args = "", corev1.ResourceRequirements{}, nil
 	return render.Hash(rest)
 }

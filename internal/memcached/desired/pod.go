@@ -21,18 +21,18 @@ const (
 )
 
 // podTemplate returns the pod template. If another version of the operator renders it differently, an upgrade replaces the nodes of
-// all users. Golden files make such changes visible.
+// all users' Deployments. Golden files make such changes visible.
 func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults podDefaults) corev1.PodTemplateSpec {
 	rollout := appsv1.DefaultDeploymentUniqueLabelKey
 	if memcached.IsStatefulSet(mc) {
-		rollout = appsv1.ControllerRevisionHashLabelKey
+		rollout = "" // a node stops before its successor starts
 	}
 	spec := role(mc).PodSpec(mc.Spec.Scheduling, mc.Spec.ImagePullSecrets, opts.OmitRunAsUser, rollout)
 	spec.TerminationGracePeriodSeconds = ptr.To(int64(preStopDelay(mc)) + shutdownSeconds)
 	spec.Containers = []corev1.Container{container(mc, defaults)}
 	if memcached.IsStatefulSet(mc) {
 		launch(&spec, mc)
-		image := string(defaults.Images[memcached.AgentContainerName])
+		image := defaults.Images[memcached.AgentContainerName]
 		render.Agent{Image: image, TLS: mc.Spec.TLS, Auth: mc.Spec.Auth, Beside: mc.Spec.Resources}.AddTo(&spec)
 	}
 	return corev1.PodTemplateSpec{
@@ -41,13 +41,7 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 	}
 }
 
-// templateHash returns the hash of the pod template without the podDefaults. With a StatefulSet and without a memory limit in the spec,
-// nothing in this template depends on the item memory: memcached's arguments are in the ConfigMap, and the computed memory limit is one of
-// the podDefaults. In this case, the hash includes the item memory itself.
+// templateHash returns the hash of a Deployment's pod template without the podDefaults.
 func templateHash(mc *cachev1alpha1.Memcached, opts memcached.Options) string {
-	template := podTemplate(mc, opts, podDefaults{})
-	if _, given := render.MemoryLimit(mc.Spec.Resources); memcached.IsStatefulSet(mc) && !given {
-		return render.Hash([]any{template, sizingOf(mc).memory})
-	}
-	return render.Hash(template)
+	return render.Hash(podTemplate(mc, opts, podDefaults{}))
 }

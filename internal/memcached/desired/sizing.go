@@ -120,22 +120,29 @@ func (s sizing) check(limit resource.Quantity) error {
 		limit.String(), s.memory/mebibyte, s.connections, connections, s.threads, (s.minimum()+mebibyte-1)/mebibyte)
 }
 
-// connectionLimit is the value of memcached's option -c with which s.connections clients can connect. memcached also counts 8 file
-// descriptors of its own against -c, 5 for each thread, and one for each listener but the first. To start, it needs a -c of about
-// 32, and 5 more for each thread.
+// leastConnections is the least -c with which memcached starts, without 5 for each thread.
+const leastConnections = 32
+
+// connectionLimit is the value of memcached's option -c with which s.connections clients can connect.
 func (s sizing) connectionLimit() int32 {
-	// Clients must not use up the connections of others. The kubelet's two probes need one each. In a StatefulSet, the launcher needs
-	// two more, and the agent four: one for metrics, one for readiness, and two earlier ones that memcached has not closed yet. With
-	// credentials, the agent needs nine more, for a handshake and for a login of each of 8 users.
-	const process, perThread, probes, questions, proofs, least = 8, 5, 2, 2 + 4, 9, 32
-	limit := perThread*s.threads + max(s.connections+process+s.listeners()-1+probes, least)
+	own, others := s.otherConnections()
+	return max(s.connections+own, leastConnections) + others
+}
+
+// otherConnections returns what counts against -c but is no client, so that clients cannot use up the connections of others. memcached also
+// counts 8 file descriptors of its own, 5 for each thread, and one for each listener but the first. The kubelet's two probes need one each.
+// In a StatefulSet, the launcher needs two more, and the agent four: one for metrics, one for readiness, and two earlier ones that memcached
+// has not closed yet. With credentials, the agent needs nine more, for a handshake and for a login of each of 8 users.
+func (s sizing) otherConnections() (own, others int32) {
+	const process, perThread, probes, questions, proofs = 8, 5, 2, 2 + 4, 9
+	own, others = process+s.listeners()-1+probes, perThread*s.threads
 	if s.statefulSet {
-		limit += questions
+		others += questions
 	}
 	if s.credentials {
-		limit += proofs
+		others += proofs
 	}
-	return limit
+	return own, others
 }
 
 // listeners returns the number of sockets on which memcached listens: one for IPv4 and one for IPv6 for each client port. Without a

@@ -4,6 +4,8 @@
 package desired
 
 import (
+	"maps"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,16 +16,17 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// statefulSet returns the StatefulSet that runs the nodes. Nodes keep their names when they are replaced, and start and stop
-// independently of each other. In most clusters before Kubernetes 1.37, the feature MaxUnavailableStatefulSet is off: such a
-// cluster drops maxUnavailable, and replaces one node at a time.
-func statefulSet(
-	mc *cachev1alpha1.Memcached, record memcached.Record, update *appsv1.RollingUpdateStatefulSetStrategy,
-	template corev1.PodTemplateSpec,
-) *appsv1.StatefulSet {
+// statefulSet returns the StatefulSet that runs the nodes. Nodes keep their names when they are replaced. They start and stop independently
+// of each other.
+func statefulSet(mc *cachev1alpha1.Memcached, template corev1.PodTemplateSpec) *appsv1.StatefulSet {
+	metadata := role(mc).Metadata("", cachev1alpha1.Metadata{})
+	metadata.Annotations = map[string]string{
+		memcached.RestartedAtAnnotation: timeOf(mc.Spec.RestartedAt), memcached.ReplacedAtAnnotation: timeOf(mc.Spec.ReplacedAt),
+	}
+	maps.DeleteFunc(metadata.Annotations, func(_, at string) bool { return at == "" })
 	return &appsv1.StatefulSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
-		ObjectMeta: role(mc).Workload(record),
+		ObjectMeta: metadata,
 		Spec: appsv1.StatefulSetSpec{
 			Replicas:            &mc.Spec.Size,
 			Selector:            &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)},
@@ -32,11 +35,9 @@ func statefulSet(
 			MinReadySeconds:     mc.Spec.UpdateStrategy.MinReadySeconds,
 			// A rollback cannot restore the items of a cache. One old revision is enough to show what has changed.
 			RevisionHistoryLimit: ptr.To(int32(1)),
-			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
-				Type:          appsv1.RollingUpdateStatefulSetStrategyType,
-				RollingUpdate: update,
-			},
-			Template: render.WithAPIDefaults(template),
+			// The StatefulSet's controller only creates missing pods. Package rollout decides what happens to the others.
+			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType},
+			Template:       render.WithAPIDefaults(template),
 		},
 	}
 }

@@ -45,9 +45,9 @@ func unusable(twin *cachev1alpha1.Memcached) string {
 	}
 }
 
-// twinsOf returns which nodes have the items of their twin's nodes, and what the next step waits for.
-func twinsOf(v memcached.View, guard *twinGuard) memcached.Twins {
-	twins := memcached.Twins{Waits: guard.waits, Ask: guard.ask}
+// twinsOf returns which nodes have the items of their twin's nodes.
+func twinsOf(v memcached.View) memcached.Twins {
+	var twins memcached.Twins
 	name := memcached.FillsFrom(v.Memcached)
 	if name == "" || v.Workload == nil { // a twin that was created at the same moment may not be in the cache yet
 		return twins

@@ -4,73 +4,63 @@
 package desired
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/rollout"
 )
 
-// nodes is the workload that runs the nodes, and all decisions about the nodes.
-type nodes struct {
-	workload client.Object
-	wave     memcached.Wave
-	twins    memcached.Twins
-	inPlace  memcached.InPlace
-	// record says from which spec and defaults the workload is written.
-	record cachev1alpha1.MemcachedRecord
-	// problem is nil, or combines one or more of these: a memory limit that is too small, a PriorityClass that is not allowed, an
-	// unknown image of the agent, or a node that refuses its configuration.
-	problem *memcached.Problem
-}
-
-// nodesOf decides about the nodes. It does not check the memory limit of running pods again. A later version of the operator may
-// compute a higher minimum, but must not stop a running cache.
-func nodesOf(v memcached.View, opts memcached.Options) nodes {
+// deploymentOf returns the Deployment that runs the nodes. It does not check the memory limit of running pods again. A later version of the
+// operator may compute a higher minimum, but must not stop a running cache.
+func deploymentOf(v memcached.View, opts memcached.Options, plan *memcached.Plan) client.Object {
 	mc := v.Memcached
 	hash := templateHash(mc, opts)
 	defaults, changed := decideDefaults(v, opts, hash)
-	n := nodes{
-		record: cachev1alpha1.MemcachedRecord{
-			TemplateHash: hash, RestartedAt: restartedAt(mc), Defaults: defaults,
-			RolloutRestartedAt: rolloutRestartedAt(v),
-		},
-		problem: memcached.CheckPriority(mc.Spec.Scheduling, opts).And(checkMemoryLimit(mc, changed)),
-	}
-	record := memcached.Record{Template: hash, MemcachedDefaults: defaults}
-	template := podTemplate(mc, opts, defaults)
-	if !memcached.IsStatefulSet(mc) {
-		surge, unavailable := updateLimits(mc)
-		n.workload = role(mc).Deployment(record, mc.Spec.Size, mc.Spec.UpdateStrategy.MinReadySeconds, surge, unavailable, template)
-		return n
-	}
-	n.problem = n.problem.And(memcached.CheckAgentImage("spec.workload StatefulSet", defaults.Images[memcached.AgentContainerName]))
-	want := wanted{list: argumentList(mc), problem: n.problem}
-	template, want.section = launched(template)
-	want.inPlace = newInPlace(v, &template)
-	guard := &twinGuard{v: v}
-	var refused *memcached.Problem
-	n.wave, refused = arguments(v, want, guard)
-	n.workload = statefulSet(mc, record, rollingUpdate(v, want.section, want.inPlace.Open, guard), template)
-	if n.problem = n.problem.And(refused); n.problem == nil {
-		want.inPlace.decide(&n.wave)
-	}
-	n.twins, n.inPlace = twinsOf(v, guard), want.inPlace.InPlace
-	n.recordArguments(v, want.list.Hash())
-	return n
+	plan.Problem = memcached.CheckPriority(mc.Spec.Scheduling, opts).And(checkMemoryLimit(mc, changed))
+	plan.Record = memcached.Record{Template: hash, Defaults: defaults}
+	plan.StaleDefaults = staleDefaults(mc, defaults, opts)
+	surge, unavailable := updateLimits(mc)
+	return role(mc).Deployment(plan.Record, mc.Spec.Size, mc.Spec.UpdateStrategy.MinReadySeconds, surge, unavailable,
+		podTemplate(mc, opts, defaults))
 }
 
-// recordArguments records the hash of the argument list that all nodes run, or no hash during a wave. While a wave is paused, or a problem
-// keeps a wave from starting, it repeats the hash and restartedAt of the last record, because no further node gets the new list.
-func (n *nodes) recordArguments(v memcached.View, hash string) {
-	last := v.Last.Applied
-	switch {
-	case n.problem == nil && !n.wave.Open:
-		n.record.ArgumentsHash = hash
-	case last != nil && (!n.wave.Open || v.Memcached.Spec.Paused):
-		n.record.ArgumentsHash, n.record.RestartedAt = last.ArgumentsHash, last.RestartedAt
+// statefulSetOf returns the StatefulSet that runs the nodes, and adds to the plan what its pods do next. Its update strategy is OnDelete. So
+// its template, which has the present defaults, reaches only new pods.
+func statefulSetOf(v memcached.View, opts memcached.Options, plan *memcached.Plan) client.Object {
+	mc := v.Memcached
+	guard := &twinGuard{v: v, asks: map[int][]*corev1.Pod{}}
+	c := change{
+		fleet: fleetOf(v, targetOf(v), guard), guard: guard, list: argumentList(mc), plan: plan,
 	}
+	template := askedTemplate(mc, opts, c.target)
+	c.template = &template
+	plan.Problem = memcached.CheckPriority(mc.Spec.Scheduling, opts).And(checkMemoryLimit(mc, c.asksForMore())).
+		And(memcached.CheckAgentImage("spec.workload StatefulSet", opts.AgentImage))
+	c.decide(mc.Spec.Paused || mc.DeletionTimestamp != nil || plan.Problem != nil)
+	plan.Twins = twinsOf(v)
+	plan.Ask = append(plan.Ask, plan.Twins.Ask...)
+	if arguments := argumentsConfigMap(c.fleet); arguments != nil {
+		plan.Objects = append(plan.Objects, arguments)
+	}
+	if v.Workload != nil && !plan.Rollout.Template {
+		template = *v.Workload.Template.DeepCopy()
+	}
+	return statefulSet(mc, template)
+}
+
+// asksForMore reports whether some node is asked for other resources or arguments than before. If none is, the nodes keep a memory limit for
+// which this version of the operator computes a higher minimum.
+func (c *change) asksForMore() bool {
+	for _, n := range c.nodes {
+		if n.Pod == rollout.Present && n.Asked.Resources == c.target.Resources && n.Asked.Arguments == c.target.Arguments {
+			return false
+		}
+	}
+	return true
 }
 
 // updateLimits returns the workload's maxSurge and maxUnavailable, which are never both 0. An additional node remaps keys when it joins

@@ -125,10 +125,8 @@ func progressingCondition(f facts) metav1.Condition {
 		return condition
 	case f.unsupported() != "":
 		condition.Reason, condition.Message = cachev1alpha1.ReasonUnsupportedVersion, f.unsupported()
-	case f.staleDefaults != "":
-		condition.Reason = cachev1alpha1.ReasonNewerDefaultsAvailable
-		condition.Message = fmt.Sprintf("The operator's defaults are now %s; the next rollout adopts them. To roll out now: %s",
-			f.staleDefaults, restartCommand(mc))
+	case f.newer != "":
+		condition.Reason, condition.Message = cachev1alpha1.ReasonNewerDefaultsAvailable, f.newer
 	default:
 		condition.Reason, condition.Message = cachev1alpha1.ReasonComplete, "No change is under way"
 	}
@@ -137,14 +135,13 @@ func progressingCondition(f facts) metav1.Condition {
 }
 
 // stuck returns why the current change cannot proceed, or an empty text. The first of these cases decides:
-//  1. There is a problem of the plan or the write, and the workload either lacks the new size or pod template, or changes in place: this
-//     problem.
+//  1. There is a problem of the plan or the write, and the workload lacks the new size or pod template: this problem.
 //  2. The workload exists, and its nodes change: the problem of the pods, or else the exceeded deadline, if any.
 //  3. Otherwise: the problem of the plan or the write, if any.
 func (f facts) stuck() string {
 	changing := f.rollout.reason != "" && f.Workload != nil
 	switch {
-	case f.Problem != nil && (f.unwritten() || f.rollout.reason == cachev1alpha1.ReasonUpdatingInPlace):
+	case f.Problem != nil && f.unwritten():
 		return f.Problem.Message
 	case changing && f.podProblem != nil:
 		return f.podProblem.Message

@@ -5,8 +5,8 @@ package status
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -38,10 +38,8 @@ type facts struct {
 	twinProblem *memcached.Problem
 	// rollout is the progress of a change of the nodes.
 	rollout rolloutState
-	// applied is the record of what was last carried out, for the status.
-	applied *cachev1alpha1.MemcachedRecord
-	// staleDefaults describes the newer defaults that the next rollout will adopt; empty if the nodes have them already.
-	staleDefaults string
+	// newer describes the newer defaults or rendering that the next pods get; empty if the nodes have them already.
+	newer string
 	// held are the changes that a pause holds back. cost describes what they will do to the nodes.
 	held []string
 	cost string
@@ -57,55 +55,63 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	f.accepted = f.size
 	if w != nil {
 		f.accepted = w.Size
-		f.TemplatePending = written.TemplatePending || written.HeldBack(v) && memcached.RecordOf(w).Template != plan.Record.TemplateHash
+		f.TemplatePending = written.TemplatePending || written.HeldBack(v) && !carriedOut(w, plan)
 	}
 	f.required = required(mc, plan, f.accepted)
 	f.available = f.ready >= f.required || stillAvailable(v.Last, f.ready)
 	f.discoverable = memcached.Discoverable(v.Children, memcached.SelectorLabels(mc))
 	f.twinProblem = plan.Twins.Problem
 	f.rollout = rolloutOf(before.Workload, v, plan)
-	f.applied = f.carriedOut(plan)
-	f.podProblem = cmp.Or(plan.InPlace.Problem, f.problemOf(owned), f.problemOfOrphans(orphans))
+	f.podProblem = cmp.Or(plan.Refused, f.problemOf(owned), f.problemOfOrphans(orphans))
 	f.rollout = f.waiting(plan)
-	f.staleDefaults = plan.StaleDefaults
+	f.newer = newer(mc, plan)
 	if mc.Spec.Paused {
 		f.held = f.heldBack(plan)
-		f.cost, _ = costOf(v, plan, f.TemplatePending || f.unfinished(plan) == restOfRollout)
+		effect := plan.Effect
+		if f.TemplatePending && mc.Spec.Workload != cachev1alpha1.WorkloadStatefulSet {
+			effect = memcached.ReplacesPod
+		}
+		if effect != memcached.NoEffect {
+			f.cost, _ = costOf(v, plan, effect)
+		}
 	}
 	return f
 }
 
-// carriedOut returns the record for the status, or nil. Until a rollout is complete, Former is the record from before the rollout.
-func (f facts) carriedOut(plan memcached.Plan) *cachev1alpha1.MemcachedRecord {
-	record := f.CarriedOut(plan.Record).DeepCopy()
-	if record != nil && !f.replacing() && !f.rollout.templateUnobserved && !f.TemplatePending {
-		record.Former = nil
+// carriedOut reports whether the workload has the template that the spec asks for.
+func carriedOut(w *memcached.Workload, plan memcached.Plan) bool {
+	if w.Kind == cachev1alpha1.WorkloadStatefulSet {
+		asked, _ := memcached.AskedOf(w.Template.Annotations)
+		return asked.Asked == plan.Target.Asked
 	}
-	return record
+	return memcached.RecordOf(w).Template == plan.Record.Template
 }
 
-// waiting returns the rollout with additions to its messages: what it waits for, and whether it has exceeded the deadline.
+// newer describes the newer defaults or rendering that the next pods get, or returns "".
+func newer(mc *cachev1alpha1.Memcached, plan memcached.Plan) string {
+	switch {
+	case plan.StaleDefaults != "":
+		return fmt.Sprintf("The operator's defaults are now %s; the next rollout adopts them. To roll out now: %s", plan.StaleDefaults,
+			restartCommand(mc))
+	case plan.Older > 0 && plan.Rollout.Pending == 0:
+		return fmt.Sprintf("%d of %d nodes run an older helper, rendering or default of the operator; new pods get the present one. "+
+			"To replace them now: %s", plan.Older, mc.Spec.Size, restartCommand(mc))
+	default:
+		return ""
+	}
+}
+
+// waiting returns the rollout with a message if it has exceeded the deadline.
 func (f facts) waiting(plan memcached.Plan) rolloutState {
 	rollout := f.rollout
-	if rollout.reason != "" && unwatched(f.View) {
-		rollout.deadlineMessage = overdue(f.View)
-		blocked := cmp.Or(plan.Wave.Blocked, plan.InPlace.Blocked)
-		if rollout.deadlineMessage != "" && blocked != "" && strings.HasPrefix(rollout.message, blocked) {
-			rollout.deadlineMessage = blocked
-		}
+	if rollout.reason == "" || !unwatched(f.View) {
+		return rollout
 	}
-	if waits := plan.Twins.Waits; waits != "" && rollout.reason == cachev1alpha1.ReasonRollingOut {
-		rollout.message += ". " + waits
-		if rollout.deadlineMessage != "" {
-			rollout.deadlineMessage = waits
-		}
+	rollout.deadlineMessage = overdue(f.View)
+	if rollout.deadlineMessage != "" && plan.Rollout.Words != "" {
+		rollout.deadlineMessage = plan.Rollout.Message()
 	}
 	return rollout
-}
-
-// replacing reports whether nodes are being changed or replaced.
-func (f facts) replacing() bool {
-	return f.rollout.reason == cachev1alpha1.ReasonRollingOut || f.rollout.reason == cachev1alpha1.ReasonUpdatingInPlace
 }
 
 // problemOf returns what is wrong with the nodes of the workload, or why a node is missing. Without a problem, it returns nil.

@@ -12,8 +12,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// heldBack lists what a pause holds back: the children that would be written or deleted, another size, a change that needs no write of
-// the workload, and the rest of a change that has begun.
+// heldBack lists what a pause holds back: the children that would be written or deleted, another size, and the rest of a rollout.
 func (f facts) heldBack(plan memcached.Plan) []string {
 	var held []string
 	for _, kind := range f.Pending {
@@ -31,31 +30,11 @@ func (f facts) heldBack(plan memcached.Plan) []string {
 		}
 		held = append(held, scaling)
 	}
-	if plan.Wave.Effect != memcached.NoEffect && !f.TemplatePending && !plan.InPlace.Open {
-		held = append(held, "a change in place")
-	}
-	if rest := f.unfinished(plan); rest != "" {
-		held = append(held, rest)
+	if plan.Rollout.Outdated > 0 && !f.TemplatePending {
+		held = append(held, "a rollout")
 	}
 	return held
 }
-
-// unfinished names a change that has begun and that only the operator can finish, or returns an empty text. If the partition is 0,
-// Kubernetes finishes a rollout by itself.
-func (f facts) unfinished(plan memcached.Plan) string {
-	switch w := f.Workload; {
-	case f.TemplatePending:
-		return ""
-	case plan.InPlace.Open:
-		return "the rest of a change in place"
-	case w != nil && w.Partition > 0 && w.Outdated(w.Nodes(f.Pods)) > 0:
-		return restOfRollout
-	default:
-		return ""
-	}
-}
-
-const restOfRollout = "the rest of a rollout"
 
 // pausedMessage says what a pause holds back, what that will cost, and how to end the pause.
 func pausedMessage(f facts) string {
@@ -76,8 +55,9 @@ func patchCommand(mc *cachev1alpha1.Memcached, field string) string {
 
 // restartCommand returns the command that replaces the nodes, which then get the operator's current defaults.
 func restartCommand(mc *cachev1alpha1.Memcached) string {
-	if memcached.WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet { // spec.restartedAt would keep the pods
-		return fmt.Sprintf("kubectl rollout restart statefulset/%s -n %s", mc.Name, mc.Namespace)
+	field := `"restartedAt"`
+	if memcached.IsStatefulSet(mc) { // spec.restartedAt would keep the pods
+		field = `"replacedAt"`
 	}
-	return patchCommand(mc, `"restartedAt":"'$(date -u +%FT%TZ)'"`)
+	return patchCommand(mc, field+`:"'$(date -u +%FT%TZ)'"`)
 }

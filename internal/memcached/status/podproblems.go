@@ -110,7 +110,7 @@ const notEnoughFiles = 71
 // the kubelet then restarts containers with a new image.
 func crashExit(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	exit := exitOf(pod, container)
-	if _, inPlace := memcached.InPlaceStateOf(pod); inPlace && exit != nil && exit.ExitCode == 0 {
+	if asked, _ := memcached.AskedOf(pod.Annotations); asked.Former != nil && exit != nil && exit.ExitCode == 0 {
 		return nil
 	}
 	return exit

@@ -4,12 +4,9 @@
 package status
 
 import (
-	"cmp"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
@@ -49,62 +46,60 @@ func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	return counted && v.Last.Generation == v.Memcached.Generation
 }
 
-// rolloutOf returns the progress of a first start, scaling, a rollout, a wave or a change in place. before is the workload before
-// the write.
+// rolloutOf returns the progress of a first start, of scaling or of a rollout. before is the workload before the write.
 func rolloutOf(before *memcached.Workload, v memcached.View, plan memcached.Plan) rolloutState {
-	mc, w := v.Memcached, v.Workload
-	nodes := w.Nodes(v.Pods)
-	state := rolloutStateOf(w, nodes, mc.Spec.Size, templateObserved(before, v), starting(v, nodes))
-	wave := plan.Wave
-	_, doing := costOf(v, plan, state.reason == cachev1alpha1.ReasonRollingOut)
-	if plan.InPlace.Open && !mc.Spec.Paused && state.reason != cachev1alpha1.ReasonCreating {
-		state.reason = cachev1alpha1.ReasonUpdatingInPlace
-		state.message = cmp.Or(plan.InPlace.Blocked, wave.Blocked,
-			fmt.Sprintf("%s: %d of %d nodes are updated", doing, plan.InPlace.Done, mc.Spec.Size))
-	} else if state.reason == cachev1alpha1.ReasonRollingOut {
-		state.message = doing + ": " + state.message
+	if v.Workload != nil && v.Workload.Kind == cachev1alpha1.WorkloadStatefulSet {
+		return rolloutOfStatefulSet(v, plan)
 	}
-	if state.reason == "" && wave.Open && !mc.Spec.Paused {
-		state.reason = cachev1alpha1.ReasonRollingOut
-		state.message = cmp.Or(wave.Blocked,
-			fmt.Sprintf("%s: %d of %d nodes run the new configuration", doing, wave.Done, mc.Spec.Size))
+	state := rolloutOfDeployment(v.Workload, v.Memcached.Spec.Size, templateObserved(before, v))
+	if state.reason == cachev1alpha1.ReasonRollingOut {
+		_, doing := costOf(v, plan, memcached.ReplacesPod)
+		state.message = doing + ": " + state.message
 	}
 	return state
 }
 
-// costOf says what a change does to the nodes and their items: will is for a change that is held back, doing for one in progress. replaced
-// reports that the pods are replaced, unless they can change in place.
-func costOf(v memcached.View, plan memcached.Plan, replaced bool) (will, doing string) {
-	effect := plan.Wave.Effect
-	switch {
-	case plan.InPlace.Open:
-		return costInPlace(v, plan)
-	case replaced:
-		items := itemsLeft(v, plan)
-		return "the nodes will be replaced, " + items, "Replacing nodes, " + items
-	case effect == memcached.LosesItems:
-		items := itemsLeft(v, plan)
-		return "the nodes will restart in place, " + items, "Restarting in place, " + items
-	case effect == memcached.GrowsInPlace:
-		return "the nodes will get more memory in place and keep their items", "Giving nodes more memory in place, with their items"
-	case effect == memcached.KeepsItems:
-		return "the nodes will restart in place and keep their items", "Restarting in place, with their items"
-	default: // the former arguments are unknown
-		return "", "Restarting in place"
+func rolloutOfStatefulSet(v memcached.View, plan memcached.Plan) rolloutState {
+	w, size, last := v.Workload, v.Memcached.Spec.Size, v.LastReason(cachev1alpha1.ConditionProgressing)
+	first := last == "" || last == cachev1alpha1.ReasonCreating || last == cachev1alpha1.ReasonStuck && plan.Rollout.Outdated == 0
+	rolling := plan.Rollout.Outdated > 0 || plan.Rollout.Pending > 0 && last == cachev1alpha1.ReasonRollingOut
+	switch ready := min(readyNodes(w.Nodes(v.Pods)), w.Ready); {
+	case w.ObservedGeneration == 0:
+		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: "Starting " + countNodes(size)}
+	case first && ready < w.Size:
+		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: fmt.Sprintf("%d of %d nodes are started", w.Ready, size)}
+	case rolling && v.Memcached.Spec.Paused:
+		return rolloutState{reason: cachev1alpha1.ReasonRollingOut}
+	case rolling:
+		_, doing := costOf(v, plan, plan.Effect)
+		return rolloutState{reason: cachev1alpha1.ReasonRollingOut, message: doing + ": " + plan.Rollout.Message()}
+	case w.Replicas != size:
+		return rolloutState{reason: cachev1alpha1.ReasonScaling, message: fmt.Sprintf("Scaling from %d to %d nodes", w.Replicas, size)}
+	default:
+		return rolloutState{}
 	}
 }
 
-func costInPlace(v memcached.View, plan memcached.Plan) (will, doing string) {
-	inFile := v.Memcached.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile
-	switch {
-	case plan.InPlace.OtherImage && !inFile, plan.Wave.Effect == memcached.LosesItems:
-		return "the pods will stay, but the nodes will restart without their items",
-			"Updating in place, no pod is replaced, but the nodes restart without their items"
-	case plan.InPlace.OtherImage:
-		return "the pods will stay; items are kept only with the same version of memcached",
-			"Updating in place, no pod is replaced; items are kept only with the same version of memcached"
-	default:
+// costOf says what a change does to the nodes and their items: will is for a change that is held back, doing for one in progress.
+func costOf(v memcached.View, plan memcached.Plan, effect memcached.Effect) (will, doing string) {
+	switch effect {
+	case memcached.ReplacesPod:
+		items := itemsLeft(v, plan)
+		return "the nodes will be replaced, " + items, "Replacing nodes, " + items
+	case memcached.LosesItems:
+		items := itemsLeft(v, plan)
+		return "the nodes will restart in place, " + items, "Restarting in place, " + items
+	case memcached.KeepsItemsOfVersion:
+		return "the nodes will restart in place; items are kept only with the same version of memcached",
+			"Restarting in place; items are kept only with the same version of memcached"
+	case memcached.KeepsItems:
+		return "the nodes will restart in place and keep their items", "Restarting in place, with their items"
+	case memcached.GrowsInPlace:
+		return "the nodes will get more memory in place and keep their items", "Giving nodes more memory in place, with their items"
+	case memcached.KeepsPod:
 		return "the pods will stay, and change in place", "Updating in place, no pod is replaced"
+	default:
+		return "", "Updating nodes"
 	}
 }
 
@@ -117,28 +112,12 @@ func itemsLeft(v memcached.View, plan memcached.Plan) string {
 	return "without their items"
 }
 
-// starting reports whether the nodes are starting for the first time. For a StatefulSet, only the last status shows that.
-func starting(v memcached.View, nodes []*corev1.Pod) bool {
-	w := v.Workload
-	switch {
-	case w == nil:
-		return true
-	case w.Kind == cachev1alpha1.WorkloadDeployment:
-		return w.First && !w.Complete
-	}
-	last := meta.FindStatusCondition(v.Last.Conditions, cachev1alpha1.ConditionProgressing)
-	takenBack := v.Last.Applied != nil && v.Last.Applied.Former != nil
-	firstStuck := last != nil && last.Reason == cachev1alpha1.ReasonStuck && !takenBack && w.Complete && w.Outdated(nodes) == 0
-	first := last == nil || last.Reason == cachev1alpha1.ReasonCreating || firstStuck
-	return first && min(readyNodes(nodes), w.Ready) < w.Size
-}
-
-func rolloutStateOf(w *memcached.Workload, nodes []*corev1.Pod, size int32, templateObserved, starting bool) rolloutState {
+func rolloutOfDeployment(w *memcached.Workload, size int32, templateObserved bool) rolloutState {
 	if w == nil || w.ObservedGeneration == 0 {
 		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: "Starting " + countNodes(size)}
 	}
 	// w.Complete can also be true when a rollout has just begun. Then some nodes are outdated.
-	settled := !templateObserved || w.Complete && w.Outdated(nodes) == 0 && !starting
+	settled := !templateObserved || w.Complete && w.Replicas == w.Updated
 	switch {
 	case settled && w.Replicas != size:
 		return rolloutState{
@@ -152,7 +131,7 @@ func rolloutStateOf(w *memcached.Workload, nodes []*corev1.Pod, size int32, temp
 		}
 	case settled:
 		return rolloutState{}
-	case starting:
+	case w.First && !w.Complete:
 		return rolloutState{
 			reason:          cachev1alpha1.ReasonCreating,
 			message:         fmt.Sprintf("%d of %d nodes are started", w.Ready, size),

@@ -22,18 +22,17 @@ func For(before memcached.View, plan memcached.Plan, written memcached.Written) 
 		Selector:           labels.SelectorFromSet(memcached.SelectorLabels(mc)).String(),
 		ServiceName:        facts.ServiceName(),
 		Servers:            facts.Servers(),
-		LastApplied:        facts.applied,
 	}
 	for _, pod := range facts.nodes {
 		status.Nodes = append(status.Nodes, pod.Name)
 	}
 	if facts.Workload != nil {
 		status.Image = plain(facts.Workload.Image()) // somebody else may have set it
-		if !facts.rollout.templateUnobserved && !facts.TemplatePending {
+		switch {
+		case memcached.IsStatefulSet(mc):
+			status.UpdatedReplicas = int32(plan.Rollout.Updated) //nolint:gosec // as above
+		case !facts.rollout.templateUnobserved && !facts.TemplatePending:
 			status.UpdatedReplicas = facts.Workload.Updated
-			if plan.Wave.Open && plan.Problem == nil {
-				status.UpdatedReplicas = min(status.UpdatedReplicas, plan.Wave.Done)
-			}
 		}
 	}
 	if status.Image != "" {

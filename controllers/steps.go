@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/rollout"
+)
+
+// takeSteps changes pods as the plan says.
+func (r *Reconciler) takeSteps(ctx context.Context, view memcached.View, plan memcached.Plan, written *memcached.Written) {
+	if written.Err != nil || written.Problem != nil && plan.Problem == nil {
+		return // what the steps depend on may be missing
+	}
+	for _, step := range plan.Steps {
+		var err error
+		switch step.Action {
+		case rollout.Replace:
+			err = r.deletePod(ctx, step.Pod)
+		case rollout.ForceDelete:
+			if err = r.deletePod(ctx, step.Pod, client.GracePeriodSeconds(0)); err == nil {
+				r.reportLostPod(view.Memcached, step.Pod)
+			}
+		default:
+			err = r.patchPod(ctx, step)
+		}
+		r.classifyStep(ctx, view.Memcached, step, err, written)
+	}
+}
+
+// deletePod deletes a pod if it has not changed since it was observed.
+func (r *Reconciler) deletePod(ctx context.Context, pod *corev1.Pod, options ...client.DeleteOption) error {
+	unchanged := client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}
+	return r.Client.Delete(ctx, pod, append(options, unchanged)...)
+}
+
+func (r *Reconciler) reportLostPod(mc *cachev1alpha1.Memcached, pod *corev1.Pod) {
+	r.metrics.LostPodDeleted()
+	r.Recorder.Eventf(mc, pod, corev1.EventTypeWarning, "LostPodDeleted", "Delete",
+		"Pod %s did not stop after its eviction from cluster node %s: deleted it without waiting, so that a new %s can start",
+		pod.Name, pod.Spec.NodeName, pod.Name)
+}
+
+// classifyStep records the result of a step.
+func (r *Reconciler) classifyStep(
+	ctx context.Context, mc *cachev1alpha1.Memcached, step memcached.PodStep, err error, written *memcached.Written,
+) {
+	pod, resizes := step.Pod, step.Resources != nil
+	switch {
+	case err == nil:
+		written.Changed = true
+		logf.FromContext(ctx).Info("Took a step of a rollout", "pod", pod.Name, "step", step.Action)
+	case apierrors.IsConflict(err), missesPod(err):
+		written.RetryAfter = memcached.Sooner(written.RetryAfter, stepInterval) // the pod has changed or is gone, and perhaps no event follows
+	case step.Wake != "": // the kubelet delivers the entry later
+	case resizes && step.Action == rollout.GoBack && apierrors.IsInvalid(err):
+		// Kubernetes 1.33 refuses to take back a resize if that lowers a memory limit. The cluster node had refused the resize, so
+		// the pod still has its old resources, and nothing has to be done.
+	case resizes && cannotResize(err):
+		r.refuseForever(ctx, mc, step, err, written)
+	case lacksPermission(err):
+		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceForbidden, Message: fmt.Sprintf(
+			"The operator may not change pod %s in place, as spec.updateStrategy.podUpdatePolicy wants. Set it to Recreate to replace pods, or let "+
+				"an administrator allow it in this namespace: kubectl create role %[2]s -n %[3]s --verb=patch --resource=pods,pods/resize && "+
+				"kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --serviceaccount=%[4]s", pod.Name, inPlaceRole, pod.Namespace, accountOf(err))}
+		written.Err = err
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "node didn't have enough"):
+		// The admission plugin PodResize refuses with this text (k8s.io/kubernetes/plugin/pkg/admission/podresize), if the pod requests
+		// more than the cluster node's allocatable resources. A retry succeeds only if these grow.
+		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceRefused, Message: fmt.Sprintf(
+			"Pod %s cannot have other resources on its cluster node, and the other pods are left as they are: %v", pod.Name, err)}
+		written.Err = err
+	default:
+		join(written, r.Classify(nil, fmt.Errorf("change pod %s: %w", pod.Name, err)))
+	}
+}
+
+// refuseForever records that the API server can never change these resources in this pod, so that the pod is replaced.
+func (r *Reconciler) refuseForever(
+	ctx context.Context, mc *cachev1alpha1.Memcached, step memcached.PodStep, cause error, written *memcached.Written,
+) {
+	asked, _ := memcached.AskedOf(step.Pod.Annotations)
+	asked.Refused = &memcached.RefusedStep{Action: rollout.Resize, Forever: true, Refused: protocol.Refused{
+		Value: step.Asked.Resources, Words: cause.Error(), Tries: 1, At: r.ServerClock.Now().UTC(),
+	}}
+	refusal := memcached.PodStep{Action: rollout.GoBack, Pod: step.Pod, Asked: &asked}
+	r.classifyStep(ctx, mc, refusal, r.patchPod(ctx, refusal), written)
+}
+
+// missesPod reports whether a request failed because the pod is gone.
+func missesPod(err error) bool { return apierrors.IsNotFound(err) && !missesResource(err) }
+
+// cannotResize reports whether the API server can never change these resources in a running pod. Before Kubernetes 1.33, it can
+// change no resources at all. A ValidatingAdmissionPolicy also answers Invalid, but its refusal does not count, because it may be
+// temporary.
+func cannotResize(err error) bool {
+	return missesResource(err) || apierrors.IsMethodNotSupported(err) ||
+		apierrors.IsInvalid(err) && reasonFor(err) == cachev1alpha1.ReasonInvalidSpec
+}
+
+// missesResource reports whether the API server lacks the subresource. It recognizes client-go's message about that.
+func missesResource(err error) bool {
+	return apierrors.IsNotFound(err) && strings.Contains(err.Error(), "could not find the requested resource")
+}
+
+// lacksPermission reports whether RBAC refused a request. Admission plugins also answer Forbidden, but their message names no user.
+func lacksPermission(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `User "`)
+}
+
+// inPlaceRole is the name under which config/components/in-place installs its ClusterRole.
+const inPlaceRole = "memcached-operator-in-place"
+
+// accountOf returns the operator's service account as NAMESPACE:NAME, from the message of a refusal. If the message names no service
+// account, NAMESPACE stays a placeholder.
+func accountOf(err error) string {
+	_, user, _ := strings.Cut(err.Error(), `User "system:serviceaccount:`)
+	account, _, found := strings.Cut(user, `"`)
+	if !found {
+		return "NAMESPACE:memcached-operator-controller-manager"
+	}
+	return account
+}
+
+// patchPod patches a pod if it has not changed since it was observed. The subresource resize ignores metadata, so the annotation follows in a
+// second patch. If that is not sent, the next reconcile sends both again.
+func (r *Reconciler) patchPod(ctx context.Context, step memcached.PodStep) error {
+	pod := &corev1.Pod{}
+	pod.Namespace, pod.Name, pod.UID, pod.ResourceVersion = step.Pod.Namespace, step.Pod.Name, step.Pod.UID, step.Pod.ResourceVersion
+	if step.Resources != nil {
+		resized := containerPatch{Name: memcached.ContainerName, Resources: step.Resources}
+		if err := patch(ctx, r.Client.SubResource("resize"), pod, podPatch{Spec: &podPatchSpec{[]containerPatch{resized}}}); err != nil {
+			return err
+		}
+	}
+	var changes podPatch
+	if step.Revision != "" {
+		changes.Metadata.Labels = map[string]string{appsv1.ControllerRevisionHashLabelKey: step.Revision}
+	}
+	changes.Metadata.Annotations = map[string]string{}
+	if step.Asked != nil {
+		changes.Metadata.Annotations[memcached.AskedAnnotation] = step.Asked.Annotation()
+	}
+	if step.Wake != "" {
+		changes.Metadata.Annotations[memcached.WakeAnnotation] = step.Wake
+	}
+	if step.Image != "" {
+		changes.Spec = &podPatchSpec{[]containerPatch{{Name: memcached.ContainerName, Image: step.Image}}}
+	}
+	if len(changes.Metadata.Annotations) == 0 && changes.Spec == nil {
+		return nil
+	}
+	return patch(ctx, r.Client, pod, changes)
+}
+
+// patcher is the part of a client that patches.
+type patcher[Option any] interface {
+	Patch(ctx context.Context, object client.Object, patch client.Patch, options ...Option) error
+}
+
+// patch sends a patch, and stores the pod as it is then in pod.
+func patch[Option any](ctx context.Context, to patcher[Option], pod *corev1.Pod, patch podPatch) error {
+	patch.Metadata.UID, patch.Metadata.ResourceVersion = pod.UID, pod.ResourceVersion
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("encode the patch of a pod: %w", err)
+	}
+	return to.Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, data))
+}
+
+// podPatch is a strategic merge patch: it finds containers by their names.
+type podPatch struct {
+	Metadata podPatchMetadata `json:"metadata"`
+	Spec     *podPatchSpec    `json:"spec,omitempty"`
+}
+
+type podPatchMetadata struct {
+	UID             types.UID         `json:"uid"`
+	ResourceVersion string            `json:"resourceVersion"`
+	Labels          map[string]string `json:"labels,omitempty"`
+	Annotations     map[string]string `json:"annotations,omitempty"`
+}
+
+type podPatchSpec struct {
+	Containers []containerPatch `json:"containers"`
+}
+
+type containerPatch struct {
+	Name      string                       `json:"name"`
+	Image     string                       `json:"image,omitempty"`
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+}

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memcached
+
+import (
+	"encoding/json"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/rollout"
+)
+
+// AskedAnnotation is an annotation of the template of a StatefulSet and of its pods. It holds an Asked as JSON.
+const AskedAnnotation = "cache.example.com/asked"
+
+// Asked is what a pod was last asked for. The template has what a new pod is asked for. Each step of a rollout that changes a living pod
+// updates it in the same patch.
+type Asked struct {
+	rollout.Asked
+
+	// Rendering is the hash of what an operator rendered for a new pod, and Defaults are what it chose because the spec leaves it open: the
+	// image and the memory limit. A newer operator may render another pod for the same spec.
+	Rendering string `json:"rendering"`
+	Defaults  string `json:"defaults"`
+	// Former is what the pod had before its last step in place, nil if there is nothing to go back to.
+	Former *FormerPod `json:"former,omitempty"`
+	// Refused is what the pod has refused, or nil. Refusals of arguments are in the entries of the ConfigMap instead.
+	Refused *RefusedStep `json:"refused,omitempty"`
+}
+
+// FormerPod is what a pod had before a step in place.
+type FormerPod struct {
+	// Image and Resources are the values that the pod was asked for before.
+	Image     string `json:"image,omitempty"`
+	Resources string `json:"resources,omitempty"`
+	// PodImage is the image in the pod's spec before the step SetImage, and Restarts is how often memcached's container had restarted. It
+	// is -1 if the container was not running, so that its next start counts. PodImage is empty if the last step was Resize.
+	PodImage string `json:"podImage,omitempty"`
+	Restarts int32  `json:"restarts,omitempty"`
+}
+
+// RefusedStep records a step that a pod has refused.
+type RefusedStep struct {
+	Action rollout.Action `json:"action"`
+
+	protocol.Refused
+
+	// Forever reports that the pod can never have the value.
+	Forever bool `json:"forever,omitempty"`
+}
+
+// Annotation returns the text of the annotation.
+func (a Asked) Annotation() string {
+	text, err := json.Marshal(a)
+	if err != nil {
+		panic(err) // impossible: it holds only text, numbers and times
+	}
+	return string(text)
+}
+
+// AskedOf returns what the annotations of a pod or template say. Found is false if they do not say it, for example because somebody has
+// removed the annotation.
+func AskedOf(annotations map[string]string) (asked Asked, found bool) {
+	if json.Unmarshal([]byte(annotations[AskedAnnotation]), &asked) != nil {
+		return Asked{}, false
+	}
+	return asked, asked.Template != ""
+}
+
+// PodStep is a step of one pod that the operator takes now.
+type PodStep struct {
+	Action rollout.Action
+	Pod    *corev1.Pod
+	// Image and Resources are the new values of memcached's container. Each may be empty.
+	Image     string
+	Resources *corev1.ResourceRequirements
+	// Asked replaces the pod's annotation, unless it is nil. Revision is the new value of the label controller-revision-hash, unless it is
+	// empty. Wake is the new value of WakeAnnotation, unless it is empty.
+	Asked    *Asked
+	Revision string
+	Wake     string
+}
+
+// Answer is the answer of a node's launcher, or the reason why there is none.
+type Answer struct {
+	protocol.Status
+
+	// Failure is why the launcher did not answer, or empty.
+	Failure string
+}
+
+// Answers maps the UID of a pod to the answer of its launcher.
+type Answers map[types.UID]Answer
+
+// retries are the pauses before a refused image or refused resources are tried again. Registries and cluster nodes recover.
+var retries = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute}
+
+// RetryIn returns how long to wait before the next try, 0 if it is due. Never is true if only another value can help.
+func (r RefusedStep) RetryIn(now time.Time) (wait time.Duration, never bool) {
+	if r.Forever || r.Tries > len(retries) || r.Action == rollout.Assign {
+		return 0, true
+	}
+	return max(0, r.At.Add(retries[max(r.Tries, 1)-1]).Sub(now)), false
+}

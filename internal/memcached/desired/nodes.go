@@ -1,0 +1,339 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
+	"github.com/example/memcached-operator/internal/rollout"
+)
+
+// fleet is what was observed of the nodes of a StatefulSet.
+type fleet struct {
+	v       memcached.View
+	target  rollout.Target
+	entries map[int]protocol.Entry
+	nodes   []*node
+	// next is the time until a pod may count as lost, be available or try again, 0 if no such time is known.
+	next time.Duration
+}
+
+// node is one node: what the rollout has to know, and what its steps need.
+type node struct {
+	rollout.Node
+
+	ordinal int
+	// pod is the node's pod, or nil.
+	pod   *corev1.Pod
+	asked memcached.Asked
+	// entry is the pod's entry in the ConfigMap, or nil. list is what memcached runs or was assigned.
+	entry *protocol.Entry
+	list  protocol.List
+	// answer is its launcher's answer, nil without one.
+	answer *protocol.Status
+	// resized reports that the kubelet has applied the resources in the pod's spec.
+	resized bool
+}
+
+// fleetOf observes the nodes that the spec asks for.
+func fleetOf(v memcached.View, target rollout.Target, guard *twinGuard) *fleet {
+	f := &fleet{v: v, target: target, entries: v.Entries()}
+	pods := map[int]*corev1.Pod{}
+	for i := range v.Pods {
+		pod := &v.Pods[i]
+		if ordinal, ok := memcached.Ordinal(pod); ok && v.Workload != nil && v.Workload.Owns(pod) {
+			if other := pods[ordinal]; other == nil || !present(other) {
+				pods[ordinal] = pod
+			}
+		}
+	}
+	servers := len(v.Servers())
+	for ordinal := range int(v.Memcached.Spec.Size) {
+		n := &node{ordinal: ordinal, pod: pods[ordinal]}
+		n.Name, n.Served = fmt.Sprintf("%s-%d", v.Memcached.Name, ordinal), ordinal < servers
+		n.PeersWhole, n.PeerWords = guard.peers(ordinal)
+		f.observe(n)
+		f.nodes = append(f.nodes, n)
+	}
+	return f
+}
+
+func present(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed
+}
+
+func (f *fleet) observe(n *node) {
+	if n.pod == nil {
+		return
+	}
+	if n.Pod = f.presence(n.pod); n.Pod != rollout.Present {
+		return
+	}
+	n.Ready, n.CutOff = memcached.PodReady(n.pod), memcached.CutOff(n.pod)
+	status := memcached.StatusOf(n.pod, memcached.ContainerName)
+	running := status != nil && status.State.Running != nil
+	n.Started, n.Stopped = running || status != nil && lastExit(status) != nil, !running
+	n.Available = n.Ready && f.wait(f.v.UntilAvailable(n.pod)) == 0
+	f.observeAsked(n)
+	f.observeAnswer(n)
+	f.observeArguments(n)
+	f.observeImage(n, status)
+	f.observeResources(n, status)
+	if !n.Started {
+		n.Failed = neverStarted(n.pod)
+	}
+	f.observeRefusal(n)
+}
+
+func lastExit(status *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	if status.State.Terminated != nil {
+		return status.State.Terminated
+	}
+	return status.LastTerminationState.Terminated
+}
+
+// wait notes that something happens after this time, and returns the time.
+func (f *fleet) wait(d time.Duration) time.Duration {
+	f.next = memcached.Sooner(f.next, d)
+	return d
+}
+
+func (f *fleet) presence(pod *corev1.Pod) rollout.Presence {
+	if present(pod) {
+		return rollout.Present
+	}
+	if wait, may := memcached.LostIn(pod, f.v.Now); may && f.wait(wait) == 0 {
+		return rollout.Lost
+	}
+	return rollout.Leaving
+}
+
+// observeAsked reads what the pod was asked for. Without its annotation, it was asked for what the template says.
+func (f *fleet) observeAsked(n *node) {
+	var found bool
+	if n.asked, found = memcached.AskedOf(n.pod.Annotations); !found {
+		n.asked, _ = memcached.AskedOf(f.v.Workload.Template.Annotations)
+		n.asked.Former, n.asked.Refused = nil, nil
+	}
+	n.Asked = n.asked.Asked
+	// A spec that names what the pod has anyway, such as the default image, asks for nothing.
+	if f.target.Image != "" && image(n.pod) == f.target.Image {
+		n.Asked.Image = f.target.Image
+	}
+	container := memcached.ContainerOf(&n.pod.Spec, memcached.ContainerName)
+	if _, given := render.MemoryLimit(f.v.Memcached.Spec.Resources); given && container != nil {
+		wanted := render.Resources(f.v.Memcached.Spec.Resources, "")
+		if holds(container.Resources, wanted) && holds(wanted, container.Resources) {
+			n.Asked.Resources = f.target.Resources
+		}
+	}
+}
+
+// observeAnswer reads the launcher's answer. Without an address, there is nobody to ask.
+func (f *fleet) observeAnswer(n *node) {
+	answer, answered := f.v.Answers[n.pod.UID]
+	switch {
+	case answered && answer.Failure == "":
+		n.answer = &answer.Status
+		n.Serves = known(answer.List.Target != "" && !answer.Restarting && !answer.Fill.Open())
+		minimum := int64(f.v.Memcached.Spec.UpdateStrategy.MinReadySeconds)
+		if left := minimum - answer.SecondsInEffect; n.Available && left > 0 {
+			n.Available = f.wait(time.Duration(left)*time.Second) == 0
+		}
+	case answered:
+		n.Silent = answer.Failure
+	case n.pod.Status.PodIP == "":
+		n.Silent = "it has no address yet"
+	}
+}
+
+func known(yes bool) rollout.Known {
+	if yes {
+		return rollout.Yes
+	}
+	return rollout.No
+}
+
+// observeArguments finds out which arguments the pod was asked for, and whether they are in effect. If the entry was lost, the launcher's
+// answer restores it.
+func (f *fleet) observeArguments(n *node) {
+	n.list = memcached.FirstList(n.pod)
+	if entry, found := f.entries[n.ordinal]; found && entry.Pod == string(n.pod.UID) {
+		n.entry = &entry
+	} else if n.answer != nil && n.answer.Number > 0 {
+		n.entry = &protocol.Entry{Pod: string(n.pod.UID), Number: n.answer.Number, List: n.answer.List}
+		f.entries[n.ordinal] = *n.entry
+	}
+	n.Use = memoryOf(n.list)
+	if n.entry == nil {
+		if n.answer != nil {
+			n.ArgumentsTaken = rollout.Yes
+		}
+		return
+	}
+	n.list, n.Assigned, n.Asked.Arguments = n.entry.List, true, n.entry.Target
+	n.Use = memoryOf(n.list)
+	switch {
+	case n.answer != nil:
+		n.Use = max(n.Use, memoryOf(n.answer.List))
+		n.ArgumentsTaken = known(n.answer.Number == n.entry.Number && !n.answer.Restarting)
+		if refused := n.answer.Refused; refused != nil && refused.Number == n.entry.Number {
+			n.Failed = rollout.Failure{Action: rollout.Assign, Words: refused.Reason}
+		}
+	case f.v.Last.Complete(f.v.Memcached.Generation) && n.Asked.Arguments == f.target.Arguments:
+		n.ArgumentsTaken = rollout.Yes // the last status says so
+	case n.entry.Former != nil:
+		n.Use = max(n.Use, memoryOf(*n.entry.Former))
+	}
+}
+
+// ProbeSeconds is how long, in seconds, the kubelet may report a restarted container as ready because of earlier probes.
+const ProbeSeconds = 3
+
+// observeImage finds out whether the last image that the pod was asked for is in effect. The kubelet may report another name of the same
+// image, so only a later start of the container counts, and what its launcher says.
+func (f *fleet) observeImage(n *node, status *corev1.ContainerStatus) {
+	n.ImageTaken = rollout.Yes
+	former := n.asked.Former
+	if former == nil || former.PodImage == "" || image(n.pod) == former.PodImage { // a webhook has changed it back
+		return
+	}
+	switch {
+	case startsOf(n.pod, status) <= former.Restarts:
+		n.ImageTaken = rollout.No
+	case n.answer != nil:
+		n.ImageTaken = known(n.answer.SecondsInEffect >= ProbeSeconds)
+	default:
+		n.ImageTaken = rollout.Unknown
+	}
+	if words := memcached.PullFailure(status); words != "" {
+		n.ImageTaken = rollout.No
+		n.Failed = rollout.Failure{
+			Action: rollout.SetImage, Words: fmt.Sprintf("the image %s cannot be pulled: %s", image(n.pod), words),
+		}
+	}
+}
+
+func image(pod *corev1.Pod) string {
+	if container := memcached.ContainerOf(&pod.Spec, memcached.ContainerName); container != nil {
+		return container.Image
+	}
+	return ""
+}
+
+// startsOf returns how often the container has restarted. It returns -1 if the container is not running, so that its next start counts as a
+// restart: that start uses the image in the pod's spec.
+func startsOf(pod *corev1.Pod, status *corev1.ContainerStatus) int32 {
+	switch {
+	case status == nil && pod.Status.Phase == corev1.PodPending: // no container has started yet
+		return -1
+	case status == nil: // no status tells of a restart
+		return 0
+	case status.State.Waiting != nil || status.State.Terminated != nil:
+		return -1
+	default:
+		return status.RestartCount
+	}
+}
+
+// observeResources compares the resources in the pod's spec with those that the kubelet has applied. CPU limits do not count: a kubelet
+// with cpuCFSQuota false never reports a new CPU limit, and any CPU limit fits on a cluster node.
+func (f *fleet) observeResources(n *node, status *corev1.ContainerStatus) {
+	n.ResourcesTaken, n.resized = rollout.Yes, true
+	container := memcached.ContainerOf(&n.pod.Spec, memcached.ContainerName)
+	if container == nil {
+		return
+	}
+	n.AskedLimit = container.Resources.Limits.Memory().Value()
+	n.Limit = n.AskedLimit
+	if status == nil || status.Resources == nil {
+		return
+	}
+	if applied := status.Resources.Limits.Memory().Value(); applied > 0 {
+		n.Limit = applied
+	}
+	wanted := container.Resources.DeepCopy()
+	delete(wanted.Limits, corev1.ResourceCPU)
+	if n.resized = holds(*status.Resources, *wanted); n.asked.Former != nil {
+		n.ResourcesTaken = known(n.resized)
+	}
+	pending := memcached.PodCondition(n.pod, corev1.PodResizePending)
+	if pending == nil || pending.ObservedGeneration > 0 && pending.ObservedGeneration < n.pod.Generation || n.resized {
+		return
+	}
+	if pending.Reason == corev1.PodReasonInfeasible {
+		n.Failed = rollout.Failure{Action: rollout.Resize, Words: "its cluster node cannot give it other resources: " + pending.Message}
+	} else {
+		n.Slow = fmt.Sprintf("%s: %s", pending.Reason, pending.Message)
+	}
+}
+
+// neverStarted returns why memcached has never run in a pod, if another pod may be better.
+func neverStarted(pod *corev1.Pod) rollout.Failure {
+	for _, container := range memcached.ContainerStatuses(pod) {
+		if words := memcached.PullFailure(&container); words != "" {
+			return rollout.Failure{Action: rollout.Replace, Words: words}
+		}
+	}
+	scheduled := memcached.PodCondition(pod, corev1.PodScheduled)
+	if scheduled != nil && scheduled.Status == corev1.ConditionFalse && scheduled.Reason == corev1.PodReasonUnschedulable {
+		return rollout.Failure{Action: rollout.Replace, Words: scheduled.Message}
+	}
+	return rollout.Failure{}
+}
+
+// observeRefusal reads what the node has refused: what the target asks for comes first.
+func (f *fleet) observeRefusal(n *node) {
+	var steps []memcached.RefusedStep
+	if n.asked.Refused != nil {
+		steps = append(steps, *n.asked.Refused)
+	}
+	if n.entry != nil && n.entry.Refused != nil {
+		steps = append(steps, memcached.RefusedStep{Action: rollout.Assign, Refused: *n.entry.Refused})
+	}
+	if f.outgrowsVolume(n.pod) && n.Asked.Resources != f.target.Resources {
+		steps = append(steps, memcached.RefusedStep{
+			Action: rollout.Resize, Forever: true,
+			Refused: protocol.Refused{Value: f.target.Resources, Words: "the volume for the items is too small"},
+		})
+	}
+	for _, step := range steps {
+		refusal := rollout.Refusal{
+			Failure: rollout.Failure{Action: step.Action, Words: step.Words}, Value: step.Value, Tries: step.Tries, Forever: step.Forever,
+		}
+		if wait, never := step.RetryIn(f.v.Now); !never {
+			refusal.Due = f.wait(wait) == 0
+		}
+		if n.Refused.Action == rollout.Nothing || refusal.Value == f.target.Value(refusal.Action) {
+			n.Refused = refusal
+		}
+	}
+}
+
+// outgrowsVolume reports whether the items need a larger volume, which only a new pod has. A volume is limited by the memory limit with
+// which its pod started. If this limit has grown in place, outgrowsVolume compares with the larger limit, and may miss that the volume
+// is too small. The launcher then refuses the arguments.
+func (f *fleet) outgrowsVolume(pod *corev1.Pod) bool {
+	container := memcached.ContainerOf(&pod.Spec, memcached.ContainerName)
+	return f.target.InPlace && keepsItems(f.v.Memcached) && container != nil &&
+		sizingOf(f.v.Memcached).memory >= container.Resources.Limits.Memory().Value()
+}
+
+// holds reports whether has contains each resource in wanted, with the same quantity. It may contain other resources, too.
+func holds(has, wanted corev1.ResourceRequirements) bool {
+	for _, lists := range [][2]corev1.ResourceList{{has.Limits, wanted.Limits}, {has.Requests, wanted.Requests}} {
+		for name, quantity := range lists[1] {
+			if present, ok := lists[0][name]; !ok || present.Cmp(quantity) != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,265 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"slices"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/rollout"
+)
+
+// change turns the rollout's plan for a fleet into changes of pods and entries.
+type change struct {
+	*fleet
+
+	guard *twinGuard
+	// list has the arguments that the spec asks for, and template is the rendered pod template.
+	list     protocol.List
+	template *corev1.PodTemplateSpec
+	plan     *memcached.Plan
+}
+
+// decide asks the rollout for the next steps.
+func (c *change) decide(held bool) {
+	rules := rollout.Rules{Budget: maxAway(c.v), Paused: held, TemplateReady: c.templateReady()}
+	var nodes []rollout.Node
+	for _, n := range c.nodes {
+		nodes = append(nodes, n.Node)
+	}
+	c.plan.Target, c.plan.Rollout = c.target, rollout.Next(nodes, c.target, rules)
+	for _, step := range c.plan.Rollout.Steps {
+		i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == step.Node })
+		c.take(c.nodes[i], step.Action)
+	}
+	if !held {
+		c.deleteLost()
+	}
+	for _, n := range c.nodes {
+		c.plan.Effect = max(c.plan.Effect, c.effect(n))
+		c.note(n)
+		if n.Pod == rollout.Present && !held {
+			c.follow(n)
+		}
+	}
+	c.plan.NextStep = c.next
+}
+
+// templateReady reports whether a pod that is created now is what the spec asks for.
+func (c *change) templateReady() bool {
+	live := c.v.Workload
+	if live == nil || live.Unobserved() {
+		return false
+	}
+	asked, _ := memcached.AskedOf(live.Template.Annotations)
+	return asked.Asked == c.target.Asked
+}
+
+// take turns a step into changes.
+func (c *change) take(n *node, action rollout.Action) {
+	asked := n.asked
+	step := memcached.PodStep{Action: action, Pod: n.pod, Asked: &asked}
+	switch action {
+	case rollout.Ask:
+		c.ask(n)
+		return
+	case rollout.Assign:
+		c.assign(n)
+		return
+	case rollout.GoBack:
+		if n.Failed.Action == rollout.Assign || n.Failed.Action == rollout.Nothing && n.Refused.Action == rollout.Assign {
+			c.unassign(n)
+			return
+		}
+		c.goBack(n, &step)
+	case rollout.Resize:
+		asked.Former = &memcached.FormerPod{Resources: asked.Resources}
+		asked.Resources, asked.Defaults = c.target.Resources, c.defaults()
+		step.Resources = &c.container().Resources
+	case rollout.SetImage:
+		if wanted := c.container().Image; wanted != image(n.pod) {
+			step.Image = wanted
+			status := memcached.StatusOf(n.pod, memcached.ContainerName)
+			asked.Former = &memcached.FormerPod{Image: asked.Image, PodImage: image(n.pod), Restarts: startsOf(n.pod, status)}
+		}
+		asked.Image, asked.Defaults = c.target.Image, c.defaults()
+	default:
+		step.Asked = nil
+	}
+	c.plan.Steps = append(c.plan.Steps, step)
+}
+
+func (c *change) container() *corev1.Container {
+	return memcached.ContainerOf(&c.template.Spec, memcached.ContainerName)
+}
+
+func (c *change) defaults() string {
+	asked, _ := memcached.AskedOf(c.template.Annotations)
+	return asked.Defaults
+}
+
+// ask adds the pods that have to be asked about a node: its own, and those of the same number in twins.
+func (c *change) ask(n *node) {
+	pods := c.guard.asks[n.ordinal]
+	if n.pod != nil && n.pod.Status.PodIP != "" {
+		pods = append(pods, n.pod)
+	}
+	for _, pod := range pods {
+		if _, answered := c.v.Answers[pod.UID]; !answered {
+			c.plan.Ask = append(c.plan.Ask, pod)
+		}
+	}
+}
+
+// assign writes an entry with the arguments that the spec asks for.
+func (c *change) assign(n *node) {
+	entry := protocol.Entry{Pod: string(n.pod.UID), Number: 1, List: c.list}
+	if n.entry != nil {
+		entry.Number, entry.Former, entry.Refused = n.entry.Number+1, n.entry.Former, n.entry.Refused
+	}
+	if n.ArgumentsTaken != rollout.No {
+		entry.Former = &n.list
+	}
+	c.enter(n, entry)
+}
+
+// unassign writes the entry from before a failure, with a record of it. Without a failure, it removes the record.
+func (c *change) unassign(n *node) {
+	entry := *n.entry
+	if n.Failed.Action == rollout.Nothing {
+		entry.Refused = nil
+		c.enter(n, entry)
+		return
+	}
+	entry.Number++
+	if entry.Former != nil {
+		entry.List, entry.Former = *entry.Former, nil
+	}
+	entry.Refused = c.refused(n, entry.Refused)
+	c.enter(n, entry)
+}
+
+func (c *change) enter(n *node, entry protocol.Entry) {
+	c.entries[n.ordinal], n.entry, c.plan.Arguments = entry, &entry, true
+}
+
+// refused returns the record of the node's failure, after an earlier record or nil.
+func (c *change) refused(n *node, before *protocol.Refused) *protocol.Refused {
+	const longest = 512 // bytes of the words
+	refused := protocol.Refused{Value: c.target.Value(n.Failed.Action), Tries: 1, At: c.v.Now.UTC()}
+	refused.Words = n.Failed.Words[:min(len(n.Failed.Words), longest)]
+	if before != nil && before.Value == refused.Value {
+		refused.Tries += before.Tries
+	}
+	return &refused
+}
+
+// goBack gives a pod what it had before a failure, and records the failure in the same patch. Without a failure, it removes the record.
+// Resources follow in the next patch: see follow.
+func (c *change) goBack(n *node, step *memcached.PodStep) {
+	asked, failed := step.Asked, n.Failed.Action
+	if failed == rollout.Nothing {
+		asked.Refused = nil
+		return
+	}
+	var before *protocol.Refused
+	if asked.Refused != nil {
+		before = &asked.Refused.Refused
+	}
+	asked.Refused = &memcached.RefusedStep{Action: failed, Refused: *c.refused(n, before)}
+	if former := asked.Former; former != nil && failed == rollout.SetImage {
+		asked.Image, step.Image = former.Image, former.PodImage
+	} else if former != nil {
+		asked.Resources = former.Resources
+	}
+	asked.Former = nil
+}
+
+// follow completes earlier steps of a pod. It takes back resources that the pod has refused. It wakes the kubelet, so that it delivers
+// an entry at once. When the pod is done, it sets the label by which Kubernetes and others count updated pods.
+func (c *change) follow(n *node) {
+	status := memcached.StatusOf(n.pod, memcached.ContainerName)
+	refused := n.asked.Refused != nil && n.asked.Refused.Action == rollout.Resize
+	moves := slices.ContainsFunc(c.plan.Steps, func(s memcached.PodStep) bool { return s.Pod == n.pod })
+	revision := c.v.Workload.UpdateRevision
+	step := memcached.PodStep{Pod: n.pod}
+	switch {
+	case moves || !c.target.InPlace:
+		return
+	case refused && !n.resized && n.Asked.Resources != c.target.Resources:
+		step.Action, step.Resources = rollout.GoBack, status.Resources
+	case n.entry != nil && (n.ArgumentsTaken == rollout.No || c.plan.Arguments && n.entry.Target == c.target.Arguments) &&
+		n.pod.Annotations[memcached.WakeAnnotation] != strconv.FormatInt(n.entry.Number, 10):
+		step.Wake = strconv.FormatInt(n.entry.Number, 10)
+	case n.Done(c.target) && c.templateReady() && (n.asked.Former != nil || n.pod.Labels[appsv1.ControllerRevisionHashLabelKey] != revision):
+		asked := n.asked
+		asked.Former, step.Asked, step.Revision = nil, &asked, revision
+	default:
+		return
+	}
+	c.plan.Steps = append(c.plan.Steps, step)
+}
+
+// deleteLost deletes lost pods of nodes that the spec no longer asks for. The rollout deletes those of the others.
+func (c *change) deleteLost() {
+	for i := range c.v.Pods {
+		pod := &c.v.Pods[i]
+		ordinal, ok := memcached.Ordinal(pod)
+		if ok && ordinal >= len(c.nodes) && c.v.Workload != nil && c.v.Workload.Owns(pod) && c.presence(pod) == rollout.Lost {
+			c.plan.Steps = append(c.plan.Steps, memcached.PodStep{Action: rollout.ForceDelete, Pod: pod})
+		}
+	}
+}
+
+// effect returns what the change does to a node.
+func (c *change) effect(n *node) memcached.Effect {
+	effect := memcached.NoEffect
+	switch {
+	case n.Pod != rollout.Present || n.Updated(c.target):
+		return effect
+	case n.Replaces(c.target):
+		return memcached.ReplacesPod
+	case n.Asked.Image != c.target.Image && keepsItems(c.v.Memcached):
+		effect = memcached.KeepsItemsOfVersion
+	case n.Asked.Image != c.target.Image:
+		effect = memcached.LosesItems
+	case n.Asked.Resources != c.target.Resources:
+		effect = memcached.KeepsPod
+	}
+	if n.Asked.Arguments == c.target.Arguments {
+		return effect
+	}
+	return max(effect, effectOf(n.list, c.list))
+}
+
+// note counts pods of an older operator, and reports what nodes have refused.
+func (c *change) note(n *node) {
+	now, _ := memcached.AskedOf(c.template.Annotations)
+	if n.Updated(c.target) && (n.asked.Rendering != now.Rendering || n.asked.Defaults != now.Defaults) {
+		c.plan.Older++
+	}
+	action := n.Refused.Action
+	if c.plan.Refused == nil && action != rollout.Nothing && !n.Refused.Forever && n.Refused.Value == c.target.Value(action) {
+		c.plan.Refused = refusalOf(n, action)
+	}
+}
+
+// maxAway returns how many nodes may be unavailable at the same time. Like for a Deployment, a percentage is rounded down.
+func maxAway(v memcached.View) int {
+	if len(v.Copies()) > 0 {
+		return 1
+	}
+	_, unavailable := updateLimits(v.Memcached)
+	count, err := intstr.GetScaledValueFromIntOrPercent(&unavailable, int(v.Memcached.Spec.Size), false)
+	if err != nil {
+		return 1
+	}
+	return max(count, 1)
+}

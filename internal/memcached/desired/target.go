@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
+	"github.com/example/memcached-operator/internal/rollout"
+)
+
+// targetOf returns what the spec asks of every node of a StatefulSet. Its values are hashes of fields of the spec, not of what the operator
+// renders from them. So another version of the operator, with other defaults, asks living nodes for nothing.
+func targetOf(v memcached.View) rollout.Target {
+	mc := v.Memcached
+	limit := render.Resources(mc.Spec.Resources, defaultLimit(mc)).Limits[corev1.ResourceMemory]
+	return rollout.Target{
+		Asked: rollout.Asked{
+			Template: render.Hash(onlyNewPods(mc, v.Workload)), Image: mc.Spec.Image, Resources: render.Hash(resourcesInSpec(mc)),
+			Arguments: argumentList(mc).Target,
+		},
+		Limit: limit.Value(), Use: sizingOf(mc).minimum(),
+		InPlace: mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceOrRecreate && len(v.Copies()) == 0,
+	}
+}
+
+// onlyNewPods returns what only a new pod can have. "kubectl rollout restart" also asks for new pods.
+func onlyNewPods(mc *cachev1alpha1.Memcached, live *memcached.Workload) any {
+	spec, restarted := mc.Spec, ""
+	if live != nil {
+		restarted = live.Template.Annotations[memcached.KubectlRestartedAt]
+	}
+	if spec.TLS != nil {
+		tls := *spec.TLS
+		tls.MinVersion = "" // only an argument of memcached
+		spec.TLS = &tls
+	}
+	return []any{
+		spec.Scheduling, spec.ImagePullSecrets, spec.ImagePullPolicy, spec.PodMetadata, spec.GracefulShutdown, spec.TLS, spec.Auth,
+		spec.Storage, timeOf(spec.ReplacedAt), restarted,
+	}
+}
+
+// resourcesInSpec returns the fields on which the resources of memcached's container depend.
+func resourcesInSpec(mc *cachev1alpha1.Memcached) any {
+	spec := mc.Spec
+	if _, given := render.MemoryLimit(spec.Resources); given {
+		return spec.Resources
+	}
+	return []any{spec.Resources, spec.Config.Memory, spec.Config.MaxConnections, spec.Config.Threads, spec.TLS != nil}
+}
+
+// argumentList returns the arguments that the spec asks for.
+func argumentList(mc *cachev1alpha1.Memcached) protocol.List {
+	spec := mc.Spec
+	cpu := spec.Resources.Limits[corev1.ResourceCPU] // it decides about the threads
+	return protocol.List{
+		Target:    render.Hash([]any{spec.Config, cpu, spec.TLS, spec.Auth != nil, spec.Storage, timeOf(spec.RestartedAt)}),
+		Arguments: strings.Join(args(mc), " "),
+		Restart:   timeOf(spec.RestartedAt),
+	}
+}
+
+// memoryOf returns what memcached may use with these arguments, in bytes. It reverses the computation of the arguments.
+func memoryOf(list protocol.List) int64 {
+	number := func(option string) int32 {
+		value, _ := strconv.ParseInt(list.Value(option), 10, 32) // the launcher's pattern allows only numbers
+		return int32(value)
+	}
+	s := sizing{
+		memory: int64(number("-m")) * mebibyte, threads: number("-t"), statefulSet: true,
+		tls: slices.Contains(list.Fields(), "-Z"), plaintext: strings.Contains(list.Arguments, "notls:*"),
+	}
+	s.credentials = s.tls || list.Value("-Y") != ""
+	own, others := s.otherConnections()
+	s.connections = max(number("-c")-others-own, 0)
+	return s.minimum()
+}
+
+// effectOf returns what a change from one list of arguments to another does to a node.
+func effectOf(former, next protocol.List) memcached.Effect {
+	switch {
+	case former.Same(next):
+		return memcached.NoEffect
+	case former.Grows(next):
+		return memcached.GrowsInPlace
+	case former.Keeps(next):
+		return memcached.KeepsItems
+	default:
+		return memcached.LosesItems
+	}
+}
+
+// timeOf returns a time in the precision of the API server, or an empty text. Go clients encode the zero time as null, so it counts as
+// unset.
+func timeOf(t *metav1.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
