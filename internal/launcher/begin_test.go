@@ -22,17 +22,17 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	list := inMemory(t)
 	list.Restart = "2026-11-24T07:00:00Z"
-	flags := []string{"--pod=" + uid, "--target=" + list.Target, "--restart=" + list.Restart, "--"}
-	o, err := Parse(append(flags, list.Fields()...), "sessions-a-12", io.Discard)
+	line := "--pod=" + uid + " --target=target --restart=" + list.Restart + " -- " + list.Arguments
+	o, err := Parse(strings.Fields(line), "sessions-a-12", io.Discard)
 	if err != nil || o.Pod != uid || o.First != list || o.Ordinal != 12 {
 		t.Errorf("%+v, %v", o, err)
 	}
-	for _, flags := range [][]string{nil, flags[:3], flags[1:], {flags[0], "--"}, flags[:4], append(flags[:4:4], "-A"), {"--template=0123"}} {
-		if len(flags) < 4 || flags[len(flags)-1] == "--" {
-			flags = append(flags[:len(flags):len(flags)], list.Fields()...)
-		}
-		if o, err := Parse(flags, "sessions-a-12", io.Discard); !errors.Is(err, ErrUsage) {
-			t.Errorf("%q: %+v, %v", flags, o, err)
+	for _, line := range []string{
+		"", strings.Replace(line, uid, "", 1), strings.Replace(line, "=target", "=", 1), strings.Replace(line, " -- ", " ", 1),
+		line + " -A", "--template=0123 " + line,
+	} {
+		if o, err := Parse(strings.Fields(line), "sessions-a-12", io.Discard); !errors.Is(err, ErrUsage) {
+			t.Errorf("%s: %+v, %v", line, o, err)
 		}
 	}
 }
