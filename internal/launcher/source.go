@@ -57,7 +57,7 @@ const maxText = 8 << 10
 
 // read returns the text of a file, which is empty if there is no file.
 func (s source) read(key string) (string, error) {
-	file, err := os.Open(filepath.Join(s.folder, key))
+	file, err := os.Open(filepath.Join(s.folder, key)) //nolint:gosec // of a flag
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
