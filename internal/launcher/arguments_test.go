@@ -6,8 +6,10 @@
 package launcher
 
 import (
+	"io"
+	"log"
+	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,33 +20,36 @@ import (
 func TestRefusedArguments(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	good := p.begin(inFile(t))
+	p.begin(inFile(t))
 	p.store(stored)
 	// With -t 2, the script of newPod ends before memcached reads its items.
-	bad := p.assign(inFile(t, "-t 4", "-t 2"))
-	status := p.status("the list is refused", func(s protocol.Status) bool { return s.Refused != nil && s.Hash == good && s.Restarting == "" })
-	if status.Refused.Hash != bad || !strings.Contains(status.Refused.Reason, "no such option") {
+	bad := inFile(t, "-t 4", "-t 2")
+	status := p.refuses(p.assign(bad), 0)
+	if !strings.Contains(status.Refused.Reason, "no such option") {
 		t.Errorf("refused: %+v", status.Refused)
 	}
 	if found := p.stored(stored); found != stored {
 		t.Errorf("%d of %d items; the launcher logged:\n%s", found, stored, p.logged())
 	}
-	// The launcher does not try the list again, even if the kubelet replaces the file or starts the container again.
-	p.write(protocol.SectionKey(template), p.section.String())
-	if code := p.end(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	// The launcher does not try the entry again, even if the kubelet starts the container again.
+	p.end()
 	p.start()
-	p.runs(good)
-	if found := p.stored(stored); found != stored {
-		t.Errorf("after the container: %d of %d items; the launcher logged:\n%s", found, stored, p.logged())
+	if status := p.refuses(1, 0); status.Restart != nil || p.stored(stored) != stored {
+		t.Errorf("after the container: %+v; the launcher logged:\n%s", status, p.logged())
 	}
-	p.assign(inFile(t))
-	p.status("the list in effect is asked for", func(s protocol.Status) bool { return s.Refused == nil && s.Hash == good })
-	p.assign(inFile(t, "-t 4", "-t 2"))
-	p.status("the list is refused again", func(s protocol.Status) bool { return s.Refused != nil && s.Hash == good && s.Restarting == "" })
-	if status := p.runs(p.assign(inFile(t, "-t 4", "-t 5"))); status.Refused != nil {
-		t.Errorf("another list is in effect, and refused is still %+v", status.Refused)
+	// Under another number, it tries the same list again.
+	again := p.refuses(p.assign(bad), 0)
+	if again.Restart == nil || p.stored(stored) != stored {
+		t.Errorf("the list was not tried again: %+v", again)
+	}
+	// The list in effect needs no restart.
+	if status := p.runs(p.assign(inFile(t))); status.Refused != nil || *status.Restart != *again.Restart {
+		t.Errorf("the list in effect is asked for: %+v", status)
+	}
+	p.refuses(p.assign(bad), 3)
+	status = p.runs(p.assign(inFile(t, "-t 4", "-t 5")))
+	if tries := strings.Count(p.logged(), "was refused"); status.Refused != nil || tries != 3 {
+		t.Errorf("another list is in effect: %+v, after %d refusals:\n%s", status.Refused, tries, p.logged())
 	}
 }
 
@@ -53,85 +58,129 @@ func TestArgumentsThatAreRefusedAfterItemsWereRead(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
 	p.options.settled = 5 * time.Second // longer than memcached runs with -t 3, also on a busy machine
-	good := p.begin(inFile(t))
+	p.begin(inFile(t))
 	p.store(stored)
-	p.assign(inFile(t, "-t 4", "-t 3"))
-	p.status("the list is refused", func(s protocol.Status) bool { return s.Refused != nil && s.Hash == good && s.Restarting == "" })
+	p.refuses(p.assign(inFile(t, "-t 4", "-t 3")), 0)
 	if found := p.stored(stored); found != 0 {
 		t.Errorf("%d items that nobody can trust; the launcher logged:\n%s", found, p.logged())
 	}
 }
 
-// TestItemsThatDoNotFitTheirVolume asks for more memory than the volume has. memcached would start, but would be killed as soon as the
-// volume is full.
-func TestItemsThatDoNotFitTheirVolume(t *testing.T) {
+// TestUnusableEntries assigns arguments of somebody else, and more memory than the volume has. With the memory, memcached would start, but
+// would be killed as soon as the volume is full.
+func TestUnusableEntries(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	good := p.begin(inFile(t))
+	p.begin(inFile(t))
 	p.store(stored)
-	large := p.assign(inFile(t, "-m 128", "-m 1000000000"))
-	status := p.status("the list is refused", func(s protocol.Status) bool { return s.Refused != nil })
-	if status.Refused.Hash != large || !strings.Contains(status.Refused.Reason, "volume for items has only") || status.Hash != good {
-		t.Errorf("refused: %+v", status.Refused)
+	large := inFile(t, "-m 128", "-m 1000000000")
+	for reason, list := range map[string]protocol.List{
+		"not what the operator writes": {Arguments: "-p 11211 -A"}, "volume for items has only": large,
+	} {
+		if status := p.refuses(p.assign(list), 0); !strings.Contains(status.Refused.Reason, reason) || status.Restart != nil {
+			t.Errorf("%+v", status)
+		}
 	}
 	if found := p.stored(stored); found != stored {
 		t.Errorf("%d of %d items", found, stored)
 	}
-}
-
-func TestForeignArguments(t *testing.T) {
-	t.Parallel()
-	p := newPod(t)
-	good := p.begin(inMemory(t))
-	foreign := protocol.List{Arguments: strings.Split("-p 11211 -A", " ")}
-	p.assign(foreign)
-	refused := p.status("the list is refused", func(s protocol.Status) bool { return s.Refused != nil })
-	if refused.Refused.Hash != foreign.Hash() || !strings.Contains(refused.Refused.Reason, "not what the operator writes") {
-		t.Errorf("refused: %+v", refused.Refused)
+	p = newPod(t)
+	p.first(large)
+	if code := p.exit(); code != 1 || !strings.Contains(p.logged(), "volume for items has only") {
+		t.Errorf("exit code %d; the launcher logged:\n%s", code, p.logged())
 	}
-	edited := inMemory(t, "-t 4", "-t 5")
-	p.write(protocol.ListKey(edited.Hash()), inMemory(t, "-t 4", "-t 6").String())
-	p.section.Nodes[1] = edited.Hash()
-	p.write(protocol.SectionKey(template), p.section.String())
-	p.status("the edited list is refused", func(s protocol.Status) bool {
-		return s.Refused != nil && s.Refused.Hash == edited.Hash() && strings.Contains(s.Refused.Reason, "was edited") && s.Hash == good
-	})
 }
 
-func TestMissingEntryMeansKeep(t *testing.T) {
+// TestEntries reads the files of the ConfigMap in each state that the kubelet or others may leave.
+func TestEntries(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		text  string
+		found bool
+		err   string
+	}{
+		"none":                      {},
+		"for this pod":              {text: protocol.Entry{Pod: uid, Number: 7, List: inMemory(t)}.String(), found: true},
+		"not ours":                  {text: `{"pod":"` + uid + `","number":7,"arguments":"-A"}`, found: true, err: "not what the operator writes"},
+		"too large for the volume":  {text: protocol.Entry{Pod: uid, Number: 7, List: inFile(t, "-m 128", "-m 1000000000")}.String(), found: true, err: "has only"},
+		"for another pod":           {text: protocol.Entry{Pod: "other", Number: 7, List: inMemory(t)}.String()},
+		"not ours, for another pod": {text: `{"pod":"other","number":7,"arguments":"-A"}`},
+		"half":                      {text: `{"pod":"` + uid, err: "unexpected end"},
+		"too long":                  {text: protocol.Entry{Pod: uid, Number: 7, List: inMemory(t)}.String() + strings.Repeat(" ", maxText), err: "more than"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPod(t)
+			if test.text != "" {
+				p.write(protocol.EntryKey(1), test.text)
+			}
+			s := source{folder: p.options.Arguments, pod: uid, ordinal: 1, items: items(p.options.Items)}
+			entry, err := s.entry()
+			if (entry != nil) != test.found || entry != nil && entry.Number != 7 {
+				t.Errorf("%+v", entry)
+			}
+			if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Entries that name the arguments in effect, or another pod, leave memcached alone.
+func TestEntriesThatChangeNothing(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	first, second := inMemory(t), inMemory(t, "-t 4", "-t 5")
-	p.write(protocol.ListKey(first.Hash()), first.String())
-	p.section.Default = first.Hash()
-	p.write(protocol.SectionKey(template), p.section.String())
-	p.start()
-	p.runs(first.Hash())
+	p.options.Pod = "another"
+	p.assign(inMemory(t, "-t 4", "-t 5"))
+	p.options.Pod = uid
+	p.begin(inMemory(t))
 	p.store(stored)
-	p.write(protocol.ListKey(second.Hash()), second.String())
-	p.section.Default = second.Hash()
-	p.write(protocol.SectionKey(template), p.section.String())
-	third := inMemory(t, "-X", "-X -F")
-	p.section.Nodes[2] = third.Hash()
-	p.write(protocol.SectionKey(template), p.section.String())
-	must(t, os.Remove(filepath.Join(p.options.Arguments, protocol.SectionKey(template))))
-	p.write(protocol.SectionKey(template), p.section.String())
-	if status := p.runs(first.Hash()); status.Restart != nil || p.stored(stored) != stored {
-		t.Errorf("restart %+v", status.Restart)
+	before := p.status("a second has passed", func(s protocol.Status) bool { return s.SecondsInEffect >= 1 })
+	same := inMemory(t)
+	same.Target = "another target"
+	status := p.runs(p.assign(same))
+	if before.Number != 0 || status.List != same || status.Restart != nil || !status.Since.Equal(before.Since) || p.stored(stored) != stored {
+		t.Errorf("%+v, then %+v", before, status)
 	}
 	p.end()
 	p.start()
-	p.runs(first.Hash())
+	if status := p.runs(p.number); status.List != same {
+		t.Errorf("after the container: %+v", status)
+	}
 }
 
-func TestFirstStartNeedsArguments(t *testing.T) {
+// A pod needs no ConfigMap. What was in effect stays when the ConfigMap is lost, also if the container starts again.
+func TestMissingEntryMeansKeep(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	p.options.wait = 100 * time.Millisecond
-	p.section.Nodes[7] = "0"
-	p.write(protocol.SectionKey(template), p.section.String())
+	must(t, os.Remove(p.options.Arguments))
+	p.begin(inMemory(t))
+	must(t, os.Mkdir(p.options.Arguments, 0o700))
+	p.runs(p.assign(inMemory(t, "-t 4", "-t 5")))
+	p.runs(p.assign(inMemory(t)))
+	last := p.runs(p.assign(inMemory(t, "-t 4", "-t 6")))
+	p.write(protocol.EntryKey(1), "{")
+	p.logs("trying again: not what the operator writes")
+	must(t, os.RemoveAll(p.options.Arguments))
+	p.end()
 	p.start()
-	if code := p.exit(); code != 1 || strings.Count(p.logged(), "arguments are missing: nodes.0123 has no list for node 1") != 2 {
-		t.Errorf("exit code %d; the launcher logged:\n%s", code, p.logged())
+	status, lines := p.runs(3), strings.Count(p.logged(), "trying again")
+	if status.List != last.List || p.setting("num_threads") != "6" || lines != 1 {
+		t.Errorf("%+v, then %+v, with %d lines about one entry:\n%s", last, status, lines, p.logged())
+	}
+}
+
+// TestLongestStatus checks that the operator, which reads 4 KiB of an answer, can read every status.
+func TestLongestStatus(t *testing.T) {
+	t.Parallel()
+	l := launcher{options: Options{State: t.TempDir()}, log: log.New(io.Discard, "", 0), current: protocol.Entry{List: inMemory(t)}}
+	l.current.Target = strings.Repeat("x", 1024-len(l.current.Arguments))
+	must(t, l.current.Check())
+	l.accept()
+	long := strings.Repeat("x", 10_000)
+	l.refuse(math.MaxInt64, long)
+	l.view.status.Restart = &protocol.Restart{ItemsBefore: math.MaxInt64, ItemsAfter: math.MaxInt64, Seconds: math.Pi}
+	l.view.status.Fill = &protocol.Fill{From: long[:300], Items: math.MaxInt64, Bytes: math.MaxInt64, Seconds: math.Pi, Reason: shortened(long)}
+	if text, err := l.view.MarshalJSON(); err != nil || len(text) > 4<<10 {
+		t.Errorf("%d bytes, %v", len(text), err)
 	}
 }

@@ -8,7 +8,7 @@ package launcher
 import (
 	"errors"
 	"fmt"
-	"net/http"
+	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -18,52 +18,22 @@ import (
 	"github.com/example/memcached-operator/internal/launcher/protocol"
 )
 
-// The kubelet can start a pod with an older ConfigMap: without the section of the pod template, or without the list.
-func TestFirstStartWaitsForArguments(t *testing.T) {
+func TestParse(t *testing.T) {
 	t.Parallel()
-	p := newPod(t)
-	p.start()
 	list := inMemory(t)
-	p.section.Default = list.Hash()
-	for _, missing := range []struct{ key, text string }{
-		{protocol.SectionKey(template), p.section.String()}, {protocol.ListKey(list.Hash()), list.String()},
+	list.Restart = "2026-11-24T07:00:00Z"
+	line := "--pod=" + uid + " --target=target --restart=" + list.Restart + " -- " + list.Arguments
+	o, err := Parse(strings.Fields(line), "sessions-a-12", io.Discard)
+	if err != nil || o.Pod != uid || o.First != list || o.Ordinal != 12 {
+		t.Errorf("%+v, %v", o, err)
+	}
+	for _, line := range []string{
+		"", strings.Replace(line, uid, "", 1), strings.Replace(line, "=target", "=", 1), strings.Replace(line, " -- ", " ", 1),
+		line + " -A", "--template=0123 " + line,
 	} {
-		p.await("the launcher waits", func() error {
-			if !strings.Contains(p.logged(), "waiting for arguments") {
-				return fmt.Errorf("it logged %q", p.logged())
-			}
-			return nil
-		})
-		status := p.status("nothing runs", func(protocol.Status) bool { return true })
-		if ready, live := p.ready(), p.live(); ready != http.StatusServiceUnavailable || live != http.StatusOK || status.Hash != "" {
-			t.Errorf("without %s: ready %d, live %d, %+v", missing.key, ready, live, status)
+		if o, err := Parse(strings.Fields(line), "sessions-a-12", io.Discard); !errors.Is(err, ErrUsage) {
+			t.Errorf("%s: %+v, %v", line, o, err)
 		}
-		p.write(missing.key, missing.text)
-	}
-	p.runs(list.Hash())
-	if lines := strings.Count(p.logged(), "waiting for arguments"); lines != 1 {
-		t.Errorf("%d lines about waiting:\n%s", lines, p.logged())
-	}
-}
-
-func TestEndWhileWaitingForArguments(t *testing.T) {
-	t.Parallel()
-	p := newPod(t)
-	p.start()
-	p.signals <- syscall.SIGHUP // the agent has new credentials, which memcached reads when it starts
-	if code := p.end(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-}
-
-// If the list is not one that the operator writes, the launcher ends instead of waiting.
-func TestFirstStartWithForeignArguments(t *testing.T) {
-	t.Parallel()
-	p := newPod(t)
-	p.assign(protocol.List{Arguments: strings.Split("-p 11211 -A", " ")})
-	p.start()
-	if code := p.exit(); code != 1 || !strings.Contains(p.logged(), "not what the operator writes") {
-		t.Errorf("exit code %d; the launcher logged:\n%s", code, p.logged())
 	}
 }
 
@@ -72,14 +42,14 @@ func TestFirstStartWithForeignArguments(t *testing.T) {
 func TestContainerStartsAgainAfterACrash(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	former := p.begin(inFile(t))
+	p.begin(inFile(t))
 	p.store(stored)
 	must(t, syscall.Kill(p.pid(), syscall.SIGSEGV))
 	if code := p.exit(); code != 139 {
 		t.Errorf("exit code %d", code)
 	}
 	p.start()
-	status := p.runs(former)
+	status := p.runs(0)
 	if found := p.stored(stored); found != 0 || status.Restart != nil {
 		t.Errorf("%d items, %+v", found, status.Restart)
 	}
@@ -94,51 +64,32 @@ func TestContainerStartsAgainAfterACrash(t *testing.T) {
 	}
 }
 
-// The kubelet replaces the section a moment before it adds the list.
-func TestListArrivesAfterItsEntry(t *testing.T) {
+// If the pod has an entry already at its first start, memcached starts with it. If memcached fails with it, the template's list is left.
+func TestFirstStartWithAnEntryThatIsRefused(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	p.begin(inFile(t))
-	next := inFile(t, "-t 4", "-t 5")
-	p.section.Nodes[p.options.Ordinal] = next.Hash()
-	p.write(protocol.SectionKey(template), p.section.String())
-	p.logs("trying again")
-	p.write(protocol.ListKey(next.Hash()), next.String())
-	if status := p.runs(next.Hash()); status.Refused != nil {
-		t.Errorf("%+v", status.Refused)
-	}
-}
-
-// If a new node gets a bad list, it starts with the section's default list, with which other nodes still run.
-func TestFirstStartWithArgumentsThatAreRefused(t *testing.T) {
-	t.Parallel()
-	p := newPod(t)
-	former, bad := inFile(t), inFile(t, "-t 4", "-t 2")
-	p.write(protocol.ListKey(former.Hash()), former.String())
-	p.section.Default = former.Hash()
-	p.assign(bad)
-	p.start()
-	refused := func(s protocol.Status) bool {
-		return s.Hash == former.Hash() && s.Restarting == "" && s.Refused != nil && s.Refused.Hash == bad.Hash()
-	}
-	p.status("the former list is in effect", refused)
+	bad := p.assign(inFile(t, "-t 4", "-t 2"))
+	p.first(inFile(t))
+	p.refuses(bad, 0)
 	p.end()
 	p.start() // the next container remembers the refusal
-	p.status("the former list is in effect", refused)
+	if status := p.refuses(bad, 0); status.Restart != nil {
+		t.Errorf("%+v", status)
+	}
 }
 
 // TestOnlyArgumentsAreRefused refuses the first argument list of a pod. Without a former list, the container ends, and the kubelet
-// starts it again.
+// starts it again. An entry with other arguments heals the pod.
 func TestOnlyArgumentsAreRefused(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	bad := inFile(t, "-t 4", "-t 2")
-	p.section.Default = bad.Hash()
-	p.assign(bad)
-	p.start()
+	p.first(inFile(t, "-t 4", "-t 2"))
 	if code := p.exit(); code != 64 {
 		t.Errorf("exit code %d", code)
 	}
+	good := p.assign(inFile(t))
+	p.start()
+	p.runs(good)
 }
 
 func TestTimeInEffect(t *testing.T) {
@@ -180,8 +131,7 @@ func TestEndWhileMemcachedHangsAfterItsStart(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
 	p.options.settled = time.Hour
-	p.assign(inMemory(t))
-	p.start()
+	p.first(inMemory(t))
 	p.client()
 	pid := p.pid()
 	must(t, syscall.Kill(pid, syscall.SIGSTOP))

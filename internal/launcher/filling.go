@@ -49,7 +49,7 @@ func (l *launcher) emptied() {
 	l.view.update(func(v *view) {
 		v.status.Fill = nil
 		switch {
-		case l.list.InFile():
+		case l.current.InFile():
 		case found:
 			v.status.Fill = &protocol.Fill{From: l.options.twin(twin), State: protocol.FillWaiting}
 		case err != nil: // the copy reports this error
@@ -67,7 +67,7 @@ func (l *launcher) fill(ctx context.Context) {
 		cancel()
 		<-ended
 	}
-	memory, err := strconv.ParseInt(l.list.Value("-m"), 10, 64)
+	memory, err := strconv.ParseInt(l.current.Value("-m"), 10, 64)
 	if err != nil {
 		memory = 0
 	}

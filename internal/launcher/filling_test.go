@@ -53,8 +53,7 @@ func TestFilledBeforeReady(t *testing.T) {
 	other.store(stored)
 	p := twinOf(t, other)
 	p.options.settleClients = time.Second
-	p.assign(open(t))
-	p.start()
+	p.first(open(t))
 	waiting := p.fill(protocol.FillWaiting)
 	conn := p.client()
 	// The copy must not replace what clients store meanwhile.
@@ -95,9 +94,7 @@ func TestFilledAfterEachStart(t *testing.T) {
 	p := twinOf(t, other)
 	p.begin(open(t))
 	p.fill(protocol.FillDone)
-	p.status("the list is in effect", func(s protocol.Status) bool { return s.Hash != "" })
-	restarted := p.assign(open(t, "-t 4", "-t 5"))
-	status := p.runs(restarted)
+	status := p.runs(p.assign(open(t, "-t 4", "-t 5")))
 	if status.Restart == nil || status.Restart.ItemsBefore != stored {
 		t.Errorf("%+v", status.Restart)
 	}
@@ -152,8 +149,7 @@ func TestReadyWithout(t *testing.T) {
 			if story.text != "" {
 				p.name(story.text)
 			}
-			p.assign(open(t))
-			p.start()
+			p.first(open(t))
 			failed := p.fill(protocol.FillFailed)
 			if !strings.Contains(failed.Reason, story.reason) || !strings.Contains(p.logged(), "serving without the items of the twin") {
 				t.Errorf("%+v; it logged:\n%s", failed, p.logged())
@@ -195,8 +191,7 @@ func TestTwinIsGone(t *testing.T) {
 	away := newPod(t)
 	waiting := twinOf(t, away)
 	waiting.options.settleClients = time.Second
-	waiting.assign(open(t))
-	waiting.start()
+	waiting.first(open(t))
 	waiting.fill(protocol.FillWaiting)
 	gone(t, waiting)
 	without := twinOf(t, away)
@@ -220,7 +215,8 @@ func TestNothingToFill(t *testing.T) {
 		t.Errorf("no twin: %+v", status.Fill)
 	}
 	warm := twinOf(t, other)
-	if status := warm.runs(warm.begin(inFile(t))); status.Fill != nil || warm.ready() != http.StatusOK {
+	warm.begin(inFile(t))
+	if status := warm.runs(0); status.Fill != nil || warm.ready() != http.StatusOK {
 		t.Errorf("items in a file: %+v", status.Fill)
 	}
 }

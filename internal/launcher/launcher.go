@@ -8,7 +8,6 @@ package launcher
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"log"
 	"os"
 	"syscall"
@@ -28,15 +27,15 @@ type launcher struct {
 	view    view
 
 	process *process
-	// list is memcached's current argument list. accepted is true if memcached still answers after options.settled, or if memcached has
-	// adopted the list while it was running.
-	list     protocol.List
+	// current is the entry whose list memcached runs with. accepted is true if memcached still answers after options.settled, or if memcached
+	// has adopted the list while it was running.
+	current  protocol.Entry
 	accepted bool
 	// stopped is when the current restart of memcached began, or zero if there is none.
 	stopped time.Time
 	// before is the number of items before the last restart, -1 if unknown.
 	before int64
-	// obstacle is the temporary error after which the method follow tries again, or empty.
+	// obstacle is the text of the error after which the method follow tries again, or empty.
 	obstacle string
 	// ending reports that the container must end, so memcached must not be started again.
 	ending bool
@@ -49,14 +48,14 @@ type launcher struct {
 func Run(ctx context.Context, o Options, signals <-chan os.Signal, log *log.Logger) (int, error) {
 	l := &launcher{
 		options: o, log: log, signals: signals, items: items(o.Items),
-		source: source{folder: o.Arguments, section: o.Template, ordinal: o.Ordinal, items: items(o.Items)},
+		source: source{folder: o.Arguments, pod: o.Pod, ordinal: o.Ordinal, items: items(o.Items)},
 	}
 	return runBeside(ctx, o.Listen, o.Memcached, &l.view, l.run)
 }
 
 func (l *launcher) run(ctx context.Context) (int, error) {
 	if err := l.begin(ctx); err != nil {
-		return beginFailed(err)
+		return 1, err
 	}
 	ticker, reclaims := time.NewTicker(l.options.poll), time.NewTicker(l.options.reclaim)
 	defer ticker.Stop()
@@ -76,95 +75,72 @@ func (l *launcher) run(ctx context.Context) (int, error) {
 		case <-l.settling():
 			l.settle(ctx)
 		case <-reclaims.C:
-			_ = reclaim(ctx, l.options.Memcached, l.list) // after an error, the next tick tries again
+			_ = reclaim(ctx, l.options.Memcached, l.current.List) // after an error, the next tick tries again
 		case <-ticker.C:
-			err := l.follow(ctx)
-			if errors.Is(err, errEnded) {
-				return 0, nil
-			}
-			if err != nil {
-				return 1, err
+			if err := l.follow(ctx); err != nil {
+				return failed(err)
 			}
 		}
 	}
 }
 
-// follow applies the node's argument list if the ConfigMap has changed. It does nothing before the current list is accepted.
+// follow applies the pod's entry in the ConfigMap if it has another number than the entry in effect. It does nothing before the current
+// list is accepted.
 func (l *launcher) follow(ctx context.Context) error {
-	if !l.accepted || !l.source.changed() {
+	if !l.accepted {
 		return nil
 	}
-	found, obstacle := l.next(), l.obstacle
+	found, err := l.source.entry()
+	obstacle := l.obstacle
 	l.obstacle = ""
 	switch {
-	case found.hash == l.list.Hash():
-		l.forgive()
-		return nil
-	case found.hash == "" || l.state.refuses(found.hash):
-		return nil
-	case errors.Is(found.problem, fs.ErrNotExist):
-		l.delay(found.problem, obstacle) // the kubelet adds the files of new keys a moment after it has replaced the others
-		return nil
-	case found.problem != nil:
-		l.refuse(found.hash, found.problem.Error())
-		return nil //nolint:nilerr // the status has it
-	case l.list.Grows(found.list):
-		l.grow(ctx, found.list, obstacle)
-		return nil
+	case found == nil && err != nil:
+		l.delay(err, obstacle)
+	case found == nil || found.Number == l.current.Number || l.state.refuses(found.Number):
+	case err != nil:
+		l.refuse(found.Number, err.Error())
+	case l.current.Same(found.List):
+		l.current = *found
+		l.accept()
+	case l.current.Grows(found.List):
+		l.grow(ctx, *found, obstacle)
 	default:
-		return l.restart(ctx, found.list)
+		return l.restart(ctx, *found)
 	}
+	return nil
 }
 
-// next returns the node's entry, or an empty entry if the ConfigMap cannot be read.
-func (l *launcher) next() entry {
-	found, err := l.source.entry(false)
-	if err != nil {
-		l.log.Printf("the arguments stay as they are: %v", err)
-	}
-	return found
-}
-
-func (l *launcher) grow(ctx context.Context, list protocol.List, obstacle string) {
-	err := grow(ctx, l.options.Memcached, l.list, list)
+func (l *launcher) grow(ctx context.Context, entry protocol.Entry, obstacle string) {
+	err := grow(ctx, l.options.Memcached, l.current.List, entry.List)
 	if errors.Is(err, errAnswer) {
-		l.refuse(list.Hash(), err.Error())
+		l.refuse(entry.Number, err.Error())
 		return
 	}
 	if err != nil {
 		l.delay(err, obstacle)
 		return
 	}
-	l.log.Printf("memcached has %s MiB for items instead of %s", list.Value("-m"), l.list.Value("-m"))
-	l.list = list
+	l.log.Printf("memcached has %s MiB for items instead of %s", entry.Value("-m"), l.current.Value("-m"))
+	l.current = entry
 	l.accept()
 }
 
-// delay records a temporary error, such as no free connection, and makes the method follow try again at the next tick. It logs the error
-// only if its text differs from former, the text of the previous obstacle.
+// delay records an error after which the method follow tries again at the next tick. It logs the error only if its text differs from
+// former, the text of the previous obstacle.
 func (l *launcher) delay(err error, former string) {
 	if former != err.Error() {
 		l.log.Printf("trying again: %v", err)
 	}
-	l.obstacle, l.source.seen = err.Error(), nil
+	l.obstacle = err.Error()
 }
 
-// refuse records that the argument list with this hash does not come into effect, and why.
-func (l *launcher) refuse(hash, reason string) {
-	l.log.Printf("keeping the arguments, because %s was refused: %s", hash, reason)
-	l.state.Refused = &protocol.Refusal{Hash: hash, Reason: reason}
+// refuse records that the entry with this number does not come into effect, and why.
+func (l *launcher) refuse(number int64, reason string) {
+	const most = 512 // bytes, because the operator reads only a short status
+	l.log.Printf("keeping the arguments, because entry %d was refused: %s", number, reason)
+	l.state.Refused = &protocol.Refusal{Number: number, Reason: reason[:min(len(reason), most)]}
 	l.save()
-	l.view.update(func(v *view) { v.status.Refused, v.status.Restarting = l.state.Refused, "" })
-}
-
-// forgive clears the refusal, because the ConfigMap now names the list that is in effect.
-func (l *launcher) forgive() {
-	if l.state.Refused == nil {
-		return
-	}
-	l.state.Refused = nil
-	l.save()
-	l.view.update(func(v *view) { v.status.Refused = nil })
+	l.view.update(func(v *view) { v.status.Refused, v.status.Restarting = l.state.Refused, false })
 }
 
 const settlePoll = 20 * time.Millisecond
@@ -200,25 +176,26 @@ func (l *launcher) served(ctx context.Context) {
 		return
 	}
 	result := protocol.Restart{
-		ItemsBefore: l.before, ItemsAfter: count(ctx, l.options.Memcached, l.list), Seconds: time.Since(l.stopped).Seconds(),
+		ItemsBefore: l.before, ItemsAfter: count(ctx, l.options.Memcached, l.current.List), Seconds: time.Since(l.stopped).Seconds(),
 	}
 	l.stopped = time.Time{}
 	l.log.Printf("memcached serves again after %.1f s, with %d of %d items", result.Seconds, result.ItemsAfter, result.ItemsBefore)
 	l.view.update(func(v *view) { v.serving, v.status.Restart = true, &result })
 }
 
-// accept records l.list as the argument list in effect.
+// accept records l.current as the entry in effect.
 func (l *launcher) accept() {
-	l.accepted = true
-	hash := l.list.Hash()
-	l.state.Accepted = l.list.String()
-	if l.state.refuses(hash) || l.state.Refused != nil && l.next().hash == hash {
+	adopted := l.accepted && l.current.Same(l.state.Accepted.List)
+	if l.current.Number != l.state.Accepted.Number {
 		l.state.Refused = nil
 	}
+	l.state.Accepted, l.accepted = l.current, true
 	l.save()
 	l.view.update(func(v *view) {
-		v.status.Since = time.Now().UTC()
-		v.status.Hash, v.status.List, v.status.Restarting, v.status.Refused = hash, l.state.Accepted, "", l.state.Refused
+		if !adopted {
+			v.status.Since = time.Now().UTC()
+		}
+		v.status.Number, v.status.List, v.status.Restarting, v.status.Refused = l.current.Number, l.current.List, false, l.state.Refused
 	})
 }
 

@@ -20,11 +20,13 @@ import (
 
 // Options are the launcher's flags.
 type Options struct {
-	// Arguments is the directory with the files of the ConfigMap. Template is the hash of the pod template. The ConfigMap has a section
-	// for each pod template.
-	Arguments, Template string
-	// Ordinal is the number of the pod in its StatefulSet.
+	// Arguments is the directory with the files of the ConfigMap. It may be missing.
+	Arguments string
+	// Pod is the UID of the pod. Ordinal is its number in the StatefulSet.
+	Pod     string
 	Ordinal int
+	// First is the list for the pod's first start.
+	First protocol.List
 	// State is the directory for what must outlive the container.
 	State string
 	// Items is the file in which memcached keeps its items if its arguments contain -e.
@@ -33,8 +35,6 @@ type Options struct {
 	Listen, Memcached string
 	// Program is the name or the path of memcached's executable.
 	Program string
-	// wait is how long the first start of a pod waits for its arguments, because the kubelet may start a pod with an older ConfigMap.
-	wait time.Duration
 	// settled is how long memcached must run before its arguments count as accepted.
 	settled time.Duration
 	// poll is how often the launcher checks the ConfigMap and, before a restart, whether memcached's background threads are idle.
@@ -53,16 +53,18 @@ type Options struct {
 // ErrUsage is wrapped by every error of Parse and ParseProxy.
 var ErrUsage = errors.New("usage")
 
-// Parse parses the flags of a node's launcher. The host name must end with the pod's ordinal.
+// Parse parses the flags of a node's launcher, and memcached's arguments after them. The host name must end with the pod's ordinal.
 func Parse(args []string, hostname string, output io.Writer) (Options, error) {
 	o := Options{
-		Items: "/run/memcached-items/items", wait: time.Minute, settled: 2 * time.Second, poll: time.Second, reclaim: 10 * time.Second,
+		Items: "/run/memcached-items/items", settled: 2 * time.Second, poll: time.Second, reclaim: 10 * time.Second,
 		settleClients: settleClients, refill: refill, crawler: crawlerWait,
 	}
 	flags := flag.NewFlagSet("launcher", flag.ContinueOnError)
 	flags.SetOutput(output)
-	flags.StringVar(&o.Arguments, "arguments", "/etc/memcached", "the `folder` with the lists of arguments")
-	flags.StringVar(&o.Template, "template", "", "the `hash` of the pod template, whose section counts")
+	flags.StringVar(&o.Arguments, "arguments", "/etc/memcached", "the `folder` with the entries that change the arguments")
+	flags.StringVar(&o.Pod, "pod", "", "the `UID` of the pod, whose entry counts")
+	flags.StringVar(&o.First.Target, "target", "", "the `hash` of what the spec asks for with the arguments after the flags")
+	flags.StringVar(&o.First.Restart, "restart", "", "the `text` whose change restarts memcached")
 	flags.StringVar(&o.State, "state", "/run/launcher", "the `folder` in which the launcher keeps what must outlive the container")
 	flags.StringVar(&o.Items, "items", o.Items, "the `file` in which memcached keeps its items, if its arguments say so")
 	flags.StringVar(&o.Listen, "listen", ":9151", "the `address` of the launcher's HTTP server")
@@ -70,6 +72,10 @@ func Parse(args []string, hostname string, output io.Writer) (Options, error) {
 	flags.StringVar(&o.Program, "program", "memcached", "the `command` that the launcher starts")
 	if err := flags.Parse(args); err != nil {
 		return Options{}, errors.Join(ErrUsage, err)
+	}
+	o.First.Arguments = strings.Join(flags.Args(), " ")
+	if err := o.First.Check(); err != nil || o.Pod == "" || o.First.Target == "" {
+		return Options{}, errors.Join(ErrUsage, errors.New("--pod and --target need values, and memcached's arguments follow after --"), err)
 	}
 	ordinal := hostname[strings.LastIndex(hostname, "-")+1:]
 	var err error

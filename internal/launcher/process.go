@@ -39,7 +39,7 @@ func start(program string, list protocol.List) (*process, error) {
 	}
 	p := &process{started: time.Now(), ended: make(chan syscall.WaitStatus, 1), errors: &lastLine{}}
 	p.pid, err = syscall.ForkExec( //nolint:gosec // the arguments match the pattern of what the operator writes
-		path, append([]string{program}, list.Arguments...), &syscall.ProcAttr{
+		path, append([]string{program}, list.Fields()...), &syscall.ProcAttr{
 			Env: os.Environ(), Files: []uintptr{0, 1, write.Fd()}, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 		})
 	_ = write.Close() // the child has its own descriptor

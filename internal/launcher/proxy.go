@@ -60,7 +60,7 @@ func RunProxy(ctx context.Context, o ProxyOptions, signals <-chan os.Signal, log
 
 func (p *proxy) run(ctx context.Context) (int, error) {
 	if err := p.begin(ctx); err != nil {
-		return beginFailed(err)
+		return failed(err)
 	}
 	ticker := time.NewTicker(p.options.poll)
 	defer ticker.Stop()
@@ -83,7 +83,7 @@ func (p *proxy) run(ctx context.Context) (int, error) {
 			p.follow(ctx, time.Now())
 			p.look(ctx, time.Now())
 			if err := p.watchBuffers(ctx, time.Now()); err != nil {
-				return beginFailed(err)
+				return failed(err)
 			}
 		}
 	}

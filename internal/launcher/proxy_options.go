@@ -142,8 +142,9 @@ func (o ProxyOptions) arguments(nodes int) protocol.List {
 		"-p", "11211", "-U", "0", "-W", "-X", "-m", "8", "-c", strconv.Itoa(o.connectionLimit(nodes)), "-t", strconv.Itoa(o.Threads),
 	}
 	arguments = append(arguments, o.tlsArguments()...)
-	return protocol.List{Arguments: append(arguments, "-o",
-		fmt.Sprintf("read_buf_mem_limit=%d,proxy_config=routelib:%s,proxy_arg=%s", o.readBuffers(), o.copies(), o.program())+o.tlsOptions())}
+	arguments = append(arguments, "-o",
+		fmt.Sprintf("read_buf_mem_limit=%d,proxy_config=routelib:%s,proxy_arg=%s", o.readBuffers(), o.copies(), o.program())+o.tlsOptions())
+	return protocol.List{Arguments: strings.Join(arguments, " ")}
 }
 
 // program, copies and values are the files that memcached reads: the Lua program that makes routes, the Lua code for several pools,

@@ -182,7 +182,7 @@ func TestParseProxy(t *testing.T) {
 	} {
 		o, err := ParseProxy(append([]string{"--threads=2", "--max-connections=500"}, strings.Fields(flags)...), io.Discard)
 		must(t, err)
-		if got := strings.Join(o.arguments(64).Arguments, " "); got != "-p 11211 -U 0 -W -X -m 8 "+want {
+		if got := o.arguments(64).Arguments; got != "-p 11211 -U 0 -W -X -m 8 "+want {
 			t.Errorf("%s: the arguments are %s", flags, got)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -21,19 +20,19 @@ import (
 // crawlerWait is the longest time that a restart waits until memcached's background threads are idle: see awaitRest.
 const crawlerWait = 10 * time.Second
 
-func (l *launcher) restart(ctx context.Context, list protocol.List) error {
-	if l.list.Keeps(list) {
+func (l *launcher) restart(ctx context.Context, entry protocol.Entry) error {
+	if l.current.Keeps(entry.List) {
 		l.awaitRest(ctx)
 	}
-	l.before = count(ctx, l.options.Memcached, l.list)
-	l.log.Printf("restarting memcached with the arguments %s", strings.Join(list.Arguments, " "))
+	l.before = count(ctx, l.options.Memcached, l.current.List)
+	l.log.Printf("restarting memcached with the arguments %s", entry.Arguments)
 	l.stopped = time.Now()
-	l.view.update(func(v *view) { v.status.Restarting, v.status.Since = list.Hash(), time.Time{} })
+	l.view.update(func(v *view) { v.status.Restarting, v.status.Since = true, time.Time{} })
 	l.stop(syscall.SIGTERM)
 	if l.ending {
 		return errEnded
 	}
-	return l.start(list, false)
+	return l.start(entry)
 }
 
 // awaitRest waits until memcached's background threads are idle (see the function rests), for options.crawler at most. On SIGUSR1,
@@ -43,7 +42,7 @@ func (l *launcher) restart(ctx context.Context, list protocol.List) error {
 func (l *launcher) awaitRest(ctx context.Context) {
 	deadline := time.After(l.options.crawler)
 	for told := false; !l.ending; told = true {
-		err := rests(ctx, l.options.Memcached, l.list)
+		err := rests(ctx, l.options.Memcached, l.current.List)
 		if err == nil {
 			return
 		}
@@ -52,7 +51,7 @@ func (l *launcher) awaitRest(ctx context.Context) {
 		}
 		select {
 		case <-deadline:
-			l.log.Printf("restarting memcached nevertheless: without its items if it does not end within %s", patience(l.list))
+			l.log.Printf("restarting memcached nevertheless: without its items if it does not end within %s", patience(l.current.List))
 			return
 		case status := <-l.process.ended:
 			l.process.ended <- status // so that the method stop receives it
@@ -67,13 +66,21 @@ func (l *launcher) awaitRest(ctx context.Context) {
 // errEnded means that the container must end, so memcached was not started.
 var errEnded = errors.New("the container is to end")
 
+// failed returns the container's exit code and error for an error. errEnded is not a failure.
+func failed(err error) (int, error) {
+	if errors.Is(err, errEnded) {
+		return 0, nil
+	}
+	return 1, err
+}
+
 // stop signals memcached, and waits until it ends. If memcached keeps its items in a file, the signal is SIGUSR1: memcached then
 // writes a second file, which its next start needs (see the type items). If memcached does not end in time, stop kills it.
 func (l *launcher) stop(signal syscall.Signal) syscall.WaitStatus {
-	if l.list.InFile() {
+	if l.current.InFile() {
 		signal = syscall.SIGUSR1
 	}
-	bound := patience(l.list)
+	bound := patience(l.current.List)
 	l.excuse(bound)
 	_ = l.process.signal(signal) // an error means that memcached has ended, which the loop below notices
 	late := time.After(bound)
@@ -99,40 +106,30 @@ func (l *launcher) end(signal os.Signal) int {
 	return exitCode(l.stop(term))
 }
 
-// start starts memcached with an argument list. known is false for a list that may be wrong. start records a known list as accepted at
-// once. If memcached fails with this list, goBack finds no other list, and the container ends.
-func (l *launcher) start(list protocol.List, known bool) error {
-	last, ran := l.state.accepted()
-	if err := l.items.prepare(ran && last.Keeps(list)); err != nil {
+// start starts memcached with the list of an entry.
+func (l *launcher) start(entry protocol.Entry) (err error) {
+	if err := l.items.prepare(l.state.Accepted.Keeps(entry.List)); err != nil {
 		return err
 	}
 	time.Sleep(l.items.startable(time.Now()))
-	l.list, l.accepted = list, false
+	l.current, l.accepted = entry, false
 	l.emptied()
-	l.excuse(patience(list))
-	started, err := start(l.options.Program, list)
-	if err != nil {
-		return err
-	}
-	l.process = started
-	if known {
-		l.state.Accepted = list.String()
-	}
-	return nil
+	l.excuse(patience(entry.List))
+	l.process, err = start(l.options.Program, entry.List)
+	return err
 }
 
-// goBack starts memcached with the last accepted argument list, if memcached has failed before its new list was accepted. Otherwise,
+// goBack starts memcached with the last accepted argument list, if memcached has failed before another list was accepted. Otherwise,
 // it returns an error that describes how memcached ended.
 func (l *launcher) goBack(status syscall.WaitStatus) error {
 	reason := fmt.Sprintf("memcached ended with exit code %d: %s", exitCode(status), l.process.errors)
-	last, ran := l.state.accepted()
 	// Exit code 0 means that memcached ended because of a signal, not because of its arguments.
 	ended := exitCode(status) == 0
-	if l.accepted || ended || !ran || last.Hash() == l.list.Hash() {
+	if l.accepted || ended || l.state.Accepted.Same(l.current.List) {
 		return errors.New(reason)
 	}
-	l.refuse(l.list.Hash(), reason)
-	return l.start(last, true)
+	l.refuse(l.current.Number, reason)
+	return l.start(l.state.Accepted)
 }
 
 // excuse makes the liveness probe succeed even if memcached accepts no connections. This ends when memcached serves, or when the time in

@@ -17,10 +17,10 @@ import (
 
 // state is what the launcher keeps in a file that outlives the container.
 type state struct {
-	// Accepted is the text of the argument list to which the launcher goes back if memcached fails with a new one. Usually, this is the last
-	// list that was in effect. Before the first start, Accepted is empty.
-	Accepted string `json:"accepted"`
-	// Refused is the last argument list that was refused, or nil. It is cleared once the ConfigMap names a list that is in effect.
+	// Accepted is the last entry that was in effect. The launcher goes back to it if memcached fails with a new one. Before the first entry,
+	// it has the number 0 and the list of the pod's first start.
+	Accepted protocol.Entry `json:"accepted"`
+	// Refused is the last entry that was refused, or nil. It is cleared once an entry with another number is in effect.
 	Refused *protocol.Refusal `json:"refused,omitempty"`
 	// Version is the version of the memcached that wrote the file with the items.
 	Version string `json:"version,omitempty"`
@@ -44,16 +44,7 @@ func loadState(folder string) (state, error) {
 	return loaded, nil
 }
 
-// accepted returns the parsed Accepted, and false if it is empty or invalid.
-func (s state) accepted() (list protocol.List, found bool) {
-	if s.Accepted == "" {
-		return protocol.List{}, false
-	}
-	list, err := protocol.ParseList(s.Accepted)
-	return list, err == nil
-}
-
-func (s state) refuses(hash string) bool { return s.Refused != nil && s.Refused.Hash == hash }
+func (s state) refuses(number int64) bool { return s.Refused != nil && s.Refused.Number == number }
 
 func (s state) save(folder string) error {
 	text, err := json.Marshal(s)

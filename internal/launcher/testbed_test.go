@@ -30,14 +30,15 @@ import (
 // patienceOfTests is longer than any wait in these tests takes, even on a busy machine.
 const patienceOfTests = time.Minute
 
-const template = "0123"
+const uid = "d7b5b0c2-6c9e-4a57-8f0e-0123456789ab"
 
 // pod is the container of a node, with a real memcached. Its ConfigMap and volumes are folders.
 type pod struct {
 	t       *testing.T
 	options Options
 	signals chan os.Signal
-	section protocol.Section
+	// number is the number of the last entry.
+	number int64
 
 	ended chan int
 	mutex sync.Mutex
@@ -47,10 +48,10 @@ type pod struct {
 func newPod(t *testing.T) *pod {
 	t.Helper()
 	dir := t.TempDir()
-	p := &pod{t: t, section: protocol.Section{Nodes: map[int]string{}}, options: Options{
-		Arguments: filepath.Join(dir, "arguments"), Template: template, Ordinal: 1, State: filepath.Join(dir, "state"),
+	p := &pod{t: t, options: Options{
+		Arguments: filepath.Join(dir, "arguments"), Pod: uid, Ordinal: 1, State: filepath.Join(dir, "state"),
 		Items: filepath.Join(dir, "items"), Listen: freeAddress(t), Memcached: freeAddress(t), Program: filepath.Join(dir, "memcached"),
-		wait: patienceOfTests, settled: time.Second, poll: 20 * time.Millisecond, reclaim: 100 * time.Millisecond,
+		settled: time.Second, poll: 20 * time.Millisecond, reclaim: 100 * time.Millisecond,
 		settleClients: 300 * time.Millisecond, refill: 300 * time.Millisecond, crawler: patienceOfTests,
 	}}
 	must(t, os.Mkdir(p.options.Arguments, 0o700))
@@ -94,13 +95,12 @@ func (p *pod) write(name, text string) {
 	must(p.t, os.Rename(file+"~", file))
 }
 
-// assign makes a list the entry of this node, and returns its hash.
-func (p *pod) assign(list protocol.List) string {
+// assign makes a list the next entry of this pod, and returns the entry's number.
+func (p *pod) assign(list protocol.List) int64 {
 	p.t.Helper()
-	p.write(protocol.ListKey(list.Hash()), list.String())
-	p.section.Nodes[p.options.Ordinal] = list.Hash()
-	p.write(protocol.SectionKey(template), p.section.String())
-	return list.Hash()
+	p.number++
+	p.write(protocol.EntryKey(p.options.Ordinal), protocol.Entry{Pod: p.options.Pod, Number: p.number, List: list}.String())
+	return p.number
 }
 
 func (p *pod) start() {
@@ -130,12 +130,17 @@ func (p *pod) run(container func(signals <-chan os.Signal) (int, error)) {
 	})
 }
 
-func (p *pod) begin(list protocol.List) string {
+// first starts the pod's first container with a list.
+func (p *pod) first(list protocol.List) {
 	p.t.Helper()
-	hash := p.assign(list)
+	p.options.First = list
 	p.start()
-	p.runs(hash)
-	return hash
+}
+
+func (p *pod) begin(list protocol.List) {
+	p.t.Helper()
+	p.first(list)
+	p.runs(0)
 }
 
 // Write implements io.Writer for the log.
@@ -195,9 +200,18 @@ func statusOf[T any](p *pod, what string, fulfilled func(T) bool) (status T) {
 	return status
 }
 
-func (p *pod) runs(hash string) protocol.Status {
+// runs waits until the entry with this number is in effect, 0 for the list of the first start.
+func (p *pod) runs(number int64) protocol.Status {
 	p.t.Helper()
-	return p.status("the list "+hash+" is in effect", func(s protocol.Status) bool { return s.Hash == hash && s.Restarting == "" })
+	return p.status(fmt.Sprintf("entry %d is in effect", number), func(s protocol.Status) bool { return s.Number == number && !s.Since.IsZero() })
+}
+
+// refuses waits until the entry with this number is refused, and the entry with the number in effect serves.
+func (p *pod) refuses(number, effect int64) protocol.Status {
+	p.t.Helper()
+	return p.status(fmt.Sprintf("entry %d is refused", number), func(s protocol.Status) bool {
+		return s.Refused != nil && s.Refused.Number == number && s.Number == effect && !s.Since.IsZero() && !s.Restarting
+	})
 }
 
 func (p *pod) get(path string) (*http.Response, error) {
@@ -270,9 +284,9 @@ func inFile(t *testing.T, changes ...string) protocol.List {
 
 func list(t *testing.T, arguments string, changes []string) protocol.List {
 	t.Helper()
-	parsed, err := protocol.ParseList(strings.NewReplacer(changes...).Replace(arguments) + "\n")
-	must(t, err)
-	return parsed
+	list := protocol.List{Target: "target", Arguments: strings.NewReplacer(changes...).Replace(arguments)}
+	must(t, list.Check())
+	return list
 }
 
 // pid returns the process ID of memcached.

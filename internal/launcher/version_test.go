@@ -34,15 +34,14 @@ func TestVersions(t *testing.T) {
 			t.Parallel()
 			p := newPod(t)
 			p.claims(claim)
-			hash := p.assign(test.list)
-			p.start()
+			p.first(test.list)
 			if test.refused != "" {
 				if code := p.exit(); code != 1 || !strings.Contains(p.logged(), test.refused) {
 					t.Errorf("exit code %d; the launcher logged:\n%s", code, p.logged())
 				}
 				return
 			}
-			p.runs(hash)
+			p.runs(0)
 			if logged := p.logged(); strings.Contains(logged, "MemoryFile") != (test.logged != "") || !strings.Contains(logged, test.logged) {
 				t.Errorf("the launcher logged:\n%s", logged)
 			}
@@ -54,19 +53,19 @@ func TestVersions(t *testing.T) {
 func TestAnotherVersionStartsEmpty(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
-	hash := p.begin(inFile(t))
+	p.begin(inFile(t))
 	p.store(stored)
 	p.end()
 	p.claims("memcached 1.6.999")
 	p.start()
-	p.runs(hash)
+	p.runs(0)
 	if found := p.stored(stored); found != 0 {
 		t.Errorf("%d items of another version; the launcher logged:\n%s", found, p.logged())
 	}
 	p.store(stored)
 	p.end()
 	p.start()
-	p.runs(hash)
+	p.runs(0)
 	if found := p.stored(stored); found != stored {
 		t.Errorf("%d of %d items of the same version; the launcher logged:\n%s", found, stored, p.logged())
 	}

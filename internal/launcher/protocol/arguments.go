@@ -37,9 +37,12 @@ type List struct {
 // ErrNotOurs means that the operator would never write this text.
 var ErrNotOurs = errors.New("not what the operator writes")
 
-// Check refuses arguments that the operator would never write.
+// maxList bounds the size of a list, because a status must be short.
+const maxList = 1 << 10
+
+// Check refuses a list that the operator would never write.
 func (l List) Check() error {
-	if !pattern.MatchString(l.Arguments) {
+	if !pattern.MatchString(l.Arguments) || len(l.Target)+len(l.Arguments)+len(l.Restart) > maxList {
 		return fmt.Errorf("%w: arguments %q", ErrNotOurs, shorten(l.Arguments))
 	}
 	return nil

@@ -37,21 +37,17 @@ type Refused struct {
 // EntryKey returns the ConfigMap's key of the entry of the node with this number.
 func EntryKey(ordinal int) string { return strconv.Itoa(ordinal) }
 
-// ParseEntry parses the text of an entry. It refuses arguments that the operator would never write.
+// ParseEntry parses the text of an entry. It returns the entry and an error if the operator would never write its arguments.
 func ParseEntry(text string) (Entry, error) {
 	var entry Entry
 	if err := json.Unmarshal([]byte(text), &entry); err != nil {
 		return Entry{}, fmt.Errorf("%w: %w", ErrNotOurs, err)
 	}
-	if err := entry.Check(); err != nil {
-		return Entry{}, err
+	err := entry.Check()
+	if err == nil && entry.Former != nil {
+		err = entry.Former.Check()
 	}
-	if entry.Former != nil {
-		if err := entry.Former.Check(); err != nil {
-			return Entry{}, err
-		}
-	}
-	return entry, nil
+	return entry, err
 }
 
 // String returns the text of the entry.

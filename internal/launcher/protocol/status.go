@@ -17,10 +17,10 @@ const (
 
 // Status is what a node's launcher answers at StatusPath. It contains no secrets.
 type Status struct {
-	// Number is the number of the entry in effect, 0 for the arguments of the pod's first start. It is absent, like List, until a list is in
-	// effect in this container.
+	// Number is the number of the entry in effect. It is 0 for the arguments of the pod's first start, and until a list is in effect in this
+	// container.
 	Number int64 `json:"number"`
-	// List is the list in effect.
+	// List is the list in effect. It is absent until there is one in this container.
 	List List `json:"list,omitzero"`
 	// Since is when the List came into effect in this container. It is absent during a restart.
 	Since time.Time `json:"since,omitzero"`
