@@ -24,7 +24,7 @@ import (
 // ErrStale means that a cached Memcached or MemcachedProxy is not the latest. The other errors mean that a cached child of a Memcached
 // is not the latest.
 var (
-	ErrStale          = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
+	ErrStale     = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
 	errStaleTwin = errors.New("the cache has not received the latest version of the StatefulSet or the arguments of the twin")
 )
 
