@@ -22,11 +22,9 @@ import (
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
-// takeSteps changes pods as the plan says.
+// takeSteps changes pods as the plan says. A step needs nothing that the same reconcile writes, so problems with the objects do not keep nodes
+// from going on, or from going back.
 func (r *Reconciler) takeSteps(ctx context.Context, view memcached.View, plan memcached.Plan, written *memcached.Written) {
-	if written.Err != nil || written.Problem != nil && plan.Problem == nil {
-		return // what the steps depend on may be missing
-	}
 	for _, step := range plan.Steps {
 		var err error
 		switch step.Action {
@@ -60,7 +58,7 @@ func (r *Reconciler) reportLostPod(mc *cachev1alpha1.Memcached, pod *corev1.Pod)
 func (r *Reconciler) classifyStep(
 	ctx context.Context, mc *cachev1alpha1.Memcached, step memcached.PodStep, err error, written *memcached.Written,
 ) {
-	pod, resizes := step.Pod, step.Resources != nil
+	pod, resizes, deletes := step.Pod, step.Resources != nil, step.Action == rollout.Replace || step.Action == rollout.ForceDelete
 	switch {
 	case err == nil:
 		written.Changed = true
@@ -68,12 +66,12 @@ func (r *Reconciler) classifyStep(
 	case apierrors.IsConflict(err), missesPod(err):
 		written.RetryAfter = memcached.Sooner(written.RetryAfter, stepInterval) // the pod has changed or is gone, and perhaps no event follows
 	case step.Wake != "": // the kubelet delivers the entry later
-	case resizes && step.Action == rollout.GoBack && apierrors.IsInvalid(err):
+	case resizes && step.Action == rollout.GoBack && (apierrors.IsInvalid(err) || cannotResize(err)):
 		// Kubernetes 1.33 refuses to take back a resize if that lowers a memory limit. The cluster node had refused the resize, so
 		// the pod still has its old resources, and nothing has to be done.
 	case resizes && cannotResize(err):
 		r.refuseForever(ctx, mc, step, err, written)
-	case lacksPermission(err):
+	case !deletes && lacksPermission(err):
 		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceForbidden, Message: fmt.Sprintf(
 			"The operator may not change pod %s in place, as spec.updateStrategy.podUpdatePolicy wants. Set it to Recreate to replace pods, or let "+
 				"an administrator allow it in this namespace: kubectl create role %[2]s -n %[3]s --verb=patch --resource=pods,pods/resize && "+
@@ -94,10 +92,11 @@ func (r *Reconciler) classifyStep(
 func (r *Reconciler) refuseForever(
 	ctx context.Context, mc *cachev1alpha1.Memcached, step memcached.PodStep, cause error, written *memcached.Written,
 ) {
-	asked, _ := memcached.AskedOf(step.Pod.Annotations)
+	asked := *step.Asked
 	asked.Refused = &memcached.RefusedStep{Action: rollout.Resize, Forever: true, Refused: protocol.Refused{
-		Value: step.Asked.Resources, Words: cause.Error(), Tries: 1, At: r.ServerClock.Now().UTC(),
+		Value: asked.Resources, Words: cause.Error(), Tries: 1, At: r.ServerClock.Now().UTC(),
 	}}
+	asked.Resources, asked.Former = asked.Former.Resources, nil
 	refusal := memcached.PodStep{Action: rollout.GoBack, Pod: step.Pod, Asked: &asked}
 	r.classifyStep(ctx, mc, refusal, r.patchPod(ctx, refusal), written)
 }
