@@ -84,7 +84,11 @@ func (r *Reconciler) classifyStep(
 			"Pod %s cannot have other resources on its cluster node, and the other pods are left as they are: %v", pod.Name, err)}
 		written.Err = err
 	default:
-		join(written, r.Classify(nil, fmt.Errorf("change pod %s: %w", pod.Name, err)))
+		verb := "change"
+		if deletes {
+			verb = "delete"
+		}
+		join(written, r.Classify(nil, fmt.Errorf("%s pod %s: %w", verb, pod.Name, err)))
 	}
 }
 
