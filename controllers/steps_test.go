@@ -188,11 +188,11 @@ var _ = Describe("The pods of a StatefulSet", func() {
 			}
 			return nil
 		}
-		o.moves(ctx, mc, deletePod+" (409)")
+		o.moves(ctx, mc, deletePod+" (409)", writeStatus)
 		Expect(o.result.RequeueAfter).To(Equal(2 * time.Second))
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
 		o.refuse = nil
-		o.moves(ctx, mc, deletePod, writeStatus)
+		o.moves(ctx, mc, deletePod)
 		Expect(uidsOf(ctx, mc)).NotTo(HaveKey("cache-2"))
 	})
 
