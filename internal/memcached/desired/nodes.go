@@ -282,9 +282,12 @@ func (f *fleet) observeResources(n *node, status *corev1.ContainerStatus) {
 const outgrown = "outgrown"
 
 // outgrows reports whether the node needs a higher computed memory limit for the arguments that the spec asks for.
-func (f *fleet) outgrows(n *node) bool {
+func (f *fleet) outgrows(n *node) bool { return n.Asked.Arguments != f.target.Arguments && f.short(n) }
+
+// short reports whether the computed memory limit of a node is too low for the arguments that the spec asks for.
+func (f *fleet) short(n *node) bool {
 	_, given := render.MemoryLimit(f.v.Memcached.Spec.Resources)
-	return !given && n.Asked.Arguments != f.target.Arguments && f.target.Use > n.AskedLimit
+	return !given && f.target.Use > n.AskedLimit
 }
 
 // neverStarted returns why memcached has never run in a pod, if another pod may be better.

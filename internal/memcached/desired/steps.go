@@ -243,7 +243,7 @@ func (c *change) effect(n *node) memcached.Effect {
 // note counts pods of an older operator, and reports what nodes have refused.
 func (c *change) note(n *node) {
 	now := c.fresh()
-	older := n.asked.Rendering != now.Rendering || n.asked.Default != now.Default || n.AskedLimit < c.target.Use
+	older := n.asked.Rendering != now.Rendering || n.asked.Default != now.Default || c.short(n)
 	if older && n.Updated(c.target) {
 		c.plan.Older++
 	}
