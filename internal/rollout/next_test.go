@@ -182,6 +182,11 @@ func TestNext(t *testing.T) {
 		},
 
 		{
+			"an image is not sure until its parent says so, also on the last node",
+			nodes{node(func(n *Node) { n.Asked, n.ImageTaken = newImage.Asked, Unknown })},
+			newImage, "0:Ask; 0 Answer",
+		},
+		{
 			"an order that nobody was asked about",
 			nodes{node(func(n *Node) { n.Asked.Arguments, n.Assigned, n.ArgumentsTaken = "a2", true, Unknown }), steady},
 			newTemplate, "0:Ask 1:Ask template; 1 Answer",

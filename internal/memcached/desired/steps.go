@@ -86,8 +86,12 @@ func (c *change) take(n *node, action rollout.Action) {
 	case rollout.SetImage:
 		if wanted := c.container().Image; wanted != image(n.pod) {
 			step.Image = wanted
-			status := memcached.StatusOf(n.pod, memcached.ContainerName)
-			asked.Former = &memcached.FormerPod{Image: asked.Image, PodImage: image(n.pod), Restarts: startsOf(n.pod, status)}
+			former := memcached.FormerPod{Image: asked.Image, PodImage: image(n.pod)}
+			if n.ImageTaken == rollout.No { // the last image that ran is an earlier one
+				former = *asked.Former
+			}
+			former.Restarts = startsOf(n.pod, memcached.StatusOf(n.pod, memcached.ContainerName))
+			asked.Former = &former
 		}
 		asked.Image, asked.Default = c.target.Image, c.fresh().Default
 	default:
