@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -23,7 +22,6 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/rollout"
 	"github.com/example/memcached-operator/test/testenv"
 )
 
@@ -69,14 +67,17 @@ var _ = Describe("Pods that change in place", func() {
 		pod.Status.ContainerStatuses[0].Resources = &pod.Spec.Containers[0].Resources
 		Expect(user.Status().Update(ctx, pod)).To(Succeed())
 	}
-	// unpulled imitates a kubelet that cannot pull the pod's image.
-	unpulled := func(ctx context.Context, name string) {
+	// ended imitates a kubelet that has stopped memcached, and waits with these words before it starts the pod's image.
+	ended := func(ctx context.Context, name, reason, words string) {
 		GinkgoHelper()
 		pod := podOf(ctx, mc, name)
-		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
-			Reason: "ImagePullBackOff", Message: `Back-off pulling image "memcached:none": ErrImagePull: not found`,
-		}}
+		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: words}}
+		pod.Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
 		setReady(ctx, pod, corev1.ConditionFalse)
+	}
+	unpulled := func(ctx context.Context, name string) {
+		GinkgoHelper()
+		ended(ctx, name, "ImagePullBackOff", `Back-off pulling image "memcached:none": ErrImagePull: not found`)
 	}
 	// refusing makes the API server refuse the first writes to pods, or to their subresource resize, in each reconcile.
 	refusing := func(subresource bool, err error) {
@@ -98,73 +99,239 @@ var _ = Describe("Pods that change in place", func() {
 			before[name] = string(uid)
 		}
 	})
-	stayed := func(ctx context.Context) {
-		GinkgoHelper()
-		for name, uid := range uidsOf(ctx, mc) {
-			Expect(string(uid)).To(Equal(before[name]))
+
+	It("get a new image one by one, with one patch each, and the label of the new revision at the end", func(ctx SpecContext) {
+		template := live(ctx, mc, &appsv1.StatefulSet{}).Spec.Template
+		change(ctx, mc, image("memcached:1.7"))
+		for i, writes := range [][]string{
+			{writePod, writeStatus}, {writePod, writeStatus, writeStatefulSet}, {writePod, writeStatus, writePod, writePod},
+		} {
+			Expect(live(ctx, mc, &appsv1.StatefulSet{}).Spec.Template.Spec.Containers[0].Image).To(
+				Equal(map[bool]string{true: "memcached:1.7", false: former}[i == 2]), "a new pod starts as its neighbours do")
+			o.moves(ctx, mc, writes...)
+			Expect(message(ctx, mc, "Progressing")).To(Equal(fmt.Sprintf("Restarting in place, without their items: "+
+				"%d of 3 nodes are updated; %s restarts with another image in place", i, names[i])))
+			pod := podOf(ctx, mc, names[i])
+			Expect(pod.Spec.Containers[0].Image).To(Equal("memcached:1.7"))
+			Expect(askedOf(pod)).To(And(HaveField("Image", "memcached:1.7"), HaveField("Former", Equal(&memcached.FormerPod{PodImage: former}))))
+			o.wait(5 * time.Second)
+			o.nodes.look()
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred()) // the kubelet has not restarted memcached yet
+			restart(ctx, pod)
+			observeSet(ctx, mc)
+		}
+		o.moves(ctx, mc, writePod, writeStatus)
+		set := live(ctx, mc, &appsv1.StatefulSet{})
+		for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
+			Expect(string(pod.UID)).To(Equal(before[pod.Name]))
+			Expect(pod.Labels).To(HaveKeyWithValue(appsv1.ControllerRevisionHashLabelKey, set.Status.UpdateRevision))
+			Expect(askedOf(&pod).Former).To(BeNil())
+		}
+		Expect(set.Spec.Template.Spec.Containers[0].Args).To(Equal(template.Spec.Containers[0].Args))
+		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
+		observeSet(ctx, mc)
+		o.nodes.look()
+		o.step(ctx, mc)
+		Expect(o.nodes.look()).To(BeEmpty())
+	})
+
+	It("go on in another process, whatever step the first one has reached", func(ctx SpecContext) {
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Image, mc.Spec.RestartedAt = "memcached:1.7", &metav1.Time{Time: time.Unix(1e9, 0)}
+		})
+		nodes, restarts := o.nodes, map[string]int32{}
+		for range 16 {
+			o = newOperator(defaults) // a new process for each step
+			o.nodes, o.Nodes = nodes, nodes
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+			o.nodes.follow(ctx, mc)
+			for _, name := range names {
+				pod := podOf(ctx, mc, name)
+				if former := askedOf(pod).Former; former != nil && pod.Status.ContainerStatuses[0].RestartCount == former.Restarts {
+					restart(ctx, pod)
+				}
+				restarts[name] = pod.Status.ContainerStatuses[0].RestartCount
+			}
+			observeSet(ctx, mc)
+		}
+		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
+		Expect(restarts).To(Equal(map[string]int32{"cache-0": 1, "cache-1": 1, "cache-2": 1}))
+		o.nodes.look()
+		newOperator(defaults).step(ctx, mc)
+		Expect(o.nodes.look()).To(BeEmpty())
+	})
+
+	It("get their former image if the new one cannot be pulled, and are tried again after 1, 5 and 30 minutes", func(ctx SpecContext) {
+		change(ctx, mc, image("memcached:none"))
+		o.moves(ctx, mc, writePod, writeStatus)
+		for try, wait := range []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 0} {
+			unpulled(ctx, "cache-2")
+			Expect(o.try(ctx, mc, writePod, writeStatus)).To(Succeed())
+			refused := o.clock.Now()
+			pod := podOf(ctx, mc, "cache-2")
+			Expect(pod.Spec.Containers[0].Image).To(Equal(former))
+			Expect(askedOf(pod)).To(And(HaveField("Image", ""), HaveField("Former", BeNil()), HaveField("Refused.Tries", try+1),
+				HaveField("Refused.Words", "the image memcached:none cannot be pulled: not found")))
+			restart(ctx, pod)
+			o.wait(5 * time.Second)
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+			Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ImagePullFailed"))
+			Expect(message(ctx, mc, "Degraded")).To(ContainSubstring(fmt.Sprintf("this was try %d", try+1)))
+			Expect(imageOf(ctx, "cache-1")).To(Equal(former))
+			o.clock.SetTime(refused.Add(max(wait-time.Second, 0)))
+			o.step(ctx, mc)
+			o.clock.SetTime(refused.Add(wait))
+			if wait == 0 {
+				o.wait(24 * time.Hour)
+				o.step(ctx, mc)
+				break
+			}
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+			Expect(imageOf(ctx, "cache-2")).To(Equal("memcached:none"))
+		}
+		By("and go on with a corrected spec")
+		change(ctx, mc, image("memcached:1.8"))
+		o.moves(ctx, mc, writePod, writePod, writeStatus)
+		Expect(askedOf(podOf(ctx, mc, "cache-2")).Refused).To(BeNil())
+		Expect(imageOf(ctx, "cache-1")).To(Equal("memcached:1.8"))
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
+	})
+
+	It("get the image that ran, after two that cannot be pulled", func(ctx SpecContext) {
+		for _, bad := range []string{"memcached:none", "memcached:neither"} {
+			change(ctx, mc, image(bad))
+			o.moves(ctx, mc, writePod, writeStatus)
+			Expect(imageOf(ctx, "cache-2")).To(Equal(bad))
+			ended(ctx, "cache-2", "ContainerCreating", "")
+		}
+		unpulled(ctx, "cache-2")
+		Expect(o.try(ctx, mc, writePod, writeStatus)).To(Succeed())
+		Expect(imageOf(ctx, "cache-2")).To(Equal(former))
+	})
+
+	It("wait without the permission, and say how to give it", func(ctx SpecContext) {
+		change(ctx, mc, image("memcached:1.7"))
+		refusing(false, apierrors.NewForbidden(corev1.Resource("pods"), "cache-2", errors.New(
+			`User "system:serviceaccount:operators:manager" cannot patch resource "pods" in API group "" in the namespace "shop"`)))
+		Expect(o.try(ctx, mc, writeStatus)).NotTo(Succeed())
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/InPlaceForbidden"))
+		Expect(summary(ctx, mc, "Progressing")).To(Equal("False/Stuck"))
+		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring(fmt.Sprintf("kubectl create role memcached-operator-in-place -n %s "+
+			"--verb=patch --resource=pods,pods/resize && kubectl create rolebinding memcached-operator-in-place -n %[1]s "+
+			"--role=memcached-operator-in-place --serviceaccount=operators:manager", mc.Namespace)))
+		Expect(o.events()).To(ContainElement(ContainSubstring("InPlaceForbidden")))
+		o.moves(ctx, mc, writePod, writeStatus) // the first write is refused only once
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
+	})
+
+	needsResize := func() {
+		if !canResize() {
+			Skip("this version of Kubernetes cannot change the resources of pods: see what replaces them")
 		}
 	}
 
-	It("get a new image one by one, with one patch each, and the label of the new revision at the end", func(ctx SpecContext) {
-		change(ctx, mc, image("memcached:1.7"))
-		for range 14 {
-			o.wait(5*time.Second)
-			o.requests.Reset()
-			_, err := o.Reconcile(ctx, request(mc))
-			fmt.Println("WRITES", o.requests.Writes(), err, message(ctx, mc, "Progressing"), o.nodes.look(), o.requests.Lists(), o.requests.Gets())
-			for _, name := range names {
-				p := podOf(ctx, mc, name)
-				a := askedOf(p)
-				fmt.Println("   ", name, p.Spec.Containers[0].Image, p.Status.ContainerStatuses[0].RestartCount, p.Labels[appsv1.ControllerRevisionHashLabelKey], a.Image, a.Former)
-				if a.Former != nil && p.Status.ContainerStatuses[0].RestartCount == 0 { restart(ctx, p) }
-			}
-			observeSet(ctx, mc)
-		}
-	})
-	It("get MEM", func(ctx SpecContext) {
+	It("get more memory before memcached does, without a restart", func(ctx SpecContext) {
+		needsResize()
+		resources := askedOf(podOf(ctx, mc, "cache-0")).Resources
 		change(ctx, mc, more)
-		for range 14 {
-			o.wait(5*time.Second)
-			o.requests.Reset()
-			_, err := o.Reconcile(ctx, request(mc))
-			fmt.Println("WRITES", o.requests.Writes(), err, message(ctx, mc, "Progressing"), o.nodes.look(), o.requests.Lists(), o.requests.Gets())
-			for _, name := range names {
-				p := podOf(ctx, mc, name)
-				a := askedOf(p)
-				fmt.Println("   ", name, p.Spec.Containers[0].Resources, p.Labels[appsv1.ControllerRevisionHashLabelKey], a.Resources, a.Former)
-				resized(ctx, name)
+		for i, name := range names {
+			writes := []string{writeResize, writePod, writeStatus} // resize, then what the pod was asked for
+			switch i {
+			case 1:
+				writes = append(writes, writeStatefulSet)
+			case 2:
+				writes = append(writes, writePod) // the label of cache-1
 			}
-			fmt.Println(entriesOf(ctx, mc))
-			o.nodes.follow(ctx, mc)
+			o.moves(ctx, mc, writes...)
+			pod := podOf(ctx, mc, name)
+			Expect(pod.Spec.Containers[0].Resources.Limits.Memory().Value()).To(BeNumerically(">", 256<<20))
+			Expect(askedOf(pod).Former.Resources).To(Equal(resources))
+			Expect(entriesOf(ctx, mc)).To(HaveLen(i), "the kubelet has not resized the container yet")
 			observeSet(ctx, mc)
+			resized(ctx, name)
+			writes = []string{writeArguments, writePod, writeStatus}
+			if i == 1 {
+				writes = append(writes, writePod) // the label of cache-2
+			}
+			o.moves(ctx, mc, writes...)
+			Expect(podOf(ctx, mc, name).Annotations).To(HaveKeyWithValue(memcached.WakeAnnotation, "1"), "so that the kubelet brings the entry at once")
+			o.nodes.follow(ctx, mc)
+		}
+		o.moves(ctx, mc, writePod, writeStatus)
+		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
+		for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
+			Expect(pod.Status.ContainerStatuses[0].RestartCount).To(BeZero())
+			Expect(o.nodes.entries[pod.UID].Value("-m")).To(Equal("256"))
 		}
 	})
-	It("get ARGS", func(ctx SpecContext) {
-		mc = settled(ctx, o, stable)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Threads = 2 })
-		for range 8 {
-			o.wait(5*time.Second)
-			o.requests.Reset()
-			_, err := o.Reconcile(ctx, request(mc))
-			fmt.Println("WRITES", o.requests.Writes(), err, message(ctx, mc, "Progressing"), o.nodes.look(), o.requests.Lists(), o.requests.Gets())
-			fmt.Println(entriesOf(ctx, mc))
-			o.nodes.follow(ctx, mc)
-			observeSet(ctx, mc)
+
+	DescribeTable("are replaced if the API server can never change their resources", func(ctx SpecContext, err error) {
+		change(ctx, mc, more)
+		refusing(true, err)
+		if canResize() {
+			o.moves(ctx, mc, writePod, writeStatus)
+		} else {
+			o.moves(ctx, mc, writeResize+" (404)", writePod, writeStatus)
 		}
+		Expect(askedOf(podOf(ctx, mc, "cache-2"))).To(And(HaveField("Refused.Forever", true), HaveField("Former", BeNil())))
+		Expect(o.try(ctx, mc, writeStatefulSet, writeStatus)).To(Succeed())
+		observeSet(ctx, mc)
+		o.refuse = nil
+		o.moves(ctx, mc, deletePod, writeStatus)
+		Expect(uidsOf(ctx, mc)).NotTo(HaveKey("cache-2"))
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
+	},
+		Entry("for lack of the subresource", &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: 404, Reason: metav1.StatusReasonNotFound,
+			Message: "the server could not find the requested resource", Details: &metav1.StatusDetails{Name: "cache-2"},
+		}}),
+		Entry("because they are invalid", apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "cache-2", field.ErrorList{
+			field.Invalid(field.NewPath("spec"), "", "Pod QOS Class may not change as a result of resizing"),
+		})),
+	)
+
+	// Kubernetes 1.33 refuses to lower a memory limit of a running pod.
+	It("keep their place if they cannot go back to their former resources", func(ctx SpecContext) {
+		needsResize()
+		change(ctx, mc, more)
+		o.moves(ctx, mc, writeResize, writePod, writeStatus)
+		impossible := podOf(ctx, mc, "cache-2")
+		impossible.Status.ContainerStatuses[0].Resources = &podOf(ctx, mc, "cache-1").Spec.Containers[0].Resources
+		impossible.Status.Conditions = append(impossible.Status.Conditions, corev1.PodCondition{
+			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible, Message: "no room",
+		})
+		Expect(user.Status().Update(ctx, impossible)).To(Succeed())
+		o.moves(ctx, mc, writePod, writeStatus)
+		Expect(askedOf(podOf(ctx, mc, "cache-2")).Refused.Words).To(ContainSubstring("no room"))
+		for range 2 {
+			refusing(true, apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "cache-2", field.ErrorList{
+				field.Forbidden(field.NewPath("spec", "containers").Index(0).Child("resources", "limits"), "memory limits cannot be decreased"),
+			}))
+			o.wait(5 * time.Second)
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		}
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/InPlaceRefused"))
+		Expect(uidsOf(ctx, mc)).To(HaveLen(3))
+		o.refuse = nil
+		o.moves(ctx, mc, writeResize)
+		Expect(podOf(ctx, mc, "cache-2").Spec.Containers[0].Resources).To(Equal(podOf(ctx, mc, "cache-1").Spec.Containers[0].Resources))
 	})
-	_ = imageOf
-	_ = strings.Cut
-	_ = time.Second
-	_ = fmt.Sprint
-	_ = errors.New
-	_ = apierrors.IsConflict
-	_ = metav1.Now
-	_ = schema.GroupKind{}
-	_ = field.NewPath
-	_ = rollout.Assign
-	_ = resized
-	_ = unpulled
-	_ = refusing
-	_ = stayed
-	_ = more
+
+	DescribeTable("are refused more memory: the others wait", func(ctx SpecContext, words, reason string, answer metav1.StatusReason) {
+		needsResize()
+		change(ctx, mc, more)
+		refusal := apierrors.NewForbidden(corev1.Resource("pods"), "cache-2", errors.New(words))
+		refusal.ErrStatus.Reason = answer
+		refusing(true, refusal)
+		Expect(o.try(ctx, mc, writeStatus)).NotTo(Succeed())
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/" + reason))
+		Expect(summary(ctx, mc, "Progressing")).To(Equal("False/Stuck"))
+		Expect(message(ctx, mc, "Degraded")).To(And(ContainSubstring("cache-2"), ContainSubstring(words)))
+		o.moves(ctx, mc, writeResize, writePod, writeStatus)
+	},
+		Entry("by a quota", "exceeded quota: small, requested: limits.memory=1", "QuotaExceeded", metav1.StatusReasonForbidden),
+		Entry("by a LimitRange", "maximum memory usage per Container is 128Mi", "AdmissionDenied", metav1.StatusReasonForbidden),
+		Entry("by a policy", "ValidatingAdmissionPolicy 'sizes' with binding 'all' denied request: too large", "AdmissionDenied", metav1.StatusReasonInvalid),
+		Entry("by its cluster node", "node didn't have enough allocatable resources: memory", "InPlaceRefused", metav1.StatusReasonForbidden),
+	)
 })

@@ -46,7 +46,7 @@ var _ = BeforeSuite(func() { config, user = suite.Start() })
 var defaults = memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"}
 
 // operator is a Reconciler that a test runs step by step. It reads objects as if from a cache, which is current unless the test
-// sets stale, outdated or outdatedPods. Only requests that a cache cannot answer are recorded.
+// sets stale, or one of the fields outdated. Only requests that a cache cannot answer are recorded.
 type operator struct {
 	*controllers.Reconciler
 	requests *testenv.Requests
@@ -67,6 +67,8 @@ type operator struct {
 	outdated *cachev1alpha1.Memcached
 	// outdatedPods are the pods in a lagging cache, or nil if the cache is current.
 	outdatedPods []corev1.Pod
+	// outdatedArguments is the ConfigMap with entries for launchers in a lagging cache, or nil if the cache is current.
+	outdatedArguments *corev1.ConfigMap
 }
 
 func newOperator(options memcached.Options) *operator {
@@ -96,6 +98,10 @@ func (o *operator) get(
 	mc, root := object.(*cachev1alpha1.Memcached)
 	if root && o.outdated != nil {
 		o.outdated.DeepCopyInto(mc)
+		return nil
+	}
+	if config, ok := object.(*corev1.ConfigMap); ok && o.outdatedArguments != nil && key.Name == o.outdatedArguments.Name {
+		o.outdatedArguments.DeepCopyInto(config)
 		return nil
 	}
 	if err := user.Get(ctx, key, object, opts...); err != nil {

@@ -1,0 +1,246 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers_test
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+)
+
+var _ = Describe("The arguments of a StatefulSet's nodes", func() {
+	var o *operator
+	var mc *cachev1alpha1.Memcached
+	BeforeEach(func(ctx SpecContext) {
+		o = newOperator(defaults)
+		mc = settled(ctx, o, stable)
+		o.step(ctx, mc)
+		Expect(o.nodes.look()).To(BeEmpty())
+	})
+
+	threads := func(n int32) func(*cachev1alpha1.Memcached) {
+		return func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Threads = n }
+	}
+	numbers := func(ctx context.Context) map[int]int64 {
+		GinkgoHelper()
+		found := map[int]int64{}
+		for ordinal, entry := range entriesOf(ctx, mc) {
+			found[ordinal] = entry.Number
+		}
+		return found
+	}
+	arguments := func(ctx context.Context) *corev1.ConfigMap {
+		GinkgoHelper()
+		found := &corev1.ConfigMap{}
+		Expect(user.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: mc.Name + memcached.ArgumentsSuffix}, found)).To(Succeed())
+		return found
+	}
+
+	// changed reconciles as often as that, and lets launchers follow each time.
+	changed := func(ctx context.Context, times int) {
+		GinkgoHelper()
+		for range times {
+			o.wait(time.Minute)
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+			o.nodes.follow(ctx, mc)
+			observeSet(ctx, mc)
+		}
+	}
+
+	It("change node by node, with eight writes for three nodes, and at rest nobody is asked", func(ctx SpecContext) {
+		uids := uidsOf(ctx, mc)
+		Expect(entriesOf(ctx, mc)).To(BeNil())
+		change(ctx, mc, threads(2))
+		o.moves(ctx, mc, writeArguments, writeStatus)
+		Expect(numbers(ctx)).To(Equal(map[int]int64{2: 1}))
+		Expect(summary(ctx, mc, "Progressing")).To(Equal("True/RollingOut"))
+		o.step(ctx, mc)
+		Expect(o.nodes.look()).To(ContainElement("cache-2"))
+		Expect(o.result.RequeueAfter).To(Equal(2 * time.Second))
+		o.nodes.follow(ctx, mc)
+		o.moves(ctx, mc, writeArguments, writeStatefulSet, writeStatus)
+		Expect(numbers(ctx)).To(Equal(map[int]int64{2: 1, 1: 1}))
+		observeSet(ctx, mc)
+		o.nodes.follow(ctx, mc)
+		o.nodes.look()
+		o.moves(ctx, mc, writeArguments, writeStatus)
+		Expect(o.nodes.look()).To(Equal([]string{"cache-0", "cache-1"}), "cache-2 has said that it runs them")
+		o.nodes.follow(ctx, mc)
+		o.wait(5 * time.Second)
+		o.step(ctx, mc, writeStatus)
+		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
+		Expect(uidsOf(ctx, mc)).To(Equal(uids))
+		for _, uid := range uids {
+			Expect(o.nodes.entries[uid].Value("-t")).To(Equal("2"))
+		}
+		o.nodes.look()
+		for _, o := range []*operator{o, newOperator(defaults)} {
+			o.step(ctx, mc)
+			Expect(o.requests.Lists()).To(BeEmpty())
+			Expect(o.nodes.look()).To(BeEmpty())
+			Expect(o.result.RequeueAfter).To(BeZero())
+		}
+
+		By("and their ConfigMap goes with the last pod that it was for")
+		change(ctx, mc, inTeam)
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		for left := range 3 {
+			observeSet(ctx, mc)
+			o.wait(5 * time.Second)
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+			Expect(len(numbers(ctx))).To(BeNumerically(">=", 3-left-1))
+		}
+		observeSet(ctx, mc)
+		o.wait(5 * time.Second)
+		Expect(o.try(ctx, mc, deleteArguments, writeStatus)).To(Succeed())
+		Expect(entriesOf(ctx, mc)).To(BeNil())
+		o.step(ctx, mc)
+	})
+
+	It("go back where memcached refuses them, and go on with a corrected spec", func(ctx SpecContext) {
+		change(ctx, mc, threads(2))
+		o.moves(ctx, mc, writeArguments, writeStatus)
+		former := memcached.FirstList(podOf(ctx, mc, "cache-2"))
+		o.nodes.refuses = "no."
+		o.nodes.follow(ctx, mc)
+		o.moves(ctx, mc, writeArguments, writeStatus)
+		entry := entriesOf(ctx, mc)[2]
+		Expect(numbers(ctx)).To(Equal(map[int]int64{2: 2}))
+		Expect(entry.List).To(Equal(former))
+		Expect(entry.Refused).To(And(HaveField("Words", "no."), HaveField("Tries", 1)))
+		o.step(ctx, mc, writeStatus)
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ConfigurationRefused"))
+		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("the node cache-2 has refused the configuration and keeps its former one: no; change spec.config"))
+		o.nodes.follow(ctx, mc)
+		for range 3 { // no other node gets them, and this one is not asked again
+			o.wait(time.Hour)
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+			Expect(numbers(ctx)).To(Equal(map[int]int64{2: 2}))
+		}
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ConfigurationRefused"))
+		o.nodes.refuses = ""
+		change(ctx, mc, threads(3))
+		changed(ctx, 8)
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
+		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
+		for _, entry := range entriesOf(ctx, mc) {
+			Expect(entry.Value("-t")).To(Equal("3"))
+			Expect(entry.Refused).To(BeNil())
+		}
+	})
+
+	It("go on in another process, and stay as they are during a pause", func(ctx SpecContext) {
+		change(ctx, mc, threads(2))
+		o.moves(ctx, mc, writeArguments, writeStatus)
+		pause(ctx, mc, true)
+		o.nodes.follow(ctx, mc)
+		o.nodes.look()
+		o.step(ctx, mc, writeStatus)
+		o.step(ctx, mc)
+		Expect(numbers(ctx)).To(Equal(map[int]int64{2: 1}))
+		Expect(o.nodes.look()).To(BeEmpty())
+		pause(ctx, mc, false)
+		another := newOperator(defaults)
+		another.nodes, another.Nodes = o.nodes, o.nodes
+		another.moves(ctx, mc, writeArguments, writeStatefulSet, writeStatus)
+		Expect(numbers(ctx)).To(Equal(map[int]int64{2: 1, 1: 1}))
+	})
+
+	It("do not change if a look past the cache shows a newer entry", func(ctx SpecContext) {
+		change(ctx, mc, threads(2))
+		o.moves(ctx, mc, writeArguments, writeStatus)
+		o.nodes.follow(ctx, mc)
+		another := newOperator(defaults)
+		another.nodes, another.Nodes = o.nodes, o.nodes
+		another.moves(ctx, mc, writeArguments, writeStatefulSet, writeStatus)
+		config := arguments(ctx)
+		o.outdatedArguments = config.DeepCopy()
+		delete(o.outdatedArguments.Data, "1") // the cache lacks what the other process has just written
+		o.outdatedArguments.ResourceVersion = "1"
+		third := newOperator(defaults)
+		third.nodes, third.Nodes, third.outdatedArguments = o.nodes, o.nodes, o.outdatedArguments
+		third.moves(ctx, mc, writeStatus)
+		Expect(arguments(ctx).ResourceVersion).To(Equal(config.ResourceVersion))
+	})
+
+	It("wait for a node that nobody can ask, and say for whom", func(ctx SpecContext) {
+		o.nodes.silent = []string{"cache-2"}
+		change(ctx, mc, threads(2))
+		changed(ctx, 3)
+		Expect(numbers(ctx)).To(Equal(map[int]int64{1: 1, 0: 1}))
+		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring(
+			"cache-2 waits for an answer on its port 9151, which the operator must be able to reach: connection refused"))
+		o.step(ctx, mc)
+		Expect(o.result.RequeueAfter).To(Equal(15 * time.Second))
+	})
+
+	It("cannot be written: the size of the StatefulSet is, and nodes are replaced", func(ctx SpecContext) {
+		theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name + memcached.ArgumentsSuffix}}
+		Expect(user.Create(ctx, theirs)).To(Succeed())
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size, mc.Spec.Config.Threads = 4, 2 })
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
+		Expect(message(ctx, mc, "Degraded")).To(Equal(
+			"ConfigMap cache-arguments exists already and belongs to nobody: delete or rename one of the two"))
+		Expect(live(ctx, mc, &appsv1.StatefulSet{}).Spec.Replicas).To(HaveValue(BeEquivalentTo(4)))
+		Expect(arguments(ctx).Data).To(BeEmpty())
+		Expect(user.Delete(ctx, theirs)).To(Succeed())
+		o.wait(time.Minute)
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		Expect(numbers(ctx)).To(HaveLen(1))
+		Expect(metav1.IsControlledBy(arguments(ctx), mc)).To(BeTrue())
+	})
+
+	It("are refused by somebody's webhook: no node changes, and it is tried again", func(ctx SpecContext) {
+		change(ctx, mc, threads(2))
+		o.refuse = func(status bool) error {
+			if status {
+				return nil
+			}
+			return apierrors.NewForbidden(corev1.Resource("configmaps"), "cache-arguments", errors.New("only on Tuesdays"))
+		}
+		Expect(o.try(ctx, mc, writeStatus)).NotTo(Succeed())
+		Expect(entriesOf(ctx, mc)).To(BeNil())
+		o.refuse = nil
+		o.moves(ctx, mc, writeArguments, writeStatus)
+	})
+
+	It("come back from the launchers if somebody deletes them, and who changes them again and again is told of", func(ctx SpecContext) {
+		change(ctx, mc, threads(2))
+		changed(ctx, 5)
+		before := entriesOf(ctx, mc)
+		Expect(user.Delete(ctx, arguments(ctx))).To(Succeed())
+		changed(ctx, 4)
+		Expect(entriesOf(ctx, mc)).To(HaveLen(3))
+		for ordinal, entry := range entriesOf(ctx, mc) {
+			Expect(entry.List).To(Equal(before[ordinal].List))
+			Expect(entry.Number).To(Equal(before[ordinal].Number))
+		}
+		for range 3 {
+			o.wait(30 * time.Second)
+			change(ctx, arguments(ctx), func(c *corev1.ConfigMap) { c.Data["mine"] = "too" })
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		}
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/FieldContested"))
+		Expect(arguments(ctx).Data).NotTo(HaveKey("mine"))
+
+		By("while nodes are replaced nevertheless")
+		change(ctx, mc, inTeam)
+		changed(ctx, 5)
+		for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
+			Expect(pod.Labels).To(HaveKeyWithValue("team", "a"))
+		}
+	})
+})
