@@ -5,6 +5,7 @@ package controllers_test
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -60,6 +61,7 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 		for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
 			names = append(names, pod.Name)
 		}
+		slices.Sort(names)
 		return names
 	}
 	// labelled asks for new pods, and lets the StatefulSet controller observe their template.
