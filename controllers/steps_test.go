@@ -5,19 +5,14 @@ package controllers_test
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	dto "github.com/prometheus/client_model/go"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -31,6 +26,17 @@ func (o *operator) moves(ctx context.Context, mc *cachev1alpha1.Memcached, write
 	Expect(o.try(ctx, mc, writes...)).To(Succeed())
 	Expect(o.requests.Lists()).To(Equal([]string{"list memcacheds", "list pods"}))
 	Expect(o.requests.Gets()).To(ConsistOf(HavePrefix("get configmaps")))
+}
+
+// goes reconciles as often as that, and lets the StatefulSet controller and the launchers do their work each time.
+func (o *operator) goes(ctx context.Context, mc *cachev1alpha1.Memcached, times int) {
+	GinkgoHelper()
+	for range times {
+		o.wait(time.Minute)
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		observeSet(ctx, mc)
+		o.nodes.follow(ctx, mc)
+	}
 }
 
 // uidsOf returns the UIDs of the pods of a Memcached, by their names.
@@ -93,23 +99,17 @@ var _ = Describe("The pods of a StatefulSet", func() {
 		mc := settled(ctx, o, inPlace)
 		before := uidsOf(ctx, mc)
 		edit(ctx, mc)
-		for range 5 {
-			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-			observeSet(ctx, mc)
-		}
+		o.goes(ctx, mc, 6)
 		after := uidsOf(ctx, mc)
 		Expect(after).To(HaveLen(3))
 		for name, uid := range before {
 			Expect(after[name]).NotTo(Equal(uid), name)
 		}
-		o.wait(time.Minute)
-		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
 
 		By("and not again when the request is withdrawn")
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.ReplacedAt = nil })
-		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		observeSet(ctx, mc)
+		o.goes(ctx, mc, 1)
 		o.step(ctx, mc)
 		Expect(uidsOf(ctx, mc)).To(Equal(after))
 	},
@@ -132,11 +132,8 @@ var _ = Describe("The pods of a StatefulSet", func() {
 				change(ctx, mc)
 				images := podOf(ctx, mc, "cache-0").Spec.Containers[0].Image
 				Expect(o.try(ctx, mc, writes...)).To(Succeed())
-				for range 3 { // with InPlaceOrRecreate, the pods get the label of the new revision
-					observeSet(ctx, mc)
-					o.wait(time.Minute)
-					Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-				}
+				observeSet(ctx, mc)
+				o.goes(ctx, mc, 2) // with InPlaceOrRecreate, the pods get the label of the new revision
 				Expect(uidsOf(ctx, mc)).To(Equal(before))
 				Expect(podOf(ctx, mc, "cache-0").Spec.Containers[0].Image).To(Equal(images))
 				Expect(entriesOf(ctx, mc)).To(BeEmpty())
@@ -201,129 +198,214 @@ var _ = Describe("The pods of a StatefulSet", func() {
 		o.nodes.silent = []string{"cache-0", "cache-1", "cache-2", "cache-3"}
 		change(ctx, mc, inTeam)
 		before := uidsOf(ctx, mc)
-		for range 5 {
-			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-			observeSet(ctx, mc)
-		}
+		o.goes(ctx, mc, 5)
 		for name, uid := range uidsOf(ctx, mc) {
 			Expect(uid).NotTo(Equal(before[name]))
 		}
 		for _, size := range []int32{4, 2} {
 			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size })
-			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-			observeSet(ctx, mc)
+			o.goes(ctx, mc, 1)
 			Expect(uidsOf(ctx, mc)).To(HaveLen(int(size)))
 		}
 	})
 })
 
-// In these tests, no kubelet runs. So an evicted pod with a cluster node stays terminating forever, as on a lost one.
-var _ = Describe("A pod of a StatefulSet on a lost cluster node", func() {
-	const report = "Warning LostPodDeleted Pod cache-1 did not stop after its eviction from cluster node host-b: " +
-		"deleted it without waiting, so that a new cache-1 can start"
+var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 	var o *operator
 	var mc *cachev1alpha1.Memcached
-	var pod *corev1.Pod
-
-	deleted := func() float64 {
-		GinkgoHelper()
-		families, err := o.registry.Gather()
-		Expect(err).NotTo(HaveOccurred())
-		i := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "memcached_operator_lost_pods_deleted_total" })
-		return families[i].GetMetric()[0].GetCounter().GetValue()
-	}
-	exists := func(ctx context.Context) bool {
-		GinkgoHelper()
-		err := user.Get(ctx, client.ObjectKeyFromObject(pod), &corev1.Pod{})
-		Expect(client.IgnoreNotFound(err)).To(Succeed())
-		return err == nil
-	}
-	// evict evicts the pod as the taint manager does, reconciles, and sets the clock to the end of its grace period.
-	evict := func(ctx context.Context) {
-		GinkgoHelper()
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
-			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByTaintManager",
-		})
-		Expect(user.Status().Update(ctx, pod)).To(Succeed())
-		Expect(user.Delete(ctx, pod)).To(Succeed())
-		Expect(user.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
-		o.clock.SetTime(pod.DeletionTimestamp.Time)
-		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		o.events()
-	}
-
 	BeforeEach(func(ctx SpecContext) {
 		o = newOperator(defaults)
 		mc = settled(ctx, o, stable)
-		Expect(user.Delete(ctx, podOf(ctx, mc, "cache-1"))).To(Succeed())
-		pod = createNode(ctx, live(ctx, mc, &appsv1.StatefulSet{}), 1)
-		Expect(user.SubResource("binding").Create(ctx, pod, &corev1.Binding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "host-b"},
-		})).To(Succeed())
-		Expect(user.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
-		setReady(ctx, pod, corev1.ConditionTrue)
-		DeferCleanup(func(ctx SpecContext) { // nothing else deletes the pod
-			Expect(client.IgnoreNotFound(user.Delete(ctx, pod, client.GracePeriodSeconds(0)))).To(Succeed())
-		})
+		o.step(ctx, mc)
+		Expect(o.nodes.look()).To(BeEmpty())
 	})
 
-	It("is deleted for good ten seconds after its grace period, also beyond the size", func(ctx SpecContext) {
-		evict(ctx)
+	threads := func(n int32) func(*cachev1alpha1.Memcached) {
+		return func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Threads = n }
+	}
+	numbers := func(ctx context.Context) map[int]int64 {
+		GinkgoHelper()
+		found := map[int]int64{}
+		for ordinal, entry := range entriesOf(ctx, mc) {
+			found[ordinal] = entry.Number
+		}
+		return found
+	}
+	arguments := func(ctx context.Context) *corev1.ConfigMap {
+		GinkgoHelper()
+		found := &corev1.ConfigMap{}
+		Expect(user.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: mc.Name + memcached.ArgumentsSuffix}, found)).To(Succeed())
+		return found
+	}
+
+	It("change node by node, with eight writes for three nodes, and at rest nobody is asked", func(ctx SpecContext) {
+		uids := uidsOf(ctx, mc)
+		Expect(entriesOf(ctx, mc)).To(BeNil())
+		change(ctx, mc, threads(2))
+		o.moves(ctx, mc, writeArguments, writeStatus)
+		Expect(numbers(ctx)).To(Equal(map[int]int64{2: 1}))
+		Expect(summary(ctx, mc, "Progressing")).To(Equal("True/RollingOut"))
 		o.step(ctx, mc)
-		Expect(o.result.RequeueAfter).To(Equal(10*time.Second), "no event comes")
-		o.wait(10*time.Second - 1)
-		o.step(ctx, mc)
-		Expect(exists(ctx)).To(BeTrue())
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 1 })
+		Expect(o.nodes.look()).To(ContainElement("cache-2"))
+		Expect(o.result.RequeueAfter).To(Equal(2 * time.Second))
+		o.nodes.follow(ctx, mc)
+		o.moves(ctx, mc, writeArguments, writeStatefulSet, writeStatus)
+		Expect(numbers(ctx)).To(Equal(map[int]int64{2: 1, 1: 1}))
+		observeSet(ctx, mc)
+		o.nodes.follow(ctx, mc)
+		o.nodes.look()
+		o.moves(ctx, mc, writeArguments, writeStatus)
+		Expect(o.nodes.look()).To(Equal([]string{"cache-0", "cache-1"}), "cache-2 has said that it runs them")
+		o.nodes.follow(ctx, mc)
+		o.wait(5 * time.Second)
+		o.step(ctx, mc, writeStatus)
+		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
+		Expect(uidsOf(ctx, mc)).To(Equal(uids))
+		for _, uid := range uids {
+			Expect(o.nodes.entries[uid].Value("-t")).To(Equal("2"))
+		}
+		o.nodes.look()
+		for _, o := range []*operator{o, newOperator(defaults)} {
+			o.step(ctx, mc)
+			Expect(o.requests.Lists()).To(BeEmpty())
+			Expect(o.nodes.look()).To(BeEmpty())
+			Expect(o.result.RequeueAfter).To(BeZero())
+		}
+
+		By("and their ConfigMap goes with the last pod that it was for")
+		change(ctx, mc, inTeam)
 		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		o.events()
-		o.wait(1)
-		Expect(o.try(ctx, mc, deletePod)).To(Succeed())
-		Expect(exists(ctx)).To(BeFalse())
-		Expect(o.events()).To(ConsistOf(report))
-		Expect(deleted()).To(Equal(1.0))
-	})
-
-	It("is not lost because the clock of the operator is ahead of the API server's", func(ctx SpecContext) {
-		evict(ctx)
-		o.ServerClock = clocktesting.NewFakePassiveClock(o.clock.Now())
-		o.wait(time.Hour)
+		for left := range 3 {
+			observeSet(ctx, mc)
+			o.wait(5 * time.Second)
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+			Expect(len(numbers(ctx))).To(BeNumerically(">=", 3-left-1))
+		}
+		observeSet(ctx, mc)
+		o.wait(5 * time.Second)
+		Expect(o.try(ctx, mc, deleteArguments, writeStatus)).To(Succeed())
+		Expect(entriesOf(ctx, mc)).To(BeNil())
 		o.step(ctx, mc)
-		Expect(exists(ctx)).To(BeTrue())
-		Expect(o.result.RequeueAfter).To(Equal(10 * time.Second))
 	})
 
-	It("is deleted once, whatever the cache and somebody's ConfigMap say, and another pod of its name is not", func(ctx SpecContext) {
-		evict(ctx)
-		Expect(user.Delete(ctx, serversOf(ctx, mc))).To(Succeed())
-		Expect(user.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: "cache-servers"}})).To(Succeed())
-		o.outdatedPods = pods(ctx, mc.Namespace, mc.Name)
-		o.wait(10 * time.Second)
+	It("go back where memcached refuses them, and go on with a corrected spec", func(ctx SpecContext) {
+		change(ctx, mc, threads(2))
+		o.moves(ctx, mc, writeArguments, writeStatus)
+		former := memcached.FirstList(podOf(ctx, mc, "cache-2"))
+		o.nodes.refuses = "no."
+		o.nodes.follow(ctx, mc)
+		o.moves(ctx, mc, writeArguments, writeStatus)
+		entry := entriesOf(ctx, mc)[2]
+		Expect(numbers(ctx)).To(Equal(map[int]int64{2: 2}))
+		Expect(entry.List).To(Equal(former))
+		Expect(entry.Refused).To(And(HaveField("Words", "no."), HaveField("Tries", 1)))
+		o.step(ctx, mc, writeStatus)
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ConfigurationRefused"))
+		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("the node cache-2 has refused the configuration and keeps its former one: no; change spec.config"))
+		o.nodes.follow(ctx, mc)
+		for range 3 { // no other node gets them, and this one is not asked again
+			o.wait(time.Hour)
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+			Expect(numbers(ctx)).To(Equal(map[int]int64{2: 2}))
+		}
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ConfigurationRefused"))
+		o.nodes.refuses = ""
+		change(ctx, mc, threads(3))
+		o.goes(ctx, mc, 8)
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
+		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
+		for _, entry := range entriesOf(ctx, mc) {
+			Expect(entry.Value("-t")).To(Equal("3"))
+			Expect(entry.Refused).To(BeNil())
+		}
+	})
+
+	It("go on in another process, and stay as they are during a pause", func(ctx SpecContext) {
+		change(ctx, mc, threads(2))
+		o.moves(ctx, mc, writeArguments, writeStatus)
+		pause(ctx, mc, true)
+		o.nodes.follow(ctx, mc)
+		o.nodes.look()
+		o.step(ctx, mc, writeStatus)
+		o.step(ctx, mc)
+		Expect(numbers(ctx)).To(Equal(map[int]int64{2: 1}))
+		Expect(o.nodes.look()).To(BeEmpty())
+		pause(ctx, mc, false)
+		another := newOperator(defaults)
+		another.nodes, another.Nodes = o.nodes, o.nodes
+		another.moves(ctx, mc, writeArguments, writeStatefulSet, writeStatus)
+		Expect(numbers(ctx)).To(Equal(map[int]int64{2: 1, 1: 1}))
+	})
+
+	It("do not change if a look past the cache shows a newer entry", func(ctx SpecContext) {
+		change(ctx, mc, threads(2))
+		o.moves(ctx, mc, writeArguments, writeStatus)
+		o.nodes.follow(ctx, mc)
+		another := newOperator(defaults)
+		another.nodes, another.Nodes = o.nodes, o.nodes
+		another.moves(ctx, mc, writeArguments, writeStatefulSet, writeStatus)
+		config := arguments(ctx)
+		o.outdatedArguments = config.DeepCopy()
+		delete(o.outdatedArguments.Data, "1") // the cache lacks what the other process has just written
+		o.outdatedArguments.ResourceVersion = "1"
+		third := newOperator(defaults)
+		third.nodes, third.Nodes, third.outdatedArguments = o.nodes, o.nodes, o.outdatedArguments
+		third.moves(ctx, mc, writeStatus)
+		Expect(arguments(ctx).ResourceVersion).To(Equal(config.ResourceVersion))
+	})
+
+	It("wait for a node that nobody can ask, and say for whom", func(ctx SpecContext) {
+		o.nodes.silent = []string{"cache-2"}
+		change(ctx, mc, threads(2))
+		o.goes(ctx, mc, 3)
+		Expect(numbers(ctx)).To(Equal(map[int]int64{1: 1, 0: 1}))
+		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring(
+			"cache-2 waits for an answer on its port 9151, which the operator must be able to reach: connection refused"))
+		o.step(ctx, mc)
+		Expect(o.result.RequeueAfter).To(Equal(15 * time.Second))
+	})
+
+	It("cannot be written: the size of the StatefulSet is, and nodes are replaced", func(ctx SpecContext) {
+		theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name + memcached.ArgumentsSuffix}}
+		Expect(user.Create(ctx, theirs)).To(Succeed())
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size, mc.Spec.Config.Threads = 4, 2 })
 		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
-		Expect(exists(ctx)).To(BeFalse())
-		pod = createNode(ctx, live(ctx, mc, &appsv1.StatefulSet{}), 1)
+		Expect(message(ctx, mc, "Degraded")).To(Equal(
+			"ConfigMap cache-arguments exists already and belongs to nobody: delete or rename one of the two"))
+		Expect(live(ctx, mc, &appsv1.StatefulSet{}).Spec.Replicas).To(HaveValue(BeEquivalentTo(4)))
+		Expect(arguments(ctx).Data).To(BeEmpty())
+		Expect(user.Delete(ctx, theirs)).To(Succeed())
+		o.wait(time.Minute)
 		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		Expect(podOf(ctx, mc, "cache-1").DeletionTimestamp).To(BeNil())
-		Expect(deleted()).To(Equal(1.0))
+		Expect(numbers(ctx)).To(HaveLen(1))
+		Expect(metav1.IsControlledBy(arguments(ctx), mc)).To(BeTrue())
 	})
 
-	It("is reported if its deletion is refused, and deleted when that ends", func(ctx SpecContext) {
-		evict(ctx)
-		o.wait(10 * time.Second)
-		o.refuse = func(status bool) error {
-			if status {
-				return nil
-			}
-			return apierrors.NewForbidden(corev1.Resource("pods"), "cache-1", errors.New("no"))
+	It("come back from the launchers if somebody deletes them, and who changes them again and again is told of", func(ctx SpecContext) {
+		change(ctx, mc, threads(2))
+		o.goes(ctx, mc, 5)
+		before := entriesOf(ctx, mc)
+		Expect(user.Delete(ctx, arguments(ctx))).To(Succeed())
+		o.goes(ctx, mc, 4)
+		Expect(entriesOf(ctx, mc)).To(HaveLen(3))
+		for ordinal, entry := range entriesOf(ctx, mc) {
+			Expect(entry.List).To(Equal(before[ordinal].List))
+			Expect(entry.Number).To(Equal(before[ordinal].Number))
 		}
-		Expect(o.try(ctx, mc, writeStatus)).To(MatchError(ContainSubstring("forbidden")), "it is tried again")
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/AdmissionDenied"))
-		Expect(message(ctx, mc, "Degraded")).To(HavePrefix("delete pod cache-1: pods is forbidden: no"))
-		Expect(deleted()).To(BeZero())
-		o.refuse = nil
-		Expect(o.try(ctx, mc, deletePod, writeStatus)).To(Succeed())
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
-		Expect(o.events()).To(ContainElement(report))
+		for range 3 {
+			o.wait(30 * time.Second)
+			change(ctx, arguments(ctx), func(c *corev1.ConfigMap) { c.Data["mine"] = "too" })
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		}
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/FieldContested"))
+		Expect(arguments(ctx).Data).NotTo(HaveKey("mine"))
+
+		By("while nodes are replaced nevertheless")
+		change(ctx, mc, inTeam)
+		o.goes(ctx, mc, 5)
+		for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
+			Expect(pod.Labels).To(HaveKeyWithValue("team", "a"))
+		}
 	})
 })
