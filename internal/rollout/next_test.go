@@ -168,6 +168,9 @@ func TestNext(t *testing.T) {
 			nodes{node(func(n *Node) { n.Assigned, n.ArgumentsTaken = true, Unknown }), steady},
 			newArguments, "0:Ask 1:Ask; 1 Answer",
 		},
+		{"only the parent knows whether an image is in effect", nodes{node(func(n *Node) {
+			n.Asked, n.ImageTaken, n.Serves = newImage.Asked, Unknown, Unknown
+		})}, newImage, "0:Ask; 0 Answer"},
 		{"a silent parent is waited for", nodes{silent}, newArguments, "; 0 Answer (timeout)"},
 		{"a new template needs no parent", nodes{silent, silent}, newTemplate, "1:Replace template; 0 Budget"},
 		{
