@@ -191,7 +191,7 @@ func (d *decision) idle(n Node) (_ Wait, words string) {
 	case n.Pod != Present:
 		return WaitStatefulSet, ""
 	case n.Assigned && n.ArgumentsTaken == Unknown:
-		return WaitAnswer, n.Silent
+		return WaitAnswer, silence(n)
 	case n.Refused.Action != Nothing:
 		return WaitRefused, n.Refused.Words
 	default:
@@ -242,10 +242,10 @@ func (d *decision) withinBudget(n Node, action Action) (_ Wait, words string) {
 	switch {
 	case count >= d.rules.Budget:
 		return WaitBudget, ""
-	case len(doubtful) == 0, action == Replace && silence(doubtful) != "":
+	case len(doubtful) == 0, action == Replace && silence(doubtful...) != "":
 		return NoWait, ""
 	default:
-		return WaitAnswer, silence(doubtful)
+		return WaitAnswer, silence(doubtful...)
 	}
 }
 
@@ -254,9 +254,13 @@ func (d *decision) counts(n, other Node) bool {
 	return d.stops(other) || other.missed() && (!n.Served || !n.away() || d.moving(other))
 }
 
-// silence returns why the parent of a node did not answer, or an empty text if one of the parents was not asked.
-func silence(nodes []Node) string {
-	return slices.MinFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Silent, b.Silent) }).Silent
+// silence says which parent did not answer, and why. It is an empty text if one of the parents was not asked.
+func silence(nodes ...Node) string {
+	n := slices.MinFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Silent, b.Silent) })
+	if n.Silent == "" {
+		return ""
+	}
+	return n.Name + " does not answer: " + n.Silent
 }
 
 // stops reports whether the plan already has a step that costs the clients this node.
@@ -280,6 +284,6 @@ func (d *decision) peers(n Node) (_ Wait, words string) {
 	case Yes:
 		return NoWait, ""
 	default:
-		return WaitAnswer, n.Silent
+		return WaitAnswer, silence(n)
 	}
 }

@@ -168,7 +168,7 @@ func TestNext(t *testing.T) {
 			nodes{node(func(n *Node) { n.Assigned, n.ArgumentsTaken = true, Unknown }), steady},
 			newArguments, "0:Ask 1:Ask; 1 Answer",
 		},
-		{"a silent parent is waited for", nodes{silent}, newArguments, "; 0 Answer (timeout)"},
+		{"a silent parent is waited for", nodes{silent}, newArguments, "; 0 Answer (0 does not answer: timeout)"},
 		{"a new template needs no parent", nodes{silent, silent}, newTemplate, "1:Replace template; 0 Budget"},
 		{
 			"arguments of the first start are sure",
@@ -330,16 +330,33 @@ func short(p Plan) string {
 }
 
 func TestMessage(t *testing.T) {
-	waits := Plan{Done: 1, Pending: 2, Waits: WaitBudget, Waiting: "cache-0"}
-	steps := waits
-	steps.Steps = []Step{{"cache-1", Ask}, {"cache-1", Replace}}
+	const refused = "no such image"
 	for want, p := range map[string]Plan{
-		"3 of 3 nodes are updated":                                                {Done: 3},
-		"1 of 3 nodes are updated; cache-1 is replaced":                           steps,
-		"1 of 3 nodes are updated; cache-0 waits until the other nodes are ready": waits,
-		"0 of 1 nodes are updated; a is not ready yet: pulling":                   {Pending: 1, Waits: WaitInEffect, Waiting: "a", Words: "pulling"},
+		"":                                     {},
+		"is replaced":                          {Steps: []Step{{"cache-0", Ask}, {"cache-0", Replace}}, Waits: WaitBudget},
+		"gets other resources in place":        {Steps: []Step{{"cache-0", Resize}}},
+		"gets other arguments":                 {Steps: []Step{{"cache-0", Assign}}},
+		"restarts with another image in place": {Steps: []Step{{"cache-0", SetImage}}},
+		"goes back to what it had before":      {Steps: []Step{{"cache-0", GoBack}}},
+		"is deleted, because its cluster node is lost":                                                                         {Steps: []Step{{"cache-0", ForceDelete}}},
+		"waits until the other nodes are ready":                                                                                {Waits: WaitBudget},
+		"waits for an answer on port 9151, which the operator must be able to reach":                                           {Waits: WaitAnswer, Steps: []Step{{"cache-0", Ask}}},
+		"waits for an answer on port 9151, which the operator must be able to reach: cache-1 does not answer: timeout":         {Waits: WaitAnswer, Words: "cache-1 does not answer: timeout"},
+		"waits for its cluster node, which has lost contact":                                                                   {Waits: WaitCutOff},
+		"is waiting until another copy has all its items":                                                                      {Waits: WaitPeers},
+		"is waiting until the node twin-0 of its twin has all items":                                                           {Waits: WaitPeers, Words: "waiting until the node twin-0 of its twin has all items"},
+		"waits until the StatefulSet's controller has seen the new template":                                                   {Waits: WaitTemplate},
+		"waits, because the memory limit of its pod is too low for the new arguments; set spec.replacedAt to replace the pods": {Waits: WaitMemory},
+		"has refused the change: no such image":                                                                                {Waits: WaitRefused, Words: refused},
+		"waits, because another node has refused the change: no such image":                                                    {Waits: WaitElsewhere, Words: refused},
+		"is not ready yet: pulling":                                                                                            {Waits: WaitInEffect, Words: "pulling"},
+		"waits for its new pod":                                                                                                {Waits: WaitStatefulSet},
 	} {
-		if got := p.Message(); got != want {
+		p.Done, p.Pending, p.Waiting = 1, 2, "cache-0"
+		if want != "" {
+			want = "; cache-0 " + want
+		}
+		if got := p.Message(); got != "1 of 3 nodes are updated"+want {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}

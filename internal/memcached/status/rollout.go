@@ -46,49 +46,51 @@ func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	return counted && v.Last.Generation == v.Memcached.Generation
 }
 
-// rolloutOf returns the progress of a first start, of scaling or of a rollout. before is the workload before the write.
-func rolloutOf(before *memcached.Workload, v memcached.View, plan memcached.Plan) rolloutState {
-	if v.Workload != nil && v.Workload.Kind == cachev1alpha1.WorkloadStatefulSet {
-		return rolloutOfStatefulSet(v, plan)
+// rolloutAfter returns the progress of a first start, of scaling or of a rollout. before is the workload before the write.
+func (f facts) rolloutAfter(before *memcached.Workload) rolloutState {
+	var state rolloutState
+	if f.Workload != nil && memcached.IsStatefulSet(f.Memcached) {
+		state = f.rolloutOfStatefulSet()
+	} else {
+		state = rolloutOfDeployment(f.Workload, f.size, templateObserved(before, f.View))
 	}
-	state := rolloutOfDeployment(v.Workload, v.Memcached.Spec.Size, templateObserved(before, v))
-	if state.reason == cachev1alpha1.ReasonRollingOut {
-		_, doing := costOf(v, plan, memcached.ReplacesPod)
+	if _, doing := f.cost(); doing != "" && state.reason == cachev1alpha1.ReasonRollingOut {
 		state.message = doing + ": " + state.message
 	}
 	return state
 }
 
-func rolloutOfStatefulSet(v memcached.View, plan memcached.Plan) rolloutState {
-	w, size, last := v.Workload, v.Memcached.Spec.Size, v.LastReason(cachev1alpha1.ConditionProgressing)
-	first := last == "" || last == cachev1alpha1.ReasonCreating || last == cachev1alpha1.ReasonStuck && plan.Rollout.Outdated == 0
-	rolling := plan.Rollout.Outdated > 0 || plan.Rollout.Pending > 0 && last == cachev1alpha1.ReasonRollingOut
-	switch ready := min(readyNodes(w.Nodes(v.Pods)), w.Ready); {
+// rolloutOfStatefulSet tells a first start and a rollout, whose last node may have yet to serve, from a node that is away: by the reason in
+// the last status. After a change was stuck, this is not known. Then it was the first start if the StatefulSet has never changed.
+func (f facts) rolloutOfStatefulSet() rolloutState {
+	w, plan, last := f.Workload, f.plan.Rollout, f.LastReason(cachev1alpha1.ConditionProgressing)
+	stuck := last == cachev1alpha1.ReasonStuck && f.Problem == nil
+	first := last == "" || last == cachev1alpha1.ReasonCreating || stuck && w.GetGeneration() == 1
+	var state rolloutState
+	switch {
 	case w.ObservedGeneration == 0:
-		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: "Starting " + countNodes(size)}
-	case first && ready < w.Size:
-		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: fmt.Sprintf("%d of %d nodes are started", w.Ready, size)}
-	case rolling && v.Memcached.Spec.Paused:
-		return rolloutState{reason: cachev1alpha1.ReasonRollingOut}
-	case rolling:
-		_, doing := costOf(v, plan, plan.Effect)
-		return rolloutState{reason: cachev1alpha1.ReasonRollingOut, message: doing + ": " + plan.Rollout.Message()}
-	case w.Replicas != size:
-		return rolloutState{reason: cachev1alpha1.ReasonScaling, message: fmt.Sprintf("Scaling from %d to %d nodes", w.Replicas, size)}
+		state.reason, state.message = cachev1alpha1.ReasonCreating, "Starting "+countNodes(f.size)
+	case plan.Outdated > 0 && !f.Memcached.Spec.Paused,
+		plan.Outdated == 0 && plan.Pending > 0 && !first && (stuck || last == cachev1alpha1.ReasonRollingOut):
+		state.reason, state.message = cachev1alpha1.ReasonRollingOut, plan.Message()
+	case plan.Pending > 0 && first:
+		state.reason, state.message = cachev1alpha1.ReasonCreating, fmt.Sprintf("%d of %d nodes are started", plan.Done, f.size)
+	case w.Replicas != f.size:
+		state.reason, state.message = cachev1alpha1.ReasonScaling, fmt.Sprintf("Scaling from %d to %d nodes", w.Replicas, f.size)
 	default:
-		return rolloutState{}
+		return state
 	}
+	state.deadlineMessage = overdue(f.View, plan)
+	return state
 }
 
-// costOf says what a change does to the nodes and their items: will is for a change that is held back, doing for one in progress.
-func costOf(v memcached.View, plan memcached.Plan, effect memcached.Effect) (will, doing string) {
-	switch effect {
+// cost says what a change does to the nodes and their items: will is for a change that is held back, doing for one in progress.
+func (f facts) cost() (will, doing string) {
+	switch f.plan.Effect {
 	case memcached.ReplacesPod:
-		items := itemsLeft(v, plan)
-		return "the nodes will be replaced, " + items, "Replacing nodes, " + items
+		return "the nodes will be replaced, " + f.itemsLeft(), "Replacing nodes, " + f.itemsLeft()
 	case memcached.LosesItems:
-		items := itemsLeft(v, plan)
-		return "the nodes will restart in place, " + items, "Restarting in place, " + items
+		return "the nodes will restart in place, " + f.itemsLeft(), "Restarting in place, " + f.itemsLeft()
 	case memcached.KeepsItemsOfVersion:
 		return "the nodes will restart in place; items are kept only with the same version of memcached",
 			"Restarting in place; items are kept only with the same version of memcached"
@@ -99,14 +101,14 @@ func costOf(v memcached.View, plan memcached.Plan, effect memcached.Effect) (wil
 	case memcached.KeepsPod:
 		return "the pods will stay, and change in place", "Updating in place, no pod is replaced"
 	default:
-		return "", "Updating nodes"
+		return "", ""
 	}
 }
 
 // itemsLeft says what becomes of the items of nodes that start empty.
-func itemsLeft(v memcached.View, plan memcached.Plan) string {
-	source := v.Source()
-	if source != nil && source.DeletionTimestamp == nil && source.Spec.Size >= v.Memcached.Spec.Size && plan.Twins.Problem == nil {
+func (f facts) itemsLeft() string {
+	source := f.Source()
+	if source != nil && source.DeletionTimestamp == nil && source.Spec.Size >= f.size && f.plan.Twins.Problem == nil {
 		return "while their copies keep the items"
 	}
 	return "without their items"
