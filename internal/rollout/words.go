@@ -8,19 +8,20 @@ import "fmt"
 // Message says how far the rollout is, and what happens now or what the next node waits for.
 func (p Plan) Message() string {
 	text := fmt.Sprintf("%d of %d nodes are updated", p.Done, p.Done+p.Pending)
-	for _, step := range p.Steps {
-		if words := actionWords[step.Action]; words != "" {
-			return text + "; " + step.Node + " " + words
-		}
-	}
-	if waits := p.WaitMessage(); waits != "" {
-		text += "; " + waits
+	if now := p.Now(); now != "" {
+		text += "; " + now
 	}
 	return text
 }
 
-// WaitMessage says what the next node waits for. It is empty if no node waits, or if only a pause holds it back.
-func (p Plan) WaitMessage() string {
+// Now says what happens to a node now, or else what the next node waits for. It is empty if there is neither, or if only a pause holds
+// nodes back.
+func (p Plan) Now() string {
+	for _, step := range p.Steps {
+		if words := actionWords[step.Action]; words != "" {
+			return step.Node + " " + words
+		}
+	}
 	words := waitWords[p.Waits]
 	switch {
 	case words == "":

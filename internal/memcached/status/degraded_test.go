@@ -22,7 +22,7 @@ func refusalRows() []statusCase {
 		cachev1alpha1.ReasonConflict, cachev1alpha1.ReasonInvalidResources, cachev1alpha1.ReasonInvalidSpec,
 		cachev1alpha1.ReasonQuotaExceeded, cachev1alpha1.ReasonAdmissionDenied, cachev1alpha1.ReasonApplyFailed,
 		cachev1alpha1.ReasonFieldContested, cachev1alpha1.ReasonImmutableField, cachev1alpha1.ReasonConfigurationRefused,
-		cachev1alpha1.ReasonInPlaceForbidden,
+		cachev1alpha1.ReasonInPlaceForbidden, cachev1alpha1.ReasonInPlaceRefused,
 	} {
 		rows = append(rows, statusCase{
 			name:    "refused: " + reason,

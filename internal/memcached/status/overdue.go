@@ -39,8 +39,8 @@ func overdue(v memcached.View, plan rollout.Plan) string {
 		return ""
 	}
 	message := fmt.Sprintf("No node has come, gone or changed for %d minutes", int(deadline.Minutes()))
-	if waits := plan.WaitMessage(); waits != "" {
-		message += ": " + waits
+	if now := plan.Now(); now != "" {
+		message += ": " + now
 	}
 	if plan.Words == "" {
 		message += fmt.Sprintf("; to see why: kubectl describe statefulset %s -n %s", workload.GetName(), workload.GetNamespace())

@@ -66,12 +66,12 @@ func (f facts) rolloutOfStatefulSet() rolloutState {
 	w, plan, last := f.Workload, f.plan.Rollout, f.LastReason(cachev1alpha1.ConditionProgressing)
 	stuck := last == cachev1alpha1.ReasonStuck && f.Problem == nil
 	first := last == "" || last == cachev1alpha1.ReasonCreating || stuck && w.GetGeneration() == 1
+	rolls := plan.Outdated > 0 || plan.Pending > 0 && !first && (stuck || last == cachev1alpha1.ReasonRollingOut)
 	var state rolloutState
 	switch {
 	case w.ObservedGeneration == 0:
 		state.reason, state.message = cachev1alpha1.ReasonCreating, "Starting "+countNodes(f.size)
-	case plan.Outdated > 0 && !f.Memcached.Spec.Paused,
-		plan.Outdated == 0 && plan.Pending > 0 && !first && (stuck || last == cachev1alpha1.ReasonRollingOut):
+	case rolls && !f.Memcached.Spec.Paused:
 		state.reason, state.message = cachev1alpha1.ReasonRollingOut, plan.Message()
 	case plan.Pending > 0 && first:
 		state.reason, state.message = cachev1alpha1.ReasonCreating, fmt.Sprintf("%d of %d nodes are started", plan.Done, f.size)
