@@ -5,6 +5,7 @@ package rollout
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -170,8 +171,9 @@ func (d *decision) mayStep(n Node, action Action) (_ Wait, words string) {
 		return WaitCutOff, ""
 	case action == Replace && !d.rules.TemplateReady:
 		return WaitTemplate, ""
-	case !d.holds(n, action):
-		return WaitMemory, ""
+	}
+	if wait, words := d.withinMemory(n, action); wait != NoWait {
+		return wait, words
 	}
 	if at := d.refusedElsewhere(n, action); at != nil {
 		return WaitElsewhere, at.Refused.Words
@@ -199,15 +201,21 @@ func (d *decision) idle(n Node) (_ Wait, words string) {
 	}
 }
 
-// holds is the invariant of memory: what memcached may use fits the memory limit in effect, before and after the step.
-func (d *decision) holds(n Node, action Action) bool {
-	switch action {
-	case Assign:
-		return d.target.Use <= min(n.Limit, n.AskedLimit)
-	case Resize:
-		return d.target.Limit >= n.Limit || max(n.Use, d.target.Use) <= d.target.Limit
+// withinMemory is the invariant of memory: what memcached may use fits the memory limit in effect, before and after the step. A new pod gets
+// its limit and its arguments from the same template. Until its parent has answered, a node may still use what it had before.
+func (d *decision) withinMemory(n Node, action Action) (_ Wait, words string) {
+	use, limit := max(n.Use, d.target.Use), d.target.Limit
+	if action == Assign {
+		use, limit = d.target.Use, min(n.Limit, n.AskedLimit)
+	}
+	switch {
+	case use <= limit, action != Assign && (action != Resize || limit >= n.Limit):
+		return NoWait, ""
+	case n.Assigned && n.ArgumentsTaken == Unknown:
+		return WaitAnswer, silence(n)
 	default:
-		return true // a new pod gets its limit and its arguments from the same template
+		const mebibyte = 1 << 20
+		return WaitMemory, fmt.Sprintf("memcached may use %.1f MiB, and the memory limit is %.1f MiB", float64(use)/mebibyte, float64(limit)/mebibyte)
 	}
 }
 

@@ -107,6 +107,11 @@ func TestNext(t *testing.T) {
 			nodes{node(func(n *Node) { n.Asked.Arguments, n.Use = "a2", 150 })},
 			lessMemory, "; 0 Memory",
 		},
+		{
+			"unless only its parent knows what runs",
+			nodes{node(func(n *Node) { n.Asked.Arguments, n.Use, n.Assigned, n.ArgumentsTaken = "a2", 150, true, Unknown })},
+			lessMemory, "0:Ask; 0 Answer",
+		},
 
 		// The budget.
 		{"a node that is away goes first", nodes{unready, steady}, newArguments, "0:Assign; 1 Budget"},
@@ -322,7 +327,7 @@ func short(p Plan) string {
 	text := strings.Join(steps, " ")
 	if p.Waits != NoWait {
 		text += fmt.Sprintf("; %s %s", p.Waiting, p.Waits)
-		if p.Words != "" && p.Waits != WaitInEffect {
+		if p.Words != "" && p.Waits != WaitInEffect && p.Waits != WaitMemory {
 			text += " (" + p.Words + ")"
 		}
 	}
@@ -338,19 +343,19 @@ func TestMessage(t *testing.T) {
 		"gets other arguments":                 {Steps: []Step{{"cache-0", Assign}}},
 		"restarts with another image in place": {Steps: []Step{{"cache-0", SetImage}}},
 		"goes back to what it had before":      {Steps: []Step{{"cache-0", GoBack}}},
-		"is deleted, because its cluster node is lost":                                                                         {Steps: []Step{{"cache-0", ForceDelete}}},
-		"waits until the other nodes are ready":                                                                                {Waits: WaitBudget},
-		"waits for an answer on port 9151, which the operator must be able to reach":                                           {Waits: WaitAnswer, Steps: []Step{{"cache-0", Ask}}},
-		"waits for an answer on port 9151, which the operator must be able to reach: cache-1 does not answer: timeout":         {Waits: WaitAnswer, Words: "cache-1 does not answer: timeout"},
-		"waits for its cluster node, which has lost contact":                                                                   {Waits: WaitCutOff},
-		"is waiting until another copy has all its items":                                                                      {Waits: WaitPeers},
-		"is waiting until the node twin-0 of its twin has all items":                                                           {Waits: WaitPeers, Words: "waiting until the node twin-0 of its twin has all items"},
-		"waits until the StatefulSet's controller has seen the new template":                                                   {Waits: WaitTemplate},
-		"waits, because the memory limit of its pod is too low for the new arguments; set spec.replacedAt to replace the pods": {Waits: WaitMemory},
-		"has refused the change: no such image":                                                                                {Waits: WaitRefused, Words: refused},
-		"waits, because another node has refused the change: no such image":                                                    {Waits: WaitElsewhere, Words: refused},
-		"is not ready yet: pulling":                                                                                            {Waits: WaitInEffect, Words: "pulling"},
-		"waits for its new pod":                                                                                                {Waits: WaitStatefulSet},
+		"is deleted, because its cluster node is lost":                                                                 {Steps: []Step{{"cache-0", ForceDelete}}},
+		"waits until the other nodes are ready":                                                                        {Waits: WaitBudget},
+		"waits for an answer on port 9151, which the operator must be able to reach":                                   {Waits: WaitAnswer, Steps: []Step{{"cache-0", Ask}}},
+		"waits for an answer on port 9151, which the operator must be able to reach: cache-1 does not answer: timeout": {Waits: WaitAnswer, Words: "cache-1 does not answer: timeout"},
+		"waits for its cluster node, which has lost contact":                                                           {Waits: WaitCutOff},
+		"is waiting until another copy has all its items":                                                              {Waits: WaitPeers},
+		"is waiting until the node twin-0 of its twin has all items":                                                   {Waits: WaitPeers, Words: "waiting until the node twin-0 of its twin has all items"},
+		"waits until the StatefulSet's controller has seen the new template":                                           {Waits: WaitTemplate},
+		"waits until spec.replacedAt replaces the pods: memcached may use 2.0 MiB, and the memory limit is 1.0 MiB":    {Waits: WaitMemory, Words: "memcached may use 2.0 MiB, and the memory limit is 1.0 MiB"},
+		"has refused the change: no such image":                                                                        {Waits: WaitRefused, Words: refused},
+		"waits, because another node has refused the change: no such image":                                            {Waits: WaitElsewhere, Words: refused},
+		"is not ready yet: pulling":                                                                                    {Waits: WaitInEffect, Words: "pulling"},
+		"waits for its new pod":                                                                                        {Waits: WaitStatefulSet},
 	} {
 		p.Done, p.Pending, p.Waiting = 1, 2, "cache-0"
 		if want != "" {

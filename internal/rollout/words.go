@@ -52,7 +52,7 @@ var waitWords = map[Wait]string{
 	WaitCutOff:      "waits for its cluster node, which has lost contact",
 	WaitPeers:       "is waiting until another copy has all its items",
 	WaitTemplate:    "waits until the StatefulSet's controller has seen the new template",
-	WaitMemory:      "waits, because the memory limit of its pod is too low for the new arguments; set spec.replacedAt to replace the pods",
+	WaitMemory:      "waits until spec.replacedAt replaces the pods",
 	WaitRefused:     "has refused the change",
 	WaitElsewhere:   "waits, because another node has refused the change",
 	WaitInEffect:    "is not ready yet",
