@@ -45,13 +45,13 @@ type facts struct {
 func factsOf(before memcached.View, plan memcached.Plan, written memcached.Written) facts {
 	v := before.After(written.Objects)
 	mc, w := v.Memcached, v.Workload
-	if plan.Rollout.Waits == rollout.WaitMemory {
-		plan.Rollout.Words = restartCommand(mc)
-	}
 	if !memcached.IsStatefulSet(mc) {
 		plan.Effect = memcached.ReplacesPod
 	}
 	f := facts{View: v, Written: written, plan: plan, size: mc.Spec.Size}
+	if f.plan.Rollout.Waits == rollout.WaitMemory {
+		f.plan.Rollout.Words += ". " + f.toReplace()
+	}
 	owned, orphans := w.Nodes(v.Pods), v.Orphans()
 	f.nodes = slices.Concat(owned, orphans)
 	f.ready = readyNodes(f.nodes)
@@ -78,11 +78,15 @@ func (f facts) newer() string {
 		return fmt.Sprintf("The operator's defaults are now %s; the next rollout adopts them. To roll out now: %s", f.plan.StaleDefaults,
 			restartCommand(f.Memcached))
 	case f.plan.Older > 0:
-		return fmt.Sprintf("%d of %d nodes have older helpers or defaults of the operator; new pods get the present ones. "+
-			"To replace the nodes now, %s: %s", f.plan.Older, f.size, f.itemsLeft(), restartCommand(f.Memcached))
+		return fmt.Sprintf("%d of %d nodes have older helpers or defaults of the operator; new pods get the present ones. %s", f.plan.Older, f.size, f.toReplace())
 	default:
 		return ""
 	}
+}
+
+// toReplace names the command that replaces the nodes of a StatefulSet, and its cost.
+func (f facts) toReplace() string {
+	return fmt.Sprintf("To replace the nodes now, %s: %s", f.itemsLeft(), restartCommand(f.Memcached))
 }
 
 // problemOf returns what is wrong with the nodes of the workload, or why a node is missing. Without a problem, it returns nil.

@@ -233,8 +233,7 @@ func TestOlderPods(t *testing.T) {
 	for image, want := range map[string]string{
 		memcachedtest.DefaultImage: complete,
 		"memcached:1.6.40":         tooOld + "adopt the operator's default image: " + replaceNow,
-		"memcached:1.6.46": "False NewerDefaultsAvailable: 3 of 3 nodes have older helpers or defaults of the operator; new pods get the present ones. " +
-			"To replace the nodes now, without their items: " + replaceNow,
+		"memcached:1.6.46":         "False NewerDefaultsAvailable: 3 of 3 nodes have older helpers or defaults of the operator; new pods get the present ones. " + toReplace,
 	} {
 		view := earlier(image)
 		status := For(view, desired.For(view, memcachedtest.Options), memcached.Written{})

@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -75,6 +76,8 @@ func setPod(ordinal int, changes ...func(*corev1.Pod)) corev1.Pod {
 	return makePod(fmt.Sprintf("cache-%d", ordinal), append([]func(*corev1.Pod){func(pod *corev1.Pod) {
 		pod.Labels = map[string]string{memcached.NameLabel: "memcached", memcached.InstanceLabel: "cache"}
 		pod.OwnerReferences = []metav1.OwnerReference{memcachedtest.Controller("StatefulSet", "cache", "statefulset-uid")}
+		limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Ti")}
+		pod.Spec.Containers = []corev1.Container{{Name: memcached.ContainerName, Resources: corev1.ResourceRequirements{Limits: limits}}}
 	}}, changes...)...)
 }
 
@@ -195,11 +198,10 @@ func statefulSetRows(t *testing.T) []statusCase {
 				}
 			}),
 		halfway("StatefulSet: memcached may need more than the memory limit", cache(),
-			changingTo(half+"cache-1 waits, because the memory limit of its pod is too low for the new arguments; set spec.replacedAt to "+
-				"replace the pods: "+replaceNow),
+			changingTo(half+"cache-1 waits until spec.replacedAt replaces the pods: too much. "+toReplace),
 			func(c *statusCase) {
 				c.planned = func(plan *memcached.Plan) {
-					plan.Rollout.Steps, plan.Rollout.Waits, plan.Rollout.Waiting = nil, rollout.WaitMemory, "cache-1"
+					plan.Rollout.Steps, plan.Rollout.Waits, plan.Rollout.Waiting, plan.Rollout.Words = nil, rollout.WaitMemory, "cache-1", "too much"
 				}
 			}),
 		halfway("StatefulSet: a rollout moves again", cache(reported("Stuck", time.Hour)), changingTo(half+"cache-1 is replaced"),
@@ -211,6 +213,8 @@ func statefulSetRows(t *testing.T) []statusCase {
 }
 
 func changingTo(text string) func(*statusCase) { return func(c *statusCase) { c.changing = text } }
+
+const toReplace = "To replace the nodes now, without their items: " + replaceNow
 
 const replaceNow = "kubectl patch memcached cache -n shop --type=merge " + `-p '{"spec":{"replacedAt":"'$(date -u +%FT%TZ)'"}}'`
 
