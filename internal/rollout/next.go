@@ -201,8 +201,8 @@ func (d *decision) idle(n Node) (_ Wait, words string) {
 	}
 }
 
-// withinMemory is the invariant of memory: what memcached may use fits the memory limit in effect, before and after the step. A new pod gets
-// its limit and its arguments from the same template. Until its parent has answered, a node may still use what it had before.
+// withinMemory is the invariant of memory: what memcached may use fits the memory limit in effect, before and after the step. A new pod
+// gets its limit and its arguments from the same template. Until its parent has answered, a node may still use what it had before.
 func (d *decision) withinMemory(n Node, action Action) (_ Wait, words string) {
 	use, limit := max(n.Use, d.target.Use), d.target.Limit
 	if action == Assign {
@@ -215,7 +215,8 @@ func (d *decision) withinMemory(n Node, action Action) (_ Wait, words string) {
 		return WaitAnswer, silence(n)
 	default:
 		const mebibyte = 1 << 20
-		return WaitMemory, fmt.Sprintf("memcached may use %.1f MiB, and the memory limit is %.1f MiB", float64(use)/mebibyte, float64(limit)/mebibyte)
+		return WaitMemory, fmt.Sprintf("memcached may use %.1f MiB, and the memory limit is %.1f MiB",
+			float64(use)/mebibyte, float64(limit)/mebibyte)
 	}
 }
 

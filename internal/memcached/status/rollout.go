@@ -60,20 +60,31 @@ func (f facts) rolloutAfter(before *memcached.Workload) rolloutState {
 	return state
 }
 
-// rolloutOfStatefulSet tells a first start and a rollout, whose last node may have yet to serve, from a node that is away: by the reason in
-// the last status. After a change was stuck, this is not known. Then it was the first start if the StatefulSet has never changed.
-func (f facts) rolloutOfStatefulSet() rolloutState {
-	w, plan, last := f.Workload, f.plan.Rollout, f.LastReason(cachev1alpha1.ConditionProgressing)
+// unfinished reports whether nodes that do not serve are part of a first start or of a rollout, and not just away. The reason in the last
+// status shows that. After a change was stuck, it was the first start if the StatefulSet has never changed.
+func (f facts) unfinished() (starts, rolls bool) {
+	last := f.LastReason(cachev1alpha1.ConditionProgressing)
 	stuck := last == cachev1alpha1.ReasonStuck && f.Problem == nil
-	first := last == "" || last == cachev1alpha1.ReasonCreating || stuck && w.GetGeneration() == 1
-	rolls := plan.Outdated > 0 || plan.Pending > 0 && !first && (stuck || last == cachev1alpha1.ReasonRollingOut)
+	switch {
+	case f.plan.Rollout.Pending == 0:
+		return false, false
+	case last == "", last == cachev1alpha1.ReasonCreating, stuck && f.Workload.GetGeneration() == 1:
+		return true, false
+	default:
+		return false, stuck || last == cachev1alpha1.ReasonRollingOut
+	}
+}
+
+func (f facts) rolloutOfStatefulSet() rolloutState {
+	w, plan := f.Workload, f.plan.Rollout
+	starts, rolls := f.unfinished()
 	var state rolloutState
 	switch {
 	case w.ObservedGeneration == 0:
 		state.reason, state.message = cachev1alpha1.ReasonCreating, "Starting "+countNodes(f.size)
-	case rolls && !f.Memcached.Spec.Paused:
+	case (plan.Outdated > 0 || rolls) && !f.Memcached.Spec.Paused:
 		state.reason, state.message = cachev1alpha1.ReasonRollingOut, plan.Message()
-	case plan.Pending > 0 && first:
+	case starts:
 		state.reason, state.message = cachev1alpha1.ReasonCreating, fmt.Sprintf("%d of %d nodes are started", plan.Done, f.size)
 	case w.Replicas != f.size:
 		state.reason, state.message = cachev1alpha1.ReasonScaling, fmt.Sprintf("Scaling from %d to %d nodes", w.Replicas, f.size)
@@ -118,32 +129,21 @@ func rolloutOfDeployment(w *memcached.Workload, size int32, templateObserved boo
 	if w == nil || w.ObservedGeneration == 0 {
 		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: "Starting " + countNodes(size)}
 	}
+	state := rolloutState{templateUnobserved: !templateObserved}
 	// w.Complete can also be true when a rollout has just begun. Then some nodes are outdated.
 	settled := !templateObserved || w.Complete && w.Replicas == w.Updated
 	switch {
 	case settled && w.Replicas != size:
-		return rolloutState{
-			reason:             cachev1alpha1.ReasonScaling,
-			message:            fmt.Sprintf("Scaling from %d to %d nodes", w.Replicas, size),
-			templateUnobserved: !templateObserved,
-		}
+		state.reason, state.message = cachev1alpha1.ReasonScaling, fmt.Sprintf("Scaling from %d to %d nodes", w.Replicas, size)
 	case !templateObserved:
-		return rolloutState{
-			reason: cachev1alpha1.ReasonRollingOut, message: fmt.Sprintf("0 of %d nodes are updated", size), templateUnobserved: true,
-		}
+		state.reason, state.message = cachev1alpha1.ReasonRollingOut, fmt.Sprintf("0 of %d nodes are updated", size)
 	case settled:
-		return rolloutState{}
 	case w.First && !w.Complete:
-		return rolloutState{
-			reason:          cachev1alpha1.ReasonCreating,
-			message:         fmt.Sprintf("%d of %d nodes are started", w.Ready, size),
-			deadlineMessage: w.Overdue,
-		}
+		state.reason, state.message = cachev1alpha1.ReasonCreating, fmt.Sprintf("%d of %d nodes are started", w.Ready, size)
+		state.deadlineMessage = w.Overdue
 	default:
-		return rolloutState{
-			reason:          cachev1alpha1.ReasonRollingOut,
-			message:         fmt.Sprintf("%d of %d nodes are updated", w.Updated, size),
-			deadlineMessage: w.Overdue,
-		}
+		state.reason, state.message = cachev1alpha1.ReasonRollingOut, fmt.Sprintf("%d of %d nodes are updated", w.Updated, size)
+		state.deadlineMessage = w.Overdue
 	}
+	return state
 }

@@ -35,11 +35,17 @@ func limitedTo(limit, memory string) func(*cachev1alpha1.Memcached) {
 	}
 }
 
-func running(mc *cachev1alpha1.Memcached, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
-	mc = mc.DeepCopy()
-	for _, change := range changes {
-		change(mc)
+func with(changes ...func(*cachev1alpha1.Memcached)) func(*cachev1alpha1.Memcached) {
+	return func(mc *cachev1alpha1.Memcached) {
+		for _, change := range changes {
+			change(mc)
+		}
 	}
+}
+
+func changedBy(mc *cachev1alpha1.Memcached, change func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
+	mc = mc.DeepCopy()
+	change(mc)
 	return mc
 }
 
@@ -56,6 +62,10 @@ func fleetOf(t *testing.T, mc, was *cachev1alpha1.Memcached, changes ...func(*co
 		view.Answers[pod.UID] = memcached.Answer{Status: protocol.Status{List: memcached.FirstList(pod), SecondsInEffect: 3600}}
 	}
 	return view
+}
+
+func planned(view memcached.View, pending ...string) cachev1alpha1.MemcachedStatus {
+	return For(view, desired.For(view, memcachedtest.Options), memcached.Written{Pending: pending})
 }
 
 func progressingOf(status cachev1alpha1.MemcachedStatus) string {
@@ -101,14 +111,12 @@ func TestCosts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			was := memcachedtest.Cache(3, inStatefulSet, test.was, reported("Complete", time.Hour))
-			mc := running(was, test.change)
+			mc := changedBy(was, test.change)
 			want := complete
 			if test.doing != "" {
 				want = "True RollingOut: " + test.doing + ": 0 of 3 nodes are updated; " + test.first
 			}
-			view := fleetOf(t, mc, was)
-			plan := desired.For(view, memcachedtest.Options)
-			status := For(view, plan, memcached.Written{})
+			status := planned(fleetOf(t, mc, was))
 			if got := progressingOf(status); got != want {
 				t.Errorf("%s\nnot %s", got, want)
 			}
@@ -120,28 +128,18 @@ func TestCosts(t *testing.T) {
 			if test.held != "" {
 				want = "False Paused: spec.paused holds back: a rollout" + test.held + resume
 			}
-			view = fleetOf(t, mc, was)
-			if got := progressingOf(For(view, desired.For(view, memcachedtest.Options), memcached.Written{})); got != want {
+			if got := progressingOf(planned(fleetOf(t, mc, was))); got != want {
 				t.Errorf("%s\nnot %s", got, want)
 			}
 		})
 	}
 }
 
-func with(changes ...func(*cachev1alpha1.Memcached)) func(*cachev1alpha1.Memcached) {
-	return func(mc *cachev1alpha1.Memcached) {
-		for _, change := range changes {
-			change(mc)
-		}
-	}
-}
-
 // TestPausedSizeAndRollout has a new size, which the workload lacks, and a change of the nodes.
 func TestPausedSizeAndRollout(t *testing.T) {
 	was := memcachedtest.Cache(3, inStatefulSet)
-	mc := running(was, memcachedtest.Size(5), memcachedtest.Image("memcached:2"), memcachedtest.Paused)
-	view := fleetOf(t, mc, was)
-	status := For(view, desired.For(view, memcachedtest.Options), memcached.Written{Pending: []string{"StatefulSet"}})
+	mc := changedBy(was, with(memcachedtest.Size(5), memcachedtest.Image("memcached:2"), memcachedtest.Paused))
+	status := planned(fleetOf(t, mc, was), "StatefulSet")
 	want := "False Paused: spec.paused holds back: the StatefulSet, scaling from 3 to 5 nodes, which remaps keys, a rollout" + replaced + resume
 	if got := progressingOf(status); got != want {
 		t.Errorf("%s\nnot %s", got, want)
@@ -182,7 +180,7 @@ func TestRefusals(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			mc := running(was, test.change)
+			mc := changedBy(was, test.change)
 			value := desired.For(fleetOf(t, mc, was), memcachedtest.Options).Target.Value(test.action)
 			view := fleetOf(t, mc, was)
 			asked(test.action, value, test.words, test.tries)(&view.Pods[2])
@@ -190,7 +188,7 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 	t.Run("arguments", func(t *testing.T) {
-		mc := running(was, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Threads = 8 })
+		mc := changedBy(was, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Threads = 8 })
 		view := fleetOf(t, mc, was)
 		target := desired.For(view, memcachedtest.Options).Target
 		entry := protocol.Entry{Pod: "cache-2", Number: 2, List: memcached.FirstList(&view.Pods[2])}
@@ -209,7 +207,7 @@ func TestRefusals(t *testing.T) {
 // checkRefused expects a change that cannot continue because of this problem.
 func checkRefused(t *testing.T, view memcached.View, want string) {
 	t.Helper()
-	status := For(view, desired.For(view, memcachedtest.Options), memcached.Written{})
+	status := planned(view)
 	degraded := conditionOf(status, cachev1alpha1.ConditionDegraded)
 	if got := "True " + degraded.Reason + ": " + degraded.Message; got != leadToRunbook("True "+want) || degraded.Status != metav1.ConditionTrue {
 		t.Errorf("%s\nnot %s", got, want)
@@ -235,11 +233,22 @@ func TestOlderPods(t *testing.T) {
 		"memcached:1.6.40":         tooOld + "adopt the operator's default image: " + replaceNow,
 		"memcached:1.6.46":         "False NewerDefaultsAvailable: 3 of 3 nodes have older helpers or defaults of the operator; new pods get the present ones. " + toReplace,
 	} {
-		view := earlier(image)
-		status := For(view, desired.For(view, memcachedtest.Options), memcached.Written{})
+		status := planned(earlier(image))
 		if got := progressingOf(status); got != want || status.Image != image || status.UpdatedReplicas != 3 {
 			t.Errorf("%s, %s, %d are updated", got, status.Image, status.UpdatedReplicas)
 		}
+	}
+}
+
+// TestUpdatedNodes has one node that is what the spec asks for, and that does not serve yet.
+func TestUpdatedNodes(t *testing.T) {
+	was := memcachedtest.Cache(3, inStatefulSet)
+	mc := changedBy(was, memcachedtest.Image("memcached:2"))
+	view := fleetOf(t, mc, was)
+	of(t, mc)(&view.Pods[1])
+	notReady(&view.Pods[1])
+	if status := planned(view); status.UpdatedReplicas != 1 || status.ReadyReplicas != 2 {
+		t.Errorf("%d are updated, %d are ready", status.UpdatedReplicas, status.ReadyReplicas)
 	}
 }
 

@@ -127,23 +127,29 @@ func statefulSetRows(t *testing.T) []statusCase {
 	}
 	const idle, describe = "No node has come, gone or changed for 10 minutes: ", "; to see why: kubectl describe statefulset cache -n shop"
 	const notYet, half = "cache-2 is not ready yet", replacing + "1 of 3 nodes are updated; "
-	return []statusCase{{
-		name: "StatefulSet: its controller has not seen it", mc: cache(), others: set(cache()),
-		changing: "Creating: Starting 3 nodes", available: unreported,
-	}, {
-		name: "StatefulSet: no node has started", mc: cache(), others: set(cache(), setCounts(0, 0)),
-		changing: "Creating: 0 of 3 nodes are started", available: unavailable0,
-	}, {
-		name: "StatefulSet: one node has started", mc: cache(), others: set(cache(), setCounts(3, 1)),
-		pods:     append(setPods(1), setPod(1, notReady), setPod(2, notReady)),
-		changing: "Creating: 1 of 3 nodes are started", available: unavailable1,
-	}, {
-		name: "StatefulSet: all nodes are ready", mc: cache(), others: set(cache(), setCounts(3, 3)), pods: setPods(3),
-	}, {
-		name: "StatefulSet: it was created after a long wait", mc: cache(reported("Creating", time.Hour)),
-		others:   set(cache(), setCounts(0, 0), func(set *appsv1.StatefulSet) { set.CreationTimestamp = metav1.NewTime(noon) }),
-		changing: "Creating: 0 of 3 nodes are started", available: unavailable0,
-	}, away("StatefulSet: its start is still stuck", cache(reported("Stuck", time.Minute)), stuck(idle+notYet+describe)),
+	return []statusCase{
+		{
+			name: "StatefulSet: its controller has not seen it", mc: cache(), others: set(cache()),
+			changing: "Creating: Starting 3 nodes", available: unreported,
+		},
+		{
+			name: "StatefulSet: no node has started", mc: cache(), others: set(cache(), setCounts(0, 0)),
+			changing: "Creating: 0 of 3 nodes are started", available: unavailable0,
+		},
+		{
+			name: "StatefulSet: one node has started", mc: cache(), others: set(cache(), setCounts(3, 1)),
+			pods:     append(setPods(1), setPod(1, notReady), setPod(2, notReady)),
+			changing: "Creating: 1 of 3 nodes are started", available: unavailable1,
+		},
+		{
+			name: "StatefulSet: all nodes are ready", mc: cache(), others: set(cache(), setCounts(3, 3)), pods: setPods(3),
+		},
+		{
+			name: "StatefulSet: it was created after a long wait", mc: cache(reported("Creating", time.Hour)),
+			others:   set(cache(), setCounts(0, 0), func(set *appsv1.StatefulSet) { set.CreationTimestamp = metav1.NewTime(noon) }),
+			changing: "Creating: 0 of 3 nodes are started", available: unavailable0,
+		},
+		away("StatefulSet: its start is still stuck", cache(reported("Stuck", time.Minute)), stuck(idle+notYet+describe)),
 		away("StatefulSet: its start was stuck, and goes on", cache(reported("Stuck", time.Hour)), changing("Creating: 2 of 3 nodes are started"),
 			func(c *statusCase) { c.pods = append(setPods(2), setPod(2, notReady, created(-60))) }),
 		away("StatefulSet: a node is away and comes back", cache(reported("Complete", time.Hour))),
@@ -161,7 +167,8 @@ func statefulSetRows(t *testing.T) []statusCase {
 		{
 			name: "StatefulSet: it has not seen a new size", mc: cache(reported("Complete", time.Hour)),
 			others: set(cache(), setCounts(2, 2)), pods: setPods(2), changing: "Scaling: Scaling from 2 to 3 nodes", available: available2,
-		}, {
+		},
+		{
 			name: "StatefulSet: a node leaves", mc: cache(), others: set(cache(), setCounts(4, 4)), pods: setPods(3),
 			changing: "Scaling: Scaling from 4 to 3 nodes",
 		},

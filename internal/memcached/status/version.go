@@ -37,16 +37,18 @@ func versionOf(image string) (version string, old bool) {
 	return match[1] + "." + match[2] + "." + match[3], false
 }
 
-// image returns the image that the nodes run, or will run after the rollout, or "". At rest, nodes of a StatefulSet may run an older default
-// image than its template has.
+// image returns the image that the nodes run, or will run after the rollout, or "". At rest, nodes of a StatefulSet may run an older image
+// than its template has.
 func (f facts) image() string {
 	if f.Workload == nil {
 		return ""
 	}
 	image := f.Workload.Image()
+	if f.plan.Older == 0 || f.plan.Rollout.Outdated > 0 {
+		return image
+	}
 	for _, node := range f.Workload.Nodes(f.Pods) {
-		container := memcached.ContainerOf(&node.Spec, memcached.ContainerName)
-		if container != nil && container.Image != image && f.plan.Older > 0 && f.plan.Rollout.Outdated == 0 {
+		if container := memcached.ContainerOf(&node.Spec, memcached.ContainerName); container != nil && container.Image != image {
 			return container.Image
 		}
 	}
