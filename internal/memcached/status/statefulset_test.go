@@ -97,33 +97,45 @@ func statefulSetRows(t *testing.T) []statusCase {
 		return []client.Object{makeStatefulSet(t, mc, changes...)}
 	}
 	newImage := memcachedtest.Image("memcached:2")
-	two := append(setPods(2), setPod(2, notReady))
-	others := statusCase{others: set(cache(), setCounts(3, 2)), pods: two, available: available2}
-	away := func(name string, mc *cachev1alpha1.Memcached, changes ...func(*statusCase)) statusCase {
-		c := others
-		c.name, c.mc, c.ready = name, mc, "False NodesUnavailable: 2 of 3 nodes are ready"
+	change := func(c statusCase, changes []func(*statusCase)) statusCase {
 		for _, change := range changes {
 			change(&c)
 		}
 		return c
 	}
-	changing := func(text string) func(*statusCase) {
-		return func(c *statusCase) { c.ready, c.changing = "", text }
+	// away has a node that is not ready, and nothing that the spec asks to change. halfway has two nodes with another image than spec.image.
+	away := func(name string, mc *cachev1alpha1.Memcached, changes ...func(*statusCase)) statusCase {
+		return change(statusCase{
+			name: name, mc: mc, others: set(cache(), setCounts(3, 2)), pods: append(setPods(2), setPod(2, notReady)),
+			ready: "False NodesUnavailable: 2 of 3 nodes are ready", available: available2,
+		}, changes)
 	}
+	halfway := func(name string, mc *cachev1alpha1.Memcached, changes ...func(*statusCase)) statusCase {
+		newImage(mc)
+		return change(statusCase{
+			name: name, mc: mc, others: set(cache(newImage), changed, setCounts(3, 3)),
+			pods: append(setPods(2, of(t, cache())), setPod(2, of(t, cache(newImage)))),
+		}, changes)
+	}
+	changing := func(text string) func(*statusCase) { return func(c *statusCase) { c.ready, c.changing = "", text } }
 	stuck := func(text string) func(*statusCase) {
 		return func(c *statusCase) { c.ready, c.progressing = "False Stuck: "+text, "False Stuck: "+text }
 	}
 	hasChanged := func(c *statusCase) { c.others = set(cache(), changed, setCounts(3, 2)) }
-	halfway := func(name string, mc *cachev1alpha1.Memcached, changes ...func(*statusCase)) statusCase {
-		newImage(mc)
-		c := statusCase{
-			name: name, mc: mc, others: set(cache(newImage), changed, setCounts(3, 3)),
-			pods: append(setPods(2, of(t, cache())), setPod(2, of(t, cache(newImage)))),
+	moved := func(c *statusCase) { created(-60)(&c.pods[2]) }
+	waits := func(wait rollout.Wait, words string) func(*statusCase) {
+		return func(c *statusCase) {
+			c.planned = func(plan *memcached.Plan) {
+				p := &plan.Rollout
+				p.Steps, p.Waits, p.Waiting, p.Words = nil, wait, "cache-1", words
+			}
 		}
-		for _, change := range changes {
-			change(&c)
+	}
+	refuses := func(reason string) func(*statusCase) {
+		return func(c *statusCase) {
+			c.written = memcached.Written{Problem: &memcached.Problem{Reason: reason, Message: "no"}}
+			c.ready, c.stuck = "", reason+": no"
 		}
-		return c
 	}
 	const idle, describe = "No node has come, gone or changed for 10 minutes: ", "; to see why: kubectl describe statefulset cache -n shop"
 	const notYet, half = "cache-2 is not ready yet", replacing + "1 of 3 nodes are updated; "
@@ -151,7 +163,7 @@ func statefulSetRows(t *testing.T) []statusCase {
 		},
 		away("StatefulSet: its start is still stuck", cache(reported("Stuck", time.Minute)), stuck(idle+notYet+describe)),
 		away("StatefulSet: its start was stuck, and goes on", cache(reported("Stuck", time.Hour)), changing("Creating: 2 of 3 nodes are started"),
-			func(c *statusCase) { c.pods = append(setPods(2), setPod(2, notReady, created(-60))) }),
+			moved),
 		away("StatefulSet: a node is away and comes back", cache(reported("Complete", time.Hour))),
 		away("StatefulSet: a node is away after a rollout", cache(reported("Complete", time.Hour)), hasChanged),
 		away("StatefulSet: the last new node does not serve yet", cache(reported("RollingOut", time.Minute)), hasChanged,
@@ -159,11 +171,8 @@ func statefulSetRows(t *testing.T) []statusCase {
 		away("StatefulSet: the last new node is still stuck", cache(reported("Stuck", time.Minute)), hasChanged, stuck(idle+notYet+describe)),
 		away("StatefulSet: the last new node was stuck, and goes on", cache(reported("Stuck", time.Hour)), hasChanged,
 			changing("RollingOut: 2 of 3 nodes are updated; "+notYet),
-			func(c *statusCase) { c.pods = append(setPods(2), setPod(2, notReady, created(-60))) }),
-		away("StatefulSet: a node is away, and something is refused", cache(reported("Stuck", time.Hour)), func(c *statusCase) {
-			c.written = memcached.Written{Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonConflict, Message: "not ours"}}
-			c.ready, c.stuck = "", "Conflict: not ours"
-		}),
+			moved),
+		away("StatefulSet: a node is away, and something is refused", cache(reported("Stuck", time.Hour)), refuses("Conflict")),
 		{
 			name: "StatefulSet: it has not seen a new size", mc: cache(reported("Complete", time.Hour)),
 			others: set(cache(), setCounts(2, 2)), pods: setPods(2), changing: "Scaling: Scaling from 2 to 3 nodes", available: available2,
@@ -172,14 +181,14 @@ func statefulSetRows(t *testing.T) []statusCase {
 			name: "StatefulSet: a node leaves", mc: cache(), others: set(cache(), setCounts(4, 4)), pods: setPods(3),
 			changing: "Scaling: Scaling from 4 to 3 nodes",
 		},
-		halfway("StatefulSet: a rollout", cache(), changingTo(half+"cache-1 is replaced")),
-		halfway("StatefulSet: a rollout waits for a new node", cache(), changingTo(replacing+"0 of 3 nodes are updated; cache-2 is not ready yet"),
+		halfway("StatefulSet: a rollout", cache(), changing(half+"cache-1 is replaced")),
+		halfway("StatefulSet: a rollout waits for a new node", cache(), changing(replacing+"0 of 3 nodes are updated; cache-2 is not ready yet"),
 			func(c *statusCase) { notReady(&c.pods[2]); c.available = available2 }),
 		halfway("StatefulSet: a rollout waits for its controller", cache(),
-			changingTo(half+"cache-1 waits until the StatefulSet's controller has seen the new template"),
+			changing(half+"cache-1 waits until the StatefulSet's controller has seen the new template"),
 			func(c *statusCase) { c.others = set(cache(newImage), setCounts(3, 3), changed) }),
 		halfway("StatefulSet: a rollout waits for a new pod", cache(),
-			changingTo(replacing+"1 of 3 nodes are updated; cache-1 waits for its new pod"),
+			changing(replacing+"1 of 3 nodes are updated; cache-1 waits for its new pod"),
 			func(c *statusCase) { c.pods = slices.Delete(c.pods, 1, 2); c.available = available2 }),
 		halfway("StatefulSet: paused in a rollout", cache(memcachedtest.Paused), func(c *statusCase) {
 			c.ready = "Unknown Paused: spec.paused holds back: a rollout"
@@ -190,36 +199,20 @@ func statefulSetRows(t *testing.T) []statusCase {
 			c.ready, c.available = "False NodesUnavailable: 2 of 3 nodes are ready", available2
 			c.progressing = nothingHeld
 		}),
-		halfway("StatefulSet: no step is taken while something is refused", cache(), func(c *statusCase) {
-			c.written = memcached.Written{Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceForbidden, Message: "no"}}
-			c.stuck = "InPlaceForbidden: no"
-		}),
+		halfway("StatefulSet: no step is taken while something is refused", cache(), refuses("InPlaceForbidden")),
 		halfway("StatefulSet: a rollout has not moved for its deadline", cache(reported("RollingOut", 10*time.Minute)),
 			stuck(idle+"cache-1 is replaced"+describe)),
 		halfway("StatefulSet: a rollout is stuck, and a parent does not answer", cache(reported("Stuck", time.Minute)),
 			stuck(idle+"cache-1 waits for an answer on port 9151, which the operator must be able to reach: cache-0 does not answer: timeout"),
-			func(c *statusCase) {
-				c.planned = func(plan *memcached.Plan) {
-					plan.Rollout.Steps, plan.Rollout.Waits, plan.Rollout.Waiting = nil, rollout.WaitAnswer, "cache-1"
-					plan.Rollout.Words = "cache-0 does not answer: timeout"
-				}
-			}),
-		halfway("StatefulSet: memcached may need more than the memory limit", cache(),
-			changingTo(half+"cache-1 waits until spec.replacedAt replaces the pods: too much. "+toReplace),
-			func(c *statusCase) {
-				c.planned = func(plan *memcached.Plan) {
-					plan.Rollout.Steps, plan.Rollout.Waits, plan.Rollout.Waiting, plan.Rollout.Words = nil, rollout.WaitMemory, "cache-1", "too much"
-				}
-			}),
-		halfway("StatefulSet: a rollout moves again", cache(reported("Stuck", time.Hour)), changingTo(half+"cache-1 is replaced"),
-			func(c *statusCase) { created(-60)(&c.pods[2]) }),
-		halfway("StatefulSet: a change after a long time is not overdue", cache(reported("Complete", time.Hour)), changingTo(half+"cache-1 is replaced")),
+			waits(rollout.WaitAnswer, "cache-0 does not answer: timeout")),
+		halfway("StatefulSet: memcached may need more than the memory limit", cache(), waits(rollout.WaitMemory, "too much"),
+			changing(half+"cache-1 waits until spec.replacedAt replaces the pods: too much. "+toReplace)),
+		halfway("StatefulSet: a rollout moves again", cache(reported("Stuck", time.Hour)), changing(half+"cache-1 is replaced"), moved),
+		halfway("StatefulSet: a change after a long time is not overdue", cache(reported("Complete", time.Hour)), changing(half+"cache-1 is replaced")),
 		halfway("StatefulSet: a change that a problem had stopped begins when that is gone", cache(reported("Stuck", time.Hour), hadProblem),
-			changingTo(half+"cache-1 is replaced")),
+			changing(half+"cache-1 is replaced")),
 	}
 }
-
-func changingTo(text string) func(*statusCase) { return func(c *statusCase) { c.changing = text } }
 
 const toReplace = "To replace the nodes now, without their items: " + replaceNow
 
