@@ -69,7 +69,7 @@ func rows(t *testing.T) []statusCase {
 	var all []statusCase
 	for _, rows := range [][]statusCase{
 		creationRows(t), rolloutRows(t), scalingRows(t), steadyRows(t), pauseRows(t), deletionRows(t), stuckRows(t),
-		refusalRows(), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(t), failedPodRows(t),
+		refusalRows(), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(), failedPodRows(),
 		statefulSetRows(t), mistakeRows(t), secretRows(), orphanRows(t), attentionRows(), twinRows(t),
 	} {
 		for _, row := range rows {
