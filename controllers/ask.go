@@ -64,12 +64,14 @@ func lasting(view memcached.View, plan memcached.Plan) memcached.Answers {
 	for _, pod := range view.Workload.Nodes(view.Pods) {
 		answer, found := view.Answers[pod.UID]
 		ordinal, _ := memcached.Ordinal(pod)
-		entry := entries[ordinal]
-		same := entry.Pod == string(pod.UID) && entry.Number == answer.Number || entry.Pod != string(pod.UID) && answer.Number == 0
-		minimum := max(int64(view.Memcached.Spec.UpdateStrategy.MinReadySeconds), desired.ProbeSeconds)
 		asked, _ := memcached.AskedOf(pod.Annotations)
-		if found && same && answer.Failure == "" && !answer.Restarting && !answer.Fill.Open() && answer.SecondsInEffect >= minimum &&
-			asked.Asked == plan.Target.Asked && memcached.PodReady(pod) {
+		var number int64
+		if entry := entries[ordinal]; entry.Pod == string(pod.UID) {
+			number, asked.Arguments = entry.Number, entry.Target
+		}
+		minimum := max(int64(view.Memcached.Spec.UpdateStrategy.MinReadySeconds), desired.ProbeSeconds)
+		if found && answer.Failure == "" && answer.Number == number && !answer.Restarting && !answer.Fill.Open() &&
+			answer.SecondsInEffect >= minimum && asked.Asked == plan.Target.Asked && memcached.PodReady(pod) {
 			kept[pod.UID] = answer
 		}
 	}

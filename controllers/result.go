@@ -13,6 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/status"
+	"github.com/example/memcached-operator/internal/rollout"
 )
 
 // RecheckInterval is how long the operator waits before it reconciles without an event, for example to find out whether a name has
@@ -77,10 +78,11 @@ const (
 // such reconcile is needed.
 func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
 	rolls := plan.Rollout.Outdated > 0
+	blocked := plan.Problem != nil || plan.Refused != nil || plan.Rollout.Words != "" && plan.Rollout.Waits != rollout.WaitPeers
 	switch {
 	case view.Memcached.Spec.Paused || view.Memcached.DeletionTimestamp != nil:
 		return 0
-	case rolls && plan.Problem == nil && plan.Refused == nil && plan.Rollout.Words == "":
+	case rolls && !blocked:
 		return stepInterval
 	case rolls || plan.Twins.Asking:
 		return blockedInterval

@@ -24,7 +24,7 @@ import (
 // ErrStale means that a cached Memcached or MemcachedProxy is not the latest. The other errors mean that a cached child of a Memcached
 // is not the latest.
 var (
-	ErrStale          = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
+	ErrStale     = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
 	errStaleTwin = errors.New("the cache has not received the latest version of the StatefulSet or the arguments of the twin")
 )
 
@@ -86,8 +86,8 @@ func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View
 	return r.verifyTwins(ctx, view)
 }
 
-// observeForSteps reads the pods and their arguments past the cache, after it has verified the Memcached and its twins. A step that is
-// decided from older ones could stop more nodes than the spec allows.
+// observeForSteps reads the pods and their arguments past the cache, and the pods of twins, after it has verified the Memcached and its
+// twins. A step that is decided from older ones could stop more nodes than the spec allows.
 func (r *Reconciler) observeForSteps(ctx context.Context, view memcached.View) (memcached.View, error) {
 	mc := view.Memcached
 	if err := r.VerifyFresh(ctx, mc); err != nil {
@@ -96,12 +96,15 @@ func (r *Reconciler) observeForSteps(ctx context.Context, view memcached.View) (
 	if err := r.verifyTwins(ctx, view); err != nil {
 		return view, err
 	}
-	var pods corev1.PodList
-	labels := client.MatchingLabels(memcached.SelectorLabels(mc))
-	if err := r.Live.List(ctx, &pods, client.InNamespace(mc.Namespace), labels); err != nil {
-		return view, fmt.Errorf("read the pods before a step: %w", err)
+	view.Twins = slices.Clone(view.Twins)
+	for _, v := range append([]*memcached.View{&view}, pointers(view.Twins)...) {
+		var pods corev1.PodList
+		labels := client.MatchingLabels(memcached.SelectorLabels(v.Memcached))
+		if err := r.Live.List(ctx, &pods, client.InNamespace(mc.Namespace), labels); err != nil {
+			return view, fmt.Errorf("read the pods before a step: %w", err)
+		}
+		v.Pods = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
 	}
-	pods.Items = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
 	config := &corev1.ConfigMap{}
 	config.Namespace, config.Name = mc.Namespace, mc.Name+memcached.ArgumentsSuffix
 	children := slices.DeleteFunc(slices.Clone(view.Children), func(child client.Object) bool {
@@ -114,8 +117,16 @@ func (r *Reconciler) observeForSteps(ctx context.Context, view memcached.View) (
 	case !apierrors.IsNotFound(err):
 		return view, fmt.Errorf("read the arguments before a step: %w", err)
 	}
-	view.Children, view.Pods = children, pods.Items
+	view.Children = children
 	return view, nil
+}
+
+func pointers[T any](values []T) []*T {
+	var all []*T
+	for i := range values {
+		all = append(all, &values[i])
+	}
+	return all
 }
 
 // verifyTwins asks the API server, once for each twin, whether the cached StatefulSet and arguments of the twin are current. These objects

@@ -7,21 +7,24 @@ package e2e
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/credentials"
 	"github.com/example/memcached-operator/test/traffic"
@@ -97,19 +100,21 @@ var _ = Describe("A disturbed change of the configuration", Label(onLocalCluster
 
 	It("is refused by a node that cannot run with it, and takes no key", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		c := newKeptCache(ctx, inFile)
+		k8s.Change(ctx, c.mc, func() { c.mc.Spec.Config.Threads = 3 })
+		k8s.UntilReady(ctx, c.mc)
 		before := k8s.Incarnations(ctx, c.mc)
 		By("writing arguments of no threads for a node, while no operator would write others")
 		scaleOperator(ctx, 0)
-		bad := c.assign(ctx, 2, func(list string) string { return strings.Replace(list, " -t 4 ", " -t 0 ", 1) })
+		bad := c.assign(ctx, 2, func(list string) string { return strings.Replace(list, " -t 3 ", " -t 0 ", 1) })
 		Eventually(ctx, func(g Gomega) {
 			status, err := launcherOf(ctx, &c.pods[2])
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(status.Refused).To(And(HaveField("Hash", bad), HaveField("Reason", ContainSubstring("threads"))))
-			g.Expect(status.Restarting).To(BeEmpty())
+			g.Expect(status.Refused).To(And(HaveField("Number", bad), HaveField("Reason", ContainSubstring("threads"))))
+			g.Expect(status.Restarting).To(BeFalse())
 		}).Should(Succeed())
 		By("letting the operator go on")
 		scaleOperator(ctx, 1)
-		Eventually(ctx, func() map[string]string { return c.arguments(ctx).Data }).ShouldNot(HaveKey("arguments." + bad))
+		Eventually(ctx, func() string { return c.arguments(ctx).Data["2"] }).ShouldNot(ContainSubstring(" -t 0 "))
 		k8s.UntilReady(ctx, c.mc)
 		Expect(k8s.Incarnations(ctx, c.mc)).To(Equal(before), "pods and restarts")
 		c.mustRunTheSame(ctx)
@@ -132,7 +137,7 @@ var _ = Describe("A disturbed change of the configuration", Label(onLocalCluster
 		}
 		c.mustRunTheSame(ctx)
 		status := clustertest.Must(launcherOf(ctx, &k8s.Pods(ctx, c.mc)[0]))
-		Expect(status.List).To(And(ContainSubstring(" -t 3 "), ContainSubstring(" -Z ")))
+		Expect(status.List.Arguments).To(And(ContainSubstring(" -t 3 "), ContainSubstring(" -Z ")))
 	})
 })
 
@@ -175,61 +180,50 @@ func (c *keptCache) arguments(ctx context.Context) *corev1.ConfigMap {
 	return config
 }
 
-// assign edits the ConfigMap so that a node gets other arguments of memcached. It returns the hash of these arguments.
-func (c *keptCache) assign(ctx context.Context, ordinal int, change func(string) string) string {
+// assign edits the ConfigMap so that a node gets other arguments of memcached. It returns the number of the new entry.
+func (c *keptCache) assign(ctx context.Context, ordinal int, change func(string) string) int64 {
 	GinkgoHelper()
-	config := c.arguments(ctx)
-	list := change(config.Data["arguments."+c.mc.Status.LastApplied.ArgumentsHash])
-	sum := sha256.Sum256([]byte(list))
-	hash := hex.EncodeToString(sum[:8])
-	Expect(config.Data).NotTo(HaveKey("arguments." + hash))
-	k8s.Change(ctx, config, func() {
-		for key, text := range config.Data {
-			if strings.HasPrefix(key, "nodes.") {
-				config.Data[key] = text + fmt.Sprintf("%d %s\n", ordinal, hash) // for each node, the last line counts
-			}
-		}
-		config.Data["arguments."+hash] = list
-	})
-	return hash
+	config, key := c.arguments(ctx), strconv.Itoa(ordinal)
+	entry := clustertest.Must(protocol.ParseEntry(config.Data[key]))
+	entry.Number++
+	entry.Target, entry.Arguments = "another", change(entry.Arguments)
+	k8s.Change(ctx, config, func() { config.Data[key] = entry.String() })
+	return entry.Number
 }
 
-// mustRunTheSame fails unless every node runs with the arguments whose hash is in the status. The ConfigMap must assign the same
-// arguments to all nodes, and must have them as the default for new nodes.
+// mustRunTheSame fails unless every node runs with the arguments that the StatefulSet's template has for new pods. Each node's entry in the
+// ConfigMap, if there is one, must name the same.
 func (c *keptCache) mustRunTheSame(ctx context.Context) {
 	GinkgoHelper()
-	Expect(k8s.Reread(ctx, c.mc)).To(Succeed())
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: c.mc.Namespace, Name: c.mc.Name}}
+	Expect(k8s.Reread(ctx, set)).To(Succeed())
+	asked, found := memcached.AskedOf(set.Spec.Template.Annotations)
+	Expect(found).To(BeTrue())
 	for _, pod := range k8s.Pods(ctx, c.mc) {
-		Eventually(ctx, launcherOf).WithArguments(&pod).Should(And( // a new pod reports its hash after two seconds
-			HaveField("Hash", c.mc.Status.LastApplied.ArgumentsHash), HaveField("Refused", BeNil()),
+		Eventually(ctx, launcherOf).WithArguments(&pod).Should(And( // a new pod reports its arguments after two seconds
+			HaveField("List.Target", asked.Arguments), HaveField("Refused", BeNil()),
 		), pod.Name)
 	}
-	for key, text := range c.arguments(ctx).Data {
-		if strings.HasPrefix(key, "nodes.") {
-			Expect(strings.Count(text, c.mc.Status.LastApplied.ArgumentsHash)).To(Equal(int(c.mc.Spec.Size)+1), "%s: %s", key, text)
-		}
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.mc.Namespace, Name: c.mc.Name + "-arguments"}}
+	Expect(client.IgnoreNotFound(k8s.Reread(ctx, config))).To(Succeed())
+	for key, text := range config.Data {
+		Expect(clustertest.Must(protocol.ParseEntry(text)).Target).To(Equal(asked.Arguments), key)
 	}
 }
 
-// launcherStatus is the part of a launcher's answer that the specs need.
-type launcherStatus struct {
-	Hash, List, Restarting string
-	Refused                *struct{ Hash, Reason string }
-}
-
-func launcherOf(ctx context.Context, pod *corev1.Pod) (launcherStatus, error) {
+func launcherOf(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+pod.Status.PodIP+":9151/status", http.NoBody)
 	if err != nil {
-		return launcherStatus{}, err
+		return protocol.Status{}, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return launcherStatus{}, err
+		return protocol.Status{}, err
 	}
 	defer response.Body.Close()
-	var status launcherStatus
+	var status protocol.Status
 	err = json.NewDecoder(response.Body).Decode(&status)
 	return status, err
 }

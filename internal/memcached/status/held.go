@@ -30,7 +30,7 @@ func (f facts) heldBack(plan memcached.Plan) []string {
 		}
 		held = append(held, scaling)
 	}
-	if plan.Rollout.Outdated > 0 && !f.TemplatePending {
+	if plan.Rollout.Outdated > 0 {
 		held = append(held, "a rollout")
 	}
 	return held
