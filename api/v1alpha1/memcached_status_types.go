@@ -45,13 +45,14 @@ type MemcachedStatus struct {
 	Nodes []string `json:"nodes,omitempty"`
 
 	// servers are the addresses of the nodes of a StatefulSet as host:port, sorted by number. They stay the same when nodes are
-	// replaced. The ConfigMap NAME-servers, where NAME is the name of the Memcached, has the same list.
+	// replaced. A node of a larger size joins when it has been ready once. The ConfigMap NAME-servers, where NAME is the name of the
+	// Memcached, has the same list.
 	// +optional
 	// +listType=atomic
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Addresses of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Servers []string `json:"servers,omitempty"`
 
-	// image is the image that the nodes run, or will run after the rollout.
+	// image is the image that the nodes run. For a Deployment, it is that of the rollout.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
