@@ -52,7 +52,7 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Addresses of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Servers []string `json:"servers,omitempty"`
 
-	// image is the image that the nodes run. For a Deployment, it is that of the rollout.
+	// image is the image that the nodes run, or will run after the rollout.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
