@@ -67,7 +67,7 @@ func (r *Reconciler) classifyStep(
 		logf.FromContext(ctx).Info("Took a step of a rollout", "pod", pod.Name, "step", step.Action)
 	case apierrors.IsConflict(err), missesPod(err):
 		written.RetryAfter = memcached.Sooner(written.RetryAfter, stepInterval) // the pod has changed or is gone, and perhaps no event follows
-	case step.Wake != "": // the kubelet delivers the entry later
+	case step.Action == memcached.Wake: // the kubelet delivers the entry later
 	case resizes && step.Action == rollout.GoBack && apierrors.IsInvalid(err):
 		// Kubernetes 1.33 refuses to take back a resize if that lowers a memory limit. The cluster node had refused the resize, so
 		// the pod still has its old resources, and nothing has to be done.
@@ -156,8 +156,8 @@ func (r *Reconciler) patchPod(ctx context.Context, step memcached.PodStep) error
 	if step.Asked != nil {
 		changes.Metadata.Annotations[memcached.AskedAnnotation] = step.Asked.Annotation()
 	}
-	if step.Wake != "" {
-		changes.Metadata.Annotations[memcached.WakeAnnotation] = step.Wake
+	if step.Entry != "" {
+		changes.Metadata.Annotations[memcached.WakeAnnotation] = step.Entry
 	}
 	if step.Image != "" {
 		changes.Spec = &podPatchSpec{[]containerPatch{{Name: memcached.ContainerName, Image: step.Image}}}

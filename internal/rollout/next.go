@@ -190,7 +190,7 @@ func (d *decision) idle(n Node) (_ Wait, words string) {
 	switch {
 	case n.Pod != Present:
 		return WaitStatefulSet, ""
-	case n.Assigned && n.ArgumentsTaken == Unknown:
+	case open(n):
 		return WaitAnswer, n.Silent
 	case n.Refused.Action != Nothing:
 		return WaitRefused, n.Refused.Words
