@@ -41,6 +41,7 @@ var _ = Describe("A change of the pods in place", Label(onLocalCluster), func() 
 		for _, pod := range k8s.Pods(ctx, c.mc) {
 			Expect(pod.Spec.Containers[0].Image).To(HaveSuffix("-alpine"))
 			Expect(pod.Spec.InitContainers[1].Image).To(Equal(former), "a new agent comes with the next pod")
+			Expect(pod.Status.InitContainerStatuses[1].RestartCount).To(BeZero())
 		}
 
 		By("a tag that does not exist")

@@ -202,10 +202,11 @@ func (c *change) follow(n *node) {
 		step.Action, step.Resources = rollout.GoBack, status.Resources
 	case n.entry != nil && (n.ArgumentsTaken == rollout.No || c.plan.Arguments && n.entry.Target == c.target.Arguments) &&
 		n.pod.Annotations[memcached.WakeAnnotation] != strconv.FormatInt(n.entry.Number, 10):
-		step.Wake = strconv.FormatInt(n.entry.Number, 10)
+		step.Action, step.Entry = memcached.Wake, strconv.FormatInt(n.entry.Number, 10)
 	case n.Done(c.target) && c.templateReady() && (n.asked.Former != nil || n.pod.Labels[appsv1.ControllerRevisionHashLabelKey] != revision):
 		asked := n.asked
-		asked.Former, step.Asked, step.Revision = nil, &asked, revision
+		asked.Former = nil
+		step.Action, step.Asked, step.Revision = memcached.Finish, &asked, revision
 	default:
 		return
 	}
