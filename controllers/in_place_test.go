@@ -165,7 +165,7 @@ var _ = Describe("Pods that change in place", func() {
 			restart(ctx, pod)
 			o.goes(ctx, mc, 1)
 			Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ImagePullFailed"))
-			Expect(message(ctx, mc, "Degraded")).To(ContainSubstring(fmt.Sprintf("this was try %d", try+1)))
+			Expect(message(ctx, mc, "Degraded")).To(ContainSubstring(fmt.Sprintf("try %d", try+1)))
 			Expect(imageOf(ctx, "cache-1")).To(Equal(former))
 			o.clock.SetTime(refused.Add(cmp.Or(wait, 24*time.Hour) - time.Second))
 			o.step(ctx, mc)
