@@ -57,8 +57,8 @@ func (r *Reconciler) planAsking(ctx context.Context, view *memcached.View) memca
 	return desired.For(*view, r.Options)
 }
 
-// lasting returns the answers that stay true: of nodes that run, serve, and have the entry that they said they have. Their launchers are not
-// asked again in the same rollout.
+// lasting returns the answers that stay true: of nodes that run, serve, and have the entry that they said they have. Their launchers
+// are not asked again in the same rollout.
 func lasting(view memcached.View, plan memcached.Plan) memcached.Answers {
 	if plan.Rollout.Pending == 0 {
 		return nil

@@ -5,8 +5,9 @@
 // and internal/apply how.
 //
 // An event enqueues a Memcached (watches.go). Reconcile reads a View of the Memcached and its children from the cache
-// (observe.go) and gets a Plan from desired.For (ask.go), which may first ask the launchers of nodes. It writes what differs (write.go;
-// errors.go classifies refusals), and takes the steps of pods (steps.go), which it has decided from what is read past the cache (verify.go).
+// (observe.go) and gets a Plan from desired.For, for which it may have to ask the launchers of nodes (ask.go). It writes what
+// differs (write.go; errors.go classifies refusals), and takes the steps of pods (steps.go), which are decided from what is read past
+// the cache (verify.go).
 // If status.For returns a status that differs from the last one, Reconcile writes it (status.go) and emits events (events.go).
 // There is no finalizer: the garbage collector deletes the children.
 //

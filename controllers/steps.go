@@ -22,8 +22,8 @@ import (
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
-// takeSteps changes pods as the plan says. A step needs nothing that the same reconcile writes, so problems with the objects do not keep nodes
-// from going on, or from going back.
+// takeSteps changes pods as the plan says. A step needs nothing that the same reconcile writes, so problems with the objects do not
+// keep nodes from going on, or from going back.
 func (r *Reconciler) takeSteps(ctx context.Context, view memcached.View, plan memcached.Plan, written *memcached.Written) {
 	for _, step := range plan.Steps {
 		var err error
@@ -58,11 +58,11 @@ func (r *Reconciler) reportLostPod(mc *cachev1alpha1.Memcached, pod *corev1.Pod)
 func (r *Reconciler) classifyStep(
 	ctx context.Context, mc *cachev1alpha1.Memcached, step memcached.PodStep, err error, written *memcached.Written,
 ) {
-	pod, resizes, deletes := step.Pod, step.Resources != nil, step.Action == rollout.Replace || step.Action == rollout.ForceDelete
+	resizes := step.Resources != nil
 	switch {
 	case err == nil:
 		written.Changed = true
-		logf.FromContext(ctx).Info("Took a step of a rollout", "pod", pod.Name, "step", step.Action)
+		logf.FromContext(ctx).Info("Took a step of a rollout", "pod", step.Pod.Name, "step", step.Action)
 	case apierrors.IsConflict(err), missesPod(err):
 		written.RetryAfter = memcached.Sooner(written.RetryAfter, stepInterval) // the pod has changed or is gone, and perhaps no event follows
 	case step.Action == memcached.Wake: // the kubelet delivers the entry later
@@ -71,24 +71,29 @@ func (r *Reconciler) classifyStep(
 		// the pod still has its old resources, and nothing has to be done.
 	case resizes && cannotResize(err):
 		r.refuseForever(ctx, mc, step, err, written)
-	case !deletes && lacksPermission(err):
-		problem := memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceForbidden, Message: fmt.Sprintf(
+	default:
+		join(written, r.failedStep(step, err))
+	}
+}
+
+// failedStep returns the problem of a step that somebody has to resolve, or that is tried again.
+func (r *Reconciler) failedStep(step memcached.PodStep, err error) memcached.Written {
+	pod, deletes := step.Pod, step.Action == rollout.Replace || step.Action == rollout.ForceDelete
+	switch {
+	case deletes:
+		return r.Classify(nil, fmt.Errorf("delete pod %s: %w", pod.Name, err))
+	case lacksPermission(err):
+		return memcached.Written{Err: err, Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceForbidden, Message: fmt.Sprintf(
 			"The operator may not change pod %s in place, as spec.updateStrategy.podUpdatePolicy wants. Set it to Recreate to replace pods, or let "+
 				"an administrator allow it in this namespace: kubectl create role %[2]s -n %[3]s --verb=patch --resource=pods,pods/resize && "+
-				"kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --serviceaccount=%[4]s", pod.Name, inPlaceRole, pod.Namespace, accountOf(err))}
-		join(written, memcached.Written{Problem: &problem, Err: err})
+				"kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --serviceaccount=%[4]s", pod.Name, inPlaceRole, pod.Namespace, accountOf(err))}}
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "node didn't have enough"):
 		// The admission plugin PodResize refuses with this text (k8s.io/kubernetes/plugin/pkg/admission/podresize), if the pod requests
 		// more than the cluster node's allocatable resources. A retry succeeds only if these grow.
-		problem := memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceRefused, Message: fmt.Sprintf(
-			"Pod %s cannot have other resources on its cluster node, and the other pods are left as they are: %v", pod.Name, err)}
-		join(written, memcached.Written{Problem: &problem, Err: err})
+		return memcached.Written{Err: err, Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceRefused, Message: fmt.Sprintf(
+			"Pod %s cannot have other resources on its cluster node, and the other pods are left as they are: %v", pod.Name, err)}}
 	default:
-		verb := "change"
-		if deletes {
-			verb = "delete"
-		}
-		join(written, r.Classify(nil, fmt.Errorf("%s pod %s: %w", verb, pod.Name, err)))
+		return r.Classify(nil, fmt.Errorf("change pod %s: %w", pod.Name, err))
 	}
 }
 
@@ -140,8 +145,8 @@ func accountOf(err error) string {
 	return account
 }
 
-// patchPod patches a pod if it has not changed since it was observed. The subresource resize ignores metadata, so the annotation follows in a
-// second patch. If that is not sent, the next reconcile sends both again.
+// patchPod patches a pod if it has not changed since it was observed. The subresource resize ignores metadata, so the annotation
+// follows in a second patch. If that is not sent, the next reconcile sends both again.
 func (r *Reconciler) patchPod(ctx context.Context, step memcached.PodStep) error {
 	pod := &corev1.Pod{}
 	pod.Namespace, pod.Name, pod.UID, pod.ResourceVersion = step.Pod.Namespace, step.Pod.Name, step.Pod.UID, step.Pod.ResourceVersion
