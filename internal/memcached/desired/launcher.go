@@ -76,10 +76,10 @@ func askedTemplate(
 	container := &template.Spec.Containers[0]
 	asked := memcached.Asked{Asked: target.Asked, Rendering: renderingOf(template)}
 	if mc.Spec.Image == "" {
-		asked.Defaults = container.Image
+		asked.DefaultImage = container.Image
 	}
 	if _, given := render.MemoryLimit(mc.Spec.Resources); !given {
-		asked.Defaults += " " + container.Resources.Limits.Memory().String()
+		asked.DefaultLimit = container.Resources.Limits.Memory().Value()
 	}
 	annotations := map[string]string{memcached.AskedAnnotation: asked.Annotation()}
 	maps.Copy(annotations, template.Annotations)

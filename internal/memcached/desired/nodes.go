@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -84,6 +85,7 @@ func (f *fleet) observe(n *node) {
 	f.observeAsked(n)
 	f.observeAnswer(n)
 	f.observeArguments(n)
+	f.observeResourcesAsked(n)
 	f.observeImage(n, status)
 	f.observeResources(n, status)
 	if !n.Started {
@@ -127,12 +129,24 @@ func (f *fleet) observeAsked(n *node) {
 	if f.target.Image != "" && image(n.pod) == f.target.Image {
 		n.Asked.Image = f.target.Image
 	}
+}
+
+// outgrown is asked of no pod.
+const outgrown = "outgrown"
+
+// observeResourcesAsked corrects the resources that the pod was asked for. A spec that names what the pod has anyway asks for nothing, unless
+// the pod has refused it. Arguments that the default limit does not hold ask for another limit. What was asked for counts, not what the pod
+// has, because others may have changed that.
+func (f *fleet) observeResourcesAsked(n *node) {
 	container := memcached.ContainerOf(&n.pod.Spec, memcached.ContainerName)
-	if _, given := render.MemoryLimit(f.v.Memcached.Spec.Resources); given && container != nil {
-		wanted := render.Resources(f.v.Memcached.Spec.Resources, "")
-		if holds(container.Resources, wanted) && holds(wanted, container.Resources) {
-			n.Asked.Resources = f.target.Resources
-		}
+	_, given := render.MemoryLimit(f.v.Memcached.Spec.Resources)
+	wanted, refused := render.Resources(f.v.Memcached.Spec.Resources, ""), n.asked.Refused
+	switch {
+	case !given && n.asked.DefaultLimit < f.target.Use && n.Asked.Arguments != f.target.Arguments:
+		n.Asked.Resources = outgrown
+	case given && container != nil && holds(container.Resources, wanted) && holds(wanted, container.Resources) &&
+		(refused == nil || refused.Action != rollout.Resize):
+		n.Asked.Resources = f.target.Resources
 	}
 }
 
@@ -165,6 +179,7 @@ func known(yes bool) rollout.Known {
 // answer restores it.
 func (f *fleet) observeArguments(n *node) {
 	n.list = memcached.FirstList(n.pod)
+	n.Asked.Arguments = cmp.Or(n.list.Target, n.Asked.Arguments)
 	if entry, found := f.entries[n.ordinal]; found && entry.Pod == string(n.pod.UID) {
 		n.entry = &entry
 	} else if n.answer != nil && n.answer.Number > 0 {
@@ -183,7 +198,7 @@ func (f *fleet) observeArguments(n *node) {
 	switch {
 	case n.answer != nil:
 		n.Use = max(n.Use, memoryOf(n.answer.List))
-		n.ArgumentsTaken = known(n.answer.Number == n.entry.Number && !n.answer.Restarting)
+		n.ArgumentsTaken = known(n.answer.Number == n.entry.Number && n.answer.List.Target == n.entry.Target && !n.answer.Restarting)
 		if refused := n.answer.Refused; refused != nil && refused.Number == n.entry.Number {
 			n.Failed = rollout.Failure{Action: rollout.Assign, Words: refused.Reason}
 		}
@@ -261,9 +276,11 @@ func (f *fleet) observeResources(n *node, status *corev1.ContainerStatus) {
 	}
 	wanted := container.Resources.DeepCopy()
 	delete(wanted.Limits, corev1.ResourceCPU)
-	if n.resized = holds(*status.Resources, *wanted); n.asked.Former != nil {
-		n.ResourcesTaken = known(n.resized)
+	n.resized = holds(*status.Resources, *wanted)
+	if n.asked.Former == nil || n.asked.Former.Resources == "" {
+		return // somebody else has asked for other resources
 	}
+	n.ResourcesTaken = known(n.resized)
 	pending := memcached.PodCondition(n.pod, corev1.PodResizePending)
 	if pending == nil || pending.ObservedGeneration > 0 && pending.ObservedGeneration < n.pod.Generation || n.resized {
 		return

@@ -74,22 +74,24 @@ func (c *change) take(n *node, action rollout.Action) {
 		c.assign(n)
 		return
 	case rollout.GoBack:
-		if n.Failed.Action == rollout.Assign || n.Failed.Action == rollout.Nothing && n.Refused.Action == rollout.Assign {
-			c.unassign(n)
+		failed := n.Failed.Action
+		if n.Asked.Value(failed) != c.target.Value(failed) {
+			failed = rollout.Nothing // only the record of a refusal goes
+		}
+		if failed == rollout.Assign || failed == rollout.Nothing && n.Refused.Action == rollout.Assign {
+			c.unassign(n, failed)
 			return
 		}
-		c.goBack(n, &step)
+		c.goBack(n, failed, &step)
 	case rollout.Resize:
-		asked.Former = &memcached.FormerPod{Resources: asked.Resources}
-		asked.Resources, asked.Defaults = c.target.Resources, c.defaults()
+		former := inEffect(n)
+		if former.Resources == "" {
+			former.Resources, former.DefaultLimit = asked.Resources, asked.DefaultLimit
+		}
+		asked.Former, asked.Resources, asked.DefaultLimit = &former, c.target.Resources, c.present().DefaultLimit
 		step.Resources = &c.container().Resources
 	case rollout.SetImage:
-		if wanted := c.container().Image; wanted != image(n.pod) {
-			step.Image = wanted
-			status := memcached.StatusOf(n.pod, memcached.ContainerName)
-			asked.Former = &memcached.FormerPod{Image: asked.Image, PodImage: image(n.pod), Restarts: startsOf(n.pod, status)}
-		}
-		asked.Image, asked.Defaults = c.target.Image, c.defaults()
+		c.setImage(n, &step)
 	default:
 		step.Asked = nil
 	}
@@ -100,9 +102,45 @@ func (c *change) container() *corev1.Container {
 	return memcached.ContainerOf(&c.template.Spec, memcached.ContainerName)
 }
 
-func (c *change) defaults() string {
+// present returns what a new pod is asked for.
+func (c *change) present() memcached.Asked {
 	asked, _ := memcached.AskedOf(c.template.Annotations)
-	return asked.Defaults
+	return asked
+}
+
+// inEffect returns what is in effect instead of earlier steps that are not yet: what a pod goes back to is never a value that it only was
+// asked for.
+func inEffect(n *node) memcached.FormerPod {
+	var former memcached.FormerPod
+	if earlier := n.asked.Former; earlier != nil {
+		former = *earlier
+		if n.ImageTaken != rollout.No {
+			former.Image, former.PodImage, former.Restarts = "", "", 0
+		}
+		if n.ResourcesTaken != rollout.No {
+			former.Resources, former.DefaultLimit = "", 0
+		}
+	}
+	return former
+}
+
+// setImage gives a pod the image that the spec asks for, unless it has it. If the kubelet has not begun to change an earlier image, and the
+// pod gets that image back, it restarts nothing.
+func (c *change) setImage(n *node, step *memcached.PodStep) {
+	asked, wanted := step.Asked, c.container().Image
+	if wanted != image(n.pod) {
+		step.Image = wanted
+		former, starts := inEffect(n), startsOf(n.pod, memcached.StatusOf(n.pod, memcached.ContainerName))
+		switch {
+		case former.PodImage == "" || former.PodImage == wanted && (starts < 0 || starts > former.Restarts):
+			former.Image, former.PodImage = asked.Image, image(n.pod)
+		case former.PodImage == wanted:
+			former.Image, former.PodImage, starts = "", "", 0
+		}
+		former.Restarts = starts
+		asked.Former = &former
+	}
+	asked.Image, asked.DefaultImage = c.target.Image, c.present().DefaultImage
 }
 
 // ask adds the pods that have to be asked about a node: its own, and those of the same number in twins.
@@ -122,7 +160,7 @@ func (c *change) ask(n *node) {
 func (c *change) assign(n *node) {
 	entry := protocol.Entry{Pod: string(n.pod.UID), Number: 1, List: c.list}
 	if n.entry != nil {
-		entry.Number, entry.Former, entry.Refused = n.entry.Number+1, n.entry.Former, n.entry.Refused
+		entry.Number, entry.Former, entry.Refused = nextNumber(n), n.entry.Former, n.entry.Refused
 	}
 	if n.ArgumentsTaken != rollout.No {
 		entry.Former = &n.list
@@ -130,15 +168,27 @@ func (c *change) assign(n *node) {
 	c.enter(n, entry)
 }
 
+// nextNumber returns a number that the launcher does not know yet, even if an earlier entry was restored.
+func nextNumber(n *node) int64 {
+	last := n.entry.Number
+	if n.answer != nil {
+		last = max(last, n.answer.Number)
+		if n.answer.Refused != nil {
+			last = max(last, n.answer.Refused.Number)
+		}
+	}
+	return last + 1
+}
+
 // unassign writes the entry from before a failure, with a record of it. Without a failure, it removes the record.
-func (c *change) unassign(n *node) {
+func (c *change) unassign(n *node, failed rollout.Action) {
 	entry := *n.entry
-	if n.Failed.Action == rollout.Nothing {
+	if failed == rollout.Nothing {
 		entry.Refused = nil
 		c.enter(n, entry)
 		return
 	}
-	entry.Number++
+	entry.Number = nextNumber(n)
 	if entry.Former != nil {
 		entry.List, entry.Former = *entry.Former, nil
 	}
@@ -163,8 +213,8 @@ func (c *change) refused(n *node, before *protocol.Refused) *protocol.Refused {
 
 // goBack gives a pod what it had before a failure, and records the failure in the same patch. Without a failure, it removes the record.
 // Resources follow in the next patch: see follow.
-func (c *change) goBack(n *node, step *memcached.PodStep) {
-	asked, failed := step.Asked, n.Failed.Action
+func (c *change) goBack(n *node, failed rollout.Action, step *memcached.PodStep) {
+	asked := step.Asked
 	if failed == rollout.Nothing {
 		asked.Refused = nil
 		return
@@ -177,7 +227,7 @@ func (c *change) goBack(n *node, step *memcached.PodStep) {
 	if former := asked.Former; former != nil && failed == rollout.SetImage {
 		asked.Image, step.Image = former.Image, former.PodImage
 	} else if former != nil {
-		asked.Resources = former.Resources
+		asked.Resources, asked.DefaultLimit = former.Resources, former.DefaultLimit
 	}
 	asked.Former = nil
 }
@@ -193,7 +243,7 @@ func (c *change) follow(n *node) {
 	switch {
 	case moves || !c.target.InPlace:
 		return
-	case refused && !n.resized && n.Asked.Resources != c.target.Resources:
+	case refused && !n.resized && n.asked.Former == nil:
 		step.Action, step.Resources = rollout.GoBack, status.Resources
 	case n.entry != nil && (n.ArgumentsTaken == rollout.No || c.plan.Arguments && n.entry.Target == c.target.Arguments) &&
 		n.pod.Annotations[memcached.WakeAnnotation] != strconv.FormatInt(n.entry.Number, 10):
@@ -241,8 +291,10 @@ func (c *change) effect(n *node) memcached.Effect {
 
 // note counts pods of an older operator, and reports what nodes have refused.
 func (c *change) note(n *node) {
-	now, _ := memcached.AskedOf(c.template.Annotations)
-	if n.Updated(c.target) && (n.asked.Rendering != now.Rendering || n.asked.Defaults != now.Defaults) {
+	was, now := n.asked, c.present()
+	image := was.DefaultImage != now.DefaultImage && was.DefaultImage != "" && now.DefaultImage != ""
+	limit := now.DefaultLimit > 0 && was.DefaultLimit < c.target.Use
+	if n.Updated(c.target) && (was.Rendering != now.Rendering || image || limit) {
 		c.plan.Older++
 	}
 	action := n.Refused.Action
