@@ -26,10 +26,13 @@ func TestKeptDefaults(t *testing.T) {
 		change func(*memcached.Workload)
 		want   [2]string
 	}{
-		"somebody sets anything":       {func(w *memcached.Workload) { *w.Template = corev1.PodTemplateSpec{} }, kept},
-		"it is an orphan":              {orphaned, kept},
-		"it belongs to somebody else":  {func(w *memcached.Workload) { w.GetOwnerReferences()[0].UID = "another" }, adopted},
-		"we do not control it":         {func(w *memcached.Workload) { orphaned(w); w.SetOwnerReferences([]metav1.OwnerReference{{UID: "cache-uid"}}) }, kept},
+		"somebody sets anything":      {func(w *memcached.Workload) { *w.Template = corev1.PodTemplateSpec{} }, kept},
+		"it is an orphan":             {orphaned, kept},
+		"it belongs to somebody else": {func(w *memcached.Workload) { w.GetOwnerReferences()[0].UID = "another" }, adopted},
+		"we do not control it": {func(w *memcached.Workload) {
+			orphaned(w)
+			w.SetOwnerReferences([]metav1.OwnerReference{{UID: "cache-uid"}})
+		}, kept},
 		"the record is gone":           {func(w *memcached.Workload) { w.SetAnnotations(nil) }, adopted},
 		"the record is garbage":        {func(w *memcached.Workload) { w.GetAnnotations()[memcached.RecordAnnotation] = "{" }, adopted},
 		"the record is of another":     {anotherTemplate, adopted},

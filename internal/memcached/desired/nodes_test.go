@@ -6,6 +6,7 @@ package desired
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func (s *scene) replace(ordinal int) {
 	labels := memcached.SelectorLabels(s.mc)
 	labels[appsv1.ControllerRevisionHashLabelKey] = s.set.Status.UpdateRevision
 	*pod = corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: fmt.Sprintf("%s-%d", s.mc.Name, ordinal), Namespace: "shop", UID: types.UID(fmt.Sprintf("pod-%d", s.made)), Labels: labels,
+		Name: fmt.Sprintf("%s-%d", s.mc.Name, ordinal), Namespace: "shop", UID: types.UID(fmt.Sprintf("%s-pod-%d", s.mc.Name, s.made)), Labels: labels,
 		Annotations:     template.Annotations,
 		OwnerReferences: []metav1.OwnerReference{memcachedtest.Controller("StatefulSet", s.mc.Name, "statefulset-uid")},
 	}, Spec: template.Spec}
@@ -94,7 +95,8 @@ func (s *scene) enter(ordinal int, change func(*protocol.Entry), spec ...edit) p
 }
 
 func (s *scene) view() memcached.View {
-	v := memcachedtest.View(s.mc, memcached.Observed{Children: memcachedtest.Children(s.set, s.config), Pods: s.pods})
+	pods := slices.DeleteFunc(slices.Clone(s.pods), func(pod corev1.Pod) bool { return pod.Name == "" })
+	v := memcachedtest.View(s.mc, memcached.Observed{Children: memcachedtest.Children(s.set, s.config), Pods: pods})
 	v.Answers, v.Twins = maps.Clone(s.answers), s.twins
 	return v
 }
