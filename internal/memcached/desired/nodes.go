@@ -122,7 +122,6 @@ func (f *fleet) observeAsked(n *node) {
 	var found bool
 	if n.asked, found = memcached.AskedOf(n.pod.Annotations); !found {
 		n.asked, _ = memcached.AskedOf(f.v.Workload.Template.Annotations)
-		n.asked.Former, n.asked.Refused = nil, nil
 	}
 	n.Asked = n.asked.Asked
 	// A spec that names what the pod has anyway, such as the default image, asks for nothing.

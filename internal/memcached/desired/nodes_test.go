@@ -107,11 +107,42 @@ func (s *scene) observe(ordinal int) (*fleet, *node) {
 	return f, f.nodes[ordinal]
 }
 
-// ask changes the annotation that says what a pod was asked for.
-func ask(pod *corev1.Pod, change func(*memcached.Asked)) {
-	asked, _ := memcached.AskedOf(pod.Annotations)
-	change(&asked)
-	pod.Annotations[memcached.AskedAnnotation] = asked.Annotation()
+// all returns a change that makes all of these changes. A change may be nil.
+func all[T any](changes ...func(T)) func(T) {
+	return func(it T) {
+		for _, change := range changes {
+			if change != nil {
+				change(it)
+			}
+		}
+	}
+}
+
+func pod(ordinal int, changes ...func(*corev1.Pod)) func(*scene) {
+	return func(s *scene) { all(changes...)(&s.pods[ordinal]) }
+}
+
+// asked changes the annotation that says what a pod was asked for.
+func asked(change func(*memcached.Asked)) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) {
+		asked, _ := memcached.AskedOf(pod.Annotations)
+		change(&asked)
+		pod.Annotations[memcached.AskedAnnotation] = asked.Annotation()
+	}
+}
+
+func hasRefused(action rollout.Action, value string, tries int, ago time.Duration) func(*corev1.Pod) {
+	return asked(func(a *memcached.Asked) {
+		a.Refused = &memcached.RefusedStep{Action: action, Refused: protocol.Refused{Value: value, Tries: tries, At: sceneTime.Add(-ago), Words: "no."}}
+	})
+}
+
+func answers(ordinal int, change func(*memcached.Answer)) func(*scene) {
+	return func(s *scene) {
+		answer := s.answers[s.pods[ordinal].UID]
+		change(&answer)
+		s.answers[s.pods[ordinal].UID] = answer
+	}
 }
 
 func memoryOnly(quantity string) *corev1.ResourceRequirements {
@@ -121,28 +152,35 @@ func memoryOnly(quantity string) *corev1.ResourceRequirements {
 
 func memcachedOf(pod *corev1.Pod) *corev1.ContainerStatus { return &pod.Status.ContainerStatuses[0] }
 
+func hasRun(pod *corev1.Pod) {
+	memcachedOf(pod).LastTerminationState.Terminated = &corev1.ContainerStateTerminated{}
+}
+
 func pullFails(pod *corev1.Pod) {
 	memcachedOf(pod).State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}}
 	pod.Status.Conditions[0].Status, pod.Status.Conditions[1].Status = corev1.ConditionFalse, corev1.ConditionFalse
 }
 
-func pending(reason string, generation int64) func(*corev1.Pod) {
-	return func(pod *corev1.Pod) {
-		pod.Generation = 5
-		pod.Spec.Containers[0].Resources = *memoryOnly("1Gi")
-		ask(pod, func(a *memcached.Asked) { a.Former = &memcached.FormerPod{Resources: "former"} })
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
-			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: reason, Message: "no room", ObservedGeneration: generation,
-		})
+// evicted lets a pod have exceeded its grace period for this time, after the eviction from a lost cluster node.
+func evicted(ago time.Duration) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(metav1.NewTime(sceneTime.Add(-ago))), ptr.To[int64](35)
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: "True", Reason: "DeletionByTaintManager"})
 	}
 }
 
-// otherImage lets a pod have another image than before, with a container that has restarted this often.
-func otherImage(restarts int32) func(*corev1.Pod) {
-	return func(pod *corev1.Pod) {
-		memcachedOf(pod).RestartCount = restarts
-		ask(pod, func(a *memcached.Asked) { a.Former = &memcached.FormerPod{PodImage: "memcached:former", Restarts: 3} })
-	}
+func itemMemory(quantity string) edit { return inSpec(memory(quantity)) }
+
+func threadsOf(n int32) edit {
+	return inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.Config.Threads = n })
+}
+
+func connections(n int32) edit {
+	return inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.Config.MaxConnections = n })
+}
+
+func inSpec(change func(*cachev1alpha1.MemcachedSpec)) edit {
+	return func(mc *cachev1alpha1.Memcached) { change(&mc.Spec) }
 }
 
 func inFile(mc *cachev1alpha1.Memcached) {
@@ -150,22 +188,8 @@ func inFile(mc *cachev1alpha1.Memcached) {
 	mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile
 }
 
-func itemMemory(quantity string) edit {
-	return func(mc *cachev1alpha1.Memcached) { memory(quantity)(&mc.Spec) }
-}
-
-func threadsOf(n int32) edit { return func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Threads = n } }
-
-func connections(n int32) edit {
-	return func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.MaxConnections = n }
-}
-
 func teamLabel(mc *cachev1alpha1.Memcached) {
 	mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "a"}
-}
-
-func minReady(seconds int32) edit {
-	return func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = seconds }
 }
 
 func inPlace(mc *cachev1alpha1.Memcached) {
@@ -175,103 +199,82 @@ func inPlace(mc *cachev1alpha1.Memcached) {
 // TestNodes covers what is observed of the last node of three: what differs from a node that is what the spec asks for. Then the spec may
 // change.
 func TestNodes(t *testing.T) {
-	pod := func(changes ...func(*corev1.Pod)) func(*scene) {
-		return func(s *scene) {
-			for _, change := range changes {
-				change(&s.pods[2])
-			}
-		}
-	}
-	answer := func(change func(*memcached.Answer)) func(*scene) {
-		return func(s *scene) {
-			answer := s.answers[s.pods[2].UID]
-			change(&answer)
-			s.answers[s.pods[2].UID] = answer
-		}
-	}
+	node := func(changes ...func(*corev1.Pod)) func(*scene) { return pod(2, changes...) }
+	answer := func(change func(*memcached.Answer)) func(*scene) { return answers(2, change) }
 	silent := func(s *scene) { delete(s.answers, s.pods[2].UID) }
-	deleted := func(ago time.Duration) func(*corev1.Pod) {
-		return func(p *corev1.Pod) {
-			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(metav1.NewTime(sceneTime.Add(-ago))), ptr.To[int64](35)
-			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
-				Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByTaintManager",
-			})
-		}
-	}
-	all := func(changes ...func(*scene)) func(*scene) {
-		return func(s *scene) {
-			for _, change := range changes {
-				change(s)
-			}
-		}
-	}
 	entry := func(change func(*protocol.Entry), spec ...edit) func(*scene) {
 		return func(s *scene) { s.enter(2, change, spec...) }
 	}
 	asIs := func(*protocol.Entry) {}
-	refusedAt := func(tries int, ago time.Duration) func(*scene) {
-		return pod(func(p *corev1.Pod) {
-			ask(p, func(a *memcached.Asked) {
-				a.Refused = &memcached.RefusedStep{Action: rollout.SetImage, Refused: protocol.Refused{Tries: tries, At: sceneTime.Add(-ago), Words: "no"}}
-			})
-		})
-	}
+	unasked := func(p *corev1.Pod) { delete(p.Annotations, memcached.AskedAnnotation) }
 	waiting := func(p *corev1.Pod) { memcachedOf(p).State = corev1.ContainerState{} }
 	complete := func(s *scene) {
-		s.mc.Status.Conditions = []metav1.Condition{{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, ObservedGeneration: memcachedtest.Generation}}
+		s.mc.Status.Conditions = []metav1.Condition{{Type: cachev1alpha1.ConditionProgressing, Status: "False", ObservedGeneration: memcachedtest.Generation}}
 	}
-
+	limit := func(bytes int64) func(*corev1.Pod) { return asked(func(a *memcached.Asked) { a.DefaultLimit = bytes }) }
+	// image lets a pod have another image than before, with a container that has restarted this often.
+	image := func(restarts int32) func(*corev1.Pod) {
+		return all(func(p *corev1.Pod) { memcachedOf(p).RestartCount = restarts }, asked(func(a *memcached.Asked) {
+			a.Former = &memcached.FormerPod{PodImage: "memcached:former", Restarts: 3}
+		}))
+	}
+	resized := asked(func(a *memcached.Asked) { a.Former = &memcached.FormerPod{Resources: "former"} })
+	pending := func(reason string, generation int64) func(*corev1.Pod) {
+		return all(resized, func(p *corev1.Pod) {
+			p.Generation, p.Spec.Containers[0].Resources = 5, *memoryOnly("1Gi")
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodResizePending, Reason: reason, Message: "no room", ObservedGeneration: generation})
+		})
+	}
+	refused := func(tries int, ago time.Duration) func(*scene) {
+		return node(hasRefused(rollout.SetImage, "", tries, ago))
+	}
+	minReady := inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.UpdateStrategy.MinReadySeconds = 60 })
 	for name, c := range map[string]struct {
-		spec   []edit
+		spec   edit
 		is     func(*scene)
 		change edit
 		want   string
 	}{
 		"at rest":          {},
 		"no pod":           {is: func(s *scene) { s.pods = s.pods[:2] }, want: "Absent"},
-		"of somebody else": {is: pod(func(p *corev1.Pod) { p.OwnerReferences[0].Name = "other" }), want: "Absent"},
-		"leaving":          {is: pod(deleted(0)), want: "Leaving next 10s"},
-		"lost":             {is: pod(deleted(time.Minute)), want: "Lost"},
-		"failed":           {is: pod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), want: "Leaving"},
-		"never served":     {is: all(func(s *scene) { s.mc.Status.Servers = s.mc.Status.Servers[:2] }, pod(pullFails)), want: "!Served !Ready !Started Stopped Failed Replace: not found"},
-		"a crash": {is: pod(waiting, func(p *corev1.Pod) {
+		"of somebody else": {is: node(func(p *corev1.Pod) { p.OwnerReferences[0].Name = "other" }), want: "Absent"},
+		"leaving":          {is: node(evicted(0)), want: "Leaving next 10s"},
+		"lost":             {is: node(evicted(time.Minute)), want: "Lost"},
+		"failed":           {is: node(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), want: "Leaving"},
+		"never served":     {is: all(func(s *scene) { s.mc.Status.Servers = s.mc.Status.Servers[:2] }, node(pullFails)), want: "!Served !Ready !Started Stopped Failed Replace: not found"},
+		"a crash": {is: node(waiting, func(p *corev1.Pod) {
 			memcachedOf(p).LastTerminationState.Terminated = &corev1.ContainerStateTerminated{}
 		}), want: "Stopped"},
-		"has not started": {is: pod(waiting), want: "!Started Stopped"},
-		"no room": {is: pod(waiting, func(p *corev1.Pod) {
+		"has not started": {is: node(waiting), want: "!Started Stopped"},
+		"no room": {is: node(waiting, func(p *corev1.Pod) {
 			p.Status.Conditions[0] = corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes"}
 		}), want: "!Ready !Started Stopped Failed Replace: 0/3 nodes"},
-		"cut off":        {is: pod(func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }), want: "!Ready CutOff"},
-		"ready for long": {spec: []edit{minReady(60)}},
-		"ready for 20 s": {spec: []edit{minReady(60)}, is: pod(func(p *corev1.Pod) {
+		"cut off":        {is: node(func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }), want: "!Ready CutOff"},
+		"ready for long": {spec: minReady},
+		"ready for 20 s": {spec: minReady, is: node(func(p *corev1.Pod) {
 			p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(sceneTime.Add(-20 * time.Second))
 		}), want: "!Available next 45s"},
-		"restarted before 20 s":  {spec: []edit{minReady(60)}, is: answer(func(a *memcached.Answer) { a.SecondsInEffect = 20 }), want: "!Available next 40s"},
+		"restarted before 20 s":  {spec: minReady, is: answer(func(a *memcached.Answer) { a.SecondsInEffect = 20 }), want: "!Available next 40s"},
 		"does not answer":        {is: answer(func(a *memcached.Answer) { *a = memcached.Answer{Failure: "timeout"} }), want: "Serves 0 Silent timeout"},
 		"was not asked":          {is: silent, want: "Serves 0"},
-		"no address":             {is: all(silent, pod(func(p *corev1.Pod) { p.Status.PodIP = "" })), want: "Serves 0 Silent it has no address yet"},
+		"no address":             {is: all(silent, node(func(p *corev1.Pod) { p.Status.PodIP = "" })), want: "Serves 0 Silent it has no address yet"},
 		"restarts":               {is: answer(func(a *memcached.Answer) { a.Restarting = true }), want: "Serves 1"},
 		"is being filled":        {is: answer(func(a *memcached.Answer) { a.Fill = &protocol.Fill{State: protocol.FillCopying} }), want: "Serves 1"},
 		"has nothing in effect":  {is: answer(func(a *memcached.Answer) { a.List = protocol.List{} }), want: "Serves 1"},
-		"no annotation":          {is: pod(func(p *corev1.Pod) { delete(p.Annotations, memcached.AskedAnnotation) })},
-		"no annotation, changed": {is: pod(func(p *corev1.Pod) { delete(p.Annotations, memcached.AskedAnnotation) }), change: teamLabel, want: "Template"},
-		"nobody has one":         {is: all(func(s *scene) { s.set.Spec.Template.Annotations = nil }, pod(func(p *corev1.Pod) { delete(p.Annotations, memcached.AskedAnnotation) })), want: "Template Resources"},
-		"another spec": {change: func(mc *cachev1alpha1.Memcached) {
-			teamLabel(mc)
-			itemMemory("128Mi")(mc)
-			memcachedtest.Image("other")(mc)
-		}, want: "Template Image Resources Arguments"},
-		"the image it has":     {change: memcachedtest.Image(memcachedtest.DefaultImage)},
-		"the resources it has": {change: withLimit(corev1.ResourceMemory, "202Mi")},
-		"what it has refused": {is: pod(func(p *corev1.Pod) {
-			ask(p, func(a *memcached.Asked) { a.Refused = &memcached.RefusedStep{Action: rollout.Resize} })
-		}), change: withLimit(corev1.ResourceMemory, "202Mi"), want: "Resources Refused Resize due"},
-		"less than it has":      {change: threadsOf(2), want: "Arguments"},
-		"its limit holds more":  {change: connections(1200), want: "Arguments"},
-		"its limit is outgrown": {change: connections(9000), want: "Resources Arguments"},
-		"an older, lower limit": {is: pod(func(p *corev1.Pod) { ask(p, func(a *memcached.Asked) { a.DefaultLimit = 1 }) })},
-		"and then a restart":    {is: pod(func(p *corev1.Pod) { ask(p, func(a *memcached.Asked) { a.DefaultLimit = 1 }) }), change: memcachedtest.RestartedAt(2026), want: "Resources Arguments"},
-		"an autoscaler": {is: pod(func(p *corev1.Pod) {
+		"no annotation":          {is: node(unasked)},
+		"no annotation, changed": {is: node(unasked), change: teamLabel, want: "Template"},
+		"but flags":              {is: all(node(unasked), func(s *scene) { asked(func(a *memcached.Asked) { a.Arguments = "newer" })(&corev1.Pod{ObjectMeta: s.set.Spec.Template.ObjectMeta}) })},
+		"nobody has one":         {is: all(func(s *scene) { s.set.Spec.Template.Annotations = nil }, node(unasked)), want: "Template Resources"},
+		"another spec":           {change: all(teamLabel, itemMemory("128Mi"), memcachedtest.Image("other")), want: "Template Image Resources Arguments"},
+		"the image it has":       {change: memcachedtest.Image(memcachedtest.DefaultImage)},
+		"the resources it has":   {change: withLimit(corev1.ResourceMemory, "202Mi")},
+		"what it has refused":    {is: node(hasRefused(rollout.Resize, "", 1, 0)), change: withLimit(corev1.ResourceMemory, "202Mi"), want: "Resources Refused Resize next 1m0s"},
+		"less than it has":       {change: threadsOf(2), want: "Arguments"},
+		"its limit holds more":   {change: connections(1200), want: "Arguments"},
+		"its limit is outgrown":  {change: connections(9000), want: "Resources Arguments"},
+		"an older, lower limit":  {is: node(limit(1))},
+		"and then a restart":     {is: node(limit(1)), change: memcachedtest.RestartedAt(2026), want: "Resources Arguments"},
+		"an autoscaler": {is: node(func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources = *memoryOnly("100Mi")
 			memcachedOf(p).Resources = memoryOnly("100Mi")
 		}), want: "Limit 100 AskedLimit 100"},
@@ -286,6 +289,7 @@ func TestNodes(t *testing.T) {
 		"the number of another list": {is: all(entry(asIs), answer(func(a *memcached.Answer) { a.Number, a.List.Target = 1, "other" })), want: "Assigned ArgumentsTaken 1"},
 		"still restarting":           {is: all(entry(asIs), answer(func(a *memcached.Answer) { a.Number, a.Restarting = 1, true })), want: "Assigned ArgumentsTaken 1 Serves 1"},
 		"a refused entry":            {is: all(entry(asIs), answer(func(a *memcached.Answer) { a.Refused = &protocol.Refusal{Number: 1, Reason: "exit 1"} })), want: "Assigned ArgumentsTaken 1 Failed Assign: exit 1"},
+		"an earlier refusal":         {is: all(entry(asIs), answer(func(a *memcached.Answer) { a.Refused = &protocol.Refusal{Number: 9} })), want: "Assigned ArgumentsTaken 1"},
 		"an entry, was not asked":    {is: all(entry(asIs), silent), want: "Assigned ArgumentsTaken 0 Serves 0"},
 		"and may run the former": {is: all(entry(func(e *protocol.Entry) {
 			e.Former = &protocol.List{Arguments: strings.Replace(e.Arguments, "-m 64", "-m 96", 1)}
@@ -294,46 +298,41 @@ func TestNodes(t *testing.T) {
 		"of another target":      {is: all(entry(asIs, threadsOf(2)), silent, complete), want: "Arguments Assigned ArgumentsTaken 0 Use -14 Serves 0"},
 		"arguments were refused": {is: all(entry(func(e *protocol.Entry) { e.Refused = &protocol.Refused{Value: "x/", Words: "no", Tries: 1} }), answer(func(a *memcached.Answer) { a.Number = 1 })), want: "Assigned Refused Assign"},
 
-		"another image, not yet":      {is: pod(otherImage(3)), want: "ImageTaken 1"},
-		"another image, does not run": {is: pod(otherImage(4), waiting, pullFails), want: "!Ready !Started Stopped ImageTaken 1 Failed Replace: not found"},
-		"the image cannot be pulled": {is: pod(otherImage(4), pullFails, func(p *corev1.Pod) {
+		"another image, not yet":      {is: node(image(3)), want: "ImageTaken 1"},
+		"another image, does not run": {is: node(image(4), waiting, pullFails), want: "!Ready !Started Stopped ImageTaken 1 Failed Replace: not found"},
+		"the image cannot be pulled": {is: node(image(4), pullFails, func(p *corev1.Pod) {
 			memcachedOf(p).LastTerminationState.Terminated = &corev1.ContainerStateTerminated{}
 		}), want: "!Ready Stopped ImageTaken 1 Failed SetImage: the image " + memcachedtest.DefaultImage + " cannot be pulled: not found"},
-		"another image runs":        {is: pod(otherImage(4))},
-		"for 2 s":                   {is: all(pod(otherImage(4)), answer(func(a *memcached.Answer) { a.SecondsInEffect = 2 })), want: "ImageTaken 1"},
-		"and nobody knows how long": {is: all(pod(otherImage(4)), silent), want: "ImageTaken 0 Serves 0"},
-		"a webhook changed it back": {is: pod(otherImage(3), func(p *corev1.Pod) { p.Spec.Containers[0].Image = "memcached:former" })},
+		"another image runs":        {is: node(image(4))},
+		"for 2 s":                   {is: all(node(image(4)), answer(func(a *memcached.Answer) { a.SecondsInEffect = 2 })), want: "ImageTaken 1"},
+		"and nobody knows how long": {is: all(node(image(4)), silent), want: "ImageTaken 0 Serves 0"},
+		"a webhook changed it back": {is: node(image(3), func(p *corev1.Pod) { p.Spec.Containers[0].Image = "memcached:former" })},
 
-		"resources, not yet":     {is: pod(pending("", 5)), want: "ResourcesTaken 1 AskedLimit 1024 Slow : no room"},
-		"resources, no room":     {is: pod(pending("Infeasible", 5)), want: "ResourcesTaken 1 AskedLimit 1024 Failed Resize: its cluster node cannot give it other resources: no room"},
-		"an older condition":     {is: pod(pending("Infeasible", 4)), want: "ResourcesTaken 1 AskedLimit 1024"},
-		"resources, no room yet": {is: pod(pending("Deferred", 0)), want: "ResourcesTaken 1 AskedLimit 1024 Slow Deferred: no room"},
-		"somebody else's wish":   {is: pod(pending("Infeasible", 5), func(p *corev1.Pod) { ask(p, func(a *memcached.Asked) { a.Former = nil }) }), want: "AskedLimit 1024"},
-		"without CPU quotas": {spec: []edit{withLimit(corev1.ResourceCPU, "1")}, is: pod(func(p *corev1.Pod) {
-			ask(p, func(a *memcached.Asked) { a.Former = &memcached.FormerPod{Resources: "former"} })
-			delete(memcachedOf(p).Resources.Limits, corev1.ResourceCPU)
-		})},
-		"a kubelet that does not say": {is: pod(pending("Infeasible", 5), func(p *corev1.Pod) { memcachedOf(p).Resources = nil }), want: "Limit 1024 AskedLimit 1024"},
+		"resources, not yet":          {is: node(pending("", 5)), want: "ResourcesTaken 1 AskedLimit 1024 Slow : no room"},
+		"resources, no room":          {is: node(pending("Infeasible", 5)), want: "ResourcesTaken 1 AskedLimit 1024 Failed Resize: its cluster node cannot give it other resources: no room"},
+		"an older condition":          {is: node(pending("Infeasible", 4)), want: "ResourcesTaken 1 AskedLimit 1024"},
+		"resources, no room yet":      {is: node(pending("Deferred", 0)), want: "ResourcesTaken 1 AskedLimit 1024 Slow Deferred: no room"},
+		"somebody else's wish":        {is: node(pending("Infeasible", 5), asked(func(a *memcached.Asked) { a.Former = nil })), want: "AskedLimit 1024"},
+		"without CPU quotas":          {spec: withLimit(corev1.ResourceCPU, "1"), is: node(resized, func(p *corev1.Pod) { delete(memcachedOf(p).Resources.Limits, corev1.ResourceCPU) })},
+		"a kubelet that does not say": {is: node(pending("Infeasible", 5), func(p *corev1.Pod) { memcachedOf(p).Resources = nil }), want: "Limit 1024 AskedLimit 1024"},
 
-		"refused just now":      {is: refusedAt(1, 0), want: "Refused SetImage next 1m0s"},
-		"after a minute":        {is: refusedAt(1, time.Minute), want: "Refused SetImage due"},
-		"again, after a minute": {is: refusedAt(2, time.Minute), want: "Refused SetImage next 4m0s"},
-		"again, after five":     {is: refusedAt(2, 5*time.Minute), want: "Refused SetImage due"},
-		"the third time":        {is: refusedAt(3, 29*time.Minute), want: "Refused SetImage next 1m0s"},
-		"after half an hour":    {is: refusedAt(3, 30*time.Minute), want: "Refused SetImage due"},
-		"the fourth time":       {is: refusedAt(4, time.Hour), want: "Refused SetImage"},
-		"a volume in memory":    {spec: []edit{inFile, inPlace}, change: itemMemory("300Mi"), want: "Resources Arguments Refused Resize forever"},
-		"a large enough one":    {spec: []edit{inFile, inPlace}, change: itemMemory("150Mi"), want: "Resources Arguments"},
-		"of another policy":     {spec: []edit{inFile}, change: itemMemory("300Mi"), want: "Resources Arguments"},
+		"refused just now":               {is: refused(1, 0), want: "Refused SetImage next 1m0s"},
+		"after a minute":                 {is: refused(1, time.Minute), want: "Refused SetImage due"},
+		"again, after a minute":          {is: refused(2, time.Minute), want: "Refused SetImage next 4m0s"},
+		"again, after five":              {is: refused(2, 5*time.Minute), want: "Refused SetImage due"},
+		"the third time":                 {is: refused(3, 29*time.Minute), want: "Refused SetImage next 1m0s"},
+		"after half an hour":             {is: refused(3, 30*time.Minute), want: "Refused SetImage due"},
+		"the fourth time":                {is: refused(4, time.Hour), want: "Refused SetImage"},
+		"two refusals":                   {is: all(node(hasRefused(rollout.SetImage, "old", 1, 0)), entry(func(e *protocol.Entry) { e.Refused = &protocol.Refused{Value: e.Target + "/"} }), answer(func(a *memcached.Answer) { a.Number = 1 })), want: "Assigned Refused Assign next 1m0s"},
+		"a volume that is too small now": {spec: all(inFile, inPlace), is: node(func(p *corev1.Pod) { p.Spec.Containers[0].Resources = *memoryOnly("100Mi") }), want: "AskedLimit 100"},
+		"a volume in memory":             {spec: all(inFile, inPlace), change: itemMemory("300Mi"), want: "Resources Arguments Refused Resize forever"},
+		"a large enough one":             {spec: all(inFile, inPlace), change: itemMemory("150Mi"), want: "Resources Arguments"},
+		"of another policy":              {spec: inFile, change: itemMemory("300Mi"), want: "Resources Arguments"},
 	} {
-		s := newScene(t, 3, c.spec...)
+		s := newScene(t, 3, all(c.spec))
 		_, steady := s.observe(2)
-		if c.is != nil {
-			c.is(s)
-		}
-		if c.change != nil {
-			c.change(s.mc)
-		}
+		all(c.is)(s)
+		all(c.change)(s.mc)
 		f, n := s.observe(2)
 		if got := said(f, steady, n); got != c.want {
 			t.Errorf("%s: %q, not %q", name, got, c.want)

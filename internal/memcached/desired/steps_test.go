@@ -35,17 +35,16 @@ func (s *scene) short(plan memcached.Plan) string {
 	for _, step := range plan.Steps {
 		say(true, "%s:%s", step.Pod.Name[len("cache-"):], step.Action)
 		say(step.Image != "", "image %s", step.Image)
-		say(step.Resources != nil, "limit %s", limitOf(step.Resources))
+		if step.Resources != nil {
+			say(true, "limit %s", step.Resources.Limits.Memory())
+		}
 		if step.Asked != nil {
 			was, _ := memcached.AskedOf(step.Pod.Annotations)
 			say(was.Asked != step.Asked.Asked, "asked %s", differences(was.Asked, step.Asked.Asked))
-			if former := step.Asked.Former; former != nil {
-				say(former.PodImage != "", "former %s %s %d", former.Image, former.PodImage, former.Restarts)
-				say(former.Resources != "", "former resources")
-			}
-			refused := step.Asked.Refused
-			say(refused != nil, "refused")
-			say(refused != nil && refused.Tries > 0, "%d", ptr.Deref(refused, memcached.RefusedStep{}).Tries)
+			former, refused := ptr.Deref(step.Asked.Former, memcached.FormerPod{}), step.Asked.Refused
+			say(former.PodImage != "", "former %q %s %d", former.Image, former.PodImage, former.Restarts)
+			say(former.Resources != "", "former resources %d", former.DefaultLimit/mebibyte)
+			say(refused != nil, "refused %d", ptr.Deref(refused, memcached.RefusedStep{}).Tries)
 		}
 		say(step.Revision != "", "label")
 		say(step.Wake != "", "wake %s", step.Wake)
@@ -53,8 +52,7 @@ func (s *scene) short(plan memcached.Plan) string {
 	entries, before := s.after(plan).Entries(), s.view().Entries()
 	for ordinal := range int(s.mc.Spec.Size) {
 		entry, found := entries[ordinal]
-		_, existed := before[ordinal]
-		say(existed && !found, "-entry %d", ordinal)
+		say(!found && before[ordinal].Pod != "", "-entry %d", ordinal)
 		if found && entry.String() != before[ordinal].String() {
 			say(true, "entry %d #%d -t %s", ordinal, entry.Number, entry.Value("-t"))
 			say(entry.Former != nil, "former -t %s", ptr.Deref(entry.Former, protocol.List{}).Value("-t"))
@@ -64,17 +62,10 @@ func (s *scene) short(plan memcached.Plan) string {
 	for _, pod := range plan.Ask {
 		say(true, "ask %s", pod.Name)
 	}
-	say(s.writes(plan), "template")
+	say(render.Hash(memcached.PodTemplate(plan.Workload())) != render.Hash(s.set.Spec.Template), "template")
 	say(plan.Problem != nil, "Problem")
 	say(plan.Older > 0, "%d older", plan.Older)
 	return strings.Join(words, " ")
-}
-
-func limitOf(resources *corev1.ResourceRequirements) string {
-	if resources == nil {
-		return ""
-	}
-	return resources.Limits.Memory().String()
 }
 
 // after returns the view with the ConfigMap of a plan.
@@ -89,145 +80,116 @@ func (s *scene) after(plan memcached.Plan) memcached.View {
 	return memcachedtest.View(s.mc, memcached.Observed{Children: memcachedtest.Children(config)})
 }
 
-// writes reports whether a plan changes the pod template.
-func (s *scene) writes(plan memcached.Plan) bool {
-	return render.Hash(memcached.PodTemplate(plan.Workload())) != render.Hash(s.set.Spec.Template)
-}
-
 // TestSteps covers what the plan does to nodes that differ from the spec. The spec changes first.
 func TestSteps(t *testing.T) {
-	pod := func(ordinal int, changes ...func(*corev1.Pod)) func(*scene) {
-		return func(s *scene) {
-			for _, change := range changes {
-				change(&s.pods[ordinal])
-			}
-		}
-	}
-	asked := func(change func(*memcached.Asked)) func(*corev1.Pod) { return func(p *corev1.Pod) { ask(p, change) } }
-	// hasImage lets a pod be asked for the image that the spec asks for. The former one had not restarted.
-	hasImage := func(p *corev1.Pod) {
-		p.Spec.Containers[0].Image = mine
-		ask(p, func(a *memcached.Asked) {
-			a.Image, a.Former = mine, &memcached.FormerPod{PodImage: memcachedtest.DefaultImage}
-		})
-	}
-	ended := func(p *corev1.Pod) {
-		memcachedOf(p).LastTerminationState.Terminated = &corev1.ContainerStateTerminated{}
-	}
+	// hasImage lets a pod be asked for another image, which its kubelet has not seen.
+	hasImage := all(asked(func(a *memcached.Asked) {
+		a.Image, a.Former = mine, &memcached.FormerPod{PodImage: memcachedtest.DefaultImage}
+	}), func(p *corev1.Pod) { p.Spec.Containers[0].Image = mine })
+	cannot := all(hasImage, hasRun, pullFails)
 	limited := withLimit(corev1.ResourceMemory, "1Gi")
-	hasLimit := func(s *scene) {
-		target := targetOf(s.view())
-		for i := range s.pods {
-			s.pods[i].Spec.Containers[0].Resources = *memoryOnly("1Gi")
-			ask(&s.pods[i], func(a *memcached.Asked) {
+	// hasLimit lets pods be asked for this limit.
+	hasLimit := func(s *scene, from int) {
+		mc := s.mc.DeepCopy()
+		limited(mc)
+		target := targetOf(memcachedtest.View(mc, memcached.Observed{}))
+		for i := range s.pods[from:] {
+			all(asked(func(a *memcached.Asked) {
 				a.Former = &memcached.FormerPod{Resources: a.Resources, DefaultLimit: a.DefaultLimit}
 				a.Resources, a.DefaultLimit = target.Resources, 0
-			})
+			}), func(p *corev1.Pod) { p.Spec.Containers[0].Resources = *memoryOnly("1Gi") })(&s.pods[from+i])
 		}
+	}
+	takesLimit := func(s *scene) {
+		hasLimit(s, 0)
+		for i := range s.pods {
+			memcachedOf(&s.pods[i]).Resources = memoryOnly("1Gi")
+		}
+	}
+	lastHasLimit := func(s *scene) { hasLimit(s, 2) }
+	noRoom := pod(2, func(p *corev1.Pod) {
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodResizePending, Reason: "Infeasible"})
+	})
+	entry := func(number int64, change func(*scene, *protocol.Entry), spec ...edit) func(*scene) {
+		return func(s *scene) { s.enter(2, func(e *protocol.Entry) { e.Number = number; change(s, e) }, spec...) }
 	}
 	former := func(s *scene, e *protocol.Entry) { e.Former = ptr.To(memcached.FirstList(&s.pods[2])) }
-	refusedEntry := func(s *scene) {
-		answer := s.answers[s.pods[2].UID]
-		answer.Refused = &protocol.Refusal{Number: 4, Reason: "exit 1"}
-		s.answers[s.pods[2].UID] = answer
-		s.enter(2, func(e *protocol.Entry) { e.Number = 4; former(s, e) })
-	}
-	nobody := func(s *scene) { s.answers = nil }
-	lost := func(p *corev1.Pod) {
-		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = ptr.To(metav1.NewTime(sceneTime.Add(-time.Hour))), ptr.To[int64](35)
-		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByTaintManager"})
-	}
+	inUse := func(s *scene, e *protocol.Entry) { s.answer(&s.pods[2], *e) }
+	nothing := func(*scene, *protocol.Entry) {}
+	set, write := memcachedtest.Image, (*scene).write
+	older := func(change func(*memcached.Asked)) func(*scene) { return pod(0, asked(change)) }
+	const back = "image " + memcachedtest.DefaultImage + " asked Image"
 	for name, c := range map[string]struct {
-		spec   []edit
-		change edit
-		is     []func(*scene)
-		want   string
+		spec, change edit
+		is           func(*scene)
+		want         string
 	}{
-		"nothing":           {},
-		"a template":        {change: teamLabel, want: "template"},
-		"which the set has": {change: teamLabel, is: []func(*scene){(*scene).write}, want: "2:Replace"},
-		"but not observed":  {change: teamLabel, is: []func(*scene){(*scene).write, func(s *scene) { s.set.Generation++ }}},
-		"paused":            {change: teamLabel, is: []func(*scene){(*scene).write, func(s *scene) { s.mc.Spec.Paused = true }}},
-		"being deleted":     {change: teamLabel, is: []func(*scene){(*scene).write, func(s *scene) { s.mc.DeletionTimestamp = &metav1.Time{} }}},
-		"a problem":         {change: withLimit(corev1.ResourceMemory, "100Mi"), is: []func(*scene){func(s *scene) { hasImage(&s.pods[1]) }}, want: "Problem"},
-		"Recreate":          {change: memcachedtest.Image(mine), is: []func(*scene){(*scene).write}, want: "2:Replace"},
-		"arguments":         {change: threadsOf(2), want: "entry 2 #1 -t 2 former -t 4"},
-		"in place":          {spec: []edit{inPlace}, change: threadsOf(2), want: "2: wake 1 entry 2 #1 -t 2 former -t 4"},
-		"arguments once more": {change: threadsOf(2), is: []func(*scene){func(s *scene) {
-			s.answer(&s.pods[2], s.enter(2, func(e *protocol.Entry) { e.Number = 4 }, threadsOf(3)))
-		}}, want: "entry 2 #5 -t 2 former -t 3"},
-		"before they were used": {change: threadsOf(2), is: []func(*scene){func(s *scene) { s.enter(2, func(e *protocol.Entry) { e.Number = 4; former(s, e) }, threadsOf(3)) }}, want: "entry 2 #5 -t 2 former -t 4"},
-		"an entry of a backup": {change: threadsOf(2), is: []func(*scene){func(s *scene) {
-			s.enter(2, func(*protocol.Entry) {}, threadsOf(3))
-			s.answer(&s.pods[2], protocol.Entry{Number: 6})
-		}}, want: "entry 2 #7 -t 2"},
-		"nobody was asked":        {change: threadsOf(2), is: []func(*scene){nobody}, want: "ask cache-2 ask cache-1 ask cache-0"},
-		"at rest, without answer": {is: []func(*scene){nobody}},
-		"entries of former pods":  {is: []func(*scene){func(s *scene) { s.enter(1, func(e *protocol.Entry) { e.Pod = "former" }) }}, want: "-entry 1"},
-		"but not of missing ones": {is: []func(*scene){func(s *scene) { s.enter(2, func(e *protocol.Entry) { e.Pod = "former" }); s.pods = s.pods[:2] }}},
-		"refused arguments":       {change: threadsOf(2), is: []func(*scene){refusedEntry}, want: "entry 2 #5 -t 4 refused 1"},
-		"of another spec": {is: []func(*scene){func(s *scene) {
-			s.answer(&s.pods[2], s.enter(2, func(e *protocol.Entry) { e.Refused = &protocol.Refused{Value: "x/", Tries: 1} }))
-		}}, want: "entry 2 #1 -t 4"},
+		"nothing":                 {},
+		"a template":              {nil, teamLabel, nil, "template"},
+		"which the set has":       {nil, teamLabel, write, "2:Replace"},
+		"but not observed":        {nil, teamLabel, all(write, func(s *scene) { s.set.Generation++ }), ""},
+		"paused":                  {nil, all(teamLabel, memcachedtest.Paused), all(write, pod(1, evicted(time.Hour))), ""},
+		"being deleted":           {nil, all(teamLabel, func(mc *cachev1alpha1.Memcached) { mc.DeletionTimestamp = &metav1.Time{} }), write, ""},
+		"a problem":               {inPlace, all(withLimit(corev1.ResourceMemory, "100Mi"), threadsOf(2)), pod(1, hasImage), "Problem"},
+		"Recreate":                {nil, set(mine), write, "2:Replace"},
+		"arguments":               {nil, threadsOf(2), nil, "entry 2 #1 -t 2 former -t 4"},
+		"in place":                {inPlace, threadsOf(2), nil, "2: wake 1 entry 2 #1 -t 2 former -t 4"},
+		"arguments once more":     {nil, threadsOf(2), entry(4, inUse, threadsOf(3)), "entry 2 #5 -t 2 former -t 3"},
+		"before they were used":   {nil, threadsOf(2), entry(4, former, threadsOf(3)), "entry 2 #5 -t 2 former -t 4"},
+		"an entry of a backup":    {nil, threadsOf(2), all(entry(1, nothing, threadsOf(3)), answers(2, func(a *memcached.Answer) { a.Number = 6 })), "entry 2 #7 -t 2"},
+		"refused after a backup":  {nil, threadsOf(2), all(entry(1, nothing, threadsOf(3)), answers(2, func(a *memcached.Answer) { a.Refused = &protocol.Refusal{Number: 8} })), "entry 2 #9 -t 2"},
+		"nobody was asked":        {nil, threadsOf(2), func(s *scene) { s.answers = nil }, "ask cache-2 ask cache-1 ask cache-0"},
+		"at rest, without answer": {nil, nil, func(s *scene) { s.answers = nil }, ""},
+		"entries of former pods":  {nil, nil, entry(1, func(_ *scene, e *protocol.Entry) { e.Pod = "former" }), "-entry 2"},
+		"but not of missing ones": {nil, nil, all(entry(1, nothing), func(s *scene) { s.pods = s.pods[:2] }), ""},
+		"refused arguments":       {nil, threadsOf(2), all(entry(4, former), answers(2, func(a *memcached.Answer) { a.Refused = &protocol.Refusal{Number: 4} })), "entry 2 #5 -t 4 refused 1"},
+		"for the second time": {nil, threadsOf(2), all(entry(4, func(s *scene, e *protocol.Entry) {
+			e.Refused = &protocol.Refused{Value: targetOf(s.view()).Value(rollout.Assign), Tries: 1}
+			former(s, e)
+		}), answers(2, func(a *memcached.Answer) { a.Refused = &protocol.Refusal{Number: 4} })), "entry 2 #5 -t 4 refused 2"},
+		"of another spec": {nil, nil, entry(1, func(s *scene, e *protocol.Entry) { e.Refused = &protocol.Refused{Value: "x/", Tries: 1}; inUse(s, e) }), "entry 2 #1 -t 4"},
 
-		"an image":                 {spec: []edit{inPlace}, change: memcachedtest.Image(mine), want: "2:SetImage image memcached:mine asked Image former  " + memcachedtest.DefaultImage + " 0"},
-		"which the pod has anyway": {spec: []edit{inPlace, memcachedtest.Image(mine)}, change: memcachedtest.Image(memcachedtest.DefaultImage), is: []func(*scene){pod(2, func(p *corev1.Pod) { p.Spec.Containers[0].Image = memcachedtest.DefaultImage })}, want: "1:SetImage image " + memcachedtest.DefaultImage + " asked Image former memcached:mine memcached:mine 0 template"},
-		"of the operator":          {spec: []edit{inPlace, memcachedtest.Image(mine)}, change: memcachedtest.Image(""), is: []func(*scene){pod(2, func(p *corev1.Pod) { p.Spec.Containers[0].Image = memcachedtest.DefaultImage })}, want: "2:SetImage asked Image"},
-		"that cannot be pulled":    {spec: []edit{inPlace}, change: memcachedtest.Image(mine), is: []func(*scene){pod(2, hasImage, ended, pullFails)}, want: "2:GoBack image " + memcachedtest.DefaultImage + " asked Image refused 1"},
-		"for the second time": {spec: []edit{inPlace}, change: memcachedtest.Image(mine), is: []func(*scene){pod(2, hasImage, ended, pullFails, asked(func(a *memcached.Asked) {
-			a.Refused = &memcached.RefusedStep{Action: rollout.SetImage, Refused: protocol.Refused{Value: mine, Tries: 1}}
-		}))}, want: "2:GoBack image " + memcachedtest.DefaultImage + " asked Image refused 2"},
-		"a record of another spec": {spec: []edit{inPlace}, is: []func(*scene){pod(2, asked(func(a *memcached.Asked) {
-			a.Refused = &memcached.RefusedStep{Action: rollout.SetImage, Refused: protocol.Refused{Value: "old"}}
-		}))}, want: "2:GoBack"},
-		"a record, and a failure that is not the target's": {spec: []edit{inPlace}, change: memcachedtest.Image("third"), is: []func(*scene){pod(2, hasImage, ended, pullFails, asked(func(a *memcached.Asked) {
-			a.Refused = &memcached.RefusedStep{Action: rollout.SetImage, Refused: protocol.Refused{Value: "old"}}
-		}))}, want: "2:GoBack former  " + memcachedtest.DefaultImage + " 0"},
-		"a third image": {spec: []edit{inPlace}, change: memcachedtest.Image("third"), is: []func(*scene){pod(2, hasImage, ended, pullFails)}, want: "2:SetImage image third asked Image former  " + memcachedtest.DefaultImage + " -1"},
-		"the first image again, before anybody saw the other": {spec: []edit{inPlace}, is: []func(*scene){pod(2, hasImage)}, want: "2:SetImage image " + memcachedtest.DefaultImage + " asked Image"},
-		"the first image again, while the other begins":       {spec: []edit{inPlace}, is: []func(*scene){pod(2, hasImage, ended, pullFails)}, want: "2:SetImage image " + memcachedtest.DefaultImage + " asked Image former memcached:mine memcached:mine -1"},
-		"the first image again, after the other":              {spec: []edit{inPlace}, is: []func(*scene){pod(2, hasImage, func(p *corev1.Pod) { memcachedOf(p).RestartCount = 1 })}, want: "2:SetImage image " + memcachedtest.DefaultImage + " asked Image former memcached:mine memcached:mine 1"},
+		"an image":                   {inPlace, set(mine), nil, `2:SetImage image memcached:mine asked Image former "" ` + memcachedtest.DefaultImage + " 0"},
+		"which the pod has anyway":   {all(inPlace, set(mine)), set(memcachedtest.DefaultImage), pod(2, func(p *corev1.Pod) { p.Spec.Containers[0].Image = memcachedtest.DefaultImage }), "1:SetImage " + back + ` former "memcached:mine" memcached:mine 0 template`},
+		"of the operator":            {all(inPlace, set(mine)), set(""), pod(2, func(p *corev1.Pod) { p.Spec.Containers[0].Image = memcachedtest.DefaultImage }), "2:SetImage asked Image"},
+		"that cannot be pulled":      {inPlace, set(mine), pod(2, cannot), "2:GoBack " + back + " refused 1"},
+		"a second time":              {inPlace, set(mine), pod(2, cannot, hasRefused(rollout.SetImage, mine, 1, time.Hour)), "2:GoBack " + back + " refused 2"},
+		"a record of another spec":   {inPlace, nil, pod(2, hasRefused(rollout.SetImage, "old", 1, 0)), "2:GoBack"},
+		"beside a former failure":    {inPlace, set("third"), pod(2, cannot, hasRefused(rollout.SetImage, "old", 1, 0)), `2:GoBack former "" ` + memcachedtest.DefaultImage + " 0"},
+		"a third image":              {inPlace, set("third"), pod(2, cannot), `2:SetImage image third asked Image former "" ` + memcachedtest.DefaultImage + " -1"},
+		"the first, before a change": {inPlace, nil, pod(2, hasImage), "2:SetImage " + back},
+		"the first, during a change": {inPlace, nil, pod(2, cannot), "2:SetImage " + back + ` former "memcached:mine" memcached:mine -1`},
+		"the first, after it":        {inPlace, nil, pod(2, hasImage, func(p *corev1.Pod) { memcachedOf(p).RestartCount = 1 }), "2:SetImage " + back + ` former "memcached:mine" memcached:mine 1`},
+		"resources meanwhile":        {inPlace, all(limited, set("third")), pod(2, hasImage), `2:Resize limit 1Gi asked Resources former "" ` + memcachedtest.DefaultImage + " 0 former resources 202"},
 
-		"resources": {spec: []edit{inPlace}, change: limited, want: "2:Resize limit 1Gi asked Resources former resources"},
-		"memory":    {spec: []edit{inPlace}, change: itemMemory("128Mi"), want: "2:Resize limit 272Mi asked Resources former resources"},
-		"no room": {spec: []edit{inPlace}, change: limited, is: []func(*scene){hasLimit, pod(2, func(p *corev1.Pod) {
-			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodResizePending, Reason: "Infeasible"})
-		})}, want: "2:GoBack asked Resources refused 1"},
-		"no room, the next patch": {spec: []edit{inPlace}, change: limited, is: []func(*scene){func(s *scene) {
-			s.pods[2].Spec.Containers[0].Resources = *memoryOnly("1Gi")
-			ask(&s.pods[2], func(a *memcached.Asked) {
-				a.Refused = &memcached.RefusedStep{Action: rollout.Resize, Refused: protocol.Refused{Value: targetOf(s.view()).Resources, Tries: 1, At: sceneTime}}
-			})
-		}}, want: "2:GoBack limit 202Mi"},
-		"done": {spec: []edit{inPlace}, change: limited, is: []func(*scene){(*scene).write, hasLimit, func(s *scene) {
-			for i := range s.pods {
-				memcachedOf(&s.pods[i]).Resources = memoryOnly("1Gi")
-			}
-		}}, want: "0: label 1: label 2: label"},
-		"wakes a kubelet": {spec: []edit{inPlace}, change: threadsOf(2), is: []func(*scene){func(s *scene) { s.enter(2, func(*protocol.Entry) {}) }}, want: "2: wake 1"},
-		"once": {spec: []edit{inPlace}, change: threadsOf(2), is: []func(*scene){func(s *scene) {
-			s.enter(2, func(*protocol.Entry) {})
-			s.pods[2].Annotations[memcached.WakeAnnotation] = "1"
-		}}},
-		"never without the right": {change: threadsOf(2), is: []func(*scene){func(s *scene) { s.enter(2, func(*protocol.Entry) {}) }}},
-		"a volume too small":      {spec: []edit{inFile, inPlace}, change: itemMemory("300Mi"), is: []func(*scene){(*scene).write}, want: "2:Replace"},
-		"a lost pod":              {is: []func(*scene){pod(1, lost)}, want: "1:ForceDelete"},
-		"of a larger size":        {change: memcachedtest.Size(2), is: []func(*scene){pod(2, lost)}, want: "2:ForceDelete"},
-		"while paused":            {change: memcachedtest.Paused, is: []func(*scene){pod(1, lost)}},
-		"two lost, one too many":  {change: memcachedtest.Size(1), is: []func(*scene){pod(1, lost), pod(2, lost)}, want: "1:ForceDelete 2:ForceDelete"},
-		"an older helper":         {is: []func(*scene){pod(0, asked(func(a *memcached.Asked) { a.Rendering = "older" }))}, want: "1 older"},
-		"an older image":          {is: []func(*scene){pod(0, asked(func(a *memcached.Asked) { a.DefaultImage = "older" }))}, want: "1 older"},
-		"an older, low limit":     {is: []func(*scene){pod(0, asked(func(a *memcached.Asked) { a.DefaultLimit = 1 }))}, want: "1 older"},
-		"an older, higher limit":  {is: []func(*scene){pod(0, asked(func(a *memcached.Asked) { a.DefaultLimit = 1 << 40 }))}},
-		"a named default image":   {change: memcachedtest.Image(memcachedtest.DefaultImage), want: "template"},
+		"resources": {inPlace, limited, nil, "2:Resize limit 1Gi asked Resources former resources 202"},
+		"memory":    {inPlace, itemMemory("128Mi"), nil, "2:Resize limit 272Mi asked Resources former resources 202"},
+		"no room":   {inPlace, limited, all(lastHasLimit, noRoom), "2:GoBack asked Resources refused 1"},
+		"no room, the next patch": {inPlace, limited, func(s *scene) {
+			pod(2, hasRefused(rollout.Resize, targetOf(s.view()).Resources, 1, 0), func(p *corev1.Pod) { p.Spec.Containers[0].Resources = *memoryOnly("1Gi") })(s)
+		}, "2:GoBack limit 202Mi"},
+		"the next try": {inPlace, limited, func(s *scene) {
+			hasLimit(s, 2)
+			pod(2, hasRefused(rollout.Resize, targetOf(s.view()).Resources, 1, time.Hour))(s)
+		}, ""},
+		"other resources":         {inPlace, withLimit(corev1.ResourceMemory, "2Gi"), lastHasLimit, "2:Resize limit 2Gi asked Resources former resources 202"},
+		"done":                    {inPlace, limited, all(write, takesLimit), "0: label 1: label 2: label"},
+		"not observed":            {inPlace, limited, all(write, takesLimit, func(s *scene) { s.set.Generation++ }), ""},
+		"wakes a kubelet":         {inPlace, threadsOf(2), entry(1, nothing), "2: wake 1"},
+		"once":                    {inPlace, threadsOf(2), all(entry(1, nothing), pod(2, func(p *corev1.Pod) { p.Annotations[memcached.WakeAnnotation] = "1" })), ""},
+		"never without the right": {nil, threadsOf(2), entry(1, nothing), ""},
+		"a volume too small":      {all(inFile, inPlace), itemMemory("300Mi"), write, "2:Replace"},
+		"a lost pod":              {nil, nil, pod(1, evicted(time.Hour)), "1:ForceDelete"},
+		"of a larger size":        {nil, memcachedtest.Size(1), all(pod(1, evicted(time.Hour)), pod(2, evicted(time.Hour))), "1:ForceDelete 2:ForceDelete"},
+		"an older helper":         {nil, nil, older(func(a *memcached.Asked) { a.Rendering = "older" }), "1 older"},
+		"an older image":          {nil, nil, older(func(a *memcached.Asked) { a.DefaultImage = "older" }), "1 older"},
+		"an older, low limit":     {nil, nil, older(func(a *memcached.Asked) { a.DefaultLimit = 1 }), "1 older"},
+		"an older, higher limit":  {nil, nil, older(func(a *memcached.Asked) { a.DefaultLimit = 1 << 40 }), ""},
+		"a named default image":   {nil, set(memcachedtest.DefaultImage), nil, "template"},
 	} {
-		s := newScene(t, 3, c.spec...)
-		if c.change != nil {
-			c.change(s.mc)
-		}
-		for _, change := range c.is {
-			change(s)
-		}
+		s := newScene(t, 3, all(c.spec))
+		all(c.change)(s.mc)
+		all(c.is)(s)
 		if got := s.short(For(s.view(), memcachedtest.Options)); got != c.want {
 			t.Errorf("%s: %q, not %q", name, got, c.want)
 		}
@@ -246,7 +208,7 @@ func TestNewerOperator(t *testing.T) {
 			spec.UpdateStrategy.PodUpdatePolicy = policy
 			s := newScene(t, spec.Size, func(mc *cachev1alpha1.Memcached) { mc.Spec = *spec })
 			for i := range s.pods {
-				ask(&s.pods[i], func(a *memcached.Asked) { a.DefaultLimit-- })
+				asked(func(a *memcached.Asked) { a.DefaultLimit-- })(&s.pods[i])
 			}
 			if plan := For(s.view(), newer); len(plan.Steps) > 0 || plan.Arguments || plan.Rollout.Done != int(spec.Size) || plan.Older != int(spec.Size) ||
 				plan.Effect != memcached.NoEffect || len(plan.Ask) > 0 {
@@ -258,32 +220,24 @@ func TestNewerOperator(t *testing.T) {
 
 // TestEffect covers what a change does to the nodes that it concerns.
 func TestEffect(t *testing.T) {
-	both := func(changes ...edit) edit {
-		return func(mc *cachev1alpha1.Memcached) {
-			for _, change := range changes {
-				change(mc)
-			}
-		}
-	}
 	for name, c := range map[string]struct {
-		spec   []edit
-		change edit
-		want   memcached.Effect
+		spec, change edit
+		want         memcached.Effect
 	}{
 		"nothing":                {nil, memcachedtest.Size(3), memcached.NoEffect},
 		"a template":             {nil, teamLabel, memcached.ReplacesPod},
 		"an image":               {nil, memcachedtest.Image(mine), memcached.ReplacesPod},
-		"in place":               {[]edit{inPlace}, memcachedtest.Image(mine), memcached.LosesItems},
-		"in place, with a file":  {[]edit{inPlace, inFile}, memcachedtest.Image(mine), memcached.KeepsItemsOfVersion},
-		"with other arguments":   {[]edit{inPlace, inFile}, both(memcachedtest.Image(mine), itemMemory("150Mi")), memcached.LosesItems},
-		"resources in place":     {[]edit{inPlace}, withLimit(corev1.ResourceMemory, "1Gi"), memcached.KeepsPod},
-		"memory with a limit":    {[]edit{withLimit(corev1.ResourceMemory, "1Gi")}, itemMemory("128Mi"), memcached.GrowsInPlace},
+		"in place":               {inPlace, memcachedtest.Image(mine), memcached.LosesItems},
+		"in place, with a file":  {all(inPlace, inFile), memcachedtest.Image(mine), memcached.KeepsItemsOfVersion},
+		"with other arguments":   {all(inPlace, inFile), all(memcachedtest.Image(mine), itemMemory("150Mi")), memcached.LosesItems},
+		"resources in place":     {inPlace, withLimit(corev1.ResourceMemory, "1Gi"), memcached.KeepsPod},
+		"memory with a limit":    {withLimit(corev1.ResourceMemory, "1Gi"), itemMemory("128Mi"), memcached.GrowsInPlace},
 		"memory without a limit": {nil, itemMemory("128Mi"), memcached.ReplacesPod},
-		"memory in place":        {[]edit{inPlace}, itemMemory("128Mi"), memcached.KeepsPod},
-		"threads and a file":     {[]edit{inFile}, threadsOf(2), memcached.KeepsItems},
-		"too many connections":   {[]edit{inFile}, connections(9000), memcached.ReplacesPod},
+		"memory in place":        {inPlace, itemMemory("128Mi"), memcached.KeepsPod},
+		"threads and a file":     {inFile, threadsOf(2), memcached.KeepsItems},
+		"too many connections":   {inFile, connections(9000), memcached.ReplacesPod},
 	} {
-		s := newScene(t, 3, c.spec...)
+		s := newScene(t, 3, all(c.spec))
 		c.change(s.mc)
 		if got := For(s.view(), memcachedtest.Options).Effect; got != c.want {
 			t.Errorf("%s: %d, not %d", name, got, c.want)
@@ -298,27 +252,19 @@ func TestEffect(t *testing.T) {
 // TestRefusals covers what a user reads about a refusal, until the spec changes.
 func TestRefusals(t *testing.T) {
 	for want, refuse := range map[string]func(*scene){
-		cachev1alpha1.ReasonImagePullFailed + ": Pod cache-1 was not changed in place: not found. It has its former image and resources, and the other pods are left as they are. The operator tries again after 1, 5 and 30 minutes; this was try 2. Correct the spec, or wait": func(s *scene) {
-			ask(&s.pods[1], func(a *memcached.Asked) {
-				a.Refused = &memcached.RefusedStep{Action: rollout.SetImage, Refused: protocol.Refused{Value: mine, Words: "not found.", Tries: 2, At: sceneTime}}
-			})
-		},
-		cachev1alpha1.ReasonConfigurationRefused + ": the node cache-1 has refused the configuration and keeps its former one: exit 1; change spec.config": func(s *scene) {
+		"ImagePullFailed: Pod cache-1 was not changed in place: no. It has its former image and resources, and the other pods are left as they are. The operator tries again after 1, 5 and 30 minutes; this was try 2. Correct the spec, or wait": pod(1, hasRefused(rollout.SetImage, mine, 2, 0)),
+		"ConfigurationRefused: the node cache-1 has refused the configuration and keeps its former one: exit 1; change spec.config": func(s *scene) {
 			s.enter(1, func(e *protocol.Entry) {
 				e.Refused = &protocol.Refused{Value: targetOf(s.view()).Value(rollout.Assign), Words: "exit 1", Tries: 1}
 			}, threadsOf(4))
 		},
 	} {
-		s := newScene(t, 3, inPlace)
-		memcachedtest.Image(mine)(s.mc)
-		threadsOf(2)(s.mc)
+		s := newScene(t, 3, inPlace, memcachedtest.Image(mine), threadsOf(2))
 		refuse(s)
-		problem := For(s.view(), memcachedtest.Options).Refused
-		if problem == nil || problem.Reason+": "+problem.Message != want {
+		if problem := For(s.view(), memcachedtest.Options).Refused; problem == nil || problem.Reason+": "+problem.Message != want {
 			t.Errorf("%+v, not %s", problem, want)
 		}
-		memcachedtest.Image("third")(s.mc)
-		threadsOf(3)(s.mc)
+		all(memcachedtest.Image("third"), threadsOf(3))(s.mc)
 		if problem := For(s.view(), memcachedtest.Options).Refused; problem != nil {
 			t.Errorf("of another spec: %+v", problem)
 		}

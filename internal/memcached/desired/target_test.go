@@ -25,55 +25,50 @@ import (
 // about how changes are made.
 func TestTarget(t *testing.T) {
 	at := ptr.To(metav1.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC))
-	spec := func(change func(*cachev1alpha1.MemcachedSpec)) edit {
-		return func(mc *cachev1alpha1.Memcached) { change(&mc.Spec) }
-	}
 	cases := map[string]struct {
 		from, change edit
 		want         string
 	}{
 		"Image":                 {change: memcachedtest.Image("memcached:1.7"), want: "Image"},
-		"ImagePullPolicy":       {change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.ImagePullPolicy = "Always" }), want: "Template"},
-		"ImagePullSecrets":      {change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "a"}} }), want: "Template"},
+		"ImagePullPolicy":       {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.ImagePullPolicy = "Always" }), want: "Template"},
+		"ImagePullSecrets":      {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "a"}} }), want: "Template"},
 		"Config.Memory":         {change: itemMemory("128Mi"), want: "Resources Arguments"},
 		"Config.Memory, limit":  {from: withLimit(corev1.ResourceMemory, "1Gi"), change: itemMemory("128Mi"), want: "Arguments"},
 		"Config.MaxConnections": {change: connections(1100), want: "Arguments"},
 		"Config.Threads":        {change: threadsOf(2), want: "Arguments"},
-		"Config.MaxItemSize":    {change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.Config.MaxItemSize = ptr.To(resource.MustParse("2Mi")) }), want: "Arguments"},
-		"Config.IdleTimeout":    {change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.Config.IdleTimeout = &metav1.Duration{Duration: time.Hour} }), want: "Arguments"},
-		"Config.FlushAll":       {change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.Config.FlushAll = ptr.To(false) }), want: "Arguments"},
-		"Config.Dump":           {change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.Config.Dump = ptr.To(true) }), want: "Arguments"},
+		"Config.MaxItemSize":    {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.Config.MaxItemSize = ptr.To(resource.MustParse("2Mi")) }), want: "Arguments"},
+		"Config.IdleTimeout":    {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.Config.IdleTimeout = &metav1.Duration{Duration: time.Hour} }), want: "Arguments"},
+		"Config.FlushAll":       {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.Config.FlushAll = ptr.To(false) }), want: "Arguments"},
+		"Config.Dump":           {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.Config.Dump = ptr.To(true) }), want: "Arguments"},
 		"Resources, memory":     {change: withLimit(corev1.ResourceMemory, "1Gi"), want: "Resources"},
 		"Resources, CPU":        {change: withLimit(corev1.ResourceCPU, "2"), want: "Resources Arguments"},
-		"Scheduling":            {change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.Scheduling.PriorityClassName = "high" }), want: "Template"},
+		"Scheduling":            {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.Scheduling.PriorityClassName = "high" }), want: "Template"},
 		"PodMetadata":           {change: teamLabel, want: "Template"},
 		"TLS":                   {change: encryptedBy("a"), want: "Template Arguments"},
 		"TLS.SecretName":        {from: encryptedBy("a"), change: encryptedBy("b"), want: "Template Arguments"},
 		"TLS.Plaintext":         {from: encryptedBy("a"), change: withPlaintext, want: "Template Arguments"},
-		"TLS.ClientAuth":        {from: encryptedBy("a"), change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.TLS.ClientAuth = "Require" }), want: "Template Arguments"},
-		"TLS.MinVersion":        {from: encryptedBy("a"), change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.TLS.MinVersion = "1.3" }), want: "Arguments"},
+		"TLS.ClientAuth":        {from: encryptedBy("a"), change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.TLS.ClientAuth = "Require" }), want: "Template Arguments"},
+		"TLS.MinVersion":        {from: encryptedBy("a"), change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.TLS.MinVersion = "1.3" }), want: "Arguments"},
 		"Auth":                  {change: usersOf("a"), want: "Template Arguments"},
 		"Auth.SecretName":       {from: usersOf("a"), change: usersOf("b"), want: "Template"},
-		"Storage":               {change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.Storage.Type = cachev1alpha1.StorageMemoryFile }), want: "Template Arguments"},
-		"GracefulShutdown":      {change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.GracefulShutdown.PreStopDelaySeconds = ptr.To[int32](9) }), want: "Template"},
-		"RestartedAt":           {change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.RestartedAt = at }), want: "Arguments"},
-		"RestartedAt, zero":     {change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.RestartedAt = &metav1.Time{} })},
-		"ReplacedAt":            {change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.ReplacedAt = at }), want: "Template"},
+		"Storage":               {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.Storage.Type = cachev1alpha1.StorageMemoryFile }), want: "Template Arguments"},
+		"GracefulShutdown":      {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.GracefulShutdown.PreStopDelaySeconds = ptr.To[int32](9) }), want: "Template"},
+		"RestartedAt":           {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.RestartedAt = at }), want: "Arguments"},
+		"RestartedAt, zero":     {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.RestartedAt = &metav1.Time{} })},
+		"ReplacedAt":            {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.ReplacedAt = at }), want: "Template"},
 		"Size":                  {change: memcachedtest.Size(5)},
-		"Service": {change: spec(func(s *cachev1alpha1.MemcachedSpec) {
+		"Service": {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) {
 			s.Service.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicySingleStack)
 		})},
-		"PodDisruptionBudget": {change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.PodDisruptionBudget.Enabled = ptr.To(false) })},
-		"NetworkPolicy":       {change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{} })},
-		"FillFrom":            {change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.FillFrom = &cachev1alpha1.MemcachedFillFrom{Name: "twin"} })},
-		"UpdateStrategy":      {change: spec(func(s *cachev1alpha1.MemcachedSpec) { s.UpdateStrategy.PodUpdatePolicy = "InPlaceOrRecreate" })},
+		"PodDisruptionBudget": {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.PodDisruptionBudget.Enabled = ptr.To(false) })},
+		"NetworkPolicy":       {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{} })},
+		"FillFrom":            {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.FillFrom = &cachev1alpha1.MemcachedFillFrom{Name: "twin"} })},
+		"UpdateStrategy":      {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.UpdateStrategy.PodUpdatePolicy = "InPlaceOrRecreate" })},
 		"Paused":              {change: memcachedtest.Paused},
 	}
 	for name, c := range cases {
 		mc := memcachedtest.Cache(3, workloadKind(statefulSetKind))
-		if c.from != nil {
-			c.from(mc)
-		}
+		all(c.from)(mc)
 		before, rendering := targetOf(memcachedtest.View(mc, memcached.Observed{})).Asked, renderedFor(mc)
 		c.change(mc)
 		after := targetOf(memcachedtest.View(mc, memcached.Observed{})).Asked
