@@ -16,7 +16,9 @@ import (
 func TestLostIn(t *testing.T) {
 	const early, late, never = 9 * time.Second, 10 * time.Second, -1
 	disrupted := func(status corev1.ConditionStatus, reason string) func(*corev1.Pod) {
-		return func(pod *corev1.Pod) { pod.Status.Conditions[1].Status, pod.Status.Conditions[1].Reason = status, reason }
+		return func(pod *corev1.Pod) {
+			pod.Status.Conditions[1].Status, pod.Status.Conditions[1].Reason = status, reason
+		}
 	}
 	graceEnds := time.Date(2030, time.January, 1, 0, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {

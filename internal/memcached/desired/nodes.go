@@ -133,9 +133,9 @@ func (f *fleet) observeAsked(n *node) {
 // outgrown is asked of no pod.
 const outgrown = "outgrown"
 
-// observeResourcesAsked corrects the resources that the pod was asked for. A spec that names what the pod has anyway asks for nothing, unless
-// the pod has refused it. Arguments that the default limit does not hold ask for another limit. What was asked for counts, not what the pod
-// has, because others may have changed that.
+// observeResourcesAsked corrects the resources that the pod was asked for. A spec that names what the pod has anyway asks for nothing,
+// unless the pod has refused it. Arguments that the default limit does not hold ask for another limit. That is the limit that was asked
+// for, because others may have changed that of the pod.
 func (f *fleet) observeResourcesAsked(n *node) {
 	container := memcached.ContainerOf(&n.pod.Spec, memcached.ContainerName)
 	_, given := render.MemoryLimit(f.v.Memcached.Spec.Resources)
@@ -185,18 +185,21 @@ func (f *fleet) observeArguments(n *node) {
 		n.entry = &protocol.Entry{Pod: string(n.pod.UID), Number: n.answer.Number, List: n.answer.List}
 		f.entries[n.ordinal] = *n.entry
 	}
-	n.Use = memoryOf(n.list)
-	if n.entry == nil {
-		if n.answer != nil {
-			n.ArgumentsTaken = rollout.Yes
-		}
-		return
+	switch {
+	case n.entry != nil:
+		f.observeEntry(n)
+	case n.answer != nil:
+		n.ArgumentsTaken = rollout.Yes
 	}
+	n.Use = max(n.Use, memoryOf(n.list))
+}
+
+// observeEntry finds out whether the node's entry is in effect, and what memcached may use meanwhile.
+func (f *fleet) observeEntry(n *node) {
 	n.list, n.Assigned, n.Asked.Arguments = n.entry.List, true, n.entry.Target
-	n.Use = memoryOf(n.list)
 	switch {
 	case n.answer != nil:
-		n.Use = max(n.Use, memoryOf(n.answer.List))
+		n.Use = memoryOf(n.answer.List)
 		n.ArgumentsTaken = known(n.answer.Number == n.entry.Number && n.answer.List.Target == n.entry.Target && !n.answer.Restarting)
 		if refused := n.answer.Refused; refused != nil && refused.Number == n.entry.Number {
 			n.Failed = rollout.Failure{Action: rollout.Assign, Words: refused.Reason}
@@ -204,7 +207,7 @@ func (f *fleet) observeArguments(n *node) {
 	case f.v.Last.Complete(f.v.Memcached.Generation) && n.Asked.Arguments == f.target.Arguments:
 		n.ArgumentsTaken = rollout.Yes // the last status says so
 	case n.entry.Former != nil:
-		n.Use = max(n.Use, memoryOf(*n.entry.Former))
+		n.Use = memoryOf(*n.entry.Former)
 	}
 }
 

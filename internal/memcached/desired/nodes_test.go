@@ -263,17 +263,19 @@ func TestNodes(t *testing.T) {
 		"has nothing in effect":  {is: answer(func(a *memcached.Answer) { a.List = protocol.List{} }), want: "Serves 1"},
 		"no annotation":          {is: node(unasked)},
 		"no annotation, changed": {is: node(unasked), change: teamLabel, want: "Template"},
-		"but flags":              {is: all(node(unasked), func(s *scene) { asked(func(a *memcached.Asked) { a.Arguments = "newer" })(&corev1.Pod{ObjectMeta: s.set.Spec.Template.ObjectMeta}) })},
-		"nobody has one":         {is: all(func(s *scene) { s.set.Spec.Template.Annotations = nil }, node(unasked)), want: "Template Resources"},
-		"another spec":           {change: all(teamLabel, itemMemory("128Mi"), memcachedtest.Image("other")), want: "Template Image Resources Arguments"},
-		"the image it has":       {change: memcachedtest.Image(memcachedtest.DefaultImage)},
-		"the resources it has":   {change: withLimit(corev1.ResourceMemory, "202Mi")},
-		"what it has refused":    {is: node(hasRefused(rollout.Resize, "", 1, 0)), change: withLimit(corev1.ResourceMemory, "202Mi"), want: "Resources Refused Resize next 1m0s"},
-		"less than it has":       {change: threadsOf(2), want: "Arguments"},
-		"its limit holds more":   {change: connections(1200), want: "Arguments"},
-		"its limit is outgrown":  {change: connections(9000), want: "Resources Arguments"},
-		"an older, lower limit":  {is: node(limit(1))},
-		"and then a restart":     {is: node(limit(1)), change: memcachedtest.RestartedAt(2026), want: "Resources Arguments"},
+		"but flags": {is: all(node(unasked), func(s *scene) {
+			asked(func(a *memcached.Asked) { a.Arguments = "newer" })(&corev1.Pod{ObjectMeta: s.set.Spec.Template.ObjectMeta})
+		})},
+		"nobody has one":        {is: all(func(s *scene) { s.set.Spec.Template.Annotations = nil }, node(unasked)), want: "Template Resources"},
+		"another spec":          {change: all(teamLabel, itemMemory("128Mi"), memcachedtest.Image("other")), want: "Template Image Resources Arguments"},
+		"the image it has":      {change: memcachedtest.Image(memcachedtest.DefaultImage)},
+		"the resources it has":  {change: withLimit(corev1.ResourceMemory, "202Mi")},
+		"what it has refused":   {is: node(hasRefused(rollout.Resize, "", 1, 0)), change: withLimit(corev1.ResourceMemory, "202Mi"), want: "Resources Refused Resize next 1m0s"},
+		"less than it has":      {change: threadsOf(2), want: "Arguments"},
+		"its limit holds more":  {change: connections(1200), want: "Arguments"},
+		"its limit is outgrown": {change: connections(9000), want: "Resources Arguments"},
+		"an older, lower limit": {is: node(limit(1))},
+		"and then a restart":    {is: node(limit(1)), change: memcachedtest.RestartedAt(2026), want: "Resources Arguments"},
 		"an autoscaler": {is: node(func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources = *memoryOnly("100Mi")
 			memcachedOf(p).Resources = memoryOnly("100Mi")
@@ -354,8 +356,13 @@ func said(f *fleet, steady, n *node) string {
 			name      string
 			is, usual bool
 		}{
-			{"Served", n.Served, true}, {"Ready", n.Ready, true}, {"CutOff", n.CutOff, false}, {"Started", n.Started, true},
-			{"Stopped", n.Stopped, false}, {"Available", n.Available || !n.Ready, true}, {"Assigned", n.Assigned, false},
+			{"Served", n.Served, true},
+			{"Ready", n.Ready, true},
+			{"CutOff", n.CutOff, false},
+			{"Started", n.Started, true},
+			{"Stopped", n.Stopped, false},
+			{"Available", n.Available || !n.Ready, true},
+			{"Assigned", n.Assigned, false},
 		} {
 			say(fact.is && !fact.usual, "%s", fact.name)
 			say(!fact.is && fact.usual, "!%s", fact.name)

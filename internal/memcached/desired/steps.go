@@ -236,25 +236,35 @@ func (c *change) goBack(n *node, failed rollout.Action, step *memcached.PodStep)
 // an entry at once. When the pod is done, it sets the label by which Kubernetes and others count updated pods.
 func (c *change) follow(n *node) {
 	status := memcached.StatusOf(n.pod, memcached.ContainerName)
-	refused := n.asked.Refused != nil && n.asked.Refused.Action == rollout.Resize
 	moves := slices.ContainsFunc(c.plan.Steps, func(s memcached.PodStep) bool { return s.Pod == n.pod })
 	revision := c.v.Workload.UpdateRevision
 	step := memcached.PodStep{Pod: n.pod}
 	switch {
 	case moves || !c.target.InPlace:
 		return
-	case refused && !n.resized && n.asked.Former == nil:
+	case n.keepsRefused():
 		step.Action, step.Resources = rollout.GoBack, status.Resources
-	case n.entry != nil && (n.ArgumentsTaken == rollout.No || c.plan.Arguments && n.entry.Target == c.target.Arguments) &&
-		n.pod.Annotations[memcached.WakeAnnotation] != strconv.FormatInt(n.entry.Number, 10):
+	case c.asleep(n):
 		step.Wake = strconv.FormatInt(n.entry.Number, 10)
-	case n.Done(c.target) && c.templateReady() && (n.asked.Former != nil || n.pod.Labels[appsv1.ControllerRevisionHashLabelKey] != revision):
+	case (n.asked.Former != nil || n.pod.Labels[appsv1.ControllerRevisionHashLabelKey] != revision) && n.Done(c.target) && c.templateReady():
 		asked := n.asked
 		asked.Former, step.Asked, step.Revision = nil, &asked, revision
 	default:
 		return
 	}
 	c.plan.Steps = append(c.plan.Steps, step)
+}
+
+// keepsRefused reports whether the pod's spec still has the resources that it has refused.
+func (n *node) keepsRefused() bool {
+	refused := n.asked.Refused
+	return refused != nil && refused.Action == rollout.Resize && !n.resized && n.asked.Former == nil
+}
+
+// asleep reports whether the kubelet may deliver the node's entry only after a while.
+func (c *change) asleep(n *node) bool {
+	return n.entry != nil && (n.ArgumentsTaken == rollout.No || c.plan.Arguments && n.entry.Target == c.target.Arguments) &&
+		n.pod.Annotations[memcached.WakeAnnotation] != strconv.FormatInt(n.entry.Number, 10)
 }
 
 // deleteLost deletes lost pods of nodes that the spec no longer asks for. The rollout deletes those of the others.

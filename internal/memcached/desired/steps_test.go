@@ -41,6 +41,7 @@ func (s *scene) short(plan memcached.Plan) string {
 		if step.Asked != nil {
 			was, _ := memcached.AskedOf(step.Pod.Annotations)
 			say(was.Asked != step.Asked.Asked, "asked %s", differences(was.Asked, step.Asked.Asked))
+			say(was.DefaultLimit != step.Asked.DefaultLimit, "default %d", step.Asked.DefaultLimit/mebibyte)
 			former, refused := ptr.Deref(step.Asked.Former, memcached.FormerPod{}), step.Asked.Refused
 			say(former.PodImage != "", "former %q %s %d", former.Image, former.PodImage, former.Restarts)
 			say(former.Resources != "", "former resources %d", former.DefaultLimit/mebibyte)
@@ -129,6 +130,8 @@ func TestSteps(t *testing.T) {
 		"which the set has":       {nil, teamLabel, write, "2:Replace"},
 		"but not observed":        {nil, teamLabel, all(write, func(s *scene) { s.set.Generation++ }), ""},
 		"paused":                  {nil, all(teamLabel, memcachedtest.Paused), all(write, pod(1, evicted(time.Hour))), ""},
+		"paused, too many":        {nil, all(memcachedtest.Size(1), memcachedtest.Paused), pod(2, evicted(time.Hour)), ""},
+		"paused, in place":        {inPlace, all(threadsOf(2), memcachedtest.Paused), entry(1, nothing), ""},
 		"being deleted":           {nil, all(teamLabel, func(mc *cachev1alpha1.Memcached) { mc.DeletionTimestamp = &metav1.Time{} }), write, ""},
 		"a problem":               {inPlace, all(withLimit(corev1.ResourceMemory, "100Mi"), threadsOf(2)), pod(1, hasImage), "Problem"},
 		"Recreate":                {nil, set(mine), write, "2:Replace"},
@@ -160,11 +163,12 @@ func TestSteps(t *testing.T) {
 		"the first, before a change": {inPlace, nil, pod(2, hasImage), "2:SetImage " + back},
 		"the first, during a change": {inPlace, nil, pod(2, cannot), "2:SetImage " + back + ` former "memcached:mine" memcached:mine -1`},
 		"the first, after it":        {inPlace, nil, pod(2, hasImage, func(p *corev1.Pod) { memcachedOf(p).RestartCount = 1 }), "2:SetImage " + back + ` former "memcached:mine" memcached:mine 1`},
-		"resources meanwhile":        {inPlace, all(limited, set("third")), pod(2, hasImage), `2:Resize limit 1Gi asked Resources former "" ` + memcachedtest.DefaultImage + " 0 former resources 202"},
+		"resources meanwhile":        {inPlace, all(limited, set("third")), pod(2, hasImage), `2:Resize limit 1Gi asked Resources default 0 former "" ` + memcachedtest.DefaultImage + " 0 former resources 202"},
 
-		"resources": {inPlace, limited, nil, "2:Resize limit 1Gi asked Resources former resources 202"},
-		"memory":    {inPlace, itemMemory("128Mi"), nil, "2:Resize limit 272Mi asked Resources former resources 202"},
-		"no room":   {inPlace, limited, all(lastHasLimit, noRoom), "2:GoBack asked Resources refused 1"},
+		"resources":            {inPlace, limited, nil, "2:Resize limit 1Gi asked Resources default 0 former resources 202"},
+		"memory":               {inPlace, itemMemory("128Mi"), nil, "2:Resize limit 272Mi asked Resources default 272 former resources 202"},
+		"too many connections": {inPlace, connections(9000), nil, "2:Resize limit 338Mi default 338 former resources 202"},
+		"no room":              {inPlace, limited, all(lastHasLimit, noRoom), "2:GoBack asked Resources default 202 refused 1"},
 		"no room, the next patch": {inPlace, limited, func(s *scene) {
 			pod(2, hasRefused(rollout.Resize, targetOf(s.view()).Resources, 1, 0), func(p *corev1.Pod) { p.Spec.Containers[0].Resources = *memoryOnly("1Gi") })(s)
 		}, "2:GoBack limit 202Mi"},

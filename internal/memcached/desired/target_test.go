@@ -83,8 +83,8 @@ func TestTarget(t *testing.T) {
 		prefix string
 		fields reflect.Type
 	}{{"", reflect.TypeFor[cachev1alpha1.MemcachedSpec]()}, {"Config.", reflect.TypeFor[cachev1alpha1.MemcachedConfig]()}, {"TLS.", reflect.TypeFor[cachev1alpha1.MemcachedTLS]()}} {
-		for i := range part.fields.NumField() {
-			name := part.prefix + part.fields.Field(i).Name
+		for field := range part.fields.Fields() {
+			name := part.prefix + field.Name
 			_, found := cases[name]
 			if immutable := name == "Workload"; !found && !immutable && name != "Config" && name != "Resources" {
 				t.Errorf("what does %s change?", name)
