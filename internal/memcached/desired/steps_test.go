@@ -167,7 +167,7 @@ func TestSteps(t *testing.T) {
 
 		"resources":            {inPlace, limited, nil, "2:Resize limit 1Gi asked Resources default 0 former resources 202"},
 		"memory":               {inPlace, itemMemory("128Mi"), nil, "2:Resize limit 272Mi asked Resources default 272 former resources 202"},
-		"too many connections": {inPlace, connections(9000), nil, "2:Resize limit 338Mi default 338 former resources 202"},
+		"too many connections": {inPlace, connections(9000), nil, "2:Resize limit 335Mi default 335 former resources 202"},
 		"no room":              {inPlace, limited, all(lastHasLimit, noRoom), "2:GoBack asked Resources default 202 refused 1"},
 		"no room, the next patch": {inPlace, limited, func(s *scene) {
 			pod(2, hasRefused(rollout.Resize, targetOf(s.view()).Resources, 1, 0), func(p *corev1.Pod) { p.Spec.Containers[0].Resources = *memoryOnly("1Gi") })(s)
