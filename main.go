@@ -98,7 +98,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 		"Ask the agents of nodes once a minute, at the pods' port 9150, what is wrong, for the condition NeedsAttention.")
 	flags.StringVar(&o.omitRunAsUser, "omit-run-as-user", cmp.Or(os.Getenv(userVariable), "auto"),
 		"Leave the user of the memcached pods to the cluster, as OpenShift requires: auto, true or false. auto asks the cluster "+
-			"whether it is OpenShift. Another answer replaces every memcached pod.")
+			"whether it is OpenShift. Another answer replaces the pods of Deployments.")
 	flags.BoolVar(&o.controller.Memcached.AllowSystemPriorityClasses, "allow-system-priority-classes",
 		os.Getenv(priorityVariable) == "true",
 		"Allow PriorityClasses whose names start with system-: pods of others are evicted for theirs.")

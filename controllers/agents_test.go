@@ -31,7 +31,6 @@ var _ = Describe("The agents of nodes", func() {
 	running := func(ctx context.Context) *cachev1alpha1.Memcached {
 		GinkgoHelper()
 		mc := settled(ctx, o, secured)
-		o.nodes.follow(ctx, mc, 0, 1, 2)
 		o.step(ctx, mc)
 		o.nodes.problems = map[string][]agentprotocol.Problem{"cache-0": nil, "cache-1": nil, "cache-2": nil}
 		Expect(o.PollAgents(ctx)).To(ConsistOf(client.ObjectKeyFromObject(mc)))

@@ -26,7 +26,7 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (memcached.
 	state := r.states.get(name)
 	view.Answers, view.Filled = state.answers, state.filled
 	plan := r.planAsking(ctx, view)
-	if len(plan.Steps) > 0 || plan.Arguments {
+	if takesSteps(plan) {
 		fresh, err := r.observeForSteps(ctx, *view)
 		if err != nil {
 			return plan, err
@@ -37,6 +37,9 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (memcached.
 	r.states.update(name, func(s *instanceState) { s.answers, s.filled = lasting(*view, plan), plan.Twins.Filled })
 	return plan, nil
 }
+
+// takesSteps reports whether a plan changes pods or their arguments.
+func takesSteps(plan memcached.Plan) bool { return len(plan.Steps) > 0 || plan.Arguments }
 
 // planAsking returns the Plan after the launchers were asked on whose answers it depends, in up to three rounds, because an answer may make
 // other answers necessary.

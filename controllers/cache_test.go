@@ -104,7 +104,7 @@ func TestTheCacheKeepsOfAPodWhatIsRead(t *testing.T) {
 	}
 	read := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: "cache-0", UID: "1", Generation: 2, Labels: map[string]string{"a": "b"}, CreationTimestamp: metav1.Unix(1, 0),
-		Annotations:     map[string]string{memcached.TemplateAnnotation: "t", memcached.InPlaceAnnotation: "{}"},
+		Annotations:     map[string]string{memcached.AskedAnnotation: "{}", memcached.WakeAnnotation: "1"},
 		OwnerReferences: []metav1.OwnerReference{{Kind: "StatefulSet", Name: "cache"}}, DeletionGracePeriodSeconds: ptr.To[int64](35),
 	}}
 	read.Spec.NodeName = "host"

@@ -153,8 +153,12 @@ func corrected(c apply.Correction) eventRecord {
 		note += " by " + strings.Join(c.Managers, " and ")
 	}
 	note += fmt.Sprintf(" (%s): restored", someFields(c.Fields))
-	if memcached.IsWorkload(c.Kind) && c.Touches(memcached.PodTemplatePath...) {
+	switch {
+	case !memcached.IsWorkload(c.Kind) || !c.Touches(memcached.PodTemplatePath...):
+	case c.Kind == string(cachev1alpha1.WorkloadDeployment):
 		note += "; nodes that have started with the change lost their keys, and are replaced"
+	default:
+		note += "; a node that has started with the change keeps it until its pod is replaced"
 	}
 	return correction(note)
 }

@@ -33,7 +33,7 @@ var _ = Describe("Every golden Memcached", func() {
 			}
 			if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
 				writes[1] = writeStatefulSet
-				writes = append(writes, writeConfigMap, writeArguments)
+				writes = append(writes, writeConfigMap)
 			}
 			o.step(ctx, mc, writes...)
 			o.step(ctx, mc)

@@ -4,6 +4,7 @@
 package controllers_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,142 +18,187 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// The operator's writes to pods, in the form that testenv.Requests records.
-const (
-	writePod    = "patch pods"
-	writeResize = "patch pods/resize"
-)
+// restart imitates the kubelet, which restarts memcached with the image of the pod.
+func restart(ctx context.Context, pod *corev1.Pod) {
+	GinkgoHelper()
+	status := &pod.Status.ContainerStatuses[0]
+	status.RestartCount++
+	status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	setReady(ctx, pod, corev1.ConditionTrue)
+}
+
+// canResize reports whether the API server has the subresource that changes the resources of pods.
+func canResize() bool {
+	GinkgoHelper()
+	minor, err := testenv.MinorOf(config)
+	Expect(err).NotTo(HaveOccurred())
+	return minor >= testenv.ResizeSince
+}
 
 var _ = Describe("Pods that change in place", func() {
 	var o *operator
 	var mc *cachev1alpha1.Memcached
-	BeforeEach(func(ctx SpecContext) {
-		o = newOperator(defaults)
-		mc = settled(ctx, o, stable, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceOrRecreate
-		})
-		fromTemplate(ctx, mc)
-		o.nodes.follow(ctx, mc, 0, 1, 2)
-	})
+	var before map[string]types.UID
+	names := []string{"cache-2", "cache-1", "cache-0"}
+	const former = "memcached:1.6.45"
 
 	image := func(image string) func(*cachev1alpha1.Memcached) {
 		return func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = image }
 	}
-	memory := func(memory string) func(*cachev1alpha1.Memcached) {
-		return func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Memory = ptr.To(resource.MustParse(memory)) }
-	}
-	pod := func(ctx context.Context, ordinal int) *corev1.Pod {
+	more := func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Memory = ptr.To(resource.MustParse("256Mi")) }
+	askedOf := func(pod *corev1.Pod) memcached.Asked {
 		GinkgoHelper()
-		found := &corev1.Pod{}
-		Expect(user.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: nodeName(ordinal)}, found)).To(Succeed())
-		return found
+		asked, found := memcached.AskedOf(pod.Annotations)
+		Expect(found).To(BeTrue())
+		return asked
 	}
-	// begun changes the spec, reconciles, and lets the StatefulSet controller observe the change.
-	begun := func(ctx context.Context, edit func(*cachev1alpha1.Memcached)) {
+	imageOf := func(ctx context.Context, name string) string { return podOf(ctx, mc, name).Spec.Containers[0].Image }
+	// resized imitates a kubelet that has applied the resources of the pod.
+	resized := func(ctx context.Context, name string) {
 		GinkgoHelper()
-		change(ctx, mc, edit)
-		o.step(ctx, mc, writeArguments, writeStatefulSet, writeStatus)
-		Expect(live(ctx, mc, &appsv1.StatefulSet{}).Spec.UpdateStrategy.RollingUpdate.Partition).To(HaveValue(BeEquivalentTo(3)))
-		observeSet(ctx, mc)
+		pod := podOf(ctx, mc, name)
+		pod.Status.ContainerStatuses[0].Resources = &pod.Spec.Containers[0].Resources
+		Expect(user.Status().Update(ctx, pod)).To(Succeed())
 	}
-	It("get a new image one by one, and the StatefulSet then has nothing to do", func(ctx SpecContext) {
-		uids := uidsOf(ctx, mc)
-		begun(ctx, image("memcached:1.7"))
-		Expect(summary(ctx, mc, "Progressing")).To(Equal("True/UpdatingInPlace"))
-		Expect(message(ctx, mc, "Progressing")).To(Equal(
-			"Updating in place, no pod is replaced, but the nodes restart without their items: 0 of 3 nodes are updated"))
-		for _, ordinal := range []int{2, 1, 0} {
-			if ordinal < 2 {
-				o.wait(time.Minute)
+	// ended imitates a kubelet that has stopped memcached, and waits with these words before it starts the pod's image.
+	ended := func(ctx context.Context, name, reason, words string) {
+		GinkgoHelper()
+		pod := podOf(ctx, mc, name)
+		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: words}}
+		pod.Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+		setReady(ctx, pod, corev1.ConditionFalse)
+	}
+	unpulled := func(ctx context.Context, name string) {
+		GinkgoHelper()
+		ended(ctx, name, "ImagePullBackOff", `Back-off pulling image "memcached:none": ErrImagePull: not found`)
+	}
+	// refusing makes the API server refuse the first write of pods, or of their subresource resize.
+	refusing := func(subresource bool, err error) {
+		refused := false
+		o.refuse = func(sub bool) error {
+			if sub == subresource && !refused { // the status of the Memcached is a subresource, too
+				refused = true
+				return err
 			}
-			Expect(o.try(ctx, mc, append([]string{writePod}, statusIf(ordinal < 2)...)...)).To(Succeed())
-			o.step(ctx, mc) // the kubelet has not restarted memcached yet
-			restart(ctx, pod(ctx, ordinal))
-			Expect(o.try(ctx, mc, writePod)).To(Succeed())
-			Expect(pod(ctx, ordinal).Labels[appsv1.ControllerRevisionHashLabelKey]).To(Equal("next"))
-			Expect(pod(ctx, ordinal).Spec.Containers[0].Image).To(Equal("memcached:1.7"))
-			Expect(pod(ctx, ordinal).Annotations).NotTo(HaveKey(memcached.InPlaceAnnotation))
-			observeSet(ctx, mc)
+			return nil
 		}
-		Expect(uidsOf(ctx, mc)).To(Equal(uids))
-		o.wait(time.Minute)
-		Expect(o.try(ctx, mc, writeStatefulSet, writeStatus)).To(Succeed())
-		Expect(live(ctx, mc, &appsv1.StatefulSet{}).Spec.UpdateStrategy.RollingUpdate.Partition).To(HaveValue(BeEquivalentTo(0)))
-		observeSet(ctx, mc)
-		o.step(ctx, mc)
+	}
+
+	BeforeEach(func(ctx SpecContext) {
+		o = newOperator(defaults)
+		mc = settled(ctx, o, inPlace)
+		before = uidsOf(ctx, mc)
+	})
+
+	It("get a new image one by one, with one patch each, and the label of the new revision at the end", func(ctx SpecContext) {
+		change(ctx, mc, image("memcached:1.7"))
+		for i, more := range [][]string{nil, {writeStatefulSet}, {writePod, writePod}} { // the template after the first node, then labels
+			Expect(live(ctx, mc, &appsv1.StatefulSet{}).Spec.Template.Spec.Containers[0].Image).To(
+				Equal(map[bool]string{true: "memcached:1.7", false: former}[i == 2]), "a new pod starts as its neighbours do")
+			o.moves(ctx, mc, append(more, writePod, writeStatus)...)
+			Expect(message(ctx, mc, "Progressing")).To(Equal(fmt.Sprintf("Restarting in place, without their items: "+
+				"%d of 3 nodes are updated; %s restarts with another image in place", i, names[i])))
+			pod := podOf(ctx, mc, names[i])
+			Expect(pod.Spec.Containers[0].Image).To(Equal("memcached:1.7"))
+			Expect(askedOf(pod)).To(And(HaveField("Image", "memcached:1.7"), HaveField("Former", Equal(&memcached.FormerPod{PodImage: former}))))
+			o.goes(ctx, mc, 1) // the kubelet has not restarted memcached yet
+			restart(ctx, pod)
+		}
+		o.moves(ctx, mc, writePod, writeStatus)
+		for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
+			Expect(pod.UID).To(Equal(before[pod.Name]))
+			Expect(pod.Labels).To(HaveKeyWithValue(appsv1.ControllerRevisionHashLabelKey, live(ctx, mc, &appsv1.StatefulSet{}).Status.UpdateRevision))
+			Expect(askedOf(&pod).Former).To(BeNil())
+		}
 		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
+		observeSet(ctx, mc)
+		o.nodes.look()
+		o.step(ctx, mc)
+		Expect(o.nodes.look()).To(BeEmpty())
 	})
 
 	It("go on in another process, whatever step the first one has reached", func(ctx SpecContext) {
-		begun(ctx, image("memcached:1.7"))
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Image, mc.Spec.RestartedAt = "memcached:1.7", &metav1.Time{Time: time.Unix(1e9, 0)}
+		})
 		nodes := o.nodes
-		for range 40 {
+		for range 16 {
 			o = newOperator(defaults) // a new process for each step
-			o.nodes.running = nodes.running
-			_, err := o.Reconcile(ctx, request(mc))
-			Expect(err).NotTo(HaveOccurred())
-			for ordinal := range 3 {
-				p := pod(ctx, ordinal)
-				if state, changes := memcached.InPlaceStateOf(p); changes && p.Status.ContainerStatuses[0].RestartCount == state.Restarts["memcached"] {
-					restart(ctx, p)
+			o.nodes, o.Nodes = nodes, nodes
+			o.goes(ctx, mc, 1)
+			for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
+				if askedOf(&pod).Former != nil && pod.Status.ContainerStatuses[0].RestartCount == 0 {
+					restart(ctx, &pod)
 				}
 			}
-			observeSet(ctx, mc)
 		}
 		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
-		for ordinal := range 3 {
-			Expect(pod(ctx, ordinal).Status.ContainerStatuses[0].RestartCount).To(BeEquivalentTo(1))
+		Expect(uidsOf(ctx, mc)).To(Equal(before))
+		for _, entry := range entriesOf(ctx, mc) {
+			Expect(entry).To(And(HaveField("Number", BeEquivalentTo(1)), HaveField("Restart", "2001-09-09T01:46:40Z")))
 		}
+		o.nodes.look()
+		newOperator(defaults).step(ctx, mc)
+		Expect(o.nodes.look()).To(BeEmpty())
 	})
 
-	It("get their former image again if the new one cannot be pulled", func(ctx SpecContext) {
-		former := pod(ctx, 2).Spec.Containers[0].Image
-		begun(ctx, image("memcached:none"))
-		Expect(o.try(ctx, mc, writePod)).To(Succeed())
-		failing := pod(ctx, 2)
-		failing.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
-			Reason: "ImagePullBackOff", Message: `Back-off pulling image "memcached:none": ErrImagePull: not found`,
-		}}
-		failing.Status.Conditions[0].Status = corev1.ConditionFalse
-		Expect(user.Status().Update(ctx, failing)).To(Succeed())
-		o.wait(time.Minute)
-		Expect(o.try(ctx, mc, writePod, writeStatus)).To(Succeed())
-		Expect(pod(ctx, 2).Spec.Containers[0].Image).To(Equal(former))
-		restart(ctx, pod(ctx, 2))
-		o.wait(time.Minute)
-		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ImagePullFailed"))
-		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring(
-			"Pod cache-2 was not changed in place: the image memcached:none cannot be pulled: not found. It has its former images"))
-		o.step(ctx, mc)
-		Expect(pod(ctx, 1).Spec.Containers[0].Image).To(Equal(former))
+	It("get their former image if the new one cannot be pulled, and are tried again after 1, 5 and 30 minutes", func(ctx SpecContext) {
+		change(ctx, mc, image("memcached:none"))
+		o.moves(ctx, mc, writePod, writeStatus)
+		for try, wait := range []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 0} {
+			unpulled(ctx, "cache-2")
+			Expect(o.try(ctx, mc, writePod, writeStatus)).To(Succeed())
+			refused := o.clock.Now()
+			pod := podOf(ctx, mc, "cache-2")
+			Expect(pod.Spec.Containers[0].Image).To(Equal(former))
+			Expect(askedOf(pod)).To(And(HaveField("Image", ""), HaveField("Former", BeNil()), HaveField("Refused.Tries", try+1),
+				HaveField("Refused.Words", "the image memcached:none cannot be pulled: not found")))
+			restart(ctx, pod)
+			o.goes(ctx, mc, 1)
+			Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ImagePullFailed"))
+			Expect(message(ctx, mc, "Degraded")).To(ContainSubstring(fmt.Sprintf("try %d", try+1)))
+			Expect(imageOf(ctx, "cache-1")).To(Equal(former))
+			o.clock.SetTime(refused.Add(cmp.Or(wait, 24*time.Hour) - time.Second))
+			o.step(ctx, mc)
+			if wait > 0 {
+				o.clock.SetTime(refused.Add(wait))
+				Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+				Expect(imageOf(ctx, "cache-2")).To(Equal("memcached:none"))
+			}
+		}
+		By("and go on with a corrected spec")
 		change(ctx, mc, image("memcached:1.8"))
-		Expect(o.try(ctx, mc, writeArguments, writeStatefulSet, writeStatus)).To(Succeed())
+		o.moves(ctx, mc, writePod, writePod, writeStatus)
+		Expect(askedOf(podOf(ctx, mc, "cache-2")).Refused).To(BeNil())
+		Expect(imageOf(ctx, "cache-1")).To(Equal("memcached:1.8"))
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
-		observeSet(ctx, mc)
-		Expect(o.try(ctx, mc, writePod)).To(Succeed())
-		Expect(pod(ctx, 2).Spec.Containers[0].Image).To(Equal("memcached:1.8"))
+	})
+
+	It("get the image that ran, after two that cannot be pulled", func(ctx SpecContext) {
+		for _, bad := range []string{"memcached:none", "memcached:neither"} {
+			change(ctx, mc, image(bad))
+			o.moves(ctx, mc, writePod, writeStatus)
+			Expect(imageOf(ctx, "cache-2")).To(Equal(bad))
+			ended(ctx, "cache-2", "ContainerCreating", "")
+		}
+		unpulled(ctx, "cache-2")
+		Expect(o.try(ctx, mc, writePod, writeStatus)).To(Succeed())
+		Expect(imageOf(ctx, "cache-2")).To(Equal(former))
 	})
 
 	It("wait without the permission, and say how to give it", func(ctx SpecContext) {
-		begun(ctx, image("memcached:1.7"))
-		o.refuse = func(status bool) error {
-			if status {
-				return nil
-			}
-			return apierrors.NewForbidden(corev1.Resource("pods"), "cache-2", errors.New(
-				`User "system:serviceaccount:operators:manager" cannot patch resource "pods" in API group "" in the namespace "shop"`))
-		}
-		o.wait(time.Minute)
+		change(ctx, mc, image("memcached:1.7"))
+		refusing(false, apierrors.NewForbidden(corev1.Resource("pods"), "cache-2", errors.New(
+			`User "system:serviceaccount:operators:manager" cannot patch resource "pods" in API group "" in the namespace "shop"`)))
 		Expect(o.try(ctx, mc, writeStatus)).NotTo(Succeed())
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/InPlaceForbidden"))
 		Expect(summary(ctx, mc, "Progressing")).To(Equal("False/Stuck"))
@@ -160,22 +206,8 @@ var _ = Describe("Pods that change in place", func() {
 			"--verb=patch --resource=pods,pods/resize && kubectl create rolebinding memcached-operator-in-place -n %[1]s "+
 			"--role=memcached-operator-in-place --serviceaccount=operators:manager", mc.Namespace)))
 		Expect(o.events()).To(ContainElement(ContainSubstring("InPlaceForbidden")))
-		o.refuse = nil
-		o.wait(time.Minute)
-		Expect(o.try(ctx, mc, writePod, writeStatus)).To(Succeed())
+		o.moves(ctx, mc, writePod, writeStatus) // the first write is refused only once
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
-	})
-
-	It("say beforehand whether they stay", func(ctx SpecContext) {
-		pause(ctx, mc, true)
-		change(ctx, mc, image("memcached:1.7"))
-		o.step(ctx, mc, writeStatus)
-		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("; the pods will stay, but the nodes will restart without their items"))
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "a"}
-		})
-		o.step(ctx, mc, writeStatus)
-		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("; the nodes will be replaced, without their items"))
 	})
 
 	needsResize := func() {
@@ -186,113 +218,96 @@ var _ = Describe("Pods that change in place", func() {
 
 	It("get more memory before memcached does, without a restart", func(ctx SpecContext) {
 		needsResize()
-		begun(ctx, memory("256Mi"))
-		for _, ordinal := range []int{2, 1, 0} {
-			o.wait(time.Minute)
-			_ = o.try(ctx, mc, append([]string{writePod}, statusIf(ordinal < 2)...)...)
-			Expect(o.try(ctx, mc, writeResize)).To(Succeed())
-			o.step(ctx, mc) // the kubelet has not resized the container yet
-			resized := pod(ctx, ordinal)
-			resized.Status.ContainerStatuses[0].Resources = &resized.Spec.Containers[0].Resources
-			Expect(user.Status().Update(ctx, resized)).To(Succeed())
-			Expect(o.try(ctx, mc, writePod)).To(Succeed())
-			Expect(resized.Spec.Containers[0].Resources.Limits.Memory().Value()).To(BeNumerically(">", 256<<20))
+		resources := askedOf(podOf(ctx, mc, "cache-0")).Resources
+		change(ctx, mc, more)
+		for i, name := range names {
+			writes := []string{writeResize, writePod, writeStatus} // resize, then what the pod was asked for
+			switch i {
+			case 1:
+				writes = append(writes, writeStatefulSet)
+			case 2:
+				writes = append(writes, writePod) // the label of cache-1
+			}
+			o.moves(ctx, mc, writes...)
+			pod := podOf(ctx, mc, name)
+			Expect(pod.Spec.Containers[0].Resources.Limits.Memory().Value()).To(BeNumerically(">", 256<<20))
+			Expect(askedOf(pod).Former.Resources).To(Equal(resources))
+			Expect(entriesOf(ctx, mc)).To(HaveLen(i), "the kubelet has not resized the container yet")
 			observeSet(ctx, mc)
-			o.nodes.look()
-		}
-		writes := []string{writeStatefulSet, writeArguments, writePod, writeStatus}
-		for _, ordinal := range []int{2, 1, 0} {
-			o.wait(time.Minute)
-			Expect(o.try(ctx, mc, writes...)).To(Succeed())
-			observeSet(ctx, mc)
+			resized(ctx, name)
 			writes = []string{writeArguments, writePod, writeStatus}
-			Expect(pod(ctx, ordinal).Annotations).To(HaveKey(memcached.WakeAnnotation), "so that the kubelet brings the ConfigMap at once")
-			o.nodes.follow(ctx, mc, ordinal)
+			if i == 1 {
+				writes = append(writes, writePod) // the label of cache-2
+			}
+			o.moves(ctx, mc, writes...)
+			Expect(podOf(ctx, mc, name).Annotations).To(HaveKeyWithValue(memcached.WakeAnnotation, "1"), "so that the kubelet brings the entry at once")
+			o.nodes.follow(ctx, mc)
 		}
-		o.wait(time.Minute)
-		Expect(o.try(ctx, mc, writeArguments, writeStatus)).To(Succeed())
+		o.moves(ctx, mc, writePod, writeStatus)
 		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
-		for ordinal := range 3 {
-			Expect(pod(ctx, ordinal).Status.ContainerStatuses[0].RestartCount).To(BeZero())
-			Expect(o.nodes.running[nodeName(ordinal)].Value("-m")).To(Equal("256"))
+		for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
+			Expect(pod.Status.ContainerStatuses[0].RestartCount).To(BeZero())
+			Expect(o.nodes.entries[pod.UID].Value("-m")).To(Equal("256"))
 		}
 	})
 
-	It("are replaced if the API server cannot change their resources", func(ctx SpecContext) {
-		begun(ctx, memory("256Mi"))
-		Expect(o.try(ctx, mc, writePod)).To(Succeed())
-		o.refuse = func(subresource bool) error {
-			if !subresource || !canResize() {
-				return nil
-			}
-			return &apierrors.StatusError{ErrStatus: metav1.Status{
-				Status: metav1.StatusFailure, Code: 404, Reason: metav1.StatusReasonNotFound,
-				Message: "the server could not find the requested resource", Details: &metav1.StatusDetails{Name: "cache-2"},
-			}}
+	DescribeTable("are replaced if the API server can never change their resources", func(ctx SpecContext, err error) {
+		change(ctx, mc, more)
+		refusing(true, err)
+		if canResize() {
+			o.moves(ctx, mc, writePod, writeStatus)
+		} else {
+			o.moves(ctx, mc, writeResize+" (404)", writePod, writeStatus)
 		}
-		_, err := o.Reconcile(ctx, request(mc))
-		Expect(err).NotTo(HaveOccurred())
+		Expect(askedOf(podOf(ctx, mc, "cache-2"))).To(And(HaveField("Refused.Forever", true), HaveField("Former", BeNil())))
+		Expect(o.try(ctx, mc, writeStatefulSet, writeStatus)).To(Succeed())
+		observeSet(ctx, mc)
 		o.refuse = nil
-		Expect(o.try(ctx, mc, writeArguments, writeStatefulSet, writeStatus)).To(Succeed())
-		Expect(live(ctx, mc, &appsv1.StatefulSet{}).Spec.UpdateStrategy.RollingUpdate.Partition).To(HaveValue(BeEquivalentTo(0)))
-		Expect(summary(ctx, mc, "Progressing")).To(Equal("True/RollingOut"))
-	})
+		o.moves(ctx, mc, deletePod, writeStatus)
+		Expect(uidsOf(ctx, mc)).NotTo(HaveKey("cache-2"))
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
+	},
+		Entry("for lack of the subresource", &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: 404, Reason: metav1.StatusReasonNotFound,
+			Message: "the server could not find the requested resource", Details: &metav1.StatusDetails{Name: "cache-2"},
+		}}),
+		Entry("because they are invalid", apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "cache-2", field.ErrorList{
+			field.Invalid(field.NewPath("spec"), "", "Pod QOS Class may not change as a result of resizing"),
+		})),
+	)
 
 	// Kubernetes 1.33 refuses to lower a memory limit of a running pod.
 	It("keep their place if they cannot go back to their former resources", func(ctx SpecContext) {
 		needsResize()
-		begun(ctx, memory("256Mi"))
-		Expect(o.try(ctx, mc, writePod)).To(Succeed())
-		o.wait(time.Minute)
-		Expect(o.try(ctx, mc, writeResize)).To(Succeed())
-		impossible := pod(ctx, 2)
-		impossible.Status.ContainerStatuses[0].Resources = &pod(ctx, 1).Spec.Containers[0].Resources
+		change(ctx, mc, more)
+		o.moves(ctx, mc, writeResize, writePod, writeStatus)
+		impossible := podOf(ctx, mc, "cache-2")
+		impossible.Status.ContainerStatuses[0].Resources = &podOf(ctx, mc, "cache-1").Spec.Containers[0].Resources
 		impossible.Status.Conditions = append(impossible.Status.Conditions, corev1.PodCondition{
 			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible, Message: "no room",
 		})
 		Expect(user.Status().Update(ctx, impossible)).To(Succeed())
-		Expect(o.try(ctx, mc, writePod)).To(Succeed())
-		var resized bool
-		o.refuse = func(subresource bool) error {
-			if !subresource || resized { // the Memcached's status is a subresource, too
-				return nil
-			}
-			resized = true
-			return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "cache-2", field.ErrorList{
-				field.Forbidden(field.NewPath("spec", "containers").Index(0).Child("resources", "limits"), "memory limits cannot be decreased"),
-			})
-		}
-		for range 2 {
-			o.wait(time.Minute)
-			resized = false
-			_, err := o.Reconcile(ctx, request(mc))
-			Expect(err).NotTo(HaveOccurred())
-			observeSet(ctx, mc)
-		}
-		Expect(live(ctx, mc, &appsv1.StatefulSet{}).Spec.UpdateStrategy.RollingUpdate.Partition).To(HaveValue(BeEquivalentTo(3)))
+		o.moves(ctx, mc, writePod, writeStatus)
+		Expect(askedOf(podOf(ctx, mc, "cache-2")).Refused.Words).To(ContainSubstring("no room"))
+		refusing(true, apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "cache-2", field.ErrorList{
+			field.Forbidden(field.NewPath("spec", "containers").Index(0).Child("resources", "limits"), "memory limits cannot be decreased"),
+		}))
+		o.goes(ctx, mc, 1)
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/InPlaceRefused"))
+		Expect(uidsOf(ctx, mc)).To(Equal(before))
 	})
 
 	DescribeTable("are refused more memory: the others wait", func(ctx SpecContext, words, reason string, answer metav1.StatusReason) {
 		needsResize()
-		begun(ctx, memory("256Mi"))
-		Expect(o.try(ctx, mc, writePod)).To(Succeed())
-		refusal, refused := apierrors.NewForbidden(corev1.Resource("pods"), "cache-2", errors.New(words)), false
+		change(ctx, mc, more)
+		refusal := apierrors.NewForbidden(corev1.Resource("pods"), "cache-2", errors.New(words))
 		refusal.ErrStatus.Reason = answer
-		o.refuse = func(subresource bool) error {
-			if subresource && !refused {
-				refused = true
-				return refusal
-			}
-			return nil
-		}
-		o.wait(time.Minute)
+		refusing(true, refusal)
 		Expect(o.try(ctx, mc, writeStatus)).NotTo(Succeed())
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/" + reason))
 		Expect(summary(ctx, mc, "Progressing")).To(Equal("False/Stuck"))
 		Expect(message(ctx, mc, "Degraded")).To(And(ContainSubstring("cache-2"), ContainSubstring(words)))
-		o.wait(time.Minute)
-		Expect(o.try(ctx, mc, writeResize, writeStatus)).To(Succeed())
+		o.moves(ctx, mc, writeResize, writePod, writeStatus)
 	},
 		Entry("by a quota", "exceeded quota: small, requested: limits.memory=1", "QuotaExceeded", metav1.StatusReasonForbidden),
 		Entry("by a LimitRange", "maximum memory usage per Container is 128Mi", "AdmissionDenied", metav1.StatusReasonForbidden),
@@ -300,17 +315,3 @@ var _ = Describe("Pods that change in place", func() {
 		Entry("by its cluster node", "node didn't have enough allocatable resources: memory", "InPlaceRefused", metav1.StatusReasonForbidden),
 	)
 })
-
-func canResize() bool {
-	GinkgoHelper()
-	minor, err := testenv.MinorOf(config)
-	Expect(err).NotTo(HaveOccurred())
-	return minor >= testenv.ResizeSince
-}
-
-func statusIf(written bool) []string {
-	if written {
-		return []string{writeStatus}
-	}
-	return nil
-}

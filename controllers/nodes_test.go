@@ -1,19 +1,133 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package controllers
+package controllers_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/controllers"
+	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
+	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
 )
+
+// launchers imitates the launchers and agents of nodes. A launcher runs the arguments of its pod's first start, and reads its pod's entry in
+// the ConfigMap only when a test calls follow.
+type launchers struct {
+	mutex sync.Mutex
+	// entries are those in effect, and refused those that were not accepted, by the UID of the pod.
+	entries map[types.UID]protocol.Entry
+	refused map[types.UID]*protocol.Refusal
+	// refuses is why memcached accepts no other arguments than those that it runs, or empty.
+	refuses string
+	// silent has the names of pods whose launchers do not answer, and fills are what the others say of their items.
+	silent []string
+	fills  map[string]*protocol.Fill
+	asked  []string
+	// problems are the problems that agents report, by the name of the pod. The agent of a pod without an entry does not answer.
+	problems map[string][]agentprotocol.Problem
+}
+
+var errRefused = errors.New("connection refused")
+
+// Launcher implements controllers.Nodes.
+func (l *launchers) Launcher(_ context.Context, pod *corev1.Pod) (protocol.Status, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.asked = append(l.asked, pod.Name)
+	if slices.Contains(l.silent, pod.Name) || pod.Status.PodIP == "" {
+		return protocol.Status{}, errRefused
+	}
+	status := protocol.Status{List: memcached.FirstList(pod), SecondsInEffect: 3600, Refused: l.refused[pod.UID], Fill: l.fills[pod.Name]}
+	if entry, found := l.entries[pod.UID]; found {
+		status.Number, status.List = entry.Number, entry.List
+	}
+	return status, nil
+}
+
+// Proxy implements controllers.Nodes.
+func (*launchers) Proxy(context.Context, *corev1.Pod) (protocol.ProxyStatus, error) {
+	return protocol.ProxyStatus{}, errors.ErrUnsupported
+}
+
+// Agent implements controllers.Nodes.
+func (l *launchers) Agent(_ context.Context, pod *corev1.Pod, hosts []string) (agentprotocol.Status, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.asked = append(l.asked, strings.Join(append([]string{pod.Name}, hosts...), " "))
+	problems, ok := l.problems[pod.Name]
+	if !ok || pod.Status.PodIP == "" {
+		return agentprotocol.Status{}, errRefused
+	}
+	return agentprotocol.Status{Problems: problems}, nil
+}
+
+// look returns the requests since its last call, sorted. Each is the name of a pod, followed by the hosts if its agent was asked.
+func (l *launchers) look() []string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	asked := l.asked
+	l.asked = nil
+	slices.Sort(asked)
+	return asked
+}
+
+// follow makes the launchers of a Memcached read their entries.
+func (l *launchers) follow(ctx context.Context, mc *cachev1alpha1.Memcached) {
+	GinkgoHelper()
+	entries := entriesOf(ctx, mc)
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.entries == nil {
+		l.entries, l.refused = map[types.UID]protocol.Entry{}, map[types.UID]*protocol.Refusal{}
+	}
+	for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
+		ordinal, _ := memcached.Ordinal(&pod)
+		entry := entries[ordinal]
+		runs := memcached.FirstList(&pod)
+		if running, found := l.entries[pod.UID]; found {
+			runs = running.List
+		}
+		switch {
+		case entry.Pod != string(pod.UID):
+		case l.refuses != "" && !runs.Same(entry.List):
+			l.refused[pod.UID] = &protocol.Refusal{Number: entry.Number, Reason: l.refuses}
+		default:
+			delete(l.refused, pod.UID)
+			l.entries[pod.UID] = entry
+		}
+	}
+}
+
+// entriesOf returns the entries for launchers, by the number of the node. There are none without the ConfigMap.
+func entriesOf(ctx context.Context, mc *cachev1alpha1.Memcached) map[int]protocol.Entry {
+	GinkgoHelper()
+	config := &corev1.ConfigMap{}
+	err := user.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: mc.Name + memcached.ArgumentsSuffix}, config)
+	Expect(client.IgnoreNotFound(err)).To(Succeed())
+	if err != nil {
+		return nil
+	}
+	return memcached.View{Memcached: mc, Observed: memcached.Observed{Children: []client.Object{config}}}.Entries()
+}
 
 // TestNodesOutsideTheCluster asks a launcher and an agent through the API server, as "make run" does.
 func TestNodesOutsideTheCluster(t *testing.T) {
@@ -24,7 +138,7 @@ func TestNodesOutsideTheCluster(t *testing.T) {
 		case "/api/v1/namespaces/shop/pods/cache-1:9150/proxy/status":
 			fmt.Fprintf(w, `{"problems":[{"message":%q}]}`, strings.Repeat("x", 4<<10))
 		case "/api/v1/namespaces/shop/pods/cache-0:9151/proxy/status":
-			fmt.Fprint(w, `{"hash":"aa","secondsInEffect":5}`)
+			fmt.Fprint(w, `{"number":7,"secondsInEffect":5}`)
 		case "/api/v1/namespaces/shop/pods/cache-1:9151/proxy/status":
 			fmt.Fprint(w, "hello")
 		default:
@@ -32,13 +146,13 @@ func TestNodesOutsideTheCluster(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	nodes, err := NewNodes(&rest.Config{Host: server.URL})
+	nodes, err := controllers.NewNodes(&rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"cache-0": "aa", "cache-1": "", "cache-2": ""} {
+	for name, want := range map[string]int64{"cache-0": 7, "cache-1": 0, "cache-2": 0} {
 		status, err := nodes.Launcher(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}})
-		if status.Hash != want || (err == nil) != (want != "") {
+		if status.Number != want || (err == nil) != (want != 0) {
 			t.Errorf("%s: %+v, %v", name, status, err)
 		}
 	}

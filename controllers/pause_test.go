@@ -99,7 +99,7 @@ var _ = Describe("A paused Memcached", func() {
 			mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet
 			mc.Spec.UpdateStrategy.MaxUnavailable = ptr.To(intstr.FromInt32(2))
 		})
-		o.step(ctx, mc, writeService, writeBudget, writeStatefulSet, writeConfigMap, writeArguments, writeStatus)
+		o.step(ctx, mc, writeService, writeBudget, writeStatefulSet, writeConfigMap, writeStatus)
 		rollOut(ctx, mc)
 		o.step(ctx, mc, writeStatus)
 		pause(ctx, mc, true)

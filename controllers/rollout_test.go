@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,6 +23,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // rollOut does the work of the workload's controller, the scheduler and the kubelet in one step. It replaces the pods by as many new
@@ -53,28 +55,81 @@ func workloadOf(mc *cachev1alpha1.Memcached) client.Object {
 	return &appsv1.Deployment{}
 }
 
+// rollOutSet replaces all pods of a StatefulSet.
 func rollOutSet(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
-	set := live(ctx, mc, &appsv1.StatefulSet{})
-	revision, size := fmt.Sprintf("rev%d", set.Generation), *set.Spec.Replicas
 	for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
 		if metav1.GetControllerOf(&pod).Kind == "StatefulSet" {
 			Expect(user.Delete(ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
 		}
 	}
-	for i := range size {
-		pod := createPod(ctx, mc, strconv.Itoa(int(i)), corev1.ConditionTrue, appsv1.ControllerRevisionHashLabelKey, revision,
-			metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: set.Name, UID: set.UID, Controller: ptr.To(true)})
-		pod.Annotations = set.Spec.Template.Annotations
-		Expect(user.Update(ctx, pod)).To(Succeed())
-		pod.Status.PodIP, pod.Status.PodIPs = "10.0.0.1", []corev1.PodIP{{IP: "10.0.0.1"}}
-		Expect(user.Status().Update(ctx, pod)).To(Succeed())
+	observeSet(ctx, mc)
+}
+
+// observeSet does the work of the StatefulSet controller with the strategy OnDelete, and of the kubelet: it creates missing pods, which are
+// ready at once, and deletes those beyond the size.
+func observeSet(ctx context.Context, mc *cachev1alpha1.Memcached) {
+	GinkgoHelper()
+	set := live(ctx, mc, &appsv1.StatefulSet{})
+	revision, size := "rev-"+render.Hash(set.Spec.Template), int(*set.Spec.Replicas)
+	status := appsv1.StatefulSetStatus{ObservedGeneration: set.Generation, CurrentRevision: revision, UpdateRevision: revision}
+	missing := map[int]bool{}
+	for ordinal := range size {
+		missing[ordinal] = true
 	}
-	set.Status = appsv1.StatefulSetStatus{
-		ObservedGeneration: set.Generation, Replicas: size, UpdatedReplicas: size, ReadyReplicas: size, AvailableReplicas: size,
-		CurrentReplicas: size, CurrentRevision: revision, UpdateRevision: revision,
+	for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
+		ordinal, _ := memcached.Ordinal(&pod)
+		delete(missing, ordinal)
+		if ordinal >= size {
+			Expect(user.Delete(ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())
+			continue
+		}
+		status.Replicas++
+		if pod.Labels[appsv1.ControllerRevisionHashLabelKey] == revision {
+			status.UpdatedReplicas++
+		}
+		if pod.Status.Conditions[0].Status == corev1.ConditionTrue {
+			status.ReadyReplicas++
+		}
 	}
-	Expect(user.Status().Update(ctx, set)).To(Succeed())
+	for ordinal := range missing {
+		setReady(ctx, createNode(ctx, set, ordinal), corev1.ConditionTrue)
+		status.Replicas, status.UpdatedReplicas, status.ReadyReplicas = status.Replicas+1, status.UpdatedReplicas+1, status.ReadyReplicas+1
+	}
+	status.AvailableReplicas, status.CurrentReplicas = status.ReadyReplicas, status.UpdatedReplicas
+	if !equality.Semantic.DeepEqual(status, set.Status) {
+		set.Status = status
+		Expect(user.Status().Update(ctx, set)).To(Succeed())
+	}
+}
+
+// createNode creates a pod from the template of a StatefulSet. Its memcached runs, but it is not ready.
+func createNode(ctx context.Context, set *appsv1.StatefulSet, ordinal int) *corev1.Pod {
+	GinkgoHelper()
+	pod := &corev1.Pod{ObjectMeta: *set.Spec.Template.ObjectMeta.DeepCopy(), Spec: *set.Spec.Template.Spec.DeepCopy()}
+	pod.Namespace, pod.Name = set.Namespace, set.Name+"-"+strconv.Itoa(ordinal)
+	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = "rev-" + render.Hash(set.Spec.Template)
+	pod.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "apps/v1", Kind: "StatefulSet", Name: set.Name, UID: set.UID, Controller: ptr.To(true),
+	}}
+	Expect(user.Create(ctx, pod)).To(Succeed())
+	if !slices.Contains(podNames[pod.Namespace], pod.Name) {
+		podNames[pod.Namespace] = append(podNames[pod.Namespace], pod.Name)
+	}
+	pod.Status.PodIP, pod.Status.PodIPs = "10.0.0.1", []corev1.PodIP{{IP: "10.0.0.1"}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: memcached.ContainerName, Resources: &pod.Spec.Containers[0].Resources,
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+	}}
+	setReady(ctx, pod, corev1.ConditionFalse)
+	return pod
+}
+
+// setReady writes the status of a pod with this condition Ready.
+func setReady(ctx context.Context, pod *corev1.Pod, ready corev1.ConditionStatus) {
+	GinkgoHelper()
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+	Expect(user.Status().Update(ctx, pod)).To(Succeed())
 }
 
 // report changes the Deployment's status, and sets its observed generation to the current generation.

@@ -34,7 +34,7 @@ var _ = Describe("The ConfigMap with the servers of a Memcached", func() {
 	listed := func(ctx context.Context, size int32) *cachev1alpha1.Memcached {
 		GinkgoHelper()
 		mc := newMemcached(ctx, size, stable)
-		o.step(ctx, mc, writeService, writeBudget, writeConfigMap, writeArguments, writeStatefulSet, writeStatus)
+		o.step(ctx, mc, writeService, writeBudget, writeConfigMap, writeStatefulSet, writeStatus)
 		o.step(ctx, mc)
 		return mc
 	}
@@ -50,19 +50,21 @@ var _ = Describe("The ConfigMap with the servers of a Memcached", func() {
 		Expect(serversOf(ctx, mc).Data).To(Equal(map[string]string{
 			"host": host, "port": "11211", "servers": servers[0] + "," + servers[1],
 		}))
-		By("growing when the StatefulSet has")
+		By("growing when the new node has been ready once")
 		change(ctx, mc, setSize(3))
-		o.step(ctx, mc, writeArguments, writeStatefulSet, writeStatus)
+		o.step(ctx, mc, writeStatefulSet, writeStatus)
+		Expect(status(ctx, mc).Servers).To(HaveLen(2))
+		rollOut(ctx, mc)
+		o.step(ctx, mc, writeConfigMap, writeStatus)
 		Expect(status(ctx, mc).Servers).To(HaveLen(3))
-		o.step(ctx, mc, writeConfigMap)
 		Expect(serversOf(ctx, mc).Data["servers"]).To(HaveSuffix(",cache-2." + host + ":11211"))
 		By("shrinking before the nodes have left")
 		change(ctx, mc, setSize(1))
-		o.step(ctx, mc, writeArguments, writeStatefulSet, writeConfigMap, writeStatus)
+		o.step(ctx, mc, writeStatefulSet, writeConfigMap, writeStatus)
 		Expect(serversOf(ctx, mc).Data["servers"]).To(Equal(servers[0]))
 		By("staying, without servers, at size 0: pods that refer to it must start")
 		change(ctx, mc, setSize(0))
-		o.step(ctx, mc, writeArguments, writeStatefulSet, writeConfigMap, writeStatus)
+		o.step(ctx, mc, writeStatefulSet, writeConfigMap, writeStatus)
 		Expect(serversOf(ctx, mc).Data).To(HaveKeyWithValue("servers", ""))
 		Expect(status(ctx, mc).Servers).To(BeEmpty())
 		o.step(ctx, mc)
@@ -101,7 +103,7 @@ var _ = Describe("The ConfigMap with the servers of a Memcached", func() {
 			theirs = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name + "-servers"}}
 			Expect(user.Create(ctx, theirs)).To(Succeed())
 		})
-		Expect(o.try(ctx, mc, writeService, writeBudget, writeConfigMap+" (409)", writeArguments, writeStatefulSet, writeStatus)).To(Succeed())
+		Expect(o.try(ctx, mc, writeService, writeBudget, writeConfigMap+" (409)", writeStatefulSet, writeStatus)).To(Succeed())
 		Expect(o.requests.Gets()).To(Equal([]string{"get configmaps"}))
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
 		Expect(message(ctx, mc, "Degraded")).To(
@@ -120,7 +122,7 @@ var _ = Describe("The ConfigMap with the servers of a Memcached", func() {
 			Spec:       cachev1alpha1.MemcachedSpec{Size: 1, Workload: cachev1alpha1.WorkloadStatefulSet},
 		}
 		Expect(user.Create(ctx, namesake)).To(Succeed())
-		o.step(ctx, namesake, writeService, writeBudget, writeConfigMap, writeArguments, writeStatefulSet, writeStatus)
+		o.step(ctx, namesake, writeService, writeBudget, writeConfigMap, writeStatefulSet, writeStatus)
 		Expect(metav1.IsControlledBy(serversOf(ctx, namesake), namesake)).To(BeTrue())
 		Expect(metav1.IsControlledBy(serversOf(ctx, mc), mc)).To(BeTrue())
 		o.step(ctx, mc)

@@ -83,8 +83,6 @@ func (r *Base[T]) IsTransient(name types.NamespacedName, written memcached.Writt
 
 // instanceState is what this process remembers of a Memcached.
 type instanceState struct {
-	// verifiedTwins holds the UIDs of twins whose cached StatefulSet and arguments the API server has confirmed.
-	verifiedTwins map[types.UID]bool
 	// answers holds the answers of launchers that need not be asked again during a rollout.
 	answers memcached.Answers
 	// filled holds the UIDs of pods that have all items of the twin's node, as their launchers have reported. The twin's node is the

@@ -22,11 +22,9 @@ import (
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
-// takeSteps changes pods as the plan says.
+// takeSteps changes pods as the plan says. A step needs nothing that the same reconcile writes, so problems with the objects do not keep nodes
+// from going on, or from going back.
 func (r *Reconciler) takeSteps(ctx context.Context, view memcached.View, plan memcached.Plan, written *memcached.Written) {
-	if written.Err != nil || written.Problem != nil && plan.Problem == nil {
-		return // what the steps depend on may be missing
-	}
 	for _, step := range plan.Steps {
 		var err error
 		switch step.Action {
@@ -60,33 +58,37 @@ func (r *Reconciler) reportLostPod(mc *cachev1alpha1.Memcached, pod *corev1.Pod)
 func (r *Reconciler) classifyStep(
 	ctx context.Context, mc *cachev1alpha1.Memcached, step memcached.PodStep, err error, written *memcached.Written,
 ) {
-	pod, resizes := step.Pod, step.Resources != nil
+	pod, resizes, deletes := step.Pod, step.Resources != nil, step.Action == rollout.Replace || step.Action == rollout.ForceDelete
 	switch {
 	case err == nil:
 		written.Changed = true
 		logf.FromContext(ctx).Info("Took a step of a rollout", "pod", pod.Name, "step", step.Action)
 	case apierrors.IsConflict(err), missesPod(err):
 		written.RetryAfter = memcached.Sooner(written.RetryAfter, stepInterval) // the pod has changed or is gone, and perhaps no event follows
-	case step.Wake != "": // the kubelet delivers the entry later
-	case resizes && step.Action == rollout.GoBack && apierrors.IsInvalid(err):
+	case step.Action == memcached.Wake: // the kubelet delivers the entry later
+	case resizes && step.Action == rollout.GoBack && (apierrors.IsInvalid(err) || cannotResize(err)):
 		// Kubernetes 1.33 refuses to take back a resize if that lowers a memory limit. The cluster node had refused the resize, so
 		// the pod still has its old resources, and nothing has to be done.
 	case resizes && cannotResize(err):
 		r.refuseForever(ctx, mc, step, err, written)
-	case lacksPermission(err):
-		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceForbidden, Message: fmt.Sprintf(
+	case !deletes && lacksPermission(err):
+		problem := memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceForbidden, Message: fmt.Sprintf(
 			"The operator may not change pod %s in place, as spec.updateStrategy.podUpdatePolicy wants. Set it to Recreate to replace pods, or let "+
 				"an administrator allow it in this namespace: kubectl create role %[2]s -n %[3]s --verb=patch --resource=pods,pods/resize && "+
 				"kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --serviceaccount=%[4]s", pod.Name, inPlaceRole, pod.Namespace, accountOf(err))}
-		written.Err = err
+		join(written, memcached.Written{Problem: &problem, Err: err})
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "node didn't have enough"):
 		// The admission plugin PodResize refuses with this text (k8s.io/kubernetes/plugin/pkg/admission/podresize), if the pod requests
 		// more than the cluster node's allocatable resources. A retry succeeds only if these grow.
-		written.Problem = &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceRefused, Message: fmt.Sprintf(
+		problem := memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceRefused, Message: fmt.Sprintf(
 			"Pod %s cannot have other resources on its cluster node, and the other pods are left as they are: %v", pod.Name, err)}
-		written.Err = err
+		join(written, memcached.Written{Problem: &problem, Err: err})
 	default:
-		join(written, r.Classify(nil, fmt.Errorf("change pod %s: %w", pod.Name, err)))
+		verb := "change"
+		if deletes {
+			verb = "delete"
+		}
+		join(written, r.Classify(nil, fmt.Errorf("%s pod %s: %w", verb, pod.Name, err)))
 	}
 }
 
@@ -94,10 +96,11 @@ func (r *Reconciler) classifyStep(
 func (r *Reconciler) refuseForever(
 	ctx context.Context, mc *cachev1alpha1.Memcached, step memcached.PodStep, cause error, written *memcached.Written,
 ) {
-	asked, _ := memcached.AskedOf(step.Pod.Annotations)
+	asked := *step.Asked
 	asked.Refused = &memcached.RefusedStep{Action: rollout.Resize, Forever: true, Refused: protocol.Refused{
-		Value: step.Asked.Resources, Words: cause.Error(), Tries: 1, At: r.ServerClock.Now().UTC(),
+		Value: asked.Resources, Words: cause.Error(), Tries: 1, At: r.ServerClock.Now().UTC(),
 	}}
+	asked.Resources, asked.Former = asked.Former.Resources, nil
 	refusal := memcached.PodStep{Action: rollout.GoBack, Pod: step.Pod, Asked: &asked}
 	r.classifyStep(ctx, mc, refusal, r.patchPod(ctx, refusal), written)
 }
@@ -156,8 +159,8 @@ func (r *Reconciler) patchPod(ctx context.Context, step memcached.PodStep) error
 	if step.Asked != nil {
 		changes.Metadata.Annotations[memcached.AskedAnnotation] = step.Asked.Annotation()
 	}
-	if step.Wake != "" {
-		changes.Metadata.Annotations[memcached.WakeAnnotation] = step.Wake
+	if step.Entry != "" {
+		changes.Metadata.Annotations[memcached.WakeAnnotation] = step.Entry
 	}
 	if step.Image != "" {
 		changes.Spec = &podPatchSpec{[]containerPatch{{Name: memcached.ContainerName, Image: step.Image}}}

@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,7 +46,7 @@ var _ = BeforeSuite(func() { config, user = suite.Start() })
 var defaults = memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"}
 
 // operator is a Reconciler that a test runs step by step. It reads objects as if from a cache, which is current unless the test
-// sets stale, outdated, outdatedSet or outdatedPods. Only requests that a cache cannot answer are recorded.
+// sets stale, or one of the fields outdated. Only requests that a cache cannot answer are recorded.
 type operator struct {
 	*controllers.Reconciler
 	requests *testenv.Requests
@@ -66,10 +65,10 @@ type operator struct {
 	stale bool
 	// outdated is the Memcached in a lagging cache, or nil if the cache is current.
 	outdated *cachev1alpha1.Memcached
-	// outdatedSet is a StatefulSet in a lagging cache, or nil if the cache is current.
-	outdatedSet *appsv1.StatefulSet
 	// outdatedPods are the pods in a lagging cache, or nil if the cache is current.
 	outdatedPods []corev1.Pod
+	// outdatedArguments is the ConfigMap with entries for launchers in a lagging cache, or nil if the cache is current.
+	outdatedArguments *corev1.ConfigMap
 }
 
 func newOperator(options memcached.Options) *operator {
@@ -101,8 +100,8 @@ func (o *operator) get(
 		o.outdated.DeepCopyInto(mc)
 		return nil
 	}
-	if set, ok := object.(*appsv1.StatefulSet); ok && o.outdatedSet != nil && o.outdatedSet.Name == key.Name {
-		o.outdatedSet.DeepCopyInto(set)
+	if config, ok := object.(*corev1.ConfigMap); ok && o.outdatedArguments != nil && key.Name == o.outdatedArguments.Name {
+		o.outdatedArguments.DeepCopyInto(config)
 		return nil
 	}
 	if err := user.Get(ctx, key, object, opts...); err != nil {
@@ -132,10 +131,11 @@ func (o *operator) list(ctx context.Context, _ client.WithWatch, list client.Obj
 		return listTwins(ctx, twins, options)
 	}
 	name, _ := options.FieldSelector.RequiresExactMatch("instance")
-	list.(*corev1.PodList).Items = o.outdatedPods
+	found := slices.DeleteFunc(slices.Clone(o.outdatedPods), func(pod corev1.Pod) bool { return pod.Labels[memcached.InstanceLabel] != name })
 	if o.outdatedPods == nil {
-		list.(*corev1.PodList).Items = pods(ctx, options.Namespace, name)
+		found = pods(ctx, options.Namespace, name)
 	}
+	list.(*corev1.PodList).Items = found
 	return nil
 }
 
@@ -215,6 +215,9 @@ const (
 	writePolicy      = "patch networkpolicies"
 	deletePolicy     = "delete networkpolicies"
 	writeConfigMap   = "patch configmaps"
-	writeArguments   = writeConfigMap // the ConfigMap with memcached's arguments
+	writeArguments   = writeConfigMap // the ConfigMap with entries for launchers
+	deleteArguments  = "delete configmaps"
+	writePod         = "patch pods"
+	writeResize      = "patch pods/resize"
 	deletePod        = "delete pods"
 )

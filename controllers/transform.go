@@ -26,7 +26,7 @@ func transformObject(object any) (any, error) {
 }
 
 // transformPod drops what the operator does not read of a pod, so that no user decides how much memory a pod takes. It keeps the cluster
-// node, what can change in place of containers, and the annotations of the operator and of kubectl rollout restart.
+// node, what can change in place of containers, and the annotations of the operator.
 func transformPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -34,7 +34,7 @@ func transformPod(object any) (any, error) {
 	}
 	pod.ManagedFields = nil
 	maps.DeleteFunc(pod.Annotations, func(key, _ string) bool {
-		return !strings.HasPrefix(key, cachev1alpha1.GroupVersion.Group+"/") && key != "kubectl.kubernetes.io/restartedAt"
+		return !strings.HasPrefix(key, cachev1alpha1.GroupVersion.Group+"/")
 	})
 	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: pod.Spec.Containers, InitContainers: pod.Spec.InitContainers}
 	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {

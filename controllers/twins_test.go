@@ -5,6 +5,7 @@ package controllers_test
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -18,6 +19,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 func fillFrom(name string) func(*cachev1alpha1.Memcached) {
@@ -46,24 +48,39 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 		reconcile(ctx, a, b)
 		rollOut(ctx, a)
 		rollOut(ctx, b)
-		o.nodes.follow(ctx, a, 0, 1, 2)
-		o.nodes.follow(ctx, b, 0, 1, 2)
 		reconcile(ctx, a, b, a, b)
 		Expect(summary(ctx, a, "Ready")).To(Equal("True/AllNodesReady"))
 		Expect(summary(ctx, b, "Ready")).To(Equal("True/AllNodesReady"))
 		o.nodes.look()
 		return a, b
 	}
-	partition := func(ctx context.Context, mc *cachev1alpha1.Memcached) int32 {
+	// nodes returns the names of the pods of a Memcached.
+	nodes := func(ctx context.Context, mc *cachev1alpha1.Memcached) []string {
 		GinkgoHelper()
-		return *live(ctx, mc, &appsv1.StatefulSet{}).Spec.UpdateStrategy.RollingUpdate.Partition
+		var names []string
+		for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
+			names = append(names, pod.Name)
+		}
+		slices.Sort(names)
+		return names
 	}
-	// seen lets the StatefulSet controller observe a new template.
-	seen := func(ctx context.Context, mc *cachev1alpha1.Memcached) {
+	// labelled asks for new pods, and lets the StatefulSet controller observe their template.
+	labelled := func(ctx context.Context, all ...*cachev1alpha1.Memcached) {
 		GinkgoHelper()
-		set := live(ctx, mc, &appsv1.StatefulSet{})
-		set.Status.ObservedGeneration, set.Status.UpdateRevision, set.Status.UpdatedReplicas = set.Generation, "next", 0
-		Expect(user.Status().Update(ctx, set)).To(Succeed())
+		for _, mc := range all {
+			change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
+				mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "a"}
+			})
+			reconcile(ctx, mc)
+			observeSet(ctx, mc)
+		}
+	}
+	data := func(ctx context.Context, mc *cachev1alpha1.Memcached) map[string]string {
+		GinkgoHelper()
+		config := &corev1.ConfigMap{}
+		err := user.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: mc.Name + memcached.ArgumentsSuffix}, config)
+		Expect(client.IgnoreNotFound(err)).To(Succeed())
+		return config.Data
 	}
 	message := func(ctx context.Context, mc *cachev1alpha1.Memcached, condition string) string {
 		GinkgoHelper()
@@ -76,13 +93,11 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 		return ""
 	}
 
-	It("tells launchers from where, publishes nodes that are not ready, and brakes rollouts", func(ctx SpecContext) {
+	It("tells launchers from where, and publishes nodes that are not ready", func(ctx SpecContext) {
 		a, b := twins(ctx)
-		Expect(argumentsOf(ctx, a).Data).To(HaveKeyWithValue(protocol.TwinKey, "twin "+a.Namespace+" 3\n"))
-		Expect(argumentsOf(ctx, b).Data).To(HaveKeyWithValue(protocol.TwinKey, "cache "+a.Namespace+" 3\n"))
+		Expect(data(ctx, a)).To(HaveKeyWithValue(protocol.TwinKey, "twin "+a.Namespace+" 3\n"))
+		Expect(data(ctx, b)).To(HaveKeyWithValue(protocol.TwinKey, "cache "+a.Namespace+" 3\n"))
 		Expect(live(ctx, a, &corev1.Service{}).Spec.PublishNotReadyAddresses).To(BeTrue())
-		Expect(partition(ctx, a)).To(BeEquivalentTo(3))
-		Expect(partition(ctx, b)).To(BeEquivalentTo(3))
 		o.step(ctx, a)
 		o.step(ctx, b)
 		Expect(o.nodes.look()).To(BeEmpty(), "nodes that are known to be filled")
@@ -94,77 +109,73 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 		rollOut(ctx, a)
 		reconcile(ctx, a)
 		Expect(message(ctx, a, "Degraded")).To(HavePrefix("TwinUnusable: spec.fillFrom.name: there is no Memcached twin in the namespace"))
-		Expect(argumentsOf(ctx, a).Data).NotTo(HaveKey(protocol.TwinKey))
-		Expect(partition(ctx, a)).To(BeZero())
+		Expect(data(ctx, a)).NotTo(HaveKey(protocol.TwinKey))
 
 		b := newMemcached(ctx, 2, stable, func(mc *cachev1alpha1.Memcached) { mc.Namespace, mc.Name = a.Namespace, "twin" })
+		o.wait(time.Minute) // the status reports progress only every five seconds
 		reconcile(ctx, a)
 		Expect(message(ctx, a, "Degraded")).To(HavePrefix("TwinUnusable: spec.fillFrom.name: the Memcached twin must have spec.config.dump true"))
 		change(ctx, b, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Dump = ptr.To(true) })
 		reconcile(ctx, a)
 		Expect(message(ctx, a, "Degraded")).To(HavePrefix("AsExpected"))
-		Expect(argumentsOf(ctx, a).Data).To(HaveKeyWithValue(protocol.TwinKey, "twin "+a.Namespace+" 2\n"))
+		Expect(data(ctx, a)).To(HaveKeyWithValue(protocol.TwinKey, "twin "+a.Namespace+" 2\n"))
 	})
 
 	It("never replaces a node while its twin does", func(ctx SpecContext) {
 		a, b := twins(ctx)
-		label := func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "a"}
-		}
-		change(ctx, b, label)
-		change(ctx, a, label)
-		By("the larger name waits, although it is the first to be looked at")
+		labelled(ctx, a, b)
+		o.nodes.look()
 		reconcile(ctx, b)
-		Expect(partition(ctx, b)).To(BeEquivalentTo(3))
-		Expect(message(ctx, b, "Progressing")).To(And(HavePrefix("RollingOut: Replacing nodes, while their copies keep the items: "),
-			ContainSubstring("Waiting for its twin cache, which rolls out first")))
-		By("the smaller one takes its last node, after it has asked the twin of that")
+		Expect(nodes(ctx, b)).To(Equal([]string{"twin-0", "twin-1"}))
+		Expect(o.nodes.look()).To(ContainElement("cache-2"), "it may lack items")
+		o.wait(time.Minute) // the status reports progress only every five seconds
 		reconcile(ctx, a)
-		Expect(partition(ctx, a)).To(BeEquivalentTo(2))
-		Expect(o.nodes.look()).To(ContainElement("twin-2"))
-		o.clock.SetTime(o.clock.Now().Add(time.Minute)) // the status reports progress only every five seconds
-		seen(ctx, b)
+		Expect(nodes(ctx, a)).To(HaveLen(3))
+		Expect(message(ctx, a, "Progressing")).To(And(HavePrefix("RollingOut: "),
+			ContainSubstring("waiting until all nodes of its twin twin are ready: 2 of 3 are")))
+		observeSet(ctx, b)
+		reconcile(ctx, a)
+		Expect(nodes(ctx, a)).To(Equal([]string{"cache-0", "cache-1"}))
 		reconcile(ctx, b)
-		Expect(partition(ctx, b)).To(BeEquivalentTo(3))
-		Expect(message(ctx, b, "Progressing")).To(ContainSubstring("Waiting for the rollout of its twin cache to end"))
-		By("and then the other one goes")
-		rollOut(ctx, a)
-		o.nodes.follow(ctx, a, 0, 1, 2)
-		reconcile(ctx, a, b)
-		Expect(partition(ctx, a)).To(BeEquivalentTo(3))
-		Expect(partition(ctx, b)).To(BeEquivalentTo(2))
+		Expect(nodes(ctx, b)).To(HaveLen(3))
 	})
 
 	It("does not stop a node while another process replaces its twin, although the cache does not know that", func(ctx SpecContext) {
 		a, b := twins(ctx)
-		label := func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "a"}
-		}
+		labelled(ctx, a, b)
 		second := newOperator(defaults)
-		second.nodes, second.Nodes, second.outdatedSet = o.nodes, o.nodes, live(ctx, b, &appsv1.StatefulSet{})
-		change(ctx, b, label)
+		second.nodes, second.Nodes = o.nodes, o.nodes
+		second.outdatedPods = append(pods(ctx, a.Namespace, a.Name), pods(ctx, b.Namespace, b.Name)...)
 		reconcile(ctx, b)
-		Expect(partition(ctx, b)).To(BeEquivalentTo(2))
-		change(ctx, a, label)
-		Expect(second.Reconcile(ctx, request(a))).Error().To(MatchError(ContainSubstring("not received the latest version")))
+		Expect(nodes(ctx, b)).To(HaveLen(2))
 		Expect(second.Reconcile(ctx, request(a))).Error().NotTo(HaveOccurred())
-		Expect(partition(ctx, a)).To(BeEquivalentTo(3))
-		Expect(message(ctx, a, "Progressing")).To(ContainSubstring("Waiting for the rollout of its twin twin to end"))
+		Expect(nodes(ctx, a)).To(HaveLen(3))
+		Expect(message(ctx, a, "Progressing")).To(ContainSubstring("waiting until all nodes of its twin twin are ready"))
 	})
 
 	It("keeps what others replace by hand waiting for a node of the twin that is being filled", func(ctx SpecContext) {
 		a, _ := twins(ctx)
 		o.nodes.fills = map[string]*protocol.Fill{"twin-2": {State: protocol.FillWaiting}}
+		old := live(ctx, a, &appsv1.StatefulSet{}).Status.UpdateRevision
 		change(ctx, live(ctx, a, &appsv1.StatefulSet{}), func(set *appsv1.StatefulSet) {
-			set.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] = "2026-11-25T00:00:00Z"
+			set.Spec.Template.Annotations[memcached.KubectlRestartedAt] = "2026-11-25T00:00:00Z"
 		})
-		seen(ctx, a)
-		reconcile(ctx, a)
-		Expect(partition(ctx, a)).To(BeEquivalentTo(3))
-		Expect(message(ctx, a, "Progressing")).To(ContainSubstring("Waiting until the node twin-2 of its twin has all items"))
+		for range 4 { // the other nodes go
+			reconcile(ctx, a)
+			observeSet(ctx, a)
+			o.wait(time.Minute)
+		}
+		revisions := func() (all []string) {
+			for _, pod := range pods(ctx, a.Namespace, a.Name) {
+				all = append(all, pod.Labels[appsv1.ControllerRevisionHashLabelKey])
+			}
+			return all
+		}
+		Expect(revisions()).To(And(HaveLen(3), ContainElement(old)))
+		Expect(message(ctx, a, "Progressing")).To(ContainSubstring("waiting until the node twin-2 of its twin has all items"))
 		o.nodes.fills = nil
 		reconcile(ctx, a)
-		Expect(partition(ctx, a)).To(BeEquivalentTo(2))
+		Expect(revisions()).NotTo(ContainElement(old))
 	})
 
 	It("says which node serves without the items of its twin", func(ctx SpecContext) {
@@ -173,7 +184,6 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 		newMemcached(ctx, 3, fillFrom("cache"), func(mc *cachev1alpha1.Memcached) { mc.Namespace, mc.Name = a.Namespace, "twin" })
 		reconcile(ctx, a)
 		rollOut(ctx, a)
-		o.nodes.follow(ctx, a, 0, 1, 2)
 		o.nodes.fills["cache-1"] = &protocol.Fill{State: protocol.FillFailed, From: "twin-1", Reason: "connection refused"}
 		reconcile(ctx, a)
 		Expect(message(ctx, a, "Degraded")).To(HavePrefix("NodesUnfilled: the node cache-1 serves without the items of its twin"))

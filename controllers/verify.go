@@ -7,12 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,12 +19,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// ErrStale means that a cached Memcached or MemcachedProxy is not the latest. The other errors mean that a cached child of a Memcached
-// is not the latest.
-var (
-	ErrStale     = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
-	errStaleTwin = errors.New("the cache has not received the latest version of the StatefulSet or the arguments of the twin")
-)
+// ErrStale means that a cached Memcached or MemcachedProxy is not the latest.
+var ErrStale = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
 
 // VerifyFresh asks the API server whether the cached resource has the latest spec and status, and returns an error if not. If the cached
 // spec is old, children that another process has written for the new spec look like drift: see ADR-0005. If the cached status is old, a
@@ -66,111 +60,55 @@ func (r *Base[T]) VerifyOnce(ctx context.Context, cached T) error {
 // first children need no check: if they exist, the API server refuses to create them. The argument reconciled reports that the resource has
 // a status.
 func (r *Base[T]) VerifyBefore(ctx context.Context, cached T, changes apply.Plan, reconciled bool) error {
-	if reconciled && changes.Missing() {
+	switch {
+	case len(changes.Pending()) == 0:
+		return nil
+	case reconciled && changes.Missing():
 		return r.VerifyFresh(ctx, cached)
-	}
-	if reconciled || changes.Changing() {
+	case reconciled || changes.Changing():
 		return r.VerifyOnce(ctx, cached)
-	}
-	return nil
-}
-
-// verifyBeforeWrites verifies the Memcached and its twins before a change of them.
-func (r *Reconciler) verifyBeforeWrites(ctx context.Context, view memcached.View, changes apply.Plan) error {
-	if len(changes.Pending()) == 0 {
+	default:
 		return nil
 	}
-	if err := r.VerifyBefore(ctx, view.Memcached, changes, view.Last.Generation > 0); err != nil {
-		return err
-	}
-	return r.verifyTwins(ctx, view)
 }
 
-// observeForSteps reads the pods and their arguments past the cache, and the pods of twins, after it has verified the Memcached and its
-// twins. A step that is decided from older ones could stop more nodes than the spec allows.
+// observeForSteps reads pods and their arguments past the cache, also those of twins, after it has verified the Memcached. A step that is
+// decided from older ones could stop more nodes than the spec allows, or two nodes with the same items.
 func (r *Reconciler) observeForSteps(ctx context.Context, view memcached.View) (memcached.View, error) {
-	mc := view.Memcached
-	if err := r.VerifyFresh(ctx, mc); err != nil {
-		return view, err
-	}
-	if err := r.verifyTwins(ctx, view); err != nil {
+	if err := r.VerifyFresh(ctx, view.Memcached); err != nil {
 		return view, err
 	}
 	view.Twins = slices.Clone(view.Twins)
-	for _, v := range append([]*memcached.View{&view}, pointers(view.Twins)...) {
-		var pods corev1.PodList
-		labels := client.MatchingLabels(memcached.SelectorLabels(v.Memcached))
-		if err := r.Live.List(ctx, &pods, client.InNamespace(mc.Namespace), labels); err != nil {
-			return view, fmt.Errorf("read the pods before a step: %w", err)
-		}
-		v.Pods = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
+	errs := []error{r.readPastCache(ctx, &view)}
+	for i := range view.Twins {
+		errs = append(errs, r.readPastCache(ctx, &view.Twins[i]))
 	}
-	config := &corev1.ConfigMap{}
-	config.Namespace, config.Name = mc.Namespace, mc.Name+memcached.ArgumentsSuffix
-	children := slices.DeleteFunc(slices.Clone(view.Children), func(child client.Object) bool {
-		return child.GetName() == config.Name
-	})
-	switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(config), config); {
-	case err == nil:
-		r.Mutations.RecordWrite(config)
-		children = append(children, config)
-	case !apierrors.IsNotFound(err):
-		return view, fmt.Errorf("read the arguments before a step: %w", err)
+	if err := errors.Join(errs...); err != nil {
+		return view, fmt.Errorf("read the nodes before a step: %w", err)
 	}
-	view.Children = children
 	return view, nil
 }
 
-func pointers[T any](values []T) []*T {
-	var all []*T
-	for i := range values {
-		all = append(all, &values[i])
+func (r *Reconciler) readPastCache(ctx context.Context, view *memcached.View) error {
+	mc := view.Memcached
+	var pods corev1.PodList
+	err := r.Live.List(ctx, &pods, client.InNamespace(mc.Namespace), client.MatchingLabels(memcached.SelectorLabels(mc)))
+	if err != nil {
+		return err
 	}
-	return all
-}
-
-// verifyTwins asks the API server, once for each twin, whether the cached StatefulSet and arguments of the twin are current. These objects
-// show whether the twin stops a node. Without this check, both Memcacheds could stop a node with the same items after a restart of the
-// operator.
-func (r *Reconciler) verifyTwins(ctx context.Context, view memcached.View) error {
-	name := client.ObjectKeyFromObject(view.Memcached)
-	for _, twin := range view.Copies() {
-		if r.states.get(name).verifiedTwins[twin.Memcached.UID] {
-			continue
-		}
-		if err := r.verifyChildren(ctx, twin.Children); err != nil {
-			return err
-		}
-		r.states.update(name, func(s *instanceState) {
-			s.verifiedTwins = maps.Clone(s.verifiedTwins)
-			if s.verifiedTwins == nil {
-				s.verifiedTwins = map[types.UID]bool{}
-			}
-			s.verifiedTwins[twin.Memcached.UID] = true
-		})
+	view.Pods = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
+	arguments := &corev1.ConfigMap{}
+	arguments.Namespace, arguments.Name = mc.Namespace, mc.Name+memcached.ArgumentsSuffix
+	view.Children = slices.DeleteFunc(slices.Clone(view.Children), func(child client.Object) bool {
+		_, config := child.(*corev1.ConfigMap)
+		return config && child.GetName() == arguments.Name
+	})
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(arguments), arguments); err != nil {
+		return client.IgnoreNotFound(err)
 	}
+	r.Mutations.RecordWrite(arguments)
+	view.Children = append(view.Children, arguments)
 	return nil
-}
-
-// verifyChildren asks the API server whether cached children of a twin are current, and returns errStaleTwin if one is not.
-func (r *Reconciler) verifyChildren(ctx context.Context, children []client.Object) (result error) {
-	for _, cached := range children {
-		child, _ := memcached.ChildOf(cached)
-		latest := child.New()
-		switch err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), latest); {
-		case apierrors.IsNotFound(err):
-			r.Mutations.RecordDelete(cached)
-			result = errStaleTwin
-		case err != nil:
-			return fmt.Errorf("verify %s: %w", cached.GetName(), err)
-		default:
-			r.Mutations.RecordWrite(latest)
-			if latest.GetResourceVersion() != cached.GetResourceVersion() {
-				result = errStaleTwin
-			}
-		}
-	}
-	return result
 }
 
 // forget drops what this process remembers of a deleted Memcached.

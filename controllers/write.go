@@ -38,8 +38,10 @@ func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcac
 		written.Pending, written.TemplatePending = changes.Pending(), templateDiffers(changes)
 		return written
 	}
-	if err := r.verifyBeforeWrites(ctx, view, changes); err != nil {
-		return r.Classify(nil, err)
+	if !takesSteps(plan) { // otherwise, it is verified: see observeForSteps
+		if err := r.VerifyBefore(ctx, mc, changes, view.Last.Generation > 0); err != nil {
+			return r.Classify(nil, err)
+		}
 	}
 	written, result := r.Apply(ctx, mc, changes, plan.Objects, plan.Problem)
 	r.emitCorrections(view, result)

@@ -25,7 +25,7 @@ const (
 		"starting and ending with a letter or a digit"
 	affinityRule = "spec.scheduling.affinity must have no terms with namespaces or a namespaceSelector, as a Memcached has no say about " +
 		"the pods of others: remove them"
-	restartRule    = "spec.restartedAt must be a time that Go can read, such as 2026-01-01T00:00:00Z, and at the latest 9999-12-31T23:59:59Z"
+	timeRule       = " must be a time that Go can read, such as 2026-01-01T00:00:00Z, and at the latest 9999-12-31T23:59:59Z"
 	quantityRule   = " must hold quantities from 0 to 1Pi, such as memory: 256Mi or cpu: 500m"
 	secretNameRule = ".secretName must be the name of a Secret: lowercase letters, digits, '-' and '.'"
 	labelRule      = "the value of a label must be at most 63 letters, digits, '-', '_' and '.', starting and ending with a letter or a digit, or empty"
@@ -136,8 +136,8 @@ var _ = DescribeTable("A wrong value is refused with the field and the fix",
 	wrong("spec.gracefulShutdown.preStopDelaySeconds", "in body should be greater than or equal to 0", `-1`),
 	wrong("spec.gracefulShutdown.preStopDelaySeconds", "in body should be less than or equal to 300", `301`),
 	wrong("spec.paused", boolean, `"yes"`),
-	wrong("spec.restartedAt", "in body must be of type date-time", `"now"`, `"2026-01-01"`),
-	wrong("spec.restartedAt", restartRule, `"2026-01-01t00:00:00Z"`, `[]`, `"9999-12-31T23:59:59-14:00"`, `"0001-01-01T00:00:00Z"`, `"0001-01-01T00:00:00.9Z"`),
+	instant("spec.restartedAt"),
+	instant("spec.replacedAt"),
 	wrong("spec.pools", "in body should have at least 1 items", `[]`),
 	wrong("spec.pools", "Duplicate value", `[{"name": "a"}, {"name": "a"}]`),
 	wrong("spec.pools", "must have at most 3 items", many(4, `{"name": "a%d"}`)),
@@ -187,6 +187,14 @@ func metadata(field string) []TableEntry {
 		wrong(annotations, "Too long: may not be more than 8192 bytes", `{"note": `+quoted("a", 8193)+`}`),
 		wrong(labels, "Too many: 65: must have at most 64 items", "{"+strings.Trim(many(65, `"a%d": "a"`), "[]")+"}"),
 		wrong(annotations, "Too many: 65: must have at most 64 items", "{"+strings.Trim(many(65, `"a%d": "a"`), "[]")+"}"),
+	}
+}
+
+// instant returns rows for a time.
+func instant(field string) []TableEntry {
+	return []TableEntry{
+		wrong(field, "in body must be of type date-time", `"now"`, `"2026-01-01"`),
+		wrong(field, field+timeRule, `"2026-01-01t00:00:00Z"`, `[]`, `"9999-12-31T23:59:59-14:00"`, `"0001-01-01T00:00:00Z"`, `"0001-01-01T00:00:00.9Z"`),
 	}
 }
 
@@ -255,6 +263,9 @@ var _ = DescribeTable("Fields that cannot work together are refused with the fie
 	Entry(nil, `{size: 1, workload: StatefulSet, updateStrategy: {maxUnavailable: 0%}}`,
 		`spec.updateStrategy.maxUnavailable must not be 0 with spec.workload StatefulSet, whose nodes keep their names: the old one must leave before `,
 		`the new one can start`),
+	Entry(nil, `{size: 1, replacedAt: "2026-01-01T00:00:00Z"}`,
+		`spec.replacedAt: Invalid value: spec.replacedAt must not be set with spec.workload Deployment, whose pods spec.restartedAt replaces: `,
+		`set that instead`),
 	Entry(nil, `{size: 1, updateStrategy: {podUpdatePolicy: InPlaceOrRecreate}}`,
 		`spec.updateStrategy.podUpdatePolicy must not be InPlaceOrRecreate with spec.workload Deployment, which replaces its pods for every change: `,
 		`use a Memcached with spec.workload StatefulSet`),

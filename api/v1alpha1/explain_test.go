@@ -31,6 +31,7 @@ var computedDefaults = map[string]string{
 	"spec.paused":                               "false",
 	"spec.storage.type":                         "Memory",
 	"spec.restartedAt":                          "no restart",
+	"spec.replacedAt":                           "no replacement",
 	"spec.image":                                "the image that the operator was installed with",
 	"spec.config.threads":                       "the CPU limit rounded up, or 4 without a CPU limit",
 	"spec.config.idleTimeout":                   "10m with spec.tls or spec.auth",

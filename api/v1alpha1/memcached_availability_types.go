@@ -44,16 +44,16 @@ type MemcachedUpdateStrategy struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Minimum of ready seconds",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:number","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
-	// podUpdatePolicy is how pods of a StatefulSet get a new image of memcached or the agent, or new spec.resources. The default is
-	// Recreate, which replaces the pods. InPlaceOrRecreate changes the running pods, but needs a permission that the operator lacks
-	// by default: see docs/concepts/changes.md. With a new image of memcached, memcached restarts. It then keeps its items only with
-	// spec.storage.type MemoryFile and the same version of memcached. Other changes of the pod template always replace the pods.
+	// podUpdatePolicy is how pods of a StatefulSet get a new spec.image or spec.resources. The default is Recreate, which replaces the
+	// pods. InPlaceOrRecreate changes memcached's container in the running pods, but needs a permission that the operator lacks by
+	// default: see docs/concepts/changes.md. With a new image, memcached restarts. It then keeps its items only with spec.storage.type
+	// MemoryFile and the same version of memcached. Whatever else only a new pod can have always replaces the pods.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod update policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:updateStrategy","urn:alm:descriptor:com.tectonic.ui:select:Recreate","urn:alm:descriptor:com.tectonic.ui:select:InPlaceOrRecreate","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodUpdatePolicy PodUpdatePolicy `json:"podUpdatePolicy,omitempty"`
 }
 
-// PodUpdatePolicy is how pods get new images and resources.
+// PodUpdatePolicy is how pods get a new image of memcached and new resources.
 //
 // +kubebuilder:validation:Enum=Recreate;InPlaceOrRecreate
 type PodUpdatePolicy string

@@ -82,8 +82,8 @@ const (
 	ReasonWaitingForDeletion = "WaitingForDeletion"
 	// ReasonComplete means that no change is in progress.
 	ReasonComplete = "Complete"
-	// ReasonNewerDefaultsAvailable means that no change is in progress, and that the operator has a newer default image, agent or
-	// memory limit. The next rollout will adopt it.
+	// ReasonNewerDefaultsAvailable means that no change is in progress, and that the operator would now give the nodes another default
+	// image or memory limit, or another pod with newer helpers. New pods adopt it.
 	ReasonNewerDefaultsAvailable = "NewerDefaultsAvailable"
 	// ReasonUnsupportedVersion means that no change is in progress, and that the image's memcached is older than the oldest
 	// supported version.

@@ -45,7 +45,8 @@ type MemcachedStatus struct {
 	Nodes []string `json:"nodes,omitempty"`
 
 	// servers are the addresses of the nodes of a StatefulSet as host:port, sorted by number. They stay the same when nodes are
-	// replaced. The ConfigMap NAME-servers, where NAME is the name of the Memcached, has the same list.
+	// replaced. A node of a larger size joins when it has been ready once. The ConfigMap NAME-servers, where NAME is the name of the
+	// Memcached, has the same list.
 	// +optional
 	// +listType=atomic
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Addresses of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}

@@ -21,7 +21,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.auth) || self.tls.secretName != self.auth.secretName",fieldPath=".auth.secretName",message="spec.auth.secretName must not be the Secret of spec.tls: each of its keys would be a user"
 // +kubebuilder:validation:XValidation:rule="{{template `inMemory`}} || self.workload == 'StatefulSet'",fieldPath=".storage.type",message="spec.storage.type must not be MemoryFile with spec.workload Deployment, whose nodes never restart in their pods: use a Memcached with spec.workload StatefulSet, or set spec.storage.type to Memory"
 // +kubebuilder:validation:XValidation:rule="{{template `inMemory`}} || !isQuantity(string(self.config.memory)) || quantity(string(self.config.memory)).compareTo(quantity('128Mi')) >= 0",fieldPath=".config.memory",message="spec.config.memory must be at least 128Mi with spec.storage.type MemoryFile, which takes a page of 1 MiB for each of 39 item sizes at the start"
-// +kubebuilder:validation:XValidation:rule="!has(self.replacedAt) || self.workload == 'StatefulSet'",fieldPath=".replacedAt",message="spec.replacedAt must not be set with spec.workload Deployment, whose pods spec.restartedAt replaces: set spec.restartedAt"
+// +kubebuilder:validation:XValidation:rule="!has(self.replacedAt) || self.workload == 'StatefulSet'",fieldPath=".replacedAt",message="spec.replacedAt must not be set with spec.workload Deployment, whose pods spec.restartedAt replaces: set that instead"
 // +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || self.workload == 'StatefulSet'",fieldPath=".fillFrom",message="spec.fillFrom must not be set with spec.workload Deployment, whose nodes have no numbers: use a Memcached with spec.workload StatefulSet"
 // +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || {{template `inMemory`}}",fieldPath=".fillFrom",message="spec.fillFrom must not be set with spec.storage.type MemoryFile, with which a node would serve what clients have overwritten in its twin: set spec.storage.type to Memory"
 // +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || has(self.config) && has(self.config.dump) && self.config.dump",fieldPath=".fillFrom",message="spec.fillFrom must not be set without spec.config.dump, with which nodes tell each other their keys: set spec.config.dump to true"
@@ -109,8 +109,8 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Users",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:auth"}
 	Auth *MemcachedAuth `json:"auth,omitempty"`
 
-	// workload is the Kind that runs the nodes. The default is Deployment, whose pods are memcached alone. Nodes of a StatefulSet keep
-	// their names (see status.servers), have metrics, and may have tls, auth, storage and fillFrom. workload cannot be changed.
+	// workload is the Kind that runs the nodes, and cannot be changed. The default is Deployment: memcached alone. A StatefulSet has stable
+	// names, metrics, and may have tls, auth, storage and fillFrom.
 	// +optional
 	// +kubebuilder:default=Deployment
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.workload is immutable, because a change would empty the cache: create a second Memcached, lead the clients to it, then delete this one"
@@ -144,8 +144,8 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Paused",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Paused bool `json:"paused,omitempty"`
 
-	// restartedAt is a time, such as 2026-01-01T00:00:00Z. Each new time restarts the nodes at once, even one in the future. The default
-	// is no restart. Removing it restarts nothing.
+	// restartedAt is a time, such as 2026-01-01T00:00:00Z. Each new one restarts the nodes at once, also one in the future. The default is
+	// no restart.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=date-time
@@ -154,8 +154,8 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Restarted at",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 
-	// replacedAt is a time like restartedAt. Each new time replaces the pods of a StatefulSet, which then run the present helpers and
-	// defaults of the operator. A Deployment does that with restartedAt.
+	// replacedAt is a time as in restartedAt. Each new time replaces the pods of a StatefulSet by empty ones with the operator's present
+	// helpers and defaults. The default is no replacement.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=date-time

@@ -99,6 +99,7 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, paused: false, restartedAt: "2026-01-01T00:00:00.5+01:00"}`),
 		Entry(nil, `{size: 1, restartedAt: "9999-12-31T23:59:59Z"}`),
 		Entry(nil, `{size: 1, restartedAt: "0001-01-01T00:00:01Z"}`),
+		Entry(nil, `{size: 1, workload: StatefulSet, restartedAt: "2026-01-01T00:00:00Z", replacedAt: "2026-01-01T00:00:00Z"}`),
 		Entry(nil, `{size: 1, resources: {limits: {memory: 1Pi, cpu: 1Pi, ephemeral-storage: 1Pi}}}`),
 	)
 })

@@ -81,8 +81,8 @@ var _ = Describe("A running manager", Serial, func() {
 		Eventually(ctx, func() string { return ready(ctx, front) }).Should(Equal("AllProxiesReady"))
 
 		By("a new size of it")
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 4 })
-		Eventually(ctx, func() string { return routes(ctx, front) }).Should(ContainSubstring(" 3 next 4 "))
+		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 2 })
+		Eventually(ctx, func() string { return routes(ctx, front) }).Should(ContainSubstring(" 3 next 2 "))
 
 		By("what somebody deletes")
 		Expect(user.Delete(ctx, live(ctx, front, &corev1.Service{}, ""))).To(Succeed())
@@ -108,7 +108,7 @@ var _ = Describe("A running manager", Serial, func() {
 
 		By("nothing while nothing happens")
 		Eventually(ctx, func() string { return message(ctx, front) }).Should(ContainSubstring("does not answer the operator"))
-		Eventually(ctx, func(g Gomega) { // the other controller may publish the fourth server meanwhile
+		Eventually(ctx, func(g Gomega) { // the number of servers changes meanwhile
 			requests.Reset()
 			g.Consistently(ctx, requests.Writes).WithTimeout(2 * time.Second).Should(BeEmpty())
 		}).WithTimeout(time.Minute).Should(Succeed())

@@ -11,8 +11,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -27,44 +25,6 @@ var plans = map[string]func(*apply.Applier, client.Object, []client.Object, []cl
 		return a.Plan(owner, desired, observed, desired...)
 	},
 }
-
-var _ = Describe("A field that the API server drops while a feature is off", func() {
-	var owner, live client.Object
-
-	BeforeEach(func(ctx SpecContext) {
-		owner = newOwner(ctx)
-		applier := newApplier()
-		_, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{statefulSet(owner)}, nil))
-		Expect(err).NotTo(HaveOccurred())
-		set := read(ctx, statefulSet(owner))
-		Expect(set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable).To(BeNil(), "the feature must be off, or this shows nothing")
-		live = set
-	})
-
-	It("is nothing to write, in a new process too", func(ctx SpecContext) {
-		for name, plan := range plans {
-			By(name)
-			requests.Reset()
-			applier := newApplier()
-			planned := plan(applier, owner, []client.Object{statefulSet(owner)}, []client.Object{live})
-			Expect(planned.Pending()).To(BeEmpty(), "nothing that a pause holds back")
-			result, err := applier.Apply(ctx, planned)
-			Expect(err).NotTo(HaveOccurred())
-			Expect(result.Written).To(BeFalse())
-			Expect(requests.Writes()).To(BeEmpty())
-			Expect(requests.Gets()).To(BeEmpty())
-		}
-	})
-
-	It("is no part of the change of somebody else that is undone", func(ctx SpecContext) {
-		changed := foreign(ctx, statefulSet(owner), func(s *appsv1.StatefulSet) { s.Spec.Replicas = ptr.To(int32(7)) })
-		applier := newApplier()
-		result, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{statefulSet(owner)}, []client.Object{changed}))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(result.Corrected).To(HaveLen(1))
-		Expect(result.Corrected[0].Fields).To(Equal([]string{"spec.replicas"}))
-	})
-})
 
 var _ = Describe("A field that somebody changes in each write, as a webhook does", func() {
 	It("is written once by a new process, which corrects nothing by that", func(ctx SpecContext) {

@@ -124,8 +124,7 @@ func (d difference) touches(prefix []string) bool {
 }
 
 // compare finds how a live object differs from the rendering, including the hash annotation. It compares lists and maps by Kubernetes'
-// schema. Additions by others count only below owned fields, and never if the rendering is only the size. A missing gated field does
-// not count.
+// schema. Additions by others count only below owned fields, and never if the rendering is only the size.
 func (d differ) compare(live client.Object, rendered rendering) (difference, error) {
 	fields, err := d.fields(live)
 	if err != nil {
@@ -144,11 +143,9 @@ func (d differ) compare(live client.Object, rendered rendering) (difference, err
 	if err != nil {
 		return difference{}, fmt.Errorf("compare %s: %w", rendered.GetName(), err)
 	}
-	rules := d.rules[rendered.GroupVersionKind()]
-	missing := below(comparison.Added, rules.Gated, false)
-	surplus := &fieldpath.Set{}
+	missing, surplus := comparison.Added, &fieldpath.Set{}
 	if !rendered.sizeOnly {
-		surplus = below(comparison.Removed, rules.Owned, true)
+		surplus = below(comparison.Removed, d.rules[rendered.GroupVersionKind()].Owned)
 	}
 	if missing.Empty() && comparison.Modified.Empty() && surplus.Empty() {
 		return difference{}, nil
@@ -201,11 +198,11 @@ func (d differ) replacement(rendered rendering) (_ rendering, err error) {
 	return rendered, err
 }
 
-// below returns the paths that are at or below one of the fields. If wanted is false, it returns all other paths.
-func below(paths *fieldpath.Set, fields [][]string, wanted bool) *fieldpath.Set {
+// below returns the paths that are at or below one of the fields.
+func below(paths *fieldpath.Set, fields [][]string) *fieldpath.Set {
 	set := &fieldpath.Set{}
 	paths.Iterate(func(path fieldpath.Path) {
-		if slices.ContainsFunc(fields, func(field []string) bool { return startsWith(path, field) }) == wanted {
+		if slices.ContainsFunc(fields, func(field []string) bool { return startsWith(path, field) }) {
 			set.Insert(path.Copy())
 		}
 	})

@@ -86,11 +86,6 @@ func (a *Applier) compareWith(live client.Object, s *step) error {
 	return err
 }
 
-// FirstPending reports whether the object passed to Before has to be written.
-func (p Plan) FirstPending() bool {
-	return slices.ContainsFunc(p.steps, func(s step) bool { return p.isFirst(s) && s.pending() })
-}
-
 // Pending returns the kind of each object that the plan writes or deletes.
 func (p Plan) Pending() []string {
 	var kinds []string

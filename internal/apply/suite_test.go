@@ -50,8 +50,6 @@ func TestApply(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	environment = testenv.New()
-	// As in most clusters before Kubernetes 1.37, the API server drops maxUnavailable of StatefulSets.
-	environment.ControlPlane.GetAPIServer().Configure().Append("feature-gates", "MaxUnavailableStatefulSet=false")
 	config, err := environment.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(environment.Stop()).To(Succeed()) })
@@ -79,11 +77,6 @@ func newApplierOf(c client.Client) *apply.Applier {
 			appsv1.SchemeGroupVersion.WithKind("Deployment"): {
 				Owned: [][]string{{"spec", "template", "spec"}, {"spec", "paused"}, {"spec", "minReadySeconds"}},
 				Size:  []string{"spec", "replicas"},
-			},
-			appsv1.SchemeGroupVersion.WithKind("StatefulSet"): {
-				Owned: [][]string{{"spec", "template", "spec"}},
-				Size:  []string{"spec", "replicas"},
-				Gated: [][]string{{"spec", "updateStrategy", "rollingUpdate", "maxUnavailable"}},
 			},
 		},
 	})
@@ -133,19 +126,6 @@ func deployment(owner client.Object) *appsv1.Deployment {
 			},
 		},
 	}
-}
-
-// statefulSet returns a StatefulSet with maxUnavailable, a field that the suite's API server drops.
-func statefulSet(owner client.Object) *appsv1.StatefulSet {
-	like := deployment(owner)
-	set := &appsv1.StatefulSet{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"}, ObjectMeta: like.ObjectMeta}
-	set.Spec.Replicas, set.Spec.Selector, set.Spec.Template = like.Spec.Replicas, like.Spec.Selector, like.Spec.Template
-	set.Spec.ServiceName = owner.GetName()
-	set.Spec.UpdateStrategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
-	set.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{
-		Partition: ptr.To(int32(0)), MaxUnavailable: ptr.To(intstr.FromInt32(2)),
-	}
-	return set
 }
 
 func service(owner client.Object) *corev1.Service {

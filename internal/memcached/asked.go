@@ -74,6 +74,14 @@ func AskedOf(annotations map[string]string) (asked Asked, found bool) {
 	return asked, asked.Template != ""
 }
 
+// Actions that complete earlier steps of a pod.
+const (
+	// Wake makes the kubelet deliver an entry at once.
+	Wake rollout.Action = "Wake"
+	// Finish sets the label by which Kubernetes and others count updated pods.
+	Finish rollout.Action = "Finish"
+)
+
 // PodStep is a step of one pod that the operator takes now.
 type PodStep struct {
 	Action rollout.Action
@@ -82,10 +90,10 @@ type PodStep struct {
 	Image     string
 	Resources *corev1.ResourceRequirements
 	// Asked replaces the pod's annotation, unless it is nil. Revision is the new value of the label controller-revision-hash, unless it is
-	// empty. Wake is the new value of WakeAnnotation, unless it is empty.
+	// empty. Entry is the new value of WakeAnnotation, unless it is empty.
 	Asked    *Asked
 	Revision string
-	Wake     string
+	Entry    string
 }
 
 // Answer is the answer of a node's launcher, or the reason why there is none.

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// RecordAnnotation is an annotation on each Deployment, with a Record as JSON: see ADR-0014.
+// RecordAnnotation is an annotation on each Deployment, with a Record as JSON: see ADR-0002.
 const RecordAnnotation = "cache.example.com/record"
 
 // AppliedHashAnnotation is an annotation on each child. It holds the hash of the child as the operator last applied it.

@@ -83,6 +83,8 @@ func TestStatusOfProblems(t *testing.T) {
 	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) {
 		mc.Status.Conditions[0] = conditionOf("Ready", "NodesCrashing", "False", 1)
 		mc.Status.Conditions[0].Message = "the pod crashes\033[2J"
+		mc.Status.Conditions = append(mc.Status.Conditions, conditionOf("Progressing", "NewerDefaultsAvailable", "False", 1))
+		mc.Status.Conditions[1].Message = "1 of 2 nodes run an older helper"
 	})
 	evicted := newPod(newCache("pages", 2), "pages-1-evicted")
 	evicted.Status.Phase = corev1.PodFailed
@@ -93,7 +95,7 @@ func TestStatusOfProblems(t *testing.T) {
 	}))
 	got := w.run(t, "", "status", "pages", "--interval=10ms")
 	contains(t, got.stdout, "1 of 2 nodes ready, StatefulSet, NodesCrashing", "memcached does not run: CrashLoopBackOff",
-		"NodesCrashing   the pod crashes^[[2J")
+		"NodesCrashing            the pod crashes^[[2J", "NewerDefaultsAvailable   1 of 2 nodes run an older helper")
 	if strings.Contains(got.stdout, "evicted") || got.code != 0 {
 		t.Error(got)
 	}
@@ -276,6 +278,18 @@ func TestRestart(t *testing.T) {
 	must(t, w.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "pages"}, &mc))
 	if want := first.Add(time.Hour + time.Second); !mc.Spec.RestartedAt.Time.Equal(want) {
 		t.Errorf("spec.restartedAt is %s, want %s", mc.Spec.RestartedAt, want)
+	}
+	contains(t, w.run(t, "y\n", "restart", "pages", "--replace").stderr, "This replaces the pods of the 2 nodes")
+	replaced := &cachev1alpha1.Memcached{}
+	must(t, w.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "pages"}, replaced))
+	if at := replaced.Spec.ReplacedAt; at == nil || at.Time.Before(began) || !replaced.Spec.RestartedAt.Equal(mc.Spec.RestartedAt) {
+		t.Errorf("spec.replacedAt is %s, spec.restartedAt is %s", at, replaced.Spec.RestartedAt)
+	}
+	change(t, w, &mc, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadDeployment })
+	w.run(t, "", "restart", "pages", "--replace", "--yes")
+	must(t, w.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "pages"}, &mc))
+	if want := first.Add(time.Hour + 2*time.Second); !mc.Spec.RestartedAt.Time.Equal(want) || !mc.Spec.ReplacedAt.Equal(replaced.Spec.ReplacedAt) {
+		t.Errorf("a Deployment: spec.restartedAt is %s, want %s", mc.Spec.RestartedAt, want)
 	}
 	change(t, w, &mc, "pages", func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true })
 	contains(t, w.run(t, "", "restart", "pages", "--yes").stderr, "spec.paused of shop/pages holds changes back")

@@ -164,26 +164,32 @@ func TestUnreachable(t *testing.T) {
 
 func TestRestartCost(t *testing.T) {
 	source := func(mc *cachev1alpha1.Memcached) { mc.Spec.FillFrom = &cachev1alpha1.MemcachedFillFrom{Name: "twin"} }
+	inFile := func(mc *cachev1alpha1.Memcached) { mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile }
 	for name, test := range map[string]struct {
-		edit func(*cachev1alpha1.Memcached)
-		want string
+		edit    func(*cachev1alpha1.Memcached)
+		replace bool
+		want    string
 	}{
-		"in memory":  {func(*cachev1alpha1.Memcached) {}, "in the pods of the 2 nodes of shop/pages, one after the other: all 7 items are lost"},
-		"Deployment": {func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = "" }, "replaces the pods of the 2 nodes of shop/pages"},
-		"in a file":  {func(mc *cachev1alpha1.Memcached) { mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile }, "all 7 items are kept"},
-		"filled":     {source, "all 7 items come back from twin"},
+		"in memory": {
+			func(*cachev1alpha1.Memcached) {}, false, "in the pods of the 2 nodes of shop/pages, one after the other: all 7 items are lost",
+		},
+		"Deployment":         {func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = "" }, false, "replaces the pods of the 2 nodes of shop/pages"},
+		"in a file":          {inFile, false, "all 7 items are kept"},
+		"in a file, new pod": {inFile, true, "replaces the pods of the 2 nodes of shop/pages, one after the other: all 7 items are lost"},
+		"filled":             {source, false, "all 7 items come back from twin"},
+		"filled, new pod":    {source, true, "replaces the pods of the 2 nodes of shop/pages, one after the other: all 7 items come back from twin"},
 		"from nobody": {func(mc *cachev1alpha1.Memcached) {
 			source(mc)
 			mc.Status.Conditions = []metav1.Condition{conditionOf("Degraded", "TwinUnusable", "True", 1)}
-		}, "all 7 items are lost"},
+		}, false, "all 7 items are lost"},
 	} {
 		mc := newCache("pages", 2)
 		test.edit(mc)
-		if got := restartCost(mc, 7, true); !strings.Contains(got, test.want) {
+		if got := restartCost(mc, test.replace, 7, true); !strings.Contains(got, test.want) {
 			t.Errorf("%s: got %s", name, got)
 		}
 	}
-	if got := restartCost(newCache("pages", 2), 7, false); !strings.Contains(got, "all items, at least 7, are lost") {
+	if got := restartCost(newCache("pages", 2), false, 7, false); !strings.Contains(got, "all items, at least 7, are lost") {
 		t.Errorf("with a silent node: %s", got)
 	}
 }

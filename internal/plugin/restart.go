@@ -22,30 +22,40 @@ const restartLong = `Restart the nodes of a cache, one after the other, by setti
 which are empty and adopt newer defaults of the operator. In a StatefulSet, memcached restarts in its pod, and
 with storage.type MemoryFile keeps its items.
 
+With --replace, a StatefulSet gets new pods, too, by spec.replacedAt: they are empty, and run the operator's
+present helpers and defaults. A Deployment always gets new pods.
+
 The command says what that costs and asks. It does not wait: "kubectl wait" does, as in the example. If your
-manifests are in Git, write spec.restartedAt there instead.`
+manifests are in Git, write the field there instead.`
 
 const restartExamples = `  # After a question
   kubectl memcached restart sessions
 
   # Without a question, and wait for the end
   kubectl memcached restart sessions --yes
-  kubectl wait memcached/sessions --for=condition=Ready --timeout=10m`
+  kubectl wait memcached/sessions --for=condition=Ready --timeout=10m
+
+  # Replace pods that run an older helper of the operator
+  kubectl memcached restart sessions --replace`
 
 func newRestartCommand(s *session) *cobra.Command {
+	var replace bool
 	command := &cobra.Command{
 		Use:     "restart NAME",
 		Short:   "Restart the nodes of a cache, one after the other",
 		Long:    restartLong,
 		Example: restartExamples,
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(command *cobra.Command, args []string) error { return s.restart(command.Context(), args[0]) },
+		RunE: func(command *cobra.Command, args []string) error {
+			return s.restart(command.Context(), args[0], replace)
+		},
 	}
 	command.Flags().BoolVarP(&s.yes, "yes", "y", false, "Do not ask")
+	command.Flags().BoolVar(&replace, "replace", false, "Replace the pods of a StatefulSet")
 	return command
 }
 
-func (s *session) restart(ctx context.Context, name string) error {
+func (s *session) restart(ctx context.Context, name string, replace bool) error {
 	c, mc, err := s.open(ctx, name)
 	if err != nil {
 		return err
@@ -58,15 +68,18 @@ func (s *session) restart(ctx context.Context, name string) error {
 		return err
 	}
 	items, failures := s.countItems(ctx, c, mc, pods)
-	if err := s.confirm(ctx, restartCost(mc, items, errors.Join(failures...) == nil)); err != nil {
+	if err := s.confirm(ctx, restartCost(mc, replace, items, errors.Join(failures...) == nil)); err != nil {
 		return err
 	}
-	before := mc.DeepCopy()
+	before, field := mc.DeepCopy(), &mc.Spec.RestartedAt
+	if replace && memcached.IsStatefulSet(mc) {
+		field = &mc.Spec.ReplacedAt
+	}
 	now := s.clock.Now().UTC().Truncate(time.Second)
-	if former := mc.Spec.RestartedAt; former != nil && !former.Time.Before(now) {
+	if former := *field; former != nil && !former.Time.Before(now) {
 		now = former.Time.UTC().Add(time.Second) // an equal time restarts nothing
 	}
-	mc.Spec.RestartedAt = &metav1.Time{Time: now}
+	*field = &metav1.Time{Time: now}
 	if err := c.Patch(ctx, mc, client.MergeFrom(before), client.FieldOwner("kubectl-memcached")); err != nil {
 		return err
 	}
@@ -76,20 +89,23 @@ func (s *session) restart(ctx context.Context, name string) error {
 
 // restartCost tells the user what is lost when every node restarts. complete is false if some nodes have not said how many items they
 // have.
-func restartCost(mc *cachev1alpha1.Memcached, items int64, complete bool) string {
+func restartCost(mc *cachev1alpha1.Memcached, replace bool, items int64, complete bool) string {
 	what := fmt.Sprintf("all %d items", items)
 	if !complete {
 		what = fmt.Sprintf("all items, at least %d,", items)
 	}
 	how := "restarts memcached in the pods"
+	if replace || !memcached.IsStatefulSet(mc) {
+		how, replace = "replaces the pods", true
+	}
 	cost := "are lost, node by node. spec.updateStrategy.minReadySeconds gives each node time to fill before the next one leaves."
 	degraded := apimeta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionDegraded)
 	switch from := memcached.FillsFrom(mc); {
-	case mc.Spec.Workload != cachev1alpha1.WorkloadStatefulSet:
-		how, cost = "replaces the pods", cost+" Each new node has a new address."
+	case !memcached.IsStatefulSet(mc):
+		cost += " Each new node has a new address."
 	case from != "" && (degraded == nil || degraded.Reason != cachev1alpha1.ReasonTwinUnusable):
 		cost = fmt.Sprintf("come back from %s, where it has a node of the same number: each node copies them before it is ready.", from)
-	case mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile:
+	case mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile && !replace:
 		cost = "are kept. A node is away for a second or two. What clients delete there meanwhile stays in the cache."
 	}
 	return fmt.Sprintf("This %s of the %d nodes of %s/%s, one after the other: %s %s", how, mc.Spec.Size, mc.Namespace, mc.Name, what, cost)

@@ -5,6 +5,7 @@ package rollout
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -170,8 +171,9 @@ func (d *decision) mayStep(n Node, action Action) (_ Wait, words string) {
 		return WaitCutOff, ""
 	case action == Replace && !d.rules.TemplateReady:
 		return WaitTemplate, ""
-	case !d.holds(n, action):
-		return WaitMemory, ""
+	}
+	if wait, words := d.withinMemory(n, action); wait != NoWait {
+		return wait, words
 	}
 	if at := d.refusedElsewhere(n, action); at != nil {
 		return WaitElsewhere, at.Refused.Words
@@ -190,8 +192,8 @@ func (d *decision) idle(n Node) (_ Wait, words string) {
 	switch {
 	case n.Pod != Present:
 		return WaitStatefulSet, ""
-	case n.Assigned && n.ArgumentsTaken == Unknown:
-		return WaitAnswer, n.Silent
+	case open(n):
+		return WaitAnswer, silence(n)
 	case n.Refused.Action != Nothing:
 		return WaitRefused, n.Refused.Words
 	default:
@@ -199,15 +201,22 @@ func (d *decision) idle(n Node) (_ Wait, words string) {
 	}
 }
 
-// holds is the invariant of memory: what memcached may use fits the memory limit in effect, before and after the step.
-func (d *decision) holds(n Node, action Action) bool {
-	switch action {
-	case Assign:
-		return d.target.Use <= min(n.Limit, n.AskedLimit)
-	case Resize:
-		return d.target.Limit >= n.Limit || max(n.Use, d.target.Use) <= d.target.Limit
+// withinMemory is the invariant of memory: what memcached may use fits the memory limit in effect, before and after the step. A new pod
+// gets its limit and its arguments from the same template. Until its parent has answered, a node may still use what it had before.
+func (d *decision) withinMemory(n Node, action Action) (_ Wait, words string) {
+	use, limit := max(n.Use, d.target.Use), d.target.Limit
+	if action == Assign {
+		use, limit = d.target.Use, min(n.Limit, n.AskedLimit)
+	}
+	switch {
+	case use <= limit, action != Assign && (action != Resize || limit >= n.Limit):
+		return NoWait, ""
+	case n.Assigned && n.ArgumentsTaken == Unknown:
+		return WaitAnswer, silence(n)
 	default:
-		return true // a new pod gets its limit and its arguments from the same template
+		const mebibyte = 1 << 20
+		return WaitMemory, fmt.Sprintf("memcached may use %.1f MiB, and the memory limit is %.1f MiB",
+			float64(use)/mebibyte, float64(limit)/mebibyte)
 	}
 }
 
@@ -242,10 +251,10 @@ func (d *decision) withinBudget(n Node, action Action) (_ Wait, words string) {
 	switch {
 	case count >= d.rules.Budget:
 		return WaitBudget, ""
-	case len(doubtful) == 0, action == Replace && silence(doubtful) != "":
+	case len(doubtful) == 0, action == Replace && silence(doubtful...) != "":
 		return NoWait, ""
 	default:
-		return WaitAnswer, silence(doubtful)
+		return WaitAnswer, silence(doubtful...)
 	}
 }
 
@@ -254,9 +263,13 @@ func (d *decision) counts(n, other Node) bool {
 	return d.stops(other) || other.missed() && (!n.Served || !n.away() || d.moving(other))
 }
 
-// silence returns why the parent of a node did not answer, or an empty text if one of the parents was not asked.
-func silence(nodes []Node) string {
-	return slices.MinFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Silent, b.Silent) }).Silent
+// silence says which parent did not answer, and why. It is an empty text if one of the parents was not asked.
+func silence(nodes ...Node) string {
+	n := slices.MinFunc(nodes, func(a, b Node) int { return cmp.Compare(a.Silent, b.Silent) })
+	if n.Silent == "" {
+		return ""
+	}
+	return n.Name + " does not answer: " + n.Silent
 }
 
 // stops reports whether the plan already has a step that costs the clients this node.
@@ -280,6 +293,6 @@ func (d *decision) peers(n Node) (_ Wait, words string) {
 	case Yes:
 		return NoWait, ""
 	default:
-		return WaitAnswer, n.Silent
+		return WaitAnswer, silence(n)
 	}
 }

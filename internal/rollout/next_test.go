@@ -107,6 +107,11 @@ func TestNext(t *testing.T) {
 			nodes{node(func(n *Node) { n.Asked.Arguments, n.Use = "a2", 150 })},
 			lessMemory, "; 0 Memory",
 		},
+		{
+			"unless only its parent knows what runs",
+			nodes{node(func(n *Node) { n.Asked.Arguments, n.Use, n.Assigned, n.ArgumentsTaken = "a2", 150, true, Unknown })},
+			lessMemory, "0:Ask; 0 Answer",
+		},
 
 		// The budget.
 		{"a node that is away goes first", nodes{unready, steady}, newArguments, "0:Assign; 1 Budget"},
@@ -168,7 +173,10 @@ func TestNext(t *testing.T) {
 			nodes{node(func(n *Node) { n.Assigned, n.ArgumentsTaken = true, Unknown }), steady},
 			newArguments, "0:Ask 1:Ask; 1 Answer",
 		},
-		{"a silent parent is waited for", nodes{silent}, newArguments, "; 0 Answer (timeout)"},
+		{"only the parent knows whether an image is in effect", nodes{node(func(n *Node) {
+			n.Asked, n.ImageTaken, n.Serves = newImage.Asked, Unknown, Unknown
+		})}, newImage, "0:Ask; 0 Answer"},
+		{"a silent parent is waited for", nodes{silent}, newArguments, "; 0 Answer (0 does not answer: timeout)"},
 		{"a new template needs no parent", nodes{silent, silent}, newTemplate, "1:Replace template; 0 Budget"},
 		{
 			"arguments of the first start are sure",
@@ -327,7 +335,7 @@ func short(p Plan) string {
 	text := strings.Join(steps, " ")
 	if p.Waits != NoWait {
 		text += fmt.Sprintf("; %s %s", p.Waiting, p.Waits)
-		if p.Words != "" && p.Waits != WaitInEffect {
+		if p.Words != "" && p.Waits != WaitInEffect && p.Waits != WaitMemory {
 			text += " (" + p.Words + ")"
 		}
 	}
@@ -335,16 +343,33 @@ func short(p Plan) string {
 }
 
 func TestMessage(t *testing.T) {
-	waits := Plan{Done: 1, Pending: 2, Waits: WaitBudget, Waiting: "cache-0"}
-	steps := waits
-	steps.Steps = []Step{{"cache-1", Ask}, {"cache-1", Replace}}
+	const refused = "no such image"
 	for want, p := range map[string]Plan{
-		"3 of 3 nodes are updated":                                                {Done: 3},
-		"1 of 3 nodes are updated; cache-1 is replaced":                           steps,
-		"1 of 3 nodes are updated; cache-0 waits until the other nodes are ready": waits,
-		"0 of 1 nodes are updated; a is not ready yet: pulling":                   {Pending: 1, Waits: WaitInEffect, Waiting: "a", Words: "pulling"},
+		"":                                     {},
+		"is replaced":                          {Steps: []Step{{"cache-0", Ask}, {"cache-0", Replace}}, Waits: WaitBudget},
+		"gets other resources in place":        {Steps: []Step{{"cache-0", Resize}}},
+		"gets other arguments":                 {Steps: []Step{{"cache-0", Assign}}},
+		"restarts with another image in place": {Steps: []Step{{"cache-0", SetImage}}},
+		"goes back to what it had before":      {Steps: []Step{{"cache-0", GoBack}}},
+		"is deleted, because its cluster node is lost":                                                                 {Steps: []Step{{"cache-0", ForceDelete}}},
+		"waits until the other nodes are ready":                                                                        {Waits: WaitBudget},
+		"waits for an answer on port 9151, which the operator must be able to reach":                                   {Waits: WaitAnswer, Steps: []Step{{"cache-0", Ask}}},
+		"waits for an answer on port 9151, which the operator must be able to reach: cache-1 does not answer: timeout": {Waits: WaitAnswer, Words: "cache-1 does not answer: timeout"},
+		"waits for its cluster node, which has lost contact":                                                           {Waits: WaitCutOff},
+		"is waiting until another copy has all its items":                                                              {Waits: WaitPeers},
+		"is waiting until the node twin-0 of its twin has all items":                                                   {Waits: WaitPeers, Words: "waiting until the node twin-0 of its twin has all items"},
+		"waits until the StatefulSet's controller has seen the new template":                                           {Waits: WaitTemplate},
+		"waits until spec.replacedAt replaces the pods: memcached may use 2.0 MiB, and the memory limit is 1.0 MiB":    {Waits: WaitMemory, Words: "memcached may use 2.0 MiB, and the memory limit is 1.0 MiB"},
+		"has refused the change: no such image":                                                                        {Waits: WaitRefused, Words: refused},
+		"waits, because another node has refused the change: no such image":                                            {Waits: WaitElsewhere, Words: refused},
+		"is not ready yet: pulling":                                                                                    {Waits: WaitInEffect, Words: "pulling"},
+		"waits for its new pod":                                                                                        {Waits: WaitStatefulSet},
 	} {
-		if got := p.Message(); got != want {
+		p.Done, p.Pending, p.Waiting = 1, 2, "cache-0"
+		if want != "" {
+			want = "; cache-0 " + want
+		}
+		if got := p.Message(); got != "1 of 3 nodes are updated"+want {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}

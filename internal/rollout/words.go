@@ -3,28 +3,36 @@
 
 package rollout
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
-// Message says how far the rollout is, what happens now, and what the next node waits for.
+// Message says how far the rollout is, and what happens now or what the next node waits for.
 func (p Plan) Message() string {
-	parts := []string{fmt.Sprintf("%d of %d nodes are updated", p.Done, p.Done+p.Pending)}
+	text := fmt.Sprintf("%d of %d nodes are updated", p.Done, p.Done+p.Pending)
+	if now := p.Now(); now != "" {
+		text += "; " + now
+	}
+	return text
+}
+
+// Now says what happens to a node now, or else what the next node waits for. It is empty if there is neither, or if only a pause holds
+// nodes back.
+func (p Plan) Now() string {
 	for _, step := range p.Steps {
 		if words := actionWords[step.Action]; words != "" {
-			parts = append(parts, step.Node+" "+words)
-			break
+			return step.Node + " " + words
 		}
 	}
-	if words := waitWords[p.Waits]; words != "" && len(parts) == 1 {
-		text := p.Waiting + " " + words
-		if p.Words != "" {
-			text += ": " + p.Words
-		}
-		parts = append(parts, text)
+	words := waitWords[p.Waits]
+	switch {
+	case words == "":
+		return ""
+	case p.Words == "":
+		return p.Waiting + " " + words
+	case p.Waits == WaitPeers:
+		return p.Waiting + " is " + p.Words
+	default:
+		return p.Waiting + " " + words + ": " + p.Words
 	}
-	return strings.Join(parts, "; ")
 }
 
 // actionWords say what happens to a node.
@@ -40,14 +48,13 @@ var actionWords = map[Action]string{
 // waitWords say what a node waits for.
 var waitWords = map[Wait]string{
 	WaitBudget:      "waits until the other nodes are ready",
-	WaitAnswer:      "waits for an answer on its port 9151, which the operator must be able to reach",
+	WaitAnswer:      "waits for an answer on port 9151, which the operator must be able to reach",
 	WaitCutOff:      "waits for its cluster node, which has lost contact",
-	WaitPeers:       "waits until another copy has all its items",
-	WaitTemplate:    "waits for the StatefulSet's controller",
-	WaitMemory:      "waits for its memory limit, which does not hold what memcached may use",
-	WaitRefused:     "cannot be updated",
-	WaitElsewhere:   "waits, because another node cannot be updated",
+	WaitPeers:       "is waiting until another copy has all its items",
+	WaitTemplate:    "waits until the StatefulSet's controller has seen the new template",
+	WaitMemory:      "waits until spec.replacedAt replaces the pods",
+	WaitRefused:     "has refused the change",
+	WaitElsewhere:   "waits, because another node has refused the change",
 	WaitInEffect:    "is not ready yet",
-	WaitPaused:      "waits until the pause ends",
-	WaitStatefulSet: "is being created",
+	WaitStatefulSet: "waits for its new pod",
 }

@@ -66,8 +66,7 @@ var (
 	resized = operation{name: "size changed from 3 to 5", children: 1, do: func(ctx context.Context, t *testbed, i int) error {
 		return t.edit(ctx, i, sized(5))
 	}}
-	// The three children that change are the StatefulSet, the ConfigMap with its servers, and the ConfigMap with the arguments of its
-	// nodes.
+	// The StatefulSet changes, and the ConfigMap with its servers when a new node is ready.
 	statefulSetResized = operation{name: resized.name, children: 3, do: resized.do}
 	scaledUp           = operation{name: "scaled up by somebody else", children: 1, do: scaleTo(8)}
 	scaledDown         = operation{name: "scaled down by somebody else", children: 1, do: scaleTo(1)}

@@ -107,8 +107,7 @@ var _ = Describe("Two copies of a cache", Label(onLocalCluster), func() {
 		clients.mustHaveNoticedNothing(ctx, "changes of both", int64(ownersPerProxy*len(clients.proxies)))
 	})
 
-	// A StatefulSet replaces node 1 before node 0. From Kubernetes 1.37 on, the unavailable node 0 counts against maxUnavailable. So the
-	// operator must raise maxUnavailable to 2. Otherwise, node 1 and then node 0 would never be replaced.
+	// Node 0 is unavailable, so it must be replaced before node 1. Otherwise, the budget would never allow either.
 	It("take a change although node 0 of one is away", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
 		c := newCopies(ctx)
 		before := clustertest.Incarnations(c.pods(ctx))

@@ -44,7 +44,7 @@ func permissionsOf(t *testing.T, all kustomize.Objects, kind, name string) permi
 }
 
 // managerPermissions are all permissions of the operator's manager role. The operator deletes only what a change of a spec makes
-// unnecessary, and pods on lost cluster nodes. It reads no Secret, and no permission has a wildcard. A new line needs a reason.
+// unnecessary, and pods: those that a rollout replaces, and those on lost cluster nodes. It reads no Secret, and no permission has a wildcard. A new line needs a reason.
 var managerPermissions = permissions{
 	"cache.example.com/memcacheds":                  "list watch",
 	"cache.example.com/memcacheds/status":           "patch",

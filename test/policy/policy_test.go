@@ -103,6 +103,9 @@ func TestTokenWritesOnlyChildren(t *testing.T) {
 	for _, mc := range []*cachev1alpha1.Memcached{cache, stable} {
 		g.Expect(i.Admin.Create(t.Context(), mc)).To(Succeed())
 		i.settles(t, mc)
+		if mc == stable {
+			i.runs(t, mc)
+		}
 		mc.Spec.Size += 2
 		mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "changed"}
 		mc.Spec.PodDisruptionBudget = cachev1alpha1.MemcachedPodDisruptionBudget{Enabled: ptr.To(mc == cache)}
@@ -114,8 +117,31 @@ func TestTokenWritesOnlyChildren(t *testing.T) {
 		g.Expect(i.Admin.Update(t.Context(), mc)).To(Succeed())
 		i.settles(t, mc)
 	}
+	i.isReplaced(t, stable)
 	g.Expect(requests.Refused()).To(BeEmpty())
 	i.attempts(t)
+}
+
+// runs creates the first pod of a StatefulSet, as the StatefulSet's controller would.
+func (i *installation) runs(t *testing.T, mc *cachev1alpha1.Memcached) {
+	t.Helper()
+	set := read[*appsv1.StatefulSet](t, i, mc.Name)
+	pod := &corev1.Pod{ObjectMeta: named(mc.Name + "-0"), Spec: set.Spec.Template.Spec}
+	pod.Labels, pod.Annotations = set.Spec.Template.Labels, set.Spec.Template.Annotations
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+	NewWithT(t).Expect(i.Admin.Create(t.Context(), pod)).To(Succeed())
+}
+
+// isReplaced waits until the operator has deleted the first pod of a StatefulSet whose controller has observed the new template.
+func (i *installation) isReplaced(t *testing.T, mc *cachev1alpha1.Memcached) {
+	t.Helper()
+	NewWithT(t).Eventually(t.Context(), func(g Gomega) {
+		set := read[*appsv1.StatefulSet](t, i, mc.Name)
+		set.Status.ObservedGeneration = set.Generation
+		g.Expect(i.Admin.Status().Update(t.Context(), set)).To(Succeed())
+		err := i.Admin.Get(t.Context(), client.ObjectKey{Namespace: shop, Name: mc.Name + "-0"}, &corev1.Pod{})
+		g.Expect(err).To(Satisfy(apierrors.IsNotFound))
+	}, timeout).Should(Succeed())
 }
 
 // settles waits until the operator has written all children of a Memcached.

@@ -13,8 +13,6 @@ type Rules struct {
 	Size []string
 	// Immutable are fields that cannot change. They keep the values of the live object.
 	Immutable [][]string
-	// Gated are fields that the API server drops while a feature gate is off. A missing gated field is no difference.
-	Gated [][]string
 	// Guard marks a Kind that protects other objects, such as NetworkPolicy. Guarded marks a Kind that needs this protection: its objects
 	// are created only when all guards exist.
 	Guard, Guarded bool

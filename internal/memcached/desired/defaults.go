@@ -17,7 +17,7 @@ import (
 )
 
 // podDefaults are settings of the pods that the operator chooses because the spec leaves them open. Another version of the operator
-// may choose other values. The workload records them, and keeps them until its pods must be replaced anyway: see ADR-0014.
+// may choose other values. The workload records them, and keeps them until its pods must be replaced anyway: see ADR-0002.
 type podDefaults = memcached.Defaults
 
 // presentDefaults returns the settings that this version of the operator chooses for new pods.

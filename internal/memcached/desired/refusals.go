@@ -19,11 +19,14 @@ func refusalOf(n *node, action rollout.Action) *memcached.Problem {
 		return &memcached.Problem{Reason: cachev1alpha1.ReasonConfigurationRefused, Message: fmt.Sprintf(
 			"the node %s has refused the configuration and keeps its former one: %s; change spec.config", n.Name, words)}
 	}
-	reason := cachev1alpha1.ReasonInPlaceRefused
+	reason, remedy := cachev1alpha1.ReasonInPlaceRefused, "Correct spec.resources"
 	if action == rollout.SetImage {
-		reason = cachev1alpha1.ReasonImagePullFailed
+		reason, remedy = cachev1alpha1.ReasonImagePullFailed, "Correct spec.image"
+	}
+	if _, last := n.asked.Refused.RetryIn(n.asked.Refused.At); !last {
+		remedy += ", or wait: the operator tries again after 1, 5 and 30 minutes"
 	}
 	return &memcached.Problem{Reason: reason, Message: fmt.Sprintf(
-		"Pod %s was not changed in place: %s. It has its former image and resources, and the other pods are left as they are. The operator "+
-			"tries again after 1, 5 and 30 minutes; this was try %d. Correct the spec, or wait", n.Name, words, n.Refused.Tries)}
+		"Pod %s was not changed in place: %s. It keeps its former image and resources, and the other pods are left as they are. "+
+			"This was try %d. %s", n.Name, words, n.Refused.Tries, remedy)}
 }

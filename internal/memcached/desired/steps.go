@@ -88,7 +88,7 @@ func (c *change) take(n *node, action rollout.Action) {
 		if former.Resources == "" {
 			former.Resources, former.DefaultLimit = asked.Resources, asked.DefaultLimit
 		}
-		asked.Former, asked.Resources, asked.DefaultLimit = &former, c.target.Resources, c.present().DefaultLimit
+		asked.Former, asked.Resources, asked.DefaultLimit = &former, c.target.Resources, c.fresh().DefaultLimit
 		step.Resources = &c.container().Resources
 	case rollout.SetImage:
 		c.setImage(n, &step)
@@ -102,8 +102,8 @@ func (c *change) container() *corev1.Container {
 	return memcached.ContainerOf(&c.template.Spec, memcached.ContainerName)
 }
 
-// present returns what a new pod is asked for.
-func (c *change) present() memcached.Asked {
+// fresh returns what a pod of the rendered template would be asked for.
+func (c *change) fresh() memcached.Asked {
 	asked, _ := memcached.AskedOf(c.template.Annotations)
 	return asked
 }
@@ -140,7 +140,7 @@ func (c *change) setImage(n *node, step *memcached.PodStep) {
 		former.Restarts = starts
 		asked.Former = &former
 	}
-	asked.Image, asked.DefaultImage = c.target.Image, c.present().DefaultImage
+	asked.Image, asked.DefaultImage = c.target.Image, c.fresh().DefaultImage
 }
 
 // ask adds the pods that have to be asked about a node: its own, and those of the same number in twins.
@@ -245,10 +245,11 @@ func (c *change) follow(n *node) {
 	case n.keepsRefused():
 		step.Action, step.Resources = rollout.GoBack, status.Resources
 	case c.asleep(n):
-		step.Wake = strconv.FormatInt(n.entry.Number, 10)
+		step.Action, step.Entry = memcached.Wake, strconv.FormatInt(n.entry.Number, 10)
 	case (n.asked.Former != nil || n.pod.Labels[appsv1.ControllerRevisionHashLabelKey] != revision) && n.Done(c.target) && c.templateReady():
 		asked := n.asked
-		asked.Former, step.Asked, step.Revision = nil, &asked, revision
+		asked.Former = nil
+		step.Action, step.Asked, step.Revision = memcached.Finish, &asked, revision
 	default:
 		return
 	}
@@ -301,7 +302,7 @@ func (c *change) effect(n *node) memcached.Effect {
 
 // note counts pods of an older operator, and reports what nodes have refused.
 func (c *change) note(n *node) {
-	was, now := n.asked, c.present()
+	was, now := n.asked, c.fresh()
 	image := was.DefaultImage != now.DefaultImage && was.DefaultImage != "" && now.DefaultImage != ""
 	limit := now.DefaultLimit > 0 && was.DefaultLimit < c.target.Use
 	if n.Updated(c.target) && (was.Rendering != now.Rendering || image || limit) {

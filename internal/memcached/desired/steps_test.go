@@ -48,7 +48,7 @@ func (s *scene) short(plan memcached.Plan) string {
 			say(refused != nil, "refused %d", ptr.Deref(refused, memcached.RefusedStep{}).Tries)
 		}
 		say(step.Revision != "", "label")
-		say(step.Wake != "", "wake %s", step.Wake)
+		say(step.Entry != "", "%s", step.Entry)
 	}
 	entries, before := s.after(plan).Entries(), s.view().Entries()
 	for ordinal := range int(s.mc.Spec.Size) {
@@ -136,7 +136,7 @@ func TestSteps(t *testing.T) {
 		"a problem":               {inPlace, all(withLimit(corev1.ResourceMemory, "100Mi"), threadsOf(2)), pod(1, hasImage), "Problem"},
 		"Recreate":                {nil, set(mine), write, "2:Replace"},
 		"arguments":               {nil, threadsOf(2), nil, "entry 2 #1 -t 2 former -t 4"},
-		"in place":                {inPlace, threadsOf(2), nil, "2: wake 1 entry 2 #1 -t 2 former -t 4"},
+		"in place":                {inPlace, threadsOf(2), nil, "2:Wake 1 entry 2 #1 -t 2 former -t 4"},
 		"arguments once more":     {nil, threadsOf(2), entry(4, inUse, threadsOf(3)), "entry 2 #5 -t 2 former -t 3"},
 		"before they were used":   {nil, threadsOf(2), entry(4, former, threadsOf(3)), "entry 2 #5 -t 2 former -t 4"},
 		"an entry of a backup":    {nil, threadsOf(2), all(entry(1, nothing, threadsOf(3)), answers(2, func(a *memcached.Answer) { a.Number = 6 })), "entry 2 #7 -t 2"},
@@ -177,9 +177,9 @@ func TestSteps(t *testing.T) {
 			pod(2, hasRefused(rollout.Resize, targetOf(s.view()).Resources, 1, time.Hour))(s)
 		}, ""},
 		"other resources":         {inPlace, withLimit(corev1.ResourceMemory, "2Gi"), lastHasLimit, "2:Resize limit 2Gi asked Resources former resources 202"},
-		"done":                    {inPlace, limited, all(write, takesLimit), "0: label 1: label 2: label"},
+		"done":                    {inPlace, limited, all(write, takesLimit), "0:Finish label 1:Finish label 2:Finish label"},
 		"not observed":            {inPlace, limited, all(write, takesLimit, func(s *scene) { s.set.Generation++ }), ""},
-		"wakes a kubelet":         {inPlace, threadsOf(2), entry(1, nothing), "2: wake 1"},
+		"wakes a kubelet":         {inPlace, threadsOf(2), entry(1, nothing), "2:Wake 1"},
 		"once":                    {inPlace, threadsOf(2), all(entry(1, nothing), pod(2, func(p *corev1.Pod) { p.Annotations[memcached.WakeAnnotation] = "1" })), ""},
 		"never without the right": {nil, threadsOf(2), entry(1, nothing), ""},
 		"a volume too small":      {all(inFile, inPlace), itemMemory("300Mi"), write, "2:Replace"},
@@ -256,7 +256,7 @@ func TestEffect(t *testing.T) {
 // TestRefusals covers what a user reads about a refusal, until the spec changes.
 func TestRefusals(t *testing.T) {
 	for want, refuse := range map[string]func(*scene){
-		"ImagePullFailed: Pod cache-1 was not changed in place: no. It has its former image and resources, and the other pods are left as they are. The operator tries again after 1, 5 and 30 minutes; this was try 2. Correct the spec, or wait": pod(1, hasRefused(rollout.SetImage, mine, 2, 0)),
+		"ImagePullFailed: Pod cache-1 was not changed in place: no. It keeps its former image and resources, and the other pods are left as they are. This was try 2. Correct spec.image, or wait: the operator tries again after 1, 5 and 30 minutes": pod(1, hasRefused(rollout.SetImage, mine, 2, 0)),
 		"ConfigurationRefused: the node cache-1 has refused the configuration and keeps its former one: exit 1; change spec.config": func(s *scene) {
 			s.enter(1, func(e *protocol.Entry) {
 				e.Refused = &protocol.Refused{Value: targetOf(s.view()).Value(rollout.Assign), Words: "exit 1", Tries: 1}
@@ -302,8 +302,8 @@ func (s *scene) turn(bad string) memcached.Plan {
 		if step.Revision != "" {
 			pod.Labels[appsv1.ControllerRevisionHashLabelKey] = step.Revision
 		}
-		if step.Wake != "" {
-			pod.Annotations[memcached.WakeAnnotation] = step.Wake
+		if step.Entry != "" {
+			pod.Annotations[memcached.WakeAnnotation] = step.Entry
 		}
 		if step.Resources != nil {
 			pod.Spec.Containers[0].Resources, memcachedOf(pod).Resources = *step.Resources, step.Resources

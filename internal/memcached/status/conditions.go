@@ -95,7 +95,7 @@ func (f facts) primaryProblem() *memcached.Problem {
 	if f.Problem != nil {
 		return f.Problem
 	}
-	return cmp.Or(f.podProblem, f.twinProblem)
+	return cmp.Or(f.podProblem, f.plan.Twins.Problem)
 }
 
 // stoppedByProblem is the message of Progressing if the problem in Degraded stops the change.
@@ -125,8 +125,8 @@ func progressingCondition(f facts) metav1.Condition {
 		return condition
 	case f.unsupported() != "":
 		condition.Reason, condition.Message = cachev1alpha1.ReasonUnsupportedVersion, f.unsupported()
-	case f.newer != "":
-		condition.Reason, condition.Message = cachev1alpha1.ReasonNewerDefaultsAvailable, f.newer
+	case f.newer() != "":
+		condition.Reason, condition.Message = cachev1alpha1.ReasonNewerDefaultsAvailable, f.newer()
 	default:
 		condition.Reason, condition.Message = cachev1alpha1.ReasonComplete, "No change is under way"
 	}
@@ -135,7 +135,7 @@ func progressingCondition(f facts) metav1.Condition {
 }
 
 // stuck returns why the current change cannot proceed, or an empty text. The first of these cases decides:
-//  1. There is a problem of the plan or the write, and the workload lacks the new size or pod template: this problem.
+//  1. There is a problem of the plan or the write, and it stops the change: this problem.
 //  2. The workload exists, and its nodes change: the problem of the pods, or else the exceeded deadline, if any.
 //  3. Otherwise: the problem of the plan or the write, if any.
 func (f facts) stuck() string {

@@ -22,7 +22,7 @@ func refusalRows() []statusCase {
 		cachev1alpha1.ReasonConflict, cachev1alpha1.ReasonInvalidResources, cachev1alpha1.ReasonInvalidSpec,
 		cachev1alpha1.ReasonQuotaExceeded, cachev1alpha1.ReasonAdmissionDenied, cachev1alpha1.ReasonApplyFailed,
 		cachev1alpha1.ReasonFieldContested, cachev1alpha1.ReasonImmutableField, cachev1alpha1.ReasonConfigurationRefused,
-		cachev1alpha1.ReasonInPlaceForbidden,
+		cachev1alpha1.ReasonInPlaceForbidden, cachev1alpha1.ReasonInPlaceRefused,
 	} {
 		rows = append(rows, statusCase{
 			name:    "refused: " + reason,
@@ -39,52 +39,35 @@ const checkImage = ". Check spec.image, and spec.imagePullSecrets if its registr
 // podRows have three nodes and no change in progress. In most rows, one pod has a problem. In the last rows, a pod only seems to
 // have a problem.
 func podRows(t *testing.T) []statusCase {
-	const notFound = `rpc error: code = NotFound desc = failed to resolve reference "docker.io/library/memcached:9": not found`
+	const (
+		notFound = `rpc error: code = NotFound desc = failed to resolve reference "docker.io/library/memcached:9": not found`
+		backOff  = `Back-off pulling image "docker.io/library/memcached:9"`
+		unsigned = "image pull failed for memcached:9 because the signature validation failed"
+	)
 	mc := memcachedtest.Cache(3)
 	var rows []statusCase
+	for _, row := range []struct{ reason, message, words string }{
+		{"ErrImagePull", notFound, notFound},
+		{"ImagePullBackOff", backOff + ": ErrImagePull: " + notFound, notFound},
+		{"ImagePullBackOff", backOff, backOff}, // of an older kubelet
+		{"SignatureValidationFailed", unsigned, unsigned},
+		{"ImagePullBackOff", backOff + ": SignatureValidationFailed: " + unsigned, unsigned},
+		{"RegistryUnavailable", "it is away", "it is away"},
+		{"ErrImageNeverPull", "it is not present with pull policy of Never", "it is not present with pull policy of Never"},
+		{"InvalidImageName", "invalid reference format", "invalid reference format"},
+		{"ImageInspectError", "", "ImageInspectError"},
+	} {
+		rows = append(rows, statusCase{
+			name: "the image cannot be pulled: " + row.reason + " " + row.message, available: available2,
+			pods:    append(makePods(2), makePod("cache-5d4f-02", waiting(row.reason, row.message))),
+			trouble: "ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: " + row.words + checkImage,
+		})
+	}
 	for _, row := range []struct {
 		name     string
 		change   func(*corev1.Pod)
 		degraded string
 	}{
-		{
-			"the image cannot be pulled", waiting("ErrImagePull", notFound),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: " + notFound + checkImage,
-		},
-		{
-			"the image cannot be pulled, and the kubelet backs off",
-			waiting("ImagePullBackOff", `Back-off pulling image "docker.io/library/memcached:9": ErrImagePull: `+notFound),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: " + notFound + checkImage,
-		},
-		{
-			"the signature is wrong", waiting("SignatureValidationFailed", "image pull failed for memcached:9 because the signature validation failed"),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the signature validation failed" + checkImage,
-		},
-		{
-			"the signature is wrong, and the kubelet backs off",
-			waiting("ImagePullBackOff", `Back-off pulling image "memcached:9": SignatureValidationFailed: image pull failed for memcached:9 because the signature validation failed`),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the signature validation failed" + checkImage,
-		},
-		{
-			"the registry is away", waiting("RegistryUnavailable", "image pull failed for memcached:9 because the registry is unavailable"),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: image pull failed for memcached:9 because the registry is unavailable" + checkImage,
-		},
-		{
-			"the image may not be pulled", waiting("ErrImageNeverPull", `Container image "memcached:9" is not present with pull policy of Never`),
-			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Container image "memcached:9" is not present with pull policy of Never` + checkImage,
-		},
-		{
-			"the name of the image is invalid", waiting("InvalidImageName", `Failed to apply default image tag "!": couldn't parse image name "!": invalid reference format`),
-			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Failed to apply default image tag "!": couldn't parse image name "!": invalid reference format` + checkImage,
-		},
-		{
-			"the image cannot be inspected", waiting("ImageInspectError", ""),
-			"ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: ImageInspectError" + checkImage,
-		},
-		{
-			"an older kubelet backs off without the cause", waiting("ImagePullBackOff", `Back-off pulling image "memcached:9"`),
-			`ImagePullFailed: The image of pod cache-5d4f-02 cannot be pulled: Back-off pulling image "memcached:9"` + checkImage,
-		},
 		{
 			"memcached does not answer any more", silent(-60, -60, -10),
 			"NodesUnresponsive: The agent of pod cache-5d4f-02 gets no answer from memcached. The node serves again when memcached " +

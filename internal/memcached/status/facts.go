@@ -13,6 +13,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/rollout"
 )
 
 // facts are the input of the conditions.
@@ -20,6 +21,7 @@ type facts struct {
 	memcached.View // after the write
 	memcached.Written
 
+	plan memcached.Plan
 	size int32
 	// accepted is the number of nodes that the workload asks for. It differs from spec.size if a new size was not written.
 	accepted int32
@@ -34,84 +36,58 @@ type facts struct {
 	ready int32
 	// podProblem is a problem of the pods, or why they cannot be created. It may be nil.
 	podProblem *memcached.Problem
-	// twinProblem is why nodes cannot get the items of their twin's nodes, or nil.
-	twinProblem *memcached.Problem
 	// rollout is the progress of a change of the nodes.
 	rollout rolloutState
-	// newer describes the newer defaults or rendering that the next pods get; empty if the nodes have them already.
-	newer string
-	// held are the changes that a pause holds back. cost describes what they will do to the nodes.
+	// held are the changes that a pause holds back.
 	held []string
-	cost string
 }
 
 func factsOf(before memcached.View, plan memcached.Plan, written memcached.Written) facts {
 	v := before.After(written.Objects)
 	mc, w := v.Memcached, v.Workload
-	f := facts{View: v, Written: written, size: mc.Spec.Size}
+	if !memcached.IsStatefulSet(mc) {
+		plan.Effect = memcached.ReplacesPod
+	}
+	f := facts{View: v, Written: written, plan: plan, size: mc.Spec.Size}
+	if f.plan.Rollout.Waits == rollout.WaitMemory {
+		f.plan.Rollout.Words += ". " + f.toReplace()
+	}
 	owned, orphans := w.Nodes(v.Pods), v.Orphans()
 	f.nodes = slices.Concat(owned, orphans)
 	f.ready = readyNodes(f.nodes)
 	f.accepted = f.size
 	if w != nil {
 		f.accepted = w.Size
-		f.TemplatePending = written.TemplatePending || written.HeldBack(v) && !carriedOut(w, plan)
+		f.TemplatePending = written.TemplatePending || written.HeldBack(v) && memcached.RecordOf(w).Template != plan.Record.Template
 	}
 	f.required = required(mc, plan, f.accepted)
 	f.available = f.ready >= f.required || stillAvailable(v.Last, f.ready)
 	f.discoverable = memcached.Discoverable(v.Children, memcached.SelectorLabels(mc))
-	f.twinProblem = plan.Twins.Problem
-	f.rollout = rolloutOf(before.Workload, v, plan)
+	f.rollout = f.rolloutAfter(before.Workload)
 	f.podProblem = cmp.Or(plan.Refused, f.problemOf(owned), f.problemOfOrphans(orphans))
-	f.rollout = f.waiting(plan)
-	f.newer = newer(mc, plan)
 	if mc.Spec.Paused {
-		f.held = f.heldBack(plan)
-		effect := plan.Effect
-		if f.TemplatePending && mc.Spec.Workload != cachev1alpha1.WorkloadStatefulSet {
-			effect = memcached.ReplacesPod
-		}
-		if effect != memcached.NoEffect {
-			f.cost, _ = costOf(v, plan, effect)
-		}
+		f.held = f.heldBack()
 	}
 	return f
 }
 
-// carriedOut reports whether the workload has the template that the spec asks for.
-func carriedOut(w *memcached.Workload, plan memcached.Plan) bool {
-	if w.Kind == cachev1alpha1.WorkloadStatefulSet {
-		asked, _ := memcached.AskedOf(w.Template.Annotations)
-		return asked.Asked == plan.Target.Asked
-	}
-	return memcached.RecordOf(w).Template == plan.Record.Template
-}
-
-// newer describes the newer defaults or rendering that the next pods get, or returns "".
-func newer(mc *cachev1alpha1.Memcached, plan memcached.Plan) string {
+// newer describes the newer defaults or helpers that new pods get, or returns "" if the nodes have them already.
+func (f facts) newer() string {
 	switch {
-	case plan.StaleDefaults != "":
-		return fmt.Sprintf("The operator's defaults are now %s; the next rollout adopts them. To roll out now: %s", plan.StaleDefaults,
-			restartCommand(mc))
-	case plan.Older > 0 && plan.Rollout.Pending == 0:
-		return fmt.Sprintf("%d of %d nodes run an older helper, rendering or default of the operator; new pods get the present one. "+
-			"To replace them now: %s", plan.Older, mc.Spec.Size, restartCommand(mc))
+	case f.plan.StaleDefaults != "":
+		return fmt.Sprintf("The operator's defaults are now %s; the next rollout adopts them. To roll out now: %s", f.plan.StaleDefaults,
+			restartCommand(f.Memcached))
+	case f.plan.Older > 0:
+		return fmt.Sprintf("%d of %d nodes have older helpers or defaults of the operator; new pods get the present ones. %s",
+			f.plan.Older, f.size, f.toReplace())
 	default:
 		return ""
 	}
 }
 
-// waiting returns the rollout with a message if it has exceeded the deadline.
-func (f facts) waiting(plan memcached.Plan) rolloutState {
-	rollout := f.rollout
-	if rollout.reason == "" || !unwatched(f.View) {
-		return rollout
-	}
-	rollout.deadlineMessage = overdue(f.View)
-	if rollout.deadlineMessage != "" && plan.Rollout.Words != "" {
-		rollout.deadlineMessage = plan.Rollout.Message()
-	}
-	return rollout
+// toReplace names the command that replaces the nodes of a StatefulSet, and its cost.
+func (f facts) toReplace() string {
+	return fmt.Sprintf("To replace the nodes now, %s: %s", f.itemsLeft(), restartCommand(f.Memcached))
 }
 
 // problemOf returns what is wrong with the nodes of the workload, or why a node is missing. Without a problem, it returns nil.
@@ -133,9 +109,10 @@ func readyNodes(nodes []*corev1.Pod) int32 {
 	return ready
 }
 
-// unwritten reports whether the workload has another size or pod template than the spec asks for.
+// unwritten reports whether the workload has another size or pod template than the spec asks for, or has nodes that need steps. No step is
+// taken while there is a problem of the plan or the write.
 func (f facts) unwritten() bool {
-	return f.Workload != nil && (f.accepted != f.size || f.TemplatePending)
+	return f.Workload != nil && (f.accepted != f.size || f.TemplatePending || f.plan.Rollout.Outdated > 0)
 }
 
 // required returns how many nodes must be ready for the cache to be available: the smaller of spec.size and accepted, minus the nodes

@@ -51,6 +51,7 @@ func makeDeployment(
 		t.Fatal(plan.Problem)
 	}
 	deployment := memcachedtest.Live(t, mc, rendered.(*appsv1.Deployment))
+	deployment.Annotations[memcached.AppliedHashAnnotation] = "hash"
 	for _, change := range changes {
 		change(deployment)
 	}
@@ -209,17 +210,8 @@ func leadToRunbook(condition string) string {
 
 // statusOf returns the status after a write. If no Service was observed, it adds the desired Service.
 func statusOf(mc *cachev1alpha1.Memcached, observed memcached.Observed, written memcached.Written, now time.Time) cachev1alpha1.MemcachedStatus {
-	return statusOfView(memcachedtest.View(mc, observed), memcached.AgentReports{}, written, now)
-}
-
-// statusOfView is like statusOf, but takes the view from before the write. Answers in the view affect only the plan.
-func statusOfView(
-	before memcached.View, agents memcached.AgentReports, written memcached.Written, now time.Time,
-) cachev1alpha1.MemcachedStatus {
-	mc, plan := before.Memcached, desired.For(before, memcachedtest.Options)
-	view := memcached.NewView(mc, withService(mc, before.Observed), now)
-	view.Agents, view.Twins = agents, before.Twins
-	return For(view, plan, written)
+	view := memcached.NewView(mc, withService(mc, observed), now)
+	return For(view, desired.For(view, memcachedtest.Options), written)
 }
 
 func withService(mc *cachev1alpha1.Memcached, observed memcached.Observed) memcached.Observed {

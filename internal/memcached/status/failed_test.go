@@ -45,24 +45,17 @@ func evicted(seconds int) func(*corev1.Pod) {
 }
 
 // failedPodRows have pods that the kubelet rejected or evicted. Such pods are not nodes.
-func failedPodRows(t *testing.T) []statusCase {
+func failedPodRows() []statusCase {
 	const (
 		evictedText  = "NodesFailed: A pod failed: Evicted: The node was low on resource: memory."
 		rejectedText = "NodesFailed: A pod failed: UnexpectedAdmissionError: Pod was rejected: no devices"
 	)
-	mc := memcachedtest.Cache(3)
 	unexpected := rejected("UnexpectedAdmissionError", "Pod was rejected: no devices")
 	degradedBy := func(name, text, available string, pods ...corev1.Pod) statusCase {
-		return statusCase{
-			name: name, mc: mc, deployment: makeDeployment(t, mc, settled), pods: pods,
-			ready: "False " + text, available: available, progressing: complete, degraded: "True " + text,
-		}
+		return statusCase{name: name, pods: pods, trouble: text, available: available}
 	}
 	notBlamed := func(name string, pods ...corev1.Pod) statusCase {
-		return statusCase{
-			name: name, mc: mc, deployment: makeDeployment(t, mc, settled), pods: pods,
-			ready: "False NodesUnavailable: 2 of 3 nodes are ready", available: available2, progressing: complete, degraded: asExpected,
-		}
+		return statusCase{name: name, pods: pods, ready: "False NodesUnavailable: 2 of 3 nodes are ready", available: available2}
 	}
 	two := makePods(2)
 	with := func(pods ...corev1.Pod) []corev1.Pod { return append(append([]corev1.Pod(nil), two...), pods...) }
@@ -94,22 +87,20 @@ func failedPodRows(t *testing.T) []statusCase {
 			makePod("cache-5d4f-10", created(1), pending))...),
 		notBlamed("somebody else's pod failed", with(makePod("other-5d4f-09", ofReplicaSet("other", "5d4f"), evicted(0)))...),
 		{
-			name: "pods failed and all nodes are ready", mc: mc, deployment: makeDeployment(t, mc, settled),
-			pods:  append(makePods(3), makePod("cache-5d4f-09", evicted(0)), makePod("cache-5d4f-10", unexpected)),
-			ready: allThreeReady, available: available3, progressing: complete, degraded: asExpected,
+			name: "pods failed and all nodes are ready",
+			pods: append(makePods(3), makePod("cache-5d4f-09", evicted(0)), makePod("cache-5d4f-10", unexpected)),
 		},
 		{
-			name: "a pod failed, all nodes are ready and one more starts", mc: mc, deployment: makeDeployment(t, mc, settled),
+			name:  "a pod failed, all nodes are ready and one more starts",
 			pods:  append(makePods(3), makePod("cache-5d4f-09", evicted(0)), makePod("cache-5d4f-10", created(1), pending)),
-			ready: "False Scaling: 4 nodes exist, 3 are wanted", available: available3, progressing: complete, degraded: asExpected,
+			ready: "False Scaling: 4 nodes exist, 3 are wanted",
 		},
 	}
 }
 
 // exitRows have a pod that is not ready, and whose container has exited before. They show when the exit is the cause.
-func exitRows(t *testing.T) []statusCase {
+func exitRows() []statusCase {
 	const killed = "NodesCrashing: memcached in pod cache-5d4f-02 exited with code 137 (OOMKilled)" + moreMemory
-	mc := memcachedtest.Cache(3)
 	unreadySince := func(seconds int) func(*corev1.Pod) {
 		return func(pod *corev1.Pod) {
 			notReady(pod)
@@ -141,12 +132,11 @@ func exitRows(t *testing.T) []statusCase {
 		}, true},
 	} {
 		c := statusCase{
-			name: "an exit: " + row.name, mc: mc, deployment: makeDeployment(t, mc, settled),
-			pods:  append(makePods(2), makePod("cache-5d4f-02", row.changes...)),
-			ready: "False NodesUnavailable: 2 of 3 nodes are ready", available: available2, progressing: complete, degraded: asExpected,
+			name: "an exit: " + row.name, pods: append(makePods(2), makePod("cache-5d4f-02", row.changes...)),
+			ready: "False NodesUnavailable: 2 of 3 nodes are ready", available: available2,
 		}
 		if row.blamed {
-			c.ready, c.degraded = "False "+killed, "True "+killed
+			c.trouble = killed
 		}
 		rows = append(rows, c)
 	}

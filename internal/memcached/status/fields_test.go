@@ -84,45 +84,29 @@ func TestStatusNodes(t *testing.T) {
 	}
 }
 
-// TestStatusIgnoresWhatIsNotOurs has a Deployment and a Service of the same name that were not created for the Memcached.
-func TestStatusIgnoresWhatIsNotOurs(t *testing.T) {
+// TestStatusOfWhatWasLeft has a Deployment and a Service of the same name that the Memcached does not control. A Deployment that was created
+// for the Memcached, and that nobody controls, is its own nevertheless.
+func TestStatusOfWhatWasLeft(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	for name, owners := range map[string][]metav1.OwnerReference{
 		"belongs to nobody":                     nil,
 		"belongs to an earlier one of our name": {memcachedtest.Controller("Memcached", mc.Name, "another-uid")},
 		"we own it and do not control it":       {{Kind: "Memcached", Name: mc.Name, UID: mc.UID}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		for _, created := range []bool{false, true} {
 			deployment, service := makeDeployment(t, mc, settled), desired.Service(mc)
 			deployment.OwnerReferences, service.OwnerReferences = owners, owners
-			deployment.Annotations = nil
+			if !created {
+				deployment.Annotations = nil
+			}
+			ours := created && (len(owners) == 0 || owners[0].Controller == nil)
 			observed := memcached.Observed{Children: memcachedtest.Children(deployment, service), Pods: makePods(3)}
 			status := statusOf(mc, observed, memcached.Written{}, noon)
-			if len(status.Nodes) != 0 || status.Replicas != 0 || status.Image != "" || status.ServiceName != "" {
-				t.Errorf("status tells of what is not ours: %+v", status)
+			if (len(status.Nodes) == 3) != ours || (status.Replicas == 3) != ours || (status.Image != "") != ours || status.ServiceName != "" ||
+				isTrue(status, cachev1alpha1.ConditionReady) != ours || isTrue(status, cachev1alpha1.ConditionAvailable) != ours {
+				t.Errorf("%s, created for us: %v: %+v", name, created, status)
 			}
-			if isTrue(status, cachev1alpha1.ConditionReady) || isTrue(status, cachev1alpha1.ConditionAvailable) {
-				t.Errorf("nodes that are not ours count: %+v", status.Conditions)
-			}
-		})
-	}
-}
-
-// TestStatusOfAnOrphan covers a Deployment that the Memcached no longer controls, although it was created for the Memcached.
-func TestStatusOfAnOrphan(t *testing.T) {
-	mc := memcachedtest.Cache(3)
-	for name, owners := range map[string][]metav1.OwnerReference{
-		"nobody owns it":                  nil,
-		"we own it and do not control it": {{Kind: "Memcached", Name: mc.Name, UID: mc.UID}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			deployment := makeDeployment(t, mc, settled)
-			deployment.OwnerReferences = owners
-			status := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment), Pods: makePods(3)}, memcached.Written{}, noon)
-			if len(status.Nodes) != 3 || !isTrue(status, cachev1alpha1.ConditionAvailable) {
-				t.Errorf("its nodes do not count: %+v", status)
-			}
-		})
+		}
 	}
 }
 

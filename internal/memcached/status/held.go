@@ -13,7 +13,7 @@ import (
 )
 
 // heldBack lists what a pause holds back: the children that would be written or deleted, another size, and the rest of a rollout.
-func (f facts) heldBack(plan memcached.Plan) []string {
+func (f facts) heldBack() []string {
 	var held []string
 	for _, kind := range f.Pending {
 		if text := "the " + kind; !slices.Contains(held, text) {
@@ -30,7 +30,7 @@ func (f facts) heldBack(plan memcached.Plan) []string {
 		}
 		held = append(held, scaling)
 	}
-	if plan.Rollout.Outdated > 0 {
+	if f.plan.Rollout.Outdated > 0 {
 		held = append(held, "a rollout")
 	}
 	return held
@@ -42,8 +42,8 @@ func pausedMessage(f facts) string {
 		return "spec.paused holds changes back; there are none now"
 	}
 	message := "spec.paused holds back: " + strings.Join(f.held, ", ")
-	if f.cost != "" {
-		message += "; " + f.cost
+	if will, _ := f.cost(); will != "" && (f.TemplatePending || f.plan.Rollout.Outdated > 0) {
+		message += "; " + will
 	}
 	return message + ". To resume: " + patchCommand(f.Memcached, `"paused":false`)
 }

@@ -203,7 +203,7 @@ func noRoomFor(pod *corev1.Pod) {
 func TestHeldBackNamesAKindOnce(t *testing.T) {
 	f := facts{Written: memcached.Written{Pending: []string{"ConfigMap", "ConfigMap", "Deployment"}}}
 	f.Workload = &memcached.Workload{Kind: cachev1alpha1.WorkloadDeployment, Size: 3}
-	held := f.heldBack(memcached.Plan{})
+	held := f.heldBack()
 	if want := []string{"the ConfigMap", "the Deployment", "scaling from 3 to 0 nodes, which loses all items"}; !slices.Equal(held, want) {
 		t.Errorf("%q, want %q", held, want)
 	}

@@ -51,9 +51,8 @@ func mistakeRows(t *testing.T) []statusCase {
 		},
 	} {
 		rows = append(rows, statusCase{
-			name: row.name, mc: mc,
-			deployment: makeDeployment(t, mc, revision(1), counts(1, 0, 0, 0), refused(pod+row.refusal)),
-			ready:      "False " + row.message, available: unavailable0, progressing: seeDegraded, degraded: "True " + row.message,
+			name: row.name, deployment: makeDeployment(t, mc, revision(1), counts(1, 0, 0, 0), refused(pod+row.refusal)),
+			stuck: row.message, available: unavailable0,
 		})
 	}
 	return rows

@@ -28,7 +28,7 @@ func orphanRows(t *testing.T) []statusCase {
 			"To remove them with what they hold: kubectl delete -n shop deployment/cache"
 		six = "True MinimumNodesReady: 6 of 3 nodes are ready"
 	)
-	orphans := setPods("a", "a", "a")
+	orphans := setPods(3)
 	for i := range orphans {
 		withoutOwner(&orphans[i])
 	}
@@ -39,11 +39,11 @@ func orphanRows(t *testing.T) []statusCase {
 		name: "orphans of a former StatefulSet", mc: mc, deployment: makeDeployment(t, mc, settled),
 		pods: slices.Concat(makePods(3), orphans), trouble: ofSet, available: six,
 	}, {
-		name: "orphans of a former Deployment", mc: named, others: []client.Object{makeStatefulSet(t, named, setCounts(3, 3, 3))},
-		pods: slices.Concat(setPods("a", "a", "a"), makePods(3)), trouble: ofReplicaSet, available: six,
+		name: "orphans of a former Deployment", mc: named, others: []client.Object{makeStatefulSet(t, named, setCounts(3, 3))},
+		pods: slices.Concat(setPods(3), makePods(3)), trouble: ofReplicaSet, available: six,
 	}, {
-		name: "a Deployment that was left", mc: named, deployment: left, others: []client.Object{makeStatefulSet(t, named, setCounts(3, 3, 3))},
-		pods: slices.Concat(setPods("a", "a", "a"), makePods(3)), trouble: ofDeployment, available: six,
+		name: "a Deployment that was left", mc: named, deployment: left, others: []client.Object{makeStatefulSet(t, named, setCounts(3, 3))},
+		pods: slices.Concat(setPods(3), makePods(3)), trouble: ofDeployment, available: six,
 	}, {
 		name: "orphans serve until their workload is there again", mc: named, others: []client.Object{makeStatefulSet(t, named)},
 		pods: orphans, changing: "Creating: Starting 3 nodes", available: available3, degraded: asExpected,
@@ -59,7 +59,7 @@ func orphanRows(t *testing.T) []statusCase {
 // TestOrphansAreNamed has more orphans than a message can name.
 func TestOrphansAreNamed(t *testing.T) {
 	mc := memcachedtest.Cache(1)
-	pods := setPods("a", "a", "a", "a", "a", "a", "a")
+	pods := setPods(7)
 	for i := range pods {
 		withoutOwner(&pods[i])
 	}

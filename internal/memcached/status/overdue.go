@@ -5,7 +5,6 @@ package status
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,12 +13,12 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/rollout"
 )
 
-// overdue returns a message if a change has exceeded the progress deadline, else an empty text. It is for changes to which Kubernetes
-// applies no deadline: those of a StatefulSet. These events count as progress: a pod is created or deleted, a
-// pod changes its readiness, or memcached restarts within its pod.
-func overdue(v memcached.View) string {
+// overdue returns a message if a change of a StatefulSet has exceeded the progress deadline, else an empty text: Kubernetes applies none.
+// These events count as progress: a pod is created or deleted, a pod changes its readiness, or memcached restarts within its pod.
+func overdue(v memcached.View, plan rollout.Plan) string {
 	workload := v.Workload
 	since, began := progressingSince(v)
 	if !began {
@@ -39,13 +38,14 @@ func overdue(v memcached.View) string {
 	if v.Now.Sub(since) < deadline {
 		return ""
 	}
-	return fmt.Sprintf("No node has come, gone or changed for %d minutes; to see why: kubectl describe %s %s -n %s",
-		int(deadline.Minutes()), strings.ToLower(string(workload.Kind)), workload.GetName(), workload.GetNamespace())
-}
-
-// unwatched reports whether the operator itself must apply the progress deadline: for a StatefulSet, Kubernetes applies none.
-func unwatched(v memcached.View) bool {
-	return v.Workload != nil && v.Workload.Kind == cachev1alpha1.WorkloadStatefulSet
+	message := fmt.Sprintf("No node has come, gone or changed for %d minutes", int(deadline.Minutes()))
+	if now := plan.Now(); now != "" {
+		message += ": " + now
+	}
+	if plan.Words == "" {
+		message += fmt.Sprintf("; to see why: kubectl describe statefulset %s -n %s", workload.GetName(), workload.GetNamespace())
+	}
+	return message
 }
 
 // progressingSince returns when the change in progress began according to the last status, or the zero time if the change was
@@ -78,14 +78,8 @@ func movedAt(pod *corev1.Pod) time.Time {
 // RequeueAfter returns the time after which to reconcile again even if no event occurs, or 0 for never.
 func RequeueAfter(v memcached.View, current cachev1alpha1.MemcachedStatus) time.Duration {
 	wait := SilentFor(v.Workload.Nodes(v.Pods), v.Now)
-	if !unwatched(v) {
-		return wait
-	}
-	if meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionProgressing) {
+	if memcached.IsStatefulSet(v.Memcached) && meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionProgressing) {
 		wait = memcached.Sooner(wait, progressDeadline(v.Memcached))
-	}
-	for _, pod := range v.Workload.Nodes(v.Pods) {
-		wait = memcached.Sooner(wait, v.UntilAvailable(pod)) // the next node may then be replaced, even if Progressing is False
 	}
 	return wait
 }

@@ -46,49 +46,62 @@ func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	return counted && v.Last.Generation == v.Memcached.Generation
 }
 
-// rolloutOf returns the progress of a first start, of scaling or of a rollout. before is the workload before the write.
-func rolloutOf(before *memcached.Workload, v memcached.View, plan memcached.Plan) rolloutState {
-	if v.Workload != nil && v.Workload.Kind == cachev1alpha1.WorkloadStatefulSet {
-		return rolloutOfStatefulSet(v, plan)
+// rolloutAfter returns the progress of a first start, of scaling or of a rollout. before is the workload before the write.
+func (f facts) rolloutAfter(before *memcached.Workload) rolloutState {
+	var state rolloutState
+	if f.Workload != nil && memcached.IsStatefulSet(f.Memcached) {
+		state = f.rolloutOfStatefulSet()
+	} else {
+		state = rolloutOfDeployment(f.Workload, f.size, templateObserved(before, f.View))
 	}
-	state := rolloutOfDeployment(v.Workload, v.Memcached.Spec.Size, templateObserved(before, v))
-	if state.reason == cachev1alpha1.ReasonRollingOut {
-		_, doing := costOf(v, plan, memcached.ReplacesPod)
+	if _, doing := f.cost(); doing != "" && state.reason == cachev1alpha1.ReasonRollingOut {
 		state.message = doing + ": " + state.message
 	}
 	return state
 }
 
-func rolloutOfStatefulSet(v memcached.View, plan memcached.Plan) rolloutState {
-	w, size, last := v.Workload, v.Memcached.Spec.Size, v.LastReason(cachev1alpha1.ConditionProgressing)
-	first := last == "" || last == cachev1alpha1.ReasonCreating || last == cachev1alpha1.ReasonStuck && plan.Rollout.Outdated == 0
-	rolling := plan.Rollout.Outdated > 0 || plan.Rollout.Pending > 0 && last == cachev1alpha1.ReasonRollingOut
-	switch ready := min(readyNodes(w.Nodes(v.Pods)), w.Ready); {
-	case w.ObservedGeneration == 0:
-		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: "Starting " + countNodes(size)}
-	case first && ready < w.Size:
-		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: fmt.Sprintf("%d of %d nodes are started", w.Ready, size)}
-	case rolling && v.Memcached.Spec.Paused:
-		return rolloutState{reason: cachev1alpha1.ReasonRollingOut}
-	case rolling:
-		_, doing := costOf(v, plan, plan.Effect)
-		return rolloutState{reason: cachev1alpha1.ReasonRollingOut, message: doing + ": " + plan.Rollout.Message()}
-	case w.Replicas != size:
-		return rolloutState{reason: cachev1alpha1.ReasonScaling, message: fmt.Sprintf("Scaling from %d to %d nodes", w.Replicas, size)}
+// unfinished reports whether nodes that do not serve are part of a first start or of a rollout, and not just away. The reason in the last
+// status shows that. After a change was stuck, it was the first start if the StatefulSet has never changed.
+func (f facts) unfinished() (starts, rolls bool) {
+	last := f.LastReason(cachev1alpha1.ConditionProgressing)
+	stuck := last == cachev1alpha1.ReasonStuck && f.Problem == nil
+	switch {
+	case f.plan.Rollout.Pending == 0:
+		return false, false
+	case last == "", last == cachev1alpha1.ReasonCreating, stuck && f.Workload.GetGeneration() == 1:
+		return true, false
 	default:
-		return rolloutState{}
+		return false, stuck || last == cachev1alpha1.ReasonRollingOut
 	}
 }
 
-// costOf says what a change does to the nodes and their items: will is for a change that is held back, doing for one in progress.
-func costOf(v memcached.View, plan memcached.Plan, effect memcached.Effect) (will, doing string) {
-	switch effect {
+func (f facts) rolloutOfStatefulSet() rolloutState {
+	w, plan := f.Workload, f.plan.Rollout
+	starts, rolls := f.unfinished()
+	var state rolloutState
+	switch {
+	case w.ObservedGeneration == 0:
+		state.reason, state.message = cachev1alpha1.ReasonCreating, "Starting "+countNodes(f.size)
+	case (plan.Outdated > 0 || rolls) && !f.Memcached.Spec.Paused:
+		state.reason, state.message = cachev1alpha1.ReasonRollingOut, plan.Message()
+	case starts:
+		state.reason, state.message = cachev1alpha1.ReasonCreating, fmt.Sprintf("%d of %d nodes are started", plan.Done, f.size)
+	case w.Replicas != f.size:
+		state.reason, state.message = cachev1alpha1.ReasonScaling, fmt.Sprintf("Scaling from %d to %d nodes", w.Replicas, f.size)
+	default:
+		return state
+	}
+	state.deadlineMessage = overdue(f.View, plan)
+	return state
+}
+
+// cost says what a change does to the nodes and their items: will is for a change that is held back, doing for one in progress.
+func (f facts) cost() (will, doing string) {
+	switch f.plan.Effect {
 	case memcached.ReplacesPod:
-		items := itemsLeft(v, plan)
-		return "the nodes will be replaced, " + items, "Replacing nodes, " + items
+		return "the nodes will be replaced, " + f.itemsLeft(), "Replacing nodes, " + f.itemsLeft()
 	case memcached.LosesItems:
-		items := itemsLeft(v, plan)
-		return "the nodes will restart in place, " + items, "Restarting in place, " + items
+		return "the nodes will restart in place, " + f.itemsLeft(), "Restarting in place, " + f.itemsLeft()
 	case memcached.KeepsItemsOfVersion:
 		return "the nodes will restart in place; items are kept only with the same version of memcached",
 			"Restarting in place; items are kept only with the same version of memcached"
@@ -99,14 +112,14 @@ func costOf(v memcached.View, plan memcached.Plan, effect memcached.Effect) (wil
 	case memcached.KeepsPod:
 		return "the pods will stay, and change in place", "Updating in place, no pod is replaced"
 	default:
-		return "", "Updating nodes"
+		return "", ""
 	}
 }
 
 // itemsLeft says what becomes of the items of nodes that start empty.
-func itemsLeft(v memcached.View, plan memcached.Plan) string {
-	source := v.Source()
-	if source != nil && source.DeletionTimestamp == nil && source.Spec.Size >= v.Memcached.Spec.Size && plan.Twins.Problem == nil {
+func (f facts) itemsLeft() string {
+	source := f.Source()
+	if source != nil && source.DeletionTimestamp == nil && source.Spec.Size >= f.size && f.plan.Twins.Problem == nil {
 		return "while their copies keep the items"
 	}
 	return "without their items"
@@ -116,32 +129,21 @@ func rolloutOfDeployment(w *memcached.Workload, size int32, templateObserved boo
 	if w == nil || w.ObservedGeneration == 0 {
 		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: "Starting " + countNodes(size)}
 	}
+	state := rolloutState{templateUnobserved: !templateObserved}
 	// w.Complete can also be true when a rollout has just begun. Then some nodes are outdated.
 	settled := !templateObserved || w.Complete && w.Replicas == w.Updated
 	switch {
 	case settled && w.Replicas != size:
-		return rolloutState{
-			reason:             cachev1alpha1.ReasonScaling,
-			message:            fmt.Sprintf("Scaling from %d to %d nodes", w.Replicas, size),
-			templateUnobserved: !templateObserved,
-		}
+		state.reason, state.message = cachev1alpha1.ReasonScaling, fmt.Sprintf("Scaling from %d to %d nodes", w.Replicas, size)
 	case !templateObserved:
-		return rolloutState{
-			reason: cachev1alpha1.ReasonRollingOut, message: fmt.Sprintf("0 of %d nodes are updated", size), templateUnobserved: true,
-		}
+		state.reason, state.message = cachev1alpha1.ReasonRollingOut, fmt.Sprintf("0 of %d nodes are updated", size)
 	case settled:
-		return rolloutState{}
 	case w.First && !w.Complete:
-		return rolloutState{
-			reason:          cachev1alpha1.ReasonCreating,
-			message:         fmt.Sprintf("%d of %d nodes are started", w.Ready, size),
-			deadlineMessage: w.Overdue,
-		}
+		state.reason, state.message = cachev1alpha1.ReasonCreating, fmt.Sprintf("%d of %d nodes are started", w.Ready, size)
+		state.deadlineMessage = w.Overdue
 	default:
-		return rolloutState{
-			reason:          cachev1alpha1.ReasonRollingOut,
-			message:         fmt.Sprintf("%d of %d nodes are updated", w.Updated, size),
-			deadlineMessage: w.Overdue,
-		}
+		state.reason, state.message = cachev1alpha1.ReasonRollingOut, fmt.Sprintf("%d of %d nodes are updated", w.Updated, size)
+		state.deadlineMessage = w.Overdue
 	}
+	return state
 }

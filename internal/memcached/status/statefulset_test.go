@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,16 +19,21 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+	"github.com/example/memcached-operator/internal/rollout"
 )
 
 func inStatefulSet(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet }
 
-// progressing sets the condition Progressing of the last status, with its transition time.
-func progressing(status metav1.ConditionStatus, reason string, since time.Time) func(*cachev1alpha1.Memcached) {
+// reported sets the condition Progressing of the last status: False for some reasons and True for the others. It is this old.
+func reported(reason string, age time.Duration) func(*cachev1alpha1.Memcached) {
+	status := metav1.ConditionTrue
+	if reason == cachev1alpha1.ReasonComplete || reason == cachev1alpha1.ReasonStuck {
+		status = metav1.ConditionFalse
+	}
 	return func(mc *cachev1alpha1.Memcached) {
 		mc.Status.Conditions = []metav1.Condition{{
 			Type: cachev1alpha1.ConditionProgressing, Status: status, Reason: reason, ObservedGeneration: mc.Generation,
-			LastTransitionTime: metav1.NewTime(since),
+			LastTransitionTime: metav1.NewTime(noon.Add(-age)),
 		}}
 	}
 }
@@ -36,13 +42,10 @@ func progressing(status metav1.ConditionStatus, reason string, since time.Time) 
 func makeStatefulSet(t testing.TB, mc *cachev1alpha1.Memcached, changes ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 	t.Helper()
 	plan := desired.For(memcachedtest.View(mc, memcached.Observed{}), memcachedtest.Options)
-	rendered := plan.Workload()
 	if plan.Problem != nil {
 		t.Fatal(plan.Problem)
 	}
-	set := rendered.(*appsv1.StatefulSet)
-	set.UID, set.Generation = "statefulset-uid", 1
-	set.OwnerReferences = []metav1.OwnerReference{memcachedtest.Controller("Memcached", mc.Name, mc.UID)}
+	set := memcachedtest.Live(t, mc, plan.Workload().(*appsv1.StatefulSet))
 	for _, change := range changes {
 		change(set)
 	}
@@ -50,166 +53,179 @@ func makeStatefulSet(t testing.TB, mc *cachev1alpha1.Memcached, changes ...func(
 }
 
 // setCounts sets the status that the StatefulSet controller writes when it has observed the StatefulSet.
-func setCounts(replicas, updated, ready int32) func(*appsv1.StatefulSet) {
+func setCounts(replicas, ready int32) func(*appsv1.StatefulSet) {
 	return func(set *appsv1.StatefulSet) {
 		set.Status.ObservedGeneration = set.Generation
-		set.Status.Replicas, set.Status.UpdatedReplicas = replicas, updated
-		set.Status.ReadyReplicas, set.Status.AvailableReplicas = ready, ready
-		revisions("a", "a")(set)
+		set.Status.Replicas, set.Status.ReadyReplicas, set.Status.AvailableReplicas = replicas, ready, ready
 	}
 }
 
-func revisions(current, update string) func(*appsv1.StatefulSet) {
-	return func(set *appsv1.StatefulSet) { set.Status.CurrentRevision, set.Status.UpdateRevision = current, update }
-}
+// changed makes a StatefulSet one that has changed since its creation.
+func changed(set *appsv1.StatefulSet) { set.Generation++ }
 
-// setPods returns ready pods of the StatefulSet, one for each given revision.
-func setPods(revisions ...string) []corev1.Pod {
+// setPods returns ready pods of the StatefulSet. They are what its template asks for, unless changes say otherwise.
+func setPods(count int, changes ...func(*corev1.Pod)) []corev1.Pod {
 	var pods []corev1.Pod
-	for i, revision := range revisions {
-		pods = append(pods, makePod(fmt.Sprintf("cache-%d", i), ofStatefulSet(revision)))
+	for i := range count {
+		pods = append(pods, setPod(i, changes...))
 	}
 	return pods
 }
 
-func ofStatefulSet(revision string) func(*corev1.Pod) {
-	return func(pod *corev1.Pod) {
-		pod.Labels = map[string]string{memcached.NameLabel: "memcached", memcached.InstanceLabel: "cache", appsv1.ControllerRevisionHashLabelKey: revision}
+func setPod(ordinal int, changes ...func(*corev1.Pod)) corev1.Pod {
+	return makePod(fmt.Sprintf("cache-%d", ordinal), append([]func(*corev1.Pod){func(pod *corev1.Pod) {
+		pod.Labels = map[string]string{memcached.NameLabel: "memcached", memcached.InstanceLabel: "cache"}
 		pod.OwnerReferences = []metav1.OwnerReference{memcachedtest.Controller("StatefulSet", "cache", "statefulset-uid")}
-	}
+		limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Ti")}
+		pod.Spec.Containers = []corev1.Container{{Name: memcached.ContainerName, Resources: corev1.ResourceRequirements{Limits: limits}}}
+	}}, changes...)...)
 }
 
+// of returns a change that makes a pod one that was created for this Memcached.
+func of(t testing.TB, mc *cachev1alpha1.Memcached) func(*corev1.Pod) {
+	t.Helper()
+	template := makeStatefulSet(t, mc).Spec.Template
+	return func(pod *corev1.Pod) { pod.Annotations, pod.Spec = template.Annotations, *template.Spec.DeepCopy() }
+}
+
+// statefulSetRows have a StatefulSet of three nodes.
 func statefulSetRows(t *testing.T) []statusCase {
-	mc := memcachedtest.Cache(3, inStatefulSet)
-	of := func(changes ...func(*appsv1.StatefulSet)) []client.Object {
+	cache := func(changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
+		return memcachedtest.Cache(3, append([]func(*cachev1alpha1.Memcached){inStatefulSet}, changes...)...)
+	}
+	set := func(mc *cachev1alpha1.Memcached, changes ...func(*appsv1.StatefulSet)) []client.Object {
 		return []client.Object{makeStatefulSet(t, mc, changes...)}
 	}
-	became := func(at time.Time) func(*corev1.Pod) {
-		return func(pod *corev1.Pod) { pod.CreationTimestamp = metav1.NewTime(at) }
+	newImage := memcachedtest.Image("memcached:2")
+	change := func(c statusCase, changes []func(*statusCase)) statusCase {
+		for _, change := range changes {
+			change(&c)
+		}
+		return c
 	}
-	const stuck = "No node has come, gone or changed for 10 minutes; to see why: kubectl describe statefulset cache -n shop"
-	return []statusCase{{
-		name: "StatefulSet: its controller has not seen it", mc: mc, others: of(),
-		ready: "False Creating: Starting 3 nodes", available: unreported,
-		progressing: "True Creating: Starting 3 nodes", degraded: asExpected,
-	}, {
-		name: "StatefulSet: one node has started", mc: mc, others: of(setCounts(3, 3, 1)),
-		pods:  append(setPods("a"), makePod("cache-1", ofStatefulSet("a"), notReady), makePod("cache-2", ofStatefulSet("a"), notReady)),
-		ready: "False Creating: 1 of 3 nodes are started", available: unavailable1,
-		progressing: "True Creating: 1 of 3 nodes are started", degraded: asExpected,
-	}, {
-		name: "StatefulSet: all nodes are ready", mc: mc, others: of(setCounts(3, 3, 3)), pods: setPods("a", "a", "a"),
-		ready: allThreeReady, available: available3, progressing: complete, degraded: asExpected,
-	}, {
-		name: "StatefulSet: a rollout", mc: mc, others: of(setCounts(3, 1, 3), revisions("a", "b")), pods: setPods("a", "a", "b"),
-		ready: "False " + replacing + "1 of 3 nodes are updated", available: available3,
-		progressing: "True " + replacing + "1 of 3 nodes are updated", degraded: asExpected,
-	}, {
-		name: "StatefulSet: a rollout is taken back", mc: mc, others: of(setCounts(3, 2, 3)), pods: setPods("a", "a", "b"),
-		ready: "False " + replacing + "2 of 3 nodes are updated", available: available3,
-		progressing: "True " + replacing + "2 of 3 nodes are updated", degraded: asExpected,
-	}, {
-		name: "StatefulSet: a rollout that was stuck is taken back, and the node is replaced",
-		mc: memcachedtest.Cache(3, inStatefulSet, progressing(metav1.ConditionFalse, cachev1alpha1.ReasonStuck, noon.Add(-time.Minute)),
-			func(mc *cachev1alpha1.Memcached) {
-				mc.Status.LastApplied = &cachev1alpha1.MemcachedRecord{Former: &cachev1alpha1.MemcachedFormerRecord{TemplateHash: "other"}}
-			}),
-		others: of(setCounts(3, 2, 2)), pods: setPods("a", "a"),
-		ready: "False NodesUnavailable: 2 of 3 nodes are ready", available: available2, progressing: complete, degraded: asExpected,
-	}, {
-		name: "StatefulSet: paused in a rollout that only the operator can finish",
-		mc:   memcachedtest.Cache(3, inStatefulSet, memcachedtest.Paused),
-		others: of(setCounts(3, 1, 3), revisions("a", "b"), func(set *appsv1.StatefulSet) {
-			set.Spec.UpdateStrategy.RollingUpdate.Partition = new(int32(2))
-		}), pods: setPods("a", "a", "b"),
-		ready: "Unknown Paused: spec.paused holds back: the rest of a rollout", available: available3,
-		progressing: "False Paused: spec.paused holds back: the rest of a rollout" + replaced + resume,
-	}, {
-		name:   "StatefulSet: a node is away and comes back",
-		mc:     memcachedtest.Cache(3, inStatefulSet, progressing(metav1.ConditionFalse, cachev1alpha1.ReasonComplete, noon)),
-		others: of(setCounts(3, 2, 2)), pods: setPods("a", "a"),
-		ready: "False NodesUnavailable: 2 of 3 nodes are ready", available: available2, progressing: complete, degraded: asExpected,
-	}, {
-		name:   "StatefulSet: it has not seen a new size",
-		mc:     memcachedtest.Cache(3, inStatefulSet, progressing(metav1.ConditionFalse, cachev1alpha1.ReasonComplete, noon)),
-		others: of(setCounts(2, 2, 2)), pods: setPods("a", "a"),
-		ready: "False Scaling: Scaling from 2 to 3 nodes", available: available2,
-		progressing: "True Scaling: Scaling from 2 to 3 nodes", degraded: asExpected,
-	}, {
-		name: "StatefulSet: a node leaves", mc: mc, others: of(setCounts(4, 3, 4)), pods: setPods("a", "a", "a"),
-		ready: "False Scaling: Scaling from 4 to 3 nodes", available: available3,
-		progressing: "True Scaling: Scaling from 4 to 3 nodes", degraded: asExpected,
-	}, {
-		name: "StatefulSet: a rollout has not moved for its deadline",
-		mc: memcachedtest.Cache(3, inStatefulSet,
-			progressing(metav1.ConditionTrue, cachev1alpha1.ReasonRollingOut, noon.Add(-10*time.Minute))),
-		others: of(setCounts(3, 1, 3), revisions("a", "b")), pods: setPods("a", "a", "b"),
-		ready: "False Stuck: " + stuck, available: available3, progressing: "False Stuck: " + stuck, degraded: asExpected,
-	}, {
-		name: "StatefulSet: a rollout is still stuck",
-		mc: memcachedtest.Cache(3, inStatefulSet,
-			progressing(metav1.ConditionFalse, cachev1alpha1.ReasonStuck, noon.Add(-time.Minute))),
-		others: of(setCounts(3, 1, 3), revisions("a", "b")), pods: setPods("a", "a", "b"),
-		ready: "False Stuck: " + stuck, available: available3, progressing: "False Stuck: " + stuck, degraded: asExpected,
-	}, {
-		name: "StatefulSet: a rollout moves again",
-		mc: memcachedtest.Cache(3, inStatefulSet,
-			progressing(metav1.ConditionFalse, cachev1alpha1.ReasonStuck, noon.Add(-time.Hour))),
-		others: of(setCounts(3, 1, 2), revisions("a", "b")),
-		pods:   append(setPods("a", "a"), makePod("cache-2", ofStatefulSet("b"), notReady, became(noon.Add(-time.Minute)))),
-		ready:  "False " + replacing + "1 of 3 nodes are updated", available: available2,
-		progressing: "True " + replacing + "1 of 3 nodes are updated", degraded: asExpected,
-	}, {
-		name: "StatefulSet: its start is still stuck",
-		mc: memcachedtest.Cache(3, inStatefulSet,
-			progressing(metav1.ConditionFalse, cachev1alpha1.ReasonStuck, noon.Add(-time.Minute))),
-		others: of(setCounts(3, 3, 2)), pods: append(setPods("a", "a"), makePod("cache-2", ofStatefulSet("a"), notReady)),
-		ready: "False Stuck: " + stuck, available: available2, progressing: "False Stuck: " + stuck,
-	}, {
-		name: "StatefulSet: it was created after a long wait",
-		mc: memcachedtest.Cache(3, inStatefulSet,
-			progressing(metav1.ConditionTrue, cachev1alpha1.ReasonCreating, noon.Add(-time.Hour))),
-		others:   of(setCounts(0, 0, 0), func(set *appsv1.StatefulSet) { set.CreationTimestamp = metav1.NewTime(noon) }),
-		changing: "Creating: 0 of 3 nodes are started", available: unavailable0,
-	}, {
-		name: "StatefulSet: a change after a long time is not overdue",
-		mc: memcachedtest.Cache(3, inStatefulSet,
-			progressing(metav1.ConditionFalse, cachev1alpha1.ReasonComplete, noon.Add(-time.Hour))),
-		others: of(setCounts(3, 0, 3), revisions("a", "b")), pods: setPods("a", "a", "a"),
-		ready: "False " + replacing + "0 of 3 nodes are updated", available: available3,
-		progressing: "True " + replacing + "0 of 3 nodes are updated", degraded: asExpected,
-	}, {
-		name: "StatefulSet: a change that a problem had stopped begins when that is gone",
-		mc: memcachedtest.Cache(3, inStatefulSet,
-			progressing(metav1.ConditionFalse, cachev1alpha1.ReasonStuck, noon.Add(-time.Hour)), hadProblem),
-		others: of(setCounts(3, 0, 3), revisions("a", "b")), pods: setPods("a", "a", "a"),
-		ready: "False " + replacing + "0 of 3 nodes are updated", available: available3,
-		progressing: "True " + replacing + "0 of 3 nodes are updated", degraded: asExpected,
-	}, {
-		name: "StatefulSet: a change that is overdue stays so beside another problem",
-		mc: memcachedtest.Cache(3, inStatefulSet, progressing(metav1.ConditionFalse, cachev1alpha1.ReasonStuck, noon.Add(-time.Hour)), hadProblem,
-			func(mc *cachev1alpha1.Memcached) { mc.Status.Conditions[0].Message = "No node has come" }),
-		others: of(setCounts(3, 0, 3), revisions("a", "b")), pods: setPods("a", "a", "a"),
-		written: memcached.Written{Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonConfigurationRefused, Message: "no"}},
-		ready:   "False ConfigurationRefused: no", available: available3,
-		progressing: "False Stuck: " + overdueText, degraded: "True ConfigurationRefused: no",
-	}}
+	// away has a node that is not ready, and nothing that the spec asks to change. halfway has two nodes with another image than spec.image.
+	away := func(name string, mc *cachev1alpha1.Memcached, changes ...func(*statusCase)) statusCase {
+		return change(statusCase{
+			name: name, mc: mc, others: set(cache(), setCounts(3, 2)), pods: append(setPods(2), setPod(2, notReady)),
+			ready: "False NodesUnavailable: 2 of 3 nodes are ready", available: available2,
+		}, changes)
+	}
+	halfway := func(name string, mc *cachev1alpha1.Memcached, changes ...func(*statusCase)) statusCase {
+		newImage(mc)
+		return change(statusCase{
+			name: name, mc: mc, others: set(cache(newImage), changed, setCounts(3, 3)),
+			pods: append(setPods(2, of(t, cache())), setPod(2, of(t, cache(newImage)))),
+		}, changes)
+	}
+	changing := func(text string) func(*statusCase) { return func(c *statusCase) { c.ready, c.changing = "", text } }
+	stuck := func(text string) func(*statusCase) {
+		return func(c *statusCase) { c.ready, c.progressing = "False Stuck: "+text, "False Stuck: "+text }
+	}
+	hasChanged := func(c *statusCase) { c.others = set(cache(), changed, setCounts(3, 2)) }
+	moved := func(c *statusCase) { created(-60)(&c.pods[2]) }
+	waits := func(wait rollout.Wait, words string) func(*statusCase) {
+		return func(c *statusCase) {
+			c.planned = func(plan *memcached.Plan) {
+				p := &plan.Rollout
+				p.Steps, p.Waits, p.Waiting, p.Words = nil, wait, "cache-1", words
+			}
+		}
+	}
+	refuses := func(reason string) func(*statusCase) {
+		return func(c *statusCase) {
+			c.written = memcached.Written{Problem: &memcached.Problem{Reason: reason, Message: "no"}}
+			c.ready, c.stuck = "", reason+": no"
+		}
+	}
+	const idle, describe = "No node has come, gone or changed for 10 minutes: ", "; to see why: kubectl describe statefulset cache -n shop"
+	const notYet, half = "cache-2 is not ready yet", replacing + "1 of 3 nodes are updated; "
+	return []statusCase{
+		{
+			name: "StatefulSet: its controller has not seen it", mc: cache(), others: set(cache()),
+			changing: "Creating: Starting 3 nodes", available: unreported,
+		},
+		{
+			name: "StatefulSet: no node has started", mc: cache(), others: set(cache(), setCounts(0, 0)),
+			changing: "Creating: 0 of 3 nodes are started", available: unavailable0,
+		},
+		{
+			name: "StatefulSet: one node has started", mc: cache(), others: set(cache(), setCounts(3, 1)),
+			pods:     append(setPods(1), setPod(1, notReady), setPod(2, notReady)),
+			changing: "Creating: 1 of 3 nodes are started", available: unavailable1,
+		},
+		{
+			name: "StatefulSet: all nodes are ready", mc: cache(), others: set(cache(), setCounts(3, 3)), pods: setPods(3),
+		},
+		{
+			name: "StatefulSet: it was created after a long wait", mc: cache(reported("Creating", time.Hour)),
+			others:   set(cache(), setCounts(0, 0), func(set *appsv1.StatefulSet) { set.CreationTimestamp = metav1.NewTime(noon) }),
+			changing: "Creating: 0 of 3 nodes are started", available: unavailable0,
+		},
+		away("StatefulSet: its start is still stuck", cache(reported("Stuck", time.Minute)), stuck(idle+notYet+describe)),
+		away("StatefulSet: its start was stuck, and goes on", cache(reported("Stuck", time.Hour)), changing("Creating: 2 of 3 nodes are started"),
+			moved),
+		away("StatefulSet: a node is away and comes back", cache(reported("Complete", time.Hour))),
+		away("StatefulSet: a node is away after a rollout", cache(reported("Complete", time.Hour)), hasChanged),
+		away("StatefulSet: the last new node does not serve yet", cache(reported("RollingOut", time.Minute)), hasChanged,
+			changing("RollingOut: 2 of 3 nodes are updated; "+notYet)),
+		away("StatefulSet: the last new node is still stuck", cache(reported("Stuck", time.Minute)), hasChanged, stuck(idle+notYet+describe)),
+		away("StatefulSet: the last new node was stuck, and goes on", cache(reported("Stuck", time.Hour)), hasChanged,
+			changing("RollingOut: 2 of 3 nodes are updated; "+notYet),
+			moved),
+		away("StatefulSet: a node is away, and something is refused", cache(reported("Stuck", time.Hour)), refuses("Conflict")),
+		{
+			name: "StatefulSet: it has not seen a new size", mc: cache(reported("Complete", time.Hour)),
+			others: set(cache(), setCounts(2, 2)), pods: setPods(2), changing: "Scaling: Scaling from 2 to 3 nodes", available: available2,
+		},
+		{
+			name: "StatefulSet: a node leaves", mc: cache(), others: set(cache(), setCounts(4, 4)), pods: setPods(3),
+			changing: "Scaling: Scaling from 4 to 3 nodes",
+		},
+		halfway("StatefulSet: a rollout", cache(), changing(half+"cache-1 is replaced")),
+		halfway("StatefulSet: a rollout waits for a new node", cache(), changing(replacing+"0 of 3 nodes are updated; cache-2 is not ready yet"),
+			func(c *statusCase) { notReady(&c.pods[2]); c.available = available2 }),
+		halfway("StatefulSet: a rollout waits for its controller", cache(),
+			changing(half+"cache-1 waits until the StatefulSet's controller has seen the new template"),
+			func(c *statusCase) { c.others = set(cache(newImage), setCounts(3, 3), changed) }),
+		halfway("StatefulSet: a rollout waits for a new pod", cache(),
+			changing(replacing+"1 of 3 nodes are updated; cache-1 waits for its new pod"),
+			func(c *statusCase) { c.pods = slices.Delete(c.pods, 1, 2); c.available = available2 }),
+		halfway("StatefulSet: paused in a rollout", cache(memcachedtest.Paused), func(c *statusCase) {
+			c.ready = "Unknown Paused: spec.paused holds back: a rollout"
+			c.progressing = "False Paused: spec.paused holds back: a rollout" + replaced + resume
+		}),
+		halfway("StatefulSet: paused while the last new node starts", cache(memcachedtest.Paused, reported("RollingOut", 0)), func(c *statusCase) {
+			c.pods = append(setPods(2, of(t, c.mc)), setPod(2, of(t, c.mc), notReady))
+			c.ready, c.available = "False NodesUnavailable: 2 of 3 nodes are ready", available2
+			c.progressing = nothingHeld
+		}),
+		halfway("StatefulSet: no step is taken while something is refused", cache(), refuses("InPlaceForbidden")),
+		halfway("StatefulSet: a rollout has not moved for its deadline", cache(reported("RollingOut", 10*time.Minute)),
+			stuck(idle+"cache-1 is replaced"+describe)),
+		halfway("StatefulSet: a rollout is stuck, and a parent does not answer", cache(reported("Stuck", time.Minute)),
+			stuck(idle+"cache-1 waits for an answer on port 9151, which the operator must be able to reach: cache-0 does not answer: timeout"),
+			waits(rollout.WaitAnswer, "cache-0 does not answer: timeout")),
+		halfway("StatefulSet: memcached may need more than the memory limit", cache(), waits(rollout.WaitMemory, "too much"),
+			changing(half+"cache-1 waits until spec.replacedAt replaces the pods: too much. "+toReplace)),
+		halfway("StatefulSet: a rollout moves again", cache(reported("Stuck", time.Hour)), changing(half+"cache-1 is replaced"), moved),
+		halfway("StatefulSet: a change after a long time is not overdue", cache(reported("Complete", time.Hour)), changing(half+"cache-1 is replaced")),
+		halfway("StatefulSet: a change that a problem had stopped begins when that is gone", cache(reported("Stuck", time.Hour), hadProblem),
+			changing(half+"cache-1 is replaced")),
+	}
 }
 
-const overdueText = "No node has come, gone or changed for 10 minutes; to see why: kubectl describe statefulset cache -n shop"
+const toReplace = "To replace the nodes now, without their items: " + replaceNow
+
+const replaceNow = "kubectl patch memcached cache -n shop --type=merge " + `-p '{"spec":{"replacedAt":"'$(date -u +%FT%TZ)'"}}'`
 
 // hadProblem adds to the last status that a problem had stopped a change.
-func hadProblem(mc *cachev1alpha1.Memcached) {
-	mc.Status.Conditions[0].Message = stoppedByProblem
-	mc.Status.Conditions = append(mc.Status.Conditions, metav1.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue})
-}
+func hadProblem(mc *cachev1alpha1.Memcached) { mc.Status.Conditions[0].Message = stoppedByProblem }
 
 // TestNodesOfStatefulSetsAreSortedByNumber has more than ten nodes: by name, cache-10 would come before cache-2.
 func TestNodesOfStatefulSetsAreSortedByNumber(t *testing.T) {
-	mc := memcachedtest.Cache(12, inStatefulSet)
-	pods := setPods(slices.Repeat([]string{"a"}, 12)...)
+	mc, pods := memcachedtest.Cache(12, inStatefulSet), setPods(12)
 	slices.Reverse(pods)
-	observed := memcached.Observed{Children: []client.Object{makeStatefulSet(t, mc, setCounts(12, 12, 12))}, Pods: pods}
+	observed := memcached.Observed{Children: []client.Object{makeStatefulSet(t, mc, setCounts(12, 12))}, Pods: pods}
 	nodes := statusOf(mc, observed, memcached.Written{}, noon).Nodes
 	for i, node := range nodes {
 		if node != fmt.Sprintf("cache-%d", i) {
@@ -218,46 +234,26 @@ func TestNodesOfStatefulSetsAreSortedByNumber(t *testing.T) {
 	}
 }
 
-// TestRequeueAfter expects another computation when a silent node becomes a problem, when a change exceeds a deadline that Kubernetes
-// does not watch, and when a node has been ready for minReadySeconds.
+// TestRequeueAfter expects another computation when a silent node becomes a problem, and when a change exceeds a deadline that Kubernetes does
+// not watch.
 func TestRequeueAfter(t *testing.T) {
-	of := func(changes ...func(*appsv1.StatefulSet)) memcached.Observed {
-		mc := memcachedtest.Cache(3, inStatefulSet)
-		return memcached.Observed{Children: []client.Object{makeStatefulSet(t, mc, changes...)}, Pods: setPods("a", "a", "a")}
+	set := memcachedtest.Cache(3, inStatefulSet)
+	of := func(ready int32, changes ...func(*corev1.Pod)) memcached.Observed {
+		return memcached.Observed{Children: []client.Object{makeStatefulSet(t, set, setCounts(3, ready))}, Pods: append(setPods(2), setPod(2, changes...))}
 	}
-	with := func(observed memcached.Observed, change func(*corev1.Pod)) memcached.Observed {
-		change(&observed.Pods[2])
-		return observed
-	}
-	minReady60 := func(mc *cachev1alpha1.Memcached) { mc.Spec.UpdateStrategy.MinReadySeconds = 60 }
-	young := func(pod *corev1.Pod) {
-		since := metav1.NewTime(noon.Add(-20 * time.Second))
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: since}}
-	}
-	noRoom := of(setCounts(3, 0, 2), revisions("a", "b"))
-	noRoom.Pods[0].Status.Conditions = []corev1.PodCondition{{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
-	}}
 	onDeployment := memcached.Observed{Children: []client.Object{makeDeployment(t, memcachedtest.Cache(3))}}
+	atRest := memcachedtest.Cache(3, inStatefulSet, reported("Complete", time.Hour))
 	for name, c := range map[string]struct {
 		mc       *cachev1alpha1.Memcached
 		observed memcached.Observed
 		want     time.Duration
 	}{
-		"a StatefulSet rolls out": {memcachedtest.Cache(3, inStatefulSet), of(setCounts(3, 0, 3), revisions("a", "b")), 10 * time.Minute},
-		"a node of a rollout is young": {
-			memcachedtest.Cache(3, inStatefulSet, minReady60), with(of(setCounts(3, 0, 3), revisions("a", "b")), young), 45 * time.Second,
-		},
-		"a node is young, and another one has no room": {memcachedtest.Cache(3, inStatefulSet, minReady60), with(noRoom, young), 45 * time.Second},
-		"a StatefulSet rests":                          {memcachedtest.Cache(3, inStatefulSet), of(setCounts(3, 3, 3)), 0},
-		"a Deployment is created":                      {memcachedtest.Cache(3), onDeployment, 0},
-		"a node has just become silent": {
-			memcachedtest.Cache(3, inStatefulSet), with(of(setCounts(3, 3, 2)), silent(-60, -60, -3)), 7 * time.Second,
-		},
-		"a node has started and is silent": {
-			memcachedtest.Cache(3, inStatefulSet), with(of(setCounts(3, 3, 2)), silent(-20, -21, -21)), 40 * time.Second,
-		},
-		"a node has been silent for long": {memcachedtest.Cache(3, inStatefulSet), with(of(setCounts(3, 3, 2)), silent(-60, -60, -10)), 0},
+		"a StatefulSet is created":         {set, of(2, notReady), 10 * time.Minute},
+		"a StatefulSet rests":              {set, of(3), 0},
+		"a Deployment is created":          {memcachedtest.Cache(3), onDeployment, 0},
+		"a node has just become silent":    {atRest, of(2, silent(-60, -60, -3)), 7 * time.Second},
+		"a node has started and is silent": {atRest, of(2, silent(-20, -21, -21)), 40 * time.Second},
+		"a node has been silent for long":  {atRest, of(2, silent(-60, -60, -10)), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := statusOf(c.mc, c.observed, memcached.Written{}, noon)

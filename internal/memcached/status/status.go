@@ -27,7 +27,7 @@ func For(before memcached.View, plan memcached.Plan, written memcached.Written) 
 		status.Nodes = append(status.Nodes, pod.Name)
 	}
 	if facts.Workload != nil {
-		status.Image = plain(facts.Workload.Image()) // somebody else may have set it
+		status.Image = plain(facts.image()) // somebody else may have set it
 		switch {
 		case memcached.IsStatefulSet(mc):
 			status.UpdatedReplicas = int32(plan.Rollout.Updated) //nolint:gosec // as above

@@ -38,11 +38,10 @@ type statusCase struct {
 	others  []client.Object
 	pods    []corev1.Pod
 	written memcached.Written
-	// answers are in the View from which the plan is computed, but not in the View for the status.
 	twins   []memcached.View
 	answers memcached.Answers
-	// inPlace replaces InPlace of the plan, unless it is nil.
-	inPlace *memcached.InPlace
+	// planned changes the plan, unless it is nil.
+	planned func(*memcached.Plan)
 	// agents are the reports of the agents. attention is the expected condition NeedsAttention, empty for none.
 	agents    memcached.AgentReports
 	attention string
@@ -70,8 +69,8 @@ func rows(t *testing.T) []statusCase {
 	var all []statusCase
 	for _, rows := range [][]statusCase{
 		creationRows(t), rolloutRows(t), scalingRows(t), steadyRows(t), pauseRows(t), deletionRows(t), stuckRows(t),
-		refusalRows(), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(t), failedPodRows(t),
-		statefulSetRows(t), mistakeRows(t), secretRows(), orphanRows(t), attentionRows(), twinRows(t), inPlaceRows(t),
+		refusalRows(), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(), failedPodRows(),
+		statefulSetRows(t), mistakeRows(t), secretRows(), orphanRows(t), attentionRows(), twinRows(t),
 	} {
 		for _, row := range rows {
 			all = append(all, row.complete(t))
@@ -190,14 +189,13 @@ func (c statusCase) status(now time.Time) cachev1alpha1.MemcachedStatus {
 	}
 	written := c.written
 	written.Objects = []client.Object{c.deployment}
-	view := memcachedtest.View(c.mc, observed)
-	view.Twins, view.Answers = c.twins, c.answers
-	if c.inPlace != nil {
-		plan := desired.For(view, memcachedtest.Options)
-		plan.InPlace = *c.inPlace
-		return For(memcached.NewView(c.mc, withService(c.mc, observed), now), plan, written)
+	view := memcached.NewView(c.mc, withService(c.mc, observed), now)
+	view.Twins, view.Answers, view.Agents = c.twins, c.answers, c.agents
+	plan := desired.For(view, memcachedtest.Options)
+	if c.planned != nil {
+		c.planned(&plan)
 	}
-	return statusOfView(view, c.agents, written, now)
+	return For(view, plan, written)
 }
 
 func isTrue(status cachev1alpha1.MemcachedStatus, conditionType string) bool {

@@ -27,10 +27,10 @@ const (
 // steadyRows have no change under way.
 func steadyRows(t *testing.T) []statusCase {
 	mc := memcachedtest.Cache(3)
-	recorded := func(mc *cachev1alpha1.Memcached, image cachev1alpha1.DefaultImage, limit string) *appsv1.Deployment {
+	recorded := func(mc *cachev1alpha1.Memcached, image, limit string) *appsv1.Deployment {
 		deployment := makeDeployment(t, mc, settled)
 		record := memcached.RecordOf(deployment)
-		record.Images, record.MemoryLimit = map[string]cachev1alpha1.DefaultImage{memcached.ContainerName: image}, limit
+		record.Images, record.MemoryLimit = map[string]string{memcached.ContainerName: image}, limit
 		maps.Copy(deployment.Annotations, record.Annotations())
 		return deployment
 	}

@@ -28,16 +28,10 @@ func templateRows(t *testing.T) []statusCase {
 	mc := memcachedtest.Cache(3)
 	const updating = replacing + "0 of 3 nodes are updated"
 	quiet := func(name string, mc *cachev1alpha1.Memcached, before, deployment *appsv1.Deployment) statusCase {
-		return statusCase{
-			name: name, mc: mc, before: before, deployment: deployment, pods: makePods(3),
-			ready: allThreeReady, available: available3, progressing: complete, degraded: asExpected,
-		}
+		return statusCase{name: name, mc: mc, before: before, deployment: deployment, pods: makePods(3)}
 	}
 	rolling := func(name string, mc *cachev1alpha1.Memcached, before, deployment *appsv1.Deployment) statusCase {
-		return statusCase{
-			name: name, mc: mc, before: before, deployment: deployment, pods: makePods(3),
-			ready: "False " + updating, available: available3, progressing: "True " + updating, degraded: asExpected,
-		}
+		return statusCase{name: name, mc: mc, before: before, deployment: deployment, pods: makePods(3), changing: updating}
 	}
 	return []statusCase{
 		quiet("a write that leaves the template as it was seen", mc,

@@ -30,37 +30,34 @@ func twinRows(t *testing.T) []statusCase {
 	}
 	dump := func(twin *cachev1alpha1.Memcached) { twin.Spec.Config.Dump = ptr.To(true) }
 	answers := func(fill *protocol.Fill) memcached.Answers {
-		return memcached.Answers{setPods("a")[0].UID: {Status: protocol.Status{Fill: fill}}}
+		return memcached.Answers{"cache-0": {Status: protocol.Status{List: protocol.List{Target: "a"}, Fill: fill}}}
 	}
-	set := []client.Object{makeStatefulSet(t, mc, setCounts(3, 3, 3))}
-	braked := makeStatefulSet(t, mc, setCounts(3, 0, 3), revisions("a", "b"))
-	braked.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(int32(3))
+	set := []client.Object{makeStatefulSet(t, mc, setCounts(3, 3))}
+	was := memcachedtest.Cache(3, inStatefulSet, memcachedtest.Image("memcached:1"))
 	const empty = ". Nodes that start meanwhile stay empty: restart them after the correction"
 	return []statusCase{{
-		name: "twins: all nodes are filled", mc: mc, others: set, pods: setPods("a", "a", "a"), twins: at(dump),
+		name: "twins: all nodes are filled", mc: mc, others: set, pods: setPods(3), twins: at(dump),
 		answers: answers(&protocol.Fill{State: protocol.FillDone}),
 	}, {
-		name: "twins: there is none", mc: mc, others: set, pods: setPods("a", "a", "a"),
+		name: "twins: there is none", mc: mc, others: set, pods: setPods(3),
 		trouble: "TwinUnusable: spec.fillFrom.name: there is no Memcached twin in the namespace: create it, or correct the name" + empty,
 	}, {
-		name: "twins: without dump", mc: mc, others: set, pods: setPods("a", "a", "a"), twins: at(),
+		name: "twins: without dump", mc: mc, others: set, pods: setPods(3), twins: at(),
 		trouble: "TwinUnusable: spec.fillFrom.name: the Memcached twin must have spec.config.dump true, with which nodes tell each other their keys" + empty,
 	}, {
-		name: "twins: a node is not filled", mc: mc, others: set, pods: setPods("a", "a", "a"), twins: at(dump),
+		name: "twins: a node is not filled", mc: mc, others: set, pods: setPods(3), twins: at(dump),
 		answers: answers(&protocol.Fill{From: "twin-0.twin.shop.svc:11211", State: protocol.FillFailed, Reason: "connection refused"}),
 		trouble: "NodesUnfilled: the node cache-0 serves without the items of its twin, and tries again to get them from " +
 			"twin-0.twin.shop.svc:11211: connection refused",
 	}, {
-		name: "twins: a rollout waits", mc: mc, others: []client.Object{braked}, pods: setPods("a", "a", "a"), twins: at(dump),
-		answers: answers(nil),
-		changing: "RollingOut: Replacing nodes, while their copies keep the items: 0 of 3 nodes are updated. Waiting until all nodes of its twin twin are ready: 0 of 0 are. " +
-			"To go on without its items, remove spec.fillFrom of cache",
+		name: "twins: a rollout waits", mc: mc, others: set, pods: setPods(3, of(t, was)), twins: at(dump),
+		changing: "RollingOut: Replacing nodes, while their copies keep the items: 0 of 3 nodes are updated; cache-2 is waiting until all nodes " +
+			"of its twin twin are ready: 0 of 0 are. To go on without its items, remove spec.fillFrom of cache",
 	}}
 }
 
-// TestCostWithACopy covers a restart in place of a Memcached that fills its nodes from a twin, also from one that lacks some of them, and
-// of the twin.
-func TestCostWithACopy(t *testing.T) {
+// TestItemsLeft covers a Memcached that fills its nodes from a twin, also from one that lacks some of them, and the twin itself.
+func TestItemsLeft(t *testing.T) {
 	filled, twin, smaller := memcachedtest.Cache(3, fillsFromTwin), memcachedtest.Cache(3, inStatefulSet), memcachedtest.Cache(2, inStatefulSet)
 	twin.Name, smaller.Name = "twin", "twin"
 	for _, test := range []struct {
@@ -73,13 +70,10 @@ func TestCostWithACopy(t *testing.T) {
 		{filled, smaller, nil, "without their items"},
 		{twin, filled, nil, "without their items"},
 	} {
-		v := memcached.View{Memcached: test.mc, Twins: []memcached.View{{Memcached: test.twin}}}
-		plan := memcached.Plan{Wave: memcached.Wave{Effect: memcached.LosesItems}, Twins: memcached.Twins{Problem: test.problem}}
-		if _, doing := costOf(v, plan, false); doing != "Restarting in place, "+test.items {
-			t.Error(doing, test.mc.Name, test.twin.Spec.Size)
-		}
-		if will, _ := costOf(v, plan, true); will != "the nodes will be replaced, "+test.items {
-			t.Error(will, test.mc.Name, test.twin.Spec.Size)
+		f := facts{View: memcached.View{Memcached: test.mc, Twins: []memcached.View{{Memcached: test.twin}}}, size: 3}
+		f.plan.Twins.Problem = test.problem
+		if items := f.itemsLeft(); items != test.items {
+			t.Error(items, test.mc.Name, test.twin.Spec.Size)
 		}
 	}
 }

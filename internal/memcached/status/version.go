@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // unknownVersion is the version of memcached if the image's name does not contain it.
@@ -35,13 +37,28 @@ func versionOf(image string) (version string, old bool) {
 	return match[1] + "." + match[2] + "." + match[3], false
 }
 
-// unsupported returns a message with the remedy if nodes run, or will run, a memcached that is too old. Otherwise it returns an
-// empty text.
-func (f facts) unsupported() string {
+// image returns the image that the nodes run, or will run after the rollout, or "". At rest, nodes of a StatefulSet may run an older image
+// than its template has.
+func (f facts) image() string {
 	if f.Workload == nil {
 		return ""
 	}
-	version, old := versionOf(f.Workload.Image())
+	image := f.Workload.Image()
+	if f.plan.Older == 0 || f.plan.Rollout.Outdated > 0 {
+		return image
+	}
+	for _, node := range f.Workload.Nodes(f.Pods) {
+		if container := memcached.ContainerOf(&node.Spec, memcached.ContainerName); container != nil && container.Image != image {
+			return container.Image
+		}
+	}
+	return image
+}
+
+// unsupported returns a message with the remedy if nodes run, or will run, a memcached that is too old. Otherwise it returns an
+// empty text.
+func (f facts) unsupported() string {
+	version, old := versionOf(f.image())
 	if !old {
 		return ""
 	}
