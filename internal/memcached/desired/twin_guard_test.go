@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
@@ -62,6 +64,21 @@ func TestPeers(t *testing.T) {
 		}
 		if inPlace(s.mc); targetOf(v).InPlace != (len(v.Copies()) == 0) {
 			t.Errorf("%s: changed in place: %t", name, targetOf(v).InPlace)
+		}
+	}
+}
+
+func TestMaxAway(t *testing.T) {
+	for wanted, want := range map[string]int{"": 1, "0": 1, "2": 2, "10%": 1, "50%": 2} {
+		s := newScene(t, 5)
+		if wanted != "" {
+			s.mc.Spec.UpdateStrategy.MaxUnavailable = ptr.To(intstr.Parse(wanted))
+		}
+		if got := maxAway(s.view()); got != want {
+			t.Errorf("%q allows %d of 5", wanted, got)
+		}
+		if s.twins = []memcached.View{newScene(t, 5).view()}; maxAway(s.view()) != 1 {
+			t.Errorf("%q allows more than one node of a twin", wanted)
 		}
 	}
 }
