@@ -22,10 +22,11 @@ const AskedAnnotation = "cache.example.com/asked"
 type Asked struct {
 	rollout.Asked
 
-	// Rendering is the hash of what an operator rendered for a new pod, and Default is the image that it chose, empty if the spec names one.
-	// A newer operator may render another pod for the same spec.
+	// Rendering is the hash of what an operator rendered for a new pod. A newer operator may render another pod for the same spec.
 	Rendering string `json:"rendering"`
-	Default   string `json:"default,omitempty"`
+	// DefaultImage and DefaultLimit are what an operator chose because the spec leaves it open: the image, and the memory limit in bytes.
+	DefaultImage string `json:"defaultImage,omitempty"`
+	DefaultLimit int64  `json:"defaultLimit,omitempty"`
 	// Former is what the pod had before its last step in place, nil if there is nothing to go back to.
 	Former *FormerPod `json:"former,omitempty"`
 	// Refused is what the pod has refused, or nil. Refusals of arguments are in the entries of the ConfigMap instead.
@@ -34,11 +35,13 @@ type Asked struct {
 
 // FormerPod is what a pod had before a step in place.
 type FormerPod struct {
-	// Image and Resources are the values that the pod was asked for before.
+	// Image and Resources are the values that the pod was asked for before. Each is empty if there was no such step.
 	Image     string `json:"image,omitempty"`
 	Resources string `json:"resources,omitempty"`
+	// DefaultLimit is that of the pod before the step Resize.
+	DefaultLimit int64 `json:"defaultLimit,omitempty"`
 	// PodImage is the image in the pod's spec before the step SetImage, and Restarts is how often memcached's container had restarted. It
-	// is -1 if the container was not running, so that its next start counts. PodImage is empty if the last step was Resize.
+	// is -1 if the container was not running, so that its next start counts. PodImage is empty without that step.
 	PodImage string `json:"podImage,omitempty"`
 	Restarts int32  `json:"restarts,omitempty"`
 }

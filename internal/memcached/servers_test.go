@@ -6,6 +6,7 @@ package memcached
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,7 +60,7 @@ func TestServers(t *testing.T) {
 		"another's is in the way":               {statefulSets, 3, false, 0, []client.Object{workloadOf(statefulSets, "theirs", 3)}, 3},
 
 		"scale up, before the write":              {statefulSets, 5, false, 3, []client.Object{set(3)}, 3},
-		"scale up, after it":                      {statefulSets, 5, false, 3, []client.Object{set(5)}, 5},
+		"scale up, after it":                      {statefulSets, 5, false, 3, []client.Object{set(5)}, 3},
 		"scale up, refused":                       {statefulSets, 5, false, 3, []client.Object{set(3)}, 3},
 		"scale down, before the write":            {statefulSets, 3, false, 5, []client.Object{set(5)}, 3},
 		"scale down, after it":                    {statefulSets, 3, false, 5, []client.Object{set(3)}, 3},
@@ -103,6 +104,27 @@ func TestServers(t *testing.T) {
 				t.Errorf("the servers are %v, want %v", got, want)
 			}
 		})
+	}
+}
+
+// TestServersGrow covers nodes of a larger size: each joins when it and those before it have been ready.
+func TestServersGrow(t *testing.T) {
+	for ready, want := range map[string]int{"": 3, "3": 4, "4": 3, "34": 5} {
+		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", UID: "ours"}}
+		mc.Spec = cachev1alpha1.MemcachedSpec{Size: 5, Workload: statefulSets}
+		mc.Status.Servers = make([]string, 3)
+		observed := Observed{Children: []client.Object{workloadOf(statefulSets, "ours", 5)}}
+		for _, number := range "34" {
+			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "cache-" + string(number)}}
+			pod.OwnerReferences = []metav1.OwnerReference{{Kind: "StatefulSet", Name: "cache", Controller: ptr.To(true)}}
+			if strings.ContainsRune(ready, number) {
+				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			}
+			observed.Pods = append(observed.Pods, pod)
+		}
+		if got := NewView(mc, observed, time.Time{}).Servers(); len(got) != want {
+			t.Errorf("with the nodes %q ready: %v", ready, got)
+		}
 	}
 }
 

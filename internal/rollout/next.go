@@ -110,7 +110,7 @@ func writesTemplate(nodes []Node, t Target) bool {
 		case n.Pod == Present && n.Replaces(t), n.Pod == Absent && n.Failed.Action == Replace,
 			n.Ready && n.Serves != No && n.Asked == t.Asked && n.settled() == Yes:
 			return true
-		case n.Pod == Present && n.Ready:
+		case n.Pod == Present && (n.Ready || n.Started && n.settled() == No): // in the middle of a step, it runs again soon
 			running = true
 		}
 	}

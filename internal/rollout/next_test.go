@@ -249,7 +249,7 @@ func TestNext(t *testing.T) {
 			nodes{node(func(n *Node) {
 				n.Asked.Image, n.ImageTaken, n.Failed, n.Ready, n.Stopped = "i9", No, unpullable, false, true
 			})},
-			newImage, "0:SetImage template",
+			newImage, "0:SetImage",
 		},
 		{
 			"arguments that memcached refuses",
@@ -289,6 +289,11 @@ func TestNext(t *testing.T) {
 			newImage, "; 1 InEffect",
 		},
 		{"follows the first node", nodes{steady, node(func(n *Node) { n.Asked.Image = "i2" })}, newImage, "0:SetImage template"},
+		{
+			"stays while the only node restarts",
+			nodes{node(func(n *Node) { n.Asked.Image, n.ImageTaken, n.Ready, n.Stopped = "i2", No, false, true })},
+			newImage, "; 0 InEffect",
+		},
 		{"does not wait if no node runs", nodes{absent, absent}, newImage, "template; 1 StatefulSet"},
 		{
 			"does not wait if no pod can be made",

@@ -56,8 +56,8 @@ func checkVolumes(t *testing.T, spec corev1.PodSpec) {
 			t.Errorf("%s is not in memory: %+v", volume.Name, volume)
 		case volume.Name == "launcher" && (volume.EmptyDir == nil || volume.EmptyDir.Medium != "" || volume.EmptyDir.SizeLimit.IsZero()):
 			t.Errorf("%s has no bound, or is in memory: %+v", volume.Name, volume)
-		case volume.Name == "arguments" && (volume.ConfigMap == nil || len(volume.ConfigMap.Items) != 0 || volume.ConfigMap.Optional != nil):
-			t.Errorf("%s is no ConfigMap without which no node starts: %+v", volume.Name, volume)
+		case volume.Name == "arguments" && (volume.ConfigMap == nil || len(volume.ConfigMap.Items) != 0 || !*volume.ConfigMap.Optional):
+			t.Errorf("%s is no ConfigMap that may be missing: %+v", volume.Name, volume)
 		case inMemory, volume.Name == "launcher", volume.Name == "arguments":
 		case volume.Projected == nil || len(volume.Projected.Sources) != 1:
 			t.Errorf("%s has not one source: %+v", volume.Name, volume)

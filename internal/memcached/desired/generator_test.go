@@ -162,7 +162,7 @@ func (g *generator) metadata() map[string]func() any {
 		},
 		"annotations": func() any {
 			return g.some(g.strings("note", "example.com/note", "seccomp.security.alpha.kubernetes.io/pod",
-				"container.apparmor.security.beta.kubernetes.io/memcached", "cache.example.com/template"))
+				"container.apparmor.security.beta.kubernetes.io/memcached", "cache.example.com/asked"))
 		},
 	}
 }

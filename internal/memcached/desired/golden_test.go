@@ -6,10 +6,11 @@ package desired
 // The golden files show the objects as the cluster gets them. testdata/<case>.input.yaml is a Memcached as a user writes it.
 // testdata/<case>.golden.yaml contains its objects. `go test ./internal/memcached/desired -update` rewrites the golden files.
 //
-// If a pod template changes, every user who upgrades the operator loses all nodes, one after the other, and with them the cache. If
-// the template's hash in the annotation cache.example.com/record changes, every Memcached adopts the new operator's defaults at once.
-// Such a change needs a good reason and a line in the CHANGELOG. The hash also shows whether a newer Kubernetes library encodes a
-// pod template differently.
+// If the pod template of a Deployment changes, every user who upgrades the operator loses all nodes, one after the other, and with them the
+// cache. If the template's hash in the annotation cache.example.com/record changes, every Deployment adopts the new operator's defaults at
+// once. If a hash in the annotation cache.example.com/asked changes (but for the rendering), every StatefulSet replaces or restarts its
+// nodes. Such a change needs a good reason and a line in the CHANGELOG. The hashes also show whether a newer Kubernetes library encodes
+// the same fields differently.
 
 import (
 	"flag"
@@ -100,7 +101,7 @@ func objectsOf(t testing.TB, mc *cachev1alpha1.Memcached, observed memcached.Obs
 // live returns the Deployment that an operator with these options has left in the cluster.
 func live(t testing.TB, mc *cachev1alpha1.Memcached, opts memcached.Options) *appsv1.Deployment {
 	t.Helper()
-	return memcachedtest.Live(t, mc, deploymentOf(t, mc, memcached.Observed{}, opts))
+	return memcachedtest.Live(t, mc, renderedDeployment(t, mc, memcached.Observed{}, opts))
 }
 
 // liveWorkload returns the workload that an operator with these options has left in the cluster.
@@ -131,7 +132,7 @@ func inEachWorkload(t *testing.T, test func(t *testing.T, in func(*cachev1alpha1
 	}
 }
 
-func deploymentOf(t testing.TB, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) *appsv1.Deployment {
+func renderedDeployment(t testing.TB, mc *cachev1alpha1.Memcached, observed memcached.Observed, opts memcached.Options) *appsv1.Deployment {
 	t.Helper()
 	plan := For(memcachedtest.View(mc, observed), opts)
 	workload := plan.Workload()

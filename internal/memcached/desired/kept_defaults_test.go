@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -15,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 )
 
-// TestKeptDefaults covers workloads that others have changed since the operator wrote them. status.lastApplied is not set.
+// TestKeptDefaults covers Deployments that others have changed since the operator wrote them.
 func TestKeptDefaults(t *testing.T) {
 	limit := func(quantity string) func(*memcached.Workload) {
 		return record(func(r *memcached.Record) { r.MemoryLimit = quantity })
@@ -25,10 +26,13 @@ func TestKeptDefaults(t *testing.T) {
 		change func(*memcached.Workload)
 		want   [2]string
 	}{
-		"somebody sets anything":       {func(w *memcached.Workload) { *w.Template = corev1.PodTemplateSpec{} }, kept},
-		"it is an orphan":              {func(w *memcached.Workload) { w.SetOwnerReferences(nil) }, kept},
-		"it belongs to somebody else":  {func(w *memcached.Workload) { w.GetOwnerReferences()[0].UID = "another" }, adopted},
-		"we do not control it":         {func(w *memcached.Workload) { w.GetOwnerReferences()[0].Controller = nil }, kept},
+		"somebody sets anything":      {func(w *memcached.Workload) { *w.Template = corev1.PodTemplateSpec{} }, kept},
+		"it is an orphan":             {orphaned, kept},
+		"it belongs to somebody else": {func(w *memcached.Workload) { w.GetOwnerReferences()[0].UID = "another" }, adopted},
+		"we do not control it": {func(w *memcached.Workload) {
+			orphaned(w)
+			w.SetOwnerReferences([]metav1.OwnerReference{{UID: "cache-uid"}})
+		}, kept},
 		"the record is gone":           {func(w *memcached.Workload) { w.SetAnnotations(nil) }, adopted},
 		"the record is garbage":        {func(w *memcached.Workload) { w.GetAnnotations()[memcached.RecordAnnotation] = "{" }, adopted},
 		"the record is of another":     {anotherTemplate, adopted},
@@ -39,16 +43,19 @@ func TestKeptDefaults(t *testing.T) {
 		"the limit is below the items": {limit("63Mi"), [2]string{olderImage, presentLimit}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inEachWorkload(t, func(t *testing.T, in func(*cachev1alpha1.Memcached)) {
-				mc := memcachedtest.Cache(3, in)
-				workload := leftByOlder(t, mc, memcachedtest.Options)
-				c.change(workload)
-				if diff := cmp.Diff(inWorkload(mc, c.want), rendered(t, mc, workload)); diff != "" {
-					t.Errorf("image and limit (-want +got):\n%s", diff)
-				}
-			})
+			mc := memcachedtest.Cache(3)
+			workload := leftByOlder(t, mc, memcachedtest.Options)
+			c.change(workload)
+			if diff := cmp.Diff(c.want, rendered(t, mc, workload)); diff != "" {
+				t.Errorf("image and limit (-want +got):\n%s", diff)
+			}
 		})
 	}
+}
+
+func orphaned(w *memcached.Workload) {
+	w.SetOwnerReferences(nil)
+	w.GetAnnotations()[memcached.AppliedHashAnnotation] = "ours"
 }
 
 // TestDeploymentTakenBackAdopts changes the spec of a Deployment after an upgrade, and takes the change back during the rollout. The nodes
@@ -56,7 +63,7 @@ func TestKeptDefaults(t *testing.T) {
 func TestDeploymentTakenBackAdopts(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	live := leftByOlder(t, mc, memcachedtest.Options)
-	teamLabel(mc)
+	mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "a"}
 	live.SetAnnotations(renderedAfter(t, mc, live, memcachedtest.Options).GetAnnotations())
 	mc.Spec.PodMetadata.Labels = nil
 	if got := rendered(t, mc, live); got != [2]string{memcachedtest.DefaultImage, presentLimit} {
@@ -64,60 +71,21 @@ func TestDeploymentTakenBackAdopts(t *testing.T) {
 	}
 }
 
-// TestDefaultsKeptByTheStatus covers StatefulSets whose record others have changed, while the status has it, and the reverse.
-func TestDefaultsKeptByTheStatus(t *testing.T) {
-	kept, adopted := [2]string{olderImage, olderLimit}, [2]string{memcachedtest.DefaultImage, presentLimit}
-	lost := func(w *memcached.Workload) { w.SetAnnotations(nil) }
-	for name, c := range map[string]struct {
-		workload func(*memcached.Workload)
-		status   func(*cachev1alpha1.MemcachedStatus)
-		want     [2]string
-	}{
-		"the record is gone":             {workload: lost, want: kept},
-		"the record is of another spec":  {workload: anotherTemplate, want: kept},
-		"somebody else has the name":     {workload: func(w *memcached.Workload) { w.GetOwnerReferences()[0].UID = "another" }, want: kept},
-		"the status was not written yet": {status: func(s *cachev1alpha1.MemcachedStatus) { s.LastApplied.TemplateHash = "0123" }, want: kept},
-		"the status was lost":            {status: func(s *cachev1alpha1.MemcachedStatus) { s.LastApplied = nil }, want: kept},
-		"both were lost": {
-			workload: lost, status: func(s *cachev1alpha1.MemcachedStatus) { s.LastApplied = nil }, want: adopted,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			mc := memcachedtest.Cache(3, workloadKind(statefulSetKind))
-			workload := leftByOlder(t, mc, memcachedtest.Options)
-			mc.Status.LastApplied = &cachev1alpha1.MemcachedRecord{
-				TemplateHash: memcached.RecordOf(workload).Template, Defaults: recordOf(workload), ArgumentsHash: argumentList(mc).Hash(),
-			}
-			if c.workload != nil {
-				c.workload(workload)
-			}
-			if c.status != nil {
-				c.status(&mc.Status)
-			}
-			if diff := cmp.Diff(inWorkload(mc, c.want), rendered(t, mc, workload)); diff != "" {
-				t.Errorf("image and limit (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// TestRestartIsKept removes restartedAt from the spec. Pods of a Deployment keep it by their template. The launchers of a StatefulSet
-// keep it by status.lastApplied, whatever others do to the template.
+// TestRestartIsKept removes restartedAt and replacedAt from the spec. The annotations of the workload keep them.
 func TestRestartIsKept(t *testing.T) {
 	inEachWorkload(t, func(t *testing.T, in func(*cachev1alpha1.Memcached)) {
 		mc := memcachedtest.Cache(3, in, memcachedtest.RestartedAt(2026))
-		before := liveWorkload(t, mc, memcachedtest.Options)
-		mc.Spec.RestartedAt = nil
 		if memcached.IsStatefulSet(mc) {
-			mc.Status.LastApplied = &cachev1alpha1.MemcachedRecord{RestartedAt: memcachedtest.Cache(3, memcachedtest.RestartedAt(2026)).Spec.RestartedAt}
-			before.Template.Annotations = nil
+			mc.Spec.ReplacedAt = memcachedtest.Cache(3, memcachedtest.RestartedAt(2025)).Spec.RestartedAt
 		}
+		before := liveWorkload(t, mc, memcachedtest.Options)
+		mc.Spec.RestartedAt, mc.Spec.ReplacedAt = nil, nil
 		plan := For(memcachedtest.View(mc, memcached.Observed{Children: []client.Object{before.Object}}), memcachedtest.Options)
-		if plan.Record.TemplateHash != memcached.RecordOf(before).Template {
-			t.Error("the restart counts as a change of the spec")
+		if diff := cmp.Diff(string(encodedSpec(t, before.Object)), string(encodedSpec(t, plan.Workload()))); diff != "" {
+			t.Errorf("the nodes change (-before +after):\n%s", diff)
 		}
-		if config := plan.Wave.Arguments; config != nil && onlyList(t, config).RestartedAt != "2026-01-01T00:00:00Z" {
-			t.Errorf("memcached restarts: %v", config.Data)
+		if diff := cmp.Diff(before.GetAnnotations(), plan.Workload().GetAnnotations()); diff != "" {
+			t.Errorf("the next reconcile has forgotten it (-before +after):\n%s", diff)
 		}
 	})
 }

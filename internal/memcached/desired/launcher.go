@@ -76,7 +76,10 @@ func askedTemplate(
 	container := &template.Spec.Containers[0]
 	asked := memcached.Asked{Asked: target.Asked, Rendering: renderingOf(template)}
 	if mc.Spec.Image == "" {
-		asked.Default = container.Image
+		asked.DefaultImage = container.Image
+	}
+	if _, given := render.MemoryLimit(mc.Spec.Resources); !given {
+		asked.DefaultLimit = container.Resources.Limits.Memory().Value()
 	}
 	annotations := map[string]string{memcached.AskedAnnotation: asked.Annotation()}
 	maps.Copy(annotations, template.Annotations)

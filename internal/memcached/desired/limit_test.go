@@ -19,7 +19,7 @@ func anotherTemplate(w *memcached.Workload) {
 	record(func(r *memcached.Record) { r.Template = "0123" })(w)
 }
 
-// TestLimitBelowTheFloor checks that a memory limit below the minimum is refused, except for running pods that do not change.
+// TestLimitBelowTheFloor checks that a memory limit below the minimum is refused, except for running pods of a Deployment that do not change.
 func TestLimitBelowTheFloor(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit   string
@@ -41,26 +41,24 @@ func TestLimitBelowTheFloor(t *testing.T) {
 			"request, so too": func(s *cachev1alpha1.MemcachedSpec) *corev1.ResourceList { return &s.Resources.Requests },
 		} {
 			t.Run(name+", "+kind, func(t *testing.T) {
-				inEachWorkload(t, func(t *testing.T, in func(*cachev1alpha1.Memcached)) {
-					mc := memcachedtest.Cache(3, in)
-					*list(&mc.Spec) = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
-					var observed memcached.Observed
-					workload := liveWorkload(t, mc, older)
-					*list(&mc.Spec) = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(c.limit)}
-					if c.change != nil {
-						record(func(r *memcached.Record) { r.Template = templateHash(mc, older) })(workload)
-						c.change(workload)
-						observed.Children = []client.Object{workload.Object}
-					}
-					plan := For(memcachedtest.View(mc, observed), memcachedtest.Options)
-					problem := plan.Problem
-					if (problem != nil) != c.refused {
-						t.Fatalf("refused: %v", problem)
-					}
-					if c.refused && (problem.Message == "" || problem.Reason != cachev1alpha1.ReasonInvalidResources || len(plan.Objects) < 3) {
-						t.Errorf("reason %s, objects %v", problem.Reason, plan.Objects)
-					}
-				})
+				mc := memcachedtest.Cache(3)
+				*list(&mc.Spec) = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
+				var observed memcached.Observed
+				workload := liveWorkload(t, mc, older)
+				*list(&mc.Spec) = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(c.limit)}
+				if c.change != nil {
+					record(func(r *memcached.Record) { r.Template = templateHash(mc, older) })(workload)
+					c.change(workload)
+					observed.Children = []client.Object{workload.Object}
+				}
+				plan := For(memcachedtest.View(mc, observed), memcachedtest.Options)
+				problem := plan.Problem
+				if (problem != nil) != c.refused {
+					t.Fatalf("refused: %v", problem)
+				}
+				if c.refused && (problem.Message == "" || problem.Reason != cachev1alpha1.ReasonInvalidResources || len(plan.Objects) < 3) {
+					t.Errorf("reason %s, objects %v", problem.Reason, plan.Objects)
+				}
 			})
 		}
 	}

@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -84,11 +85,9 @@ func (f *fleet) observe(n *node) {
 	f.observeAsked(n)
 	f.observeAnswer(n)
 	f.observeArguments(n)
+	f.observeResourcesAsked(n)
 	f.observeImage(n, status)
 	f.observeResources(n, status)
-	if f.outgrows(n) {
-		n.Asked.Resources = outgrown
-	}
 	if !n.Started {
 		n.Failed = neverStarted(n.pod)
 	}
@@ -123,19 +122,30 @@ func (f *fleet) observeAsked(n *node) {
 	var found bool
 	if n.asked, found = memcached.AskedOf(n.pod.Annotations); !found {
 		n.asked, _ = memcached.AskedOf(f.v.Workload.Template.Annotations)
-		n.asked.Former, n.asked.Refused = nil, nil
 	}
 	n.Asked = n.asked.Asked
 	// A spec that names what the pod has anyway, such as the default image, asks for nothing.
 	if f.target.Image != "" && image(n.pod) == f.target.Image {
 		n.Asked.Image = f.target.Image
 	}
+}
+
+// outgrown is asked of no pod.
+const outgrown = "outgrown"
+
+// observeResourcesAsked corrects the resources that the pod was asked for. A spec that names what the pod has anyway asks for nothing,
+// unless the pod has refused it. Arguments that the default limit does not hold ask for another limit. That is the limit that was asked
+// for, because others may have changed that of the pod.
+func (f *fleet) observeResourcesAsked(n *node) {
 	container := memcached.ContainerOf(&n.pod.Spec, memcached.ContainerName)
-	if _, given := render.MemoryLimit(f.v.Memcached.Spec.Resources); given && container != nil {
-		wanted := render.Resources(f.v.Memcached.Spec.Resources, "")
-		if holds(container.Resources, wanted) && holds(wanted, container.Resources) {
-			n.Asked.Resources = f.target.Resources
-		}
+	_, given := render.MemoryLimit(f.v.Memcached.Spec.Resources)
+	wanted, refused := render.Resources(f.v.Memcached.Spec.Resources, ""), n.asked.Refused
+	switch {
+	case !given && n.asked.DefaultLimit < f.target.Use && n.Asked.Arguments != f.target.Arguments:
+		n.Asked.Resources = outgrown
+	case given && container != nil && holds(container.Resources, wanted) && holds(wanted, container.Resources) &&
+		(refused == nil || refused.Action != rollout.Resize):
+		n.Asked.Resources = f.target.Resources
 	}
 }
 
@@ -168,32 +178,36 @@ func known(yes bool) rollout.Known {
 // answer restores it.
 func (f *fleet) observeArguments(n *node) {
 	n.list = memcached.FirstList(n.pod)
+	n.Asked.Arguments = cmp.Or(n.list.Target, n.Asked.Arguments)
 	if entry, found := f.entries[n.ordinal]; found && entry.Pod == string(n.pod.UID) {
 		n.entry = &entry
 	} else if n.answer != nil && n.answer.Number > 0 {
 		n.entry = &protocol.Entry{Pod: string(n.pod.UID), Number: n.answer.Number, List: n.answer.List}
 		f.entries[n.ordinal] = *n.entry
 	}
-	n.Use = memoryOf(n.list)
-	if n.entry == nil {
-		if n.answer != nil {
-			n.ArgumentsTaken = rollout.Yes
-		}
-		return
+	switch {
+	case n.entry != nil:
+		f.observeEntry(n)
+	case n.answer != nil:
+		n.ArgumentsTaken = rollout.Yes
 	}
+	n.Use = max(n.Use, memoryOf(n.list))
+}
+
+// observeEntry finds out whether the node's entry is in effect, and what memcached may use meanwhile.
+func (f *fleet) observeEntry(n *node) {
 	n.list, n.Assigned, n.Asked.Arguments = n.entry.List, true, n.entry.Target
-	n.Use = memoryOf(n.list)
 	switch {
 	case n.answer != nil:
-		n.Use = max(n.Use, memoryOf(n.answer.List))
-		n.ArgumentsTaken = known(n.answer.Number == n.entry.Number && !n.answer.Restarting)
+		n.Use = memoryOf(n.answer.List)
+		n.ArgumentsTaken = known(n.answer.Number == n.entry.Number && n.answer.List.Target == n.entry.Target && !n.answer.Restarting)
 		if refused := n.answer.Refused; refused != nil && refused.Number == n.entry.Number {
 			n.Failed = rollout.Failure{Action: rollout.Assign, Words: refused.Reason}
 		}
 	case f.v.Last.Complete(f.v.Memcached.Generation) && n.Asked.Arguments == f.target.Arguments:
 		n.ArgumentsTaken = rollout.Yes // the last status says so
 	case n.entry.Former != nil:
-		n.Use = max(n.Use, memoryOf(*n.entry.Former))
+		n.Use = memoryOf(*n.entry.Former)
 	}
 }
 
@@ -264,9 +278,11 @@ func (f *fleet) observeResources(n *node, status *corev1.ContainerStatus) {
 	}
 	wanted := container.Resources.DeepCopy()
 	delete(wanted.Limits, corev1.ResourceCPU)
-	if n.resized = holds(*status.Resources, *wanted); n.asked.Former != nil {
-		n.ResourcesTaken = known(n.resized)
+	n.resized = holds(*status.Resources, *wanted)
+	if n.asked.Former == nil || n.asked.Former.Resources == "" {
+		return // somebody else has asked for other resources
 	}
+	n.ResourcesTaken = known(n.resized)
 	pending := memcached.PodCondition(n.pod, corev1.PodResizePending)
 	if pending == nil || pending.ObservedGeneration > 0 && pending.ObservedGeneration < n.pod.Generation || n.resized {
 		return
@@ -276,18 +292,6 @@ func (f *fleet) observeResources(n *node, status *corev1.ContainerStatus) {
 	} else {
 		n.Slow = fmt.Sprintf("%s: %s", pending.Reason, pending.Message)
 	}
-}
-
-// outgrown is the value of the resources of a node whose computed memory limit is too low for other arguments.
-const outgrown = "outgrown"
-
-// outgrows reports whether the node needs a higher computed memory limit for the arguments that the spec asks for.
-func (f *fleet) outgrows(n *node) bool { return n.Asked.Arguments != f.target.Arguments && f.short(n) }
-
-// short reports whether the computed memory limit of a node is too low for the arguments that the spec asks for.
-func (f *fleet) short(n *node) bool {
-	_, given := render.MemoryLimit(f.v.Memcached.Spec.Resources)
-	return !given && f.target.Use > n.AskedLimit
 }
 
 // neverStarted returns why memcached has never run in a pod, if another pod may be better.

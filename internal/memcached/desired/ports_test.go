@@ -101,13 +101,10 @@ func portsOf(t *testing.T, mc *cachev1alpha1.Memcached) portsSeen {
 		case *policyv1.PodDisruptionBudget:
 			seen.Budget = object.Spec
 		case *corev1.ConfigMap:
-			if object.Name == mc.Name+memcached.ServersSuffix {
-				seen.ConfigMap = object.Data
-			} else {
-				seen.Listeners = listenersOf(t, onlyList(t, object).Arguments)
-			}
+			seen.ConfigMap = object.Data
 		}
 		if template := memcached.PodTemplate(object); template != nil {
+			seen.Listeners = listenersOf(t, memcached.FirstList(&corev1.Pod{Spec: template.Spec}).Fields())
 			container := template.Spec.Containers[0]
 			last := len(container.Ports) - 1
 			for _, port := range container.Ports[:last] {

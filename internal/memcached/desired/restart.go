@@ -33,8 +33,8 @@ func podAnnotations(mc *cachev1alpha1.Memcached, volumes []corev1.Volume) map[st
 	return annotations
 }
 
-// keepRestart sets spec.restartedAt and spec.replacedAt to their last values if the user has removed them, because a removal is no reason to
-// restart nodes.
+// keepRestart sets spec.restartedAt and spec.replacedAt to their last values if the user has removed them, because a removal is no reason
+// to restart nodes.
 func keepRestart(mc *cachev1alpha1.Memcached, v memcached.View) {
 	live := v.Workload
 	if live == nil {

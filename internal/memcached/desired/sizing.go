@@ -131,8 +131,8 @@ func (s sizing) connectionLimit() int32 {
 
 // otherConnections returns what counts against -c but is no client, so that clients cannot use up the connections of others. memcached also
 // counts 8 file descriptors of its own, 5 for each thread, and one for each listener but the first. The kubelet's two probes need one each.
-// In a StatefulSet, the launcher needs two more, and the agent four: one for metrics, one for readiness, and two earlier ones that memcached
-// has not closed yet. With credentials, the agent needs nine more, for a handshake and for a login of each of 8 users.
+// In a StatefulSet, the launcher needs two more, and the agent four: one for metrics, one for readiness, and two earlier ones that
+// memcached has not closed yet. With credentials, the agent needs nine more, for a handshake and for a login of each of 8 users.
 func (s sizing) otherConnections() (own, others int32) {
 	const process, perThread, probes, questions, proofs = 8, 5, 2, 2 + 4, 9
 	own, others = process+s.listeners()-1+probes, perThread*s.threads

@@ -74,26 +74,24 @@ func (c *change) take(n *node, action rollout.Action) {
 		c.assign(n)
 		return
 	case rollout.GoBack:
-		if n.Failed.Action == rollout.Assign || n.Failed.Action == rollout.Nothing && n.Refused.Action == rollout.Assign {
-			c.unassign(n)
+		failed := n.Failed.Action
+		if n.Asked.Value(failed) != c.target.Value(failed) {
+			failed = rollout.Nothing // only the record of a refusal goes
+		}
+		if failed == rollout.Assign || failed == rollout.Nothing && n.Refused.Action == rollout.Assign {
+			c.unassign(n, failed)
 			return
 		}
-		c.goBack(n, &step)
+		c.goBack(n, failed, &step)
 	case rollout.Resize:
-		asked.Former = &memcached.FormerPod{Resources: asked.Resources}
-		asked.Resources = c.target.Resources
+		former := inEffect(n)
+		if former.Resources == "" {
+			former.Resources, former.DefaultLimit = asked.Resources, asked.DefaultLimit
+		}
+		asked.Former, asked.Resources, asked.DefaultLimit = &former, c.target.Resources, c.fresh().DefaultLimit
 		step.Resources = &c.container().Resources
 	case rollout.SetImage:
-		if wanted := c.container().Image; wanted != image(n.pod) {
-			step.Image = wanted
-			former := memcached.FormerPod{Image: asked.Image, PodImage: image(n.pod)}
-			if n.ImageTaken == rollout.No { // the last image that ran is an earlier one
-				former = *asked.Former
-			}
-			former.Restarts = startsOf(n.pod, memcached.StatusOf(n.pod, memcached.ContainerName))
-			asked.Former = &former
-		}
-		asked.Image, asked.Default = c.target.Image, c.fresh().Default
+		c.setImage(n, &step)
 	default:
 		step.Asked = nil
 	}
@@ -108,6 +106,41 @@ func (c *change) container() *corev1.Container {
 func (c *change) fresh() memcached.Asked {
 	asked, _ := memcached.AskedOf(c.template.Annotations)
 	return asked
+}
+
+// inEffect returns what is in effect instead of earlier steps that are not yet: what a pod goes back to is never a value that it only was
+// asked for.
+func inEffect(n *node) memcached.FormerPod {
+	var former memcached.FormerPod
+	if earlier := n.asked.Former; earlier != nil {
+		former = *earlier
+		if n.ImageTaken != rollout.No {
+			former.Image, former.PodImage, former.Restarts = "", "", 0
+		}
+		if n.ResourcesTaken != rollout.No {
+			former.Resources, former.DefaultLimit = "", 0
+		}
+	}
+	return former
+}
+
+// setImage gives a pod the image that the spec asks for, unless it has it. If the kubelet has not begun to change an earlier image, and the
+// pod gets that image back, it restarts nothing.
+func (c *change) setImage(n *node, step *memcached.PodStep) {
+	asked, wanted := step.Asked, c.container().Image
+	if wanted != image(n.pod) {
+		step.Image = wanted
+		former, starts := inEffect(n), startsOf(n.pod, memcached.StatusOf(n.pod, memcached.ContainerName))
+		switch {
+		case former.PodImage == "" || former.PodImage == wanted && (starts < 0 || starts > former.Restarts):
+			former.Image, former.PodImage = asked.Image, image(n.pod)
+		case former.PodImage == wanted:
+			former.Image, former.PodImage, starts = "", "", 0
+		}
+		former.Restarts = starts
+		asked.Former = &former
+	}
+	asked.Image, asked.DefaultImage = c.target.Image, c.fresh().DefaultImage
 }
 
 // ask adds the pods that have to be asked about a node: its own, and those of the same number in twins.
@@ -127,7 +160,7 @@ func (c *change) ask(n *node) {
 func (c *change) assign(n *node) {
 	entry := protocol.Entry{Pod: string(n.pod.UID), Number: 1, List: c.list}
 	if n.entry != nil {
-		entry.Number, entry.Former, entry.Refused = n.entry.Number+1, n.entry.Former, n.entry.Refused
+		entry.Number, entry.Former, entry.Refused = nextNumber(n), n.entry.Former, n.entry.Refused
 	}
 	if n.ArgumentsTaken != rollout.No {
 		entry.Former = &n.list
@@ -135,15 +168,27 @@ func (c *change) assign(n *node) {
 	c.enter(n, entry)
 }
 
+// nextNumber returns a number that the launcher does not know yet, even if an earlier entry was restored.
+func nextNumber(n *node) int64 {
+	last := n.entry.Number
+	if n.answer != nil {
+		last = max(last, n.answer.Number)
+		if n.answer.Refused != nil {
+			last = max(last, n.answer.Refused.Number)
+		}
+	}
+	return last + 1
+}
+
 // unassign writes the entry from before a failure, with a record of it. Without a failure, it removes the record.
-func (c *change) unassign(n *node) {
+func (c *change) unassign(n *node, failed rollout.Action) {
 	entry := *n.entry
-	if n.Failed.Action == rollout.Nothing {
+	if failed == rollout.Nothing {
 		entry.Refused = nil
 		c.enter(n, entry)
 		return
 	}
-	entry.Number++
+	entry.Number = nextNumber(n)
 	if entry.Former != nil {
 		entry.List, entry.Former = *entry.Former, nil
 	}
@@ -168,8 +213,8 @@ func (c *change) refused(n *node, before *protocol.Refused) *protocol.Refused {
 
 // goBack gives a pod what it had before a failure, and records the failure in the same patch. Without a failure, it removes the record.
 // Resources follow in the next patch: see follow.
-func (c *change) goBack(n *node, step *memcached.PodStep) {
-	asked, failed := step.Asked, n.Failed.Action
+func (c *change) goBack(n *node, failed rollout.Action, step *memcached.PodStep) {
+	asked := step.Asked
 	if failed == rollout.Nothing {
 		asked.Refused = nil
 		return
@@ -182,7 +227,7 @@ func (c *change) goBack(n *node, step *memcached.PodStep) {
 	if former := asked.Former; former != nil && failed == rollout.SetImage {
 		asked.Image, step.Image = former.Image, former.PodImage
 	} else if former != nil {
-		asked.Resources = former.Resources
+		asked.Resources, asked.DefaultLimit = former.Resources, former.DefaultLimit
 	}
 	asked.Former = nil
 }
@@ -191,19 +236,17 @@ func (c *change) goBack(n *node, step *memcached.PodStep) {
 // an entry at once. When the pod is done, it sets the label by which Kubernetes and others count updated pods.
 func (c *change) follow(n *node) {
 	status := memcached.StatusOf(n.pod, memcached.ContainerName)
-	refused := n.asked.Refused != nil && n.asked.Refused.Action == rollout.Resize
 	moves := slices.ContainsFunc(c.plan.Steps, func(s memcached.PodStep) bool { return s.Pod == n.pod })
 	revision := c.v.Workload.UpdateRevision
 	step := memcached.PodStep{Pod: n.pod}
 	switch {
 	case moves || !c.target.InPlace:
 		return
-	case refused && !n.resized && n.Asked.Resources != c.target.Resources:
+	case n.keepsRefused():
 		step.Action, step.Resources = rollout.GoBack, status.Resources
-	case n.entry != nil && (n.ArgumentsTaken == rollout.No || c.plan.Arguments && n.entry.Target == c.target.Arguments) &&
-		n.pod.Annotations[memcached.WakeAnnotation] != strconv.FormatInt(n.entry.Number, 10):
+	case c.asleep(n):
 		step.Action, step.Entry = memcached.Wake, strconv.FormatInt(n.entry.Number, 10)
-	case n.Done(c.target) && c.templateReady() && (n.asked.Former != nil || n.pod.Labels[appsv1.ControllerRevisionHashLabelKey] != revision):
+	case (n.asked.Former != nil || n.pod.Labels[appsv1.ControllerRevisionHashLabelKey] != revision) && n.Done(c.target) && c.templateReady():
 		asked := n.asked
 		asked.Former = nil
 		step.Action, step.Asked, step.Revision = memcached.Finish, &asked, revision
@@ -211,6 +254,18 @@ func (c *change) follow(n *node) {
 		return
 	}
 	c.plan.Steps = append(c.plan.Steps, step)
+}
+
+// keepsRefused reports whether the pod's spec still has the resources that it has refused.
+func (n *node) keepsRefused() bool {
+	refused := n.asked.Refused
+	return refused != nil && refused.Action == rollout.Resize && !n.resized && n.asked.Former == nil
+}
+
+// asleep reports whether the kubelet may deliver the node's entry only after a while.
+func (c *change) asleep(n *node) bool {
+	return n.entry != nil && (n.ArgumentsTaken == rollout.No || c.plan.Arguments && n.entry.Target == c.target.Arguments) &&
+		n.pod.Annotations[memcached.WakeAnnotation] != strconv.FormatInt(n.entry.Number, 10)
 }
 
 // deleteLost deletes lost pods of nodes that the spec no longer asks for. The rollout deletes those of the others.
@@ -247,9 +302,10 @@ func (c *change) effect(n *node) memcached.Effect {
 
 // note counts pods of an older operator, and reports what nodes have refused.
 func (c *change) note(n *node) {
-	now := c.fresh()
-	older := n.asked.Rendering != now.Rendering || n.asked.Default != now.Default || c.short(n)
-	if older && n.Updated(c.target) {
+	was, now := n.asked, c.fresh()
+	image := was.DefaultImage != now.DefaultImage && was.DefaultImage != "" && now.DefaultImage != ""
+	limit := now.DefaultLimit > 0 && was.DefaultLimit < c.target.Use
+	if n.Updated(c.target) && (was.Rendering != now.Rendering || image || limit) {
 		c.plan.Older++
 	}
 	action := n.Refused.Action

@@ -51,13 +51,14 @@ func onlyNewPods(mc *cachev1alpha1.Memcached, live *memcached.Workload) any {
 	}
 }
 
-// resourcesInSpec returns the fields on which the resources of memcached's container depend. A computed memory limit also depends on others,
-// but has a reserve: see fleet.outgrows.
+// resourcesInSpec returns the fields on which the resources of memcached's container depend. More connections or threads only need another
+// limit if they outgrow the default one: see observeResourcesAsked.
 func resourcesInSpec(mc *cachev1alpha1.Memcached) any {
-	if _, given := render.MemoryLimit(mc.Spec.Resources); given {
-		return mc.Spec.Resources
+	spec := mc.Spec
+	if _, given := render.MemoryLimit(spec.Resources); given {
+		return spec.Resources
 	}
-	return []any{mc.Spec.Resources, mc.Spec.Config.Memory}
+	return []any{spec.Resources, spec.Config.Memory}
 }
 
 // argumentList returns the arguments that the spec asks for.

@@ -53,7 +53,7 @@ func (g *twinGuard) peer(twin memcached.View, ordinal int) (_ rollout.Known, wor
 func whole(twin, v memcached.View) string {
 	name, ready, size := twin.Memcached.Name, int32(0), int32(0)
 	if twin.Workload != nil {
-		size = twin.Workload.Size
+		size = max(twin.Workload.Size, twin.Memcached.Spec.Size) // a twin that is about to grow lacks nodes
 		for _, node := range twin.Workload.Nodes(twin.Pods) {
 			if ordinal, ok := memcached.Ordinal(node); ok && ordinal < int(size) && memcached.PodReady(node) {
 				ready++

@@ -35,18 +35,17 @@ func TestObjectsOfTwins(t *testing.T) {
 	for name, test := range map[string]struct {
 		cache, twin []func(*cachev1alpha1.Memcached)
 		fill        string
-		partition   int32
 		unready     bool
 		admits      string
 		problem     bool
 	}{
 		"alone":              {cache: []func(*cachev1alpha1.Memcached){workloadKind(statefulSetKind), clients}},
-		"a twin of each":     {cache: []func(*cachev1alpha1.Memcached){fillsFrom("twin"), clients}, twin: []func(*cachev1alpha1.Memcached){fillsFrom("cache")}, fill: "twin shop 2\n", partition: 3, unready: true, admits: "twin"},
-		"one that is named":  {cache: []func(*cachev1alpha1.Memcached){workloadKind(statefulSetKind), clients}, twin: []func(*cachev1alpha1.Memcached){fillsFrom("cache")}, partition: 3, admits: "twin"},
-		"one that names":     {cache: []func(*cachev1alpha1.Memcached){fillsFrom("twin"), clients}, twin: []func(*cachev1alpha1.Memcached){workloadKind(statefulSetKind), func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Dump = ptr.To(true) }}, fill: "twin shop 2\n", partition: 3, unready: true},
-		"a twin with users":  {cache: []func(*cachev1alpha1.Memcached){fillsFrom("twin")}, twin: []func(*cachev1alpha1.Memcached){fillsFrom("x"), func(mc *cachev1alpha1.Memcached) { mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: "a"} }}, partition: 3, unready: true, problem: true},
-		"a twin with TLS":    {cache: []func(*cachev1alpha1.Memcached){fillsFrom("twin")}, twin: []func(*cachev1alpha1.Memcached){fillsFrom("x"), func(mc *cachev1alpha1.Memcached) { mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "a"} }}, partition: 3, unready: true, problem: true},
-		"a twin with a file": {cache: []func(*cachev1alpha1.Memcached){fillsFrom("twin")}, twin: []func(*cachev1alpha1.Memcached){fillsFrom("x"), func(mc *cachev1alpha1.Memcached) { mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile }}, partition: 3, unready: true, problem: true},
+		"a twin of each":     {cache: []func(*cachev1alpha1.Memcached){fillsFrom("twin"), clients}, twin: []func(*cachev1alpha1.Memcached){fillsFrom("cache")}, fill: "twin shop 2\n", unready: true, admits: "twin"},
+		"one that is named":  {cache: []func(*cachev1alpha1.Memcached){workloadKind(statefulSetKind), clients}, twin: []func(*cachev1alpha1.Memcached){fillsFrom("cache")}, admits: "twin"},
+		"one that names":     {cache: []func(*cachev1alpha1.Memcached){fillsFrom("twin"), clients}, twin: []func(*cachev1alpha1.Memcached){workloadKind(statefulSetKind), func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Dump = ptr.To(true) }}, fill: "twin shop 2\n", unready: true},
+		"a twin with users":  {cache: []func(*cachev1alpha1.Memcached){fillsFrom("twin")}, twin: []func(*cachev1alpha1.Memcached){fillsFrom("x"), func(mc *cachev1alpha1.Memcached) { mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: "a"} }}, unready: true, problem: true},
+		"a twin with TLS":    {cache: []func(*cachev1alpha1.Memcached){fillsFrom("twin")}, twin: []func(*cachev1alpha1.Memcached){fillsFrom("x"), func(mc *cachev1alpha1.Memcached) { mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "a"} }}, unready: true, problem: true},
+		"a twin with a file": {cache: []func(*cachev1alpha1.Memcached){fillsFrom("twin")}, twin: []func(*cachev1alpha1.Memcached){fillsFrom("x"), func(mc *cachev1alpha1.Memcached) { mc.Spec.Storage.Type = cachev1alpha1.StorageMemoryFile }}, unready: true, problem: true},
 		"a Deployment":       {cache: []func(*cachev1alpha1.Memcached){fillsFrom("twin")}, twin: []func(*cachev1alpha1.Memcached){func(*cachev1alpha1.Memcached) {}}, unready: true, problem: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,10 +74,6 @@ func TestObjectsOfTwins(t *testing.T) {
 				case *corev1.ConfigMap:
 					if got := object.Data[protocol.TwinKey]; object.Name == "cache-arguments" && got != test.fill {
 						t.Errorf("filled from %q, want %q", got, test.fill)
-					}
-				case *appsv1.StatefulSet:
-					if got := *object.Spec.UpdateStrategy.RollingUpdate.Partition; got != test.partition {
-						t.Errorf("partition %d, want %d", got, test.partition)
 					}
 				case *networkingv1.NetworkPolicy:
 					last := object.Spec.Ingress[len(object.Spec.Ingress)-1]

@@ -28,8 +28,8 @@ func deploymentOf(v memcached.View, opts memcached.Options, plan *memcached.Plan
 		podTemplate(mc, opts, defaults))
 }
 
-// statefulSetOf returns the StatefulSet that runs the nodes, and adds to the plan what its pods do next. Its update strategy is OnDelete. So
-// its template, which has the present defaults, reaches only new pods.
+// statefulSetOf returns the StatefulSet that runs the nodes, and adds to the plan what its pods do next. Its update strategy is OnDelete.
+// So its template, which has the present defaults, reaches only new pods.
 func statefulSetOf(v memcached.View, opts memcached.Options, plan *memcached.Plan) client.Object {
 	mc := v.Memcached
 	guard := &twinGuard{v: v, asks: map[int][]*corev1.Pod{}}
@@ -52,8 +52,8 @@ func statefulSetOf(v memcached.View, opts memcached.Options, plan *memcached.Pla
 	return statefulSet(mc, template)
 }
 
-// asksForMore reports whether some node is asked for other resources or arguments than before. If none is, the nodes keep a memory limit for
-// which this version of the operator computes a higher minimum.
+// asksForMore reports whether no node was asked for these resources and arguments before. Nodes that were keep a memory limit for which
+// this version of the operator computes a higher minimum.
 func (c *change) asksForMore() bool {
 	for _, n := range c.nodes {
 		if n.Pod == rollout.Present && n.Asked.Resources == c.target.Resources && n.Asked.Arguments == c.target.Arguments {
