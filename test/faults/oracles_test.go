@@ -47,7 +47,7 @@ func settled(now objects) string {
 	case !slices.Equal(servers(mc), mc.Status.Servers):
 		return fmt.Sprintf("the servers are %v, want %v", mc.Status.Servers, servers(mc))
 	}
-	return ""
+	return atTarget(now)
 }
 
 func hasAll(now objects) string {
@@ -144,28 +144,23 @@ func withoutTimes(conditions []metav1.Condition) {
 	}
 }
 
-// withoutNamespace removes the namespace from the addresses in a text, and the times from announced routes.
+// withoutNamespace removes the namespace from the addresses in a text, the times from announced routes and refusals, and the UIDs of pods.
 func withoutNamespace(text, namespace string) string {
 	text = strings.NewReplacer("."+namespace+".", ".", " "+namespace+" ", " ").Replace(text)
-	return announcedTime.ReplaceAllString(text, "$1 then")
+	return timeOrUID.ReplaceAllString(text, "...")
 }
 
-var announcedTime = regexp.MustCompile(`( next \d+) [0-9TZ:-]{20}`)
+var timeOrUID = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 // changes returns the history of each object, by resource and name: its creation, its deletion and, for a child, each change of its
 // spec. It leaves out Memcacheds and MemcachedProxies, and differences that depend on the operator's timing.
 func changes(entries []entry) map[string][]string {
-	found, partitioned := map[string][]string{}, slices.ContainsFunc(entries, entry.needsPartitions)
-	before, specs := map[string]string{}, map[string]string{}
+	found, before, specs := map[string][]string{}, map[string]string{}, map[string]string{}
 	for _, e := range entries {
 		if e.resource == "memcacheds" || e.resource == "memcachedproxies" {
 			continue
 		}
-		spec := e.spec()
-		if partitioned { // two Memcacheds update in varying order, and a process with a stale cache may raise the partition again
-			spec = e.withoutPartition()
-		}
-		switch {
+		switch spec := e.spec(); {
 		case e.event == watch.Added:
 			found[e.key()] = append(found[e.key()], "created "+spec)
 		case e.event == watch.Deleted:
@@ -179,7 +174,7 @@ func changes(entries []entry) map[string][]string {
 		default:
 			found[e.key()] = append(found[e.key()], "changed to "+spec)
 		}
-		if specs[e.key()] != spec {
+		if spec := e.spec(); specs[e.key()] != spec {
 			before[e.key()], specs[e.key()] = specs[e.key()], spec
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,7 +54,7 @@ func bothWith(image string) func(objects) string {
 	return func(now objects) string {
 		for _, name := range []string{cacheName, twinName} {
 			seen := now.seenAs(name)
-			if missing := settled(seen) + sameArguments(seen) + hasAll(seen); missing != "" {
+			if missing := settled(seen) + hasAll(seen); missing != "" {
 				return name + ": " + missing
 			}
 			for _, pod := range seen.pods() {
@@ -110,19 +109,6 @@ func (o objects) seenAs(name string) objects {
 	}
 	return latest(historyOf(entries, name))
 }
-
-// withoutPartition returns the spec of a workload without its partition: the operator may raise the partition again after a rollout,
-// and this starts no new rollout.
-func (e entry) withoutPartition() string { return partitions.ReplaceAllString(e.spec(), "") }
-
-// needsPartitions reports whether the entry is the second Memcached, or any Memcached with InPlaceOrRecreate. In a history with such an
-// entry, the partitions vary from run to run.
-func (e entry) needsPartitions() bool {
-	mc, ok := e.object.(*cachev1alpha1.Memcached)
-	return ok && (mc.Name == twinName || mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceOrRecreate)
-}
-
-var partitions = regexp.MustCompile(`"partition":\d+`)
 
 // memcachedsIn returns cacheName, and twinName if the history contains the second Memcached.
 func memcachedsIn(entries []entry) []string {

@@ -42,8 +42,8 @@ func workloadOf(object client.Object) *workload {
 	case *appsv1.StatefulSet:
 		return &workload{
 			Object: w, kind: cachev1alpha1.WorkloadStatefulSet, template: &w.Spec.Template, size: ptr.Deref(w.Spec.Replicas, 0),
-			replicas: w.Status.Replicas, updated: w.Status.UpdatedReplicas, ready: w.Status.ReadyReplicas,
-			observed: w.Status.ObservedGeneration, rolledOut: w.Status.CurrentRevision == w.Status.UpdateRevision,
+			replicas: w.Status.Replicas, updated: w.Status.Replicas, ready: w.Status.ReadyReplicas,
+			observed: w.Status.ObservedGeneration, rolledOut: true, // atTarget checks the pods
 		}
 	default:
 		return nil
