@@ -64,11 +64,11 @@ func (c *cluster) runStatefulSet(ctx context.Context, set *appsv1.StatefulSet, p
 
 func (s *statefulSet) size() int { return int(ptr.Deref(s.Spec.Replicas, 1)) }
 
-// fill creates missing pods from the current template, replaces failed ones, and lets the kubelet act on all.
+// fill replaces missing and failed pods by pods of the current template, and lets the kubelets act on all.
 func (s *statefulSet) fill(ctx context.Context) error {
 	for i := range s.size() {
 		pod, exists := s.pods[i]
-		if exists && pod.Status.Phase == corev1.PodFailed {
+		if exists && (pod.Status.Phase == corev1.PodFailed || pod.DeletionTimestamp != nil && !disrupted(&pod)) {
 			if err := s.remove(ctx, []corev1.Pod{pod}); err != nil {
 				return err
 			}
