@@ -25,11 +25,8 @@ func TestRefusedArguments(t *testing.T) {
 	// With -t 2, the script of newPod ends before memcached reads its items.
 	bad := inFile(t, "-t 4", "-t 2")
 	status := p.refuses(p.assign(bad), 0)
-	if !strings.Contains(status.Refused.Reason, "no such option") {
-		t.Errorf("refused: %+v", status.Refused)
-	}
-	if found := p.stored(stored); found != stored {
-		t.Errorf("%d of %d items; the launcher logged:\n%s", found, stored, p.logged())
+	if !strings.Contains(status.Refused.Reason, "no such option") || p.stored(stored) != stored {
+		t.Errorf("%+v; the launcher logged:\n%s", status, p.logged())
 	}
 	// The launcher does not try the entry again, even if the kubelet starts the container again.
 	p.end()
@@ -125,7 +122,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// Entries that name the arguments in effect, or another pod, leave memcached alone.
+// Entries that name another pod, or the arguments or the number in effect, leave memcached alone.
 func TestEntriesThatChangeNothing(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -137,7 +134,10 @@ func TestEntriesThatChangeNothing(t *testing.T) {
 	before := p.status("a second has passed", func(s protocol.Status) bool { return s.SecondsInEffect >= 1 })
 	same := inMemory(t)
 	same.Target = "another target"
-	status := p.runs(p.assign(same))
+	p.runs(p.assign(same))
+	p.number--
+	p.assign(inMemory(t, "-t 4", "-t 6"))
+	status := p.status("a second has passed", func(s protocol.Status) bool { return s.SecondsInEffect >= before.SecondsInEffect+2 })
 	if before.Number != 0 || status.List != same || status.Restart != nil || !status.Since.Equal(before.Since) || p.stored(stored) != stored {
 		t.Errorf("%+v, then %+v", before, status)
 	}

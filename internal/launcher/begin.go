@@ -34,7 +34,7 @@ func (l *launcher) begin(ctx context.Context) error {
 // choose returns the pod's entry in the ConfigMap or, if there is none that can be used, what was accepted last.
 func (l *launcher) choose() protocol.Entry {
 	found, err := l.source.entry()
-	if err != nil || found == nil || l.state.refuses(found.Number) {
+	if err != nil || found == nil || found.Number == l.state.Accepted.Number || l.state.refuses(found.Number) {
 		return l.state.Accepted // the method follow reads the ConfigMap again, and reports what is wrong
 	}
 	return *found

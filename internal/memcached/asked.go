@@ -22,10 +22,10 @@ const AskedAnnotation = "cache.example.com/asked"
 type Asked struct {
 	rollout.Asked
 
-	// Rendering is the hash of what an operator rendered for a new pod, and Defaults are what it chose because the spec leaves it open: the
-	// image and the memory limit. A newer operator may render another pod for the same spec.
+	// Rendering is the hash of what an operator rendered for a new pod, and Default is the image that it chose, empty if the spec names one.
+	// A newer operator may render another pod for the same spec.
 	Rendering string `json:"rendering"`
-	Defaults  string `json:"defaults"`
+	Default   string `json:"default,omitempty"`
 	// Former is what the pod had before its last step in place, nil if there is nothing to go back to.
 	Former *FormerPod `json:"former,omitempty"`
 	// Refused is what the pod has refused, or nil. Refusals of arguments are in the entries of the ConfigMap instead.

@@ -31,10 +31,3 @@ func (v View) Left() *Workload {
 		return w.Kind != wanted && metav1.GetControllerOfNoCopy(w) == nil // the operator deletes one that the Memcached controls
 	})
 }
-
-// NumberedNodes returns the orphaned nodes, and the pods of a StatefulSet with the Memcached's name. The StatefulSet itself may be missing
-// from the cache, or belong to an earlier Memcached of that name. Its pods count nevertheless, because the Memcached may adopt the
-// StatefulSet at any time. Some orphaned nodes have no number.
-func (v View) NumberedNodes() []*corev1.Pod {
-	return append(nodesOf(v.Pods, func(pod *corev1.Pod) bool { return ownedByStatefulSet(pod, v.Memcached.Name) }, true), v.Orphans()...)
-}

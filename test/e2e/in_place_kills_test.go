@@ -57,7 +57,10 @@ func (c *keptCache) mustKeepWithout(
 	ctx context.Context, change string, restarts int32, edit func(*cachev1alpha1.Memcached), expected []string,
 ) {
 	GinkgoHelper()
-	k := &killer{known: map[string]map[string]string{}}
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.mc.Namespace, Name: c.mc.Name + memcached.ArgumentsSuffix}}
+	key := keyOf(config)
+	Expect(client.IgnoreNotFound(k8s.Reread(ctx, config))).To(Succeed())
+	k := &killer{known: map[string]map[string]string{key: writtenTo(config)}} // its creation is a step
 	var stops []func()
 	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.ConfigMapList{}, &appsv1.StatefulSetList{}} {
 		stops = append(stops, k.follow(ctx, list, c.mc.Namespace))
@@ -104,7 +107,7 @@ func (k *killer) follow(ctx context.Context, list client.ObjectList, namespace s
 func (k *killer) saw(ctx context.Context, object client.Object) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	key := fmt.Sprintf("%T %s", object, object.GetName())
+	key := keyOf(object)
 	was, seen := k.known[key]
 	k.known[key] = writtenTo(object)
 	step := differences(was, k.known[key])
@@ -118,6 +121,8 @@ func (k *killer) saw(ctx context.Context, object client.Object) {
 	}
 	k.steps = append(k.steps, row)
 }
+
+func keyOf(object client.Object) string { return fmt.Sprintf("%T %s", object, object.GetName()) }
 
 // writtenTo returns those values of an object that the operator writes during a change in place, by name.
 func writtenTo(object client.Object) map[string]string {

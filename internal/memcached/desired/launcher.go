@@ -76,10 +76,7 @@ func askedTemplate(
 	container := &template.Spec.Containers[0]
 	asked := memcached.Asked{Asked: target.Asked, Rendering: renderingOf(template)}
 	if mc.Spec.Image == "" {
-		asked.Defaults = container.Image
-	}
-	if _, given := render.MemoryLimit(mc.Spec.Resources); !given {
-		asked.Defaults += " " + container.Resources.Limits.Memory().String()
+		asked.Default = container.Image
 	}
 	annotations := map[string]string{memcached.AskedAnnotation: asked.Annotation()}
 	maps.Copy(annotations, template.Annotations)

@@ -86,6 +86,9 @@ func (f *fleet) observe(n *node) {
 	f.observeArguments(n)
 	f.observeImage(n, status)
 	f.observeResources(n, status)
+	if f.outgrows(n) {
+		n.Asked.Resources = outgrown
+	}
 	if !n.Started {
 		n.Failed = neverStarted(n.pod)
 	}
@@ -273,6 +276,18 @@ func (f *fleet) observeResources(n *node, status *corev1.ContainerStatus) {
 	} else {
 		n.Slow = fmt.Sprintf("%s: %s", pending.Reason, pending.Message)
 	}
+}
+
+// outgrown is the value of the resources of a node whose computed memory limit is too low for other arguments.
+const outgrown = "outgrown"
+
+// outgrows reports whether the node needs a higher computed memory limit for the arguments that the spec asks for.
+func (f *fleet) outgrows(n *node) bool { return n.Asked.Arguments != f.target.Arguments && f.short(n) }
+
+// short reports whether the computed memory limit of a node is too low for the arguments that the spec asks for.
+func (f *fleet) short(n *node) bool {
+	_, given := render.MemoryLimit(f.v.Memcached.Spec.Resources)
+	return !given && f.target.Use > n.AskedLimit
 }
 
 // neverStarted returns why memcached has never run in a pod, if another pod may be better.

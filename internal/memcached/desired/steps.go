@@ -81,7 +81,7 @@ func (c *change) take(n *node, action rollout.Action) {
 		c.goBack(n, &step)
 	case rollout.Resize:
 		asked.Former = &memcached.FormerPod{Resources: asked.Resources}
-		asked.Resources, asked.Defaults = c.target.Resources, c.defaults()
+		asked.Resources = c.target.Resources
 		step.Resources = &c.container().Resources
 	case rollout.SetImage:
 		if wanted := c.container().Image; wanted != image(n.pod) {
@@ -89,7 +89,7 @@ func (c *change) take(n *node, action rollout.Action) {
 			status := memcached.StatusOf(n.pod, memcached.ContainerName)
 			asked.Former = &memcached.FormerPod{Image: asked.Image, PodImage: image(n.pod), Restarts: startsOf(n.pod, status)}
 		}
-		asked.Image, asked.Defaults = c.target.Image, c.defaults()
+		asked.Image, asked.Default = c.target.Image, c.fresh().Default
 	default:
 		step.Asked = nil
 	}
@@ -100,9 +100,10 @@ func (c *change) container() *corev1.Container {
 	return memcached.ContainerOf(&c.template.Spec, memcached.ContainerName)
 }
 
-func (c *change) defaults() string {
+// fresh returns what a pod of the rendered template would be asked for.
+func (c *change) fresh() memcached.Asked {
 	asked, _ := memcached.AskedOf(c.template.Annotations)
-	return asked.Defaults
+	return asked
 }
 
 // ask adds the pods that have to be asked about a node: its own, and those of the same number in twins.
@@ -241,8 +242,9 @@ func (c *change) effect(n *node) memcached.Effect {
 
 // note counts pods of an older operator, and reports what nodes have refused.
 func (c *change) note(n *node) {
-	now, _ := memcached.AskedOf(c.template.Annotations)
-	if n.Updated(c.target) && (n.asked.Rendering != now.Rendering || n.asked.Defaults != now.Defaults) {
+	now := c.fresh()
+	older := n.asked.Rendering != now.Rendering || n.asked.Default != now.Default || c.short(n)
+	if older && n.Updated(c.target) {
 		c.plan.Older++
 	}
 	action := n.Refused.Action

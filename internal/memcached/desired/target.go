@@ -51,13 +51,13 @@ func onlyNewPods(mc *cachev1alpha1.Memcached, live *memcached.Workload) any {
 	}
 }
 
-// resourcesInSpec returns the fields on which the resources of memcached's container depend.
+// resourcesInSpec returns the fields on which the resources of memcached's container depend. A computed memory limit also depends on others,
+// but has a reserve: see fleet.outgrows.
 func resourcesInSpec(mc *cachev1alpha1.Memcached) any {
-	spec := mc.Spec
-	if _, given := render.MemoryLimit(spec.Resources); given {
-		return spec.Resources
+	if _, given := render.MemoryLimit(mc.Spec.Resources); given {
+		return mc.Spec.Resources
 	}
-	return []any{spec.Resources, spec.Config.Memory, spec.Config.MaxConnections, spec.Config.Threads, spec.TLS != nil}
+	return []any{mc.Spec.Resources, mc.Spec.Config.Memory}
 }
 
 // argumentList returns the arguments that the spec asks for.
