@@ -48,7 +48,7 @@ type process struct {
 var allLaunchers = &launchers{running: map[types.UID]process{}, violations: map[string][]string{}}
 
 // refusedThreads is a number of threads with which the simulated memcached does not start.
-const refusedThreads = 13
+const refusedThreads = 7
 
 // Launcher implements controllers.Nodes. There is no answer while memcached's container does not run.
 func (l *launchers) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
