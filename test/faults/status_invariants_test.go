@@ -58,7 +58,9 @@ func satisfied(mc *cachev1alpha1.Memcached, now objects) bool {
 	}
 	container := w.template.Spec.Containers[0]
 	ready := w.ready == mc.Spec.Size || len(now.nodes()) == int(mc.Spec.Size)
-	return w.updatedTo(mc.Spec.Size) && ready && (mc.Spec.Image == "" || container.Image == mc.Spec.Image) && configured(mc, now, w)
+	// With OnDelete, the StatefulSet's controller need not have observed the template.
+	sized := w.updatedTo(mc.Spec.Size) || w.kind == cachev1alpha1.WorkloadStatefulSet && w.size == mc.Spec.Size
+	return sized && ready && (mc.Spec.Image == "" || container.Image == mc.Spec.Image) && configured(mc, now, w)
 }
 
 // configured reports whether the memcached arguments of every node have the memory and the threads of the spec. Every pod of a StatefulSet
