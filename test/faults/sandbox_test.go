@@ -70,7 +70,6 @@ func (s *sandbox) must(err error) {
 func (s *sandbox) await(what string, check func(objects) string) {
 	s.Helper()
 	if err := history.await(s.ctx, s.namespace, check); err != nil {
-		dump(latest(history.of(s.namespace)))
 		s.Fatalf("%s: %v", what, err)
 	}
 }

@@ -21,18 +21,6 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// The scenarios of StatefulSets leave out faults that differ from others only in the error message, and faults that the scenarios of
-// Deployments cover.
-var (
-	// distinctFaults has one write fault for each combination of two questions: Is the write executed? Does the operator restart? It also
-	// has the watch faults after which the operator must list again.
-	distinctFaults = &faultSet{
-		writes: []string{crashBefore, crashAfter, lostResponse, internal500}, watches: []string{expired, dropped},
-	}
-	// unknownFaults leave the operator unaware that its write was executed, or that objects have changed.
-	unknownFaults = &faultSet{writes: []string{crashAfter, lostResponse}, watches: []string{expired, dropped}}
-)
-
 // statefulSetScenarios are the scenarios of StatefulSets.
 var statefulSetScenarios = []scenario{
 	{name: "statefulset-create", faults: distinctFaults, act: func(r *scenarioRun) { r.createCache(2, statefulSetNodes) }},
@@ -51,7 +39,7 @@ var statefulSetScenarios = []scenario{
 	{name: "arguments-refused", faults: unknownFaults, setup: running(2, statefulSetNodes, inFiles), act: func(r *scenarioRun) {
 		r.changeSpec(withThreads(refusedThreads))
 		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonConfigurationRefused)
-		r.proxy.nextStep()
+		r.wire.nextStep()
 		r.changeInPlace(withThreads(5))
 	}, done: keepsItems},
 	{name: "image-and-memory-in-place", faults: distinctFaults, setup: running(2, inPlace), act: func(r *scenarioRun) {
@@ -69,7 +57,7 @@ var statefulSetScenarios = []scenario{
 			}
 			return ""
 		})
-		r.proxy.nextStep()
+		r.wire.nextStep()
 		r.changeInPlace(withNewImage)
 	}},
 	{name: "taken-back", faults: unknownFaults, setup: running(2, inPlace), act: func(r *scenarioRun) {
@@ -85,7 +73,7 @@ var statefulSetScenarios = []scenario{
 			}
 			return ""
 		})
-		r.proxy.nextStep()
+		r.wire.nextStep()
 		r.changeSpec(withNewImage)
 	}},
 	{name: "paused-half-way", faults: unknownFaults, setup: running(2, statefulSetNodes), act: func(r *scenarioRun) {
@@ -94,13 +82,13 @@ var statefulSetScenarios = []scenario{
 		r.awaitReason(cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonPaused)
 		r.changeSpec(withNewImage)
 		r.awaitReason(cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonPaused)
-		r.proxy.nextStep()
+		r.wire.nextStep()
 		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Paused = false })
 	}},
 	{name: "evicted-half-way", faults: unknownFaults, setup: running(3, inPlace), act: func(r *scenarioRun) {
 		r.stopHalfWay(unreadyImage)
 		r.evict(cacheName + "-0")
-		r.proxy.nextStep()
+		r.wire.nextStep()
 		r.changeSpec(withNewImage)
 	}},
 	{name: "statefulset-edited-and-deleted", faults: distinctFaults, setup: running(1, statefulSetNodes), act: func(r *scenarioRun) {
@@ -194,7 +182,7 @@ func (r *scenarioRun) stopHalfWay(image string) {
 		return ""
 	})
 	r.awaitReason(cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonRollingOut)
-	r.proxy.nextStep()
+	r.wire.nextStep()
 }
 
 // evict fails a pod as a kubelet does that is short of memory.
