@@ -107,12 +107,16 @@ func (h *randomHistory) run() {
 	for range operationsPerHistory {
 		operation := operations[h.random.IntN(len(operations))]
 		h.done = append(h.done, operation.name)
-		operation.do(h)
+		if operation.edit != nil {
+			h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { operation.edit(h.random, spec) })
+		} else {
+			operation.do(h)
+		}
 		if h.random.IntN(2) == 0 {
 			h.await("the operator has seen the spec", seen)
 		}
 	}
-	h.resume()
+	h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Paused = false })
 	h.await("the end", ended)
 	if found := allLaunchers.violationsIn(h.namespace); len(found) > 0 {
 		h.Error(found)
@@ -148,76 +152,77 @@ func ended(now objects) string {
 	return ""
 }
 
-// operations are the changes from which TestHistories chooses at random. An operation that is listed twice is twice as likely.
+// operations are the changes from which TestHistories chooses at random: each edits the spec, or does something else. An operation that is
+// listed twice is twice as likely.
 var operations = []struct {
 	name string
+	edit func(r *rand.Rand, spec *cachev1alpha1.MemcachedSpec)
 	do   func(h *randomHistory)
 }{
-	{"size", (*randomHistory).changeSize},
-	{"size", (*randomHistory).changeSize},
-	{"image", (*randomHistory).changeImage},
-	{"image", (*randomHistory).changeImage},
-	{"memory", (*randomHistory).changeMemory},
-	{"pod update policy", func(h *randomHistory) { h.changeSpec(h.changePolicy) }},
-	{"config", func(h *randomHistory) {
-		h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.MaxConnections = int32(1024 + h.random.IntN(3)) })
+	{name: "size", edit: randomSize},
+	{name: "size", edit: randomSize},
+	{name: "image", edit: randomImage},
+	{name: "image", edit: randomImage},
+	{name: "threads", edit: randomThreads},
+	{name: "threads", edit: randomThreads},
+	{name: "memory", edit: func(r *rand.Rand, spec *cachev1alpha1.MemcachedSpec) { // spec.storage.type MemoryFile needs 128Mi
+		spec.Config.Memory = resource.NewQuantity(int64(128+64*r.IntN(3))<<20, resource.BinarySI)
 	}},
-	{"threads", (*randomHistory).changeThreads},
-	{"threads", (*randomHistory).changeThreads},
-	{"restart", func(h *randomHistory) {
-		h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
-			spec.RestartedAt = ptr.To(metav1.Date(2026, 1, 1+h.random.IntN(3), 0, 0, 0, 0, time.UTC))
-		})
+	{name: "connections", edit: func(r *rand.Rand, spec *cachev1alpha1.MemcachedSpec) {
+		spec.Config.MaxConnections = int32(1024 + r.IntN(3))
 	}},
-	{"spoil the arguments", (*randomHistory).spoilArguments},
-	{"pause or resume", func(h *randomHistory) {
-		h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Paused = !spec.Paused })
+	{name: "restart", edit: func(r *rand.Rand, spec *cachev1alpha1.MemcachedSpec) {
+		spec.RestartedAt = ptr.To(metav1.Date(2026, 1, 1+r.IntN(3), 0, 0, 0, 0, time.UTC))
 	}},
-	{"optional objects", func(h *randomHistory) { h.changeSpec(h.optionalObjects) }},
-	{"delete a pod", (*randomHistory).deletePod},
-	{"delete a child", (*randomHistory).deleteChild},
-	{"create again", (*randomHistory).createAgain},
+	{name: "pod update policy", edit: randomPolicy},
+	{name: "pause or resume", edit: func(_ *rand.Rand, spec *cachev1alpha1.MemcachedSpec) { spec.Paused = !spec.Paused }},
+	{name: "optional objects", edit: randomObjects},
+	{name: "spoil the arguments", do: (*randomHistory).spoilArguments},
+	{name: "delete a pod", do: (*randomHistory).deletePod},
+	{name: "delete a child", do: (*randomHistory).deleteChild},
+	{name: "create again", do: func(h *randomHistory) {
+		h.remove(&cachev1alpha1.Memcached{})
+		h.createRandom()
+	}},
 }
 
 func (h *randomHistory) createRandom() {
-	h.createCache(int32(h.random.IntN(5)), h.optionalObjects, func(spec *cachev1alpha1.MemcachedSpec) {
+	h.createCache(0, func(spec *cachev1alpha1.MemcachedSpec) {
 		if h.random.IntN(2) == 0 {
 			statefulSetNodes(spec)
-			h.changePolicy(spec)
 		}
 		if h.random.IntN(2) == 0 && spec.Workload == cachev1alpha1.WorkloadStatefulSet {
 			inFiles(spec)
 		}
+		randomSize(h.random, spec)
+		randomObjects(h.random, spec)
+		randomPolicy(h.random, spec)
 	})
 }
 
-func (h *randomHistory) changeImage() {
-	h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
-		spec.Image = fmt.Sprintf("memcached:1.6.%d", 45+h.random.IntN(3))
-	})
+func randomSize(r *rand.Rand, spec *cachev1alpha1.MemcachedSpec) { spec.Size = int32(r.IntN(5)) }
+
+func randomImage(r *rand.Rand, spec *cachev1alpha1.MemcachedSpec) {
+	spec.Image = fmt.Sprintf("memcached:1.6.%d", 45+r.IntN(3))
 }
 
-// changeMemory sets at least 128 MiB, because spec.storage.type MemoryFile requires it.
-func (h *randomHistory) changeMemory() {
-	h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
-		spec.Config.Memory = resource.NewQuantity(int64(128+64*h.random.IntN(3))<<20, resource.BinarySI)
-	})
+func randomThreads(r *rand.Rand, spec *cachev1alpha1.MemcachedSpec) {
+	spec.Config.Threads = int32(4 + r.IntN(3))
 }
 
-// changePolicy decides at random whether pods are changed in place. Pods of a Deployment never are.
-func (h *randomHistory) changePolicy(spec *cachev1alpha1.MemcachedSpec) {
+// randomPolicy decides whether pods are changed in place. Pods of a Deployment never are.
+func randomPolicy(r *rand.Rand, spec *cachev1alpha1.MemcachedSpec) {
 	spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateRecreate
-	if h.random.IntN(2) == 0 && spec.Workload == cachev1alpha1.WorkloadStatefulSet {
+	if r.IntN(2) == 0 && spec.Workload == cachev1alpha1.WorkloadStatefulSet {
 		spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceOrRecreate
 	}
 }
 
-func (h *randomHistory) changeSize() {
-	h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = int32(h.random.IntN(5)) })
-}
-
-func (h *randomHistory) changeThreads() {
-	h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.Threads = int32(4 + h.random.IntN(3)) })
+func randomObjects(r *rand.Rand, spec *cachev1alpha1.MemcachedSpec) {
+	spec.PodDisruptionBudget.Enabled = ptr.To(r.IntN(2) == 0)
+	if spec.NetworkPolicy = nil; r.IntN(2) == 0 {
+		spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{}
+	}
 }
 
 // spoilArguments deletes or edits the ConfigMap with the memcached arguments for the pods of a StatefulSet, if it exists.
@@ -238,21 +243,10 @@ func (h *randomHistory) spoilArguments() {
 	}
 }
 
-func (h *randomHistory) optionalObjects(spec *cachev1alpha1.MemcachedSpec) {
-	spec.PodDisruptionBudget.Enabled = ptr.To(h.random.IntN(2) == 0)
-	if spec.NetworkPolicy = nil; h.random.IntN(2) == 0 {
-		spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{}
-	}
-}
-
 func (h *randomHistory) deleteChild() {
 	child := memcached.Children[h.random.IntN(len(memcached.Children))].Named(client.ObjectKey{Namespace: h.namespace, Name: cacheName})
 	h.done = append(h.done, fmt.Sprintf("(%T)", child))
 	h.must(client.IgnoreNotFound(user.Delete(h.ctx, child)))
-}
-
-func (h *randomHistory) resume() {
-	h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Paused = false })
 }
 
 func (h *randomHistory) deletePod() {
@@ -262,17 +256,4 @@ func (h *randomHistory) deletePod() {
 		pod := &pods.Items[h.random.IntN(len(pods.Items))]
 		h.must(client.IgnoreNotFound(user.Delete(h.ctx, pod, client.GracePeriodSeconds(0))))
 	}
-}
-
-func (h *randomHistory) createAgain() {
-	mc := &cachev1alpha1.Memcached{}
-	h.read(mc)
-	h.must(user.Delete(h.ctx, mc))
-	h.await("the deletion", func(now objects) string {
-		if existing := get[*cachev1alpha1.Memcached](now, "memcacheds"); existing != nil && existing.UID == mc.UID {
-			return "it exists"
-		}
-		return ""
-	})
-	h.createRandom()
 }

@@ -317,11 +317,8 @@ func (r *scenarioRun) verify(got, want *outcome) {
 		}
 	}
 	entries := history.of(r.namespace)
-	found := slices.Concat(frontViolations(entries), twinViolations(entries), allLaunchers.violationsIn(r.namespace))
-	for _, name := range memcachedsIn(entries) {
-		seen := historyOf(entries, name)
-		found = slices.Concat(found, statusViolations(seen), stepViolations(seen))
-	}
+	found := slices.Concat(frontViolations(entries), twinViolations(entries), statusViolations(entries), stepViolations(entries),
+		allLaunchers.violationsIn(r.namespace))
 	if len(found) > 0 {
 		r.Errorf("%s\nin this history:\n%s", strings.Join(found, "\n"), formatHistory(entries))
 	}
