@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -32,8 +33,8 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// cluster simulates the garbage collector, the workload controllers and the kubelet in all namespaces. A rollout takes several steps
-// (deployment_test.go, statefulset_test.go). Every run has the same steps and the same names of pods.
+// cluster simulates the garbage collector, the workload controllers and the kubelet in all namespaces. Every run has the same steps and the
+// same names of pods.
 type cluster struct {
 	client client.Client
 	live   client.Reader
@@ -53,13 +54,11 @@ func startCluster(ctx context.Context) (<-chan error, error) {
 		if ownedByMemcached(object) {
 			name.Name = metav1.GetControllerOfNoCopy(object).Name
 		}
-		if name.Name == "" { // the object belongs to no Memcached or MemcachedProxy
-			return nil
-		}
 		return []reconcile.Request{{NamespacedName: name}}
 	})
-	builder := ctrl.NewControllerManagedBy(mgr).Named("cluster").For(&cachev1alpha1.Memcached{}).
-		Watches(&cachev1alpha1.MemcachedProxy{}, &handler.EnqueueRequestForObject{}).Watches(&corev1.Pod{}, byInstance).WithOptions(controller.Options{MaxConcurrentReconciles: 16})
+	builder := ctrl.NewControllerManagedBy(mgr).Named("cluster").WithOptions(controller.Options{MaxConcurrentReconciles: 16}).
+		For(&cachev1alpha1.Memcached{}).Watches(&cachev1alpha1.MemcachedProxy{}, &handler.EnqueueRequestForObject{}).
+		Watches(&corev1.Pod{}, byInstance)
 	for _, child := range memcached.Children {
 		builder = builder.Watches(child.New(), byInstance)
 	}
@@ -90,83 +89,58 @@ func (c *cluster) Reconcile(ctx context.Context, request reconcile.Request) (rec
 
 // runWorkloads takes the next steps for the Deployment and the StatefulSet with this name, and deletes the pods of deleted workloads.
 func (c *cluster) runWorkloads(ctx context.Context, name client.ObjectKey) error {
-	mc, deployment, set := &cachev1alpha1.Memcached{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}
-	for _, object := range []client.Object{mc, deployment, set} {
+	deployment, set := &appsv1.Deployment{}, &appsv1.StatefulSet{}
+	for _, object := range []client.Object{deployment, set} {
 		if err := client.IgnoreNotFound(c.client.Get(ctx, name, object)); err != nil {
 			return err
 		}
+		if object.GetDeletionTimestamp() != nil || !ownedByMemcached(object) {
+			object.SetUID("")
+		}
 	}
-	pods, err := c.podsOf(ctx, name)
-	if err != nil {
-		return err
-	}
-	if !ofOperator(deployment) {
-		deployment = &appsv1.Deployment{}
-	}
-	if !ofOperator(set) {
-		set = &appsv1.StatefulSet{}
-	}
-	return errors.Join(c.runDeployment(ctx, deployment, pods), c.runStatefulSet(ctx, set, pods))
+	// Also the pods of a workload that no longer exists.
+	var pods corev1.PodList
+	err := c.client.List(ctx, &pods, client.InNamespace(name.Namespace), client.MatchingLabels{
+		memcached.InstanceLabel: name.Name, memcached.ManagedByLabel: memcached.ManagedBy,
+	})
+	return errors.Join(err, c.runDeployment(ctx, deployment, pods.Items), c.runStatefulSet(ctx, set, pods.Items))
 }
-
-// ofOperator reports whether a workload belongs to the operator and is not being deleted.
-func ofOperator(w client.Object) bool { return w.GetDeletionTimestamp() == nil && ownedByMemcached(w) }
 
 func ownedByMemcached(object client.Object) bool {
 	owner := metav1.GetControllerOfNoCopy(object)
 	return owner != nil && (owner.Kind == "Memcached" || owner.Kind == "MemcachedProxy")
 }
 
-// collectGarbage deletes the children that a deleted Memcached or MemcachedProxy with this name has left.
+// collectGarbage deletes the children that a deleted Memcached or MemcachedProxy with this name has left. It compares UIDs, because a new
+// owner may have the same name.
 func (c *cluster) collectGarbage(ctx context.Context, name client.ObjectKey) error {
-	var objects []client.Object
-	if name.Name == frontName {
-		for _, child := range memcachedproxy.Children {
-			objects = append(objects, child.Named(name))
-		}
-		return c.collect(ctx, name, &cachev1alpha1.MemcachedProxy{}, objects)
-	}
+	var owner client.Object = &cachev1alpha1.Memcached{}
+	var children []client.Object
 	for _, child := range memcached.Children {
-		objects = append(objects, child.Named(name))
+		children = append(children, child.Named(name))
 	}
-	return c.collect(ctx, name, &cachev1alpha1.Memcached{}, objects)
-}
-
-// collect deletes the objects whose owner no longer exists. It compares UIDs, because a new owner may have the same name.
-func (c *cluster) collect(ctx context.Context, name client.ObjectKey, owner client.Object, objects []client.Object) error {
-	fetched := false
-	for _, object := range objects {
-		if err := c.client.Get(ctx, client.ObjectKeyFromObject(object), object); apierrors.IsNotFound(err) {
+	if name.Name == frontName {
+		owner, children = &cachev1alpha1.MemcachedProxy{}, nil
+		for _, child := range memcachedproxy.Children {
+			children = append(children, child.Named(name))
+		}
+	}
+	for _, child := range children {
+		err := c.client.Get(ctx, client.ObjectKeyFromObject(child), child)
+		if apierrors.IsNotFound(err) || err == nil && !ownedByMemcached(child) {
 			continue
-		} else if err != nil {
+		}
+		if owner.GetUID() == "" {
+			err = errors.Join(err, client.IgnoreNotFound(c.live.Get(ctx, name, owner)))
+		}
+		if uid := child.GetUID(); err == nil && metav1.GetControllerOfNoCopy(child).UID != owner.GetUID() {
+			err = c.client.Delete(ctx, child, client.Preconditions{UID: &uid})
+		}
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return err
-		}
-		if !ownedByMemcached(object) {
-			continue
-		}
-		if !fetched {
-			if err := client.IgnoreNotFound(c.live.Get(ctx, name, owner)); err != nil {
-				return err
-			}
-			fetched = true
-		}
-		if uid := object.GetUID(); metav1.GetControllerOfNoCopy(object).UID != owner.GetUID() {
-			err := client.IgnoreNotFound(c.client.Delete(ctx, object, client.Preconditions{UID: &uid}))
-			if err != nil && !apierrors.IsConflict(err) {
-				return err
-			}
 		}
 	}
 	return nil
-}
-
-// podsOf returns the pods whose labels name this Memcached or MemcachedProxy, even if their workload no longer exists.
-func (c *cluster) podsOf(ctx context.Context, name client.ObjectKey) ([]corev1.Pod, error) {
-	var pods corev1.PodList
-	err := c.client.List(ctx, &pods, client.InNamespace(name.Namespace), client.MatchingLabels{
-		memcached.InstanceLabel: name.Name, memcached.ManagedByLabel: memcached.ManagedBy,
-	})
-	return pods.Items, err
 }
 
 // owned returns the pods of a workload. It first deletes the pods of an earlier workload, because new pods may need their names. kind is
@@ -196,18 +170,17 @@ func (c *cluster) remove(ctx context.Context, pods []corev1.Pod) error {
 	return nil
 }
 
-// start creates the pod if it does not exist, and then makes it ready with these container statuses. It leaves a pod that already has
-// container statuses as it is, because a test may have set them.
-func (c *cluster) start(ctx context.Context, pod *corev1.Pod, containers ...corev1.ContainerStatus) error {
+// start creates the pod if it does not exist, and makes it ready.
+func (c *cluster) start(ctx context.Context, pod *corev1.Pod) error {
 	if pod.UID == "" {
 		if err := c.client.Create(ctx, pod); err != nil {
 			return err
 		}
 	}
-	if podReady(pod) || len(pod.Status.ContainerStatuses) > 0 {
+	if podReady(pod) {
 		return nil
 	}
-	pod.Status.Phase, pod.Status.PodIP, pod.Status.ContainerStatuses = corev1.PodRunning, "192.0.2.1", containers
+	pod.Status.Phase, pod.Status.PodIP = corev1.PodRunning, "192.0.2.1"
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	return c.client.Status().Update(ctx, pod)
 }
@@ -254,4 +227,89 @@ func templateHash(template *corev1.PodTemplateSpec) string {
 	hash := fnv.New32a()
 	hash.Write(mustMarshal(template))
 	return strconv.FormatUint(uint64(hash.Sum32()), 36)
+}
+
+// runDeployment takes the steps of a rollout: it creates the pods of the current template, makes them ready, deletes all other pods,
+// and reports the status before and after. If there is no Deployment, d is empty.
+func (c *cluster) runDeployment(ctx context.Context, d *appsv1.Deployment, pods []corev1.Pod) error {
+	own, err := c.owned(ctx, d, "ReplicaSet", pods)
+	if err != nil || d.UID == "" {
+		return err
+	}
+	hash, size, updated := templateHash(&d.Spec.Template), int(ptr.Deref(d.Spec.Replicas, 0)), 0
+	var current, leaving []corev1.Pod
+	for _, pod := range own {
+		index := size
+		if _, err := fmt.Sscanf(pod.Name, d.Name+"-"+hash+"-%d", &index); err == nil {
+			updated++
+		}
+		if index < size {
+			current = append(current, pod)
+		} else {
+			leaving = append(leaving, pod)
+		}
+	}
+	if err := c.countRevision(ctx, d, hash); err != nil {
+		return err
+	}
+	if d.Status.ObservedGeneration != d.Generation || len(leaving) > 0 || readyPods(current) != size {
+		reason := "ReplicaSetUpdated"
+		if progress := progressOf(d); len(current) > 0 && progress != "" {
+			reason = progress // a Deployment that scales keeps the reason of its last rollout
+		}
+		if err := report(ctx, c, d, &d.Status, deploymentStatus(d, len(own), updated, readyPods(own), reason)); err != nil {
+			return err
+		}
+	}
+	for i := range size {
+		pod := deploymentPod(d, hash, i)
+		if i := slices.IndexFunc(current, func(other corev1.Pod) bool { return other.Name == pod.Name }); i >= 0 {
+			pod = &current[i]
+		}
+		if err := c.start(ctx, pod); err != nil {
+			return err
+		}
+	}
+	if err := c.remove(ctx, leaving); err != nil {
+		return err
+	}
+	return report(ctx, c, d, &d.Status, deploymentStatus(d, size, size, size, "NewReplicaSetAvailable"))
+}
+
+// countRevision increments the revision annotation if the template is new.
+func (c *cluster) countRevision(ctx context.Context, d *appsv1.Deployment, hash string) error {
+	const revisionAnnotation, templateAnnotation = "deployment.kubernetes.io/revision", "test.example.com/template"
+	if d.Annotations[templateAnnotation] == hash {
+		return nil
+	}
+	revision, _ := strconv.Atoi(d.Annotations[revisionAnnotation])
+	before := d.DeepCopy()
+	d.Annotations[revisionAnnotation], d.Annotations[templateAnnotation] = strconv.Itoa(revision+1), hash
+	return c.client.Patch(ctx, d, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+func deploymentStatus(d *appsv1.Deployment, replicas, updated, ready int, reason string) appsv1.DeploymentStatus {
+	return appsv1.DeploymentStatus{
+		ObservedGeneration: d.Generation, Replicas: int32(replicas), UpdatedReplicas: int32(updated),
+		ReadyReplicas: int32(ready), AvailableReplicas: int32(ready),
+		Conditions: []appsv1.DeploymentCondition{{
+			Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reason,
+		}},
+	}
+}
+
+func deploymentPod(d *appsv1.Deployment, hash string, index int) *corev1.Pod {
+	labels := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: hash}
+	maps.Copy(labels, d.Spec.Selector.MatchLabels)
+	owner := metav1.OwnerReference{Kind: "ReplicaSet", Name: d.Name + "-" + hash}
+	return newPod(d, owner, fmt.Sprintf("%s-%s-%d", d.Name, hash, index), labels)
+}
+
+func progressOf(d *appsv1.Deployment) string {
+	for _, condition := range d.Status.Conditions {
+		if condition.Type == appsv1.DeploymentProgressing {
+			return condition.Reason
+		}
+	}
+	return ""
 }

@@ -10,15 +10,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,101 +26,142 @@ import (
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
-// launchers simulates the launchers. In each pod of a StatefulSet, a launcher starts memcached, and restarts it with other arguments. In
-// these tests, a launcher reads its argument list from the ConfigMap when the operator asks for the launcher's status.
+// launchers simulates the launchers in the pods of StatefulSets. In these tests, a launcher reads its entry when the simulated kubelet acts
+// on its pod, and when the operator asks for the launcher's status.
 type launchers struct {
-	mutex sync.Mutex
-	// ran are the argument lists with which each pod has run, oldest first.
-	ran map[types.UID][]protocol.List
-	// together describes violations, by namespace: one pod restarted while another ready pod did not run with its own list in the
-	// ConfigMap yet.
-	together map[string][]string
+	mutex   sync.Mutex
+	running map[types.UID]process
+	// violations are the broken rules by namespace.
+	violations map[string][]string
 }
 
-var allLaunchers = &launchers{ran: map[types.UID][]protocol.List{}, together: map[string][]string{}}
+// process is memcached in one pod.
+type process struct {
+	// list has the arguments in effect, and number is that of their entry, 0 for the arguments of the first start.
+	list    protocol.List
+	number  int64
+	refused *protocol.Refusal
+	// emptied reports that memcached has lost its items in a restart with other arguments.
+	emptied bool
+}
 
-// Launcher implements controllers.Nodes. If the ConfigMap has a new argument list for the pod, Launcher records a restart with this list.
+var allLaunchers = &launchers{running: map[types.UID]process{}, violations: map[string][]string{}}
+
+// refusedThreads is a number of threads with which the simulated memcached does not start.
+const refusedThreads = 7
+
+// Launcher implements controllers.Nodes. There is no answer while memcached's container does not run.
 func (l *launchers) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
+	if status := memcached.StatusOf(pod, memcached.ContainerName); status == nil || status.State.Running == nil {
+		return protocol.Status{}, errors.New("connection refused")
+	}
+	p, err := l.follow(ctx, pod)
+	return protocol.Status{Number: p.number, List: p.list, SecondsInEffect: 3600, Refused: p.refused}, err
+}
+
+// follow lets the launcher of a pod read its entry, and returns what memcached then runs with.
+func (l *launchers) follow(ctx context.Context, pod *corev1.Pod) (process, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	list, err := l.listOf(ctx, pod)
-	if err != nil {
-		return protocol.Status{}, err
+	p, started := l.running[pod.UID]
+	if !started {
+		p.list = memcached.FirstList(pod)
 	}
-	if !l.runs(pod, list.Hash()) {
-		if err := l.checkAlone(ctx, pod); err != nil {
-			return protocol.Status{}, err
+	var config corev1.ConfigMap
+	name := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[memcached.InstanceLabel] + memcached.ArgumentsSuffix}
+	if err := client.IgnoreNotFound(user.Get(ctx, name, &config)); err != nil {
+		return p, err
+	}
+	entry := entryOf(&config, pod)
+	if p.unread(entry) {
+		if restarts(p.list, entry.List) {
+			if err := l.checkAlone(ctx, pod, &config); err != nil {
+				return p, err
+			}
 		}
-		l.ran[pod.UID] = append(l.ran[pod.UID], list)
+		if entry.Value("-t") == strconv.Itoa(refusedThreads) {
+			p.refused = &protocol.Refusal{Number: entry.Number, Reason: "too many threads"}
+		} else {
+			p.emptied = p.emptied || restarts(p.list, entry.List) && !p.list.Keeps(entry.List)
+			p.list, p.number, p.refused = entry.List, entry.Number, nil
+		}
 	}
-	return protocol.Status{Hash: list.Hash(), List: list.String(), SecondsInEffect: 3600}, nil
+	l.running[pod.UID] = p
+	return p, nil
 }
 
-// start records that a new pod runs with its argument list from the ConfigMap.
-func (l *launchers) start(ctx context.Context, pod *corev1.Pod) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if list, err := l.listOf(ctx, pod); err == nil && len(l.ran[pod.UID]) == 0 {
-		l.ran[pod.UID] = []protocol.List{list}
+// unread reports whether the entry is for this process, but the launcher has not followed it yet.
+func (p process) unread(entry protocol.Entry) bool {
+	return entry.Number != 0 && entry.Number != p.number && (p.refused == nil || p.refused.Number != entry.Number)
+}
+
+// restarts reports whether a change of arguments restarts memcached.
+func restarts(former, next protocol.List) bool { return !former.Same(next) && !former.Grows(next) }
+
+// entryOf returns the entry for a pod, which is empty if there is none.
+func entryOf(config *corev1.ConfigMap, pod *corev1.Pod) protocol.Entry {
+	ordinal, _ := memcached.Ordinal(pod)
+	entry, err := protocol.ParseEntry(config.Data[protocol.EntryKey(ordinal)])
+	if err != nil || entry.Pod != string(pod.UID) {
+		return protocol.Entry{}
 	}
+	return entry
 }
 
-func (l *launchers) runs(pod *corev1.Pod, hash string) bool {
-	ran := l.ran[pod.UID]
-	return len(ran) > 0 && ran[len(ran)-1].Hash() == hash
-}
-
-// checkAlone is called when pod restarts. It records a violation for each other ready pod that does not run with its own list in the
-// ConfigMap yet. Pods that may have missed the last write do not count.
-func (l *launchers) checkAlone(ctx context.Context, pod *corev1.Pod) error {
+// checkAlone is called when memcached restarts in a pod with the arguments of its entry. It records a violation for each other ready pod
+// that is yet to restart, and if the arguments do not fit the memory limit in effect.
+func (l *launchers) checkAlone(ctx context.Context, pod *corev1.Pod, config *corev1.ConfigMap) error {
 	var pods corev1.PodList
 	instance := client.MatchingLabels{memcached.InstanceLabel: pod.Labels[memcached.InstanceLabel], memcached.ManagedByLabel: memcached.ManagedBy}
 	if err := user.List(ctx, &pods, client.InNamespace(pod.Namespace), instance); err != nil {
 		return err
 	}
-	config, err := argumentsOf(ctx, pod)
-	if err != nil {
-		return err
-	}
 	for i := range pods.Items {
 		other := &pods.Items[i]
-		if other.UID == pod.UID || !podReady(other) || len(l.ran[pod.UID]) == 0 || len(l.ran[other.UID]) == 0 ||
-			mayHaveMissed(pod, config) || mayHaveMissed(other, config) {
-			continue
-		}
-		if list, err := l.listOf(ctx, other); err == nil && !l.runs(other, list.Hash()) {
-			l.together[pod.Namespace] = append(l.together[pod.Namespace], fmt.Sprintf("%s and %s restart together", pod.Name, other.Name))
+		entry, p := entryOf(config, other), l.running[other.UID]
+		switch {
+		case other.UID == pod.UID:
+			l.checkFits(other, entry.List)
+		case podReady(other) && p.unread(entry) && restarts(p.list, entry.List):
+			l.violate(pod, "%s and %s restart together", pod.Name, other.Name)
 		}
 	}
 	return nil
 }
 
-// mayHaveMissed reports whether the ConfigMap was last written soon after a pod was created. Then the operator may not have seen the pod yet,
-// and the pod may have started with the former list. A real node has hardly any items when its launcher reads the new list.
-func mayHaveMissed(pod *corev1.Pod, config *corev1.ConfigMap) bool {
-	const soon = 5 * time.Second
-	return !slices.ContainsFunc(config.ManagedFields, func(write metav1.ManagedFieldsEntry) bool {
-		return write.Time != nil && write.Time.Sub(pod.CreationTimestamp.Time) >= soon
-	})
-}
-
-// catchUp lets the launchers read the ConfigMap. Real launchers read it every second, even if the operator asks none of them.
-func (l *launchers) catchUp(pods []*corev1.Pod) string {
-	for _, pod := range pods {
-		if pod.Annotations[memcached.TemplateAnnotation] == "" {
-			continue // it belongs to a Deployment
-		}
-		if _, err := l.Launcher(context.Background(), pod); err != nil {
-			return err.Error()
-		}
-	}
-	return ""
-}
-
-func (l *launchers) restartsTogether(namespace string) []string {
+// applyLimit is called when the kubelet applies the resources of a pod.
+func (l *launchers) applyLimit(pod *corev1.Pod) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return l.together[namespace]
+	if p, started := l.running[pod.UID]; started {
+		l.checkFits(pod, p.list)
+	}
+}
+
+// checkFits records a violation if the memory limit in effect does not hold what memcached may use with these arguments.
+func (l *launchers) checkFits(pod *corev1.Pod, list protocol.List) {
+	status := memcached.StatusOf(pod, memcached.ContainerName)
+	if status != nil && status.Resources != nil && status.Resources.Limits.Memory().Value() < leastLimit(list) {
+		l.violate(pod, "%s runs with %s and the limit %s", pod.Name, list.Arguments, status.Resources.Limits.Memory())
+	}
+}
+
+// leastLimit returns a limit that memcached exceeds with these arguments: the memory for items, and what the default number of connections
+// and one thread need.
+func leastLimit(list protocol.List) int64 {
+	const others = 78
+	items, _ := strconv.ParseInt(list.Value("-m"), 10, 64)
+	return (items + others) << 20
+}
+
+func (l *launchers) violate(pod *corev1.Pod, format string, args ...any) {
+	l.violations[pod.Namespace] = append(l.violations[pod.Namespace], fmt.Sprintf(format, args...))
+}
+
+func (l *launchers) violationsIn(namespace string) []string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.violations[namespace]
 }
 
 // Proxy implements controllers.Nodes. It answers as if each pod of a MemcachedProxy had read the latest routes.
@@ -143,132 +181,78 @@ func (*launchers) Agent(context.Context, *corev1.Pod, []string) (agentprotocol.S
 	return agentprotocol.Status{}, errors.New("no operator of these tests asks agents")
 }
 
-// listOf returns the argument list for a pod from the ConfigMap or, if the ConfigMap has none, the list with which the pod runs.
-func (l *launchers) listOf(ctx context.Context, pod *corev1.Pod) (protocol.List, error) {
-	config, err := argumentsOf(ctx, pod)
-	if err != nil {
-		return protocol.List{}, err
-	}
-	section, err := protocol.ParseSection(config.Data[protocol.SectionKey(memcached.SectionOf(pod))])
-	if err != nil {
-		return protocol.List{}, err
-	}
-	ordinal, _ := memcached.Ordinal(pod)
-	hash, ran := section.Nodes[ordinal], l.ran[pod.UID]
-	if hash == "" && len(ran) == 0 {
-		hash = section.Default
-	}
-	list, err := protocol.ParseList(config.Data[protocol.ListKey(hash)])
-	if err != nil && len(ran) > 0 {
-		return ran[len(ran)-1], nil
-	}
-	return list, err
-}
-
-// argumentsOf returns the ConfigMap with the arguments for a pod, without content if it does not exist.
-func argumentsOf(ctx context.Context, pod *corev1.Pod) (*corev1.ConfigMap, error) {
-	var config corev1.ConfigMap
-	name := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[memcached.InstanceLabel] + memcached.ArgumentsSuffix}
-	return &config, client.IgnoreNotFound(user.Get(ctx, name, &config))
-}
-
-// wentBack checks that no pod has returned to an earlier argument list.
-func (l *launchers) wentBack(pods []*corev1.Pod) string {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	for _, pod := range pods {
-		ran := l.ran[pod.UID]
-		for i, list := range ran {
-			if slices.ContainsFunc(ran[:i], func(other protocol.List) bool { return other.Hash() == list.Hash() }) {
-				return fmt.Sprintf("the pod %s ran %v", pod.Name, ran)
-			}
+// listIn returns the arguments that a pod was last asked for.
+func listIn(now objects, pod *corev1.Pod) protocol.List {
+	if config, ok := now["configmaps/"+cacheName+memcached.ArgumentsSuffix].(*corev1.ConfigMap); ok {
+		if entry := entryOf(config, pod); entry.Number != 0 {
+			return entry.List
 		}
 	}
-	return ""
+	return memcached.FirstList(pod)
 }
 
-// threadsOf checks that every node runs with this number of threads, and that no node has returned to an earlier argument list.
-func threadsOf(r *scenarioRun, threads string) func(objects) string {
-	return func(now objects) string {
-		for _, object := range now {
-			pod, ok := object.(*corev1.Pod)
-			if !ok || pod.Annotations[memcached.TemplateAnnotation] == "" {
-				continue
-			}
-			if status, err := allLaunchers.Launcher(r.ctx, pod); err != nil {
-				return err.Error()
-			} else if list, err := protocol.ParseList(status.List); err != nil || list.Value("-t") != threads {
-				return fmt.Sprintf("%s runs with %s threads: %v", pod.Name, list.Value("-t"), err)
-			}
-		}
-		return allLaunchers.wentBack(now.pods())
-	}
-}
-
-// sameArguments checks that every pod equals a new pod in template, image, resources and arguments. The ConfigMap must contain exactly
-// what these pods and new pods need. With a Deployment, sameArguments only checks that the ConfigMap does not exist.
-func sameArguments(now objects) string {
-	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
+// atTarget checks that every pod of a StatefulSet is what a new pod would be, and what the spec asks for. It also checks that no entry and
+// no record of a refusal is left that no pod needs.
+func atTarget(now objects) string {
+	mc, set := get[*cachev1alpha1.Memcached](now, "memcacheds"), get[*appsv1.StatefulSet](now, "statefulsets")
 	config, _ := now["configmaps/"+cacheName+memcached.ArgumentsSuffix].(*corev1.ConfigMap)
-	set := get[*appsv1.StatefulSet](now, "statefulsets")
-	switch {
-	case wantedKind(mc) != cachev1alpha1.WorkloadStatefulSet && config == nil:
+	if set == nil || wantedKind(mc) != cachev1alpha1.WorkloadStatefulSet {
+		if config != nil {
+			return fmt.Sprintf("there are entries: %v", config.Data)
+		}
 		return ""
-	case wantedKind(mc) != cachev1alpha1.WorkloadStatefulSet, config == nil, set == nil, mc.Status.LastApplied == nil:
-		return fmt.Sprintf("the arguments are %v", config)
 	}
-	hash, template := mc.Status.LastApplied.ArgumentsHash, set.Spec.Template.Annotations[memcached.TemplateAnnotation]
-	list, err := protocol.ParseList(config.Data[protocol.ListKey(hash)])
-	if err != nil || list.Hash() != hash || list.Value("-t") != strconv.Itoa(int(cmp.Or(mc.Spec.Config.Threads, 4))) ||
-		list.Value("-m") != strconv.FormatInt(mc.Spec.Config.Memory.Value()>>20, 10) {
-		return fmt.Sprintf("the list %s is %v: %v", hash, list, err)
+	first := memcached.FirstList(&corev1.Pod{Spec: set.Spec.Template.Spec})
+	if first.Value("-t") != strconv.Itoa(int(cmp.Or(mc.Spec.Config.Threads, 4))) ||
+		first.Value("-m") != strconv.FormatInt(mc.Spec.Config.Memory.Value()>>20, 10) ||
+		mc.Spec.RestartedAt != nil && first.Restart != mc.Spec.RestartedAt.UTC().Format(time.RFC3339) {
+		return fmt.Sprintf("a new pod would run with %+v", first)
 	}
-	if restarted := mc.Spec.RestartedAt; restarted != nil && list.RestartedAt != restarted.UTC().Format(time.RFC3339) {
-		return fmt.Sprintf("the list is of %s, the restart at %s", list.RestartedAt, restarted)
-	}
-	want := map[string]protocol.Section{template: {Default: hash, Nodes: map[int]string{}}}
-	for ordinal := range int(mc.Spec.Size) {
-		want[template].Nodes[ordinal] = hash
-	}
+	entries := 0
 	for _, pod := range now.pods() {
-		if different := differs(pod, &set.Spec.Template, hash); different != "" {
+		if different := differs(now, pod, &set.Spec.Template, first); different != "" {
 			return pod.Name + " " + different
 		}
-		section, ordinal := memcached.SectionOf(pod), 0
-		if _, err := fmt.Sscanf(pod.Name, cacheName+"-%d", &ordinal); err != nil {
-			return err.Error()
+		if config != nil && entryOf(config, pod).Number != 0 {
+			entries++
 		}
-		if _, found := want[section]; !found { // a pod that was changed in place keeps the section of its first template
-			want[section] = protocol.Section{Default: hash, Nodes: map[int]string{}}
-		}
-		want[section].Nodes[ordinal] = hash
 	}
-	keys := 1 + len(want)
 	if mc.Spec.FillFrom != nil {
-		keys++
+		entries++
 	}
-	for section, nodes := range want {
-		if text := config.Data[protocol.SectionKey(section)]; text != nodes.String() || len(config.Data) != keys {
-			return fmt.Sprintf("the arguments are %v, not %s for %s", config.Data, nodes, section)
-		}
+	if config != nil && len(config.Data) != entries {
+		return fmt.Sprintf("there are %d entries for pods that exist: %v", entries, config.Data)
 	}
 	return ""
 }
 
-// differs describes how a pod differs from a new pod of the template. hash identifies the argument list of a new pod.
-func differs(pod *corev1.Pod, template *corev1.PodTemplateSpec, hash string) string {
+// differs describes how a pod differs from a new pod of the template, which starts with the arguments first.
+func differs(now objects, pod *corev1.Pod, template *corev1.PodTemplateSpec, first protocol.List) string {
+	is, has := template.Spec.Containers[0], pod.Spec.Containers[0]
+	newest, _ := memcached.AskedOf(template.Annotations)
+	asked, _ := memcached.AskedOf(pod.Annotations)
+	p, err := allLaunchers.follow(context.Background(), pod) // real launchers read their entries even if the operator asks none of them
+	switch {
+	case err != nil:
+		return err.Error()
+	case asked.Template != newest.Template || asked.Resources != newest.Resources || asked.Refused != nil:
+		return fmt.Sprintf("was asked for %+v, a new one for %+v", asked, newest)
+	case has.Image != is.Image || has.Resources.Limits.Memory().Value() < leastLimit(first):
+		return fmt.Sprintf("has %s with %v, a new one %s with %v", has.Image, has.Resources, is.Image, is.Resources)
+	case !p.list.Same(first) || !listIn(now, pod).Same(first):
+		return fmt.Sprintf("runs %+v, a new one %+v", p, first)
+	}
+	return ""
+}
+
+// keepsItems checks that no node has lost its items in a restart with other arguments.
+func keepsItems(now objects) string {
 	allLaunchers.mutex.Lock()
 	defer allLaunchers.mutex.Unlock()
-	is, has := template.Spec.Containers[0], pod.Spec.Containers[0]
-	switch {
-	case pod.Annotations[memcached.TemplateAnnotation] != template.Annotations[memcached.TemplateAnnotation]:
-		return "is of another template"
-	case pod.Annotations[memcached.InPlaceAnnotation] != "":
-		return "is being changed"
-	case has.Image != is.Image || !equality.Semantic.DeepEqual(has.Resources, is.Resources):
-		return fmt.Sprintf("has %s with %v, a new one %s with %v", has.Image, has.Resources, is.Image, is.Resources)
-	case len(allLaunchers.ran[pod.UID]) > 0 && !allLaunchers.runs(pod, hash):
-		return fmt.Sprintf("runs %v, a new one %s", allLaunchers.ran[pod.UID], hash)
+	for _, pod := range now.pods() {
+		if allLaunchers.running[pod.UID].emptied {
+			return pod.Name + " has lost its items"
+		}
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,36 +36,38 @@ const requestTimeout = 2 * time.Second
 
 var defaults = memcached.Options{DefaultImage: "memcached:1.6.45", AgentImage: "memcached-operator:1"}
 
-// operator simulates one process of the operator. It has real caches, and connects to the API server through the proxy.
+// operator simulates one process of the operator. It has real caches.
 type operator struct {
-	listener *listener
-	registry *prometheus.Registry
-	manager  ctrl.Manager
-	cancel   context.CancelFunc
-	stopped  chan error
+	connection *connection
+	registry   *prometheus.Registry
+	manager    ctrl.Manager
+	cancel     context.CancelFunc
+	stopped    chan error
 	// fronts counts the reconciliations of the MemcachedProxy that have begun.
 	fronts atomic.Int32
 }
 
 // startOperator starts an operator for this namespace, or for all, and waits until its caches are synced.
-func startOperator(ctx context.Context, p *proxy, namespace string) (*operator, error) {
-	o := &operator{listener: p.listen(), registry: prometheus.NewRegistry(), stopped: make(chan error, 1)}
+func startOperator(ctx context.Context, w *wire, namespace string) (*operator, error) {
+	connection, through := w.connect()
+	o := &operator{connection: connection, registry: prometheus.NewRegistry(), stopped: make(chan error, 1)}
 	running, cancel := context.WithCancel(context.Background())
 	o.cancel = cancel
-	behindProxy := &rest.Config{Host: o.listener.server.URL, QPS: -1}
-	behindProxy.ContentType = "application/json" // the proxy parses JSON only
 	options := ctrl.Options{
 		Scheme:     testenv.Scheme(),
 		Cache:      controllers.CacheOptions(namespace),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: controllerconfig.Controller{SkipNameValidation: ptr.To(true)},
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
-			c, err := newClientWithTimeout(config, options)
+			httpClient := *options.HTTPClient
+			httpClient.Timeout = requestTimeout
+			options.HTTPClient = &httpClient
+			c, err := client.NewWithWatch(config, options)
 			return interceptor.NewClient(c, interceptor.Funcs{Get: o.countFronts}), err
 		},
 	}
 	var err error
-	o.manager, err = ctrl.NewManager(behindProxy, options)
+	o.manager, err = ctrl.NewManager(through, options)
 	if err != nil {
 		return nil, fmt.Errorf("create the operator: %w", err)
 	}
@@ -83,29 +86,9 @@ func startOperator(ctx context.Context, p *proxy, namespace string) (*operator, 
 	return o, nil
 }
 
-func startProxiedOperator(ctx context.Context, t *testing.T, namespace string) (*proxy, *operator) {
-	t.Helper()
-	p, err := newProxy()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := startOperator(ctx, p, namespace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p, o
-}
-
-func newClientWithTimeout(config *rest.Config, options client.Options) (client.WithWatch, error) {
-	httpClient := *options.HTTPClient
-	httpClient.Timeout = requestTimeout
-	options.HTTPClient = &httpClient
-	return client.NewWithWatch(config, options)
-}
-
 // crash stops the operator. None of its requests reaches the API server afterwards.
 func (o *operator) crash() error {
-	o.listener.close()
+	o.connection.cut()
 	o.cancel()
 	select {
 	case err := <-o.stopped:
@@ -127,4 +110,67 @@ func (o *operator) countFronts(
 
 func (o *operator) reconciles(outcome string) float64 {
 	return sumCounters(o.registry, "memcached_operator_reconciles_total", outcome)
+}
+
+// scenarioRun is one run of a scenario. It has its own namespace and its own operator.
+type scenarioRun struct {
+	*sandbox
+
+	cancel context.CancelFunc
+	wire   *wire
+	// foreign are the objects of others, as the API server returned them when they were created.
+	foreign []client.Object
+
+	mutex    sync.Mutex
+	operator *operator
+	// restarted receives the result of each restart of the operator. It has a buffer, because a test may end without reading the
+	// result.
+	restarted chan error
+}
+
+// newScenarioRun creates a namespace with objects of others, and starts an operator for it.
+func newScenarioRun(t *testing.T) *scenarioRun {
+	t.Helper()
+	ctx, cancel := limited(t)
+	r := &scenarioRun{sandbox: newSandbox(ctx, t), cancel: cancel, wire: newWire(), restarted: make(chan error, 1)}
+	r.foreign = foreignObjects(r.namespace)
+	for _, object := range r.foreign {
+		r.must(user.Create(ctx, object))
+	}
+	r.wire.crash = r.restart
+	var err error
+	r.operator, err = startOperator(ctx, r.wire, r.namespace)
+	r.must(err)
+	return r
+}
+
+// end stops the operator, and deletes the objects of the scenario, because existing objects slow down later runs.
+func (r *scenarioRun) end() {
+	defer r.cancel()
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if err := r.operator.crash(); err != nil {
+		r.Errorf("stop the operator: %v", err)
+	}
+	defer history.forget(r.namespace)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	mc, twin := &cachev1alpha1.Memcached{}, &cachev1alpha1.Memcached{}
+	mc.Name, twin.Name = cacheName, twinName
+	for _, object := range append(r.foreign, mc, twin, front()) {
+		object.SetNamespace(r.namespace)
+		if err := client.IgnoreNotFound(user.Delete(ctx, object)); err != nil {
+			r.Errorf("clean up: %v", err)
+		}
+	}
+}
+
+func (r *scenarioRun) restart() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	err := r.operator.crash()
+	if err == nil {
+		r.operator, err = startOperator(r.ctx, r.wire, r.namespace)
+	}
+	r.restarted <- err
 }

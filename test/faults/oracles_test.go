@@ -6,6 +6,7 @@
 package faults
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -14,9 +15,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -47,7 +50,7 @@ func settled(now objects) string {
 	case !slices.Equal(servers(mc), mc.Status.Servers):
 		return fmt.Sprintf("the servers are %v, want %v", mc.Status.Servers, servers(mc))
 	}
-	return ""
+	return atTarget(now)
 }
 
 func hasAll(now objects) string {
@@ -144,44 +147,38 @@ func withoutTimes(conditions []metav1.Condition) {
 	}
 }
 
-// withoutNamespace removes the namespace from the addresses in a text, and the times from announced routes.
+// withoutNamespace removes the namespace from the addresses in a text, the times from announced routes and refusals, and the UIDs of pods.
 func withoutNamespace(text, namespace string) string {
 	text = strings.NewReplacer("."+namespace+".", ".", " "+namespace+" ", " ").Replace(text)
-	return announcedTime.ReplaceAllString(text, "$1 then")
+	return timeOrUID.ReplaceAllString(text, "...")
 }
 
-var announcedTime = regexp.MustCompile(`( next \d+) [0-9TZ:-]{20}`)
+var timeOrUID = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 // changes returns the history of each object, by resource and name: its creation, its deletion and, for a child, each change of its
 // spec. It leaves out Memcacheds and MemcachedProxies, and differences that depend on the operator's timing.
 func changes(entries []entry) map[string][]string {
-	found, partitioned := map[string][]string{}, slices.ContainsFunc(entries, entry.needsPartitions)
-	before, specs := map[string]string{}, map[string]string{}
+	found, specs := map[string][]string{}, map[string][]string{}
 	for _, e := range entries {
-		if e.resource == "memcacheds" || e.resource == "memcachedproxies" {
-			continue
-		}
-		spec := e.spec()
-		if partitioned { // two Memcacheds update in varying order, and a process with a stale cache may raise the partition again
-			spec = e.withoutPartition()
-		}
+		key, spec := e.key(), e.spec()
+		had, last := specs[key], len(specs[key])-1
 		switch {
-		case e.event == watch.Added:
-			found[e.key()] = append(found[e.key()], "created "+spec)
-		case e.event == watch.Deleted:
-			found[e.key()] = append(found[e.key()], "deleted")
-			delete(before, e.key())
-			delete(specs, e.key())
+		case e.resource == "memcacheds" || e.resource == "memcachedproxies":
 			continue
-		case specs[e.key()] == spec:
-		case len(found[e.key()]) > 1 && sizeFirst(before[e.key()], specs[e.key()], spec):
-			found[e.key()][len(found[e.key()])-1] = "changed to " + spec
+		case e.event == watch.Deleted:
+			found[key] = append(found[key], "deleted")
+			delete(specs, key)
+			continue
+		case len(had) == 0:
+			found[key] = append(found[key], "created "+spec)
+		case had[last] == spec:
+			continue
+		case last > 0 && (strings.HasSuffix(key, memcached.ServersSuffix) || sizeFirst(had[last-1], had[last], spec)):
+			found[key][len(found[key])-1] = "changed to " + spec // servers join one by one or together
 		default:
-			found[e.key()] = append(found[e.key()], "changed to "+spec)
+			found[key] = append(found[key], "changed to "+spec)
 		}
-		if specs[e.key()] != spec {
-			before[e.key()], specs[e.key()] = specs[e.key()], spec
-		}
+		specs[key] = append(had, spec)
 	}
 	return found
 }
@@ -189,8 +186,7 @@ func changes(entries []entry) map[string][]string {
 // sizeFirst compares three successive specs of a workload. It reports whether the first change sets only the size, and the second change
 // keeps this size. The operator makes these two changes instead of one if the API server first refuses the whole change.
 func sizeFirst(before, between, after string) bool {
-	return before != "" && before != between && replicas.ReplaceAllString(before, "") == replicas.ReplaceAllString(between, "") &&
-		replicas.FindString(between) == replicas.FindString(after)
+	return replicas.ReplaceAllString(before, "") == replicas.ReplaceAllString(between, "") && replicas.FindString(between) == replicas.FindString(after)
 }
 
 var replicas = regexp.MustCompile(`^{"replicas":\d+`)
@@ -205,4 +201,207 @@ func (e entry) spec() string {
 		return withoutNamespace(string(mustMarshal(child.Spec(e.object))), e.object.GetNamespace())
 	}
 	return ""
+}
+
+// stepViolations checks the steps of the nodes of a StatefulSet. A step must not stop a node while another one that has been ready once is
+// away: the budget is one node in all scenarios. A pod must not be replaced without a reason, nor be asked again for what it was asked for.
+func stepViolations(entries []entry) []string {
+	var found []string
+	now, served := objects{}, map[string]bool{}
+	for _, e := range entries {
+		for _, s := range stepsIn(now, e) {
+			if s.violation != "" {
+				found = append(found, fmt.Sprintf("version %d: %s %s", e.version, s.pod.Name, s.violation))
+			}
+			if other := awayBeside(now, s.pod, served); s.stops && podReady(s.pod) && other != "" {
+				found = append(found, fmt.Sprintf("version %d: %s stops while %s is away", e.version, s.pod.Name, other))
+			}
+		}
+		now.add(e)
+		if pod, ok := e.object.(*corev1.Pod); ok && podReady(pod) {
+			served[pod.Name] = true
+		}
+	}
+	return found
+}
+
+// step is a step of the operator that changes or deletes a pod.
+type step struct {
+	pod       *corev1.Pod
+	stops     bool
+	violation string
+}
+
+// stepsIn returns the steps that a change contains. It leaves out what the StatefulSet's controller or somebody else does.
+func stepsIn(now objects, e entry) []step {
+	set := get[*appsv1.StatefulSet](now, "statefulsets")
+	var steps []step
+	for _, pod := range now.pods() {
+		ordinal, _ := memcached.Ordinal(pod)
+		if set == nil || !metav1.IsControlledBy(pod, set) || ordinal >= int(*set.Spec.Replicas) || pod.DeletionTimestamp != nil || disrupted(pod) {
+			continue
+		}
+		switch object := e.object.(type) {
+		case *corev1.Pod:
+			switch {
+			case object.UID != pod.UID || disrupted(object):
+			case e.event == watch.Deleted || object.DeletionTimestamp != nil:
+				steps = append(steps, replacement(now, pod, set))
+			case !equality.Semantic.DeepEqual(object.Spec.Containers, pod.Spec.Containers):
+				steps = append(steps, changeInPlace(pod, object))
+			}
+		case *corev1.ConfigMap:
+			if before, _ := now[e.key()].(*corev1.ConfigMap); e.event != watch.Deleted {
+				steps = append(steps, assignment(before, object, pod)...)
+			}
+		}
+	}
+	return steps
+}
+
+// disrupted reports whether somebody else stops a pod.
+func disrupted(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodFailed || memcached.PodCondition(pod, corev1.DisruptionTarget) != nil
+}
+
+// replacement checks that the template has something that the pod cannot get in place.
+func replacement(now objects, pod *corev1.Pod, set *appsv1.StatefulSet) step {
+	has, _ := memcached.AskedOf(pod.Annotations)
+	wants, _ := memcached.AskedOf(set.Spec.Template.Annotations)
+	mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
+	inPlace := mc != nil && mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceOrRecreate
+	s := step{pod: pod, stops: true}
+	if has.Template == wants.Template && (inPlace || has.Image == wants.Image && has.Resources == wants.Resources) {
+		s.violation = fmt.Sprintf("is replaced without a reason: it was asked for %+v, a new one for %+v", has, wants)
+	}
+	return s
+}
+
+// changeInPlace checks that a patch of a pod is recorded as another wish, and that no arguments of before need more memory.
+func changeInPlace(before, after *corev1.Pod) step {
+	had, _ := memcached.AskedOf(before.Annotations)
+	has, _ := memcached.AskedOf(after.Annotations)
+	image := before.Spec.Containers[0].Image != after.Spec.Containers[0].Image
+	s := step{pod: before, stops: image}
+	if image && had.Image == has.Image {
+		s.violation = fmt.Sprintf("gets the image %s although it was asked for it before", after.Spec.Containers[0].Image)
+	}
+	return s
+}
+
+// assignment returns the change of a pod's entry, or nothing if there is none.
+func assignment(before, after *corev1.ConfigMap, pod *corev1.Pod) []step {
+	entry, former, list := entryOf(after, pod), entryOf(&corev1.ConfigMap{}, pod), memcached.FirstList(pod)
+	if before != nil {
+		former = entryOf(before, pod)
+	}
+	if former.Number != 0 {
+		list = former.List
+	}
+	if entry.Number == 0 || entry.Number == former.Number {
+		return nil
+	}
+	s := step{pod: pod, stops: restarts(list, entry.List)}
+	if list == entry.List && entry.Refused == nil {
+		s.violation = "is asked again for the arguments " + list.Arguments
+	}
+	return []step{s}
+}
+
+// awayBeside returns the name of another node that has been ready once, and is missing, not ready or about to restart. It returns "" if there
+// is none.
+func awayBeside(now objects, pod *corev1.Pod, served map[string]bool) string {
+	set := get[*appsv1.StatefulSet](now, "statefulsets")
+	for ordinal := range int(*set.Spec.Replicas) {
+		name := fmt.Sprintf("%s-%d", cacheName, ordinal)
+		other, exists := now["pods/"+name].(*corev1.Pod)
+		if name == pod.Name || !served[name] || exists && podReady(other) && other.DeletionTimestamp == nil && !restartsSoon(other) {
+			continue
+		}
+		return name
+	}
+	return ""
+}
+
+// restartsSoon reports whether the kubelet has not applied a new image yet.
+func restartsSoon(pod *corev1.Pod) bool {
+	status := memcached.StatusOf(pod, memcached.ContainerName)
+	return status != nil && status.Image != pod.Spec.Containers[0].Image
+}
+
+// workload contains what the oracles read from a Deployment or StatefulSet.
+type workload struct {
+	client.Object
+	kind     cachev1alpha1.WorkloadKind
+	template *corev1.PodTemplateSpec
+
+	// size is the number of nodes in the spec. replicas, updated and ready are the counts in the status.
+	size, replicas, updated, ready int32
+	// observed is status.observedGeneration. rolledOut reports whether the last rollout is complete.
+	observed  int64
+	rolledOut bool
+}
+
+// workloadOf converts a Deployment or StatefulSet. It returns nil for an object of another Kind.
+func workloadOf(object client.Object) *workload {
+	switch w := object.(type) {
+	case *appsv1.Deployment:
+		return &workload{
+			Object: w, kind: cachev1alpha1.WorkloadDeployment, template: &w.Spec.Template, size: ptr.Deref(w.Spec.Replicas, 0),
+			replicas: w.Status.Replicas, updated: w.Status.UpdatedReplicas, ready: w.Status.ReadyReplicas,
+			observed: w.Status.ObservedGeneration, rolledOut: progressOf(w) == "NewReplicaSetAvailable",
+		}
+	case *appsv1.StatefulSet:
+		return &workload{
+			Object: w, kind: cachev1alpha1.WorkloadStatefulSet, template: &w.Spec.Template, size: ptr.Deref(w.Spec.Replicas, 0),
+			replicas: w.Status.Replicas, updated: w.Status.Replicas, ready: w.Status.ReadyReplicas,
+			observed: w.Status.ObservedGeneration, rolledOut: true, // atTarget checks the pods
+		}
+	default:
+		return nil
+	}
+}
+
+func (w *workload) complete(size int32) bool {
+	return w.updatedTo(size) && w.ready == size
+}
+
+// updatedTo reports whether the workload has exactly this many nodes, all with its current template. They need not be ready.
+func (w *workload) updatedTo(size int32) bool {
+	return w.size == size && w.observed == w.GetGeneration() && w.rolledOut && w.replicas == size && w.updated == size
+}
+
+func (w *workload) String() string {
+	return fmt.Sprintf("generation %d, observed %d, size %d, %d replicas, %d updated, %d ready, rolled out: %t",
+		w.GetGeneration(), w.observed, w.size, w.replicas, w.updated, w.ready, w.rolledOut)
+}
+
+func wantedKind(mc *cachev1alpha1.Memcached) cachev1alpha1.WorkloadKind {
+	return cmp.Or(mc.Spec.Workload, cachev1alpha1.WorkloadDeployment)
+}
+
+// workloads returns the workload that the spec asks for, and the other one. Each is nil if it does not exist.
+func (o objects) workloads(mc *cachev1alpha1.Memcached) (wanted, other *workload) {
+	for _, resource := range []string{"deployments", "statefulsets"} {
+		switch w := workloadOf(o[resource+"/"+cacheName]); {
+		case w == nil:
+		case w.kind == wantedKind(mc):
+			wanted = w
+		default:
+			other = w
+		}
+	}
+	return wanted, other
+}
+
+// servers returns the addresses of all nodes if the spec asks for a StatefulSet, or else nil.
+func servers(mc *cachev1alpha1.Memcached) []string {
+	if wantedKind(mc) != cachev1alpha1.WorkloadStatefulSet {
+		return nil
+	}
+	var addresses []string
+	for i := range mc.Spec.Size {
+		addresses = append(addresses, fmt.Sprintf("%s-%d.%s.%s.svc:11211", mc.Name, i, mc.Name, mc.Namespace))
+	}
+	return addresses
 }

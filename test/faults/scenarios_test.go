@@ -23,6 +23,25 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
+// faultSet has names of faults.
+type faultSet struct{ writes, watches []string }
+
+// The scenarios of StatefulSets and proxies leave out faults that differ from others only in the error message, and faults that the
+// scenarios of Deployments cover.
+var (
+	allFaults = &faultSet{
+		writes:  []string{crashBefore, crashAfter, lostResponse, "403", "409", "429", internal500, timeout},
+		watches: []string{closed, expired, frozen, dropped},
+	}
+	// distinctFaults has one write fault for each combination of two questions: Is the write executed? Does the operator restart? It also
+	// has the watch faults after which the operator must list again.
+	distinctFaults = &faultSet{
+		writes: []string{crashBefore, crashAfter, lostResponse, internal500}, watches: []string{expired, dropped},
+	}
+	// unknownFaults leave the operator unaware that its write was executed, or that objects have changed.
+	unknownFaults = &faultSet{writes: []string{crashAfter, lostResponse}, watches: []string{expired, dropped}}
+)
+
 // scenario is a sequence of actions of users.
 type scenario struct {
 	name string
@@ -113,14 +132,14 @@ var scenarios = []scenario{
 		})
 		r.createCache(1)
 		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonConflict)
-		r.proxy.nextStep()
+		r.wire.nextStep()
 		r.remove(&corev1.Service{})
 	}, done: hasAll},
 	{name: "quota", act: func(r *scenarioRun) {
 		quota := r.forbidServices()
 		r.createCache(1)
 		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonQuotaExceeded)
-		r.proxy.nextStep()
+		r.wire.nextStep()
 		r.must(user.Delete(r.ctx, quota))
 	}, done: hasAll},
 }

@@ -12,6 +12,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,56 +21,84 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// The scenarios of StatefulSets leave out faults that differ from others only in the error message, and faults that the scenarios of
-// Deployments cover.
-var (
-	// distinctFaults has one write fault for each combination of two questions: Is the write executed? Does the operator restart? It also
-	// has the watch faults after which the operator must list again.
-	distinctFaults = &faultSet{
-		writes: []string{crashBefore, crashAfter, lostResponse, internal500}, watches: []string{expired, dropped},
-	}
-	// unknownFaults leave the operator unaware that its write was executed, or that objects have changed.
-	unknownFaults = &faultSet{writes: []string{crashAfter, lostResponse}, watches: []string{expired, dropped}}
-)
-
 // statefulSetScenarios are the scenarios of StatefulSets.
 var statefulSetScenarios = []scenario{
 	{name: "statefulset-create", faults: distinctFaults, act: func(r *scenarioRun) { r.createCache(2, statefulSetNodes) }},
 	{name: "statefulset-scale-up", faults: unknownFaults, setup: running(1, statefulSetNodes), act: changesTo(withSize(3))},
 	{name: "statefulset-scale-down", faults: unknownFaults, setup: running(3, statefulSetNodes), act: changesTo(withSize(1))},
-	{name: "statefulset-image-change", faults: unknownFaults, setup: running(2, statefulSetNodes), act: changesTo(withNewImage)},
-	{name: "statefulset-config-change", faults: unknownFaults, setup: running(2, statefulSetNodes), act: changesTo(
+	{name: "new-template", faults: distinctFaults, setup: running(2, statefulSetNodes), act: changesTo(
 		func(spec *cachev1alpha1.MemcachedSpec) {
+			withNewImage(spec)
 			moreMemory(spec)
+			spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"team": "new"}
 			spec.UpdateStrategy.MinReadySeconds = 1
 		})},
-	{name: "statefulset-restart-in-place", faults: distinctFaults, setup: running(3, statefulSetNodes, inFiles), act: func(r *scenarioRun) {
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.Threads = 3 })
-		r.await("all nodes run with 3 threads", threadsOf(r, "3"))
+	{name: "arguments-in-place", faults: distinctFaults, setup: running(3, statefulSetNodes, inFiles), act: func(r *scenarioRun) {
+		r.changeInPlace(withThreads(3))
+	}, done: keepsItems},
+	{name: "arguments-refused", faults: unknownFaults, setup: running(2, statefulSetNodes, inFiles), act: func(r *scenarioRun) {
+		r.changeSpec(withThreads(refusedThreads))
+		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonConfigurationRefused)
+		r.wire.nextStep()
+		r.changeInPlace(withThreads(5))
+	}, done: keepsItems},
+	{name: "image-and-memory-in-place", faults: distinctFaults, setup: running(2, inPlace), act: func(r *scenarioRun) {
+		r.changeInPlace(withNewImage, moreMemory)
 	}},
-	{name: "image-in-place", faults: distinctFaults, setup: running(2, inPlaceIfPossible), act: func(r *scenarioRun) {
-		r.changeInPlace(withNewImage)
-	}},
-	{name: "image-refused-in-place", faults: unknownFaults, setup: running(2, inPlaceIfPossible), act: func(r *scenarioRun) {
-		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = missingImage })
-		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonImagePullFailed)
-		r.await("the former image", bothReady)
-		r.proxy.nextStep()
-		r.changeInPlace(withNewImage)
-	}},
-	{name: "memory-in-place", faults: distinctFaults, setup: running(2, inPlaceIfPossible), act: func(r *scenarioRun) {
-		r.changeInPlace(moreMemory)
-	}},
-	{name: "less-memory-in-place", faults: unknownFaults, setup: running(2, inPlaceIfPossible, moreMemory), act: func(r *scenarioRun) {
+	{name: "less-memory-in-place", faults: unknownFaults, setup: running(2, inPlace, moreMemory), act: func(r *scenarioRun) {
 		r.changeInPlace(func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.Memory = ptr.To(resource.MustParse("64Mi")) })
+	}},
+	{name: "image-refused", faults: unknownFaults, setup: running(2, inPlace), act: func(r *scenarioRun) {
+		r.changeSpec(withImage(missingImage))
+		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonImagePullFailed)
+		r.await("the former image", func(now objects) string {
+			if nodes := now.nodes(); len(nodes) != 2 {
+				return fmt.Sprintf("only %v are ready", nodes)
+			}
+			return ""
+		})
+		r.wire.nextStep()
+		r.changeInPlace(withNewImage)
+	}},
+	{name: "taken-back", faults: unknownFaults, setup: running(2, inPlace), act: func(r *scenarioRun) {
+		r.stopHalfWay(unreadyImage)
+		r.changeInPlace(withImage(""))
+	}},
+	{name: "size-during-change", faults: unknownFaults, setup: running(2, inPlace), act: func(r *scenarioRun) {
+		r.stopHalfWay(unreadyImage)
+		r.changeSpec(withSize(3))
+		r.await("the new node", func(now objects) string {
+			if pod, _ := now["pods/"+cacheName+"-2"].(*corev1.Pod); pod == nil || !podReady(pod) || pod.Spec.Containers[0].Image == unreadyImage {
+				return fmt.Sprintf("it is %v", pod)
+			}
+			return ""
+		})
+		r.wire.nextStep()
+		r.changeSpec(withNewImage)
+	}},
+	{name: "paused-half-way", faults: unknownFaults, setup: running(2, statefulSetNodes), act: func(r *scenarioRun) {
+		r.stopHalfWay(unreadyImage)
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Paused = true })
+		r.awaitReason(cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonPaused)
+		r.changeSpec(withNewImage)
+		r.awaitReason(cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonPaused)
+		r.wire.nextStep()
+		r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Paused = false })
+	}},
+	{name: "evicted-half-way", faults: unknownFaults, setup: running(3, inPlace), act: func(r *scenarioRun) {
+		r.stopHalfWay(unreadyImage)
+		r.evict(cacheName + "-0")
+		r.wire.nextStep()
+		r.changeSpec(withNewImage)
 	}},
 	{name: "statefulset-edited-and-deleted", faults: distinctFaults, setup: running(1, statefulSetNodes), act: func(r *scenarioRun) {
 		change(r.sandbox, &appsv1.StatefulSet{}, func(s *appsv1.StatefulSet) {
-			s.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(int32(1))
+			s.Spec.UpdateStrategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
 		})
-		r.await("the partition is gone", func(now objects) string {
-			if s := get[*appsv1.StatefulSet](now, "statefulsets"); *s.Spec.UpdateStrategy.RollingUpdate.Partition != 0 {
-				return fmt.Sprintf("it is %+v", s.Spec.UpdateStrategy)
+		r.await("the update strategy is back", func(now objects) string {
+			strategy := get[*appsv1.StatefulSet](now, "statefulsets").Spec.UpdateStrategy
+			if strategy.Type != appsv1.OnDeleteStatefulSetStrategyType || strategy.RollingUpdate != nil {
+				return fmt.Sprintf("it is %+v", strategy)
 			}
 			return ""
 		})
@@ -91,9 +121,17 @@ func statefulSetNodes(spec *cachev1alpha1.MemcachedSpec) {
 	spec.Workload = cachev1alpha1.WorkloadStatefulSet
 }
 
-func inPlaceIfPossible(spec *cachev1alpha1.MemcachedSpec) {
+func inPlace(spec *cachev1alpha1.MemcachedSpec) {
 	statefulSetNodes(spec)
 	spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateInPlaceOrRecreate
+}
+
+func withImage(image string) func(*cachev1alpha1.MemcachedSpec) {
+	return func(spec *cachev1alpha1.MemcachedSpec) { spec.Image = image }
+}
+
+func withThreads(threads int32) func(*cachev1alpha1.MemcachedSpec) {
+	return func(spec *cachev1alpha1.MemcachedSpec) { spec.Config.Threads = threads }
 }
 
 func moreMemory(spec *cachev1alpha1.MemcachedSpec) {
@@ -107,27 +145,60 @@ func inFiles(spec *cachev1alpha1.MemcachedSpec) {
 }
 
 // changeInPlace changes the spec, and waits until every pod matches it. No pod may be replaced meanwhile.
-func (r *scenarioRun) changeInPlace(edit func(*cachev1alpha1.MemcachedSpec)) {
+func (r *scenarioRun) changeInPlace(edits ...func(*cachev1alpha1.MemcachedSpec)) {
 	r.Helper()
 	before := podUIDs(latest(history.of(r.namespace)))
-	r.changeSpec(edit)
+	r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) {
+		for _, edit := range edits {
+			edit(spec)
+		}
+	})
 	r.await("the change in place", func(now objects) string {
 		if uids := podUIDs(now); !maps.Equal(before, uids) {
 			return fmt.Sprintf("the pods were %v and are %v", before, uids)
 		}
-		if missing := settled(now); missing != "" {
-			return missing
-		}
-		return sameArguments(now)
+		return settled(now)
 	})
 }
 
-// bothReady checks that two pods are ready.
-func bothReady(now objects) string {
-	if nodes := now.nodes(); len(nodes) != 2 {
-		return fmt.Sprintf("only %v are ready", nodes)
+func podUIDs(now objects) map[string]types.UID {
+	uids := map[string]types.UID{}
+	for _, pod := range now.pods() {
+		uids[pod.Name] = pod.UID
 	}
-	return ""
+	return uids
+}
+
+// stopHalfWay changes the image to one with which the last node does not become ready, and waits until this node has it.
+func (r *scenarioRun) stopHalfWay(image string) {
+	r.Helper()
+	r.changeSpec(withImage(image))
+	r.await("the last node has the image", func(now objects) string {
+		mc := get[*cachev1alpha1.Memcached](now, "memcacheds")
+		last, _ := now[fmt.Sprintf("pods/%s-%d", cacheName, mc.Spec.Size-1)].(*corev1.Pod)
+		if last == nil || podReady(last) || last.Spec.Containers[0].Image != image {
+			return fmt.Sprintf("it is %v", last)
+		}
+		return ""
+	})
+	r.awaitReason(cachev1alpha1.ConditionProgressing, cachev1alpha1.ReasonRollingOut)
+	r.wire.nextStep()
+}
+
+// evict fails a pod as a kubelet does that is short of memory.
+func (r *scenarioRun) evict(name string) {
+	r.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	r.read(pod)
+	uid := pod.UID
+	failed := []byte(`{"status":{"phase":"Failed","reason":"Evicted"}}`)
+	r.must(user.Status().Patch(r.ctx, pod, client.RawPatch(types.MergePatchType, failed)))
+	r.await("a new pod", func(now objects) string {
+		if pod, _ := now["pods/"+name].(*corev1.Pod); pod == nil || pod.UID == uid || !podReady(pod) {
+			return fmt.Sprintf("it is %v", pod)
+		}
+		return ""
+	})
 }
 
 // loseHostOf evicts a pod like the taint manager does when a cluster node stops reporting. The pod stays terminating, because no

@@ -9,13 +9,10 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/launcher/protocol"
-	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // statusViolations returns the violations of rules for the status: for example, Ready must not be reported too early, and
@@ -61,20 +58,21 @@ func satisfied(mc *cachev1alpha1.Memcached, now objects) bool {
 	}
 	container := w.template.Spec.Containers[0]
 	ready := w.ready == mc.Spec.Size || len(now.nodes()) == int(mc.Spec.Size)
-	return w.updatedTo(mc.Spec.Size) && ready && (mc.Spec.Image == "" || container.Image == mc.Spec.Image) && configured(mc, now, w)
+	// With OnDelete, the StatefulSet's controller need not have observed the template.
+	sized := w.updatedTo(mc.Spec.Size) || w.kind == cachev1alpha1.WorkloadStatefulSet && w.size == mc.Spec.Size
+	return sized && ready && (mc.Spec.Image == "" || container.Image == mc.Spec.Image) && configured(mc, now, w)
 }
 
-// configured reports whether the memcached arguments of every node have the memory and the threads of the spec.
+// configured reports whether the memcached arguments of every node have the memory and the threads of the spec. Every pod of a StatefulSet
+// must also have the image of the spec.
 func configured(mc *cachev1alpha1.Memcached, now objects, w *workload) bool {
 	lists := []string{strings.Join(w.template.Spec.Containers[0].Args, " ")}
-	if config, ok := now["configmaps/"+cacheName+memcached.ArgumentsSuffix].(*corev1.ConfigMap); ok && w.kind == cachev1alpha1.WorkloadStatefulSet {
-		section, err := protocol.ParseSection(config.Data[protocol.SectionKey(w.template.Annotations[memcached.TemplateAnnotation])])
-		if err != nil || len(section.Nodes) != int(mc.Spec.Size) {
-			return false
-		}
-		lists = nil
-		for _, hash := range section.Nodes {
-			lists = append(lists, config.Data[protocol.ListKey(hash)])
+	if w.kind == cachev1alpha1.WorkloadStatefulSet {
+		for _, pod := range now.pods() {
+			lists = append(lists, listIn(now, pod).Arguments)
+			if mc.Spec.Image != "" && pod.Spec.Containers[0].Image != mc.Spec.Image {
+				return false
+			}
 		}
 	}
 	for _, list := range lists {

@@ -6,20 +6,29 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
 // outcome is the result of a run. The fields state and changes contain what the functions with these names return after the run.
@@ -36,7 +45,7 @@ type outcome struct {
 func reference(t *testing.T, s scenario) *outcome {
 	t.Helper()
 	first, second := s.run(t, nil, nil), s.run(t, nil, nil)
-	if difference := cmp.Diff(first.state, second.state) + cmp.Diff(first.changes, second.changes); difference != "" {
+	if difference := gocmp.Diff(first.state, second.state) + gocmp.Diff(first.changes, second.changes); difference != "" {
 		t.Fatalf("two runs without a fault differ:\n%s", difference)
 	}
 	if len(second.writes) < len(first.writes) {
@@ -100,17 +109,12 @@ func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome) bool {
 	return false
 }
 
-type faultSet struct{ writes, watches []string }
-
 // faultsOf returns the faults for a scenario, given the outcome of a run without a fault. Each write gets the write faults, except for
 // refused repetitions of a write. Each resource with events gets the watch faults and a restart with a stale cache. Every scenario
 // also gets a restart in which all resources are stale.
 func (s scenario) faultsOf(o *outcome) []*fault {
 	var faults []*fault
-	set := faultSet{writes: writeFaults, watches: watchFaults}
-	if s.faults != nil {
-		set = *s.faults
-	}
+	set := cmp.Or(s.faults, allFaults)
 	for _, w := range o.writes {
 		if w.Code >= http.StatusBadRequest && w.nth > 1 {
 			continue
@@ -140,21 +144,19 @@ func (s scenario) run(t *testing.T, f *fault, want *outcome) *outcome {
 		s.setup(r)
 	}
 	r.awaitCacheSync()
-	r.proxy.setSnapshots(r.snapshots())
-	lagging := f != nil && f.what == stale
+	lagging, inject := f != nil && f.what == stale, f
 	if lagging {
-		r.proxy.arm(nil)
-	} else {
-		r.proxy.arm(f)
+		inject = nil
 	}
+	r.wire.arm(inject, r.snapshots())
 	s.act(r)
 	r.await("converge", s.converged(want))
-	watched := r.proxy.counts()
+	watched := r.wire.counts()
 	switch {
 	case lagging:
 		r.restartWithStaleCache(f)
 	case f != nil && !r.awaitInjection(f):
-		if r.proxy.reachedWithoutFault(f) {
+		if r.wire.reachedWithoutFault(f) {
 			r.Error("the fault applied to a request, but was not injected")
 		}
 		return nil
@@ -178,7 +180,7 @@ func (s scenario) run(t *testing.T, f *fault, want *outcome) *outcome {
 func (r *scenarioRun) awaitInjection(f *fault) bool {
 	r.Helper()
 	select {
-	case <-r.proxy.injected:
+	case <-r.wire.injected:
 	case <-time.After(requestTimeout + freezeDuration):
 		return false
 	}
@@ -201,10 +203,10 @@ func (r *scenarioRun) restartWithStaleCache(f *fault) {
 	if f.watch == "all" {
 		late = resources
 	}
-	r.proxy.serveStaleFor(late...)
+	r.wire.serveStaleFor(late...)
 	r.restart()
 	r.must(<-r.restarted)
-	r.must(eventually(r.ctx, "the operator did not receive the stale state", r.proxy.staleServed))
+	r.must(eventually(r.ctx, "the operator did not receive the stale state", r.wire.staleServed))
 	r.awaitCacheSync()
 }
 
@@ -262,7 +264,7 @@ func (s scenario) converged(want *outcome) func(objects) string {
 			}
 		}
 		if want != nil {
-			return cmp.Diff(want.state, state(now))
+			return gocmp.Diff(want.state, state(now))
 		}
 		return ""
 	}
@@ -272,7 +274,7 @@ func (s scenario) converged(want *outcome) func(objects) string {
 // may write anything.
 func (r *scenarioRun) verifyQuiescence(s scenario) *outcome {
 	r.Helper()
-	got := &outcome{writes: r.proxy.written()}
+	got := &outcome{writes: r.wire.written()}
 	got.state = state(latest(history.of(r.namespace)))
 	if s.name != deletion {
 		r.triggerReconcile(r.operator)
@@ -284,7 +286,7 @@ func (r *scenarioRun) verifyQuiescence(s scenario) *outcome {
 			func() bool { return r.operator.reconciles("Unchanged") > 0 }))
 		r.triggerReconcile(r.operator)
 	}
-	if writes := r.proxy.written(); len(writes) > len(got.writes) {
+	if writes := r.wire.written(); len(writes) > len(got.writes) {
 		r.Errorf("the operator wrote after it had converged: %v", writes[len(got.writes):])
 	}
 	got.changes = changes(history.of(r.namespace))
@@ -304,4 +306,92 @@ func eventually(ctx context.Context, failure string, check func() bool) error {
 		}
 	}
 	return nil
+}
+
+// verify checks what must be true in every run. Unless want is nil, it also compares the run with the reference run.
+func (r *scenarioRun) verify(got, want *outcome) {
+	r.Helper()
+	if want != nil {
+		if difference := gocmp.Diff(want.changes, got.changes); difference != "" {
+			r.Errorf("the objects were not created, changed and deleted as in the reference run (-reference +got):\n%s", difference)
+		}
+	}
+	entries := history.of(r.namespace)
+	found := slices.Concat(frontViolations(entries), twinViolations(entries), statusViolations(entries), stepViolations(entries),
+		allLaunchers.violationsIn(r.namespace))
+	if len(found) > 0 {
+		r.Errorf("%s\nin this history:\n%s", strings.Join(found, "\n"), formatHistory(entries))
+	}
+	for _, w := range r.wire.written() {
+		if !ourWrites.MatchString(w.kind() + " " + w.Name) {
+			r.Errorf("the operator wrote an object that is not its own: %s %s", w.kind(), w.Name)
+		}
+	}
+	for _, object := range r.foreign {
+		now := object.DeepCopyObject().(client.Object)
+		r.must(user.Get(r.ctx, client.ObjectKeyFromObject(object), now))
+		if now.GetResourceVersion() != object.GetResourceVersion() {
+			r.Errorf("the foreign %T %s was changed", object, object.GetName())
+		}
+	}
+	if count := panics(); count > 0 {
+		r.Errorf("%v reconciliations panicked", count)
+	}
+}
+
+// ourWrites matches the writes that the operator may send, each with the name of the object.
+var ourWrites = func() *regexp.Regexp {
+	either := "(" + cacheName + "|" + twinName + ")"
+	return regexp.MustCompile("^(" + strings.Join([]string{
+		"(patch|delete) (deployments|statefulsets|poddisruptionbudgets|networkpolicies) " + either,
+		"patch (services|memcacheds/status) " + either,
+		"(patch|delete) configmaps " + either + "(" + memcached.ServersSuffix + "|" + memcached.ArgumentsSuffix + ")",
+		"(delete pods|patch pods|patch pods/resize) " + either + `-\d+`,
+		"patch (services|poddisruptionbudgets|deployments|memcachedproxies/status) " + frontName,
+		"patch configmaps " + frontName + memcachedproxy.RoutesSuffix,
+	}, "|") + ")$")
+}()
+
+// panics returns how many reconciliations have panicked. controller-runtime recovers from a panic, so only this count reveals it.
+func panics() float64 {
+	return sumCounters(ctrlmetrics.Registry, "controller_runtime_reconcile_panics_total")
+}
+
+// sumCounters returns the sum of the counters in a metric family. With values, it adds only the series whose first label has one of
+// these values.
+func sumCounters(gatherer prometheus.Gatherer, name string, values ...string) float64 {
+	families, err := gatherer.Gather()
+	if err != nil {
+		panic(err)
+	}
+	sum := 0.0
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == name && (len(values) == 0 || slices.Contains(values, metric.GetLabel()[0].GetValue())) {
+				sum += metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// snapshots returns the JSON responses that the operator would now receive to its list requests, by resource.
+func (r *scenarioRun) snapshots() map[string][]byte {
+	r.Helper()
+	k8s, err := discovery.NewDiscoveryClientForConfig(config)
+	r.must(err)
+	found := map[string][]byte{}
+	for resource, kind := range kinds {
+		path := "/apis/" + kind.GroupVersion().String()
+		if kind.Group == "" {
+			path = "/api/" + kind.Version
+		}
+		request := k8s.RESTClient().Get().AbsPath(path, "namespaces", r.namespace, resource)
+		if kind.Group != cachev1alpha1.GroupVersion.Group {
+			request.Param("labelSelector", memcached.ManagedByLabel+"="+memcached.ManagedBy)
+		}
+		found[resource], err = request.DoRaw(r.ctx)
+		r.must(err)
+	}
+	return found
 }

@@ -6,17 +6,12 @@
 package faults
 
 import (
-	"encoding/json"
 	"fmt"
-	"reflect"
-	"regexp"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
@@ -53,76 +48,23 @@ func filledFrom(name string) func(*cachev1alpha1.MemcachedSpec) {
 // bothWith checks that both Memcacheds are settled and that each node has this image. An empty image stands for any image.
 func bothWith(image string) func(objects) string {
 	return func(now objects) string {
-		for _, name := range []string{cacheName, twinName} {
-			seen := now.seenAs(name)
-			if missing := settled(seen) + sameArguments(seen) + hasAll(seen); missing != "" {
-				return name + ": " + missing
-			}
-			for _, pod := range seen.pods() {
-				if container := pod.Spec.Containers[0]; image != "" && container.Image != image {
-					return fmt.Sprintf("%s has %s", pod.Name, container.Image)
-				}
+		if missing := settled(now) + hasAll(now); missing != "" {
+			return missing
+		}
+		twin, _ := now["memcacheds/"+twinName].(*cachev1alpha1.Memcached)
+		if twin == nil || !meta.IsStatusConditionTrue(twin.Status.Conditions, cachev1alpha1.ConditionReady) ||
+			twin.Status.ObservedGeneration != twin.Generation || now.away(twinName) > 0 {
+			return fmt.Sprintf("the twin is %v", twin)
+		}
+		for key, object := range now {
+			pod, ok := object.(*corev1.Pod)
+			if ok && image != "" && key != "pods/theirs" && pod.Spec.Containers[0].Image != image {
+				return fmt.Sprintf("%s has %s", pod.Name, pod.Spec.Containers[0].Image)
 			}
 		}
 		return ""
 	}
 }
-
-// ofMemcached reports whether an object has the name of this Memcached, or a name that begins with it and a hyphen. Children and pods
-// have such names.
-func ofMemcached(object client.Object, name string) bool {
-	return object.GetName() == name || strings.HasPrefix(object.GetName(), name+"-")
-}
-
-// renamed returns a copy of an object in which cacheName replaces twinName everywhere, because the oracles look only for cacheName.
-func renamed(object client.Object) client.Object {
-	text := strings.ReplaceAll(string(mustMarshal(object)), twinName, cacheName)
-	copied := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
-	if err := json.Unmarshal([]byte(text), copied); err != nil {
-		panic(err)
-	}
-	return copied
-}
-
-// historyOf prepares the history for oracles that check the Memcached with this name. It leaves out the objects of the other Memcached.
-// The oracles look only for cacheName, so historyOf replaces twinName by cacheName.
-func historyOf(entries []entry, name string) []entry {
-	other := map[string]string{cacheName: twinName, twinName: cacheName}[name]
-	var found []entry
-	for _, e := range entries {
-		if ofMemcached(e.object, other) {
-			continue
-		}
-		if ofMemcached(e.object, twinName) {
-			e.object = renamed(e.object)
-		}
-		found = append(found, e)
-	}
-	return found
-}
-
-// seenAs does the same as historyOf, but for the existing objects.
-func (o objects) seenAs(name string) objects {
-	var entries []entry
-	for key, object := range o {
-		resource, _, _ := strings.Cut(key, "/")
-		entries = append(entries, entry{resource: resource, event: watch.Added, object: object})
-	}
-	return latest(historyOf(entries, name))
-}
-
-// withoutPartition returns the spec of a workload without its partition: the operator may raise the partition again after a rollout,
-// and this starts no new rollout.
-func (e entry) withoutPartition() string { return partitions.ReplaceAllString(e.spec(), "") }
-
-// needsPartitions reports whether the entry is the second Memcached, or any Memcached with InPlaceOrRecreate. In a history with such an
-// entry, the partitions vary from run to run.
-func (e entry) needsPartitions() bool {
-	mc, ok := e.object.(*cachev1alpha1.Memcached)
-	return ok && (mc.Name == twinName || mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceOrRecreate)
-}
-
-var partitions = regexp.MustCompile(`"partition":\d+`)
 
 // memcachedsIn returns cacheName, and twinName if the history contains the second Memcached.
 func memcachedsIn(entries []entry) []string {
