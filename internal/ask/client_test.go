@@ -32,7 +32,7 @@ func TestLauncher(t *testing.T) {
 		"another server": {handle: http.NotFound, err: "404 Not Found"},
 		"garbage":        {handle: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }, err: "not the answer of a node"},
 		"too much": {handle: func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprintf(w, `{"hash":"%s"}`, strings.Repeat("x", maxAnswer))
+			fmt.Fprintf(w, `{"list":{"target":"%s"}}`, strings.Repeat("x", maxAnswer))
 		}, err: "unexpected EOF"},
 		"a long header": {handle: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X", strings.Repeat("x", 2*maxAnswer))
@@ -43,7 +43,7 @@ func TestLauncher(t *testing.T) {
 			server := httptest.NewServer(test.handle)
 			defer server.Close()
 			status, err := New().Launcher(t.Context(), server.URL)
-			if diff := cmp.Diff(protocol.Status{Hash: test.want}, status); diff != "" {
+			if diff := cmp.Diff(protocol.Status{List: protocol.List{Target: test.want}}, status); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if (err == nil) != (test.err == "") || err != nil && (!strings.Contains(err.Error(), test.err) || !strings.Contains(err.Error(), server.URL)) {
