@@ -25,7 +25,7 @@ func TestLauncher(t *testing.T) {
 		want   string
 		err    string
 	}{
-		"an answer": {handle: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"hash":"aa","new":1}`) }, want: "aa"},
+		"an answer": {handle: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"list":{"target":"aa"},"new":1}`) }, want: "aa"},
 		"a redirect": {handle: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusFound)
 		}, err: "302 Found"},
