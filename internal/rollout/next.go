@@ -123,7 +123,13 @@ type decision struct {
 	target Target
 	rules  Rules
 	plan   Plan
+	// asked is for how many nodes parents are asked.
+	asked int
 }
+
+// askedAtOnce limits for how many nodes parents are asked at once: in a large cache, most nodes have to wait anyway. Nodes whose parents are
+// silent do not count.
+const askedAtOnce = 8
 
 func (d *decision) decide(n Node) {
 	action := n.need(d.target)
@@ -142,6 +148,9 @@ func (d *decision) decide(n Node) {
 
 // ask adds the steps that ask the parents on whose answers the next step of this node depends.
 func (d *decision) ask(n Node) {
+	if d.asked++; d.asked > askedAtOnce {
+		return
+	}
 	for _, other := range d.nodes {
 		if other.Silent == "" && (other.Name == n.Name || open(other)) {
 			step := Step{Node: other.Name, Action: Ask}

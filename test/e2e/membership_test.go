@@ -44,11 +44,11 @@ var _ = Describe("A client that follows the members of a Memcached", Label(onLoc
 		m.see(ctx, "size 5 to 2", 2, 5, func() { scale(ctx, m.mc, 2) })
 	})
 
-	It("sees nodes leave one by one, although all are younger than minReadySeconds", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+	It("sees nodes of a StatefulSet leave one by one, each when the last one has been ready for minReadySeconds", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Workload, mc.Spec.UpdateStrategy.MinReadySeconds = cachev1alpha1.WorkloadStatefulSet, 20
+			mc.Spec.Workload, mc.Spec.UpdateStrategy.MinReadySeconds = cachev1alpha1.WorkloadStatefulSet, 10
 		})
-		m.see(ctx, "a rolling change of 3, minReadySeconds 20, StatefulSet", 2, 3, func() { roll(ctx, m.mc) })
+		m.see(ctx, "a rolling change of 3, minReadySeconds 10, StatefulSet", 2, 3, func() { roll(ctx, m.mc) })
 	})
 
 	It("always sees a single node, of which the new one starts first", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
