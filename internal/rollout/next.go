@@ -127,8 +127,8 @@ type decision struct {
 	asked int
 }
 
-// askedAtOnce limits for how many nodes parents are asked at once: in a large cache, most nodes have to wait anyway. Nodes whose parents are
-// silent do not count.
+// askedAtOnce limits for how many nodes parents are asked at once: in a large cache, most nodes have to wait anyway. Nodes whose parents
+// are silent do not count.
 const askedAtOnce = 8
 
 func (d *decision) decide(n Node) {
