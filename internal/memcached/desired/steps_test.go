@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -380,4 +381,18 @@ func away(s *scene) (count int) {
 		}
 	}
 	return count
+}
+
+// TestHeldTemplate checks that the template of a StatefulSet, while it stays as it is, claims no annotation or label of others.
+func TestHeldTemplate(t *testing.T) {
+	s := newScene(t, 1)
+	s.set.Spec.Template.Annotations[memcached.KubectlRestartedAt] = "2026-01-01T00:00:00Z"
+	s.set.Spec.Template.Labels["example.com/foreign"] = "x"
+	s.mc.Spec.Paused, s.mc.Spec.Image = true, mine
+	held, live := memcached.PodTemplate(For(s.view(), memcachedtest.Options).Workload()), s.set.Spec.Template.DeepCopy()
+	delete(live.Annotations, memcached.KubectlRestartedAt)
+	delete(live.Labels, "example.com/foreign")
+	if diff := cmp.Diff(live, held); diff != "" {
+		t.Error(diff)
+	}
 }

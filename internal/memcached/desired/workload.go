@@ -4,7 +4,10 @@
 package desired
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,9 +50,22 @@ func statefulSetOf(v memcached.View, opts memcached.Options, plan *memcached.Pla
 		plan.Objects = append(plan.Objects, arguments)
 	}
 	if v.Workload != nil && !plan.Rollout.Template {
-		template = *v.Workload.Template.DeepCopy()
+		template = held(v.Workload.Template, template.ObjectMeta)
 	}
 	return statefulSet(mc, template)
+}
+
+// held returns the live template, without the labels and annotations that only others set. If the operator applied these, it would own and
+// later remove them, and with the annotation of kubectl rollout restart replace every pod.
+func held(live *corev1.PodTemplateSpec, ours metav1.ObjectMeta) corev1.PodTemplateSpec {
+	template := *live.DeepCopy()
+	for _, keys := range [][2]map[string]string{{template.Labels, ours.Labels}, {template.Annotations, ours.Annotations}} {
+		maps.DeleteFunc(keys[0], func(key, _ string) bool {
+			_, known := keys[1][key]
+			return !known
+		})
+	}
+	return template
 }
 
 // asksForMore reports whether no node was asked for these resources and arguments before. Nodes that were keep a memory limit for which
