@@ -20,13 +20,14 @@ import (
 // AskedAtOnce is how many launchers are asked at the same time.
 const AskedAtOnce = 64
 
-// plan returns the Plan of a Memcached. A plan with a step of a pod is made again from what is read past the cache.
+// plan returns the Plan of a Memcached. A plan with a step of a pod is made again from what is read past the cache. So is a plan with which
+// the status will say that nothing is left to do: in the cache, the pods may be as they were before the last step.
 func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (memcached.Plan, error) {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	state := r.states.get(name)
 	view.Answers, view.Filled = state.answers, state.filled
 	plan := r.planAsking(ctx, view)
-	if takesSteps(plan) {
+	if takesSteps(plan) || completes(*view, plan) {
 		fresh, err := r.observeForSteps(ctx, *view)
 		if err != nil {
 			return plan, err
@@ -40,6 +41,12 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (memcached.
 
 // takesSteps reports whether a plan changes pods or their arguments.
 func takesSteps(plan memcached.Plan) bool { return len(plan.Steps) > 0 || plan.Arguments }
+
+// completes reports whether the nodes of a StatefulSet are what the spec asks for, and the last status does not say so.
+func completes(view memcached.View, plan memcached.Plan) bool {
+	mc := view.Memcached
+	return plan.Rollout.Done > 0 && plan.Rollout.Pending == 0 && !mc.Spec.Paused && !view.Last.Complete(mc.Generation)
+}
 
 // planAsking returns the Plan after the launchers were asked on whose answers it depends, in up to three rounds, because an answer may make
 // other answers necessary.
