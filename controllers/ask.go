@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
 )
@@ -20,8 +21,8 @@ import (
 // AskedAtOnce is how many launchers are asked at the same time.
 const AskedAtOnce = 64
 
-// plan returns the Plan of a Memcached. A plan with a step of a pod is made again from what is read past the cache. So is a plan with which
-// the status will say that nothing is left to do: in the cache, the pods may be as they were before the last step.
+// plan returns the Plan of a Memcached. A plan with a step of a pod is made again from what is read past the cache. So is the
+// plan at the end of a rollout: in the cache, the pods may be as they were before the last step.
 func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (memcached.Plan, error) {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	state := r.states.get(name)
@@ -42,10 +43,10 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (memcached.
 // takesSteps reports whether a plan changes pods or their arguments.
 func takesSteps(plan memcached.Plan) bool { return len(plan.Steps) > 0 || plan.Arguments }
 
-// completes reports whether the nodes of a StatefulSet are what the spec asks for, and the last status does not say so.
+// completes reports whether a rollout has just ended, according to the cache.
 func completes(view memcached.View, plan memcached.Plan) bool {
-	mc := view.Memcached
-	return plan.Rollout.Done > 0 && plan.Rollout.Pending == 0 && !mc.Spec.Paused && !view.Last.Complete(mc.Generation)
+	return plan.Rollout.Pending == 0 && view.LastReason(cachev1alpha1.ConditionProgressing) == cachev1alpha1.ReasonRollingOut &&
+		memcached.IsStatefulSet(view.Memcached)
 }
 
 // planAsking returns the Plan after the launchers were asked on whose answers it depends, in up to three rounds, because an answer may make
