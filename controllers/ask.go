@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
 )
@@ -20,13 +21,14 @@ import (
 // AskedAtOnce is how many launchers are asked at the same time.
 const AskedAtOnce = 64
 
-// plan returns the Plan of a Memcached. A plan with a step of a pod is made again from what is read past the cache.
+// plan returns the Plan of a Memcached. A plan with a step of a pod is made again from what is read past the cache. So is the
+// plan at the end of a rollout: in the cache, the pods may be as they were before the last step.
 func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (memcached.Plan, error) {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	state := r.states.get(name)
 	view.Answers, view.Filled = state.answers, state.filled
 	plan := r.planAsking(ctx, view)
-	if takesSteps(plan) {
+	if takesSteps(plan) || completes(*view, plan) {
 		fresh, err := r.observeForSteps(ctx, *view)
 		if err != nil {
 			return plan, err
@@ -40,6 +42,12 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (memcached.
 
 // takesSteps reports whether a plan changes pods or their arguments.
 func takesSteps(plan memcached.Plan) bool { return len(plan.Steps) > 0 || plan.Arguments }
+
+// completes reports whether a rollout has just ended, according to the cache.
+func completes(view memcached.View, plan memcached.Plan) bool {
+	return plan.Rollout.Pending == 0 && view.LastReason(cachev1alpha1.ConditionProgressing) == cachev1alpha1.ReasonRollingOut &&
+		memcached.IsStatefulSet(view.Memcached)
+}
 
 // planAsking returns the Plan after the launchers were asked on whose answers it depends, in up to three rounds, because an answer may make
 // other answers necessary.

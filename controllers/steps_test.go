@@ -89,7 +89,7 @@ var _ = Describe("The pods of a StatefulSet", func() {
 			setReady(ctx, pod, corev1.ConditionTrue)
 		}
 		observeSet(ctx, mc)
-		o.step(ctx, mc, writeStatus)
+		o.moves(ctx, mc, writeStatus)
 		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
 		o.step(ctx, mc)
 		newOperator(defaults).step(ctx, mc)
@@ -258,7 +258,7 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 		Expect(o.nodes.look()).To(Equal([]string{"cache-0", "cache-1"}), "cache-2 has said that it runs them")
 		o.nodes.follow(ctx, mc)
 		o.wait(5 * time.Second)
-		o.step(ctx, mc, writeStatus)
+		o.moves(ctx, mc, writeStatus)
 		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
 		Expect(uidsOf(ctx, mc)).To(Equal(uids))
 		for _, uid := range uids {

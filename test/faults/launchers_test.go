@@ -72,22 +72,21 @@ func (l *launchers) follow(ctx context.Context, pod *corev1.Pod) (process, error
 	if err := client.IgnoreNotFound(user.Get(ctx, name, &config)); err != nil {
 		return p, err
 	}
-	entry := entryOf(&config, pod)
-	if p.unread(entry) {
+	var err error
+	switch entry := entryOf(&config, pod); {
+	case !p.unread(entry):
+	case entry.Value("-t") == strconv.Itoa(refusedThreads):
+		err = l.checkAlone(ctx, pod, &config)
+		p.refused = &protocol.Refusal{Number: entry.Number, Reason: "too many threads"}
+	default:
 		if restarts(p.list, entry.List) {
-			if err := l.checkAlone(ctx, pod, &config); err != nil {
-				return p, err
-			}
+			err = l.checkAlone(ctx, pod, &config)
+			p.emptied = p.emptied || !p.list.Keeps(entry.List)
 		}
-		if entry.Value("-t") == strconv.Itoa(refusedThreads) {
-			p.refused = &protocol.Refusal{Number: entry.Number, Reason: "too many threads"}
-		} else {
-			p.emptied = p.emptied || restarts(p.list, entry.List) && !p.list.Keeps(entry.List)
-			p.list, p.number, p.refused = entry.List, entry.Number, nil
-		}
+		p.list, p.number, p.refused = entry.List, entry.Number, nil
 	}
 	l.running[pod.UID] = p
-	return p, nil
+	return p, err
 }
 
 // unread reports whether the entry is for this process, but the launcher has not followed it yet.

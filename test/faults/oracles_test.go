@@ -109,30 +109,19 @@ func state(now objects) map[string]string {
 		object := object.DeepCopyObject().(client.Object)
 		namespace := object.GetNamespace()
 		object.SetNamespace("")
-		object.SetUID("")
 		object.SetResourceVersion("")
 		object.SetGeneration(0)
 		object.SetManagedFields(nil)
-		object.SetCreationTimestamp(metav1.Time{})
 		delete(object.GetAnnotations(), memcached.WakeAnnotation) // it only makes the kubelet update its copy of a ConfigMap sooner
 		if annotations := object.GetAnnotations(); annotations[hashAnnotation] != "" {
 			delete(annotations, noteAnnotation)
 			annotations[hashAnnotation] = "of what was applied, including the UID of the owner"
 		}
-		owners := object.GetOwnerReferences()
-		for i := range owners {
-			owners[i].UID = ""
-		}
-		object.SetOwnerReferences(owners)
 		switch object := object.(type) {
 		case *appsv1.Deployment:
 			object.Status.ObservedGeneration = 0
 		case *appsv1.StatefulSet:
 			object.Status.ObservedGeneration = 0
-		case *cachev1alpha1.MemcachedProxy:
-			withoutTimes(object.Status.Conditions)
-		case *cachev1alpha1.Memcached:
-			withoutTimes(object.Status.Conditions)
 		case *corev1.Service:
 			object.Spec.ClusterIP, object.Spec.ClusterIPs = "", nil // the addresses differ between runs
 		}
@@ -141,13 +130,7 @@ func state(now objects) map[string]string {
 	return texts
 }
 
-func withoutTimes(conditions []metav1.Condition) {
-	for i := range conditions {
-		conditions[i].LastTransitionTime = metav1.Time{}
-	}
-}
-
-// withoutNamespace removes the namespace from the addresses in a text, the times from announced routes and refusals, and the UIDs of pods.
+// withoutNamespace removes the namespace from the addresses in a text, and all times and UIDs.
 func withoutNamespace(text, namespace string) string {
 	text = strings.NewReplacer("."+namespace+".", ".", " "+namespace+" ", " ").Replace(text)
 	return timeOrUID.ReplaceAllString(text, "...")
