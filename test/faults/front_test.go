@@ -11,13 +11,11 @@ import (
 	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/launcher/protocol"
@@ -67,14 +65,7 @@ func (r *scenarioRun) runFront(size int32) {
 	r.await("set up", bothSettled)
 }
 
-func bothSettled(now objects) string {
-	for _, check := range []func(objects) string{hasFront, frontSettled, settled} {
-		if missing := check(now); missing != "" {
-			return missing
-		}
-	}
-	return ""
-}
+var bothSettled = all(hasFront, frontSettled, settled)
 
 // addForeignOfFront adds objects of somebody else that have the labels of the MemcachedProxy's objects.
 func (r *scenarioRun) addForeignOfFront() {
@@ -152,13 +143,7 @@ func hasNoFront(now objects) string {
 	return ""
 }
 
-func frontDeployment(now objects) *workload {
-	d, _ := now["deployments/"+frontName].(*appsv1.Deployment)
-	if d == nil {
-		return nil
-	}
-	return workloadOf(client.Object(d))
-}
+func frontDeployment(now objects) *workload { return workloadOf(now["deployments/"+frontName]) }
 
 // frontSize is how many pods the MemcachedProxy has: the default size.
 const frontSize = 2
@@ -195,18 +180,12 @@ func frontSettled(now objects) string {
 	if missing := hasFront(now); missing != "" {
 		return missing
 	}
-	status, mc, members, ready := proxy.Status, get[*cachev1alpha1.Memcached](now, "memcacheds"), 0, 0
-	for _, pod := range now.frontPods() {
-		members++
-		if podReady(pod) && pod.DeletionTimestamp == nil {
-			ready++
-		}
-	}
+	status, mc := proxy.Status, get[*cachev1alpha1.Memcached](now, "memcacheds")
 	counts := [3]int32{status.Replicas, status.ReadyReplicas, status.UpdatedReplicas}
 	routes, err := routesOf(now)
 	switch condition := meta.FindStatusCondition(status.Conditions, cachev1alpha1.ConditionReady); {
-	case !frontDeployment(now).complete(frontSize), members != frontSize, ready != frontSize:
-		return fmt.Sprintf("%d of %d proxies are ready: %s", ready, members, frontDeployment(now))
+	case !frontDeployment(now).complete(frontSize):
+		return frontDeployment(now).String()
 	case condition == nil || condition.Status != metav1.ConditionTrue || status.ObservedGeneration != proxy.Generation:
 		return fmt.Sprintf("Ready of the MemcachedProxy is %+v for generation %d", condition, proxy.Generation)
 	case counts != [3]int32{frontSize, frontSize, frontSize}:
@@ -222,16 +201,6 @@ func frontSettled(now objects) string {
 		return fmt.Sprintf("the routes in the status are %+v, want %+v", status.Routes, want)
 	}
 	return ""
-}
-
-func (o objects) frontPods() []*corev1.Pod {
-	var pods []*corev1.Pod
-	for key, object := range o {
-		if pod, ok := object.(*corev1.Pod); ok && strings.HasPrefix(key, "pods/"+frontName+"-") {
-			pods = append(pods, pod)
-		}
-	}
-	return pods
 }
 
 func routesOf(now objects) (protocol.Routes, error) {

@@ -271,16 +271,6 @@ func bothWith(image string) func(objects) string {
 	}
 }
 
-// memcachedsIn returns cacheName, and twinName if the history contains the second Memcached.
-func memcachedsIn(entries []entry) []string {
-	for _, e := range entries {
-		if _, ok := e.object.(*cachev1alpha1.Memcached); ok && e.object.GetName() == twinName {
-			return []string{cacheName, twinName}
-		}
-	}
-	return []string{cacheName}
-}
-
 // twinViolations returns the first moment at which more than one node of the two Memcacheds was unavailable, after all nodes had been
 // ready. Two nodes with the same ordinal have the same items: if both are unavailable, no node has these items. The rule also covers
 // nodes with different ordinals.

@@ -238,7 +238,10 @@ func (r *scenarioRun) cacheSynced(o *operator) bool {
 // triggerReconcile triggers reconciliations by changes that require no action, and waits for them.
 func (r *scenarioRun) triggerReconcile(o *operator) {
 	r.Helper()
-	for _, name := range memcachedsIn(history.of(r.namespace)) {
+	for _, name := range []string{cacheName, twinName} {
+		if latest(history.of(r.namespace))["memcacheds/"+name] == nil {
+			continue
+		}
 		unchanged := o.reconciles("Unchanged")
 		r.note(name)
 		r.must(eventually(r.ctx, "the operator did not reconcile after a foreign annotation",
@@ -249,22 +252,26 @@ func (r *scenarioRun) triggerReconcile(o *operator) {
 
 // converged checks that the scenario has reached its end. If want is not nil, the state must equal that of the reference run.
 func (s scenario) converged(want *outcome) func(objects) string {
+	var checks []func(objects) string
+	if s.done != nil {
+		checks = append(checks, s.done)
+	}
+	if s.name != deletion {
+		checks = append(checks, settled, frontSettled)
+	}
+	if want != nil {
+		checks = append(checks, func(now objects) string { return gocmp.Diff(want.state, state(now)) })
+	}
+	return all(checks...)
+}
+
+// all returns a check for everything that the checks find missing.
+func all(checks ...func(objects) string) func(objects) string {
 	return func(now objects) string {
-		if s.done != nil {
-			if missing := s.done(now); missing != "" {
+		for _, check := range checks {
+			if missing := check(now); missing != "" {
 				return missing
 			}
-		}
-		if s.name != deletion {
-			if missing := settled(now); missing != "" {
-				return missing
-			}
-			if missing := frontSettled(now); missing != "" {
-				return missing
-			}
-		}
-		if want != nil {
-			return gocmp.Diff(want.state, state(now))
 		}
 		return ""
 	}
