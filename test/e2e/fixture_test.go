@@ -119,9 +119,7 @@ func workloadOf(mc *cachev1alpha1.Memcached) client.Object {
 func objectsOf(mc *cachev1alpha1.Memcached) []client.Object {
 	objects := []client.Object{workloadOf(mc), &corev1.Service{}, &policyv1.PodDisruptionBudget{}}
 	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
-		for _, suffix := range []string{"-servers", "-arguments"} {
-			objects = append(objects, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: mc.Name + suffix}})
-		}
+		objects = append(objects, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: mc.Name + "-servers"}})
 	}
 	for _, object := range objects {
 		object.SetNamespace(mc.Namespace)
