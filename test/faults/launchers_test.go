@@ -76,13 +76,12 @@ func (l *launchers) follow(ctx context.Context, pod *corev1.Pod) (process, error
 	switch entry := entryOf(&config, pod); {
 	case !p.unread(entry):
 	case entry.Value("-t") == strconv.Itoa(refusedThreads):
-		err = l.checkAlone(ctx, pod, &config)
+		err = l.check(ctx, pod, &config, true)
 		p.refused = &protocol.Refusal{Number: entry.Number, Reason: "too many threads"}
 	default:
-		if restarts(p.list, entry.List) {
-			err = l.checkAlone(ctx, pod, &config)
-			p.emptied = p.emptied || !p.list.Keeps(entry.List)
-		}
+		stops := restarts(p.list, entry.List)
+		err = l.check(ctx, pod, &config, stops)
+		p.emptied = p.emptied || stops && !p.list.Keeps(entry.List)
 		p.list, p.number, p.refused = entry.List, entry.Number, nil
 	}
 	l.running[pod.UID] = p
@@ -107,9 +106,9 @@ func entryOf(config *corev1.ConfigMap, pod *corev1.Pod) protocol.Entry {
 	return entry
 }
 
-// checkAlone is called when memcached restarts in a pod with the arguments of its entry. It records a violation for each other ready pod
-// that is yet to restart, and if the arguments do not fit the memory limit in effect.
-func (l *launchers) checkAlone(ctx context.Context, pod *corev1.Pod, config *corev1.ConfigMap) error {
+// check is called when a pod gets the arguments of its entry. It records a violation if they do not fit the memory limit in effect. If
+// memcached stops for them, it also records one for each other ready pod that is yet to restart.
+func (l *launchers) check(ctx context.Context, pod *corev1.Pod, config *corev1.ConfigMap, stops bool) error {
 	var pods corev1.PodList
 	instance := client.MatchingLabels{memcached.InstanceLabel: pod.Labels[memcached.InstanceLabel], memcached.ManagedByLabel: memcached.ManagedBy}
 	if err := user.List(ctx, &pods, client.InNamespace(pod.Namespace), instance); err != nil {
@@ -121,7 +120,7 @@ func (l *launchers) checkAlone(ctx context.Context, pod *corev1.Pod, config *cor
 		switch {
 		case other.UID == pod.UID:
 			l.checkFits(other, entry.List)
-		case podReady(other) && p.unread(entry) && restarts(p.list, entry.List):
+		case stops && podReady(other) && p.unread(entry) && restarts(p.list, entry.List):
 			l.violate(pod, "%s and %s restart together", pod.Name, other.Name)
 		}
 	}
