@@ -7,10 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,8 +75,8 @@ func (r *Base[T]) VerifyBefore(ctx context.Context, cached T, changes apply.Plan
 	}
 }
 
-// observeForSteps reads pods and their arguments past the cache, also those of twins, after it has verified the Memcached. A step that is
-// decided from older ones could stop more nodes than the spec allows, or two nodes with the same items.
+// observeForSteps reads the StatefulSet, its pods and their arguments past the cache, also those of twins, after it has verified the
+// Memcached. A step that is decided from older ones could stop more nodes than the spec allows, or two nodes with the same items.
 func (r *Reconciler) observeForSteps(ctx context.Context, view memcached.View) (memcached.View, error) {
 	if err := r.VerifyFresh(ctx, view.Memcached); err != nil {
 		return view, err
@@ -96,18 +99,22 @@ func (r *Reconciler) readPastCache(ctx context.Context, view *memcached.View) er
 	if err != nil {
 		return err
 	}
-	view.Pods = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
-	arguments := &corev1.ConfigMap{}
-	arguments.Namespace, arguments.Name = mc.Namespace, mc.Name+memcached.ArgumentsSuffix
-	view.Children = slices.DeleteFunc(slices.Clone(view.Children), func(child client.Object) bool {
-		_, config := child.(*corev1.ConfigMap)
-		return config && child.GetName() == arguments.Name
-	})
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(arguments), arguments); err != nil {
-		return client.IgnoreNotFound(err)
+	observed := view.Observed
+	observed.Pods = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
+	observed.Children = slices.Clone(view.Children)
+	for suffix, object := range map[string]client.Object{"": &appsv1.StatefulSet{}, memcached.ArgumentsSuffix: &corev1.ConfigMap{}} {
+		observed.Children = slices.DeleteFunc(observed.Children, func(child client.Object) bool {
+			return reflect.TypeOf(child) == reflect.TypeOf(object) && child.GetName() == mc.Name+suffix
+		})
+		switch err := r.Live.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: mc.Name + suffix}, object); {
+		case err == nil:
+			r.Mutations.RecordWrite(object)
+			observed.Children = append(observed.Children, object)
+		case !apierrors.IsNotFound(err):
+			return err
+		}
 	}
-	r.Mutations.RecordWrite(arguments)
-	view.Children = append(view.Children, arguments)
+	*view = view.With(observed)
 	return nil
 }
 

@@ -108,9 +108,14 @@ func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View
 func (v View) After(answers []client.Object) View {
 	observed := v.Observed
 	observed.Children = Written{Objects: answers}.Over(observed.Children)
-	after := NewView(v.Memcached, observed, v.Now)
-	after.Answers, after.Twins, after.Filled, after.Agents = v.Answers, v.Twins, v.Filled, v.Agents
-	return after
+	return v.With(observed)
+}
+
+// With returns the View with other observed objects. What the operator knows otherwise stays.
+func (v View) With(observed Observed) View {
+	other := NewView(v.Memcached, observed, v.Now)
+	other.Answers, other.Twins, other.Filled, other.Agents = v.Answers, v.Twins, v.Filled, v.Agents
+	return other
 }
 
 // WorkloadOf returns the first workload that fits, if it belongs to the owner of pods with these labels, and nil otherwise. A workload that

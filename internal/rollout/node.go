@@ -164,7 +164,8 @@ func (n Node) wants(action Action, t Target) bool {
 func (n Node) Replaces(t Target) bool {
 	return n.Asked.Template != t.Template || !n.Started && n.Failed.Action != Nothing && n.Asked != t.Asked ||
 		n.refused(Resize, t) && n.Refused.Forever ||
-		!t.InPlace && (n.Asked.Image != t.Image || n.Asked.Resources != t.Resources)
+		!t.InPlace && (n.Asked.Image != t.Image || n.Asked.Resources != t.Resources ||
+			n.ResourcesTaken == No && (n.Slow != "" || n.Failed.Action == Resize)) // it was asked in place before
 }
 
 // need returns the gentlest step towards the target, Nothing if there is none now.

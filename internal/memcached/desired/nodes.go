@@ -89,7 +89,7 @@ func (f *fleet) observe(n *node) {
 	f.observeImage(n, status)
 	f.observeResources(n, status)
 	if !n.Started {
-		n.Failed = neverStarted(n.pod)
+		f.observeFailedStart(n)
 	}
 	f.observeRefusal(n)
 }
@@ -294,11 +294,24 @@ func (f *fleet) observeResources(n *node, status *corev1.ContainerStatus) {
 	}
 }
 
+// observeFailedStart finds out why memcached has never run in the pod. What a newer operator renders, such as another image of the agent, may
+// start.
+func (f *fleet) observeFailedStart(n *node) {
+	n.Failed = neverStarted(n.pod)
+	live, _ := memcached.AskedOf(f.v.Workload.Template.Annotations)
+	if n.Failed.Action != rollout.Nothing && (n.asked.Rendering != live.Rendering || n.asked.DefaultImage != live.DefaultImage) {
+		n.Asked.Template = ""
+	}
+}
+
 // neverStarted returns why memcached has never run in a pod, if another pod may be better.
 func neverStarted(pod *corev1.Pod) rollout.Failure {
 	for _, container := range memcached.ContainerStatuses(pod) {
 		if words := memcached.PullFailure(&container); words != "" {
 			return rollout.Failure{Action: rollout.Replace, Words: words}
+		}
+		if waiting := container.State.Waiting; waiting != nil && waiting.Reason != "ContainerCreating" && waiting.Reason != "PodInitializing" {
+			return rollout.Failure{Action: rollout.Replace, Words: waiting.Reason + ": " + waiting.Message}
 		}
 	}
 	scheduled := memcached.PodCondition(pod, corev1.PodScheduled)

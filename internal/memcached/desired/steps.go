@@ -39,7 +39,7 @@ func (c *change) decide(held bool) {
 		i := slices.IndexFunc(c.nodes, func(n *node) bool { return n.Name == step.Node })
 		c.take(c.nodes[i], step.Action)
 	}
-	if !held {
+	if c.v.Memcached.DeletionTimestamp == nil && !c.v.Memcached.Spec.Paused {
 		c.deleteLost()
 	}
 	for _, n := range c.nodes {
@@ -191,6 +191,8 @@ func (c *change) unassign(n *node, failed rollout.Action) {
 	entry.Number = nextNumber(n)
 	if entry.Former != nil {
 		entry.List, entry.Former = *entry.Former, nil
+	} else if n.answer != nil && n.answer.List.Target != "" {
+		entry.List = n.answer.List // what it runs
 	}
 	entry.Refused = c.refused(n, entry.Refused)
 	c.enter(n, entry)
@@ -246,9 +248,10 @@ func (c *change) follow(n *node) {
 		step.Action, step.Resources = rollout.GoBack, status.Resources
 	case c.asleep(n):
 		step.Action, step.Entry = memcached.Wake, strconv.FormatInt(n.entry.Number, 10)
-	case (n.asked.Former != nil || n.pod.Labels[appsv1.ControllerRevisionHashLabelKey] != revision) && n.Done(c.target) && c.templateReady():
+	case n.Done(c.target) && c.templateReady() && (n.pod.Labels[appsv1.ControllerRevisionHashLabelKey] != revision ||
+		n.asked.Former != nil || n.asked.Image != n.Asked.Image || n.asked.Resources != n.Asked.Resources):
 		asked := n.asked
-		asked.Former = nil
+		asked.Image, asked.Resources, asked.Former = n.Asked.Image, n.Asked.Resources, nil
 		step.Action, step.Asked, step.Revision = memcached.Finish, &asked, revision
 	default:
 		return
@@ -268,12 +271,12 @@ func (c *change) asleep(n *node) bool {
 		n.pod.Annotations[memcached.WakeAnnotation] != strconv.FormatInt(n.entry.Number, 10)
 }
 
-// deleteLost deletes lost pods of nodes that the spec no longer asks for. The rollout deletes those of the others.
+// deleteLost deletes lost pods, also of nodes that the spec no longer asks for, and while the spec has a problem.
 func (c *change) deleteLost() {
 	for i := range c.v.Pods {
 		pod := &c.v.Pods[i]
-		ordinal, ok := memcached.Ordinal(pod)
-		if ok && ordinal >= len(c.nodes) && c.v.Workload != nil && c.v.Workload.Owns(pod) && c.presence(pod) == rollout.Lost {
+		deleted := slices.ContainsFunc(c.plan.Steps, func(s memcached.PodStep) bool { return s.Pod == pod })
+		if c.v.Workload != nil && c.v.Workload.Owns(pod) && !deleted && c.presence(pod) == rollout.Lost {
 			c.plan.Steps = append(c.plan.Steps, memcached.PodStep{Action: rollout.ForceDelete, Pod: pod})
 		}
 	}
