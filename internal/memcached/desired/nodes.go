@@ -294,8 +294,8 @@ func (f *fleet) observeResources(n *node, status *corev1.ContainerStatus) {
 	}
 }
 
-// observeFailedStart finds out why memcached has never run in the pod. What a newer operator renders, such as another image of the agent, may
-// start.
+// observeFailedStart finds out why memcached has never run in the pod. What a newer operator renders, such as another image of the agent,
+// may start.
 func (f *fleet) observeFailedStart(n *node) {
 	n.Failed = neverStarted(n.pod)
 	live, _ := memcached.AskedOf(f.v.Workload.Template.Annotations)
