@@ -25,7 +25,7 @@ func (o *operator) moves(ctx context.Context, mc *cachev1alpha1.Memcached, write
 	o.wait(5 * time.Second) // the status reports progress only every five seconds
 	Expect(o.try(ctx, mc, writes...)).To(Succeed())
 	Expect(o.requests.Lists()).To(Equal([]string{"list memcacheds", "list pods"}))
-	Expect(o.requests.Gets()).To(ConsistOf(HavePrefix("get configmaps")))
+	Expect(o.requests.Gets()).To(ConsistOf(HavePrefix("get configmaps"), Equal("get statefulsets")))
 }
 
 // goes reconciles as often as that, and lets the StatefulSet controller and the launchers do their work each time.
