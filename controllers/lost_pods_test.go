@@ -91,7 +91,7 @@ var _ = Describe("A pod of a StatefulSet on a lost cluster node", func() {
 		Expect(o.result.RequeueAfter).To(Equal(10 * time.Second))
 	})
 
-	It("is deleted once, whatever the cache and somebody's ConfigMap say, and another pod of its name is not", func(ctx SpecContext) {
+	It("is deleted once, also from an outdated cache, and its successor stays", func(ctx SpecContext) {
 		evict(ctx)
 		Expect(user.Delete(ctx, serversOf(ctx, mc))).To(Succeed())
 		Expect(user.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: "cache-servers"}})).To(Succeed())

@@ -33,10 +33,10 @@ import (
 // the ConfigMap only when a test calls follow.
 type launchers struct {
 	mutex sync.Mutex
-	// entries are those in effect, and refused those that were not accepted, by the UID of the pod.
+	// entries has the entry in effect of each pod, and refused the last one that its launcher did not accept.
 	entries map[types.UID]protocol.Entry
 	refused map[types.UID]*protocol.Refusal
-	// refuses is why memcached accepts no other arguments than those that it runs, or empty.
+	// refuses makes memcached refuse all other arguments, with this reason. It is empty if memcached accepts them.
 	refuses string
 	// silent has the names of pods whose launchers do not answer, and fills are what the others say of their items.
 	silent []string

@@ -178,7 +178,7 @@ var _ = Describe("The pods of a StatefulSet", func() {
 		pause(ctx, mc, false)
 		o.outdated = nil
 
-		By("a change, which is no error")
+		By("a change of the pod: a conflict is no error")
 		o.refuse = func(status bool) error {
 			if !status {
 				change(ctx, podOf(ctx, mc, "cache-2"), func(pod *corev1.Pod) { pod.Labels["theirs"] = "new" })
@@ -381,7 +381,7 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 		Expect(metav1.IsControlledBy(arguments(ctx), mc)).To(BeTrue())
 	})
 
-	It("come back from the launchers if somebody deletes them, and who changes them again and again is told of", func(ctx SpecContext) {
+	It("come back from the launchers if somebody deletes them; a manager that keeps changing them is named", func(ctx SpecContext) {
 		change(ctx, mc, threads(2))
 		o.goes(ctx, mc, 5)
 		before := entriesOf(ctx, mc)

@@ -135,6 +135,14 @@ func StatusOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
 	return nil
 }
 
+// LastExit returns the last exit of a container, or nil if it has never exited.
+func LastExit(status corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	if exit := status.State.Terminated; exit != nil {
+		return exit
+	}
+	return status.LastTerminationState.Terminated
+}
+
 // PullFailure returns why the image of a container cannot be pulled, or "". The message stays the same while the kubelet tries again and
 // again.
 func PullFailure(container *corev1.ContainerStatus) string {

@@ -43,8 +43,8 @@ func permissionsOf(t *testing.T, all kustomize.Objects, kind, name string) permi
 	return got
 }
 
-// managerPermissions are all permissions of the operator's manager role. The operator deletes only what a change of a spec makes
-// unnecessary, and pods: those that a rollout replaces, and those on lost cluster nodes. It reads no Secret, and no permission has a wildcard. A new line needs a reason.
+// managerPermissions are all permissions of the manager role. It has no Secret and no wildcard. It deletes pods, and what a change of a spec
+// makes unnecessary. A new line needs a reason.
 var managerPermissions = permissions{
 	"cache.example.com/memcacheds":                  "list watch",
 	"cache.example.com/memcacheds/status":           "patch",

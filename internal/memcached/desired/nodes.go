@@ -80,7 +80,7 @@ func (f *fleet) observe(n *node) {
 	n.Ready, n.CutOff = memcached.PodReady(n.pod), memcached.CutOff(n.pod)
 	status := memcached.StatusOf(n.pod, memcached.ContainerName)
 	running := status != nil && status.State.Running != nil
-	n.Started, n.Stopped = running || status != nil && lastExit(status) != nil, !running
+	n.Started, n.Stopped = running || status != nil && memcached.LastExit(*status) != nil, !running
 	n.Available = n.Ready && f.wait(f.v.UntilAvailable(n.pod)) == 0
 	f.observeAsked(n)
 	f.observeAnswer(n)
@@ -92,13 +92,6 @@ func (f *fleet) observe(n *node) {
 		f.observeFailedStart(n)
 	}
 	f.observeRefusal(n)
-}
-
-func lastExit(status *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
-	if status.State.Terminated != nil {
-		return status.State.Terminated
-	}
-	return status.LastTerminationState.Terminated
 }
 
 // wait notes that something happens after this time, and returns the time.

@@ -119,7 +119,7 @@ func crashExit(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.Contai
 // exitOf returns the exit that keeps a pod from being ready, or nil. If the container runs again, its last exit counts until the
 // pod becomes ready. If the pod stops being ready after that, the old exit is not the cause.
 func exitOf(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
-	exit, running := lastExit(container), container.State.Running
+	exit, running := memcached.LastExit(container), container.State.Running
 	ready := memcached.PodCondition(pod, corev1.PodReady)
 	switch {
 	case memcached.PodReady(pod), container.Ready:
@@ -128,13 +128,6 @@ func exitOf(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.Container
 		return nil
 	}
 	return exit
-}
-
-func lastExit(container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
-	if exit := container.State.Terminated; exit != nil {
-		return exit
-	}
-	return container.LastTerminationState.Terminated
 }
 
 func unschedulable(pod *corev1.Pod) *memcached.Problem {

@@ -39,7 +39,7 @@ func secretRefused(pod *corev1.Pod) *memcached.Problem {
 
 // refusalOf returns the reason and the message with which an agent refused a Secret, or empty texts.
 func refusalOf(container corev1.ContainerStatus) (reason, words string) {
-	exit := lastExit(container)
+	exit := memcached.LastExit(container)
 	if exit == nil || container.Name != memcached.AgentContainerName {
 		return "", ""
 	}
