@@ -124,7 +124,7 @@ func (p *proxyPod) leads(text string) protocol.ProxyStatus {
 
 func (p *proxyPod) proxyStatus(what string, fulfilled func(protocol.ProxyStatus) bool) protocol.ProxyStatus {
 	p.t.Helper()
-	return statusOf(&p.pod, what, fulfilled)
+	return *p.status(what, func(s protocol.Status) bool { return s.Proxy != nil && fulfilled(*s.Proxy) }).Proxy
 }
 
 func (p *proxyPod) direct(number int) *memcache.Conn {

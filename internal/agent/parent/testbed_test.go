@@ -174,12 +174,7 @@ func (p *pod) exit() int {
 }
 
 // status waits until the status fulfills a condition.
-func (p *pod) status(what string, fulfilled func(protocol.Status) bool) protocol.Status {
-	p.t.Helper()
-	return statusOf(p, what, fulfilled)
-}
-
-func statusOf[T any](p *pod, what string, fulfilled func(T) bool) (status T) {
+func (p *pod) status(what string, fulfilled func(protocol.Status) bool) (status protocol.Status) {
 	p.t.Helper()
 	p.await(what, func() error {
 		response, err := p.get(protocol.StatusPath)
@@ -187,7 +182,7 @@ func statusOf[T any](p *pod, what string, fulfilled func(T) bool) (status T) {
 			return err
 		}
 		defer response.Body.Close()
-		var answer T
+		var answer protocol.Status
 		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
 			return err
 		}
