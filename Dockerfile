@@ -24,15 +24,13 @@ ARG TARGETARCH
 ARG VERSION=0.0.0
 RUN export CGO_ENABLED=0 GOOS=${TARGETOS:-linux} GOARCH=${TARGETARCH} flags="-s -w -X main.version=v${VERSION}" && \
     go build -trimpath -ldflags "$flags" -o manager . && \
-    go build -trimpath -ldflags "$flags" -o agent ./cmd/agent && \
-    go build -trimpath -ldflags "$flags" -o launcher ./cmd/launcher
+    go build -trimpath -ldflags "$flags" -o agent ./cmd/agent
 # The licenses of everything that is linked into each binary.
 COPY LICENSE ./
 COPY hack/licenses.sh hack/
 RUN export CGO_ENABLED=0 && \
     hack/licenses.sh . licenses && \
-    hack/licenses.sh ./cmd/agent licenses-agent && \
-    hack/licenses.sh ./cmd/launcher licenses-agent
+    hack/licenses.sh ./cmd/agent licenses-agent
 
 FROM ${BASE_IMAGE} AS base
 ARG VERSION=0.0.0
@@ -54,18 +52,17 @@ COPY LICENSE /licenses/LICENSE
 # The numeric ID of the user nonroot, so that the kubelet can verify runAsNonRoot.
 USER 65532:65532
 
-# What runs beside memcached in each pod, and the launcher that starts memcached, in an image of their own, because each cluster node with
-# such a pod pulls it. The pods name the command.
+# What starts memcached in the pods, and what runs beside it, in an image of its own, because each cluster node with such a pod pulls it.
 FROM base AS agent
 LABEL org.opencontainers.image.title="Memcached Operator Agent" \
       org.opencontainers.image.description="Starts, observes and configures a memcached from within its pod" \
       name="memcached-operator-agent" \
       summary="Starts, observes and configures a memcached from within its pod" \
-      description="Launcher and agent: start a memcached again in its pod when its arguments change, serve its metrics, and hand it certificates and users while it runs" \
+      description="Starts a memcached again in its pod when its arguments change, serves its metrics, and hands it certificates and users while it runs" \
       io.k8s.display-name="Memcached Operator Agent" \
-      io.k8s.description="Launcher and agent: start a memcached again in its pod when its arguments change, serve its metrics, and hand it certificates and users while it runs"
+      io.k8s.description="Starts a memcached again in its pod when its arguments change, serves its metrics, and hands it certificates and users while it runs"
 COPY --from=build /workspace/licenses-agent /licenses
-COPY --from=build /workspace/agent /workspace/launcher /
+COPY --from=build /workspace/agent /agent
 ENTRYPOINT ["/agent"]
 
 FROM base AS operator

@@ -131,8 +131,7 @@ test-alerts: ## Test the alerts with promtool, which the first run compiles in s
 	@hack/alerts.sh
 
 # The packages with goroutines of their own.
-concurrent-packages = ./cmd/... ./controllers/... ./internal/agent/... ./internal/apply/... ./internal/launcher/... \
-	./internal/plugin
+concurrent-packages = ./cmd/... ./controllers/... ./internal/agent/... ./internal/apply/... ./internal/plugin
 
 .PHONY: test-race
 test-race: ## Run the suites of the packages with goroutines under the race detector. Needs a C compiler.
@@ -153,15 +152,14 @@ compile-tests = go test -c
 ##@ Develop: build and run
 
 .PHONY: build
-build: check-version ## Build the operator, its agent and its launcher: bin/manager, bin/agent, bin/launcher.
+build: check-version ## Build the operator and its agent: bin/manager, bin/agent.
 	go build -ldflags "-X main.version=v$(VERSION)" -o bin/manager .
-	go build -ldflags "-X main.version=v$(VERSION)" -o bin/agent ./cmd/agent
-	GOOS=linux go build -o bin/launcher ./cmd/launcher # it runs in containers only
+	GOOS=linux go build -ldflags "-X main.version=v$(VERSION)" -o bin/agent ./cmd/agent # it runs in containers only
 
 .PHONY: build-platforms
 build-platforms: ## Compile what runs in the images for each of PLATFORMS.
 	@for platform in $(subst $(comma), ,$(PLATFORMS)); do \
-		echo "$$platform" && CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} go build -trimpath . ./cmd/agent ./cmd/launcher || exit 1; \
+		echo "$$platform" && CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} go build -trimpath . ./cmd/agent || exit 1; \
 	done
 
 .PHONY: run

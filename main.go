@@ -112,7 +112,7 @@ func usage(flags *flag.FlagSet) {
 	flags.SetOutput(os.Stdout)
 	fmt.Fprintf(flags.Output(), "Usage: manager [flags]\n\nEnvironment:\n"+
 		"  %s\n    \tImage of a Memcached without spec.image. Required.\n"+
-		"  %s\n    \tImage of the agents and launchers in the pods of StatefulSets and MemcachedProxies.\n"+
+		"  %s\n    \tImage of the agents in the pods of StatefulSets and MemcachedProxies.\n"+
 		"  %s\n    \tNamespace to watch. Default: all.\n"+
 		"  %s\n    \tDefault of --omit-run-as-user: auto, true or false.\n"+
 		"  %s\n    \tDefault of --allow-system-priority-classes: true or false.\n"+

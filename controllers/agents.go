@@ -151,7 +151,7 @@ func (r *Reconciler) PollAgents(ctx context.Context) []types.NamespacedName {
 	}
 	due := r.agents.due(r.Clock.Now())
 	answers := AskAll(slices.Collect(maps.Keys(due)), agentsAtOnce, func(pod *corev1.Pod) answer {
-		status, err := r.Nodes.Agent(ctx, pod, due[pod].hosts)
+		status, err := r.Nodes.Ask(ctx, pod, memcached.MetricsPort, due[pod].hosts...)
 		return answer{status, err}
 	})
 	changed := map[types.NamespacedName]bool{}

@@ -16,7 +16,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
-	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 )
 
 var _ = Describe("The agents of nodes", func() {
@@ -32,14 +32,14 @@ var _ = Describe("The agents of nodes", func() {
 		GinkgoHelper()
 		mc := settled(ctx, o, secured)
 		o.step(ctx, mc)
-		o.nodes.problems = map[string][]agentprotocol.Problem{"cache-0": nil, "cache-1": nil, "cache-2": nil}
+		o.nodes.problems = map[string][]protocol.Problem{"cache-0": nil, "cache-1": nil, "cache-2": nil}
 		Expect(o.PollAgents(ctx)).To(ConsistOf(client.ObjectKeyFromObject(mc)))
 		o.step(ctx, mc)
 		o.nodes.look()
 		o.events()
 		return mc
 	}
-	misfit := []agentprotocol.Problem{{Reason: "InvalidCertificate", Message: "tls.key does not fit: store another"}}
+	misfit := []protocol.Problem{{Reason: "InvalidCertificate", Message: "tls.key does not fit: store another"}}
 	const words = `Pod cache-1 says of the Secret cache-tls: "tls.key does not fit: store another"`
 
 	It("are asked once a minute, and what they say is a condition and one event, while the cache is Ready", func(ctx SpecContext) {
@@ -99,7 +99,7 @@ var _ = Describe("The agents of nodes", func() {
 		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(words))
 
 		By("hearing of another problem")
-		o.nodes.problems["cache-2"] = []agentprotocol.Problem{{Reason: "ConnectionLimit", Message: "raise it"}}
+		o.nodes.problems["cache-2"] = []protocol.Problem{{Reason: "ConnectionLimit", Message: "raise it"}}
 		o.wait(time.Minute)
 		o.PollAgents(ctx)
 		o.step(ctx, mc, writeStatus)

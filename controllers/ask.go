@@ -91,7 +91,7 @@ func lasting(view memcached.View, plan memcached.Plan) memcached.Answers {
 
 func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) memcached.Answers {
 	return AskAll(pods, AskedAtOnce, func(pod *corev1.Pod) memcached.Answer {
-		status, err := r.Nodes.Launcher(ctx, pod)
+		status, err := r.Nodes.Ask(ctx, pod, memcached.ParentPort)
 		if err != nil {
 			return memcached.Answer{Failure: err.Error()}
 		}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/apply"
-	"github.com/example/memcached-operator/internal/ask"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
@@ -54,7 +54,7 @@ func NewBase[T client.Object](
 ) *Base[T] {
 	mutations := apply.NewMutationCache(clock)
 	return &Base[T]{
-		kind: kind, Client: c, Live: live, Mutations: mutations, Nodes: nodes{client: ask.New()}, Recorder: recorder,
+		kind: kind, Client: c, Live: live, Mutations: mutations, Nodes: nodes{client: protocol.NewClient()}, Recorder: recorder,
 		Clock: clock, ServerClock: clock, Options: options,
 		Applier: apply.New(c, live, mutations, clock, apply.Options{
 			FieldOwner:     memcached.ManagedBy,

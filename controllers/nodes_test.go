@@ -24,8 +24,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
-	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
-	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
@@ -43,15 +42,18 @@ type launchers struct {
 	fills  map[string]*protocol.Fill
 	asked  []string
 	// problems are the problems that agents report, by the name of the pod. The agent of a pod without an entry does not answer.
-	problems map[string][]agentprotocol.Problem
+	problems map[string][]protocol.Problem
 }
 
 var errRefused = errors.New("connection refused")
 
-// Launcher implements controllers.Nodes.
-func (l *launchers) Launcher(_ context.Context, pod *corev1.Pod) (protocol.Status, error) {
+// Ask implements controllers.Nodes.
+func (l *launchers) Ask(_ context.Context, pod *corev1.Pod, port int, hosts ...string) (protocol.Status, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
+	if port == memcached.MetricsPort {
+		return l.sidecar(pod, hosts)
+	}
 	l.asked = append(l.asked, pod.Name)
 	if slices.Contains(l.silent, pod.Name) || pod.Status.PodIP == "" {
 		return protocol.Status{}, errRefused
@@ -63,21 +65,13 @@ func (l *launchers) Launcher(_ context.Context, pod *corev1.Pod) (protocol.Statu
 	return status, nil
 }
 
-// Proxy implements controllers.Nodes.
-func (*launchers) Proxy(context.Context, *corev1.Pod) (protocol.ProxyStatus, error) {
-	return protocol.ProxyStatus{}, errors.ErrUnsupported
-}
-
-// Agent implements controllers.Nodes.
-func (l *launchers) Agent(_ context.Context, pod *corev1.Pod, hosts []string) (agentprotocol.Status, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
+func (l *launchers) sidecar(pod *corev1.Pod, hosts []string) (protocol.Status, error) {
 	l.asked = append(l.asked, strings.Join(append([]string{pod.Name}, hosts...), " "))
 	problems, ok := l.problems[pod.Name]
 	if !ok || pod.Status.PodIP == "" {
-		return agentprotocol.Status{}, errRefused
+		return protocol.Status{}, errRefused
 	}
-	return agentprotocol.Status{Problems: problems}, nil
+	return protocol.Status{Problems: problems}, nil
 }
 
 // look returns the requests since its last call, sorted. Each is the name of a pod, followed by the hosts if its agent was asked.
@@ -151,14 +145,14 @@ func TestNodesOutsideTheCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]int64{"cache-0": 7, "cache-1": 0, "cache-2": 0} {
-		status, err := nodes.Launcher(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}})
+		status, err := nodes.Ask(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}, memcached.ParentPort)
 		if status.Number != want || (err == nil) != (want != 0) {
 			t.Errorf("%s: %+v, %v", name, status, err)
 		}
 	}
 	for name, want := range map[string]string{"cache-0": "host=a&host=b", "cache-1": "", "cache-2": ""} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
-		status, err := nodes.Agent(t.Context(), pod, []string{"a", "b"})
+		status, err := nodes.Ask(t.Context(), pod, memcached.MetricsPort, "a", "b")
 		if (err == nil) != (want != "") || err == nil && status.Problems[0].Message != want {
 			t.Errorf("%s: %+v, %v", name, status, err)
 		}

@@ -80,11 +80,14 @@ const askInterval = 5 * time.Second
 
 func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]memcachedproxy.Answer {
 	return controllers.AskAll(pods, controllers.AskedAtOnce, func(pod *corev1.Pod) memcachedproxy.Answer {
-		status, err := r.Nodes.Proxy(ctx, pod)
-		if err != nil {
+		status, err := r.Nodes.Ask(ctx, pod, memcached.ParentPort)
+		switch {
+		case err != nil:
 			return memcachedproxy.Answer{Failure: err.Error()}
+		case status.Proxy == nil:
+			return memcachedproxy.Answer{Failure: "the answer is not that of a proxy"}
 		}
-		return memcachedproxy.Answer{Status: status}
+		return memcachedproxy.Answer{Status: *status.Proxy}
 	})
 }
 

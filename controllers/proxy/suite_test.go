@@ -5,7 +5,6 @@ package proxy_test
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"sync"
 	"testing"
@@ -25,8 +24,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers/proxy"
-	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
-	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/test/testenv"
 	"github.com/example/memcached-operator/test/testenv/suite"
@@ -97,18 +95,8 @@ type launchers struct {
 	asked  int
 }
 
-// Launcher implements controllers.Nodes.
-func (*launchers) Launcher(context.Context, *corev1.Pod) (protocol.Status, error) {
-	return protocol.Status{}, errors.ErrUnsupported
-}
-
-// Agent implements controllers.Nodes.
-func (*launchers) Agent(context.Context, *corev1.Pod, []string) (agentprotocol.Status, error) {
-	return agentprotocol.Status{}, errors.ErrUnsupported
-}
-
-// Proxy implements controllers.Nodes.
-func (l *launchers) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
+// Ask implements controllers.Nodes.
+func (l *launchers) Ask(ctx context.Context, pod *corev1.Pod, _ int, _ ...string) (protocol.Status, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.asked++
@@ -116,12 +104,12 @@ func (l *launchers) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyS
 	if !found {
 		var routes corev1.ConfigMap
 		if err := user.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: "front-routes"}, &routes); err != nil {
-			return protocol.ProxyStatus{}, err
+			return protocol.Status{}, err
 		}
 		text = routes.Data["routes"]
 	}
 	routes, err := protocol.ParseRoutes(text)
-	return protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(l.clock.Now())}, err
+	return protocol.Status{Proxy: &protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(l.clock.Now())}}, err
 }
 
 // get reads as if from the cache: it records no request, and does not find children without the label memcached.ManagedByLabel.

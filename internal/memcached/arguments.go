@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 )
 
 // ArgumentsSuffix is appended to a Memcached's name to form the name of the ConfigMap with the entries for launchers: see ADR-0016. It
@@ -81,8 +81,8 @@ const (
 	restartFlag = "--restart="
 )
 
-// LauncherArgs returns the flags of a launcher whose pod starts with this list. $(POD_UID) is an environment variable of the container.
-func LauncherArgs(list protocol.List) []string {
+// NodeArgs returns the flags of memcached's parent whose pod starts with this list. $(POD_UID) is an environment variable of the container.
+func NodeArgs(list protocol.List) []string {
 	args := []string{"--pod=$(POD_UID)", targetFlag + list.Target}
 	if list.Restart != "" {
 		args = append(args, restartFlag+list.Restart)

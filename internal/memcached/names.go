@@ -27,14 +27,14 @@ const (
 // ContainerName is the name of the container that runs memcached.
 const ContainerName = "memcached"
 
-// AgentContainerName is the name of the container that observes memcached and supplies it with certificates and users.
+// AgentContainerName is the name of the sidecar that observes memcached and supplies it with certificates and users.
 const AgentContainerName = "memcached-agent"
 
-// LauncherContainerName is the name of the init container that installs the launcher for the memcached container.
-const LauncherContainerName = "launcher"
+// InstallContainerName is the name of the init container that copies the program that is memcached's parent.
+const InstallContainerName = "install-agent"
 
-// LauncherPort is the port on which launchers serve their status and the probes.
-const LauncherPort = 9151
+// ParentPort is the port on which memcached's parent serves its status and the probes.
+const ParentPort = 9151
 
 // WakeAnnotation is a pod annotation with the number of the node's entry (ArgumentsSuffix). When the annotation changes, the kubelet
 // updates the pod's ConfigMaps at once.

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/render"
 )
@@ -34,7 +34,7 @@ func container(proxy *cachev1alpha1.MemcachedProxy, defaults memcached.Defaults)
 
 func arguments(proxy *cachev1alpha1.MemcachedProxy) []string {
 	args := []string{
-		"proxy", "--threads=" + strconv.Itoa(int(threads(proxy))), "--max-connections=" + strconv.Itoa(int(connections(proxy))),
+		"--threads=" + strconv.Itoa(int(threads(proxy))), "--max-connections=" + strconv.Itoa(int(connections(proxy))),
 	}
 	tls := proxy.Spec.TLS
 	if tls == nil {
@@ -51,7 +51,7 @@ func arguments(proxy *cachev1alpha1.MemcachedProxy) []string {
 }
 
 func probe(path string, period, failures int32) *corev1.Probe {
-	return render.Probe(render.AskLauncher(path), period, 3, failures)
+	return render.Probe(render.AskParent(path), period, 3, failures)
 }
 
 func connections(proxy *cachev1alpha1.MemcachedProxy) int32 {

@@ -18,8 +18,8 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// launcherName is the container from whose image the launcher and the agent come.
-const launcherName = memcached.LauncherContainerName
+// agentName is the container whose image is the one of the agent, in both of its roles.
+const agentName = memcached.AgentContainerName
 
 const (
 	// preStopSeconds is how long a deleted proxy continues to serve, so that clients and kube-proxy can notice the deletion.
@@ -34,7 +34,7 @@ func deploymentOf(v View, opts memcached.Options) (*appsv1.Deployment, *memcache
 	proxy := v.Proxy
 	hash := templateHash(proxy, opts)
 	defaults, kept := defaultsOf(v, opts, hash)
-	problem := memcached.CheckPriority(proxy.Spec.Scheduling, opts).And(memcached.CheckAgentImage("A proxy", defaults.Images[launcherName]))
+	problem := memcached.CheckPriority(proxy.Spec.Scheduling, opts).And(memcached.CheckAgentImage("A proxy", defaults.Images[agentName]))
 	if !kept {
 		problem = problem.And(checkMemoryLimit(proxy))
 	}
@@ -49,12 +49,12 @@ func defaultsOf(v View, opts memcached.Options, hash string) (defaults memcached
 	if live := v.Workload(); live != nil {
 		record := memcached.RecordOf(live)
 		_, unreadable := resource.ParseQuantity(cmp.Or(record.MemoryLimit, "0"))
-		if record.Template == hash && record.Images[launcherName] != "" && unreadable == nil {
+		if record.Template == hash && record.Images[agentName] != "" && unreadable == nil {
 			return record.Defaults, true
 		}
 	}
 	defaults = memcached.Defaults{Images: map[string]string{
-		launcherName: opts.AgentImage,
+		agentName: opts.AgentImage,
 	}}
 	if v.Proxy.Spec.Image == "" {
 		defaults.Images[memcached.ContainerName] = opts.DefaultImage
@@ -78,17 +78,17 @@ func podLabels(proxy *cachev1alpha1.MemcachedProxy) map[string]string {
 func podTemplate(
 	proxy *cachev1alpha1.MemcachedProxy, opts memcached.Options, defaults memcached.Defaults,
 ) corev1.PodTemplateSpec {
-	image := defaults.Images[launcherName]
+	image := defaults.Images[agentName]
 	spec := role(proxy).PodSpec(
 		proxy.Spec.Scheduling, proxy.Spec.ImagePullSecrets, opts.OmitRunAsUser, appsv1.DefaultDeploymentUniqueLabelKey)
 	spec.TerminationGracePeriodSeconds = ptr.To(int64(preStopSeconds + shutdownSeconds))
-	// Every second, the launcher looks up the nodes that DNS does not know, so no lookup may take longer.
+	// Every second, memcached's parent looks up the nodes that DNS does not know, so no lookup may take longer.
 	spec.DNSConfig = &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{
 		{Name: "timeout", Value: ptr.To("1")}, {Name: "attempts", Value: ptr.To("1")},
 	}}
 	spec.Containers = []corev1.Container{container(proxy, defaults)}
-	// The launcher and its files take a few megabytes.
-	render.Launch(&spec, "64Mi", "routes", proxy.Name+RoutesSuffix, corev1.ConfigMapVolumeSourceDefaultMode)
+	// The program and its files take a few megabytes.
+	render.Parent(&spec, "proxy", "64Mi", "routes", proxy.Name+RoutesSuffix, corev1.ConfigMapVolumeSourceDefaultMode)
 	render.Agent{Image: image, TLS: proxy.Spec.TLS, Beside: proxy.Spec.Resources, Proxy: true}.AddTo(&spec)
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: podLabels(proxy), Annotations: render.Annotations(proxy.Spec.PodMetadata)},

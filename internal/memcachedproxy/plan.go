@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
@@ -56,7 +56,7 @@ func For(v View, opts memcached.Options) Plan {
 		plan.Objects = append(plan.Objects, role.PodDisruptionBudget(v.Proxy.Spec.PodDisruptionBudget))
 	}
 	if wanted := v.Proxy.Spec.NetworkPolicy; wanted != nil {
-		plan.Objects = append(plan.Objects, role.NetworkPolicy(*wanted, v.Proxy.Spec.TLS, memcached.LauncherPort))
+		plan.Objects = append(plan.Objects, role.NetworkPolicy(*wanted, v.Proxy.Spec.TLS, memcached.ParentPort))
 	}
 	if plan.Routes != nil {
 		plan.Objects = append(plan.Objects, role.ConfigMap(RoutesSuffix, map[string]string{protocol.RoutesKey: plan.Routes.String()}))

@@ -11,8 +11,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Agent is the container beside memcached that serves metrics and gives memcached certificates and users. Its image also contains the
-// launcher.
+// Agent is the program beside memcached: as a sidecar, it serves metrics and gives memcached certificates and users. The same program is
+// memcached's parent.
 type Agent struct {
 	Image string
 	// TLS and Auth are spec.tls and spec.auth, or nil.
@@ -27,7 +27,7 @@ type Agent struct {
 // metricsPort is the name of the port at which the agent serves metrics and probes.
 const metricsPort = "metrics"
 
-// AddTo adds to a pod the containers that start before memcached, one that installs the launcher and the agent, and what memcached and the
+// AddTo adds to a pod the containers that start before memcached, one that installs the program and the sidecar, and what memcached and the
 // agent need for certificates and users.
 func (a Agent) AddTo(spec *corev1.PodSpec) {
 	spec.InitContainers = []corev1.Container{a.installer(), a.sidecar()}
@@ -49,7 +49,7 @@ func (a Agent) sidecar() corev1.Container {
 		Image:           a.Image,
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		RestartPolicy:   ptr.To(corev1.ContainerRestartPolicyAlways),
-		Command:         []string{"/agent"},
+		Command:         []string{"/agent", "sidecar"},
 		Args:            a.args(),
 		Ports:           []corev1.ContainerPort{{Name: metricsPort, ContainerPort: memcached.MetricsPort, Protocol: corev1.ProtocolTCP}},
 		Resources:       a.resources(),
@@ -66,7 +66,7 @@ func (a Agent) sidecar() corev1.Container {
 func (a Agent) args() []string {
 	args := []string{"--memcached=127.0.0.1:11211", "--listen=:9150"}
 	if a.Proxy {
-		args = append(args, "--launcher=127.0.0.1:9151")
+		args = append(args, "--proxy")
 	}
 	if a.TLS != nil {
 		args = append(args, "--tls-secret="+tlsSourcePath, "--tls=127.0.0.1:11212")

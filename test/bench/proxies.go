@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/launcher/fill"
-	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/agent/fill"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 	"github.com/example/memcached-operator/test/process"
@@ -34,7 +34,7 @@ import (
 // The programs that "make bench-build" builds, and that of Debian's package nutcracker.
 const (
 	memcachedBinary  = "bin/memcached"
-	launcherBinary   = "bin/launcher"
+	agentBinary      = "bin/agent"
 	nutcrackerBinary = "/usr/sbin/nutcracker"
 )
 
@@ -113,7 +113,7 @@ func (l *loopback) node(ctx context.Context, number int, pod corev1.PodSpec) {
 	l.untilListening(ctx, number)
 }
 
-// proxy starts a launcher, the program that runs memcached as a proxy in the pods of a MemcachedProxy. The proxy serves pool 1. copies
+// proxy starts the program that runs memcached as a proxy in the pods of a MemcachedProxy. The proxy serves pool 1. copies
 // are the address patterns of pools with the same items as pool 1. If threads is 0, the proxy has the default number of threads.
 func (l *loopback) proxy(ctx context.Context, name string, number int, threads int32, copies ...string) path {
 	host, dir := l.host(number), l.folder(number)
@@ -122,10 +122,11 @@ func (l *loopback) proxy(ctx context.Context, name string, number int, threads i
 	self := must(user.Current()).Username
 	script := fmt.Sprintf("#!/bin/sh\nexec '%s' -u '%s' \"$@\" -l %s\n", must(filepath.Abs(memcachedBinary)), self, host)
 	check(os.WriteFile(filepath.Join(dir, "memcached"), []byte(script), 0o700))
-	listen := net.JoinHostPort(host, strconv.Itoa(memcached.LauncherPort))
-	args := append(slices.Clone(podOf(proxyObjects(threads)).Containers[0].Args), "--routes="+dir, "--state="+dir,
+	listen := net.JoinHostPort(host, strconv.Itoa(memcached.ParentPort))
+	args := append([]string{"proxy"}, podOf(proxyObjects(threads)).Containers[0].Args...)
+	args = append(args, "--routes="+dir, "--state="+dir,
 		"--program="+filepath.Join(dir, "memcached"), "--listen="+listen, "--memcached="+addressOf(host))
-	p := l.run(number, launcherBinary, args...)
+	p := l.run(number, agentBinary, args...)
 	check(p.UntilServing(ctx, "http://"+listen+protocol.ReadyPath, startPoll, stopGrace))
 	conn := must(traffic.Connect(ctx, nil, addressOf(host)))
 	pid := must(strconv.Atoi(must(conn.Stats(ctx))["pid"]))
@@ -260,8 +261,8 @@ func (p path) sample(ctx context.Context) []float64 {
 	}
 }
 
-// fill measures how long an empty node takes to copy all items of its twin. In a pod, the launcher, which starts memcached, copies them in
-// the same way. Then fill checks that each item is there.
+// fill measures how long an empty node takes to copy all items of its twin. In a pod, memcached's parent copies them in the same
+// way. Then fill checks that each item is there.
 func (b *bench) fill(ctx context.Context, l *loopback) {
 	for _, mebibytes := range []int{64, 1024} {
 		pod := podOf(childrenOf(memcachedNumber(0, func(mc *cachev1alpha1.Memcached) {

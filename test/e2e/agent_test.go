@@ -37,7 +37,7 @@ var _ = Describe("The agent beside memcached", func() {
 		for range 200 {
 			scraped = scrape(ctx, agent)
 		}
-		Expect(typesOf(scraped)).To(Equal(typesOf(clustertest.Read("internal/agent/testdata/default.golden.txt"))))
+		Expect(typesOf(scraped)).To(Equal(typesOf(clustertest.Read("internal/agent/sidecar/testdata/default.golden.txt"))))
 		Expect(scraped).To(ContainSubstring("\nmemcached_up 1\n"))
 		memory := sampleOf(scraped, "process_resident_memory_bytes")
 		AddReportEntry("resident memory of the agent, in bytes", memory)

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/credentials"
@@ -42,7 +42,7 @@ var disturbances = []struct {
 	}, 1},
 	{"the launcher of a node is killed", func(ctx context.Context, c *keptCache) {
 		c.untilUpdated(ctx, 1)
-		theOne(processesOf("launcher", "pod"+string(c.pods[1].UID)), "launchers of the pod").signal(syscall.SIGKILL)
+		theOne(processesOf("parent", "pod"+string(c.pods[1].UID)), "launchers of the pod").signal(syscall.SIGKILL)
 	}, 1},
 	{"the agent of a node is killed", func(ctx context.Context, c *keptCache) {
 		c.untilUpdated(ctx, 1)

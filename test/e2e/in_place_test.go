@@ -151,7 +151,7 @@ func (c *keptCache) launcherMemory() string {
 	}
 	var peak, own float64
 	for i := range c.pods {
-		p := theOne(processesOf("launcher", "pod"+string(c.pods[i].UID)), "launchers of "+c.pods[i].Name)
+		p := theOne(processesOf("parent", "pod"+string(c.pods[i].UID)), "launchers of "+c.pods[i].Name)
 		fields := fieldsOf(string(clustertest.Must(os.ReadFile(p.file("status")))))
 		peak = max(peak, number(strings.TrimSuffix(fields["VmHWM"], " kB"))/1024)
 		own = max(own, number(strings.TrimSuffix(fields["RssAnon"], " kB"))/1024)

@@ -20,8 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	agentprotocol "github.com/example/memcached-operator/internal/agent/protocol"
-	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
@@ -50,8 +49,11 @@ var allLaunchers = &launchers{running: map[types.UID]process{}, violations: map[
 // refusedThreads is a number of threads with which the simulated memcached does not start.
 const refusedThreads = 7
 
-// Launcher implements controllers.Nodes. There is no answer while memcached's container does not run.
-func (l *launchers) Launcher(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
+// Ask implements controllers.Nodes. There is no answer while memcached's container does not run.
+func (l *launchers) Ask(ctx context.Context, pod *corev1.Pod, _ int, _ ...string) (protocol.Status, error) {
+	if pod.Labels[memcached.NameLabel] == memcached.ProxyName {
+		return proxyStatus(ctx, pod)
+	}
 	if status := memcached.StatusOf(pod, memcached.ContainerName); status == nil || status.State.Running == nil {
 		return protocol.Status{}, errors.New("connection refused")
 	}
@@ -162,21 +164,16 @@ func (l *launchers) violationsIn(namespace string) []string {
 	return l.violations[namespace]
 }
 
-// Proxy implements controllers.Nodes. It answers as if each pod of a MemcachedProxy had read the latest routes.
-func (*launchers) Proxy(ctx context.Context, pod *corev1.Pod) (protocol.ProxyStatus, error) {
+// proxyStatus answers as if each pod of a MemcachedProxy had read the latest routes.
+func proxyStatus(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
 	var config corev1.ConfigMap
 	name := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[memcached.InstanceLabel] + memcachedproxy.RoutesSuffix}
 	if err := user.Get(ctx, name, &config); err != nil {
-		return protocol.ProxyStatus{}, err
+		return protocol.Status{}, err
 	}
 	text := config.Data[protocol.RoutesKey]
 	routes, err := protocol.ParseRoutes(text)
-	return protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(clockOf(pod.Namespace).Now())}, err
-}
-
-// Agent implements controllers.Nodes. It is not called, because the operators of these tests run without AskAgents.
-func (*launchers) Agent(context.Context, *corev1.Pod, []string) (agentprotocol.Status, error) {
-	return agentprotocol.Status{}, errors.New("no operator of these tests asks agents")
+	return protocol.Status{Proxy: &protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(clockOf(pod.Namespace).Now())}}, err
 }
 
 // listIn returns the arguments that a pod was last asked for.

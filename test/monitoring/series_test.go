@@ -65,7 +65,7 @@ func TestEverySeriesExists(t *testing.T) {
 func defined(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	for _, name := range ours.FindAllString(read(t, "internal/agent/testdata/default.golden.txt"), -1) {
+	for _, name := range ours.FindAllString(read(t, "internal/agent/sidecar/testdata/default.golden.txt"), -1) {
 		names[name] = true
 	}
 	for _, folder := range []string{"agent", "metrics"} {

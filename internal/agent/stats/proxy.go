@@ -55,7 +55,7 @@ type Proxy struct {
 	// General is the reply to "stats", and Settings the reply to "stats settings".
 	General, Settings map[string]string
 	// Commands is the reply to "stats proxy": statistics such as cmd_get, and the counters user_missed_writes_N and user_found_in_copy_N
-	// of internal/launcher/copies.lua.
+	// of internal/agent/parent/copies.lua.
 	Commands map[string]string
 	// Backends is the reply to "stats proxybe". Its statistic bad_HOST is about a node that the proxy cannot reach.
 	Backends map[string]string

@@ -6,7 +6,7 @@ package desired
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/rollout"
 )

@@ -11,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
@@ -30,16 +30,16 @@ func checkArguments(t *testing.T, args []string) {
 // checkCommands checks the commands of the containers, and the arguments with which memcached starts.
 func checkCommands(t *testing.T, template corev1.PodTemplateSpec) {
 	t.Helper()
-	commands := map[string][]string{memcached.ContainerName: {"memcached"}, memcached.AgentContainerName: {"/agent"}}
+	commands := map[string][]string{memcached.ContainerName: {"memcached"}, memcached.AgentContainerName: {"/agent", "sidecar"}}
 	args := template.Spec.Containers[0].Args
 	launched := len(template.Spec.InitContainers) > 0
 	if launched {
-		commands[memcached.ContainerName] = []string{"/run/launcher/launcher"}
-		commands[memcached.LauncherContainerName] = []string{"/launcher", "install", "/run/launcher/launcher"}
+		commands[memcached.ContainerName] = []string{"/run/parent/parent", "node"}
+		commands[memcached.InstallContainerName] = []string{"/agent", "install", "/run/parent/parent"}
 		list := memcached.FirstList(&corev1.Pod{Spec: template.Spec})
 		asked, found := memcached.AskedOf(template.Annotations)
-		if want := memcached.LauncherArgs(list); !slices.Equal(args, want) || !found || list.Target != asked.Arguments || asked.Former != nil {
-			t.Errorf("the launcher of a pod that is asked for %+v has the arguments %v, want %v", asked, args, want)
+		if want := memcached.NodeArgs(list); !slices.Equal(args, want) || !found || list.Target != asked.Arguments || asked.Former != nil {
+			t.Errorf("the parent of memcached in a pod that is asked for %+v has the arguments %v, want %v", asked, args, want)
 		}
 		args = list.Fields()
 	}
@@ -49,11 +49,11 @@ func checkCommands(t *testing.T, template corev1.PodTemplateSpec) {
 		if container.Image == "" || !slices.Equal(container.Command, commands[container.Name]) {
 			t.Errorf("%s: image %q runs %v", container.Name, container.Image, container.Command)
 		}
-		if container.Name == memcached.LauncherContainerName {
+		if container.Name == memcached.InstallContainerName {
 			seen++
 		}
 	}
 	if (seen == 1) != launched {
-		t.Errorf("%d containers install a launcher", seen)
+		t.Errorf("%d containers install the program", seen)
 	}
 }

@@ -42,7 +42,7 @@ func checkVolumes(t *testing.T, spec corev1.PodSpec) {
 			"tls-secret":   {"memcached-agent /etc/memcached-agent/tls true"},
 			"users-secret": {"memcached-agent /etc/memcached-agent/users true"},
 			"credentials":  {"memcached /run/memcached true", "memcached-agent /run/memcached false"},
-			"launcher":     {"memcached /run/launcher false", "launcher /run/launcher false"},
+			"parent":       {"memcached /run/parent false", "install-agent /run/parent false"},
 			"arguments":    {"memcached /etc/memcached true"},
 			"items":        {"memcached /run/memcached-items false"},
 		}[volume.Name]
@@ -54,11 +54,11 @@ func checkVolumes(t *testing.T, spec corev1.PodSpec) {
 		switch {
 		case inMemory && (volume.EmptyDir == nil || volume.EmptyDir.Medium != corev1.StorageMediumMemory):
 			t.Errorf("%s is not in memory: %+v", volume.Name, volume)
-		case volume.Name == "launcher" && (volume.EmptyDir == nil || volume.EmptyDir.Medium != "" || volume.EmptyDir.SizeLimit.IsZero()):
+		case volume.Name == "parent" && (volume.EmptyDir == nil || volume.EmptyDir.Medium != "" || volume.EmptyDir.SizeLimit.IsZero()):
 			t.Errorf("%s has no bound, or is in memory: %+v", volume.Name, volume)
 		case volume.Name == "arguments" && (volume.ConfigMap == nil || len(volume.ConfigMap.Items) != 0 || !*volume.ConfigMap.Optional):
 			t.Errorf("%s is no ConfigMap that may be missing: %+v", volume.Name, volume)
-		case inMemory, volume.Name == "launcher", volume.Name == "arguments":
+		case inMemory, volume.Name == "parent", volume.Name == "arguments":
 		case volume.Projected == nil || len(volume.Projected.Sources) != 1:
 			t.Errorf("%s has not one source: %+v", volume.Name, volume)
 		case volume.Projected.Sources[0].Secret == nil:

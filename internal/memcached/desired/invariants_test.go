@@ -130,8 +130,8 @@ func checkNetworkPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) {
 		if len(rule.From) == 0 || len(rule.Ports) == 0 || slices.ContainsFunc(rule.Ports, strange) {
 			t.Errorf("the NetworkPolicy admits %+v", rule)
 		}
-		operator := render.OperatorRule(memcached.LauncherPort, memcached.MetricsPort)
-		if rule.Ports[0].Port.IntValue() == memcached.LauncherPort && !reflect.DeepEqual(rule, operator) {
+		operator := render.OperatorRule(memcached.ParentPort, memcached.MetricsPort)
+		if rule.Ports[0].Port.IntValue() == memcached.ParentPort && !reflect.DeepEqual(rule, operator) {
 			t.Errorf("others than the operator may ask launchers: %+v", rule)
 		}
 	}

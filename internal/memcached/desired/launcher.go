@@ -30,17 +30,17 @@ func keepsItems(mc *cachev1alpha1.Memcached) bool {
 // launch makes memcached's container start the launcher, which also answers the probes, so that they do not fail during a restart of
 // memcached, which takes a second or two. launch adds volumes for the argument lists, and for the file with the items.
 func launch(spec *corev1.PodSpec, mc *cachev1alpha1.Memcached) {
-	render.Launch(spec, "32Mi", "arguments", mc.Name+memcached.ArgumentsSuffix, 0o444)
+	render.Parent(spec, "node", "32Mi", "arguments", mc.Name+memcached.ArgumentsSuffix, 0o444)
 	spec.Volumes[len(spec.Volumes)-1].ConfigMap.Optional = ptr.To(true)
 	container := &spec.Containers[0]
-	container.Args = memcached.LauncherArgs(argumentList(mc))
+	container.Args = memcached.NodeArgs(argumentList(mc))
 	container.Env = append(container.Env, corev1.EnvVar{
 		Name: "POD_UID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"}},
 	})
-	container.ReadinessProbe.ProbeHandler = render.AskLauncher("/readyz")
-	container.LivenessProbe.ProbeHandler = render.AskLauncher("/livez")
+	container.ReadinessProbe.ProbeHandler = render.AskParent("/readyz")
+	container.LivenessProbe.ProbeHandler = render.AskParent("/livez")
 	// A node that is being filled is not ready, but must not be restarted.
-	container.StartupProbe.ProbeHandler = render.AskLauncher("/livez")
+	container.StartupProbe.ProbeHandler = render.AskParent("/livez")
 	if keepsItems(mc) {
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: itemsVolume, MountPath: itemsPath})
 		// The memory limit with which the pod starts also limits this volume. If the volume had its own limit, each change of

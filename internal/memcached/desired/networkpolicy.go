@@ -16,7 +16,7 @@ func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 	mc := v.Memcached
 	var asked []int32
 	if memcached.IsStatefulSet(mc) {
-		asked = []int32{memcached.LauncherPort, memcached.MetricsPort}
+		asked = []int32{memcached.ParentPort, memcached.MetricsPort}
 	}
 	policy := role(mc).NetworkPolicy(*mc.Spec.NetworkPolicy, mc.Spec.TLS, asked...)
 	if twins := fillingTwins(v); len(twins) > 0 && len(mc.Spec.NetworkPolicy.From) > 0 {

@@ -23,9 +23,9 @@ type portsSeen struct {
 	// Service, Container, Policy and Listeners are the client ports in the Service, the pods, the NetworkPolicy and memcached's
 	// arguments. Each port is name:number or number.
 	Service, Container, Policy, Listeners []string
-	// Probes are the ports that the kubelet probes. Launcher has the launcher's port in the pods, and then the ports that the
+	// Probes are the ports that the kubelet probes. Asked has the port of memcached's parent in the pods, and then the ports that the
 	// NetworkPolicy opens for the operator.
-	Probes, Launcher []string
+	Probes, Asked []string
 	// Servers are the addresses of the servers, and ConfigMap is the content of the ConfigMap that lists them.
 	Servers   []string
 	ConfigMap map[string]string
@@ -71,7 +71,7 @@ func TestPortsAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mc := memcachedtest.Cache(1, append(test.change, workloadKind(statefulSetKind))...)
 			mc.Spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{}
-			test.want.Budget, test.want.Probes, test.want.Launcher = budget, []string{"launcher"}, []string{"launcher:9151", "9151", "9150"}
+			test.want.Budget, test.want.Probes, test.want.Asked = budget, []string{"parent"}, []string{"parent:9151", "9151", "9150"}
 			if diff := cmp.Diff(test.want, portsOf(t, mc)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -96,7 +96,7 @@ func portsOf(t *testing.T, mc *cachev1alpha1.Memcached) portsSeen {
 				seen.Policy = append(seen.Policy, port.Port.String())
 			}
 			for _, port := range object.Spec.Ingress[len(object.Spec.Ingress)-1].Ports {
-				seen.Launcher = append(seen.Launcher, port.Port.String())
+				seen.Asked = append(seen.Asked, port.Port.String())
 			}
 		case *policyv1.PodDisruptionBudget:
 			seen.Budget = object.Spec
@@ -110,7 +110,7 @@ func portsOf(t *testing.T, mc *cachev1alpha1.Memcached) portsSeen {
 			for _, port := range container.Ports[:last] {
 				seen.Container = append(seen.Container, fmt.Sprintf("%s:%d", port.Name, port.ContainerPort))
 			}
-			seen.Launcher = append([]string{fmt.Sprintf("%s:%d", container.Ports[last].Name, container.Ports[last].ContainerPort)}, seen.Launcher...)
+			seen.Asked = append([]string{fmt.Sprintf("%s:%d", container.Ports[last].Name, container.Ports[last].ContainerPort)}, seen.Asked...)
 			for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe, container.StartupProbe} {
 				seen.Probes = append(seen.Probes, probe.HTTPGet.Port.String())
 			}

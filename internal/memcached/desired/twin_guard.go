@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/example/memcached-operator/internal/launcher/protocol"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/rollout"
 )
@@ -78,7 +78,7 @@ func unfilled(twin memcached.View, node *corev1.Pod, answer memcached.Answer) st
 	switch fill := answer.Fill; {
 	case answer.Failure != "":
 		return fmt.Sprintf("waiting for an answer of the node %s of its twin on port %d, whether it has all items: %s",
-			node.Name, memcached.LauncherPort, answer.Failure)
+			node.Name, memcached.ParentPort, answer.Failure)
 	case mayStop(twin, node, answer):
 		return fmt.Sprintf("waiting until the node %s of its twin has been restarted", node.Name)
 	case fill.Open():

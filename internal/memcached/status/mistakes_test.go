@@ -105,7 +105,7 @@ func TestPodProblemsNameTheField(t *testing.T) {
 	}{
 		{"a wrong tag", waiting("memcached", "ErrImagePull", "not found"), imagePullFailed, ": not found. Check spec.image, and spec.imagePullSecrets if its registry demands a login"},
 		{"the agent's image", waiting("memcached-agent", "ErrImagePull", "not found"), imagePullFailed, ": not found. The operator names the image of the agent: check its registry, and spec.imagePullSecrets if its registry demands a login"},
-		{"the launcher's image", waiting("launcher", "ErrImagePull", "not found"), imagePullFailed, ": not found. The operator names the image of the agent: check its registry, and spec.imagePullSecrets if its registry demands a login"},
+		{"the agent's image", waiting("install-agent", "ErrImagePull", "not found"), imagePullFailed, ": not found. The operator names the image of the agent: check its registry, and spec.imagePullSecrets if its registry demands a login"},
 		{"somebody's sidecar", waiting("istio-proxy", "ErrImagePull", "not found"), imagePullFailed, ": not found"},
 		{"no memcached in the image", waiting("memcached", "CreateContainerError", `exec: "memcached": executable file not found in $PATH`), crashing, "not found in $PATH. The image has no memcached: correct spec.image"},
 		{"another error of the runtime", waiting("memcached", "CreateContainerError", "disk is full"), crashing, ": disk is full"},

@@ -81,7 +81,7 @@ func pullRemedy(container string) string {
 	switch container {
 	case memcached.ContainerName:
 		return ". Check spec.image, and " + login
-	case memcached.AgentContainerName, memcached.LauncherContainerName:
+	case memcached.AgentContainerName, memcached.InstallContainerName:
 		return ". The operator names the image of the agent: check its registry, and " + login
 	}
 	return ""

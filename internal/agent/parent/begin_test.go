@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package parent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/example/memcached-operator/internal/agent/protocol"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	list := inMemory(t)
+	list.Restart = "2026-11-24T07:00:00Z"
+	line := "--pod=" + uid + " --target=target --restart=" + list.Restart + " -- " + list.Arguments
+	o, err := Parse(strings.Fields(line), "sessions-a-12", io.Discard)
+	if err != nil || o.Pod != uid || o.First != list || o.Ordinal != 12 {
+		t.Errorf("%+v, %v", o, err)
+	}
+	for _, line := range []string{
+		"", strings.Replace(line, uid, "", 1), strings.Replace(line, "=target", "=", 1), strings.Replace(line, " -- ", " ", 1),
+		line + " -A", "--template=0123 " + line,
+	} {
+		if o, err := Parse(strings.Fields(line), "sessions-a-12", io.Discard); !errors.Is(err, ErrUsage) {
+			t.Errorf("%s: %+v, %v", line, o, err)
+		}
+	}
+}
+
+// After a crash of memcached, the kubelet starts the container again. memcached runs with its last list, or with a new one from the
+// ConfigMap. The items are lost, because a memcached that crashes writes no NAME.meta (see the type items).
+func TestContainerStartsAgainAfterACrash(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.begin(inFile(t))
+	p.store(stored)
+	must(t, syscall.Kill(p.pid(), syscall.SIGSEGV))
+	if code := p.exit(); code != 139 {
+		t.Errorf("exit code %d", code)
+	}
+	p.start()
+	status := p.runs(0)
+	if found := p.stored(stored); found != 0 || status.Restart != nil {
+		t.Errorf("%d items, %+v", found, status.Restart)
+	}
+	p.store(stored)
+	must(t, syscall.Kill(p.pid(), syscall.SIGKILL))
+	p.exit()
+	next := p.assign(inFile(t, "-t 4", "-t 5"))
+	p.start()
+	p.runs(next)
+	if found := p.stored(stored); found != 0 || p.setting("num_threads") != "5" {
+		t.Errorf("%d items, %s threads", found, p.setting("num_threads"))
+	}
+}
+
+// If the pod has an entry already at its first start, memcached starts with it. If memcached fails with it, the template's list is left.
+func TestFirstStartWithAnEntryThatIsRefused(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	bad := p.assign(inFile(t, "-t 4", "-t 2"))
+	p.first(inFile(t))
+	p.refuses(bad, 0)
+	p.end()
+	p.start() // the next container remembers the refusal
+	if status := p.refuses(bad, 0); status.Restart != nil {
+		t.Errorf("%+v", status)
+	}
+}
+
+// TestOnlyArgumentsAreRefused refuses the first argument list of a pod. Without a former list, the container ends, and the kubelet
+// starts it again. An entry with other arguments heals the pod.
+func TestOnlyArgumentsAreRefused(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.first(inFile(t, "-t 4", "-t 2"))
+	if code := p.exit(); code != 64 {
+		t.Errorf("exit code %d", code)
+	}
+	good := p.assign(inFile(t))
+	p.start()
+	p.runs(good)
+}
+
+func TestTimeInEffect(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.begin(inMemory(t))
+	before := p.status("a second has passed", func(s protocol.Status) bool { return s.SecondsInEffect >= 1 })
+	if after := p.runs(p.assign(inMemory(t, "-t 4", "-t 5"))); !after.Since.After(before.Since.Add(time.Second)) {
+		t.Errorf("%+v, then %+v", before, after)
+	}
+	p.status("a second has passed", func(s protocol.Status) bool { return s.SecondsInEffect >= 1 })
+}
+
+// If SIGTERM ends memcached soon after a start with a new list, the parent does not refuse the list.
+func TestMemcachedEndsSoonAfterAStartWithOtherArguments(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.begin(inMemory(t))
+	p.end()
+	next := p.assign(inMemory(t, "-t 4", "-t 5"))
+	p.options.settled = time.Hour
+	p.start()
+	if threads := p.setting("num_threads"); threads != "5" {
+		t.Errorf("%s threads", threads)
+	}
+	must(t, syscall.Kill(p.pid(), syscall.SIGTERM))
+	if code := p.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	p.options.settled = time.Second
+	p.start()
+	if status := p.runs(next); status.Refused != nil {
+		t.Errorf("refused: %+v", status.Refused)
+	}
+}
+
+// If memcached hangs before its list is accepted, the parent must still pass SIGTERM on.
+func TestEndWhileMemcachedHangsAfterItsStart(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.options.settled = time.Hour
+	p.first(inMemory(t))
+	p.client()
+	pid := p.pid()
+	must(t, syscall.Kill(pid, syscall.SIGSTOP))
+	time.Sleep(100 * time.Millisecond) // until the parent has asked memcached
+	p.signals <- syscall.SIGTERM
+	p.await("memcached is to end", func() error {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if pending := fmt.Sprintf("ShdPnd:\t%016x\n", 1<<(syscall.SIGTERM-1)); err == nil && !strings.Contains(string(status), pending) {
+			err = errors.New("it has not got SIGTERM")
+		}
+		return err
+	})
+	must(t, syscall.Kill(pid, syscall.SIGCONT))
+	if code := p.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}

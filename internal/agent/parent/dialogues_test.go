@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package parent
+
+import (
+	"bufio"
+	"encoding/base64"
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// dialogues are sequences of client commands. K stands for the key, B for the key in base64, and C for the last CAS value that the
+// client has received. Bars separate lines. TestAnswersOfCopies empties, kills or stops nodes after the first command, or before it
+// if the text begins with a bar.
+var dialogues = []struct {
+	name, text string
+	// single reports that one pool executes the command, and that the key is deleted from the others.
+	single bool
+}{
+	{name: "get", text: "set K 7 0 1|a|get K|get K no-such-key K|get no-such-key"},
+	{name: "gets", text: "set K 7 0 1|a|gets K|gets no-such-key"},
+	{name: "set", text: "|set K 0 0 1|a|set K 3 100 2|bb"},
+	{name: "set over another", text: "set K 0 0 1|a|set K 3 0 2|bb"},
+	{name: "set noreply", text: "|set K 0 0 1 noreply|a"},
+	{name: "set that has expired", text: "set K 0 0 1|a|set K 0 -1 1|b"},
+	{name: "set too large", text: "set K 0 0 1|a|set K 0 0 2000000|" + strings.Repeat("x", 2_000_000)},
+	{name: "add", text: "|add K 0 0 1|a|add K 0 0 1|b"},
+	{name: "add what exists", text: "set K 0 0 1|a|add K 0 0 1|b"},
+	{name: "add after delete", text: "set K 0 0 1|a|delete K|add K 0 0 1|b|add K 0 0 1|c"},
+	{name: "replace", text: "set K 0 0 1|a|replace K 5 0 1|b"},
+	{name: "replace nothing", text: "|replace K 5 0 1|b"},
+	{name: "append", text: "set K 0 0 1|a|append K 0 0 1|b|append K 0 0 1|c"},
+	{name: "append to nothing", text: "|append K 0 0 1|b"},
+	{name: "prepend", text: "set K 0 0 1|a|prepend K 0 0 1|b"},
+	{name: "prepend to nothing", text: "|prepend K 0 0 1|b"},
+	{name: "cas", text: "set K 0 0 1|a|gets K|cas K 4 0 1 C|b", single: true},
+	{name: "cas twice", text: "set K 0 0 1|a|gets K|cas K 4 0 1 C|b|cas K 4 0 1 C|c|gets K|cas K 4 0 1 C|d", single: true},
+	{name: "cas too late", text: "set K 0 0 1|a|gets K|set K 0 0 1|b|cas K 0 0 1 C|c"},
+	{name: "cas of nothing", text: "|cas K 0 0 1 5|b"},
+	{name: "incr", text: "set K 0 0 2|10|incr K 5|decr K 1|decr K 100"},
+	{name: "incr nothing", text: "|incr K 5|decr K 5"},
+	{name: "incr a word", text: "set K 0 0 1|a|incr K 5"},
+	{name: "touch", text: "set K 0 0 1|a|touch K 100|mg K t"},
+	{name: "touch nothing", text: "|touch K 100"},
+	{name: "touch to expire", text: "set K 0 0 1|a|touch K -1|get K"},
+	{name: "gat", text: "set K 9 0 1|a|gat 100 K|gat 100 K no-such-key|mg K t"},
+	{name: "gats", text: "set K 9 0 1|a|gats 100 K|gat 100 no-such-key"},
+	{name: "delete", text: "set K 0 0 1|a|delete K|delete K"},
+	{name: "delete noreply", text: "set K 0 0 1|a|delete K noreply|get K"},
+	{name: "mg", text: "set K 9 0 1|a|mg K v f s k Oabc|mg K|mg K q v|mg no-such-key v|mg no-such-key v q k|mg no-such-key s k Oabc q|mn"},
+	{name: "mg that is refused", text: "set K 9 0 1|a|mg K v Z|mg K v v|mg K v Z q"},
+	{name: "mg with a new lifetime", text: "set K 0 0 1|a|mg K T100 v|mg K t v|mg no-such-key T100 v|mg no-such-key T100 v q"},
+	{name: "mg that makes an item", text: "|mg K N100 v c|mg K N100 v|mg K v|ms K 1|a|mg K N100 v t"},
+	{name: "mg that finds one", text: "set K 0 0 1|a|mg K N100 v t|mg K v"},
+	{name: "mg that makes one quietly", text: "|mg K N100 v q|mg K N100 v q|mg K v q k"},
+	{name: "mg with all of it", text: "set K 0 0 1|a|mg K N30 T100 v t|mg K v t"},
+	{name: "mg that makes one with a lifetime", text: "|mg K T100 N30 v|mg K v"},
+	{name: "mg before the end", text: "set K 0 20 1|a|mg K R30 v"},
+	{name: "ms", text: "|ms K 1 F5 T100 c|a|mg K v f t"},
+	{name: "ms with its mode", text: "set K 0 0 1|a|ms K 1 MS k Oabc|b|ms K 1 q|c|ms K 1 q k|d"},
+	{name: "ms as add", text: "|ms K 1 ME|a|ms K 1 ME|b|ms K 1 ME q|c"},
+	{name: "ms as add of what exists", text: "set K 0 0 1|a|ms K 1 ME|b|ms K 1 ME q Oabc|b"},
+	{name: "ms as replace", text: "set K 0 0 1|a|ms K 1 MR|b|ms no-such-key 1 MR|b"},
+	{name: "ms as append", text: "set K 0 0 1|a|ms K 1 MA|b|ms K 1 MP|c|ms no-such-key 1 MA|b"},
+	{name: "ms as append that may make an item", text: "set K 0 0 1|a|ms K 1 MA N100|b|ms K 1 MP N100 q|c"},
+	{name: "ms as append that makes one", text: "|ms K 1 MA N100|b|ms K 1 MA N100|c|mg K v t"},
+	{name: "ms with CAS", text: "set K 0 0 1|a|mg K c|ms K 1 CC|b|ms K 1 CC|c", single: true},
+	{name: "ms with CAS of nothing", text: "|ms K 1 C5|b"},
+	{name: "ms of a stale value", text: "set K 0 0 1|a|mg K c|set K 0 0 1|b|ms K 1 CC I|c|mg K v|mg K v", single: true},
+	{name: "ms of a binary key", text: "|ms B 1 b|a|ms B 1 b ME|b|mg B b v k|ma B b|md B b q|mg B b v"},
+	{name: "ms with CAS of a binary key", text: "ms B 1 b|a|mg B b c|ms B 1 b CC|b|mg B b v", single: true},
+	{name: "ma with CAS that may make an item", text: "set K 0 0 2|10|mg K c|ma K CC N100 J13 v", single: true},
+	{name: "ma with CAS that makes one", text: "|ma K C5 N100 J13 v|mg K v"},
+	{name: "ms with CAS as add", text: "set K 0 0 1|a|ms K 1 ME C5|b"},
+	{name: "md", text: "set K 0 0 1|a|md K|md K|md K k Oabc|md no-such-key q"},
+	{name: "md quiet", text: "set K 0 0 1|a|md K q|mg K"},
+	{name: "md with CAS", text: "set K 0 0 1|a|mg K c|md K CC", single: true},
+	{name: "md with CAS too late", text: "set K 0 0 1|a|mg K c|set K 0 0 1|b|md K CC"},
+	{name: "md that marks as stale", text: "set K 0 0 1|a|md K I T100|mg K v t|mg K v|ms K 1|b|mg K v"},
+	{name: "md of the value", text: "set K 5 0 1|a|md K x|mg K v f"},
+	{name: "ma", text: "set K 0 0 2|10|ma K v|ma K D5 MD v|ma K MD D100 v|ma K q|ma no-such-key v|ma no-such-key q"},
+	{name: "ma that makes an item", text: "|ma K N100 J13 v|ma K N100 J13 v|mg K v t"},
+	{name: "ma that makes one quietly", text: "|ma K N100 J13 v q|ma K N100 J13 q|mg K v"},
+	{name: "ma that may make one", text: "set K 0 0 2|10|ma K N100 J13 v|ma K N100 q"},
+	{name: "ma of a word", text: "set K 0 0 1|a|ma K N100 v"},
+	{name: "ma with CAS", text: "set K 0 0 2|10|mg K c|ma K CC v|ma K CC v", single: true},
+	{name: "me", text: "set K 0 0 1|a|me K|me no-such-key"},
+	{name: "mn", text: "|mn|mn"},
+}
+
+// split returns the lines before and after the change of the nodes.
+func split(text string) (before, after []string) {
+	lines := strings.Split(text, "|")
+	if lines[0] == "" {
+		return nil, lines[1:]
+	}
+	return lines[:2], lines[2:]
+}
+
+// talk is a client that reads complete replies, of any number of lines.
+type talk struct {
+	t      *testing.T
+	conn   net.Conn
+	reader *bufio.Reader
+	cas    string
+}
+
+func newTalk(t *testing.T, address string) *talk {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	must(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	must(t, conn.SetDeadline(time.Now().Add(3*time.Minute)))
+	return &talk{t: t, conn: conn, reader: bufio.NewReader(conn)}
+}
+
+var (
+	casOfGets = regexp.MustCompile(`(?m)^(VALUE \S+ \d+ \d+) (\d+)\r$`)
+	casOfMeta = regexp.MustCompile(`(?m)^((?:HD|VA \d+)(?: [^c\s]\S*)*) c(\d+)`)
+	lifetimes = regexp.MustCompile(` t(9\d|2\d|100|30)\b`) // the clocks of two memcacheds tick at different times
+	debugging = regexp.MustCompile(`(?m)^ME (\S+) .*$`)
+)
+
+// say sends a command and returns the complete reply. It replaces CAS values and lifetimes by placeholders, because they differ
+// between memcacheds.
+func (c *talk) say(lines ...string) string {
+	c.t.Helper()
+	text := strings.Join(lines, "\r\n")
+	if c.cas != "" {
+		text = strings.NewReplacer(" 1 C\r", " 1 "+c.cas+"\r", " CC", " C"+c.cas).Replace(text)
+	}
+	_, err := c.conn.Write([]byte(text + "\r\nmn\r\n"))
+	must(c.t, err)
+	var reply strings.Builder
+	for want := strings.Count(lines[0], "mn") + 1; want > 0; {
+		line, err := c.reader.ReadString('\n')
+		if err != nil {
+			c.t.Fatalf("%.200q: %v after %q", text, err, reply.String())
+		}
+		reply.WriteString(line)
+		if line == "MN\r\n" {
+			want--
+		}
+	}
+	for _, pattern := range []*regexp.Regexp{casOfGets, casOfMeta} {
+		if found := pattern.FindStringSubmatch(reply.String()); found != nil {
+			c.cas = found[2]
+		}
+	}
+	answer := casOfMeta.ReplaceAllString(casOfGets.ReplaceAllString(reply.String(), "$1 CAS\r"), "$1 cCAS")
+	return debugging.ReplaceAllString(lifetimes.ReplaceAllString(answer, " tLEFT"), "ME $1")
+}
+
+// withValues are the commands whose value is on the next line.
+var withValues = []string{"set", "add", "replace", "append", "prepend", "cas", "ms"}
+
+// statements splits lines into commands with their values, and inserts the key.
+func statements(lines []string, key string) [][]string {
+	var all [][]string
+	names := strings.NewReplacer("K", key, "B", base64.StdEncoding.EncodeToString([]byte(key)))
+	for i := 0; i < len(lines); i++ {
+		command := []string{names.Replace(lines[i])}
+		if word, _, _ := strings.Cut(lines[i], " "); slices.Contains(withValues, word) {
+			i++
+			command = append(command, lines[i])
+		}
+		all = append(all, command)
+	}
+	return all
+}

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package parent
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/example/memcached-operator/internal/agent/protocol"
+)
+
+// metaLines is the number of lines in a complete NAME.meta (see the type items): memcached 1.6.45 writes a tag and 16 values, one in
+// each line.
+const metaLines = 17
+
+// items is the path NAME of the file in which memcached keeps its items (-e). On SIGUSR1, memcached writes a second file, NAME.meta,
+// and ends. The next memcached reads and removes NAME.meta. Without NAME.meta, the items are unusable.
+type items string
+
+func (i items) meta() string { return string(i) + ".meta" }
+
+// prepare removes both files, unless usable is true and NAME.meta is complete. With an incomplete NAME.meta, memcached would abort
+// at each start.
+func (i items) prepare(usable bool) error {
+	if usable && i.complete() {
+		return nil
+	}
+	return errors.Join(remove(i.meta()), remove(string(i)))
+}
+
+func (i items) complete() bool {
+	meta, err := os.ReadFile(i.meta())
+	return err == nil && bytes.HasSuffix(meta, []byte("\n")) && bytes.Count(meta, []byte("\n")) >= metaLines
+}
+
+// checkVolume returns an error if the items need a larger volume with this argument list. Kubernetes limits the volume to the memory
+// limit with which the pod has started. Raising the limit of the running pod does not enlarge the volume. Writes beyond its size kill
+// memcached (SIGBUS).
+func (i items) checkVolume(list protocol.List) error {
+	const slack = 1 // MiB that memcached needs beside the items
+	var volume syscall.Statfs_t
+	exists := syscall.Statfs(filepath.Dir(string(i)), &volume) == nil
+	if !list.InFile() || !exists { // without a volume, memcached itself ends with an error
+		return nil
+	}
+	memory, err := strconv.ParseUint(list.Value("-m"), 10, 63)
+	size := volume.Blocks * uint64(volume.Bsize) >> 20 //nolint:gosec // a block has a few KiB
+	if err == nil && memory+slack <= size {
+		return nil
+	}
+	return fmt.Errorf("the pod's volume for items has only %d MiB, the memory limit with which the pod has started "+
+		"(kubectl rollout restart makes a larger one, and empties the nodes)", size)
+}
+
+func remove(file string) error {
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing unusable items: %w", err)
+	}
+	return nil
+}
+
+// startable returns how long to wait before memcached may start. A memcached that starts in the same second in which NAME.meta was
+// written discards its items.
+//
+// The modification time of the file may lag behind the clock by one tick of the kernel.
+func (i items) startable(now time.Time) time.Duration {
+	meta, err := os.Stat(i.meta())
+	if err != nil {
+		return 0
+	}
+	const tick = 20 * time.Millisecond
+	next := meta.ModTime().Add(tick).Truncate(time.Second).Add(time.Second)
+	return min(max(next.Sub(now), 0), time.Second)
+}

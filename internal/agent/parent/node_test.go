@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package parent
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/example/memcached-operator/internal/agent/protocol"
+)
+
+const stored = 2000
+
+func TestItemsSurviveEveryChangeThatMemcachedAllows(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.begin(inFile(t))
+	p.store(stored)
+	restarted := inFile(t)
+	restarted.Restart = "2026-11-24T07:00:00Z"
+	for _, change := range []protocol.List{
+		inFile(t, "-c 1055", "-c 2031", "=44", "=60"),
+		inFile(t, "-t 4", "-t 8"),
+		inFile(t, "-X", "-X -F"),
+		inFile(t, "-W -X", "-W"),
+		inFile(t, "=44", "=44,idle_timeout=600"),
+		inFile(t),
+		restarted,
+	} {
+		before := p.client() // a connection to the process that the restart ends
+		status := p.runs(p.assign(change))
+		if status.Restart == nil || status.Restart.ItemsBefore != stored || status.Restart.ItemsAfter != stored {
+			t.Errorf("%v: the restart was %+v", change, status.Restart)
+		}
+		if found := p.stored(stored); found != stored {
+			t.Fatalf("%v: %d of %d items; the parent logged:\n%s", change, found, stored, p.logged())
+		}
+		if _, err := before.Stats(t.Context()); err == nil {
+			t.Errorf("%v: memcached was not restarted", change)
+		}
+	}
+}
+
+func TestOtherMemoryEmptiesTheFile(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.begin(inFile(t))
+	p.store(stored)
+	status := p.runs(p.assign(inFile(t, "-m 128", "-m 192")))
+	if status.Restart.ItemsBefore != stored || status.Restart.ItemsAfter != 0 || p.setting("maxbytes") != "201326592" {
+		t.Errorf("the restart was %+v, and the memory is %s", status.Restart, p.setting("maxbytes"))
+	}
+}
+
+// Anybody who reaches the pod can open many connections without sending a request. The kubelet's probes must still succeed.
+func TestIdleConnections(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.begin(inFile(t))
+	for range 200 {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.options.Listen)
+		must(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // the timeout of the probes
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.options.Listen+protocol.LivePath, http.NoBody)
+	must(t, err)
+	response, err := http.DefaultClient.Do(request)
+	must(t, err)
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Error(response.Status)
+	}
+}
+
+func TestProbes(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.begin(inMemory(t))
+	if ready, live := p.ready(), p.live(); ready != http.StatusOK || live != http.StatusOK {
+		t.Errorf("ready %d, live %d", ready, live)
+	}
+	// A stopped process accepts connections, but answers nothing.
+	must(t, syscall.Kill(p.pid(), syscall.SIGSTOP))
+	defer func() { must(t, syscall.Kill(p.pid(), syscall.SIGCONT)) }()
+	if ready, live := p.ready(), p.live(); ready != http.StatusServiceUnavailable || live != http.StatusOK {
+		t.Errorf("memcached hangs: ready %d, live %d", ready, live)
+	}
+}
+
+func TestFreePagesAreTakenBackAfterARestart(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	list := inFile(t)
+	p.begin(list)
+	conn := p.client()
+	const large = 10_000
+	for i := range 50 * 100 {
+		reply, err := conn.Command(t.Context(), fmt.Sprintf("set key-%d 0 0 %d\r\n%s", i, large, strings.Repeat("v", large)))
+		must(t, err)
+		if reply != "STORED" {
+			t.Fatal(reply)
+		}
+	}
+	list.Restart = "2026-11-24T07:00:00Z"
+	p.runs(p.assign(list))
+	conn = p.client()
+	for i := range 50 * 100 {
+		_, err := conn.Command(t.Context(), fmt.Sprintf("delete key-%d", i))
+		must(t, err)
+	}
+	p.await("no slab class keeps free pages", func() error {
+		stats, err := conn.Stats(t.Context(), "slabs")
+		must(t, err)
+		for class := 1; class <= lastClass; class++ {
+			if pages := free(stats, class); pages > 0 {
+				return fmt.Errorf("class %d has %d free pages", class, pages)
+			}
+		}
+		return nil
+	})
+}
+
+// The kubelet may end a container while memcached restarts.
+func TestEndWhileRestarting(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.options.crawler = 0 // do not wait: a memcached that hangs cannot say that its crawler is idle
+	p.begin(inFile(t))
+	p.store(stored)
+	must(t, syscall.Kill(p.pid(), syscall.SIGSTOP)) // memcached cannot end before SIGCONT
+	next := p.assign(inFile(t, "-t 4", "-t 5"))
+	p.status("memcached restarts", func(s protocol.Status) bool { return s.Restarting && s.Since.IsZero() })
+	if live := p.live(); live != http.StatusOK {
+		t.Errorf("while memcached restarts: %s: %d", protocol.LivePath, live)
+	}
+	p.signals <- syscall.SIGTERM
+	must(t, syscall.Kill(p.pid(), syscall.SIGCONT))
+	if code := p.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	p.start()
+	p.runs(next)
+	if p.stored(stored) != stored {
+		t.Errorf("items are lost; the parent logged:\n%s", p.logged())
+	}
+}
+
+// If NAME.meta (see the type items) lacks half of its text, or only its last line, the items are lost, but memcached starts.
+func TestIncompleteMetadata(t *testing.T) {
+	t.Parallel()
+	for name, keep := range map[string]func(text []byte) []byte{
+		"half":                  func(text []byte) []byte { return text[:len(text)/2] },
+		"all but the last line": func(text []byte) []byte { return text[:bytes.LastIndexByte(text[:len(text)-1], '\n')+1] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPod(t)
+			p.begin(inFile(t))
+			p.store(stored)
+			p.end()
+			meta := p.options.Items + ".meta"
+			text, err := os.ReadFile(meta)
+			must(t, err)
+			must(t, os.WriteFile(meta, keep(text), 0o700))
+			p.start()
+			p.runs(0)
+			if p.stored(stored) != 0 {
+				t.Error("items were found by incomplete metadata")
+			}
+		})
+	}
+}

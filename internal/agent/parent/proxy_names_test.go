@@ -1,0 +1,278 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package parent
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/example/memcached-operator/internal/agent/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
+	"github.com/example/memcached-operator/test/traffic"
+)
+
+// slowest reads keys in the background until the test calls the returned function, which returns the time of the slowest answer. A
+// failed read fails the test.
+func (p *proxyPod) slowest(names []string) (stop func() time.Duration) {
+	conn, stopped, worst := p.client(), make(chan struct{}), make(chan time.Duration)
+	go func() {
+		var longest time.Duration
+		for i := 0; ; i++ {
+			select {
+			case <-stopped:
+				worst <- longest
+				return
+			case <-time.After(time.Millisecond):
+			}
+			began := time.Now()
+			if _, err := traffic.Read(p.t.Context(), conn, names[i%len(names)]); err != nil {
+				p.t.Error(err)
+			}
+			longest = max(longest, time.Since(began))
+		}
+	}()
+	return func() time.Duration {
+		close(stopped)
+		return <-worst
+	}
+}
+
+// A node returns with another address. The hash ring uses node names, so the node gets the same keys as before.
+func TestNodeReplaced(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	dns := p.beginNamed(3)
+	p.agrees(p.client(), 3)
+	conn, pid, owner := p.client(), p.pid(), traffic.Ketama(p.names(3))
+	p.storeAll(conn)
+	nodes := map[int]*memcache.Conn{0: p.direct(0), 2: p.direct(2)}
+	connected := p.stat(nodes[0], "total_connections")
+	p.kill(1)
+	dns.change(func() { delete(dns.records, "node-1.shop.svc.cluster.test.") })
+	p.await("the parent knows that it is away", func() error { return p.has("node-1.shop.svc is away") })
+	p.await("memcached counts it as away", func() error {
+		stats, err := p.client().Stats(t.Context(), "proxybe")
+		if err == nil && stats[badStat("node-1.shop.svc")] == "" {
+			err = fmt.Errorf("the backends that are away are %v", stats)
+		}
+		return err
+	})
+	// Another server gets the node's former address.
+	p.startNode(1)
+	p.startNode(7)
+	nodes[1], nodes[7] = p.direct(1), p.direct(7)
+	p.at(dns, 1, 7)
+	ready := time.Now()
+	p.untilStored(conn)
+	t.Logf("it took %s", time.Since(ready))
+	for _, key := range keys(300) {
+		node := owner(key)
+		if node == 1 {
+			node = 7
+		}
+		if got := p.read(nodes[node], key); got != key {
+			t.Fatalf("node %d has %q for %s", node, got, key)
+		}
+	}
+	if items := p.stat(nodes[1], "curr_items"); items != 0 {
+		t.Errorf("the other server at the former address got %d items", items)
+	}
+	if now := p.stat(nodes[0], "total_connections"); now != connected || p.pid() != pid {
+		t.Errorf("a node whose address has not changed was connected to %d times, and then %d times", connected, now)
+	}
+}
+
+// While DNS does not answer, the proxy uses the addresses that it knows, and no client waits for DNS.
+func TestNodeAndDNSAway(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	dns := p.beginNamed(3)
+	owner, others := traffic.Ketama(p.names(3)), []string{}
+	conn := p.client()
+	for _, key := range keys(300) {
+		p.set(conn, key, key)
+		if owner(key) != 1 {
+			others = append(others, key)
+		}
+	}
+	dns.change(func() { dns.away = true })
+	p.kill(1)
+	stop := p.slowest(others)
+	time.Sleep(8 * time.Second) // a fixed time, because no event shows that no request waits
+	if worst := stop(); worst > 400*time.Millisecond {
+		t.Errorf("a request waited for %s", worst)
+	}
+	for _, key := range others {
+		if got := p.read(conn, key); got != key {
+			t.Fatalf("%s is %q", key, got)
+		}
+	}
+	// The next container of the pod still knows the addresses.
+	must(t, syscall.Kill(p.pid(), syscall.SIGKILL))
+	p.exit()
+	p.startProxy()
+	p.leads(p.pattern + " 3\n")
+	if got := p.read(p.client(), others[0]); got != others[0] {
+		t.Errorf("%s is %q", others[0], got)
+	}
+	p.startNode(7)
+	dns.change(func() { dns.away = false })
+	p.at(dns, 1, 7)
+	p.stores(p.client(), missing(owner, 1))
+}
+
+// stores waits until a key can be stored.
+func (p *proxyPod) stores(conn *memcache.Conn, key string) {
+	p.t.Helper()
+	p.await("the node is found", func() error {
+		if reply := p.set(conn, key, "x"); reply != "STORED" {
+			return errors.New(reply)
+		}
+		return nil
+	})
+}
+
+// missing returns a key that belongs to a node.
+func missing(owner traffic.Owner, node int) string {
+	for _, key := range keys(300) {
+		if owner(key) == node {
+			return key
+		}
+	}
+	panic("a node has no key")
+}
+
+// The first start of a pod waits for DNS: without addresses, its clients would get only misses and errors.
+func TestFirstStartNeedsDNS(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	dns := p.named()
+	dns.change(func() { dns.failing = true })
+	p.startNode(0)
+	p.at(dns, 0, 0)
+	text := p.lead(2) // the second node does not exist yet
+	p.startProxy()
+	p.await("it says so", func() error { return p.has("waiting for DNS") })
+	if p.ready() == 200 || p.live() != 200 {
+		t.Error("the probes do not know that it waits")
+	}
+	if code := p.end(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	p.startProxy()
+	dns.change(func() { dns.failing = false })
+	p.leads(text)
+	conn, owner := p.client(), traffic.Ketama(p.names(2))
+	if reply := p.set(conn, missing(owner, 0), "x"); reply != "STORED" {
+		t.Error(reply)
+	}
+	if reply := p.set(conn, missing(owner, 1), "x"); reply != failure {
+		t.Error(reply)
+	}
+}
+
+// At rest, the parent asks DNS for A and AAAA of each node only every 30 seconds.
+func TestQuestionsAtRest(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	dns := p.beginNamed(3)
+	p.await("the first look is over", func() error {
+		if dns.questions() < 12 { // A and AAAA of three nodes, before the start and after it
+			return errors.New("too few questions")
+		}
+		return nil
+	})
+	before := dns.questions()
+	time.Sleep(2 * time.Second) // a hundred polls
+	if now := dns.questions(); now != before {
+		t.Errorf("%d more questions", now-before)
+	}
+}
+
+func TestInTurn(t *testing.T) {
+	seen := map[string]bool{}
+	for turn := 0; turn < 40; turn += lookupsAtOnce {
+		for _, name := range inTurn(keys(40), turn) {
+			seen[name] = true
+		}
+	}
+	if len(seen) != 40 || len(inTurn(keys(3), 5)) != 3 {
+		t.Errorf("%d of 40", len(seen))
+	}
+}
+
+func TestLookup(t *testing.T) {
+	dns := newNameserver(t)
+	dns.change(func() { dns.records = map[string]string{"six.test.": "fd00::5", "four.test.": "10.0.0.7"} })
+	o := ProxyOptions{dns: dns.resolver(), resolver: filepath.Join(t.TempDir(), "none")}
+	names := []string{"six.test.", "four.test.", "none.test."}
+	found := o.find(t.Context(), names, nil)
+	if got := fmt.Sprint(found); got != "map[four.test.:10.0.0.7 none.test.:invalid IP six.test.:fd00::5]" {
+		t.Error(got)
+	}
+	dns.change(func() { dns.failing = true })
+	if found := o.find(t.Context(), names, nil); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
+}
+
+// memcached must also understand IPv6 addresses as the parent writes them.
+func TestAddressOfIPv6(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	dns := p.named()
+	p.at(dns, 0, 0)
+	p.startNode(0)
+	known := addresses{"node-0.shop.svc": netip.MustParseAddr("::ffff:" + p.node(0))} // memcached uses an IPv6 socket
+	must(t, os.WriteFile(p.proxy.values(), []byte(p.proxy.valuesOf(protocol.Routes{Pool: protocol.Pool{Pattern: p.pattern}}, 1, known)), 0o600))
+	dns.change(func() { dns.away = true })
+	text := p.lead(1)
+	p.startProxy()
+	p.leads(text)
+	if reply := p.set(p.client(), "key", "value"); reply != "STORED" || p.read(p.direct(0), "key") != "value" {
+		t.Error(reply)
+	}
+}
+
+func TestHosts(t *testing.T) {
+	for _, row := range []struct{ resolver, name, want string }{
+		{"search shop.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.96.0.10\n", "s-0.s.shop.svc", "s-0.s.shop.svc.cluster.local."},
+		{"search shop.svc.k8s.example. svc.k8s.example. example.com\n", "s-0.s.shop.svc", "s-0.s.shop.svc.k8s.example."},
+		{"nameserver 10.96.0.10\n", "s-0.s.shop.svc", "s-0.s.shop.svc"},
+		{"", "s-0.s.shop.svc", "s-0.s.shop.svc"},
+		{"search svc.svc.cluster.local svc.cluster.local cluster.local\n", "s-0.s.svc.svc", "s-0.s.svc.svc.cluster.local."},
+		{"search shop.svc.cluster.local\n", "127.0.0.10", "127.0.0.10"},
+	} {
+		o := ProxyOptions{resolver: filepath.Join(t.TempDir(), "resolv.conf")}
+		if row.resolver != "" {
+			must(t, os.WriteFile(o.resolver, []byte(row.resolver), 0o600))
+		}
+		if got := hostOf(row.name, o.searchList()); got != row.want {
+			t.Errorf("%q: %q, not %q", row.resolver, got, row.want)
+		}
+	}
+}
+
+func (p *proxyPod) has(text string) error {
+	if !strings.Contains(p.logged(), text) {
+		return fmt.Errorf("the parent logged:\n%s", p.logged())
+	}
+	return nil
+}
+
+func (p *proxyPod) stat(conn *memcache.Conn, name string) int64 {
+	p.t.Helper()
+	stats, err := conn.Stats(p.t.Context())
+	must(p.t, err)
+	return number(stats, name)
+}

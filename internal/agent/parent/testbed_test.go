@@ -1,0 +1,303 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package parent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/example/memcached-operator/internal/agent/protocol"
+	"github.com/example/memcached-operator/test/repository"
+)
+
+// patienceOfTests is longer than any wait in these tests takes, even on a busy machine.
+const patienceOfTests = time.Minute
+
+const uid = "d7b5b0c2-6c9e-4a57-8f0e-0123456789ab"
+
+// pod is the container of a node, with a real memcached. Its ConfigMap and volumes are folders.
+type pod struct {
+	t       *testing.T
+	options Options
+	signals chan os.Signal
+	// number is the number of the last entry.
+	number int64
+
+	ended chan int
+	mutex sync.Mutex
+	log   strings.Builder
+}
+
+func newPod(t *testing.T) *pod {
+	t.Helper()
+	dir := t.TempDir()
+	p := &pod{t: t, options: Options{
+		Arguments: filepath.Join(dir, "arguments"), Pod: uid, Ordinal: 1, State: filepath.Join(dir, "state"),
+		Items: filepath.Join(dir, "items"), Listen: freeAddress(t), Memcached: freeAddress(t), Program: filepath.Join(dir, "memcached"),
+		settled: time.Second, poll: 20 * time.Millisecond, reclaim: 100 * time.Millisecond,
+		settleClients: 300 * time.Millisecond, refill: 300 * time.Millisecond, crawler: patienceOfTests,
+	}}
+	must(t, os.Mkdir(p.options.Arguments, 0o700))
+	must(t, os.Mkdir(p.options.State, 0o700))
+	self, err := user.Current()
+	must(t, err)
+	_, port, err := net.SplitHostPort(p.options.Memcached)
+	must(t, err)
+	// The script lets memcached run as root, and sets the address and the items file of this test. It fails at once for -t 2, and
+	// after half a second for -t 3.
+	script := fmt.Sprintf(`#!/bin/sh
+for argument; do
+	shift
+	set -- "$@" "$(echo "$argument" | sed 's|/run/memcached-items/items|%s|')"
+done
+case "$*" in
+*"-t 2 "*) echo no such option >&2; exit 64 ;;
+*"-t 3 "*) limit="timeout --signal=KILL 0.5" ;;
+esac
+exec $limit %s -u %s "$@" -l 127.0.0.1:%s
+`, p.options.Items, repository.Path("bin", "memcached"), self.Username, port)
+	must(t, os.WriteFile(p.options.Program, []byte(script), 0o700))
+	return p
+}
+
+// claims makes memcached's -V print this version.
+func (p *pod) claims(version string) {
+	p.t.Helper()
+	script, err := os.ReadFile(p.options.Program)
+	must(p.t, err)
+	_, rest, _ := strings.Cut(string(script), "\n")
+	text := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = -V ] && echo %s && exit\n%s", version, rest)
+	must(p.t, os.WriteFile(p.options.Program, []byte(text), 0o700))
+}
+
+// write changes the ConfigMap as the kubelet does: a new file takes the place of the old one.
+func (p *pod) write(name, text string) {
+	p.t.Helper()
+	file := filepath.Join(p.options.Arguments, name)
+	must(p.t, os.WriteFile(file+"~", []byte(text), 0o600))
+	must(p.t, os.Rename(file+"~", file))
+}
+
+// assign makes a list the next entry of this pod, and returns the entry's number.
+func (p *pod) assign(list protocol.List) int64 {
+	p.t.Helper()
+	p.number++
+	p.write(protocol.EntryKey(p.options.Ordinal), protocol.Entry{Pod: p.options.Pod, Number: p.number, List: list}.String())
+	return p.number
+}
+
+func (p *pod) start() {
+	p.t.Helper()
+	p.run(func(signals <-chan os.Signal) (int, error) {
+		return Run(context.Background(), p.options, signals, log.New(p, "", 0))
+	})
+}
+
+// run runs a container in the background. At the end of the test, the container gets SIGTERM.
+func (p *pod) run(container func(signals <-chan os.Signal) (int, error)) {
+	p.signals, p.ended = make(chan os.Signal, 8), make(chan int, 1)
+	signals, ended := p.signals, p.ended
+	go func() {
+		runtime.LockOSThread() // the thread ends with this goroutine, and memcached with the thread
+		code, err := container(signals)
+		if err != nil {
+			_, _ = fmt.Fprintln(p, err)
+		}
+		ended <- code
+	}()
+	p.t.Cleanup(func() {
+		select {
+		case signals <- syscall.SIGTERM:
+		default:
+		}
+	})
+}
+
+// first starts the pod's first container with a list.
+func (p *pod) first(list protocol.List) {
+	p.t.Helper()
+	p.options.First = list
+	p.start()
+}
+
+func (p *pod) begin(list protocol.List) {
+	p.t.Helper()
+	p.first(list)
+	p.runs(0)
+}
+
+// Write implements io.Writer for the log.
+func (p *pod) Write(text []byte) (int, error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.log.Write(text)
+}
+
+func (p *pod) logged() string {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.log.String()
+}
+
+func (p *pod) end() int {
+	p.t.Helper()
+	p.signals <- syscall.SIGTERM
+	return p.exit()
+}
+
+func (p *pod) exit() int {
+	p.t.Helper()
+	select {
+	case code := <-p.ended:
+		return code
+	case <-time.After(patienceOfTests):
+		p.t.Fatalf("the parent does not end; it logged:\n%s", p.logged())
+		return 0
+	}
+}
+
+// status waits until the status fulfills a condition.
+func (p *pod) status(what string, fulfilled func(protocol.Status) bool) (status protocol.Status) {
+	p.t.Helper()
+	p.await(what, func() error {
+		response, err := p.get(protocol.StatusPath)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		var answer protocol.Status
+		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+			return err
+		}
+		if response.StatusCode != http.StatusOK || !fulfilled(answer) {
+			return fmt.Errorf("the status is %+v", answer)
+		}
+		status = answer
+		return nil
+	})
+	return status
+}
+
+// runs waits until the entry with this number is in effect, 0 for the list of the first start.
+func (p *pod) runs(number int64) protocol.Status {
+	p.t.Helper()
+	return p.status(fmt.Sprintf("entry %d is in effect", number), func(s protocol.Status) bool { return s.Number == number && !s.Since.IsZero() })
+}
+
+// refuses waits until the entry with this number is refused, and the entry with the number in effect serves.
+func (p *pod) refuses(number, effect int64) protocol.Status {
+	p.t.Helper()
+	return p.status(fmt.Sprintf("entry %d is refused", number), func(s protocol.Status) bool {
+		return s.Refused != nil && s.Refused.Number == number && s.Number == effect && !s.Since.IsZero() && !s.Restarting
+	})
+}
+
+func (p *pod) get(path string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://"+p.options.Listen+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	return http.DefaultClient.Do(request)
+}
+
+func (p *pod) ready() int { return p.code(protocol.ReadyPath) }
+func (p *pod) live() int  { return p.code(protocol.LivePath) }
+
+func (p *pod) code(path string) int {
+	p.t.Helper()
+	response, err := p.get(path)
+	must(p.t, err)
+	must(p.t, response.Body.Close())
+	return response.StatusCode
+}
+
+func (p *pod) await(what string, check func() error) {
+	p.t.Helper()
+	var err error
+	for began := time.Now(); time.Since(began) < patienceOfTests; time.Sleep(10 * time.Millisecond) {
+		if err = check(); err == nil {
+			return
+		}
+	}
+	p.t.Fatalf("waiting until %s: %v; the parent logged:\n%s", what, err, p.logged())
+}
+
+// takenAddresses are the addresses that freeAddress has returned.
+var takenAddresses sync.Map
+
+// freeAddress returns an address that stays free while the pod restarts: connections get their ports from the range above 32767, and no
+// other test gets this address.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	for {
+		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000))
+		if _, taken := takenAddresses.LoadOrStore(address, true); taken {
+			continue
+		}
+		if listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address); err == nil {
+			must(t, listener.Close())
+			return address
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inMemory returns a list for 64 MiB of items in memory. inFile returns a list for 128 MiB of items in a file. The changes are pairs of old
+// and new text.
+func inMemory(t *testing.T, changes ...string) protocol.List {
+	t.Helper()
+	return list(t, "-p 11211 -U 0 -m 64 -c 1055 -t 4 -I 1m -W -X -o read_buf_mem_limit=44", changes)
+}
+
+func inFile(t *testing.T, changes ...string) protocol.List {
+	t.Helper()
+	return list(t, "-p 11211 -U 0 -m 128 -c 1055 -t 4 -I 1m -W -X -e /run/memcached-items/items -o read_buf_mem_limit=44", changes)
+}
+
+func list(t *testing.T, arguments string, changes []string) protocol.List {
+	t.Helper()
+	list := protocol.List{Target: "target", Arguments: strings.NewReplacer(changes...).Replace(arguments)}
+	must(t, list.Check())
+	return list
+}
+
+// pid returns the process ID of memcached.
+func (p *pod) pid() int {
+	p.t.Helper()
+	entries, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	must(p.t, err)
+	for _, entry := range entries {
+		text, err := os.ReadFile(entry)
+		if err == nil && strings.Contains(string(text), "-l\x00"+p.options.Memcached+"\x00") {
+			var pid int
+			if _, err := fmt.Sscanf(entry, "/proc/%d/cmdline", &pid); err == nil {
+				return pid
+			}
+		}
+	}
+	p.t.Fatalf("memcached does not run; the parent logged:\n%s", p.logged())
+	return 0
+}

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Memcached Operator Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"crypto/x509"
+	"encoding/json"
+	"math/big"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/memcached-operator/internal/agent/credentials"
+	"github.com/example/memcached-operator/internal/agent/protocol"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// certificateFor returns a certificate for the names, which are separated by spaces. It expires the given number of days after noon.
+func certificateFor(days int, names string) *x509.Certificate {
+	return &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: strings.Fields(names), NotBefore: noon.AddDate(-1, 0, 0), NotAfter: noon.AddDate(0, 0, days),
+	}
+}
+
+// A certificate is a problem if it has expired, expires soon, or lacks a name by which clients reach the node.
+func TestProblemsOfCertificates(t *testing.T) {
+	const stable = "pages-0.pages.shop.svc"
+	const names = "CertificateNames: issue the certificate in tls.crt for the names that clients check: it is not for "
+	for _, test := range []struct {
+		days  int
+		names string
+		want  []string
+	}{
+		{8, "pages.shop.svc *.pages.shop.svc", nil},
+		{8, "pages.shop.svc.cluster.local *.pages.shop.svc.cluster.local", nil},
+		{8, "pages.shop.svc.example *.pages.shop.svc.example", nil},
+		{8, "pages.shop pages-0.pages.shop", nil},
+		{7, "pages.shop.svc *.pages.shop.svc", []string{"CertificateExpiring: the certificate in tls.crt expires at 2026-01-08T12:00:00Z: renew it"}},
+		{0, "pages.shop.svc *.pages.shop.svc", []string{"CertificateExpiring: the certificate in tls.crt has expired at 2026-01-01T12:00:00Z: renew it"}},
+		{8, "pages.shop.svc", []string{names + stable}},
+		{8, "*.pages.shop.svc", []string{names + "pages.shop.svc"}},
+		{6, "pages-1.pages.shop.svc pages.blog.svc", []string{
+			"CertificateExpiring: the certificate in tls.crt expires at 2026-01-07T12:00:00Z: renew it", names + "pages.shop.svc and " + stable,
+		}},
+	} {
+		status := credentials.Status{Installed: certificateFor(test.days, test.names)}
+		var got []string
+		for _, problem := range problemsOf(status, []string{"pages.shop.svc", stable}, false, noon) {
+			got = append(got, problem.Reason+": "+problem.Message)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s, %d days (-want +got):\n%s", test.names, test.days, diff)
+		}
+	}
+}
+
+func TestProblems(t *testing.T) {
+	for name, test := range map[string]struct {
+		status credentials.Status
+		full   bool
+		want   []protocol.Problem
+	}{
+		"nothing": {want: []protocol.Problem{}},
+		"a Secret that is refused": {
+			status: credentials.Status{Refused: &credentials.InvalidError{Reason: "InvalidCertificate", Message: "tls.key is missing"}},
+			want:   []protocol.Problem{{Reason: "InvalidCertificate", Message: "tls.key is missing"}},
+		},
+		"more than fits": {
+			status: credentials.Status{Refused: &credentials.InvalidError{Reason: "InvalidCredentials", Message: strings.Repeat("x", 479) + "ä"}},
+			want:   []protocol.Problem{{Reason: "InvalidCredentials", Message: strings.Repeat("x", 479)}},
+		},
+		"memcached does not read": {status: credentials.Status{Unverified: true}, want: []protocol.Problem{{
+			Reason:  "ReloadFailed",
+			Message: "memcached is not known to have read what the Secrets hold: the log of the container memcached-agent says why",
+		}}},
+		"no connection left": {full: true, want: []protocol.Problem{{
+			Reason: "ConnectionLimit",
+			Message: "clients have all connections, and memcached refuses more: raise spec.config.maxConnections, or close connections " +
+				"that idle with spec.config.idleTimeout",
+		}}},
+		"a restart": {
+			status: credentials.Status{RestartRequired: map[string]bool{credentials.ReasonCARemoved: true, credentials.ReasonUserRemoved: true}},
+			want: []protocol.Problem{{
+				Reason: "RestartRequired",
+				Message: "clients with certificates of a CA that was removed from ca.crt can still connect, and connections of a user or password " +
+					"that was removed from the Secret of spec.auth.secretName may still be open, until memcached restarts: " +
+					"kubectl memcached restart, or spec.restartedAt",
+			}},
+		},
+		"a restart, for everything": {
+			status: credentials.Status{RestartRequired: map[string]bool{
+				credentials.ReasonCARemoved: true, credentials.ReasonCertificateRemoved: true, credentials.ReasonUserRemoved: true,
+			}},
+			want: []protocol.Problem{{
+				Reason: "RestartRequired",
+				Message: "clients with certificates of a CA that was removed from ca.crt can still connect, and clients that prefer the algorithm " +
+					"of its key still get the certificate that was removed from tls.crt, and connections of a user or password that was removed " +
+					"from the Secret of spec.auth.secretName may still be open, until memcached restarts: " +
+					"kubectl memcached restart, or spec.restartedAt",
+			}},
+		},
+		"no restart": {status: credentials.Status{RestartRequired: map[string]bool{credentials.ReasonCARemoved: false}}, want: []protocol.Problem{}},
+	} {
+		if diff := cmp.Diff(test.want, problemsOf(test.status, nil, test.full, noon)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// The longest answer must fit into the 4 KiB that the operator reads.
+func TestTheLongestStatus(t *testing.T) {
+	long := protocol.Problem{Reason: "InvalidCertificate", Message: strings.Repeat("x", protocol.MaxMessage)}
+	var status protocol.Status
+	for range protocol.Reasons() {
+		status.Problems = append(status.Problems, long)
+	}
+	if text, err := json.Marshal(status); err != nil || len(text) > 4<<10 {
+		t.Errorf("it has %d bytes: %v", len(text), err)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	f := newFake(t, recorded(t, "default"))
+	a := startAgent(t, f.options())
+	mustSay := func(query string, code int, want string) {
+		t.Helper()
+		if got, body := a.get(t, protocol.StatusPath+query); got != code || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s", query, got, body)
+		}
+	}
+	mustSay("?host=pages.shop.svc&host=pages-0.pages.shop.svc", http.StatusOK, "{}")
+	for _, query := range []string{"?host=<b>", "?host=", "?host=a&host=a&host=a&host=a&host=a", "?host=" + strings.Repeat("a", 254)} {
+		mustSay(query, http.StatusBadRequest, "host must be the name of a host, at most 4 times")
+	}
+	f.behave(refuses)
+	if got, body := a.get(t, "/readyz"); got != http.StatusOK {
+		t.Errorf("/readyz: %d %s", got, body)
+	}
+	mustSay("", http.StatusOK, `"reason":"ConnectionLimit"`)
+}
+
+func TestItIsToldForSomeTimeThatNoConnectionWasLeft(t *testing.T) {
+	f := newFake(t, refuses)
+	c, clock := newTestClient(t, f)
+	mustAnswer(t, c)
+	for after, want := range map[time.Duration]bool{0: true, fullFor - time.Second: true, fullFor + time.Second: false} {
+		if got := c.wasFull(clock.now().Add(after)); got != want {
+			t.Errorf("after %s: %t", after, got)
+		}
+	}
+}
