@@ -93,7 +93,7 @@ func untilNeedsAttention(ctx context.Context, mc *cachev1alpha1.Memcached, withi
 	Expect(mc.Status.Conditions).To(ContainElement(And(HaveField("Type", cachev1alpha1.ConditionReady), HaveField("Status", metav1.ConditionTrue))))
 }
 
-// badSecret is a Secret that somebody has made unusable by mistake: two of each kind. The tests of internal/agent/credentials have all
+// badSecret is a Secret that somebody has made unusable by mistake: one of each kind. The tests of internal/agent/credentials have all
 // mistakes. words are part of the operator's message about this Secret.
 type badSecret struct {
 	name string
@@ -108,17 +108,7 @@ var badSecrets = []badSecret{
 	{"another-key", mutualTLS, func(s *secured) map[string][]byte {
 		return s.with(map[string][]byte{"tls.key": s.newPair(s.authority)["tls.key"]})
 	}, "tls.key does not fit the first certificate in tls.crt"},
-	{"expired", mutualTLS, func(s *secured) map[string][]byte {
-		old := clustertest.Must(s.authority.ExpiredUser("cache"))
-		return s.with(map[string][]byte{"tls.crt": old.Certificate, "tls.key": old.Key})
-	}, "the certificate in tls.crt has expired: renew it"},
 	{"deleted", withUsers, nil, "the Secret of spec.auth.secretName does not exist"},
-	{"crlf", withUsers, password("a-password-from-windows\r\n"), "the password of the user web contains a line break"},
-}
-
-// password returns a function for badSecret.content. The Secret then holds a single user, s.member, with the given password.
-func password(of string) func(*secured) map[string][]byte {
-	return func(s *secured) map[string][]byte { return map[string][]byte{s.member.user: []byte(of)} }
 }
 
 // spoiledCache is a cache whose Secret becomes bad.

@@ -23,9 +23,8 @@ import (
 // the writer would read old values.
 var _ = Describe("Writers through two proxies", Label(onLocalCluster), func() {
 	It("read nothing older than they have stored, before and after the number of nodes changes", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
-		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
-		front := newProxy(ctx, mc)
-		before := clustertest.Incarnations(proxiesOf(ctx, front))
+		f := newFront(ctx)
+		mc, front := f.mc, f.proxy
 		w := startWriters(ctx, front)
 		for _, size := range []int32{4, 3} {
 			w.refused.Store(0)
@@ -70,7 +69,7 @@ var _ = Describe("Writers through two proxies", Label(onLocalCluster), func() {
 		Expect(w.hit.Load()).To(BeNumerically(">", 2*ownedKeys))
 		Expect(w.failed.Load()).To(BeZero(), "%v", w.failure.Load())
 		w.reconnected(0)
-		Expect(clustertest.Incarnations(proxiesOf(ctx, front))).To(Equal(before), "pods and restarts of the proxies")
+		Expect(clustertest.Incarnations(proxiesOf(ctx, front))).To(Equal(f.proxies), "pods and restarts of the proxies")
 	})
 })
 
