@@ -8,9 +8,7 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -126,7 +124,7 @@ func newKeptCache(ctx context.Context, edits ...clustertest.Edit) *keptCache {
 
 func newKeptCacheOf(ctx context.Context, size int32, keys, valueSize int, edits ...clustertest.Edit) *keptCache {
 	GinkgoHelper()
-	c := &keptCache{keys: keys, rows: [][]string{{"change", "keys", "longest time without service, of each node", "Ready after", "writes", "launcher"}}}
+	c := &keptCache{keys: keys, rows: [][]string{{"change", "keys", "longest time without service, of each node", "Ready after"}}}
 	DeferCleanup(func() {
 		if len(c.rows) > 1 {
 			clustertest.AddTable("Changes that keep the nodes", c.rows)
@@ -148,42 +146,6 @@ func (c *keptCache) connect(ctx context.Context) {
 	c.cache.SetTimeout(patience)
 }
 
-// writes counts the operator's write requests in the namespace of the cache since a time, except requests for events. It returns two
-// counts as text: the requests for objects, and the requests for their status.
-func (c *keptCache) writes(since time.Time) string {
-	GinkgoHelper()
-	if clusterDir == "" {
-		return "" // only the local cluster has an audit log
-	}
-	var children, status int
-	for event := range requestsOf(operatorUser(operatorNamespace), since) {
-		switch resource := resourceOf(event); {
-		case !isWrite(event) || resource == "" || event.ObjectRef.Namespace != c.mc.Namespace || event.ObjectRef.Resource == "events":
-		case event.ObjectRef.Subresource == "status":
-			status++
-		default:
-			children++
-		}
-	}
-	return fmt.Sprintf("%d, %d of status", children, status)
-}
-
-// launcherMemory returns, as text, the largest peak resident memory and the largest current anonymous memory of any launcher.
-func (c *keptCache) launcherMemory() string {
-	GinkgoHelper()
-	if clusterDir == "" {
-		return "" // the suite sees only the processes of the local cluster
-	}
-	var peak, own float64
-	for i := range c.pods {
-		p := theOne(processesOf("launcher", "pod"+string(c.pods[i].UID)), "launchers of "+c.pods[i].Name)
-		fields := fieldsOf(string(clustertest.Must(os.ReadFile(p.file("status")))))
-		peak = max(peak, number(strings.TrimSuffix(fields["VmHWM"], " kB"))/1024)
-		own = max(own, number(strings.TrimSuffix(fields["RssAnon"], " kB"))/1024)
-	}
-	return fmt.Sprintf("%.1f MiB, own %.1f", peak, own)
-}
-
 // mustKeep makes a change, waits until the cache is Ready, and checks that no pod was replaced and no key lost. longest is how long
 // each node may be unreachable. restarts is how often the change must restart each memcached container.
 func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Duration, restarts int32, edit func(*cachev1alpha1.Memcached)) {
@@ -202,7 +164,7 @@ func (c *keptCache) mustKeep(ctx context.Context, change string, longest time.Du
 	c.untilReady(ctx)
 	endLoad()
 	took := time.Since(began)
-	row := []string{change, "", "", took.Round(time.Second).String(), c.writes(began), c.launcherMemory()}
+	row := []string{change, "", "", took.Round(time.Second).String()}
 	for _, watch := range watches {
 		away := watch.end()
 		row[2] += fmt.Sprintf("%.1f s ", away.Seconds())
