@@ -33,7 +33,7 @@ check-cluster:
 # If KUBECONFIG is set, test-e2e deploys IMG to its cluster and tests it there. Otherwise, test-e2e starts a local cluster of its own,
 # and tests the image that cluster-up builds. E2E_FLAGS are flags of ginkgo, such as --ginkgo.focus="scale".
 E2E_FLAGS ?=
-e2e = bin/e2e.test --ginkgo.v --ginkgo.timeout=2h --ginkgo.label-filter='!measured'
+e2e = bin/e2e.test --ginkgo.v --ginkgo.timeout=2h
 
 .PHONY: test-e2e
 ifdef KUBECONFIG

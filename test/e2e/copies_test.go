@@ -30,14 +30,14 @@ import (
 
 // Two caches hold the same items, and two proxies serve clients from both caches. So clients notice nothing when a node ends.
 var _ = Describe("Two copies of a cache", Label(onLocalCluster), func() {
-	It("lose no hit with a node, nor then with its twin while a proxy ends", SpecTimeout(12*time.Minute), func(ctx SpecContext) {
+	It("lose no hit with a node, nor then with its twin while a proxy ends", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
+		cacheDNS(ctx)
 		c := newCopies(ctx)
 		for _, event := range []struct {
 			name string
 			do   func(*corev1.Pod)
 		}{
 			{"deleted without notice", func(pod *corev1.Pod) { Expect(k8s.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed()) }},
-			{"evicted", func(pod *corev1.Pod) { c.evict(ctx, pod) }},
 			{"killed for its memory", func(pod *corev1.Pod) { memcachedOf(pod).signal(syscall.SIGKILL) }},
 		} {
 			clients := c.startOwners(ctx)
@@ -50,16 +50,6 @@ var _ = Describe("Two copies of a cache", Label(onLocalCluster), func() {
 			})
 			clients.mustHaveNoticedNothing(ctx, event.name, int64(ownersPerProxy*len(clients.proxies)))
 		}
-	})
-
-	It("lose no hit when proxies hear of new addresses after 30 seconds", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
-		cacheDNS(ctx)
-		c := newCopies(ctx)
-		clients := c.startOwners(ctx)
-		for _, mc := range c.caches {
-			c.replace(ctx, mc, 1, func(pod *corev1.Pod) { Expect(k8s.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed()) })
-		}
-		clients.mustHaveNoticedNothing(ctx, "crashes with cached names", 0)
 	})
 
 	It("lose no hit when all of their nodes are drained", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
@@ -105,45 +95,6 @@ var _ = Describe("Two copies of a cache", Label(onLocalCluster), func() {
 		memcachedOf(&proxiesOf(ctx, c.front)[0]).signal(syscall.SIGKILL)
 		c.untilReady(ctx)
 		clients.mustHaveNoticedNothing(ctx, "changes of both", int64(ownersPerProxy*len(clients.proxies)))
-	})
-
-	// Node 0 is unavailable, so it must be replaced before node 1. Otherwise, the budget would never allow either.
-	It("take a change although node 0 of one is away", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
-		c := newCopies(ctx)
-		before := clustertest.Incarnations(c.pods(ctx))
-		away := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: c.caches[0].Name + "-0"}}
-		Expect(k8s.Reread(ctx, away)).To(Succeed())
-		k8s.Change(ctx, away, func() { away.Spec.Containers[0].Image = "memcached:absent" })
-		Eventually(ctx, func(g Gomega) {
-			g.Expect(k8s.Reread(ctx, away)).To(Succeed())
-			g.Expect(clustertest.Ready(away)).To(BeFalse())
-		}).WithTimeout(time.Minute).Should(Succeed())
-		k8s.Change(ctx, c.caches[0], func() { c.caches[0].Spec.PodMetadata.Labels["round"] = "2" })
-		c.untilReady(ctx)
-		for name, incarnation := range clustertest.Incarnations(c.pods(ctx)) {
-			if strings.HasPrefix(name, c.caches[1].Name) {
-				Expect(incarnation).To(Equal(before[name]), name)
-			} else {
-				Expect(incarnation).NotTo(Equal(before[name]), name)
-			}
-		}
-	})
-
-	It("keep what need not move when both get another node", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
-		c := newCopies(ctx)
-		cache := k8s.NewClientOf(proxyServer(ctx, c.front))
-		Eventually(ctx, cache.Write).WithArguments(ownedKeys, 100).WithTimeout(time.Minute).Should(Succeed())
-		for _, mc := range c.caches {
-			k8s.Change(ctx, mc, func() { mc.Spec.Size = 3 })
-		}
-		Eventually(ctx, func(g Gomega) {
-			g.Expect(k8s.Reread(ctx, c.front)).To(Succeed())
-			g.Expect(c.front.Status.Routes).To(Equal(&cachev1alpha1.MemcachedProxyRoutes{Nodes: 3}))
-		}).WithTimeout(5 * time.Minute).Should(Succeed())
-		hits := clustertest.Must(cache.Read(ctx, ownedKeys))
-		AddReportEntry("hits after a third node has come", hits)
-		Expect(hits.Errors).To(BeZero())
-		Expect(hits.Hits).To(BeNumerically(">=", ownedKeys*2/3-ownedKeys/50))
 	})
 })
 
@@ -197,13 +148,6 @@ func (c *copies) pods(ctx context.Context) (pods []corev1.Pod) {
 		pods = append(pods, k8s.Pods(ctx, mc)...)
 	}
 	return pods
-}
-
-func (*copies) evict(ctx context.Context, pod *corev1.Pod) {
-	GinkgoHelper()
-	Eventually(ctx, func() error {
-		return k8s.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}})
-	}).Should(Succeed())
 }
 
 // replace calls the function do, which ends the pod or the container of a node. It waits until the new pod, or the pod with the

@@ -22,38 +22,37 @@ import (
 
 var _ = Describe("A failure is told in words, takes nothing away that serves, and is over when its cause is mended:", func() {
 	for _, workload := range workloads {
-		It("an image that does not exist, with a "+string(workload), SpecTimeout(3*time.Minute), func(ctx SpecContext) {
-			i := newIncident(ctx, clustertest.RunBy(workload))
+		It("an image that does not exist, a quota and no room, with a "+string(workload), SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+			i := newIncident(ctx, clustertest.RunBy(workload), leavesQuickly)
+
+			if workload == cachev1alpha1.WorkloadDeployment {
+				By("a quota that is used up")
+				quota := &corev1.ResourceQuota{
+					ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "team"},
+					Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("4")}},
+				}
+				Expect(k8s.Create(ctx, quota)).To(Succeed())
+				probe := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "probe"}, Spec: k8s.Pods(ctx, i.neighbor.mc)[0].Spec}
+				Eventually(ctx, func() error {
+					return k8s.Create(ctx, probe.DeepCopy(), client.DryRunAll)
+				}).Should(MatchError(ContainSubstring("exceeded quota")))
+				i.passes(ctx, incidentNodes, i.edit(ctx, func() { i.cache.Spec.Size++ }), func() { Expect(k8s.Delete(ctx, quota)).To(Succeed()) },
+					cachev1alpha1.ReasonQuotaExceeded, "exceeded quota: team, requested: pods=1, used: pods=4, limited: pods=4")
+			}
+
+			By("a request that no node of the cluster has room for")
+			i.passes(ctx, incidentNodes-1, i.edit(ctx, func() {
+				i.cache.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")}
+			}), i.edit(ctx, func() { i.cache.Spec.Resources.Requests = nil }),
+				cachev1alpha1.ReasonUnschedulable, "Pod cache-", "cannot be scheduled", "Insufficient cpu")
+
+			By("an image that does not exist")
 			good := i.cache.Status.Image
 			i.passes(ctx, incidentNodes-1, i.edit(ctx, func() { i.cache.Spec.Image = good + "-missing" }),
 				i.edit(ctx, func() { i.cache.Spec.Image = good }),
 				cachev1alpha1.ReasonImagePullFailed, "The image of pod cache-", "cannot be pulled", good+"-missing", "not found")
 		})
 	}
-
-	It("a request that no node of the cluster has room for", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
-		i := newIncident(ctx)
-		i.passes(ctx, incidentNodes-1, i.edit(ctx, func() {
-			i.cache.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")}
-		}), i.edit(ctx, func() { i.cache.Spec.Resources.Requests = nil }),
-			cachev1alpha1.ReasonUnschedulable, "Pod cache-", "cannot be scheduled", "Insufficient cpu")
-	})
-
-	It("a quota that is used up", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
-		i := newIncident(ctx)
-		quota := &corev1.ResourceQuota{
-			ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "team"},
-			Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("4")}},
-		}
-		Expect(k8s.Create(ctx, quota)).To(Succeed())
-		probe := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "probe"}, Spec: k8s.Pods(ctx, i.neighbor.mc)[0].Spec}
-		Eventually(ctx, func() error {
-			return k8s.Create(ctx, probe.DeepCopy(), client.DryRunAll)
-		}).Should(MatchError(ContainSubstring("exceeded quota")))
-		i.passes(ctx, incidentNodes, i.edit(ctx, func() { i.cache.Spec.Size++ }), func() {
-			k8s.Change(ctx, quota, func() { quota.Spec.Hard[corev1.ResourcePods] = resource.MustParse("5") })
-		}, cachev1alpha1.ReasonQuotaExceeded, "exceeded quota: team, requested: pods=1, used: pods=4, limited: pods=4")
-	})
 })
 
 func (i *incident) edit(ctx context.Context, edit func()) func() {

@@ -7,16 +7,24 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
+	"net"
 	"slices"
+	"strconv"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
+	"github.com/example/memcached-operator/test/traffic"
 )
 
 // Limits that clients may rely on when the nodes of a cache change.
@@ -25,43 +33,29 @@ const (
 	longestKnown = 7 * time.Second
 	// recordTTL is how long a client may cache an answer of the cluster's DNS. longestKnown includes this time.
 	recordTTL = 5 * time.Second
-	// shortestService is how long a deleted node must continue to serve: the default of
-	// gracefulShutdown.preStopDelaySeconds, minus a second, because the test notices the deletion late.
+	// shortestService is how long a deleted node must continue to serve: the default of gracefulShutdown.preStopDelaySeconds, minus a second,
+	// because the test notices the deletion late.
 	shortestService = 4 * time.Second
-	// longestBlind is how long the sampler may get no answer from DNS or the API server, because a busy machine is slow.
+	// longestBlind is how long DNS or the API server may not answer, because a busy machine is slow.
 	longestBlind = 3 * time.Second
 )
 
 // This measurement needs the local cluster, for its pod network, and for its DNS, which does not cache answers.
 var _ = Describe("A client that follows the members of a Memcached", Label(onLocalCluster), func() {
-	var m membership
-
 	It("never sees too many or too few, and finds all of them serving", clustertest.Core, SpecTimeout(5*time.Minute), func(ctx SpecContext) {
-		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3)
-		m.see(ctx, "a rolling change of 3", 2, 3, func() { roll(ctx, m.mc) })
-		m.see(ctx, "a pod of 3 is deleted", 2, 3, func() { Expect(k8s.Delete(ctx, &k8s.Pods(ctx, m.mc)[0])).To(Succeed()) })
-		m.see(ctx, "size 3 to 5", 3, 5, func() { scale(ctx, m.mc, 5) })
-		m.see(ctx, "size 5 to 2", 2, 5, func() { scale(ctx, m.mc, 2) })
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3)
+		followMembers(ctx, mc, "a rolling change of 3", 2, 3, func() { roll(ctx, mc, "1") })
+		followMembers(ctx, mc, "size 3 to 5", 3, 5, func() { scale(ctx, mc, 5) })
+		followMembers(ctx, mc, "size 5 to 1", 1, 5, func() { scale(ctx, mc, 1) })
+		followMembers(ctx, mc, "a rolling change of 1, of which the new one starts first", 1, 2, func() { roll(ctx, mc, "2") })
 	})
 
-	It("sees nodes of a StatefulSet leave one by one, each when the last one has been ready for minReadySeconds", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
-		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Workload, mc.Spec.UpdateStrategy.MinReadySeconds = cachev1alpha1.WorkloadStatefulSet, 10
+	It("sees nodes of a StatefulSet leave one by one", clustertest.Core, SpecTimeout(5*time.Minute), func(ctx SpecContext) {
+		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 2, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Workload, mc.Spec.UpdateStrategy.MinReadySeconds = cachev1alpha1.WorkloadStatefulSet, 5
 		})
-		m.see(ctx, "a rolling change of 3, minReadySeconds 10, StatefulSet", 2, 3, func() { roll(ctx, m.mc) })
-	})
-
-	It("always sees a single node, of which the new one starts first", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
-		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 1)
-		m.see(ctx, "a rolling change of 1", 1, 2, func() { roll(ctx, m.mc) })
-	})
-
-	It("sees one node of a StatefulSet less during a rolling change", clustertest.Core, SpecTimeout(5*time.Minute), func(ctx SpecContext) {
-		m.mc = k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 2, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet
-		})
-		rolled := m.see(ctx, "a rolling change of 2, StatefulSet", 1, 2, func() { roll(ctx, m.mc) })
-		Expect(rolled.left).To(Equal([]string{"cache-1", "cache-0"}), "one after the other, from the last")
+		left := followMembers(ctx, mc, "a rolling change of 2, minReadySeconds 5, StatefulSet", 1, 2, func() { roll(ctx, mc, "1") })
+		Expect(left).To(Equal([]string{"cache-1", "cache-0"}), "one after the other, from the last")
 	})
 })
 
@@ -70,145 +64,186 @@ func scale(ctx context.Context, mc *cachev1alpha1.Memcached, nodes int32) {
 	k8s.Change(ctx, mc, func() { mc.Spec.Size = nodes })
 }
 
-func roll(ctx context.Context, mc *cachev1alpha1.Memcached) {
+// roll changes an annotation of the pod template, which replaces every pod.
+func roll(ctx context.Context, mc *cachev1alpha1.Memcached, value cachev1alpha1.AnnotationValue) {
 	GinkgoHelper()
-	k8s.Change(ctx, mc, func() { annotatePods(mc) })
+	k8s.Change(ctx, mc, func() {
+		mc.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/roll": value}
+	})
 }
 
-// annotatePods adds an annotation to the pod template, which replaces every pod.
-func annotatePods(mc *cachev1alpha1.Memcached) {
-	mc.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/roll": "1"}
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
+// members observes the members of a Memcached, which are its nodes in DNS and in status.nodes. It reads both again and again, and sends a
+// command to every node that DNS announces. A watch tells it about the pods.
+type members struct {
+	mutex   sync.Mutex
+	samples []sample
+	// leaving is when the deletion of each pod began. left are the names of these pods, in this order.
+	leaving map[types.UID]time.Time
+	left    []string
+	pods    map[string]*corev1.Pod // by IP address
+	// failed are the commands that failed, by the IP address and the time when they were sent.
+	failed []failure
 }
 
-// membership is a Memcached whose nodes change.
-type membership struct{ mc *cachev1alpha1.Memcached }
+type sample struct {
+	at            time.Time
+	dns, inStatus []string
+}
 
-// see makes a change, and checks what clients find in DNS and in status.nodes. The number of nodes must always be between the parameters
-// fewest and most.
-func (m membership) see(ctx context.Context, title string, fewest, most int, change func()) summary {
+type failure struct {
+	at  time.Time
+	ip  string
+	err error
+}
+
+// followMembers makes a change, and checks what clients find in DNS and in status.nodes until both no longer change. The number of nodes must
+// always be between fewest and most. It returns the names of the pods that left, in their order.
+func followMembers(ctx context.Context, mc *cachev1alpha1.Memcached, title string, fewest, most int, change func()) []string {
 	GinkgoHelper()
 	By(title)
-	seen := sampleMembership(ctx, m.mc, change).summary()
-	AddReportEntry(title, fmt.Sprintf("%+v", seen))
-	Expect(seen.blind).To(BeNumerically("<", longestBlind), "time without samples")
-	for where, members := range map[string]figures{"in DNS": seen.dns, "in status.nodes": seen.status} {
-		Expect(members.fewest).To(BeNumerically(">=", fewest), "members "+where)
-		Expect(members.most).To(BeNumerically("<=", most), "members "+where)
-	}
-	Expect(seen.dns.stale+recordTTL).To(BeNumerically("<", longestKnown), "a terminated node, in DNS and in cached records")
-	Expect(seen.status.stale).To(BeNumerically("<", longestKnown), "a terminated node, in status.nodes")
-	Expect(seen.failures).To(BeEmpty(), "of nodes that stay or have come")
-	if seen.served != 0 {
-		Expect(seen.served).To(BeNumerically(">", shortestService), "a terminating node")
-	}
-	return seen
+	m := &members{leaving: map[types.UID]time.Time{}, pods: map[string]*corev1.Pod{}}
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	pods := clustertest.Must(k8s.Watch(following, &corev1.PodList{}, client.InNamespace(mc.Namespace)))
+	defer pods.Stop()
+	var followers sync.WaitGroup
+	followers.Go(func() { m.watch(pods.ResultChan()) })
+	key := client.ObjectKeyFromObject(mc) // the change has the object itself
+	followers.Go(func() { clustertest.Every(following, roundPeriod, func() { m.sample(following, key, &followers) }) })
+
+	m.untilSettled(ctx, mc)
+	began := time.Now()
+	change()
+	k8s.UntilReady(ctx, mc)
+	m.untilSettled(ctx, mc)
+	stop()
+	pods.Stop()
+	followers.Wait()
+	m.mustHaveServed(began, fewest, most)
+	return m.left
 }
 
-func seconds(d time.Duration) string {
-	if d == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f s", d.Seconds())
-}
-
-// summary is what a sampler has measured.
-type summary struct {
-	dns, status figures
-	// blind is the longest time without a sample.
-	blind time.Duration
-	// left are the names of the deleted pods, in the order in which their deletion began.
-	left []string
-	// failures describe the failed commands to announced nodes whose deletion had not begun.
-	failures []string
-	// served is the shortest time for which a deleted node still answered every command. It is zero if no node was deleted.
-	served time.Duration
-}
-
-// figures are the results for either DNS or status.nodes.
-type figures struct {
-	// fewest and most are the smallest and the largest number of listed nodes.
-	fewest, most int
-	// stale is the longest time for which a pod was still listed after its deletion had begun.
-	stale time.Duration
-}
-
-func (m *sampler) summary() summary {
-	s := summary{
-		dns:    m.figuresOf(m.inDNS, func(ip string, _ *podLife) string { return ip }),
-		status: m.figuresOf(m.inStatus, func(_ string, pod *podLife) string { return pod.name }),
-		blind:  max(longestGap(m.inDNS), longestGap(m.inStatus)),
-	}
-	for ip, failures := range m.failures {
-		s.addNode(m, m.pods[ip], failures)
-	}
-	lives := slices.DeleteFunc(slices.Collect(maps.Values(m.pods)), func(pod *podLife) bool { return pod.leaving.IsZero() })
-	slices.SortFunc(lives, func(a, b *podLife) int { return a.leaving.Compare(b.leaving) })
-	for _, pod := range lives {
-		s.left = append(s.left, pod.name)
-	}
-	return s
-}
-
-// addNode adds the results of the commands that were sent to one node, which DNS has announced.
-func (s *summary) addNode(m *sampler, pod *podLife, failures []failure) {
-	leaving := slices.IndexFunc(failures, func(f failure) bool {
-		return pod != nil && !pod.leaving.IsZero() && f.at.After(pod.leaving)
-	})
-	if leaving < 0 {
-		leaving = len(failures)
-	}
-	for _, f := range failures[:leaving] {
-		s.failures = append(s.failures, fmt.Sprintf("%s after the change: %v", seconds(f.at.Sub(m.began)), f.err))
-	}
-	if pod == nil || pod.leaving.IsZero() {
-		return
-	}
-	end := pod.gone
-	if leaving < len(failures) {
-		end = failures[leaving].at
-	}
-	if served := end.Sub(pod.leaving); s.served == 0 || served < s.served {
-		s.served = served
-	}
-}
-
-// figuresOf computes the figures from samples. nameOf returns what the samples contain for a pod: its IP address or its name. Samples
-// from before the change do not count: some nodes may be missing there, because DNS can list a ready node late.
-func (m *sampler) figuresOf(samples []sample, nameOf func(ip string, pod *podLife) string) figures {
-	samples = slices.DeleteFunc(slices.Clone(samples), func(seen sample) bool { return seen.at.Before(m.began) })
-	f := figures{fewest: len(samples[0].members)}
-	for _, seen := range samples {
-		f.fewest, f.most = min(f.fewest, len(seen.members)), max(f.most, len(seen.members))
-	}
-	for ip, pod := range m.pods {
-		if pod.leaving.IsZero() {
+func (m *members) watch(events <-chan watch.Event) {
+	for event := range events {
+		pod, ok := event.Object.(*corev1.Pod)
+		if !ok {
 			continue
 		}
-		name, until := nameOf(ip, pod), m.successor(pod)
-		for _, seen := range samples {
-			if slices.Contains(seen.members, name) && (name == ip || seen.at.Before(until)) {
-				f.stale = max(f.stale, seen.at.Sub(pod.leaving))
+		m.mutex.Lock()
+		if pod.Status.PodIP != "" {
+			m.pods[pod.Status.PodIP] = pod
+		}
+		if _, known := m.leaving[pod.UID]; !known && pod.DeletionTimestamp != nil {
+			m.leaving[pod.UID] = time.Now()
+			m.left = append(m.left, pod.Name)
+		}
+		m.mutex.Unlock()
+	}
+}
+
+func (m *members) sample(ctx context.Context, key client.ObjectKey, followers *sync.WaitGroup) {
+	at := time.Now()
+	limited, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	// Without "ip4", Go's resolver would also ask for AAAA records, and return their empty answer if the query for A records failed.
+	found, err := resolver().LookupNetIP(limited, "ip4", key.Name+"."+key.Namespace+".svc.cluster.local.")
+	var mc cachev1alpha1.Memcached
+	if missing := new(net.DNSError); err != nil && (!errors.As(err, &missing) || !missing.IsNotFound) || k8s.Get(limited, key, &mc) != nil {
+		return // a busy machine is slow
+	}
+	taken := sample{at: at, inStatus: mc.Status.Nodes}
+	for _, address := range found {
+		ip := address.Unmap().String()
+		taken.dns = append(taken.dns, ip)
+		followers.Go(func() {
+			if err := m.ask(ctx, ip); err != nil && ctx.Err() == nil {
+				m.mutex.Lock()
+				defer m.mutex.Unlock()
+				m.failed = append(m.failed, failure{at, ip, err})
+			}
+		})
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.samples = append(m.samples, taken)
+}
+
+// ask connects to a node, and fails unless memcached answers. On a busy machine, a slow answer is no failure.
+func (*members) ask(ctx context.Context, ip string) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	conn, err := traffic.Connect(ctx, dial, net.JoinHostPort(ip, strconv.Itoa(traffic.Port)))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	reply, err := conn.Command(ctx, "mn")
+	if err == nil && reply != "MN" {
+		err = fmt.Errorf("the reply is %q", reply)
+	}
+	return err
+}
+
+// untilSettled waits until exactly the nodes of the spec exist, and DNS and the status list exactly these.
+func (m *members) untilSettled(ctx context.Context, mc *cachev1alpha1.Memcached) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		var pods corev1.PodList
+		g.Expect(k8s.List(ctx, &pods, client.InNamespace(mc.Namespace))).To(Succeed())
+		g.Expect(pods.Items).To(HaveLen(int(mc.Spec.Size)))
+		var names, addresses []string
+		for _, pod := range pods.Items {
+			g.Expect(pod.DeletionTimestamp).To(BeNil())
+			names, addresses = append(names, pod.Name), append(addresses, pod.Status.PodIP)
+		}
+		m.mutex.Lock()
+		defer m.mutex.Unlock()
+		g.Expect(m.samples).NotTo(BeEmpty())
+		last := m.samples[len(m.samples)-1]
+		g.Expect(last.dns).To(ConsistOf(addresses))
+		g.Expect(last.inStatus).To(ConsistOf(names))
+	}).Should(Succeed())
+}
+
+// mustHaveServed checks the samples since the change began. In earlier ones, DNS may still lack a node that is ready.
+func (m *members) mustHaveServed(began time.Time, fewest, most int) {
+	GinkgoHelper()
+	last := began
+	for _, s := range m.samples {
+		if s.at.Before(began) {
+			continue
+		}
+		Expect(s.at.Sub(last)).To(BeNumerically("<", longestBlind), "time without a sample")
+		last = s.at
+		for where, count := range map[string]int{"in DNS": len(s.dns), "in status.nodes": len(s.inStatus)} {
+			Expect(count).To(And(BeNumerically(">=", fewest), BeNumerically("<=", most)), "members %s after %s", where, seconds(s.at.Sub(began)))
+		}
+		for ip, pod := range m.pods {
+			leaving, leaves := m.leaving[pod.UID]
+			if leaves && slices.Contains(s.dns, ip) {
+				Expect(s.at.Sub(leaving)+recordTTL).To(BeNumerically("<", longestKnown), "%s, in DNS and in cached records", pod.Name)
+			}
+			if leaves && slices.Contains(s.inStatus, pod.Name) && !m.hasSuccessor(pod) {
+				Expect(s.at.Sub(leaving)).To(BeNumerically("<", longestKnown), "%s, in status.nodes", pod.Name)
 			}
 		}
 	}
-	return f
+	for _, f := range m.failed {
+		pod := m.pods[f.ip]
+		Expect(pod).NotTo(BeNil(), "%s: %v", f.ip, f.err)
+		leaving, leaves := m.leaving[pod.UID]
+		Expect(leaves && f.at.Sub(leaving) > shortestService).To(BeTrue(), "%s does not serve after %s: %v", pod.Name, seconds(f.at.Sub(began)), f.err)
+	}
 }
 
-// successor returns when the next pod of the same name was created, or the current time if there is none.
-func (m *sampler) successor(former *podLife) time.Time {
-	first := time.Now()
+// hasSuccessor reports whether another pod has the same name.
+func (m *members) hasSuccessor(former *corev1.Pod) bool {
 	for _, pod := range m.pods {
-		if pod.name == former.name && pod.came.After(former.came) && pod.came.Before(first) {
-			first = pod.came
+		if pod.Name == former.Name && pod.UID != former.UID {
+			return true
 		}
 	}
-	return first
-}
-
-func longestGap(samples []sample) time.Duration {
-	var longest time.Duration
-	for i := range samples[1:] {
-		longest = max(longest, samples[i+1].at.Sub(samples[i].at))
-	}
-	return longest
+	return false
 }

@@ -16,7 +16,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/traffic"
 )
@@ -25,10 +24,8 @@ import (
 // may end open connections of other clients only with gets of more keys than memcached has buffers for.
 var _ = Describe("Hostile clients of a MemcachedProxy", Label(onLocalCluster), func() {
 	It("restart nothing, and others stay connected", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
-		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
-		front := newProxy(ctx, mc)
-		before, nodes := clustertest.Incarnations(proxiesOf(ctx, front)), k8s.Incarnations(ctx, mc)
-		pod := &proxiesOf(ctx, front)[0]
+		f := newFront(ctx)
+		nodes, pod := k8s.Incarnations(ctx, f.mc), &proxiesOf(ctx, f.proxy)[0]
 		h := &hostileClients{address: traffic.Address(pod)}
 		var keys []string
 		for number := range 100 {
@@ -76,8 +73,8 @@ var _ = Describe("Hostile clients of a MemcachedProxy", Label(onLocalCluster), f
 		others.stop()
 		peak := peakOf(ctx, pod)
 		AddReportEntry("peak, in MiB", peak)
-		Expect(clustertest.Incarnations(proxiesOf(ctx, front))).To(Equal(before), "pods and restarts of the proxies")
-		Expect(k8s.Incarnations(ctx, mc)).To(Equal(nodes), "pods and restarts of the nodes")
+		Expect(clustertest.Incarnations(proxiesOf(ctx, f.proxy))).To(Equal(f.proxies), "pods and restarts of the proxies")
+		Expect(k8s.Incarnations(ctx, f.mc)).To(Equal(nodes), "pods and restarts of the nodes")
 	})
 })
 

@@ -7,7 +7,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"strconv"
 	"time"
@@ -25,7 +24,7 @@ import (
 var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func() {
 	const keys = 1000
 
-	It("use TLS, keep their connections while the certificate changes, and are measured", SpecTimeout(6*time.Minute), func(ctx SpecContext) {
+	It("use TLS, keep their connections while the certificate changes, and are measured", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		mc := k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))
 		s := &secured{
 			mc: &cachev1alpha1.Memcached{ // stands for the proxy, because secured knows only Memcacheds
@@ -54,14 +53,15 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 		Expect(s.mayEnter(ctx, server.Address, stranger)).To(MatchError(MatchRegexp(unknownAuthority)))
 
 		By("changing the certificate while all keys are read")
-		reads := startReading(ctx, cache, keys)
+		reads := &steadyTraffic{cache: cache, keys: keys, write: func(context.Context) error { return nil }}
+		reads.start(ctx)
 		s.put(ctx, s.pair, s.newPair(s.authority))
 		for _, pod := range proxiesOf(ctx, front) {
 			address := net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(tlsPort))
 			Eventually(ctx, s.shown).WithArguments(address).WithTimeout(kubeletSync).Should(Equal(s.serial()))
 		}
-		worst := reads.end()
-		Expect(worst).To(Equal(traffic.Hits{Keys: keys, Hits: keys}), "the worst of %d rounds", reads.rounds)
+		reads.stop()
+		reads.mustBeServed()
 		Expect(clustertest.Incarnations(proxiesOf(ctx, front))).To(Equal(before), "pods and restarts of the proxies")
 
 		By("reading the metrics of each proxy")
@@ -72,24 +72,9 @@ var _ = Describe("The clients of a MemcachedProxy", Label(onLocalCluster), func(
 				scraped = scrape(ctx, agentOf(&pod))
 				return scraped
 			}).Should(ContainSubstring(`memcached_agent_certificate_info{serial="` + s.serial() + `"} 1`))
-			Expect(scraped).To(And(ContainSubstring("\nmemcached_up 1\n"), ContainSubstring("\nmemcached_proxy_nodes 3\n"),
-				ContainSubstring("\nmemcached_proxy_routes_refused 0\n"), ContainSubstring("\nmemcached_agent_reload_success 1\n"),
-				Not(ContainSubstring("memcached_commands_total")), Not(ContainSubstring("memcached_proxy_backend_away{"))))
+			Expect(scraped).To(And(ContainSubstring("\nmemcached_up 1\n"), ContainSubstring("\nmemcached_proxy_nodes 3\n")))
 			gets += sampleOf(scraped, `memcached_proxy_requests_total{command="gets"}`)
-			Expect(sampleOf(scraped, "process_resident_memory_bytes")).To(BeNumerically("<", 2*agentMemory))
 		}
 		Expect(gets).To(BeNumerically(">=", keys), "a client has one of the proxies")
-
-		By("taking a node away, which the proxies that read its keys see")
-		k8s.Change(ctx, mc, func() { mc.Spec.Size = 2 })
-		Eventually(ctx, func(g Gomega) {
-			_, _ = cache.Read(ctx, keys) // a proxy reports the node only after a get of one of the node's keys
-			scraped := ""
-			for _, pod := range proxiesOf(ctx, front) {
-				scraped += scrape(ctx, agentOf(&pod))
-			}
-			g.Expect(scraped).To(ContainSubstring(
-				fmt.Sprintf(`memcached_proxy_backend_away{backend="%s-2.%[1]s.%s.svc"}`, mc.Name, mc.Namespace)))
-		}).Should(Succeed())
 	})
 })

@@ -41,7 +41,6 @@ type secured struct {
 	pair, users *corev1.Secret
 	// member and reader are clients that the nodes admit. Both have the same certificate.
 	member, reader visitor
-	private        private
 }
 
 // visitor is a client's credentials: a certificate, a user with a password, both, or neither.
@@ -94,10 +93,9 @@ func (s *secured) newSecret(suffix string, kind corev1.SecretType) *corev1.Secre
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.mc.Namespace, Name: s.mc.Name + suffix}, Type: kind}
 }
 
-// put creates a Secret with this content, or replaces the content. It also remembers the content in private.
+// put creates a Secret with this content, or replaces the content.
 func (s *secured) put(ctx context.Context, secret *corev1.Secret, content map[string][]byte) {
 	GinkgoHelper()
-	s.private.add(content)
 	secret.Data = content
 	if secret.ResourceVersion == "" {
 		Expect(k8s.Create(ctx, secret)).To(Succeed())

@@ -37,7 +37,6 @@ var _ = Describe("A cache with TLS, certificates of clients and users", Label(on
 
 		By("restarting the nodes in place, which forget what was removed, and keep their keys")
 		r.forgets(ctx)
-		r.private.mustStayPrivate(ctx, r.mc.Namespace)
 	})
 })
 

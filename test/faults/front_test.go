@@ -27,11 +27,11 @@ const frontName = "front"
 
 // frontScenarios are the scenarios of a MemcachedProxy whose only pool is the Memcached "cache".
 var frontScenarios = []scenario{
-	{name: "proxy-create", faults: distinctFaults, setup: func(r *scenarioRun) {
+	{name: "proxy-create", setup: func(r *scenarioRun) {
 		r.addForeignOfFront()
 		running(2, statefulSetNodes)(r)
 	}, act: func(r *scenarioRun) { r.createFront() }, done: hasFront},
-	{name: "proxy-sizes", faults: unknownFaults, setup: func(r *scenarioRun) { r.runFront(2) }, act: func(r *scenarioRun) {
+	{name: "proxy-sizes", setup: func(r *scenarioRun) { r.runFront(2) }, act: func(r *scenarioRun) {
 		for _, size := range []int32{3, 1} {
 			r.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = size })
 			r.await("the announcement", announced(size))
@@ -40,7 +40,7 @@ var frontScenarios = []scenario{
 			r.wire.nextStep()
 		}
 	}, done: hasFront},
-	{name: "proxy-delete", faults: distinctFaults, setup: func(r *scenarioRun) { r.runFront(1) }, act: func(r *scenarioRun) {
+	{name: "proxy-delete", setup: func(r *scenarioRun) { r.runFront(1) }, act: func(r *scenarioRun) {
 		r.remove(front())
 	}, done: hasNoFront},
 }

@@ -118,9 +118,6 @@ func (h *randomHistory) run() {
 	}
 	h.changeSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Paused = false })
 	h.await("the end", ended)
-	if found := allLaunchers.violationsIn(h.namespace); len(found) > 0 {
-		h.Error(found)
-	}
 	h.removeAll()
 }
 

@@ -30,8 +30,6 @@ import (
 type launchers struct {
 	mutex   sync.Mutex
 	running map[types.UID]process
-	// violations are the broken rules by namespace.
-	violations map[string][]string
 }
 
 // process is memcached in one pod.
@@ -40,11 +38,9 @@ type process struct {
 	list    protocol.List
 	number  int64
 	refused *protocol.Refusal
-	// emptied reports that memcached has lost its items in a restart with other arguments.
-	emptied bool
 }
 
-var allLaunchers = &launchers{running: map[types.UID]process{}, violations: map[string][]string{}}
+var allLaunchers = &launchers{running: map[types.UID]process{}}
 
 // refusedThreads is a number of threads with which the simulated memcached does not start.
 const refusedThreads = 7
@@ -74,29 +70,16 @@ func (l *launchers) follow(ctx context.Context, pod *corev1.Pod) (process, error
 	if err := client.IgnoreNotFound(user.Get(ctx, name, &config)); err != nil {
 		return p, err
 	}
-	var err error
 	switch entry := entryOf(&config, pod); {
-	case !p.unread(entry):
+	case entry.Number == 0 || entry.Number == p.number || p.refused != nil && p.refused.Number == entry.Number: // nothing new
 	case entry.Value("-t") == strconv.Itoa(refusedThreads):
-		err = l.check(ctx, pod, &config, true)
 		p.refused = &protocol.Refusal{Number: entry.Number, Reason: "too many threads"}
 	default:
-		stops := restarts(p.list, entry.List)
-		err = l.check(ctx, pod, &config, stops)
-		p.emptied = p.emptied || stops && !p.list.Keeps(entry.List)
 		p.list, p.number, p.refused = entry.List, entry.Number, nil
 	}
 	l.running[pod.UID] = p
-	return p, err
+	return p, nil
 }
-
-// unread reports whether the entry is for this process, but the launcher has not followed it yet.
-func (p process) unread(entry protocol.Entry) bool {
-	return entry.Number != 0 && entry.Number != p.number && (p.refused == nil || p.refused.Number != entry.Number)
-}
-
-// restarts reports whether a change of arguments restarts memcached.
-func restarts(former, next protocol.List) bool { return !former.Same(next) && !former.Grows(next) }
 
 // entryOf returns the entry for a pod, which is empty if there is none.
 func entryOf(config *corev1.ConfigMap, pod *corev1.Pod) protocol.Entry {
@@ -106,62 +89,6 @@ func entryOf(config *corev1.ConfigMap, pod *corev1.Pod) protocol.Entry {
 		return protocol.Entry{}
 	}
 	return entry
-}
-
-// check is called when a pod gets the arguments of its entry. It records a violation if they do not fit the memory limit in effect. If
-// memcached stops for them, it also records one for each other ready pod that is yet to restart.
-func (l *launchers) check(ctx context.Context, pod *corev1.Pod, config *corev1.ConfigMap, stops bool) error {
-	var pods corev1.PodList
-	instance := client.MatchingLabels{memcached.InstanceLabel: pod.Labels[memcached.InstanceLabel], memcached.ManagedByLabel: memcached.ManagedBy}
-	if err := user.List(ctx, &pods, client.InNamespace(pod.Namespace), instance); err != nil {
-		return err
-	}
-	for i := range pods.Items {
-		other := &pods.Items[i]
-		entry, p := entryOf(config, other), l.running[other.UID]
-		switch {
-		case other.UID == pod.UID:
-			l.checkFits(other, entry.List)
-		case stops && podReady(other) && p.unread(entry) && restarts(p.list, entry.List):
-			l.violate(pod, "%s and %s restart together", pod.Name, other.Name)
-		}
-	}
-	return nil
-}
-
-// applyLimit is called when the kubelet applies the resources of a pod.
-func (l *launchers) applyLimit(pod *corev1.Pod) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if p, started := l.running[pod.UID]; started {
-		l.checkFits(pod, p.list)
-	}
-}
-
-// checkFits records a violation if the memory limit in effect does not hold what memcached may use with these arguments.
-func (l *launchers) checkFits(pod *corev1.Pod, list protocol.List) {
-	status := memcached.StatusOf(pod, memcached.ContainerName)
-	if status != nil && status.Resources != nil && status.Resources.Limits.Memory().Value() < leastLimit(list) {
-		l.violate(pod, "%s runs with %s and the limit %s", pod.Name, list.Arguments, status.Resources.Limits.Memory())
-	}
-}
-
-// leastLimit returns a limit that memcached exceeds with these arguments: the memory for items, and what the default number of connections
-// and one thread need.
-func leastLimit(list protocol.List) int64 {
-	const others = 78
-	items, _ := strconv.ParseInt(list.Value("-m"), 10, 64)
-	return (items + others) << 20
-}
-
-func (l *launchers) violate(pod *corev1.Pod, format string, args ...any) {
-	l.violations[pod.Namespace] = append(l.violations[pod.Namespace], fmt.Sprintf(format, args...))
-}
-
-func (l *launchers) violationsIn(namespace string) []string {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.violations[namespace]
 }
 
 // proxyStatus answers as if each pod of a MemcachedProxy had read the latest routes.
@@ -232,22 +159,10 @@ func differs(now objects, pod *corev1.Pod, template *corev1.PodTemplateSpec, fir
 		return err.Error()
 	case asked.Template != newest.Template || asked.Resources != newest.Resources || asked.Refused != nil:
 		return fmt.Sprintf("was asked for %+v, a new one for %+v", asked, newest)
-	case has.Image != is.Image || has.Resources.Limits.Memory().Value() < leastLimit(first):
+	case has.Image != is.Image || has.Resources.Limits.Memory().Value() < is.Resources.Limits.Memory().Value():
 		return fmt.Sprintf("has %s with %v, a new one %s with %v", has.Image, has.Resources, is.Image, is.Resources)
 	case !p.list.Same(first) || !listIn(now, pod).Same(first):
 		return fmt.Sprintf("runs %+v, a new one %+v", p, first)
-	}
-	return ""
-}
-
-// keepsItems checks that no node has lost its items in a restart with other arguments.
-func keepsItems(now objects) string {
-	allLaunchers.mutex.Lock()
-	defer allLaunchers.mutex.Unlock()
-	for _, pod := range now.pods() {
-		if allLaunchers.running[pod.UID].emptied {
-			return pod.Name + " has lost its items"
-		}
 	}
 	return ""
 }

@@ -193,7 +193,6 @@ func (s *statefulSet) sync(ctx context.Context, pod *corev1.Pod) error {
 		if err := s.client.Status().Update(ctx, pod); err != nil {
 			return err
 		}
-		allLaunchers.applyLimit(pod)
 	}
 	_, err := allLaunchers.follow(ctx, pod)
 	return err

@@ -6,7 +6,6 @@
 package faults
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -66,7 +65,7 @@ func TestSweep(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			want := reference(t, s)
-			for _, f := range s.faultsOf(want) {
+			for _, f := range faultsOf(want) {
 				plan := s.name + "/" + f.String()
 				if only != "" && only != plan {
 					continue
@@ -112,14 +111,13 @@ func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome) bool {
 // faultsOf returns the faults for a scenario, given the outcome of a run without a fault. Each write gets the write faults, except for
 // refused repetitions of a write. Each resource with events gets the watch faults and a restart with a stale cache. Every scenario
 // also gets a restart in which all resources are stale.
-func (s scenario) faultsOf(o *outcome) []*fault {
+func faultsOf(o *outcome) []*fault {
 	var faults []*fault
-	set := cmp.Or(s.faults, allFaults)
 	for _, w := range o.writes {
 		if w.Code >= http.StatusBadRequest && w.nth > 1 {
 			continue
 		}
-		for _, what := range set.writes {
+		for _, what := range []string{crashBefore, crashAfter, lostResponse, internal500} {
 			faults = append(faults, &fault{what: what, write: w.kind(), nth: w.nth, step: w.step})
 		}
 	}
@@ -127,7 +125,7 @@ func (s scenario) faultsOf(o *outcome) []*fault {
 		if o.watched[resource] == 0 {
 			continue // there was no event that could fail, and a stale state would equal the current one
 		}
-		for _, what := range append(slices.Clone(set.watches), stale) {
+		for _, what := range []string{expired, dropped, stale} {
 			faults = append(faults, &fault{what: what, watch: resource})
 		}
 	}
@@ -324,8 +322,7 @@ func (r *scenarioRun) verify(got, want *outcome) {
 		}
 	}
 	entries := history.of(r.namespace)
-	found := slices.Concat(frontViolations(entries), twinViolations(entries), statusViolations(entries), stepViolations(entries),
-		allLaunchers.violationsIn(r.namespace))
+	found := slices.Concat(frontViolations(entries), twinViolations(entries), statusViolations(entries), budgetViolations(entries))
 	if len(found) > 0 {
 		r.Errorf("%s\nin this history:\n%s", strings.Join(found, "\n"), formatHistory(entries))
 	}

@@ -29,7 +29,7 @@ import (
 
 // fault is a failure of one write or one watch. It is injected once.
 type fault struct {
-	// what is the name of the fault: a constant such as crashBefore or closed.
+	// what is the name of the fault: a constant such as crashBefore or expired.
 	what string
 	// For a fault of a write, write is the verb and the resource, such as "patch deployments". The fault hits the nth such write in this
 	// step of the scenario. For a fault of a watch, write is empty, and watch is the resource. For the fault stale, watch can also be
@@ -52,30 +52,20 @@ func (f *fault) matches(w write) bool {
 	return f.write == w.kind() && f.nth == w.nth && f.step == w.step
 }
 
-// The faults of writes. The API server executes the write only with crashAfter and lostResponse. A crash ends the operator. With
-// timeout, there is no response until the operator gives up. The other names are the HTTP statuses of error responses.
+// The faults of writes: one for each combination of two questions: Is the write executed? Does the operator restart? The API server executes
+// the write only with crashAfter and lostResponse.
 const (
 	crashBefore  = "crash-before"
 	crashAfter   = "crash-after"
 	lostResponse = "lost-response"
-	timeout      = "timeout"
 	internal500  = "500"
 )
 
-var errorResponses = map[string]metav1.Status{
-	"403":       {Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "the operator lacks the permission"},
-	"409":       {Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: "the object has been modified"},
-	"429":       {Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests, Message: "try again later"},
-	internal500: {Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: "etcdserver: leader changed"},
-}
-
-// The faults of watches. Both closed and expired end the stream instead of delivering the first event, expired with the error 410 Gone.
-// With frozen, the events come after a second. With dropped, the stream ends with 410 Gone after a second without events. With stale, the
-// operator restarts and first gets an earlier state, as if the API server lagged behind.
+// The faults of watches, after which the operator must list again. With expired, the stream ends with the error 410 Gone instead of the first
+// event. With dropped, this comes a second late. With stale, the operator restarts and first gets an earlier state, as if
+// the API server lagged behind.
 const (
-	closed  = "closed"
 	expired = "410"
-	frozen  = "frozen"
 	dropped = "dropped"
 	stale   = "stale"
 )
@@ -250,11 +240,10 @@ func (c *connection) write(r *http.Request, request testenv.Request, next http.R
 		return nil, errCut
 	case lostResponse:
 		return nil, io.ErrUnexpectedEOF
-	case timeout:
-		<-r.Context().Done()
-		return nil, r.Context().Err()
 	default:
-		return responseWith(r, errorResponses[f.what]), nil
+		return responseWith(r, metav1.Status{
+			Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: "etcdserver: leader changed",
+		}), nil
 	}
 }
 
@@ -290,9 +279,6 @@ func (c *connection) setCode(index, code int) {
 func responseWith(r *http.Request, status metav1.Status) *http.Response {
 	response := responseOf(r, mustMarshal(failure(status)))
 	response.StatusCode = int(status.Code)
-	if status.Code == http.StatusTooManyRequests {
-		response.Header.Set("Retry-After", "1")
-	}
 	return response
 }
 
@@ -350,17 +336,14 @@ func (c *connection) copy(to io.Writer, from *json.Decoder, resource string, syn
 			return io.EOF
 		}
 		var what string
-		if what, synced = c.nextFault(event, resource, synced); what == frozen || what == dropped {
+		if what, synced = c.nextFault(event, resource, synced); what == dropped {
 			<-time.After(freezeDuration)
 		}
-		switch what {
-		case closed:
-			return io.EOF
-		case expired, dropped:
+		if what != "" {
 			gone := failure(metav1.Status{Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "too old resource version"})
 			event = mustMarshal(map[string]any{"type": "ERROR", "object": gone})
 		}
-		if _, err := to.Write(append(event, '\n')); err != nil || what == expired || what == dropped {
+		if _, err := to.Write(append(event, '\n')); err != nil || what != "" {
 			return io.EOF
 		}
 	}

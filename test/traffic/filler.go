@@ -4,17 +4,36 @@
 package traffic
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync"
 )
 
 const (
-	// workersPerFiller is how many goroutines share the connections, at most. More would only take CPU time from memcached.
-	workersPerFiller = 4
-	// largestChunk is the approximate maximum, in bytes, of the small items that a worker sends before it waits for the replies.
+	// fillers is how many goroutines share the connections, at most. More would only take CPU time from memcached.
+	fillers = 4
+	// largestChunk is the approximate maximum, in bytes, of the small items that are sent before the replies are awaited.
 	largestChunk = 64 << 10
+	// Small values have smallestValue to largestSmallValue bytes. They make many items, and so a large hash table, but need only a few
+	// slab classes.
+	smallestValue, largestSmallValue = 50, 80
+	// valueSizes is how many sizes there are from smallestValue to the largest value. If the largest value has 1 MiB, each size
+	// is about 1.17 times the previous size. The sizes reach each slab class, because slab classes grow by a factor of 1.25.
+	valueSizes = 64
+	// itemOverhead is at least what an item needs besides its key and value.
+	itemOverhead = 60
+	// pendingValue is the size, in bytes, of the values that are sent in two parts.
+	pendingValue = 1000
+	// getsPerRequest is how many items are requested on each connection.
+	getsPerRequest = 16
+	// barrier is memcached's no-op command. A quiet request has no reply unless it fails. The reply to a barrier shows that all requests
+	// before it are done.
+	barrier, barrierReply = "mn", "MN"
 )
 
 // Filler gives one memcached node the maximum load: every allowed connection, more items than its memory holds, and concurrent
@@ -31,122 +50,79 @@ type Filler struct {
 	Connections int
 	// Factor is the size of all stored items, as a multiple of the item memory. With 1.2, the node is certain to evict items.
 	Factor float64
-	// Seed makes runs repeatable, except for what memcached evicts.
-	Seed uint64
 }
 
-// Report is the result of a Filler.
-type Report struct {
-	// Memory is the item memory that the node reports, in bytes.
-	Memory int64
-	// Connections is how many connections were open at the same time.
-	Connections int
-	// Sets is how many items were sent. Refused is how many items found no memory.
-	Sets, Refused int
-	// Bytes is the size of the items sent: header, key and value.
-	Bytes int64
-	// Gets is how many items were requested. Hits is how many of them still existed.
-	Gets, Hits int
-	// Evictions is how many items the node evicted during the run.
-	Evictions int64
-}
+// Report says how many connections were open at the same time, how many items were sent, and how many the node evicted.
+type Report struct{ Connections, Sets, Evictions int }
 
 // Fill fills the node. It fails if memcached replies with an error, unless the error says that an item finds no
 // memory. After Fill, the node may take some more seconds and memory to move its items to a larger hash table.
-func (f Filler) Fill(ctx context.Context) (Report, error) {
-	if f.Connections < 1 || f.Factor <= 0 {
-		return Report{}, fmt.Errorf("filling %s requires connections and a factor, got %d and %g", f.Address, f.Connections, f.Factor)
-	}
-	workers := make([]*worker, min(workersPerFiller, f.Connections))
+func (f Filler) Fill(ctx context.Context) (report Report, err error) {
+	workers := make([]*worker, min(fillers, f.Connections))
 	for i := range workers {
-		workers[i] = newWorker(i, f.Seed)
+		workers[i] = &worker{number: i, random: rand.New(rand.NewPCG(1, uint64(i)))}
+		defer workers[i].close()
 	}
-	report, err := f.fill(ctx, workers)
-	for _, w := range workers {
-		// After an error, some connections are closed already.
-		if failed := w.close(); err == nil {
-			err = failed
-		}
-	}
-	if err != nil {
-		return report, fmt.Errorf("filling %s: %w", f.Address, err)
-	}
-	return report, nil
-}
-
-func (f Filler) fill(ctx context.Context, workers []*worker) (Report, error) {
-	if err := f.connect(ctx, workers); err != nil {
-		return Report{}, err
+	if err := inParallel(ctx, workers, f.connect); err != nil {
+		return report, err
 	}
 	conn := workers[0].conns[0]
-	settings, err := numbers(ctx, conn, []string{"settings"}, "maxbytes", "item_size_max")
+	settings, err := conn.Stats(ctx, "settings")
 	if err != nil {
-		return Report{}, err
+		return report, err
 	}
-	before, err := numbers(ctx, conn, nil, "evictions")
+	memory, err := strconv.ParseInt(settings["maxbytes"], 10, 64)
 	if err != nil {
-		return Report{}, err
+		return report, err
 	}
-	if err := f.load(ctx, workers, settings[0], settings[1]); err != nil {
-		return Report{}, err
-	}
-	after, err := numbers(ctx, conn, nil, "evictions")
+	largest, err := strconv.ParseInt(settings["item_size_max"], 10, 64)
 	if err != nil {
-		return Report{}, err
+		return report, err
 	}
-	report := Report{Memory: settings[0], Evictions: after[0] - before[0]}
-	for _, w := range workers {
-		report.Connections += len(w.conns)
-		report.Sets += w.sets
-		report.Refused += w.refused
-		report.Bytes += w.bytes
-		report.Gets += w.gets
-		report.Hits += w.hits
-	}
-	return report, nil
-}
-
-// connect opens the connections, and sends a command on each: memcached accepts even a connection beyond its limit, but refuses the first
-// command on that connection.
-func (f Filler) connect(ctx context.Context, workers []*worker) error {
-	return inParallel(ctx, workers, func(ctx context.Context, w *worker) error {
-		for number := w.number; number < f.Connections; number += len(workers) {
-			conn, err := Connect(ctx, f.Dial, f.Address)
-			if err != nil {
-				return fmt.Errorf("connection %d of %d: %w", number+1, f.Connections, err)
-			}
-			w.conns = append(w.conns, conn)
-			reply, err := conn.Command(ctx, barrier)
-			if err == nil && reply != barrierReply {
-				err = fmt.Errorf("the reply to %s is %q", barrier, reply)
-			}
-			if err != nil {
-				return fmt.Errorf("connection %d of %d: %w", number+1, f.Connections, err)
-			}
-		}
-		return nil
-	})
-}
-
-// load runs one stage after another on all connections. memory is the item memory and largestItem the size of the
-// largest item, both in bytes.
-func (f Filler) load(ctx context.Context, workers []*worker, memory, largestItem int64) error {
-	type stage = func(ctx context.Context, w *worker) error
 	share := int64(f.Factor*float64(memory)) / int64(len(workers))
 	// The more connections, the smaller the chunks: each connection gets several.
 	chunk := min(largestChunk, int(share)/(4*(f.Connections/len(workers)+1)))
-	for _, do := range []stage{
+	for _, stage := range []func(context.Context, *worker) error{
 		func(ctx context.Context, w *worker) error { return w.storeSmall(ctx, share-share/8, chunk) },
 		func(ctx context.Context, w *worker) error {
-			return w.storeEverySize(ctx, share/8, len(workers), largestItem)
+			return w.storeEverySize(ctx, share/8, len(workers), largest)
 		},
 		func(ctx context.Context, w *worker) error { return w.beginSets(ctx) },
 		func(ctx context.Context, w *worker) error { return w.endSets(ctx) },
 		func(ctx context.Context, w *worker) error { return w.beginGets(ctx) },
 		func(ctx context.Context, w *worker) error { return w.endGets(ctx) },
 	} {
-		if err := inParallel(ctx, workers, do); err != nil {
-			return err
+		if err := inParallel(ctx, workers, stage); err != nil {
+			return report, err
+		}
+	}
+	for _, w := range workers {
+		report.Connections += len(w.conns)
+		report.Sets += w.sets
+	}
+	stats, err := conn.Stats(ctx)
+	if err != nil {
+		return report, err
+	}
+	report.Evictions, err = strconv.Atoi(stats["evictions"])
+	return report, err
+}
+
+// connect opens the connections of a worker, and sends a command on each: memcached accepts even a connection beyond its limit, but refuses
+// the first command on that connection.
+func (f Filler) connect(ctx context.Context, w *worker) error {
+	for number := w.number; number < f.Connections; number += fillers {
+		conn, err := Connect(ctx, f.Dial, f.Address)
+		if err != nil {
+			return fmt.Errorf("connection %d of %d: %w", number+1, f.Connections, err)
+		}
+		w.conns = append(w.conns, conn)
+		reply, err := conn.Command(ctx, barrier)
+		if err == nil && reply != barrierReply {
+			err = fmt.Errorf("the reply is %q", reply)
+		}
+		if err != nil {
+			return fmt.Errorf("connection %d of %d: %w", number+1, f.Connections, err)
 		}
 	}
 	return nil
@@ -168,16 +144,137 @@ func inParallel[W any](ctx context.Context, workers []W, do func(ctx context.Con
 	return context.Cause(ctx)
 }
 
-func numbers(ctx context.Context, conn *Conn, topic []string, names ...string) ([]int64, error) {
-	stats, err := conn.Stats(ctx, topic...)
-	if err != nil {
-		return nil, err
+// worker uses a share of a Filler's connections, one after another.
+type worker struct {
+	number int
+	conns  []*Conn
+	random *rand.Rand
+	turn   int   // how many calls the method next has had
+	sets   int   // how many keys were sent; their numbers start at 0
+	small  int   // how many keys have small values: they have the lowest numbers
+	bytes  int64 // the size of the items that were sent
+}
+
+func (w *worker) close() {
+	for _, conn := range w.conns {
+		_ = conn.Close()
 	}
-	result := make([]int64, len(names))
-	for i, name := range names {
-		if result[i], err = strconv.ParseInt(stats[name], 10, 64); err != nil {
-			return nil, fmt.Errorf("stat %s: %w", name, err)
+}
+
+// storeSmall stores small values until their items have used up budget bytes. It sends about chunk bytes on a connection, and then changes
+// to the next connection.
+func (w *worker) storeSmall(ctx context.Context, budget int64, chunk int) error {
+	var request []byte
+	for end := w.bytes + budget; w.bytes < end; {
+		request = request[:0]
+		for len(request) <= chunk && w.bytes < end {
+			request = w.set(request, smallestValue+w.random.IntN(largestSmallValue-smallestValue+1))
+		}
+		if err := w.store(ctx, w.next(), request); err != nil {
+			return err
 		}
 	}
-	return result, nil
+	w.small = w.sets
+	return nil
+}
+
+// storeEverySize stores values of every size, again and again, until their items have used up budget bytes. Each worker takes its share of
+// the sizes. The exact size of each value is random.
+func (w *worker) storeEverySize(ctx context.Context, budget int64, workers int, largestItem int64) error {
+	largest := float64(largestItem - 2*itemOverhead)
+	for end := w.bytes + budget; w.bytes < end; {
+		for i := w.number; i < valueSizes; i += workers {
+			part := min(1, (float64(i)+w.random.Float64())/(valueSizes-1))
+			request := w.set(nil, int(smallestValue*math.Pow(largest/smallestValue, part)))
+			if err := w.store(ctx, w.next(), request); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// beginSets sends the first half of a set on each connection. memcached then needs a buffer for each connection.
+func (w *worker) beginSets(ctx context.Context) error {
+	return w.onEach(ctx, func(conn *Conn) error {
+		request := w.set(nil, pendingValue)
+		return conn.Send(request[:len(request)-pendingValue/2])
+	})
+}
+
+func (w *worker) endSets(ctx context.Context) error {
+	for range w.conns {
+		if err := w.store(ctx, w.next(), append(bytes.Repeat([]byte("v"), pendingValue/2-len(crlf)), crlf...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beginGets requests small items on each connection and does not read the replies yet.
+func (w *worker) beginGets(ctx context.Context) error {
+	return w.onEach(ctx, func(conn *Conn) error {
+		var request []byte
+		for range getsPerRequest {
+			request = fmt.Appendf(request, "mg %s v"+crlf, w.key(w.random.IntN(max(1, w.small))))
+		}
+		return conn.Send(append(request, barrier+crlf...))
+	})
+}
+
+func (w *worker) endGets(ctx context.Context) error {
+	return w.onEach(ctx, func(conn *Conn) error {
+		line, err := conn.Line()
+		for ; err == nil && line != barrierReply; line, err = conn.Line() {
+			if size, hit := strings.CutPrefix(line, "VA "); hit {
+				bytes, err := strconv.Atoi(size)
+				if err != nil {
+					return err
+				}
+				if err := conn.Discard(bytes + len(crlf)); err != nil {
+					return err
+				}
+			}
+		}
+		return err
+	})
+}
+
+func (w *worker) onEach(ctx context.Context, exchange func(conn *Conn) error) error {
+	for _, conn := range w.conns {
+		if err := conn.Within(ctx, "filling", func() error { return exchange(conn) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// store sends quiet sets and waits until they are done. Some may find no memory.
+func (w *worker) store(ctx context.Context, conn *Conn, sets []byte) error {
+	return conn.Within(ctx, "ms", func() error {
+		line, err := conn.Ask(append(sets, barrier+crlf...))
+		for ; err == nil && line != barrierReply; line, err = conn.Line() {
+			if !strings.HasPrefix(line, "SERVER_ERROR out of memory") {
+				return fmt.Errorf("the reply is %q", line)
+			}
+		}
+		return err
+	})
+}
+
+func (w *worker) next() *Conn {
+	w.turn++
+	return w.conns[w.turn%len(w.conns)]
+}
+
+// key returns the key with this number. Workers have no key in common.
+func (w *worker) key(number int) string { return fmt.Sprintf("fill-%d-%d", w.number, number) }
+
+// set appends a quiet set of a new key to a request.
+func (w *worker) set(request []byte, size int) []byte {
+	key := w.key(w.sets)
+	w.sets++
+	w.bytes += int64(itemOverhead + len(key) + size)
+	request = fmt.Appendf(request, "ms %s %d q"+crlf, key, size)
+	return append(append(request, bytes.Repeat([]byte("v"), size)...), crlf...)
 }
