@@ -38,6 +38,8 @@ type Plan struct {
 	Twins Twins
 	// NextStep is the time until a pod may count as lost, be available or try again, 0 if no such time is known.
 	NextStep time.Duration
+	// Absent is since when pods are missing, by their names.
+	Absent map[string]time.Time
 	// Older is how many pods run an older helper, rendering or default, which the next pods get.
 	Older int
 	// Record says what a Deployment is rendered from. While the Deployment has another record, its pods run an earlier spec.

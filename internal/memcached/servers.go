@@ -4,6 +4,7 @@
 package memcached
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -17,8 +18,8 @@ const ServersSuffix = "-servers"
 func Host(mc *cachev1alpha1.Memcached) string { return mc.Name + "." + mc.Namespace + ".svc" }
 
 // Servers returns the addresses of the nodes of a StatefulSet as host:port with the first client port, sorted by node number. The list is
-// nil with a Deployment. At the first start, it has an address for each node. A new node of a larger size joins when it has been ready
-// once. There are no more than spec.size addresses unless the Memcached is paused. If somebody deletes the StatefulSet or scales it down,
+// nil with a Deployment. At the first start, it has an address for each pod that could be created. Any other node joins when it has been
+// ready once. There are no more than spec.size addresses unless the Memcached is paused. If somebody deletes the StatefulSet or scales it down,
 // the list stays as it is, because the operator undoes that.
 func (v View) Servers() []string {
 	return v.serversAt(v.ports()[0])
@@ -71,7 +72,7 @@ func (v View) slots() int {
 	case set == nil && (!mc.Spec.Paused || slots == 0):
 		slots = size
 	case set != nil && slots == 0: // the first start
-		slots = int(set.Size)
+		slots = int(min(cmp.Or(set.Replicas, set.Size), set.Size))
 	case set != nil:
 		for slots < int(set.Size) && v.Node(slots) != nil && PodReady(v.Node(slots)) {
 			slots++

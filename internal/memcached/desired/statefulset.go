@@ -4,8 +4,6 @@
 package desired
 
 import (
-	"maps"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,14 +17,9 @@ import (
 // statefulSet returns the StatefulSet that runs the nodes. Nodes keep their names when they are replaced. They start and stop independently
 // of each other.
 func statefulSet(mc *cachev1alpha1.Memcached, template corev1.PodTemplateSpec) *appsv1.StatefulSet {
-	metadata := role(mc).Metadata("", cachev1alpha1.Metadata{})
-	metadata.Annotations = map[string]string{
-		memcached.RestartedAtAnnotation: timeOf(mc.Spec.RestartedAt), memcached.ReplacedAtAnnotation: timeOf(mc.Spec.ReplacedAt),
-	}
-	maps.DeleteFunc(metadata.Annotations, func(_, at string) bool { return at == "" })
 	return &appsv1.StatefulSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
-		ObjectMeta: metadata,
+		ObjectMeta: role(mc).Metadata("", cachev1alpha1.Metadata{}),
 		Spec: appsv1.StatefulSetSpec{
 			Replicas:            &mc.Spec.Size,
 			Selector:            &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)},

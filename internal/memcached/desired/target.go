@@ -26,7 +26,7 @@ func targetOf(v memcached.View) rollout.Target {
 	limit := render.Resources(mc.Spec.Resources, defaultLimit(mc)).Limits[corev1.ResourceMemory]
 	return rollout.Target{
 		Asked: rollout.Asked{
-			Template: render.Hash(onlyNewPods(mc, v.Workload)), Image: mc.Spec.Image, Resources: render.Hash(resourcesInSpec(mc)),
+			Template: render.Hash(onlyNewPods(mc, lastRestarts(v).kubectl)), Image: mc.Spec.Image, Resources: render.Hash(resourcesInSpec(mc)),
 			Arguments: argumentList(mc).Target,
 		},
 		Limit: limit.Value(), Use: sizingOf(mc).minimum(),
@@ -35,11 +35,8 @@ func targetOf(v memcached.View) rollout.Target {
 }
 
 // onlyNewPods returns what only a new pod can have. "kubectl rollout restart" also asks for new pods.
-func onlyNewPods(mc *cachev1alpha1.Memcached, live *memcached.Workload) any {
-	spec, restarted := mc.Spec, ""
-	if live != nil {
-		restarted = live.Template.Annotations[memcached.KubectlRestartedAt]
-	}
+func onlyNewPods(mc *cachev1alpha1.Memcached, restarted string) any {
+	spec := mc.Spec
 	if spec.TLS != nil {
 		tls := *spec.TLS
 		tls.MinVersion = "" // only an argument of memcached

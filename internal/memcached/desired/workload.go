@@ -14,6 +14,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
@@ -39,7 +40,7 @@ func statefulSetOf(v memcached.View, opts memcached.Options, plan *memcached.Pla
 	c := change{
 		fleet: fleetOf(v, targetOf(v), guard), guard: guard, list: argumentList(mc), plan: plan,
 	}
-	template := askedTemplate(mc, opts, c.target)
+	template := askedTemplate(mc, opts, c.target, lastRestarts(v).kubectl)
 	c.template = &template
 	plan.Problem = memcached.CheckPriority(mc.Spec.Scheduling, opts).And(checkMemoryLimit(mc, c.asksForMore())).
 		And(memcached.CheckAgentImage("spec.workload StatefulSet", opts.AgentImage))
@@ -49,10 +50,17 @@ func statefulSetOf(v memcached.View, opts memcached.Options, plan *memcached.Pla
 	if arguments := argumentsConfigMap(c.fleet); arguments != nil {
 		plan.Objects = append(plan.Objects, arguments)
 	}
-	if v.Workload != nil && !plan.Rollout.Template {
+	if v.Workload != nil && !plan.Rollout.Template && asApplied(v.Workload.Template) {
 		template = held(v.Workload.Template, template.ObjectMeta)
 	}
 	return statefulSet(mc, template)
+}
+
+// asApplied reports whether the pod spec in the template is as the operator has applied it. If somebody has changed it, the operator writes
+// its own.
+func asApplied(live *corev1.PodTemplateSpec) bool {
+	asked, found := memcached.AskedOf(live.Annotations)
+	return found && asked.Applied == render.Hash(live.Spec)
 }
 
 // held returns the live template, without the labels and annotations that only others set. If the operator applied these, it would own and
