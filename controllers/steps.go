@@ -168,7 +168,8 @@ func (r *Reconciler) patchPod(ctx context.Context, step *memcached.PodStep) erro
 		changes.WithSpec(corev1ac.PodSpec().WithContainers(container.WithImage(step.Image)))
 	}
 	if changes.Annotations != nil {
-		if err := patch(ctx, r.Client, step, changes); err != nil {
+		err := patch(step, changes, func(pod *corev1.Pod, p client.Patch) error { return r.Client.Patch(ctx, pod, p) })
+		if err != nil {
 			return err
 		}
 	}
@@ -178,25 +179,18 @@ func (r *Reconciler) patchPod(ctx context.Context, step *memcached.PodStep) erro
 	resources := corev1ac.ResourceRequirements().WithLimits(step.Resources.Limits).WithRequests(step.Resources.Requests)
 	container = corev1ac.Container().WithName(memcached.ContainerName).WithResources(resources)
 	resized := corev1ac.Pod(pod.Name, pod.Namespace).WithSpec(corev1ac.PodSpec().WithContainers(container))
-	return patch(ctx, r.Client.SubResource("resize"), step, resized)
-}
-
-// patcher is the part of a client that patches.
-type patcher[Option any] interface {
-	Patch(ctx context.Context, object client.Object, patch client.Patch, options ...Option) error
+	return patch(step, resized, func(pod *corev1.Pod, p client.Patch) error { return r.Client.SubResource("resize").Patch(ctx, pod, p) })
 }
 
 // patch sends a strategic merge patch, which finds containers by their names.
-func patch[Option any](
-	ctx context.Context, to patcher[Option], step *memcached.PodStep, changes *corev1ac.PodApplyConfiguration,
-) error {
+func patch(step *memcached.PodStep, changes *corev1ac.PodApplyConfiguration, send func(*corev1.Pod, client.Patch) error) error {
 	data, err := json.Marshal(changes.WithUID(step.Pod.UID).WithResourceVersion(step.Pod.ResourceVersion))
 	if err != nil {
 		return fmt.Errorf("encode the patch of a pod: %w", err)
 	}
 	patched := &corev1.Pod{}
 	patched.Namespace, patched.Name = step.Pod.Namespace, step.Pod.Name
-	if err := to.Patch(ctx, patched, client.RawPatch(types.StrategicMergePatchType, data)); err != nil {
+	if err := send(patched, client.RawPatch(types.StrategicMergePatchType, data)); err != nil {
 		return err
 	}
 	step.Pod = patched

@@ -64,12 +64,3 @@ func RecordOf(workload client.Object) Record {
 	}
 	return record
 }
-
-// Recorded returns the defaults that a Deployment records for the template with this hash. Found is false if it records none for it.
-func (v View) Recorded(template string) (_ Defaults, found bool) {
-	if v.Workload == nil {
-		return Defaults{}, false
-	}
-	record := RecordOf(v.Workload)
-	return record.Defaults, record.Template == template
-}
