@@ -26,7 +26,7 @@ const AskedAtOnce = 64
 func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (memcached.Plan, error) {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	state := r.states.get(name)
-	view.Answers, view.Filled = state.answers, state.filled
+	view.Answers, view.Filled, view.Absent = state.answers, state.filled, state.absent
 	plan := r.planAsking(ctx, view)
 	if takesSteps(plan) || completes(*view, plan) {
 		fresh, err := r.observeForSteps(ctx, *view)
@@ -36,7 +36,9 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (memcached.
 		*view = fresh
 		plan = r.planAsking(ctx, view)
 	}
-	r.states.update(name, func(s *instanceState) { s.answers, s.filled = lasting(*view, plan), plan.Twins.Filled })
+	r.states.update(name, func(s *instanceState) {
+		s.answers, s.filled, s.absent = lasting(*view, plan), plan.Twins.Filled, plan.Absent
+	})
 	return plan, nil
 }
 

@@ -126,31 +126,6 @@ var _ = Describe("Pods that change in place", func() {
 		Expect(o.nodes.look()).To(BeEmpty())
 	})
 
-	It("go on in another process, whatever step the first one has reached", func(ctx SpecContext) {
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Image, mc.Spec.RestartedAt = "memcached:1.7", &metav1.Time{Time: time.Unix(1e9, 0)}
-		})
-		nodes := o.nodes
-		for range 16 {
-			o = newOperator(defaults) // a new process for each step
-			o.nodes, o.Nodes = nodes, nodes
-			o.goes(ctx, mc, 1)
-			for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
-				if askedOf(&pod).Former != nil && pod.Status.ContainerStatuses[0].RestartCount == 0 {
-					restart(ctx, &pod)
-				}
-			}
-		}
-		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
-		Expect(uidsOf(ctx, mc)).To(Equal(before))
-		for _, entry := range entriesOf(ctx, mc) {
-			Expect(entry).To(And(HaveField("Number", BeEquivalentTo(1)), HaveField("Restart", "2001-09-09T01:46:40Z")))
-		}
-		o.nodes.look()
-		newOperator(defaults).step(ctx, mc)
-		Expect(o.nodes.look()).To(BeEmpty())
-	})
-
 	It("get their former image if the new one cannot be pulled, and are tried again after 1, 5 and 30 minutes", func(ctx SpecContext) {
 		change(ctx, mc, image("memcached:none"))
 		o.moves(ctx, mc, writePod, writeStatus)
@@ -183,16 +158,13 @@ var _ = Describe("Pods that change in place", func() {
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
 	})
 
-	It("get the image that ran, after two that cannot be pulled", func(ctx SpecContext) {
-		for _, bad := range []string{"memcached:none", "memcached:neither"} {
-			change(ctx, mc, image(bad))
-			o.moves(ctx, mc, writePod, writeStatus)
-			Expect(imageOf(ctx, "cache-2")).To(Equal(bad))
-			ended(ctx, "cache-2", "ContainerCreating", "")
-		}
-		unpulled(ctx, "cache-2")
-		Expect(o.try(ctx, mc, writePod, writeStatus)).To(Succeed())
-		Expect(imageOf(ctx, "cache-2")).To(Equal(former))
+	It("start as the spec asks if they cannot be created as before for a minute", func(ctx SpecContext) {
+		change(ctx, mc, image("memcached:1.7"))
+		Expect(user.Delete(ctx, podOf(ctx, mc, "cache-2"))).To(Succeed())
+		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
+		Expect(o.result.RequeueAfter).To(BeNumerically("<=", time.Minute))
+		o.wait(time.Minute)
+		Expect(o.try(ctx, mc, writeStatefulSet, writeStatus)).To(Succeed())
 	})
 
 	It("wait without the permission, and say how to give it", func(ctx SpecContext) {
@@ -221,7 +193,7 @@ var _ = Describe("Pods that change in place", func() {
 		resources := askedOf(podOf(ctx, mc, "cache-0")).Resources
 		change(ctx, mc, more)
 		for i, name := range names {
-			writes := []string{writeResize, writePod, writeStatus} // resize, then what the pod was asked for
+			writes := []string{writeResize, writePod, writeStatus}
 			switch i {
 			case 1:
 				writes = append(writes, writeStatefulSet)
@@ -255,9 +227,9 @@ var _ = Describe("Pods that change in place", func() {
 		change(ctx, mc, more)
 		refusing(true, err)
 		if canResize() {
-			o.moves(ctx, mc, writePod, writeStatus)
+			o.moves(ctx, mc, writePod, writePod, writeStatus)
 		} else {
-			o.moves(ctx, mc, writeResize+" (404)", writePod, writeStatus)
+			o.moves(ctx, mc, writePod, writeResize+" (404)", writePod, writeStatus)
 		}
 		Expect(askedOf(podOf(ctx, mc, "cache-2"))).To(And(HaveField("Refused.Forever", true), HaveField("Former", BeNil())))
 		Expect(o.try(ctx, mc, writeStatefulSet, writeStatus)).To(Succeed())
@@ -292,9 +264,15 @@ var _ = Describe("Pods that change in place", func() {
 		refusing(true, apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "cache-2", field.ErrorList{
 			field.Forbidden(field.NewPath("spec", "containers").Index(0).Child("resources", "limits"), "memory limits cannot be decreased"),
 		}))
-		o.goes(ctx, mc, 1)
+		for range 3 {
+			o.wait(15 * time.Second)
+			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+			Expect(askedOf(podOf(ctx, mc, "cache-2")).Refused.Kept).To(BeTrue())
+			o.refuse = nil
+		}
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/InPlaceRefused"))
 		Expect(uidsOf(ctx, mc)).To(Equal(before))
+		Expect(podOf(ctx, mc, "cache-2").Spec.Containers[0].Resources).To(Equal(impossible.Spec.Containers[0].Resources), "asked only once")
 	})
 
 	DescribeTable("are refused more memory: the others wait", func(ctx SpecContext, words, reason string, answer metav1.StatusReason) {
@@ -303,11 +281,11 @@ var _ = Describe("Pods that change in place", func() {
 		refusal := apierrors.NewForbidden(corev1.Resource("pods"), "cache-2", errors.New(words))
 		refusal.ErrStatus.Reason = answer
 		refusing(true, refusal)
-		Expect(o.try(ctx, mc, writeStatus)).NotTo(Succeed())
+		Expect(o.try(ctx, mc, writePod, writeStatus)).NotTo(Succeed())
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/" + reason))
 		Expect(summary(ctx, mc, "Progressing")).To(Equal("False/Stuck"))
 		Expect(message(ctx, mc, "Degraded")).To(And(ContainSubstring("cache-2"), ContainSubstring(words)))
-		o.moves(ctx, mc, writeResize, writePod, writeStatus)
+		o.moves(ctx, mc, writeResize, writeStatus)
 	},
 		Entry("by a quota", "exceeded quota: small, requested: limits.memory=1", "QuotaExceeded", metav1.StatusReasonForbidden),
 		Entry("by a LimitRange", "maximum memory usage per Container is 128Mi", "AdmissionDenied", metav1.StatusReasonForbidden),

@@ -44,6 +44,9 @@ var _ = Describe("The ConfigMap with the servers of a Memcached", func() {
 
 	It("follows the size, with one write for each change", func(ctx SpecContext) {
 		mc := listed(ctx, 2)
+		Expect(status(ctx, mc).Servers).To(BeEmpty(), "until a pod exists")
+		rollOut(ctx, mc)
+		o.step(ctx, mc, writeStatus)
 		host := "cache." + mc.Namespace + ".svc"
 		servers := []string{"cache-0." + host + ":11211", "cache-1." + host + ":11211"}
 		Expect(status(ctx, mc).Servers).To(Equal(servers))

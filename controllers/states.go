@@ -88,6 +88,8 @@ type instanceState struct {
 	// filled holds the UIDs of pods that have all items of the twin's node, as their launchers have reported. The twin's node is the
 	// node with the same number in the Memcached that spec.fillFrom names.
 	filled map[types.UID]bool
+	// absent is since when pods are missing, by their names.
+	absent map[string]time.Time
 	// statusWrittenAt is when this process last wrote the status.
 	statusWrittenAt time.Time
 	// corrections limits the events about corrections.

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -35,7 +36,7 @@ func (r *Reconciler) takeSteps(ctx context.Context, view memcached.View, plan me
 				r.reportLostPod(view.Memcached, step.Pod)
 			}
 		default:
-			err = r.patchPod(ctx, step)
+			err = r.patchPod(ctx, &step)
 		}
 		r.classifyStep(ctx, view.Memcached, step, err, written)
 	}
@@ -58,7 +59,6 @@ func (r *Reconciler) reportLostPod(mc *cachev1alpha1.Memcached, pod *corev1.Pod)
 func (r *Reconciler) classifyStep(
 	ctx context.Context, mc *cachev1alpha1.Memcached, step memcached.PodStep, err error, written *memcached.Written,
 ) {
-	resizes := step.Resources != nil
 	switch {
 	case err == nil:
 		written.Changed = true
@@ -66,10 +66,9 @@ func (r *Reconciler) classifyStep(
 	case apierrors.IsConflict(err), missesPod(err):
 		written.RetryAfter = memcached.Sooner(written.RetryAfter, stepInterval) // the pod has changed or is gone, and perhaps no event follows
 	case step.Action == memcached.Wake: // the kubelet delivers the entry later
-	case resizes && step.Action == rollout.GoBack && (apierrors.IsInvalid(err) || cannotResize(err)):
-		// Kubernetes 1.33 refuses to take back a resize if that lowers a memory limit. The cluster node had refused the resize, so
-		// the pod still has its old resources, and nothing has to be done.
-	case resizes && cannotResize(err):
+	case step.Resources != nil && cannotResize(err):
+		// Kubernetes 1.33 also refuses to take back a resize if that lowers a memory limit. The cluster node had refused the resize, so the
+		// pod still runs with its old resources.
 		r.refuseForever(ctx, mc, step, err, written)
 	default:
 		join(written, r.failedStep(step, err))
@@ -97,17 +96,22 @@ func (r *Reconciler) failedStep(step memcached.PodStep, err error) memcached.Wri
 	}
 }
 
-// refuseForever records that the API server can never change these resources in this pod, so that the pod is replaced.
+// refuseForever records in the pod that the API server never changes its resources. So the pod is replaced, or it keeps refused resources.
 func (r *Reconciler) refuseForever(
 	ctx context.Context, mc *cachev1alpha1.Memcached, step memcached.PodStep, cause error, written *memcached.Written,
 ) {
-	asked := *step.Asked
-	asked.Refused = &memcached.RefusedStep{Action: rollout.Resize, Forever: true, Refused: protocol.Refused{
-		Value: asked.Resources, Words: cause.Error(), Tries: 1, At: r.ServerClock.Now().UTC(),
-	}}
-	asked.Resources, asked.Former = asked.Former.Resources, nil
+	asked, _ := memcached.AskedOf(step.Pod.Annotations)
+	switch former, refused := asked.Former, asked.Refused; {
+	case step.Action == rollout.GoBack && refused != nil:
+		refused.Kept = true
+	case former != nil:
+		asked.Refused = &memcached.RefusedStep{Action: rollout.Resize, Forever: true, Refused: protocol.Refused{
+			Value: asked.Resources, Words: cause.Error(), Tries: 1, At: r.ServerClock.Now().UTC(),
+		}}
+		asked.Resources, asked.DefaultLimit, asked.Former = former.Resources, former.DefaultLimit, nil
+	}
 	refusal := memcached.PodStep{Action: rollout.GoBack, Pod: step.Pod, Asked: &asked}
-	r.classifyStep(ctx, mc, refusal, r.patchPod(ctx, refusal), written)
+	r.classifyStep(ctx, mc, refusal, r.patchPod(ctx, &refusal), written)
 }
 
 // missesPod reports whether a request failed because the pod is gone.
@@ -145,71 +149,50 @@ func accountOf(err error) string {
 	return account
 }
 
-// patchPod patches a pod if it has not changed since it was observed. The subresource resize ignores metadata, so the annotation
-// follows in a second patch. If that is not sent, the next reconcile sends both again.
-func (r *Reconciler) patchPod(ctx context.Context, step memcached.PodStep) error {
-	pod := &corev1.Pod{}
-	pod.Namespace, pod.Name, pod.UID, pod.ResourceVersion = step.Pod.Namespace, step.Pod.Name, step.Pod.UID, step.Pod.ResourceVersion
-	if step.Resources != nil {
-		resized := containerPatch{Name: memcached.ContainerName, Resources: step.Resources}
-		if err := patch(ctx, r.Client.SubResource("resize"), pod, podPatch{Spec: &podPatchSpec{[]containerPatch{resized}}}); err != nil {
+// patchPod patches a pod if it has not changed since it was observed, and stores the pod as it is then in the step. The subresource resize
+// ignores metadata, so the annotation comes first: if the resize is not sent, the next reconcile sends it.
+func (r *Reconciler) patchPod(ctx context.Context, step *memcached.PodStep) error {
+	pod := step.Pod
+	changes := corev1ac.Pod(pod.Name, pod.Namespace)
+	if step.Revision != "" {
+		changes.WithLabels(map[string]string{appsv1.ControllerRevisionHashLabelKey: step.Revision})
+	}
+	if step.Asked != nil {
+		changes.WithAnnotations(map[string]string{memcached.AskedAnnotation: step.Asked.Annotation()})
+	}
+	if step.Entry != "" {
+		changes.WithAnnotations(map[string]string{memcached.WakeAnnotation: step.Entry})
+	}
+	container := corev1ac.Container().WithName(memcached.ContainerName)
+	if step.Image != "" {
+		changes.WithSpec(corev1ac.PodSpec().WithContainers(container.WithImage(step.Image)))
+	}
+	if changes.Annotations != nil {
+		err := patch(step, changes, func(pod *corev1.Pod, p client.Patch) error { return r.Client.Patch(ctx, pod, p) })
+		if err != nil {
 			return err
 		}
 	}
-	var changes podPatch
-	if step.Revision != "" {
-		changes.Metadata.Labels = map[string]string{appsv1.ControllerRevisionHashLabelKey: step.Revision}
-	}
-	changes.Metadata.Annotations = map[string]string{}
-	if step.Asked != nil {
-		changes.Metadata.Annotations[memcached.AskedAnnotation] = step.Asked.Annotation()
-	}
-	if step.Entry != "" {
-		changes.Metadata.Annotations[memcached.WakeAnnotation] = step.Entry
-	}
-	if step.Image != "" {
-		changes.Spec = &podPatchSpec{[]containerPatch{{Name: memcached.ContainerName, Image: step.Image}}}
-	}
-	if len(changes.Metadata.Annotations) == 0 && changes.Spec == nil {
+	if step.Resources == nil {
 		return nil
 	}
-	return patch(ctx, r.Client, pod, changes)
+	resources := corev1ac.ResourceRequirements().WithLimits(step.Resources.Limits).WithRequests(step.Resources.Requests)
+	container = corev1ac.Container().WithName(memcached.ContainerName).WithResources(resources)
+	resized := corev1ac.Pod(pod.Name, pod.Namespace).WithSpec(corev1ac.PodSpec().WithContainers(container))
+	return patch(step, resized, func(pod *corev1.Pod, p client.Patch) error { return r.Client.SubResource("resize").Patch(ctx, pod, p) })
 }
 
-// patcher is the part of a client that patches.
-type patcher[Option any] interface {
-	Patch(ctx context.Context, object client.Object, patch client.Patch, options ...Option) error
-}
-
-// patch sends a patch, and stores the pod as it is then in pod.
-func patch[Option any](ctx context.Context, to patcher[Option], pod *corev1.Pod, patch podPatch) error {
-	patch.Metadata.UID, patch.Metadata.ResourceVersion = pod.UID, pod.ResourceVersion
-	data, err := json.Marshal(patch)
+// patch sends a strategic merge patch, which finds containers by their names.
+func patch(step *memcached.PodStep, changes *corev1ac.PodApplyConfiguration, send func(*corev1.Pod, client.Patch) error) error {
+	data, err := json.Marshal(changes.WithUID(step.Pod.UID).WithResourceVersion(step.Pod.ResourceVersion))
 	if err != nil {
 		return fmt.Errorf("encode the patch of a pod: %w", err)
 	}
-	return to.Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, data))
-}
-
-// podPatch is a strategic merge patch: it finds containers by their names.
-type podPatch struct {
-	Metadata podPatchMetadata `json:"metadata"`
-	Spec     *podPatchSpec    `json:"spec,omitempty"`
-}
-
-type podPatchMetadata struct {
-	UID             types.UID         `json:"uid"`
-	ResourceVersion string            `json:"resourceVersion"`
-	Labels          map[string]string `json:"labels,omitempty"`
-	Annotations     map[string]string `json:"annotations,omitempty"`
-}
-
-type podPatchSpec struct {
-	Containers []containerPatch `json:"containers"`
-}
-
-type containerPatch struct {
-	Name      string                       `json:"name"`
-	Image     string                       `json:"image,omitempty"`
-	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+	patched := &corev1.Pod{}
+	patched.Namespace, patched.Name = step.Pod.Namespace, step.Pod.Name
+	if err := send(patched, client.RawPatch(types.StrategicMergePatchType, data)); err != nil {
+		return err
+	}
+	step.Pod = patched
+	return nil
 }

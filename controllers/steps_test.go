@@ -192,22 +192,6 @@ var _ = Describe("The pods of a StatefulSet", func() {
 		o.moves(ctx, mc, deletePod)
 		Expect(uidsOf(ctx, mc)).NotTo(HaveKey("cache-2"))
 	})
-
-	It("are replaced, added and removed while no launcher can be asked", func(ctx SpecContext) {
-		mc := settled(ctx, o, stable)
-		o.nodes.silent = []string{"cache-0", "cache-1", "cache-2", "cache-3"}
-		change(ctx, mc, inTeam)
-		before := uidsOf(ctx, mc)
-		o.goes(ctx, mc, 5)
-		for name, uid := range uidsOf(ctx, mc) {
-			Expect(uid).NotTo(Equal(before[name]))
-		}
-		for _, size := range []int32{4, 2} {
-			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size })
-			o.goes(ctx, mc, 1)
-			Expect(uidsOf(ctx, mc)).To(HaveLen(int(size)))
-		}
-	})
 })
 
 var _ = Describe("The arguments of a StatefulSet's nodes", func() {

@@ -27,6 +27,11 @@ type Asked struct {
 	// DefaultImage and DefaultLimit are what an operator chose because the spec leaves it open: the image, and the memory limit in bytes.
 	DefaultImage string `json:"defaultImage,omitempty"`
 	DefaultLimit int64  `json:"defaultLimit,omitempty"`
+	// Applied is the hash of the pod spec in the template, as the operator applied it.
+	Applied string `json:"applied,omitempty"`
+	// ReplacedAt is the last spec.replacedAt, and Restarted is what "kubectl rollout restart" last asked for.
+	ReplacedAt string `json:"replacedAt,omitempty"`
+	Restarted  string `json:"restarted,omitempty"`
 	// Former is what the pod had before its last step in place, nil if there is nothing to go back to.
 	Former *FormerPod `json:"former,omitempty"`
 	// Refused is what the pod has refused, or nil. Refusals of arguments are in the entries of the ConfigMap instead.
@@ -38,8 +43,10 @@ type FormerPod struct {
 	// Image and Resources are the values that the pod was asked for before. Each is empty if there was no such step.
 	Image     string `json:"image,omitempty"`
 	Resources string `json:"resources,omitempty"`
-	// DefaultLimit is that of the pod before the step Resize.
-	DefaultLimit int64 `json:"defaultLimit,omitempty"`
+	// DefaultLimit is that of the pod before the step Resize. PodResources is the hash of the resources in the pod's spec before it: while
+	// the pod has them, the resize has to be sent.
+	DefaultLimit int64  `json:"defaultLimit,omitempty"`
+	PodResources string `json:"podResources,omitempty"`
 	// PodImage is the image in the pod's spec before the step SetImage, and Restarts is how often memcached's container had restarted. It
 	// is -1 if the container was not running, so that its next start counts. PodImage is empty without that step.
 	PodImage string `json:"podImage,omitempty"`
@@ -52,8 +59,9 @@ type RefusedStep struct {
 
 	protocol.Refused
 
-	// Forever reports that the pod can never have the value.
+	// Forever reports that the pod can never have the value. Kept reports that the API server refuses to take refused resources back.
 	Forever bool `json:"forever,omitempty"`
+	Kept    bool `json:"kept,omitempty"`
 }
 
 // Annotation returns the text of the annotation.

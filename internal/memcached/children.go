@@ -10,6 +10,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -104,4 +109,107 @@ func wasWritten(kind cachev1alpha1.WorkloadKind) func(*cachev1alpha1.Memcached) 
 // IsWorkload reports whether objects of this Kind run nodes.
 func IsWorkload(kind string) bool {
 	return slices.ContainsFunc(Children, func(child row) bool { return child.Workload && child.Kind.Kind == kind })
+}
+
+// Child describes one Kind of object that the operator keeps for each owner, a Memcached or a MemcachedProxy. The code that caches,
+// watches and writes objects is the same for all Kinds. A table with one Child in each row holds their differences.
+type Child[Owner client.Object] struct {
+	// Kind is the GroupVersionKind of the objects.
+	Kind schema.GroupVersionKind
+	// Suffix is appended to the owner's name to form the object's name. If several rows have the same Kind, each needs a suffix that does
+	// not end with the suffix of another row. Otherwise, objects of two owners could have the same name.
+	Suffix string
+	// New returns an empty object.
+	New func() client.Object
+	// Spec returns the part of an object in which the operator sets fields. If somebody else changes that part, the operator reacts at
+	// once.
+	Spec func(client.Object) any
+	// Workload reports that objects of this Kind run the nodes or proxies. Changes of their status also cause a reconcile.
+	Workload bool
+	// Fields are the rules for writing fields of the objects.
+	Fields field.Rules
+	// Expected reports whether to ask the API server for an object that is missing from the cache. The object may exist, but lack the
+	// label by which the cache selects objects.
+	Expected func(Owner) bool
+}
+
+// NewChild adds the functions New and Spec, which depend on the Go type of the object, to a row.
+func NewChild[Owner client.Object, T any, P interface {
+	*T
+	client.Object
+}](row Child[Owner], spec func(P) any) Child[Owner] {
+	row.New = func() client.Object { return P(new(T)) }
+	row.Spec = func(object client.Object) any {
+		return spec(object.(P)) //nolint:forcetypeassert // all objects of this row have type P
+	}
+	return row
+}
+
+// Named returns an object of this Kind that has only the namespace and name of the owner's child.
+func (c Child[Owner]) Named(owner types.NamespacedName) client.Object {
+	object := c.New()
+	object.SetNamespace(owner.Namespace)
+	object.SetName(owner.Name + c.Suffix)
+	return object
+}
+
+// OwnerOf returns the name of the owner whose child has this name. It returns an empty name if the suffix does not match.
+func (c Child[Owner]) OwnerOf(object types.NamespacedName) types.NamespacedName {
+	name, found := strings.CutSuffix(object.Name, c.Suffix)
+	if !found {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: object.Namespace, Name: name}
+}
+
+// BudgetChild returns the row of the PodDisruptionBudget. The function returns the part of an owner's spec about it, and the generation of
+// the spec for which the last status was computed. If the spec has changed since, and asks for no budget, one from before the change may
+// still exist, even if the cache does not contain it.
+func BudgetChild[Owner client.Object](of func(Owner) (wanted cachev1alpha1.MemcachedPodDisruptionBudget, observed int64)) Child[Owner] {
+	return NewChild(Child[Owner]{
+		Kind:   policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
+		Fields: field.Rules{Owned: [][]string{{"spec"}}},
+		Expected: func(owner Owner) bool {
+			wanted, observed := of(owner)
+			return observed > 0 && observed != owner.GetGeneration() && !WantsBudget(wanted)
+		},
+	}, func(b *policyv1.PodDisruptionBudget) any { return &b.Spec })
+}
+
+// WantsBudget reports whether the spec asks for a PodDisruptionBudget.
+func WantsBudget(wanted cachev1alpha1.MemcachedPodDisruptionBudget) bool {
+	return ptr.Deref(wanted.Enabled, true)
+}
+
+// PolicyChild returns the row of the NetworkPolicy. Most owners have none. Asking the API server for it would cost a request at each change
+// of a spec.
+func PolicyChild[Owner client.Object]() Child[Owner] {
+	return NewChild(Child[Owner]{
+		Kind:     networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
+		Fields:   field.Rules{Owned: [][]string{{"spec"}}, Guard: true},
+		Expected: func(Owner) bool { return false },
+	}, func(p *networkingv1.NetworkPolicy) any { return &p.Spec })
+}
+
+// ConfigMapFields are the rules for a ConfigMap. The operator removes keys that others add.
+var ConfigMapFields = field.Rules{Owned: [][]string{{"data"}, {"binaryData"}}}
+
+// ConfigMapData returns the fields of a ConfigMap that the operator controls.
+func ConfigMapData(c *corev1.ConfigMap) any { return []any{c.Data, c.BinaryData} }
+
+// DeploymentFields are the rules for a Deployment.
+var DeploymentFields = field.Rules{
+	Owned:     [][]string{podSpecPath, {"spec", "paused"}, {"spec", "minReadySeconds"}},
+	Size:      []string{"spec", "replicas"},
+	Immutable: [][]string{{"spec", "selector"}},
+	Guarded:   true,
+}
+
+// FieldRules returns the rules for the fields of each Kind.
+func FieldRules[Owner client.Object](children []Child[Owner]) map[schema.GroupVersionKind]field.Rules {
+	rules := map[schema.GroupVersionKind]field.Rules{}
+	for _, child := range children {
+		rules[child.Kind] = child.Fields
+	}
+	return rules
 }

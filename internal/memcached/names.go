@@ -43,12 +43,8 @@ const WakeAnnotation = "cache.example.com/arguments"
 // KubectlRestartedAt is the annotation of the pod template that "kubectl rollout restart" sets.
 const KubectlRestartedAt = "kubectl.kubernetes.io/restartedAt"
 
-// RestartedAtAnnotation and ReplacedAtAnnotation hold spec.restartedAt and spec.replacedAt, on a StatefulSet or in the pod template of a
-// Deployment. The operator reads them if somebody removes these fields, because a removal is no reason to restart nodes.
-const (
-	RestartedAtAnnotation = "cache.example.com/restarted-at"
-	ReplacedAtAnnotation  = "cache.example.com/replaced-at"
-)
+// RestartedAtAnnotation is an annotation of the pods of a Deployment. It holds spec.restartedAt.
+const RestartedAtAnnotation = "cache.example.com/restarted-at"
 
 // MetricsPort is the port on which agents serve metrics. The Prometheus exporter for memcached uses the same port.
 const MetricsPort = 9150

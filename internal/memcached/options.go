@@ -3,7 +3,11 @@
 
 package memcached
 
-import cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+import (
+	"strings"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+)
 
 // Options are settings of the installation. Users of Memcacheds cannot change them.
 type Options struct {
@@ -29,4 +33,19 @@ func CheckAgentImage(what string, image string) *Problem {
 	}
 	return &Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: what + " needs the image of the agent, which the operator does not " +
 		"know: set its environment variable " + AgentImageVariable}
+}
+
+// systemPriority is the prefix of the PriorityClasses for Kubernetes' own components. Pods with such a class preempt all other
+// pods, regardless of disruption budgets.
+const systemPriority = "system-"
+
+// CheckPriority returns a problem if the PriorityClass is a system class, unless the administrator allows such classes.
+func CheckPriority(scheduling cachev1alpha1.MemcachedScheduling, opts Options) *Problem {
+	class := scheduling.PriorityClassName
+	if opts.AllowSystemPriorityClasses || !strings.HasPrefix(class, systemPriority) {
+		return nil
+	}
+	return &Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: "spec.scheduling.priorityClassName is " + class +
+		", whose pods take the place of all others: use a class of your own, or ask the administrator to run the operator with " +
+		"--allow-system-priority-classes"}
 }

@@ -5,6 +5,8 @@ package memcached
 
 import (
 	"encoding/json"
+	"hash/crc32"
+	"strconv"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -21,6 +23,9 @@ type Record struct {
 	Template string `json:"template"`
 
 	Defaults
+
+	// Sum is the sum of the other fields. A record that somebody has edited counts as none.
+	Sum string `json:"sum"`
 }
 
 // Defaults are settings that the operator chose for the pods because the spec leaves them open. Settings that the spec determines are
@@ -34,27 +39,28 @@ type Defaults struct {
 
 // Annotations returns the annotation that holds the record.
 func (r Record) Annotations() map[string]string {
+	r.Sum = r.sum()
+	return map[string]string{RecordAnnotation: string(r.text())}
+}
+
+func (r Record) text() []byte {
 	text, err := json.Marshal(r)
 	if err != nil {
 		panic(err) // impossible: a record holds only strings
 	}
-	return map[string]string{RecordAnnotation: string(text)}
+	return text
 }
 
-// RecordOf returns the record on a workload. It is empty if there is none, or if somebody has made it unreadable.
+func (r Record) sum() string {
+	r.Sum = ""
+	return strconv.FormatUint(uint64(crc32.ChecksumIEEE(r.text())), 16)
+}
+
+// RecordOf returns the record on a workload. It is empty if there is none, or if somebody has changed it.
 func RecordOf(workload client.Object) Record {
 	var record Record
-	if json.Unmarshal([]byte(workload.GetAnnotations()[RecordAnnotation]), &record) != nil {
+	if json.Unmarshal([]byte(workload.GetAnnotations()[RecordAnnotation]), &record) != nil || record.Sum != record.sum() {
 		return Record{}
 	}
 	return record
-}
-
-// Recorded returns the defaults that a Deployment records for the template with this hash. Found is false if it records none for it.
-func (v View) Recorded(template string) (_ Defaults, found bool) {
-	if v.Workload == nil {
-		return Defaults{}, false
-	}
-	record := RecordOf(v.Workload)
-	return record.Defaults, record.Template == template
 }

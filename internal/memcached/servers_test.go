@@ -39,6 +39,8 @@ func workloadOf(kind cachev1alpha1.WorkloadKind, owner types.UID, size int32) cl
 func TestServers(t *testing.T) {
 	const none = -1 // there is no list, not even an empty one
 	set := func(size int32) client.Object { return workloadOf(statefulSets, "ours", size) }
+	refusedOne := set(3)
+	refusedOne.(*appsv1.StatefulSet).Status.Replicas = 2 //nolint:forcetypeassert // it is one
 	deployment := func(size int32) client.Object { return workloadOf(deployments, "ours", size) }
 	for name, test := range map[string]struct {
 		workload cachev1alpha1.WorkloadKind
@@ -57,6 +59,7 @@ func TestServers(t *testing.T) {
 		"the status was lost":                   {statefulSets, 3, false, 0, []client.Object{set(3)}, 3},
 		"nothing exists yet":                    {statefulSets, 3, false, 0, nil, 3},
 		"the StatefulSet has just been created": {statefulSets, 3, false, 0, []client.Object{set(3)}, 3},
+		"a quota allows two of them":            {statefulSets, 3, false, 0, []client.Object{refusedOne}, 2},
 		"another's is in the way":               {statefulSets, 3, false, 0, []client.Object{workloadOf(statefulSets, "theirs", 3)}, 3},
 
 		"scale up, before the write":              {statefulSets, 5, false, 3, []client.Object{set(3)}, 3},

@@ -46,6 +46,8 @@ type View struct {
 	Twins []View
 	// Filled holds the UIDs of pods that have all items of their twin's node, as their launchers have already reported.
 	Filled map[types.UID]bool
+	// Absent is since when pods are missing, by their names: see Plan.Absent.
+	Absent map[string]time.Time
 	// Agents are the reports of the nodes' agents.
 	Agents AgentReports
 	// Now is the API server's time.
@@ -84,7 +86,8 @@ func (l Last) IsTrue(condition string) bool {
 	return meta.IsStatusConditionTrue(l.Conditions, condition)
 }
 
-// NewView returns the View of a Memcached. The fields that it does not know stay empty: Answers, Twins, Filled and Agents.
+// NewView returns the View of a Memcached. The fields that it does not know stay empty: Answers, Twins, Filled, Absent and
+// Agents.
 func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View {
 	v := View{
 		Observed:  observed,
@@ -114,7 +117,7 @@ func (v View) After(answers []client.Object) View {
 // With returns the View with other observed objects. What the operator knows otherwise stays.
 func (v View) With(observed Observed) View {
 	other := NewView(v.Memcached, observed, v.Now)
-	other.Answers, other.Twins, other.Filled, other.Agents = v.Answers, v.Twins, v.Filled, v.Agents
+	other.Answers, other.Twins, other.Filled, other.Absent, other.Agents = v.Answers, v.Twins, v.Filled, v.Absent, v.Agents
 	return other
 }
 

@@ -8,7 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -23,8 +26,6 @@ type Workload struct {
 	Size     int32
 	Selector map[string]string
 	Template *corev1.PodTemplateSpec
-	// MinReadySeconds is how long a new node must be ready before the next one is replaced.
-	MinReadySeconds int32
 
 	// ObservedGeneration is the generation that the workload's controller has observed, 0 for none.
 	ObservedGeneration int64
@@ -121,3 +122,86 @@ func PodTemplate(object client.Object) *corev1.PodTemplateSpec {
 
 // ProgressDeadlineSeconds returns how many seconds a rollout may take without progress. It must exceed minReadySeconds.
 func ProgressDeadlineSeconds(minReadySeconds int32) int32 { return 600 + minReadySeconds }
+
+// Annotation and reasons that the Deployment controller sets (k8s.io/kubernetes/pkg/controller/deployment/util).
+const (
+	revisionAnnotation = "deployment.kubernetes.io/revision"
+	rolloutComplete    = "NewReplicaSetAvailable"
+	rolloutOverdue     = "ProgressDeadlineExceeded"
+	replicaSetRefused  = "ReplicaSetCreateError"
+)
+
+// deploymentWorkload returns a Deployment as a Workload, nil for any other object.
+func deploymentWorkload(object client.Object) *Workload {
+	deployment, ok := object.(*appsv1.Deployment)
+	if !ok || deployment == nil {
+		return nil
+	}
+	status := deployment.Status
+	w := &Workload{
+		Object:             deployment,
+		Kind:               cachev1alpha1.WorkloadDeployment,
+		Size:               ptr.Deref(deployment.Spec.Replicas, 1),
+		Selector:           ptr.Deref(deployment.Spec.Selector, metav1.LabelSelector{}).MatchLabels,
+		Template:           &deployment.Spec.Template,
+		ObservedGeneration: status.ObservedGeneration,
+		Replicas:           status.Replicas,
+		Updated:            status.UpdatedReplicas,
+		Ready:              status.ReadyReplicas,
+		Available:          status.AvailableReplicas,
+		First:              deployment.Annotations[revisionAnnotation] == "1",
+		Owns:               func(pod *corev1.Pod) bool { return ownedByDeployment(pod, deployment.Name) },
+	}
+	if failure := deploymentCondition(deployment, appsv1.DeploymentReplicaFailure); failure.Status == corev1.ConditionTrue {
+		w.Refused = cmp.Or(failure.Message, failure.Reason)
+	}
+	switch progressing := deploymentCondition(deployment, appsv1.DeploymentProgressing); progressing.Reason {
+	case rolloutComplete:
+		w.Complete = true
+	case rolloutOverdue:
+		w.Overdue = progressing.Message
+	case replicaSetRefused:
+		w.Refused = cmp.Or(progressing.Message, w.Refused, progressing.Reason)
+	}
+	return w
+}
+
+// ownedByDeployment reports whether a pod belongs to a Deployment. It compares names instead of watching ReplicaSets: the name of a
+// ReplicaSet consists of the Deployment's name and the value of the pods' label pod-template-hash.
+func ownedByDeployment(pod *corev1.Pod, deployment string) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && owner.Kind == "ReplicaSet" &&
+		owner.Name == deployment+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+}
+
+// deploymentCondition returns the condition of this type, or an empty one.
+func deploymentCondition(deployment *appsv1.Deployment, conditionType appsv1.DeploymentConditionType) appsv1.DeploymentCondition {
+	for _, condition := range deployment.Status.Conditions {
+		if condition.Type == conditionType {
+			return condition
+		}
+	}
+	return appsv1.DeploymentCondition{}
+}
+
+// Orphans returns the nodes of a former workload, sorted by name, with node 10 after node 9. The Service still selects these nodes.
+// Somebody has deleted their workload with --cascade=orphan, or their workload is Left. The pods of a ReplicaSet that remains from a
+// deleted Deployment count, too.
+func (v View) Orphans() []*corev1.Pod {
+	deployment := findWorkload(v.Children, func(w *Workload) bool { return w.Kind == cachev1alpha1.WorkloadDeployment })
+	left := v.Left()
+	return nodesOf(v.Pods, func(pod *corev1.Pod) bool {
+		return pod.Labels[NameLabel] == nodeName && // as in the selector of the Service
+			(metav1.GetControllerOfNoCopy(pod) == nil || left != nil && left.Owns(pod) ||
+				deployment == nil && ownedByDeployment(pod, pod.Labels[InstanceLabel]))
+	}, true)
+}
+
+// Left returns the workload of the other Kind that a former Memcached of the same name has left, or nil: it was deleted with
+// --cascade=orphan, or a backup was restored.
+func (v View) Left() *Workload {
+	wanted := WorkloadKind(v.Memcached)
+	return WorkloadOf(v.Memcached, SelectorLabels(v.Memcached), v.Children, func(w *Workload) bool {
+		return w.Kind != wanted && metav1.GetControllerOfNoCopy(w) == nil // the operator deletes one that the Memcached controls
+	})
+}

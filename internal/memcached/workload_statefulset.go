@@ -27,7 +27,6 @@ func statefulSetWorkload(object client.Object) *Workload {
 		Size:               ptr.Deref(set.Spec.Replicas, 1),
 		Selector:           ptr.Deref(set.Spec.Selector, metav1.LabelSelector{}).MatchLabels,
 		Template:           &set.Spec.Template,
-		MinReadySeconds:    set.Spec.MinReadySeconds,
 		ObservedGeneration: status.ObservedGeneration,
 		Replicas:           status.Replicas,
 		Updated:            status.UpdatedReplicas,

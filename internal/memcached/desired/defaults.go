@@ -61,12 +61,15 @@ func keepDefaults(mc *cachev1alpha1.Memcached, present, recorded podDefaults) po
 // decideDefaults returns the defaults for the pods of a Deployment. Running pods keep their defaults, so an upgrade of the operator alone
 // replaces no pods. If a change of the spec requires new pods, these get the present defaults. changed reports that it does.
 func decideDefaults(v memcached.View, opts memcached.Options, templateHash string) (_ podDefaults, changed bool) {
-	recorded, found := v.Recorded(templateHash)
 	present := presentDefaults(v.Memcached, opts)
-	if !found {
+	if v.Workload == nil {
 		return present, true
 	}
-	return keepDefaults(v.Memcached, present, recorded), false
+	recorded := memcached.RecordOf(v.Workload)
+	if recorded.Template != templateHash {
+		return present, true
+	}
+	return keepDefaults(v.Memcached, present, recorded.Defaults), false
 }
 
 // staleDefaults describes the newer defaults that the next rollout would adopt, or returns "". A higher limit is worth a rollout, which

@@ -1,6 +1,11 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package desired computes the objects that a Memcached must have. It is pure, and does not import package status. The comment of
+// package memcached explains its words.
+//
+// In a StatefulSet, launchers run memcached. Package rollout decides the steps of its nodes: fleetOf observes the nodes for it, and change
+// turns its steps into changes of pods and of the ConfigMap with their arguments.
 package desired
 
 import (

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -111,45 +110,22 @@ func encodedSpec(t testing.TB, workload client.Object) []byte {
 	return text
 }
 
-// TestOurLabelsWin sets labels that selectors use. The schema would refuse such labels. The objects must keep the operator's values,
-// because with the user's values, the selectors would not match the pods.
-func TestOurLabelsWin(t *testing.T) {
+// TestLabels sets labels that selectors use, which the schema would refuse, and labels that only describe an object. The objects must keep
+// the operator's values of the former, because with the user's values, the selectors would not match the pods.
+func TestLabels(t *testing.T) {
 	mc := memcachedtest.Cache(3)
-	mine := map[string]cachev1alpha1.LabelValue{"team": "a", memcached.InstanceLabel: "another", memcached.ManagedByLabel: "me", "app.kubernetes.io/name": "redis"}
-	mc.Spec.PodMetadata.Labels, mc.Spec.Service.Labels = mine, mine
-	want := map[string]string{
-		"team":                         "a",
-		"app.kubernetes.io/name":       "memcached",
-		"app.kubernetes.io/instance":   "cache",
-		"app.kubernetes.io/managed-by": "memcached-operator",
-		"app.kubernetes.io/component":  "cache",
-		"app.kubernetes.io/part-of":    "memcached",
+	mine := map[string]cachev1alpha1.LabelValue{
+		"team": "a", memcached.InstanceLabel: "another", memcached.ManagedByLabel: "me", memcached.NameLabel: "redis",
+		"app.kubernetes.io/component": "sessions",
 	}
+	mc.Spec.PodMetadata.Labels, mc.Spec.Service.Labels = mine, mine
+	want := memcached.SelectorLabels(mc)
+	want["team"], want["app.kubernetes.io/component"], want["app.kubernetes.io/part-of"] = "a", "sessions", "memcached"
 	if diff := cmp.Diff(want, live(t, mc, memcachedtest.Options).Spec.Template.Labels); diff != "" {
 		t.Errorf("pods (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(want, Service(mc).Labels); diff != "" {
 		t.Errorf("Service (-want +got):\n%s", diff)
-	}
-}
-
-// TestRecommendedLabels covers labels that only describe an object. Users may override them, for example to name an application.
-func TestRecommendedLabels(t *testing.T) {
-	const component, partOf = "app.kubernetes.io/component", "app.kubernetes.io/part-of"
-	mc := memcachedtest.Cache(3)
-	for _, object := range objectsOf(t, mc, memcached.Observed{}, memcachedtest.Options) {
-		labels := object.GetLabels()
-		if labels[component] != "cache" || labels[partOf] != "memcached" {
-			t.Errorf("%s has the labels %v", object.GetObjectKind().GroupVersionKind().Kind, labels)
-		}
-	}
-	theirs := map[string]cachev1alpha1.LabelValue{component: "sessions", partOf: "shop"}
-	mc.Spec.PodMetadata.Labels, mc.Spec.Service.Labels = theirs, theirs
-	deployment := live(t, mc, memcachedtest.Options)
-	for what, labels := range map[string]map[string]string{"pods": deployment.Spec.Template.Labels, "Service": Service(mc).Labels} {
-		if labels[component] != "sessions" || labels[partOf] != "shop" {
-			t.Errorf("%s: the user's labels are not those of the object: %v", what, labels)
-		}
 	}
 }
 
@@ -178,20 +154,6 @@ func TestAnotherWorkloadIsNotDesired(t *testing.T) {
 					t.Errorf("it changes the desired objects (-without +with):\n%s", difference)
 				}
 			})
-		}
-	}
-}
-
-// TestStatefulSetAlwaysReplaces covers a maxUnavailable that is unset, 0 or 0%. It counts as 1, because with 0, nodes of a
-// StatefulSet could never be replaced.
-func TestStatefulSetAlwaysReplaces(t *testing.T) {
-	for _, wanted := range []*string{nil, ptr.To("0"), ptr.To("0%")} {
-		mc := memcachedtest.Cache(1, workloadKind(statefulSetKind))
-		if wanted != nil {
-			mc.Spec.UpdateStrategy.MaxUnavailable = ptr.To(intstr.Parse(*wanted))
-		}
-		if surge, unavailable := updateLimits(mc); surge.String() != "0" || unavailable.String() != "1" {
-			t.Errorf("maxSurge %s, maxUnavailable %s", surge.String(), unavailable.String())
 		}
 	}
 }

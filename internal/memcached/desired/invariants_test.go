@@ -23,7 +23,6 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 	"github.com/example/memcached-operator/internal/render"
 )
 
@@ -232,21 +231,4 @@ func podSecurity(t *testing.T, template corev1.PodTemplateSpec) policy.Aggregate
 	}
 	restricted := psaapi.LevelVersion{Level: psaapi.LevelRestricted, Version: psaapi.LatestVersion()}
 	return policy.AggregateCheckResults(evaluator.EvaluatePod(restricted, &template.ObjectMeta, &template.Spec))
-}
-
-// checkSettles checks that a later version of the operator changes nothing if it finds these objects in the cluster.
-func checkSettles(t *testing.T, mc *cachev1alpha1.Memcached, objects []client.Object) {
-	t.Helper()
-	i := slices.IndexFunc(objects, func(object client.Object) bool { return memcached.PodTemplate(object) != nil })
-	if i < 0 {
-		t.Fatalf("there is no workload in %v", objects)
-	}
-	if memcached.IsStatefulSet(mc) {
-		return // its template changes, and its nodes do not: see TestNewerOperator
-	}
-	before, observed := encodedText(t, objects), memcached.Observed{Children: []client.Object{memcachedtest.Live(t, mc, objects[i])}}
-	later := memcached.Options{DefaultImage: "docker.io/library/memcached:1.7.0", AgentImage: "example.com/memcached-operator-agent:v2.0.0"}
-	if after := encodedText(t, objectsOf(t, mc, observed, later)); before != after {
-		t.Errorf("what is in the cluster is rendered differently, before %s and after %s", before, after)
-	}
 }

@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,8 +34,11 @@ func TestKeptDefaults(t *testing.T) {
 			orphaned(w)
 			w.SetOwnerReferences([]metav1.OwnerReference{{UID: "cache-uid"}})
 		}, kept},
-		"the record is gone":           {func(w *memcached.Workload) { w.SetAnnotations(nil) }, adopted},
-		"the record is garbage":        {func(w *memcached.Workload) { w.GetAnnotations()[memcached.RecordAnnotation] = "{" }, adopted},
+		"the record is gone":    {func(w *memcached.Workload) { w.SetAnnotations(nil) }, adopted},
+		"the record is garbage": {func(w *memcached.Workload) { w.GetAnnotations()[memcached.RecordAnnotation] = "{" }, adopted},
+		"the record is edited": {func(w *memcached.Workload) {
+			w.GetAnnotations()[memcached.RecordAnnotation] = strings.Replace(w.GetAnnotations()[memcached.RecordAnnotation], olderImage, "theirs", 1)
+		}, adopted},
 		"the record is of another":     {anotherTemplate, adopted},
 		"the image is gone":            {record(func(r *memcached.Record) { r.Images = nil }), [2]string{memcachedtest.DefaultImage, olderLimit}},
 		"the limit is gone":            {limit(""), [2]string{olderImage, presentLimit}},

@@ -70,11 +70,14 @@ func evictable(volumes []corev1.Volume, annotations map[string]string) map[strin
 
 // askedTemplate returns the pod template of a StatefulSet, with the present defaults. Its annotation says what a new pod is asked for.
 func askedTemplate(
-	mc *cachev1alpha1.Memcached, opts memcached.Options, target rollout.Target,
+	mc *cachev1alpha1.Memcached, opts memcached.Options, target rollout.Target, restarted string,
 ) corev1.PodTemplateSpec {
 	template := podTemplate(mc, opts, presentDefaults(mc, opts))
 	container := &template.Spec.Containers[0]
-	asked := memcached.Asked{Asked: target.Asked, Rendering: renderingOf(template)}
+	asked := memcached.Asked{
+		Asked: target.Asked, Rendering: renderingOf(template), Applied: render.Hash(render.WithAPIDefaults(template).Spec),
+		ReplacedAt: timeOf(mc.Spec.ReplacedAt), Restarted: restarted,
+	}
 	if mc.Spec.Image == "" {
 		asked.DefaultImage = container.Image
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/example/memcached-operator/internal/agent/protocol"
@@ -24,6 +25,8 @@ type fleet struct {
 	nodes   []*node
 	// next is the time until a pod may count as lost, be available or try again, 0 if no such time is known.
 	next time.Duration
+	// absent is since when pods are missing, by the names of their nodes.
+	absent map[string]time.Time
 }
 
 // node is one node: what the rollout has to know, and what its steps need.
@@ -39,13 +42,14 @@ type node struct {
 	list  protocol.List
 	// answer is its launcher's answer, nil without one.
 	answer *protocol.Status
-	// resized reports that the kubelet has applied the resources in the pod's spec.
-	resized bool
+	// resized reports that the kubelet has applied the resources in the pod's spec, and unsent that the pod's spec does not have what the
+	// pod was asked for, because the operator has crashed or the API server has refused it.
+	resized, unsent bool
 }
 
 // fleetOf observes the nodes that the spec asks for.
 func fleetOf(v memcached.View, target rollout.Target, guard *twinGuard) *fleet {
-	f := &fleet{v: v, target: target, entries: v.Entries()}
+	f := &fleet{v: v, target: target, entries: v.Entries(), absent: map[string]time.Time{}}
 	pods := map[int]*corev1.Pod{}
 	for i := range v.Pods {
 		pod := &v.Pods[i]
@@ -72,6 +76,7 @@ func present(pod *corev1.Pod) bool {
 
 func (f *fleet) observe(n *node) {
 	if n.pod == nil {
+		f.observeAbsent(n)
 		return
 	}
 	if n.Pod = f.presence(n.pod); n.Pod != rollout.Present {
@@ -94,6 +99,22 @@ func (f *fleet) observe(n *node) {
 	f.observeRefusal(n)
 }
 
+// absentTooLong is how long a pod may be missing until the StatefulSet's controller counts as unable to create it.
+const absentTooLong = time.Minute
+
+// observeAbsent notes since when a pod is missing. The StatefulSet's controller does not say that the API server refuses it, for example
+// because of a quota.
+func (f *fleet) observeAbsent(n *node) {
+	since, found := f.v.Absent[n.Name]
+	if !found {
+		since = f.v.Now
+	}
+	f.absent[n.Name] = since
+	if f.wait(max(0, since.Add(absentTooLong).Sub(f.v.Now))) == 0 {
+		n.Failed.Action = rollout.Replace
+	}
+}
+
 // wait notes that something happens after this time, and returns the time.
 func (f *fleet) wait(d time.Duration) time.Duration {
 	f.next = memcached.Sooner(f.next, d)
@@ -110,11 +131,14 @@ func (f *fleet) presence(pod *corev1.Pod) rollout.Presence {
 	return rollout.Leaving
 }
 
-// observeAsked reads what the pod was asked for. Without its annotation, it was asked for what the template says.
+// observeAsked reads what the pod was asked for. Without its annotation, it was asked for what the template says, if it is of that template
+// or the rollout was complete.
 func (f *fleet) observeAsked(n *node) {
 	var found bool
-	if n.asked, found = memcached.AskedOf(n.pod.Annotations); !found {
-		n.asked, _ = memcached.AskedOf(f.v.Workload.Template.Annotations)
+	live, revision := f.v.Workload, n.pod.Labels[appsv1.ControllerRevisionHashLabelKey]
+	if n.asked, found = memcached.AskedOf(n.pod.Annotations); !found &&
+		(!live.Unobserved() && revision == live.UpdateRevision || f.v.Last.Complete(f.v.Memcached.Generation)) {
+		n.asked, _ = memcached.AskedOf(live.Template.Annotations)
 	}
 	n.Asked = n.asked.Asked
 	// A spec that names what the pod has anyway, such as the default image, asks for nothing.
@@ -263,6 +287,11 @@ func (f *fleet) observeResources(n *node, status *corev1.ContainerStatus) {
 	}
 	n.AskedLimit = container.Resources.Limits.Memory().Value()
 	n.Limit = n.AskedLimit
+	former := n.asked.Former
+	if n.unsent = former != nil && former.PodResources == render.Hash(container.Resources); n.unsent {
+		n.ResourcesTaken, n.Slow = rollout.No, "its other resources have not been accepted yet"
+		return
+	}
 	if status == nil || status.Resources == nil {
 		return
 	}
@@ -272,7 +301,7 @@ func (f *fleet) observeResources(n *node, status *corev1.ContainerStatus) {
 	wanted := container.Resources.DeepCopy()
 	delete(wanted.Limits, corev1.ResourceCPU)
 	n.resized = holds(*status.Resources, *wanted)
-	if n.asked.Former == nil || n.asked.Former.Resources == "" {
+	if former == nil || former.Resources == "" {
 		return // somebody else has asked for other resources
 	}
 	n.ResourcesTaken = known(n.resized)

@@ -33,6 +33,7 @@ type scene struct {
 	pods    []corev1.Pod
 	answers memcached.Answers
 	twins   []memcached.View
+	absent  map[string]time.Time
 	made    int
 }
 
@@ -97,7 +98,7 @@ func (s *scene) enter(ordinal int, change func(*protocol.Entry), spec ...edit) p
 func (s *scene) view() memcached.View {
 	pods := slices.DeleteFunc(slices.Clone(s.pods), func(pod corev1.Pod) bool { return pod.Name == "" })
 	v := memcachedtest.View(s.mc, memcached.Observed{Children: memcachedtest.Children(s.set, s.config), Pods: pods})
-	v.Answers, v.Twins = maps.Clone(s.answers), s.twins
+	v.Answers, v.Twins, v.Absent = maps.Clone(s.answers), s.twins, s.absent
 	return v
 }
 
@@ -207,6 +208,7 @@ func TestNodes(t *testing.T) {
 	}
 	asIs := func(*protocol.Entry) {}
 	unasked := func(p *corev1.Pod) { delete(p.Annotations, memcached.AskedAnnotation) }
+	formerTemplate := func(p *corev1.Pod) { p.Labels[appsv1.ControllerRevisionHashLabelKey] = "revision-0" }
 	waiting := func(p *corev1.Pod) { memcachedOf(p).State = corev1.ContainerState{} }
 	complete := func(s *scene) {
 		s.mc.Status.Conditions = []metav1.Condition{{Type: cachev1alpha1.ConditionProgressing, Status: "False", ObservedGeneration: memcachedtest.Generation}}
@@ -236,12 +238,15 @@ func TestNodes(t *testing.T) {
 		want   string
 	}{
 		"at rest":          {},
-		"no pod":           {is: func(s *scene) { s.pods = s.pods[:2] }, want: "Absent"},
-		"of somebody else": {is: node(func(p *corev1.Pod) { p.OwnerReferences[0].Name = "other" }), want: "Absent"},
-		"leaving":          {is: node(evicted(0)), want: "Leaving next 10s"},
-		"lost":             {is: node(evicted(time.Minute)), want: "Lost"},
-		"failed":           {is: node(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), want: "Leaving"},
-		"never served":     {is: all(func(s *scene) { s.mc.Status.Servers = s.mc.Status.Servers[:2] }, node(pullFails)), want: "!Served !Ready !Started Stopped Failed Replace: not found"},
+		"no pod":           {is: func(s *scene) { s.pods = s.pods[:2] }, want: "Absent next 1m0s"},
+		"of somebody else": {is: node(func(p *corev1.Pod) { p.OwnerReferences[0].Name = "other" }), want: "Absent next 1m0s"},
+		"no pod for 40 s": {is: func(s *scene) {
+			s.pods, s.absent = s.pods[:2], map[string]time.Time{"cache-2": sceneTime.Add(-40 * time.Second)}
+		}, want: "Absent next 20s"},
+		"leaving":      {is: node(evicted(0)), want: "Leaving next 10s"},
+		"lost":         {is: node(evicted(time.Minute)), want: "Lost"},
+		"failed":       {is: node(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), want: "Leaving"},
+		"never served": {is: all(func(s *scene) { s.mc.Status.Servers = s.mc.Status.Servers[:2] }, node(pullFails)), want: "!Served !Ready !Started Stopped Failed Replace: not found"},
 		"a crash": {is: node(waiting, func(p *corev1.Pod) {
 			memcachedOf(p).LastTerminationState.Terminated = &corev1.ContainerStateTerminated{}
 		}), want: "Stopped"},
@@ -254,15 +259,17 @@ func TestNodes(t *testing.T) {
 		"ready for 20 s": {spec: minReady, is: node(func(p *corev1.Pod) {
 			p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(sceneTime.Add(-20 * time.Second))
 		}), want: "!Available next 45s"},
-		"restarted before 20 s":  {spec: minReady, is: answer(func(a *memcached.Answer) { a.SecondsInEffect = 20 }), want: "!Available next 40s"},
-		"does not answer":        {is: answer(func(a *memcached.Answer) { *a = memcached.Answer{Failure: "timeout"} }), want: "Serves 0 Silent timeout"},
-		"was not asked":          {is: silent, want: "Serves 0"},
-		"no address":             {is: all(silent, node(func(p *corev1.Pod) { p.Status.PodIP = "" })), want: "Serves 0 Silent it has no address yet"},
-		"restarts":               {is: answer(func(a *memcached.Answer) { a.Restarting = true }), want: "Serves 1"},
-		"is being filled":        {is: answer(func(a *memcached.Answer) { a.Fill = &protocol.Fill{State: protocol.FillCopying} }), want: "Serves 1"},
-		"has nothing in effect":  {is: answer(func(a *memcached.Answer) { a.List = protocol.List{} }), want: "Serves 1"},
-		"no annotation":          {is: node(unasked)},
-		"no annotation, changed": {is: node(unasked), change: teamLabel, want: "Template"},
+		"restarted before 20 s":               {spec: minReady, is: answer(func(a *memcached.Answer) { a.SecondsInEffect = 20 }), want: "!Available next 40s"},
+		"does not answer":                     {is: answer(func(a *memcached.Answer) { *a = memcached.Answer{Failure: "timeout"} }), want: "Serves 0 Silent timeout"},
+		"was not asked":                       {is: silent, want: "Serves 0"},
+		"no address":                          {is: all(silent, node(func(p *corev1.Pod) { p.Status.PodIP = "" })), want: "Serves 0 Silent it has no address yet"},
+		"restarts":                            {is: answer(func(a *memcached.Answer) { a.Restarting = true }), want: "Serves 1"},
+		"is being filled":                     {is: answer(func(a *memcached.Answer) { a.Fill = &protocol.Fill{State: protocol.FillCopying} }), want: "Serves 1"},
+		"has nothing in effect":               {is: answer(func(a *memcached.Answer) { a.List = protocol.List{} }), want: "Serves 1"},
+		"no annotation":                       {is: node(unasked)},
+		"no annotation, of a former template": {is: node(unasked, formerTemplate), want: "Template Resources"},
+		"no annotation, after the rollout":    {is: all(node(unasked, formerTemplate), complete)},
+		"no annotation, changed":              {is: node(unasked), change: teamLabel, want: "Template"},
 		"but flags": {is: all(node(unasked), func(s *scene) {
 			asked(func(a *memcached.Asked) { a.Arguments = "newer" })(&corev1.Pod{ObjectMeta: s.set.Spec.Template.ObjectMeta})
 		})},

@@ -79,7 +79,6 @@ func checkDesired(t *testing.T, mc *cachev1alpha1.Memcached) bool {
 	}
 	checkObjects(t, mc, opts, plan.Objects)
 	checkObjects(t, mc, openShift, unspecific.Objects)
-	checkSettles(t, mc, plan.Objects)
 	return true
 }
 

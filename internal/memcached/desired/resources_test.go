@@ -14,43 +14,6 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-func TestResources(t *testing.T) {
-	list := func(pairs ...string) corev1.ResourceList {
-		list := corev1.ResourceList{}
-		for i := 0; i < len(pairs); i += 2 {
-			list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
-		}
-		return list
-	}
-	for name, c := range map[string]struct{ limits, requests, wantLimits, wantRequests corev1.ResourceList }{
-		"none":                         {nil, nil, list("memory", "198Mi"), list("memory", "198Mi")},
-		"a limit":                      {list("memory", "1Gi"), nil, list("memory", "1Gi"), list("memory", "1Gi")},
-		"a request":                    {nil, list("memory", "1Gi"), list("memory", "1Gi"), list("memory", "1Gi")},
-		"both":                         {list("memory", "2Gi"), list("memory", "1Gi"), list("memory", "2Gi"), list("memory", "1Gi")},
-		"CPU request":                  {nil, list("cpu", "100m"), list("memory", "198Mi"), list("memory", "198Mi", "cpu", "100m")},
-		"CPU limit of 4, so 4 threads": {list("cpu", "4"), nil, list("memory", "198Mi", "cpu", "4"), list("memory", "198Mi", "cpu", "4")},
-		"a CPU limit and a smaller request": {
-			list("cpu", "4"), list("cpu", "1"), list("memory", "198Mi", "cpu", "4"), list("memory", "198Mi", "cpu", "1"),
-		},
-		"an ephemeral-storage limit": {
-			list("ephemeral-storage", "1Gi"), nil,
-			list("memory", "198Mi", "ephemeral-storage", "1Gi"), list("memory", "198Mi", "ephemeral-storage", "1Gi"),
-		},
-		"ephemeral storage": {
-			list("ephemeral-storage", "1Gi"), list("ephemeral-storage", "1Mi"),
-			list("memory", "198Mi", "ephemeral-storage", "1Gi"), list("memory", "198Mi", "ephemeral-storage", "1Mi"),
-		},
-	} {
-		mc := memcachedtest.Cache(3)
-		mc.Spec.Resources = cachev1alpha1.MemcachedResources{Limits: c.limits, Requests: c.requests}
-		deployment := live(t, mc, memcachedtest.Options)
-		got := deployment.Spec.Template.Spec.Containers[0].Resources
-		if !same(got.Limits, c.wantLimits) || !same(got.Requests, c.wantRequests) {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
 // TestQuantities covers quantities that the API server would round up, write differently, or keep.
 func TestQuantities(t *testing.T) {
 	for _, c := range []struct{ name, given, want string }{
@@ -81,13 +44,4 @@ func TestQuantities(t *testing.T) {
 			t.Errorf("%s: the spec is now %s, not %s", c.name, given.String(), c.given)
 		}
 	}
-}
-
-func same(a, b corev1.ResourceList) bool {
-	for name, quantity := range a {
-		if other, ok := b[name]; !ok || quantity.Cmp(other) != 0 {
-			return false
-		}
-	}
-	return len(a) == len(b)
 }

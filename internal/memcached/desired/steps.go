@@ -13,6 +13,7 @@ import (
 
 	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
@@ -49,7 +50,7 @@ func (c *change) decide(held bool) {
 			c.follow(n)
 		}
 	}
-	c.plan.NextStep = c.next
+	c.plan.NextStep, c.plan.Absent = c.next, c.absent
 }
 
 // templateReady reports whether a pod that is created now is what the spec asks for.
@@ -82,6 +83,9 @@ func (c *change) take(n *node, action rollout.Action) {
 			c.unassign(n, failed)
 			return
 		}
+		if failed == rollout.Nothing && c.target.InPlace && n.keepsRefused() {
+			return // the record stays until the resources are taken back: see follow
+		}
 		c.goBack(n, failed, &step)
 	case rollout.Resize:
 		former := inEffect(n)
@@ -89,7 +93,10 @@ func (c *change) take(n *node, action rollout.Action) {
 			former.Resources, former.DefaultLimit = asked.Resources, asked.DefaultLimit
 		}
 		asked.Former, asked.Resources, asked.DefaultLimit = &former, c.target.Resources, c.fresh().DefaultLimit
-		step.Resources = &c.container().Resources
+		former.PodResources = ""
+		if has := memcached.ContainerOf(&n.pod.Spec, memcached.ContainerName); has != nil && !holds(has.Resources, c.container().Resources) {
+			former.PodResources, step.Resources = render.Hash(has.Resources), &c.container().Resources
+		}
 	case rollout.SetImage:
 		c.setImage(n, &step)
 	default:
@@ -118,7 +125,7 @@ func inEffect(n *node) memcached.FormerPod {
 			former.Image, former.PodImage, former.Restarts = "", "", 0
 		}
 		if n.ResourcesTaken != rollout.No {
-			former.Resources, former.DefaultLimit = "", 0
+			former.Resources, former.DefaultLimit, former.PodResources = "", 0, ""
 		}
 	}
 	return former
@@ -234,7 +241,7 @@ func (c *change) goBack(n *node, failed rollout.Action, step *memcached.PodStep)
 	asked.Former = nil
 }
 
-// follow completes earlier steps of a pod. It takes back resources that the pod has refused. It wakes the kubelet, so that it delivers
+// follow completes earlier steps of a pod. It sends a resize that was not sent, and takes back resources that the pod has refused. It wakes the kubelet, so that it delivers
 // an entry at once. When the pod is done, it sets the label by which Kubernetes and others count updated pods.
 func (c *change) follow(n *node) {
 	status := memcached.StatusOf(n.pod, memcached.ContainerName)
@@ -244,6 +251,8 @@ func (c *change) follow(n *node) {
 	switch {
 	case moves || !c.target.InPlace:
 		return
+	case n.unsent && n.asked.Resources == c.target.Resources:
+		step.Action, step.Resources = rollout.Resize, &c.container().Resources
 	case n.keepsRefused():
 		step.Action, step.Resources = rollout.GoBack, status.Resources
 	case c.asleep(n):
@@ -259,10 +268,10 @@ func (c *change) follow(n *node) {
 	c.plan.Steps = append(c.plan.Steps, step)
 }
 
-// keepsRefused reports whether the pod's spec still has the resources that it has refused.
+// keepsRefused reports whether the pod's spec still has the resources that it has refused, and may be without them.
 func (n *node) keepsRefused() bool {
 	refused := n.asked.Refused
-	return refused != nil && refused.Action == rollout.Resize && !n.resized && n.asked.Former == nil
+	return refused != nil && refused.Action == rollout.Resize && !refused.Kept && !n.resized && n.asked.Former == nil
 }
 
 // asleep reports whether the kubelet may deliver the node's entry only after a while.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -109,9 +108,34 @@ func TestSteps(t *testing.T) {
 		}
 	}
 	lastHasLimit := func(s *scene) { hasLimit(s, 2) }
-	noRoom := pod(2, func(p *corev1.Pod) {
-		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodResizePending, Reason: "Infeasible"})
-	})
+	// unsent lets the last pod be asked for the limit, but its resize was not sent.
+	unsent := func(s *scene) {
+		has := s.pods[2].Spec.Containers[0].Resources
+		hasLimit(s, 2)
+		s.pods[2].Spec.Containers[0].Resources = has
+		asked(func(a *memcached.Asked) { a.Former.PodResources = render.Hash(has) })(&s.pods[2])
+	}
+	pending := func(reason string) func(*scene) {
+		return pod(2, func(p *corev1.Pod) {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodResizePending, Reason: reason, Message: "no room"})
+		})
+	}
+	noRoom := pending("Infeasible")
+	// keepsLimit lets the last pod have refused a limit, which is still in its spec.
+	keepsLimit := func(value string, kept bool) func(*scene) {
+		return pod(2, hasRefused(rollout.Resize, value, 1, 0), asked(func(a *memcached.Asked) { a.Refused.Kept = kept }),
+			func(p *corev1.Pod) { p.Spec.Containers[0].Resources = *memoryOnly("1Gi") })
+	}
+	// cannotStart lets the containers of all pods wait with this reason since their creation.
+	cannotStart := func(reason string) func(*scene) {
+		return func(s *scene) {
+			for i := range s.pods {
+				pullFails(&s.pods[i])
+				memcachedOf(&s.pods[i]).State.Waiting.Reason = reason
+			}
+		}
+	}
+	foreign := func(s *scene) { s.set.Spec.Template.Spec.HostNetwork = true }
 	entry := func(number int64, change func(*scene, *protocol.Entry), spec ...edit) func(*scene) {
 		return func(s *scene) { s.enter(2, func(e *protocol.Entry) { e.Number = number; change(s, e) }, spec...) }
 	}
@@ -119,6 +143,12 @@ func TestSteps(t *testing.T) {
 	inUse := func(s *scene, e *protocol.Entry) { s.answer(&s.pods[2], *e) }
 	nothing := func(*scene, *protocol.Entry) {}
 	set, write := memcachedtest.Image, (*scene).write
+	missing := func(s *scene) {
+		s.pods, s.absent = s.pods[:2], map[string]time.Time{"cache-2": sceneTime.Add(-time.Minute)}
+	}
+	recreate := func(mc *cachev1alpha1.Memcached) {
+		mc.Spec.UpdateStrategy.PodUpdatePolicy = cachev1alpha1.PodUpdateRecreate
+	}
 	older := func(change func(*memcached.Asked)) func(*scene) { return pod(0, asked(change)) }
 	const back = "image " + memcachedtest.DefaultImage + " asked Image"
 	for name, c := range map[string]struct {
@@ -153,6 +183,14 @@ func TestSteps(t *testing.T) {
 		}), answers(2, func(a *memcached.Answer) { a.Refused = &protocol.Refusal{Number: 4} })), "entry 2 #5 -t 4 refused 2"},
 		"of another spec": {nil, nil, entry(1, func(s *scene, e *protocol.Entry) { e.Refused = &protocol.Refused{Value: "x/", Tries: 1}; inUse(s, e) }), "entry 2 #1 -t 4"},
 
+		"whose template others have changed":            {inPlace, set(mine), foreign, `2:SetImage image memcached:mine asked Image former "" ` + memcachedtest.DefaultImage + " 0 template"},
+		"while it is paused":                            {inPlace, all(set(mine), memcachedtest.Paused), foreign, "template"},
+		"a pod that is missing":                         {inPlace, limited, func(s *scene) { s.pods = s.pods[:2] }, ""},
+		"for a minute":                                  {inPlace, limited, missing, "template"},
+		"pods that cannot start":                        {inPlace, set(mine), all(write, cannotStart("CreateContainerConfigError")), "2:Replace 1:Replace 0:Replace"},
+		"of another helper":                             {nil, nil, all(cannotStart("ErrImagePull"), pod(2, asked(func(a *memcached.Asked) { a.Rendering = "older" }))), "2:Replace"},
+		"refused arguments, before they were delivered": {nil, threadsOf(3), all(entry(3, nothing, threadsOf(3)), answers(2, func(a *memcached.Answer) { a.Refused = &protocol.Refusal{Number: 3} })), "entry 2 #4 -t 4 refused 1"},
+
 		"an image":                   {inPlace, set(mine), nil, `2:SetImage image memcached:mine asked Image former "" ` + memcachedtest.DefaultImage + " 0"},
 		"which the pod has anyway":   {all(inPlace, set(mine)), set(memcachedtest.DefaultImage), pod(2, func(p *corev1.Pod) { p.Spec.Containers[0].Image = memcachedtest.DefaultImage }), "1:SetImage " + back + ` former "memcached:mine" memcached:mine 0 template`},
 		"of the operator":            {all(inPlace, set(mine)), set(""), pod(2, func(p *corev1.Pod) { p.Spec.Containers[0].Image = memcachedtest.DefaultImage }), "2:SetImage asked Image"},
@@ -166,13 +204,18 @@ func TestSteps(t *testing.T) {
 		"the first, after it":        {inPlace, nil, pod(2, hasImage, func(p *corev1.Pod) { memcachedOf(p).RestartCount = 1 }), "2:SetImage " + back + ` former "memcached:mine" memcached:mine 1`},
 		"resources meanwhile":        {inPlace, all(limited, set("third")), pod(2, hasImage), `2:Resize limit 1Gi asked Resources default 0 former "" ` + memcachedtest.DefaultImage + " 0 former resources 202"},
 
-		"resources":            {inPlace, limited, nil, "2:Resize limit 1Gi asked Resources default 0 former resources 202"},
-		"memory":               {inPlace, itemMemory("128Mi"), nil, "2:Resize limit 272Mi asked Resources default 272 former resources 202"},
-		"too many connections": {inPlace, connections(9000), nil, "2:Resize limit 335Mi default 335 former resources 202"},
-		"no room":              {inPlace, limited, all(lastHasLimit, noRoom), "2:GoBack asked Resources default 202 refused 1"},
-		"no room, the next patch": {inPlace, limited, func(s *scene) {
-			pod(2, hasRefused(rollout.Resize, targetOf(s.view()).Resources, 1, 0), func(p *corev1.Pod) { p.Spec.Containers[0].Resources = *memoryOnly("1Gi") })(s)
-		}, "2:GoBack limit 202Mi"},
+		"resources":                    {inPlace, limited, nil, "2:Resize limit 1Gi asked Resources default 0 former resources 202"},
+		"memory":                       {inPlace, itemMemory("128Mi"), nil, "2:Resize limit 272Mi asked Resources default 272 former resources 202"},
+		"too many connections":         {inPlace, connections(9000), nil, "2:Resize limit 335Mi default 335 former resources 202"},
+		"no room":                      {inPlace, limited, all(lastHasLimit, noRoom), "2:GoBack asked Resources default 202 refused 1"},
+		"no room, the next patch":      {inPlace, limited, func(s *scene) { keepsLimit(targetOf(s.view()).Resources, false)(s) }, "2:GoBack limit 202Mi"},
+		"which the API server keeps":   {inPlace, limited, func(s *scene) { keepsLimit(targetOf(s.view()).Resources, true)(s) }, ""},
+		"no room, and the former spec": {inPlace, nil, keepsLimit("other", false), "2:GoBack limit 202Mi"},
+		"and it is kept":               {inPlace, nil, keepsLimit("other", true), "2:GoBack"},
+		"a resize that was not sent":   {inPlace, limited, unsent, "2:Resize limit 1Gi"},
+		"and the former spec":          {inPlace, nil, unsent, "2:Resize asked Resources default 202 former resources 202"},
+		"and another policy":           {inPlace, all(limited, recreate), all(unsent, write), "2:Replace"},
+		"a resize that takes its time": {inPlace, all(limited, recreate), all(lastHasLimit, pending("Deferred"), write), "2:Replace"},
 		"the next try": {inPlace, limited, func(s *scene) {
 			hasLimit(s, 2)
 			pod(2, hasRefused(rollout.Resize, targetOf(s.view()).Resources, 1, time.Hour))(s)
@@ -185,6 +228,7 @@ func TestSteps(t *testing.T) {
 		"never without the right": {nil, threadsOf(2), entry(1, nothing), ""},
 		"a volume too small":      {all(inFile, inPlace), itemMemory("300Mi"), write, "2:Replace"},
 		"a lost pod":              {nil, nil, pod(1, evicted(time.Hour)), "1:ForceDelete"},
+		"beside a problem":        {nil, withLimit(corev1.ResourceMemory, "100Mi"), pod(1, evicted(time.Hour)), "1:ForceDelete Problem"},
 		"of a larger size":        {nil, memcachedtest.Size(1), all(pod(1, evicted(time.Hour)), pod(2, evicted(time.Hour))), "1:ForceDelete 2:ForceDelete"},
 		"an older helper":         {nil, nil, older(func(a *memcached.Asked) { a.Rendering = "older" }), "1 older"},
 		"an older image":          {nil, nil, older(func(a *memcached.Asked) { a.DefaultImage = "older" }), "1 older"},
@@ -278,109 +322,9 @@ func TestRefusals(t *testing.T) {
 
 // write writes the template that the spec asks for, even if it is not its time yet.
 func (s *scene) write() {
-	template := askedTemplate(s.mc, memcachedtest.Options, targetOf(s.view()))
+	template := askedTemplate(s.mc, memcachedtest.Options, targetOf(s.view()), lastRestarts(s.view()).kubectl)
 	s.set.Spec.Template = render.WithAPIDefaults(*template.DeepCopy())
 	s.set.Status.UpdateRevision = render.Hash(s.set.Spec.Template)
-}
-
-// turn carries out a plan. Then kubelets and launchers do their part, and the StatefulSet's controller creates missing pods.
-func (s *scene) turn(bad string) memcached.Plan {
-	view := s.view()
-	plan := For(view, memcachedtest.Options)
-	s.set.Spec = *plan.Workload().(*appsv1.StatefulSet).Spec.DeepCopy()
-	s.set.Status.UpdateRevision = render.Hash(s.set.Spec.Template)
-	s.config = s.after(plan).ArgumentsObject()
-	for _, step := range plan.Steps {
-		ordinal, _ := memcached.Ordinal(step.Pod)
-		pod := &s.pods[ordinal]
-		if step.Action == rollout.Replace {
-			pod.Name = ""
-			continue
-		}
-		if step.Asked != nil {
-			pod.Annotations[memcached.AskedAnnotation] = step.Asked.Annotation()
-		}
-		if step.Revision != "" {
-			pod.Labels[appsv1.ControllerRevisionHashLabelKey] = step.Revision
-		}
-		if step.Entry != "" {
-			pod.Annotations[memcached.WakeAnnotation] = step.Entry
-		}
-		if step.Resources != nil {
-			pod.Spec.Containers[0].Resources, memcachedOf(pod).Resources = *step.Resources, step.Resources
-		}
-		if step.Image != "" {
-			pod.Spec.Containers[0].Image = step.Image
-			memcachedOf(pod).RestartCount++
-			memcachedOf(pod).LastTerminationState.Terminated = &corev1.ContainerStateTerminated{}
-			memcachedOf(pod).State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
-			pod.Status.Conditions[0].Status, pod.Status.Conditions[1].Status = corev1.ConditionTrue, corev1.ConditionTrue
-			if step.Image == bad {
-				pullFails(pod)
-			}
-		}
-	}
-	for ordinal, entry := range s.view().Entries() {
-		if pod := &s.pods[ordinal]; pod.Name != "" && entry.Pod == string(pod.UID) {
-			s.answer(pod, entry)
-		}
-	}
-	return plan
-}
-
-// TestABadImageAndAnEviction evicts a pod in the middle of a change of memory and image, while the new image cannot be pulled. The new pod
-// starts as its neighbours did. No other pod goes, never more than one node is away, and the corrected spec needs no hand.
-func TestABadImageAndAnEviction(t *testing.T) {
-	for moment := range 12 {
-		for evicted := range 3 {
-			s := newScene(t, 3, inPlace, inFile, withLimit(corev1.ResourceMemory, "512Mi"))
-			withLimit(corev1.ResourceMemory, "768Mi")(s.mc)
-			itemMemory("256Mi")(s.mc)
-			memcachedtest.Image("memcached:bad")(s.mc)
-			var log []string
-			turn := func(away int) {
-				plan := s.turn("memcached:bad")
-				log = append(log, s.short(plan)+" "+string(plan.Rollout.Waits))
-				for i := range s.pods {
-					if s.pods[i].Name == "" || !memcached.PodReady(&s.pods[i]) {
-						away--
-					}
-				}
-				if image := s.set.Spec.Template.Spec.Containers[0].Image; away < 0 || image == "memcached:bad" {
-					t.Fatalf("eviction of %d at %d: too many are away, or new pods would have the image %s:\n%s", evicted, moment, image, strings.Join(log, "\n"))
-				}
-			}
-			for range moment {
-				turn(1)
-			}
-			s.pods[evicted].Name = ""
-			turn(max(1, away(s))) // the eviction is not the operator's
-			s.replace(evicted)
-			for range 12 {
-				turn(1)
-			}
-			if plan := For(s.view(), memcachedtest.Options); plan.Refused == nil || plan.Rollout.Waits == rollout.NoWait {
-				t.Errorf("eviction of %d at %d: nobody hears of it: %+v\n%s", evicted, moment, plan.Rollout, strings.Join(log, "\n"))
-			}
-			memcachedtest.Image("memcached:good")(s.mc)
-			for range 20 {
-				turn(1)
-			}
-			plan := For(s.view(), memcachedtest.Options)
-			if plan.Rollout.Done != 3 || len(plan.Steps) > 0 || s.made != 4 {
-				t.Errorf("eviction of %d at %d: %d pods were made, and it ends with %+v:\n%s", evicted, moment, s.made, plan.Rollout, strings.Join(log, "\n"))
-			}
-		}
-	}
-}
-
-func away(s *scene) (count int) {
-	for i := range s.pods {
-		if s.pods[i].Name == "" || !memcached.PodReady(&s.pods[i]) {
-			count++
-		}
-	}
-	return count
 }
 
 // TestHeldTemplate checks that the template of a StatefulSet, while it stays as it is, claims no annotation or label of others.

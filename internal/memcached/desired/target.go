@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +27,7 @@ func targetOf(v memcached.View) rollout.Target {
 	limit := render.Resources(mc.Spec.Resources, defaultLimit(mc)).Limits[corev1.ResourceMemory]
 	return rollout.Target{
 		Asked: rollout.Asked{
-			Template: render.Hash(onlyNewPods(mc, v.Workload)), Image: mc.Spec.Image, Resources: render.Hash(resourcesInSpec(mc)),
+			Template: render.Hash(onlyNewPods(mc, lastRestarts(v).kubectl)), Image: mc.Spec.Image, Resources: render.Hash(resourcesInSpec(mc)),
 			Arguments: argumentList(mc).Target,
 		},
 		Limit: limit.Value(), Use: sizingOf(mc).minimum(),
@@ -35,11 +36,8 @@ func targetOf(v memcached.View) rollout.Target {
 }
 
 // onlyNewPods returns what only a new pod can have. "kubectl rollout restart" also asks for new pods.
-func onlyNewPods(mc *cachev1alpha1.Memcached, live *memcached.Workload) any {
-	spec, restarted := mc.Spec, ""
-	if live != nil {
-		restarted = live.Template.Annotations[memcached.KubectlRestartedAt]
-	}
+func onlyNewPods(mc *cachev1alpha1.Memcached, restarted string) any {
+	spec := mc.Spec
 	if spec.TLS != nil {
 		tls := *spec.TLS
 		tls.MinVersion = "" // only an argument of memcached
@@ -109,4 +107,66 @@ func timeOf(t *metav1.Time) string {
 		return ""
 	}
 	return t.UTC().Format(time.RFC3339)
+}
+
+// podAnnotations returns the annotations of the pods, nil for none. Those of a StatefulSet do not include spec.restartedAt: it is
+// in the argument list, because the launcher restarts memcached without a new pod.
+func podAnnotations(mc *cachev1alpha1.Memcached, volumes []corev1.Volume) map[string]string {
+	annotations := render.Annotations(mc.Spec.PodMetadata)
+	if memcached.IsStatefulSet(mc) {
+		return evictable(volumes, annotations)
+	}
+	restarted := timeOf(mc.Spec.RestartedAt)
+	if restarted == "" {
+		return annotations
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[memcached.RestartedAtAnnotation] = restarted // a new value changes the template, so the pods are replaced
+	return annotations
+}
+
+// restarts are the last requests for restarts and new pods. An empty text means that there was none.
+type restarts struct {
+	restartedAt, replacedAt string
+	// kubectl is the annotation of "kubectl rollout restart".
+	kubectl string
+}
+
+// lastRestarts reads the last requests from the pod template and from the living pods. So they survive a StatefulSet that somebody deletes
+// with --cascade=orphan, and annotations that somebody removes.
+func lastRestarts(v memcached.View) (last restarts) {
+	pods, entries := append(v.Workload.Nodes(v.Pods), v.Orphans()...), v.Entries()
+	if live := v.Workload; live != nil {
+		pods = append(pods, &corev1.Pod{ObjectMeta: live.Template.ObjectMeta, Spec: live.Template.Spec})
+	}
+	for _, pod := range pods {
+		asked, _ := memcached.AskedOf(pod.Annotations)
+		restartedAt := cmp.Or(pod.Annotations[memcached.RestartedAtAnnotation], memcached.FirstList(pod).Restart)
+		if ordinal, ok := memcached.Ordinal(pod); ok && entries[ordinal].Pod == string(pod.UID) {
+			restartedAt = entries[ordinal].Restart
+		}
+		last.restartedAt = max(last.restartedAt, restartedAt)
+		last.replacedAt = max(last.replacedAt, asked.ReplacedAt)
+		last.kubectl = max(last.kubectl, asked.Restarted)
+	}
+	if live := v.Workload; live != nil {
+		if asked, found := memcached.AskedOf(live.Template.Annotations); found {
+			last.replacedAt, last.kubectl = asked.ReplacedAt, asked.Restarted
+		}
+		last.kubectl = cmp.Or(live.Template.Annotations[memcached.KubectlRestartedAt], last.kubectl)
+	}
+	return last
+}
+
+// keepRestart sets spec.restartedAt and spec.replacedAt to their last values if the user has removed them, because a removal is no reason
+// to restart nodes.
+func keepRestart(mc *cachev1alpha1.Memcached, v memcached.View) {
+	last := lastRestarts(v)
+	for at, text := range map[**metav1.Time]string{&mc.Spec.RestartedAt: last.restartedAt, &mc.Spec.ReplacedAt: last.replacedAt} {
+		if parsed, err := time.Parse(time.RFC3339, text); err == nil && (*at).IsZero() {
+			*at = &metav1.Time{Time: parsed}
+		}
+	}
 }

@@ -95,7 +95,7 @@ func TestTarget(t *testing.T) {
 
 // renderedFor returns the hash of the parts of a new pod that only a new pod can have.
 func renderedFor(mc *cachev1alpha1.Memcached) string {
-	asked, _ := memcached.AskedOf(askedTemplate(mc, memcachedtest.Options, rollout.Target{Asked: rollout.Asked{Template: "any"}}).Annotations)
+	asked, _ := memcached.AskedOf(askedTemplate(mc, memcachedtest.Options, rollout.Target{Asked: rollout.Asked{Template: "any"}}, "").Annotations)
 	return asked.Rendering
 }
 
@@ -111,12 +111,42 @@ func differences(a, b rollout.Asked) string {
 	return strings.Join(names, " ")
 }
 
-func TestTargetOfARolloutRestart(t *testing.T) {
+// TestRestartsAreKept asks for restarts and new pods in all three ways. When the requests are withdrawn, and even when somebody deletes the
+// StatefulSet but not its pods, these are still what the spec asks for.
+func TestRestartsAreKept(t *testing.T) {
 	s := newScene(t, 3)
-	before := targetOf(s.view()).Asked
+	asks := func() rollout.Asked { return For(s.view(), memcachedtest.Options).Target.Asked }
+	before, at := asks(), ptr.To(metav1.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC))
 	s.set.Spec.Template.Annotations[memcached.KubectlRestartedAt] = "2026-01-01T00:00:00Z"
-	if got := differences(before, targetOf(s.view()).Asked); got != "Template" {
+	if got := differences(before, asks()); got != "Template" {
 		t.Errorf("kubectl rollout restart changes %q", got)
+	}
+	s.mc.Spec.RestartedAt, s.mc.Spec.ReplacedAt = at, at
+	asked := asks()
+	s.write() // without the annotation of kubectl
+	for ordinal := range s.pods {
+		s.replace(ordinal)
+	}
+	s.mc.Spec.RestartedAt, s.mc.Spec.ReplacedAt = nil, nil
+	if got := asks(); got != asked {
+		t.Errorf("without the requests: %+v, not %+v", got, asked)
+	}
+	set := s.set
+	s.set = nil
+	for i := range s.pods {
+		s.pods[i].OwnerReferences = nil
+	}
+	if got := asks(); got != asked {
+		t.Errorf("without the StatefulSet: %+v, not %+v", got, asked)
+	}
+	s.set, s.pods = set, nil
+	if got := asks(); got != asked {
+		t.Errorf("without the pods: %+v, not %+v", got, asked)
+	}
+	s.set.Spec.Template.Annotations, s.pods = nil, nil
+	s.set.Spec.Template.Spec.Containers[0].Args = nil
+	if got := asks(); got != before {
+		t.Errorf("without anything: %+v, not %+v", got, before)
 	}
 }
 

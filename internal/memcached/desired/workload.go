@@ -6,6 +6,7 @@ package desired
 import (
 	"maps"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -14,6 +15,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
@@ -39,7 +41,7 @@ func statefulSetOf(v memcached.View, opts memcached.Options, plan *memcached.Pla
 	c := change{
 		fleet: fleetOf(v, targetOf(v), guard), guard: guard, list: argumentList(mc), plan: plan,
 	}
-	template := askedTemplate(mc, opts, c.target)
+	template := askedTemplate(mc, opts, c.target, lastRestarts(v).kubectl)
 	c.template = &template
 	plan.Problem = memcached.CheckPriority(mc.Spec.Scheduling, opts).And(checkMemoryLimit(mc, c.asksForMore())).
 		And(memcached.CheckAgentImage("spec.workload StatefulSet", opts.AgentImage))
@@ -49,10 +51,17 @@ func statefulSetOf(v memcached.View, opts memcached.Options, plan *memcached.Pla
 	if arguments := argumentsConfigMap(c.fleet); arguments != nil {
 		plan.Objects = append(plan.Objects, arguments)
 	}
-	if v.Workload != nil && !plan.Rollout.Template {
+	if v.Workload != nil && !plan.Rollout.Template && asApplied(v.Workload.Template) {
 		template = held(v.Workload.Template, template.ObjectMeta)
 	}
 	return statefulSet(mc, template)
+}
+
+// asApplied reports whether the pod spec in the template is as the operator has applied it. If somebody has changed it, the operator writes
+// its own.
+func asApplied(live *corev1.PodTemplateSpec) bool {
+	asked, found := memcached.AskedOf(live.Annotations)
+	return found && asked.Applied == render.Hash(live.Spec)
 }
 
 // held returns the live template, without the labels and annotations that only others set. If the operator applied these, it would own and
@@ -99,4 +108,25 @@ func updateLimits(mc *cachev1alpha1.Memcached) (surge, unavailable intstr.IntOrS
 
 func isZero(value intstr.IntOrString) bool {
 	return value.String() == "0" || value.String() == "0%"
+}
+
+// statefulSet returns the StatefulSet that runs the nodes. Nodes keep their names when they are replaced. They start and stop independently
+// of each other.
+func statefulSet(mc *cachev1alpha1.Memcached, template corev1.PodTemplateSpec) *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
+		ObjectMeta: role(mc).Metadata("", cachev1alpha1.Metadata{}),
+		Spec: appsv1.StatefulSetSpec{
+			Replicas:            &mc.Spec.Size,
+			Selector:            &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)},
+			ServiceName:         mc.Name,
+			PodManagementPolicy: appsv1.ParallelPodManagement,
+			MinReadySeconds:     mc.Spec.UpdateStrategy.MinReadySeconds,
+			// A rollback cannot restore the items of a cache. One old revision is enough to show what has changed.
+			RevisionHistoryLimit: ptr.To(int32(1)),
+			// The StatefulSet's controller only creates missing pods. Package rollout decides what happens to the others.
+			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType},
+			Template:       render.WithAPIDefaults(template),
+		},
+	}
 }

@@ -45,6 +45,17 @@ func TestStatusFields(t *testing.T) {
 	}
 }
 
+// TestStatusServers covers the first start: a node that could not be created, for example because of a quota, is no server.
+func TestStatusServers(t *testing.T) {
+	mc := memcachedtest.Cache(3, inStatefulSet)
+	for created := range int32(4) {
+		observed := memcached.Observed{Children: memcachedtest.Children(makeStatefulSet(t, mc, setCounts(created, 0)))}
+		if got := statusOf(mc, observed, memcached.Written{}, noon).Servers; len(got) != int(created) {
+			t.Errorf("with %d pods: %v", created, got)
+		}
+	}
+}
+
 func TestStatusConditionsAreInAFixedOrder(t *testing.T) {
 	var types []string
 	for _, condition := range statusOf(memcachedtest.Cache(3), memcached.Observed{}, memcached.Written{}, noon).Conditions {

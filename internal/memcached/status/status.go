@@ -23,6 +23,9 @@ func For(before memcached.View, plan memcached.Plan, written memcached.Written) 
 		ServiceName:        facts.ServiceName(),
 		Servers:            facts.Servers(),
 	}
+	if facts.Workload == nil || facts.Workload.Replicas == 0 { // until its controller says which pods it could create
+		status.Servers = status.Servers[:min(len(status.Servers), before.Last.Servers)]
+	}
 	for _, pod := range facts.nodes {
 		status.Nodes = append(status.Nodes, pod.Name)
 	}
