@@ -28,7 +28,7 @@ func availableCondition(f facts) metav1.Condition {
 	condition := metav1.Condition{
 		Type:    cachev1alpha1.ConditionAvailable,
 		Status:  metav1.ConditionTrue,
-		Reason:  cachev1alpha1.ReasonProxiesReady,
+		Reason:  cachev1alpha1.ReasonAsExpected,
 		Message: fmt.Sprintf("%d of %d proxies are ready", f.ready, f.size),
 	}
 	available := f.ready > 0 || f.size == 0
@@ -36,11 +36,11 @@ func availableCondition(f facts) metav1.Condition {
 	case available && memcached.Discoverable(f.Children, SelectorLabels(f.Proxy)):
 		return condition
 	case available:
-		condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonServiceMissing
+		condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonNotReady
 		condition.Message += ", but no Service leads clients to them"
 		return condition
 	}
-	condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonProxiesUnavailable
+	condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonNotReady
 	if f.workload != nil && f.workload.ObservedGeneration == 0 && f.existing == 0 && f.problem == nil {
 		condition.Status, condition.Reason = metav1.ConditionUnknown, cachev1alpha1.ReasonCreating
 		condition.Message = "The cluster has not reported on the proxies yet"
@@ -65,12 +65,12 @@ func progressingCondition(f facts) metav1.Condition {
 			condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, cachev1alpha1.ReasonStuck, f.workload.Overdue
 		}
 	case announced(f) != "":
-		condition.Reason, condition.Message = cachev1alpha1.ReasonRoutesAnnounced, announced(f)
+		condition.Reason, condition.Message = cachev1alpha1.ReasonRollingOut, announced(f)
 	case differingSizes(f.View) != "":
-		condition.Reason, condition.Message = cachev1alpha1.ReasonPoolSizesDiffer, differingSizes(f.View)
+		condition.Reason, condition.Message = cachev1alpha1.ReasonScaling, differingSizes(f.View)
 	default:
 		condition.Status = metav1.ConditionFalse
-		condition.Reason, condition.Message = cachev1alpha1.ReasonComplete, "No change is under way"
+		condition.Reason, condition.Message = cachev1alpha1.ReasonAsExpected, "No change is under way"
 	}
 	return condition
 }
@@ -110,7 +110,7 @@ func readyCondition(f facts, progressing, degraded metav1.Condition) metav1.Cond
 	case progressing.Status == metav1.ConditionTrue, progressing.Reason == cachev1alpha1.ReasonStuck:
 		condition.Reason, condition.Message = progressing.Reason, progressing.Message
 	case f.ready != f.size || f.existing != f.size:
-		condition.Reason = cachev1alpha1.ReasonProxiesUnavailable
+		condition.Reason = cachev1alpha1.ReasonNotReady
 		condition.Message = fmt.Sprintf("%d of %d proxies are ready", f.ready, f.size)
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, cachev1alpha1.ReasonAllProxiesReady

@@ -186,7 +186,7 @@ func (s *spoiledCache) untilNoticed(ctx context.Context) {
 // untilTold waits until the Memcached reports what the agent of the first node has noticed. The Memcached must still be Ready.
 func (s *spoiledCache) untilTold(ctx context.Context) {
 	GinkgoHelper()
-	untilNeedsAttention(ctx, s.mc, longestUntold, s.reason(), "Pod "+s.pod.Name+" says of the Secret "+s.secret.Name, s.words)
+	untilNeedsAttention(ctx, s.mc, longestUntold, cachev1alpha1.ReasonInvalidSecret, "Pod "+s.pod.Name+" says of the Secret "+s.secret.Name, s.words)
 }
 
 func (s *spoiledCache) untilForgotten(ctx context.Context) {
@@ -195,13 +195,6 @@ func (s *spoiledCache) untilForgotten(ctx context.Context) {
 		g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(s.mc), s.mc)).To(Succeed())
 		g.Expect(s.mc.Status.Conditions).NotTo(ContainElement(HaveField("Type", cachev1alpha1.ConditionNeedsAttention)), s.name)
 	}).WithTimeout(longestUntold).Should(Succeed())
-}
-
-func (s *spoiledCache) reason() string {
-	if s.pair != nil {
-		return cachev1alpha1.ReasonInvalidCertificate
-	}
-	return cachev1alpha1.ReasonInvalidCredentials
 }
 
 // mustServe fails unless the first node still serves as before the Secret became bad: on open and new connections,
@@ -223,7 +216,7 @@ func (s *spoiledCache) untilDegraded(ctx context.Context) []string {
 	var degraded metav1.Condition
 	Eventually(ctx, func(g Gomega) {
 		degraded = k8s.Condition(ctx, g, s.mc, cachev1alpha1.ConditionDegraded)
-		g.Expect(degraded).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", s.reason()),
+		g.Expect(degraded).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", cachev1alpha1.ReasonInvalidSecret),
 			HaveField("Message", ContainSubstring(s.words)), HaveField("Message", Not(ContainSubstring(s.pod.Name)))), s.name)
 	}).WithTimeout(longestRefusal).Should(Succeed())
 	var started time.Time

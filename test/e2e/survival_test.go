@@ -43,13 +43,13 @@ var _ = Describe("A filled cache", Ordered, func() {
 		f.keepAll(ctx, "the operator has a newer default image", func() {
 			k8s.Kubectl(ctx, "--namespace", operatorNamespace, "set", "env", "deployment/"+operatorDeployment,
 				"RELATED_IMAGE_MEMCACHED=docker.io/library/memcached:1.6.999")
-			f.untilProgressing(ctx, cachev1alpha1.ReasonNewerDefaultsAvailable)
+			f.untilProgressing(ctx, cachev1alpha1.ReasonOutdated)
 			f.untilOperatorReconciles(ctx)
 		})
 		f.keepAll(ctx, "the operator is the first one again", func() {
 			deploy(ctx, operatorImage)
 			f.untilOperatorReconciles(ctx)
-			f.untilProgressing(ctx, cachev1alpha1.ReasonComplete)
+			f.untilProgressing(ctx, cachev1alpha1.ReasonAsExpected)
 		})
 	})
 

@@ -39,7 +39,7 @@ var statefulSetScenarios = []scenario{
 	}, done: keepsItems},
 	{name: "arguments-refused", faults: unknownFaults, setup: running(2, statefulSetNodes, inFiles), act: func(r *scenarioRun) {
 		r.changeSpec(withThreads(refusedThreads))
-		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonConfigurationRefused)
+		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonChangeRefused)
 		r.wire.nextStep()
 		r.changeInPlace(withThreads(5))
 	}, done: keepsItems},

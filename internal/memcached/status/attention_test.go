@@ -33,20 +33,20 @@ func attentionRows() []statusCase {
 		{
 			"a certificate that is not used",
 			[]memcached.AgentReport{report("cache-0", "InvalidCertificate")},
-			`True InvalidCertificate: Pod cache-0 says of the Secret cache-tls: "because"`,
+			`True InvalidSecret: Pod cache-0 says of the Secret cache-tls (spec.tls.secretName): "because"`,
 		},
 		{
 			"users that are not used, on all nodes",
 			[]memcached.AgentReport{
 				report("cache-0", "InvalidCredentials"), report("cache-1", "InvalidCredentials"), report("cache-2", "InvalidCredentials"),
 			},
-			`True InvalidCredentials: Pod cache-0 and 2 more say of the Secret cache-users: "because"`,
+			`True InvalidSecret: Pod cache-0 and 2 more say of the Secret cache-users (spec.auth.secretName): "because"`,
 		},
 		{
 			"several, the worst first",
 			[]memcached.AgentReport{report("cache-0", "RestartRequired", "CertificateExpiring"), report("cache-1", "CertificateNames")},
-			`True CertificateExpiring: Pod cache-0 says of the Secret cache-tls: "because"; ` +
-				`Pod cache-1 says of the Secret cache-tls: "because"; Pod cache-0 says: "because"`,
+			`True InvalidSecret: Pod cache-1 says of the Secret cache-tls (spec.tls.secretName): "because". Also RestartRequired: ` +
+				`Pod cache-0 says: "because". Also CertificateExpiring: Pod cache-0 says of the Secret cache-tls (spec.tls.secretName): "because"`,
 		},
 		{
 			"a restart",
@@ -54,14 +54,18 @@ func attentionRows() []statusCase {
 			`True RestartRequired: Pod cache-1 says: "because"`,
 		},
 		{
+			"a certificate that expires", []memcached.AgentReport{report("cache-1", "CertificateExpiring")},
+			`True CertificateExpiring: Pod cache-1 says of the Secret cache-tls (spec.tls.secretName): "because"`,
+		},
+		{
 			"names",
 			[]memcached.AgentReport{report("cache-1", "CertificateNames")},
-			`True CertificateNames: Pod cache-1 says of the Secret cache-tls: "because"`,
+			`True InvalidSecret: Pod cache-1 says of the Secret cache-tls (spec.tls.secretName): "because"`,
 		},
 		{
 			"a reload",
 			[]memcached.AgentReport{report("cache-1", "ReloadFailed")},
-			`True ReloadFailed: Pod cache-1 says: "because"`,
+			`True RestartRequired: Pod cache-1 says: "because"`,
 		},
 		{
 			"no connection left",
@@ -74,7 +78,7 @@ func attentionRows() []statusCase {
 			[]memcached.AgentReport{{Pod: "cache-0", Problems: []protocol.Problem{
 				{Reason: "ReloadFailed", Message: "\x1b[31m\" all is well\n" + strings.Repeat("x", 4000)},
 			}}},
-			`True ReloadFailed: Pod cache-0 says: "` + "\uFFFD" + `[31m' all is well ` + strings.Repeat("x", 488) + `…"`,
+			`True RestartRequired: Pod cache-0 says: "` + "\uFFFD" + `[31m' all is well ` + strings.Repeat("x", 488) + `…"`,
 		},
 	} {
 		rows = append(rows, statusCase{
@@ -95,9 +99,4 @@ func attentionRows() []statusCase {
 	}, statusCase{
 		name: "attention: none are asked any more", mc: told, pods: makePods(3),
 	})
-}
-
-func withSecrets(mc *cachev1alpha1.Memcached) {
-	mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "cache-tls"}
-	mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: "cache-users"}
 }

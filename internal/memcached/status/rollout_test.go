@@ -110,7 +110,7 @@ func TestCosts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			was := memcachedtest.Cache(3, inStatefulSet, test.was, reported("Complete", time.Hour))
+			was := memcachedtest.Cache(3, inStatefulSet, test.was, reported("AsExpected", time.Hour))
 			mc := changedBy(was, test.change)
 			want := complete
 			if test.doing != "" {
@@ -176,7 +176,7 @@ func TestRefusals(t *testing.T) {
 		},
 		"resources": {
 			limitedTo("9Ti", "128Mi"), rollout.Resize, "its cluster node cannot give it other resources", 1,
-			"InPlaceRefused: Pod cache-2 was not changed in place: its cluster node cannot give it other resources." + stay + "1. Correct spec.resources" + wait,
+			"ChangeRefused: Pod cache-2 was not changed in place: its cluster node cannot give it other resources." + stay + "1. Correct spec.resources" + wait,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestRefusals(t *testing.T) {
 		answer := view.Answers[types.UID("cache-2")]
 		answer.Number = 2
 		view.Answers["cache-2"] = answer
-		checkRefused(t, view, "ConfigurationRefused: the node cache-2 has refused the configuration and keeps its former one: memcached exits; change spec.config")
+		checkRefused(t, view, "ChangeRefused: the node cache-2 has refused the configuration and keeps its former one: memcached exits; change spec.config")
 	})
 }
 
@@ -219,7 +219,7 @@ func checkRefused(t *testing.T, view memcached.View, want string) {
 
 // TestOlderPods has nodes that an earlier operator started, with its image, and that nothing in the spec asks to change.
 func TestOlderPods(t *testing.T) {
-	mc := memcachedtest.Cache(3, inStatefulSet, reported("Complete", time.Hour))
+	mc := memcachedtest.Cache(3, inStatefulSet, reported("AsExpected", time.Hour))
 	earlier := func(image string) memcached.View {
 		older := memcachedtest.Options
 		older.DefaultImage = image
@@ -231,7 +231,7 @@ func TestOlderPods(t *testing.T) {
 	for image, want := range map[string]string{
 		memcachedtest.DefaultImage: complete,
 		"memcached:1.6.40":         tooOld + "adopt the operator's default image: " + replaceNow,
-		"memcached:1.6.46":         "False NewerDefaultsAvailable: 3 of 3 nodes have older helpers or defaults of the operator; new pods get the present ones. " + toReplace,
+		"memcached:1.6.46":         "False Outdated: 3 of 3 nodes have older helpers or defaults of the operator; new pods get the present ones. " + toReplace,
 	} {
 		status := planned(earlier(image))
 		if got := progressingOf(status); got != want || status.Image != image || status.UpdatedReplicas != 3 {
@@ -257,8 +257,8 @@ func TestARestartWithAnotherImageIsNoCrash(t *testing.T) {
 	for code, crashes := range map[int32]bool{0: false, 1: true} {
 		pod := setPod(0, notReady, stopped(code, "Completed", ""))
 		pod.Annotations = map[string]string{memcached.AskedAnnotation: asked.Annotation()}
-		if problem := crashing(&pod); (problem != nil) != crashes {
-			t.Errorf("exit code %d: %v", code, problem)
+		if words := crashing(nil, &pod); (words != "") != crashes {
+			t.Errorf("exit code %d: %s", code, words)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func inStatefulSet(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alph
 // reported sets the condition Progressing of the last status: False for some reasons and True for the others. It is this old.
 func reported(reason string, age time.Duration) func(*cachev1alpha1.Memcached) {
 	status := metav1.ConditionTrue
-	if reason == cachev1alpha1.ReasonComplete || reason == cachev1alpha1.ReasonStuck {
+	if reason == cachev1alpha1.ReasonAsExpected || reason == cachev1alpha1.ReasonStuck {
 		status = metav1.ConditionFalse
 	}
 	return func(mc *cachev1alpha1.Memcached) {
@@ -107,7 +107,7 @@ func statefulSetRows(t *testing.T) []statusCase {
 	away := func(name string, mc *cachev1alpha1.Memcached, changes ...func(*statusCase)) statusCase {
 		return change(statusCase{
 			name: name, mc: mc, others: set(cache(), setCounts(3, 2)), pods: append(setPods(2), setPod(2, notReady)),
-			ready: "False NodesUnavailable: 2 of 3 nodes are ready", available: available2,
+			ready: "False NotReady: 2 of 3 nodes are ready", available: available2,
 		}, changes)
 	}
 	halfway := func(name string, mc *cachev1alpha1.Memcached, changes ...func(*statusCase)) statusCase {
@@ -142,7 +142,7 @@ func statefulSetRows(t *testing.T) []statusCase {
 	return []statusCase{
 		{
 			name: "StatefulSet: its controller has not seen it", mc: cache(), others: set(cache()),
-			changing: "Creating: Starting 3 nodes", available: unreported,
+			changing: "Creating: Starting 3 nodes", available: noReport,
 		},
 		{
 			name: "StatefulSet: no node has started", mc: cache(), others: set(cache(), setCounts(0, 0)),
@@ -164,8 +164,8 @@ func statefulSetRows(t *testing.T) []statusCase {
 		away("StatefulSet: its start is still stuck", cache(reported("Stuck", time.Minute)), stuck(idle+notYet+describe)),
 		away("StatefulSet: its start was stuck, and goes on", cache(reported("Stuck", time.Hour)), changing("Creating: 2 of 3 nodes are started"),
 			moved),
-		away("StatefulSet: a node is away and comes back", cache(reported("Complete", time.Hour))),
-		away("StatefulSet: a node is away after a rollout", cache(reported("Complete", time.Hour)), hasChanged),
+		away("StatefulSet: a node is away and comes back", cache(reported("AsExpected", time.Hour))),
+		away("StatefulSet: a node is away after a rollout", cache(reported("AsExpected", time.Hour)), hasChanged),
 		away("StatefulSet: the last new node does not serve yet", cache(reported("RollingOut", time.Minute)), hasChanged,
 			changing("RollingOut: 2 of 3 nodes are updated; "+notYet)),
 		away("StatefulSet: the last new node is still stuck", cache(reported("Stuck", time.Minute)), hasChanged, stuck(idle+notYet+describe)),
@@ -174,7 +174,7 @@ func statefulSetRows(t *testing.T) []statusCase {
 			moved),
 		away("StatefulSet: a node is away, and something is refused", cache(reported("Stuck", time.Hour)), refuses("Conflict")),
 		{
-			name: "StatefulSet: it has not seen a new size", mc: cache(reported("Complete", time.Hour)),
+			name: "StatefulSet: it has not seen a new size", mc: cache(reported("AsExpected", time.Hour)),
 			others: set(cache(), setCounts(2, 2)), pods: setPods(2), changing: "Scaling: Scaling from 2 to 3 nodes", available: available2,
 		},
 		{
@@ -196,10 +196,10 @@ func statefulSetRows(t *testing.T) []statusCase {
 		}),
 		halfway("StatefulSet: paused while the last new node starts", cache(memcachedtest.Paused, reported("RollingOut", 0)), func(c *statusCase) {
 			c.pods = append(setPods(2, of(t, c.mc)), setPod(2, of(t, c.mc), notReady))
-			c.ready, c.available = "False NodesUnavailable: 2 of 3 nodes are ready", available2
+			c.ready, c.available = "False NotReady: 2 of 3 nodes are ready", available2
 			c.progressing = nothingHeld
 		}),
-		halfway("StatefulSet: no step is taken while something is refused", cache(), refuses("InPlaceForbidden")),
+		halfway("StatefulSet: no step is taken while something is refused", cache(), refuses("ChangeRefused")),
 		halfway("StatefulSet: a rollout has not moved for its deadline", cache(reported("RollingOut", 10*time.Minute)),
 			stuck(idle+"cache-1 is replaced"+describe)),
 		halfway("StatefulSet: a rollout is stuck, and a parent does not answer", cache(reported("Stuck", time.Minute)),
@@ -208,7 +208,7 @@ func statefulSetRows(t *testing.T) []statusCase {
 		halfway("StatefulSet: memcached may need more than the memory limit", cache(), waits(rollout.WaitMemory, "too much"),
 			changing(half+"cache-1 waits until spec.replacedAt replaces the pods: too much. "+toReplace)),
 		halfway("StatefulSet: a rollout moves again", cache(reported("Stuck", time.Hour)), changing(half+"cache-1 is replaced"), moved),
-		halfway("StatefulSet: a change after a long time is not overdue", cache(reported("Complete", time.Hour)), changing(half+"cache-1 is replaced")),
+		halfway("StatefulSet: a change after a long time is not overdue", cache(reported("AsExpected", time.Hour)), changing(half+"cache-1 is replaced")),
 		halfway("StatefulSet: a change that a problem had stopped begins when that is gone", cache(reported("Stuck", time.Hour), hadProblem),
 			changing(half+"cache-1 is replaced")),
 	}
@@ -242,7 +242,7 @@ func TestRequeueAfter(t *testing.T) {
 		return memcached.Observed{Children: []client.Object{makeStatefulSet(t, set, setCounts(3, ready))}, Pods: append(setPods(2), setPod(2, changes...))}
 	}
 	onDeployment := memcached.Observed{Children: []client.Object{makeDeployment(t, memcachedtest.Cache(3))}}
-	atRest := memcachedtest.Cache(3, inStatefulSet, reported("Complete", time.Hour))
+	atRest := memcachedtest.Cache(3, inStatefulSet, reported("AsExpected", time.Hour))
 	for name, c := range map[string]struct {
 		mc       *cachev1alpha1.Memcached
 		observed memcached.Observed

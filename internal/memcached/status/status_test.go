@@ -54,13 +54,13 @@ type statusCase struct {
 
 const (
 	allThreeReady = "True AllNodesReady: All 3 nodes are ready"
-	available3    = "True MinimumNodesReady: 3 of 3 nodes are ready"
-	available2    = "True MinimumNodesReady: 2 of 3 nodes are ready"
-	unavailable1  = "False NodesUnavailable: 1 of 3 nodes are ready, 2 are needed"
-	unavailable0  = "False NodesUnavailable: 0 of 3 nodes are ready, 2 are needed"
-	unreported    = "Unknown Creating: The cluster has not reported on the nodes yet"
+	available3    = "True AsExpected: 3 of 3 nodes are ready"
+	available2    = "True AsExpected: 2 of 3 nodes are ready"
+	unavailable1  = "False NotReady: 1 of 3 nodes are ready, 2 are needed"
+	unavailable0  = "False NotReady: 0 of 3 nodes are ready, 2 are needed"
+	noReport      = "Unknown Creating: The cluster has not reported on the nodes yet"
 	replacing     = "RollingOut: Replacing nodes, without their items: "
-	complete      = "False Complete: No change is under way"
+	complete      = "False AsExpected: No change is under way"
 	asExpected    = "False AsExpected: Nothing prevents the desired state"
 	seeDegraded   = "False Stuck: The change cannot continue: see the condition Degraded"
 )
@@ -69,14 +69,27 @@ func rows(t *testing.T) []statusCase {
 	var all []statusCase
 	for _, rows := range [][]statusCase{
 		creationRows(t), rolloutRows(t), scalingRows(t), steadyRows(t), pauseRows(t), deletionRows(t), stuckRows(t),
-		refusalRows(), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(), failedPodRows(),
-		statefulSetRows(t), mistakeRows(t), secretRows(), orphanRows(t), attentionRows(), twinRows(t),
+		refusalRows(), nodeRows(), priorityRows(t), acceptedRows(t), templateRows(t), failedPodRows(), statefulSetRows(t), orphanRows(t),
+		attentionRows(), twinRows(t),
 	} {
 		for _, row := range rows {
 			all = append(all, row.complete(t))
 		}
 	}
 	return all
+}
+
+// refusalRows have one refused object, with a different reason in each row, while all nodes run.
+func refusalRows() (rows []statusCase) {
+	for _, row := range table {
+		if row.condition == degraded && row.status == is {
+			rows = append(rows, statusCase{
+				name: "refused: " + row.reason, pods: makePods(3), stuck: row.reason + ": because",
+				written: memcached.Written{Problem: &memcached.Problem{Reason: row.reason, Message: "because"}},
+			})
+		}
+	}
+	return rows
 }
 
 func TestStatusTruthTable(t *testing.T) {

@@ -18,10 +18,10 @@ import (
 
 const (
 	restart = "kubectl patch memcached cache -n shop --type=merge " + `-p '{"spec":{"restartedAt":"'$(date -u +%FT%TZ)'"}}'`
-	// newerDefaults is the end of the message for NewerDefaultsAvailable. tooOld is the beginning of the condition for
-	// UnsupportedVersion.
+	// newerDefaults is the end of the message for Outdated. tooOld is the beginning of the condition for
+	// Outdated.
 	newerDefaults = "; the next rollout adopts them. To roll out now: " + restart
-	tooOld        = "False UnsupportedVersion: memcached 1.6.40 is older than 1.6.45, the oldest supported version: "
+	tooOld        = "False Outdated: memcached 1.6.40 is older than 1.6.45, the oldest supported version: "
 )
 
 // steadyRows have no change under way.
@@ -42,51 +42,32 @@ func steadyRows(t *testing.T) []statusCase {
 	injected.Spec.Template.Spec.Containers = slices.Insert(injected.Spec.Template.Spec.Containers, 0,
 		corev1.Container{Name: "injected", Image: "proxy"})
 	return []statusCase{{
-		name:      "a node is not ready",
-		pods:      append(makePods(2), makePod("cache-5d4f-02", notReady)),
-		ready:     "False NodesUnavailable: 2 of 3 nodes are ready",
-		available: available2,
+		name: "a node is not ready", pods: append(makePods(2), makePod("cache-5d4f-02", notReady)),
+		ready: "False NotReady: 2 of 3 nodes are ready", available: available2,
 	}, {
-		name:      "it is not known whether a node is ready: its kubelet is away",
-		pods:      append(makePods(2), makePod("cache-5d4f-02", readiness(corev1.ConditionUnknown))),
-		ready:     "False NodesUnavailable: 2 of 3 nodes are ready",
-		available: available2,
+		name:  "it is not known whether a node is ready: its kubelet is away",
+		pods:  append(makePods(2), makePod("cache-5d4f-02", readiness(corev1.ConditionUnknown))),
+		ready: "False NotReady: 2 of 3 nodes are ready", available: available2,
 	}, {
-		name:  "a node too many, which is not ready",
-		pods:  append(makePods(3), makePod("cache-5d4f-03", notReady)),
+		name: "a node too many, which is not ready", pods: append(makePods(3), makePod("cache-5d4f-03", notReady)),
 		ready: "False Scaling: 4 nodes exist, 3 are wanted",
 	}, {
-		name:      "two nodes are gone",
-		pods:      makePods(1),
-		ready:     "False NodesUnavailable: 1 of 3 nodes are ready",
-		available: unavailable1,
+		name: "two nodes are gone", pods: makePods(1), ready: "False NotReady: 1 of 3 nodes are ready", available: unavailable1,
 	}, {
-		name:        "the operator has a newer default image",
-		deployment:  newer,
-		pods:        makePods(3),
-		progressing: "False NewerDefaultsAvailable: The operator's defaults are now the image " + memcachedtest.DefaultImage + newerDefaults,
+		name: "the operator has a newer default image", deployment: newer, pods: makePods(3),
+		progressing: "False Outdated: The operator's defaults are now the image " + memcachedtest.DefaultImage + newerDefaults,
 	}, {
-		name:        "the model of the operator has become stricter",
-		deployment:  small,
-		pods:        makePods(3),
-		progressing: "False NewerDefaultsAvailable: The operator's defaults are now a memory limit of 198Mi" + newerDefaults,
+		name: "the model of the operator has become stricter", deployment: small, pods: makePods(3),
+		progressing: "False Outdated: The operator's defaults are now a memory limit of 198Mi" + newerDefaults,
 	}, {
-		name:       "the image of an injected container is nobody's business",
-		deployment: injected,
-		pods:       makePods(3),
+		name: "the image of an injected container is nobody's business", deployment: injected, pods: makePods(3),
 	}, {
-		name:        "the user's own image has an old memcached",
-		mc:          old,
-		pods:        makePods(3),
+		name: "the user's own image has an old memcached", mc: old, pods: makePods(3),
 		progressing: tooOld + "set spec.image to a newer one, or remove it",
 	}, {
-		name:        "an earlier operator started an old memcached",
-		deployment:  started,
-		pods:        makePods(3),
+		name: "an earlier operator started an old memcached", deployment: started, pods: makePods(3),
 		progressing: tooOld + "adopt the operator's default image: " + restart,
 	}, {
-		name: "the user's own image is nobody's business",
-		mc:   own,
-		pods: makePods(3),
+		name: "the user's own image is nobody's business", mc: own, pods: makePods(3),
 	}}
 }

@@ -56,8 +56,7 @@ func templateRows(t *testing.T) []statusCase {
 			name:       "such a write in a rollout",
 			before:     makeDeployment(t, mc, specGeneration(2), revision(2), counts(2, 3, 1, 3), progress("ReplicaSetUpdated")),
 			deployment: makeDeployment(t, mc, specGeneration(3), revision(2), counts(2, 3, 1, 3), progress("ReplicaSetUpdated")),
-			pods:       makePods(3),
-			changing:   replacing + "1 of 3 nodes are updated",
+			pods:       makePods(3), changing: replacing + "1 of 3 nodes are updated",
 		},
 	}
 }

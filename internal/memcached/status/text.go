@@ -35,6 +35,16 @@ func shorten(message string, longest int) string {
 	return message[:end] + more
 }
 
+// withRunbook adds a link to a section of the runbook. It shortens a long message so that the link fits.
+func withRunbook(message, section string) string {
+	link := "See docs/operations/runbook.md#" + section
+	message = shorten(message, longestMessage-len(". "+link))
+	if !strings.HasSuffix(message, ".") && !strings.HasSuffix(message, "…") {
+		message += "."
+	}
+	return message + " " + link
+}
+
 // quoted puts a container's message in quotation marks, so that it cannot pass for the operator's own words: somebody else may
 // control the image. It shortens a long message.
 func quoted(message string) string {

@@ -40,10 +40,10 @@ func twinRows(t *testing.T) []statusCase {
 		answers: answers(&protocol.Fill{State: protocol.FillDone}),
 	}, {
 		name: "twins: there is none", mc: mc, others: set, pods: setPods(3),
-		trouble: "TwinUnusable: spec.fillFrom.name: there is no Memcached twin in the namespace: create it, or correct the name" + empty,
+		trouble: "InvalidReference: spec.fillFrom.name: there is no Memcached twin in the namespace: create it, or correct the name" + empty,
 	}, {
 		name: "twins: without dump", mc: mc, others: set, pods: setPods(3), twins: at(),
-		trouble: "TwinUnusable: spec.fillFrom.name: the Memcached twin must have spec.config.dump true, with which nodes tell each other their keys" + empty,
+		trouble: "InvalidReference: spec.fillFrom.name: the Memcached twin must have spec.config.dump true, with which nodes tell each other their keys" + empty,
 	}, {
 		name: "twins: a node is not filled", mc: mc, others: set, pods: setPods(3), twins: at(dump),
 		answers: answers(&protocol.Fill{From: "twin-0.twin.shop.svc:11211", State: protocol.FillFailed, Reason: "connection refused"}),
@@ -66,11 +66,11 @@ func TestItemsLeft(t *testing.T) {
 		items    string
 	}{
 		{filled, twin, nil, "while their copies keep the items"},
-		{filled, twin, &memcached.Problem{Reason: cachev1alpha1.ReasonTwinUnusable}, "without their items"},
+		{filled, twin, &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidReference}, "without their items"},
 		{filled, smaller, nil, "without their items"},
 		{twin, filled, nil, "without their items"},
 	} {
-		f := facts{View: memcached.View{Memcached: test.mc, Twins: []memcached.View{{Memcached: test.twin}}}, size: 3}
+		f := &facts{View: memcached.View{Memcached: test.mc, Twins: []memcached.View{{Memcached: test.twin}}}, size: 3}
 		f.plan.Twins.Problem = test.problem
 		if items := f.itemsLeft(); items != test.items {
 			t.Error(items, test.mc.Name, test.twin.Spec.Size)

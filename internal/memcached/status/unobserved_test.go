@@ -19,11 +19,9 @@ func TestUnobserved(t *testing.T) {
 	const failed = "False ApplyFailed: cannot get"
 	known := func(mc *cachev1alpha1.Memcached) {
 		mc.Status = cachev1alpha1.MemcachedStatus{
-			ObservedGeneration: memcachedtest.Generation - 1,
-			ReadyReplicas:      2,
-			Nodes:              []string{"cache-0", "cache-1"},
+			ObservedGeneration: memcachedtest.Generation - 1, ReadyReplicas: 2, Nodes: []string{"cache-0", "cache-1"},
 			Conditions: []metav1.Condition{
-				{Type: "Available", Status: metav1.ConditionTrue, Reason: "MinimumNodesReady", Message: "2 of 2 nodes are ready"},
+				{Type: "Available", Status: metav1.ConditionTrue, Reason: "AsExpected", Message: "2 of 2 nodes are ready"},
 				{Type: "Progressing", Status: metav1.ConditionFalse, Reason: "Complete", Message: "No change is under way"},
 			},
 		}
@@ -32,15 +30,15 @@ func TestUnobserved(t *testing.T) {
 		changes                                 []func(*cachev1alpha1.Memcached)
 		ready, available, progressing, degraded string
 	}{
-		"never observed": {nil, failed, unreported, seeDegraded, "True ApplyFailed: cannot get"},
+		"never observed": {nil, failed, noReport, seeDegraded, "True ApplyFailed: cannot get"},
 		"observed before": {
 			[]func(*cachev1alpha1.Memcached){known},
-			failed, "True MinimumNodesReady: 2 of 2 nodes are ready", seeDegraded,
+			failed, "True AsExpected: 2 of 2 nodes are ready", seeDegraded,
 			"True ApplyFailed: cannot get",
 		},
 		"paused": {
 			[]func(*cachev1alpha1.Memcached){known, memcachedtest.Paused},
-			failed, "True MinimumNodesReady: 2 of 2 nodes are ready",
+			failed, "True AsExpected: 2 of 2 nodes are ready",
 			"False Paused: spec.paused holds back: what cannot be read. To resume: " +
 				`kubectl patch memcached cache -n shop --type=merge -p '{"spec":{"paused":false}}'`,
 			"True ApplyFailed: cannot get",
@@ -71,7 +69,7 @@ func TestUnobserved(t *testing.T) {
 // TestUnobservedKeepsWhatAgentsReported covers an existing condition NeedsAttention. It stays, because no agent was asked.
 func TestUnobservedKeepsWhatAgentsReported(t *testing.T) {
 	mc := memcachedtest.Cache(3, func(mc *cachev1alpha1.Memcached) {
-		mc.Status.Conditions = []metav1.Condition{{Type: "NeedsAttention", Status: metav1.ConditionTrue, Reason: "InvalidCertificate", Message: "it expires"}}
+		mc.Status.Conditions = []metav1.Condition{{Type: "NeedsAttention", Status: metav1.ConditionTrue, Reason: "InvalidSecret", Message: "it expires"}}
 	})
 	got := Unobserved(memcached.NewView(mc, memcached.Observed{}, noon), memcached.Problem{Reason: "ApplyFailed", Message: "cannot get"})
 	if condition := meta.FindStatusCondition(got.Conditions, "NeedsAttention"); condition == nil || condition.Message != "it expires" {

@@ -39,7 +39,7 @@ func versionOf(image string) (version string, old bool) {
 
 // image returns the image that the nodes run, or will run after the rollout, or "". At rest, nodes of a StatefulSet may run an older image
 // than its template has.
-func (f facts) image() string {
+func (f *facts) image() string {
 	if f.Workload == nil {
 		return ""
 	}
@@ -57,7 +57,7 @@ func (f facts) image() string {
 
 // unsupported returns a message with the remedy if nodes run, or will run, a memcached that is too old. Otherwise it returns an
 // empty text.
-func (f facts) unsupported() string {
+func (f *facts) unsupported() string {
 	version, old := versionOf(f.image())
 	if !old {
 		return ""
