@@ -59,7 +59,7 @@ var _ = Describe("The agents of nodes", func() {
 		Expect(summary(ctx, mc, "NeedsAttention")).To(Equal("True/InvalidSecret"))
 		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(words))
 		Expect(summary(ctx, mc, "Ready")).To(Equal("True/InvalidSecret"))
-		Expect(message(ctx, mc, "Ready")).To(Equal("All 3 nodes are ready. " + words))
+		Expect(message(ctx, mc, "Ready")).To(Equal("3 of 3 nodes are ready. " + words))
 		Expect(o.events()).To(Equal([]string{"Warning InvalidSecret " + words}))
 
 		By("saying it again, which changes nothing")

@@ -45,7 +45,7 @@ var _ = Describe("A Memcached", func() {
 		rollOut(ctx, mc)
 		o.step(ctx, mc, writeStatus)
 		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
-		Expect(o.events()).To(ConsistOf("Normal Ready All 3 nodes are ready"))
+		Expect(o.events()).To(ConsistOf("Normal Ready 3 of 3 nodes are ready"))
 		Expect(status(ctx, mc)).To(And(
 			HaveField("Nodes", Equal([]string{"cache-rev1-0", "cache-rev1-1", "cache-rev1-2"})),
 			HaveField("Replicas", Equal(int32(3))),

@@ -81,7 +81,7 @@ var _ = Describe("What prevents the desired state", func() {
 		Expect(o.try(ctx, mc, writeService, writeStatus)).To(Succeed())
 		Expect(o.requests.Gets()).To(Equal([]string{"get services (404)"}))
 		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
-		Expect(o.events()).To(ConsistOf("Normal Recovered Nothing prevents the desired state", "Normal Ready All 3 nodes are ready"))
+		Expect(o.events()).To(ConsistOf("Normal Recovered Nothing prevents the desired state", "Normal Ready 3 of 3 nodes are ready"))
 	})
 
 	It("may be somebody else's object that bears our labels", func(ctx SpecContext) {

@@ -123,21 +123,14 @@ func stillAvailable(last memcached.Last, ready int32) bool {
 	return last.IsTrue(cachev1alpha1.ConditionAvailable) && ready >= max(last.Ready, 1)
 }
 
-// serving says that enough nodes are ready, and that clients find them.
-func serving(f *facts) string {
-	if !f.available || !f.discoverable {
-		return ""
-	}
-	return f.readyOf()
-}
-
 func (f *facts) readyOf() string { return fmt.Sprintf("%d of %d nodes are ready", f.ready, f.size) }
 
+// serving says that enough nodes are ready, and that clients find them.
+func serving(f *facts) string { return when(f.available && f.discoverable, "%s", f.readyOf()) }
+
 func unreported(f *facts) string {
-	if f.unobserved || f.Workload != nil && f.Workload.ObservedGeneration == 0 && len(f.nodes) == 0 && !f.troubled {
-		return "The cluster has not reported on the nodes yet"
-	}
-	return ""
+	unseen := f.Workload != nil && f.Workload.ObservedGeneration == 0 && len(f.nodes) == 0 && !f.troubled
+	return when(f.unobserved || unseen, "The cluster has not reported on the nodes yet")
 }
 
 func unavailable(f *facts) string {
@@ -148,15 +141,7 @@ func unavailable(f *facts) string {
 }
 
 func surplus(f *facts) string {
-	if len(f.nodes) <= int(f.size) {
-		return ""
-	}
-	return fmt.Sprintf("%d nodes exist, %d are wanted", len(f.nodes), f.size)
+	return when(len(f.nodes) > int(f.size), "%d nodes exist, %d are wanted", len(f.nodes), f.size)
 }
 
-func missing(f *facts) string {
-	if f.ready == f.size {
-		return ""
-	}
-	return f.readyOf()
-}
+func missing(f *facts) string { return when(f.ready != f.size, "%s", f.readyOf()) }

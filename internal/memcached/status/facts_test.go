@@ -193,7 +193,7 @@ func (c statusCase) complete(t *testing.T) statusCase {
 	}
 	c.ready, c.available = cmp.Or(c.ready, allThreeReady), cmp.Or(c.available, available3)
 	if reason, words, told := strings.Cut(strings.TrimPrefix(c.attention, "True "), ": "); told && c.ready == allThreeReady {
-		c.ready = "True " + reason + ": All 3 nodes are ready. " + words
+		c.ready = "True " + reason + ": 3 of 3 nodes are ready. " + words
 	}
 	c.progressing, c.degraded = cmp.Or(c.progressing, complete), cmp.Or(c.degraded, asExpected)
 	c.ready, c.degraded = leadToRunbook(c.ready), leadToRunbook(c.degraded)

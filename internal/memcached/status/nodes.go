@@ -5,7 +5,6 @@ package status
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -42,10 +41,10 @@ func imagePullFailed(_ *facts, pod *corev1.Pod) string {
 
 func unschedulable(_ *facts, pod *corev1.Pod) string {
 	scheduled := memcached.PodCondition(pod, corev1.PodScheduled)
-	if scheduled == nil || scheduled.Status != corev1.ConditionFalse || scheduled.Reason != corev1.PodReasonUnschedulable {
+	if scheduled == nil || scheduled.Status != corev1.ConditionFalse {
 		return ""
 	}
-	return fmt.Sprintf("Pod %s cannot be scheduled: %s", pod.Name, scheduled.Message)
+	return when(scheduled.Reason == corev1.PodReasonUnschedulable, "Pod %s cannot be scheduled: %s", pod.Name, scheduled.Message)
 }
 
 // secretRefused speaks if the pod's agent keeps memcached from starting because a Secret is missing or unusable. The agent exits once to
@@ -56,10 +55,7 @@ func secretRefused(f *facts, pod *corev1.Pod) string {
 		return ""
 	}
 	reason, words := refusalOf(*agent)
-	if reason == "" {
-		return ""
-	}
-	return fmt.Sprintf("Pod %s cannot start: %s is not usable: %s", pod.Name, f.secretOf(reason), words)
+	return when(reason != "", "Pod %s cannot start: %s is not usable: %s", pod.Name, f.secretOf(reason), words)
 }
 
 // refusalOf returns the reason and the message with which an agent refused a Secret, or empty texts.
@@ -107,28 +103,25 @@ func agentsSay(reasons ...string) func(*facts) string {
 }
 
 func (f *facts) agentsSay(reason string) []string {
-	pod, others, message := "", 0, ""
+	var pods, messages []string
 	for _, report := range f.Agents.Nodes {
-		i := slices.IndexFunc(report.Problems, func(p protocol.Problem) bool { return p.Reason == reason })
-		switch {
-		case i < 0:
-		case pod == "":
-			pod, message = report.Pod, report.Problems[i].Message
-		default:
-			others++
+		for _, problem := range report.Problems {
+			if problem.Reason == reason {
+				pods, messages = append(pods, report.Pod), append(messages, problem.Message)
+			}
 		}
 	}
-	if pod == "" {
+	if pods == nil {
 		return nil
 	}
 	says := " says"
-	if others > 0 {
+	if others := len(pods) - 1; others > 0 {
 		says = fmt.Sprintf(" and %d more say", others)
 	}
 	if secret := f.secretOf(reason); secret != "" {
 		says += " of " + secret
 	}
-	return []string{"Pod " + pod + says + ": " + quoted(message)}
+	return []string{"Pod " + pods[0] + says + ": " + quoted(messages[0])}
 }
 
 // failing speaks if a container of a node does not start, or has exited and is not ready again. Otherwise, if nodes are missing, it says why
@@ -202,47 +195,28 @@ func exitOf(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.Container
 // later is not the replacement.
 const replacedWithin = time.Minute
 
-// podFailed returns why the kubelet rejected or ended a pod, or "". A failed pod counts only while its replacement is missing or
-// has not started, because Kubernetes keeps failed pods for days. The message has no pod name: it would change with each pod that
-// fails.
+// podFailed returns why the kubelet rejected or ended a pod, the latest first, or "". A failed pod counts only while its replacement is
+// missing or has not started, because Kubernetes keeps failed pods for days. The message has no pod name: it would change with each pod
+// that fails.
 func podFailed(w *memcached.Workload, pods []corev1.Pod, missing int32) string {
-	for _, pod := range lastFailed(w, pods) {
-		if !missed(pod, pods, missing) {
-			continue
-		}
-		message := "A pod failed"
-		for _, words := range []string{pod.Status.Reason, pod.Status.Message} {
-			if words != "" {
-				message += ": " + words
-			}
-		}
-		return message
-	}
-	return ""
-}
-
-// lastFailed returns the latest failed pod of each ReplicaSet or StatefulSet, the latest first.
-func lastFailed(w *memcached.Workload, pods []corev1.Pod) []*corev1.Pod {
-	last := map[string]*corev1.Pod{}
+	var failed *corev1.Pod
 	for i := range pods {
-		pod := &pods[i]
-		if pod.Status.Phase != corev1.PodFailed || !w.Owns(pod) {
-			continue
-		}
-		replicaSet := metav1.GetControllerOfNoCopy(pod).Name
-		if known := last[replicaSet]; known == nil || laterFailed(pod, known) < 0 {
-			last[replicaSet] = pod
+		if pod := &pods[i]; pod.Status.Phase == corev1.PodFailed && w.Owns(pod) && missed(pod, pods, missing) &&
+			(failed == nil || memcached.FailedAt(failed).Compare(memcached.FailedAt(pod)) < 0 ||
+				memcached.FailedAt(failed).Equal(memcached.FailedAt(pod)) && failed.Name < pod.Name) {
+			failed = pod
 		}
 	}
-	return slices.SortedFunc(maps.Values(last), laterFailed)
-}
-
-// laterFailed orders failed pods, the latest first.
-func laterFailed(a, b *corev1.Pod) int {
-	if order := memcached.FailedAt(b).Compare(memcached.FailedAt(a)); order != 0 {
-		return order
+	if failed == nil {
+		return ""
 	}
-	return strings.Compare(b.Name, a.Name)
+	message := "A pod failed"
+	for _, words := range []string{failed.Status.Reason, failed.Status.Message} {
+		if words != "" {
+			message += ": " + words
+		}
+	}
+	return message
 }
 
 // missed reports whether the replacement of a failed pod is missing or has not started. missing is how many nodes the workload
@@ -276,10 +250,8 @@ const (
 
 // unresponsive speaks if memcached runs but has not answered its agent for too long.
 func unresponsive(f *facts, pod *corev1.Pod) string {
-	if reportAt, silent := silentUntil(pod); !silent || f.Now.Before(reportAt) {
-		return ""
-	}
-	return fmt.Sprintf("The agent of pod %s gets no answer from memcached. The node serves again when memcached answers; "+
+	reportAt, silent := silentUntil(pod)
+	return when(silent && !f.Now.Before(reportAt), "The agent of pod %s gets no answer from memcached. The node serves again when memcached answers; "+
 		"to replace it by an empty one: kubectl delete pod %s -n %s", pod.Name, pod.Name, pod.Namespace)
 }
 

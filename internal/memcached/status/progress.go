@@ -88,7 +88,7 @@ func (f *facts) rolloutOfStatefulSet() rolloutState {
 	var state rolloutState
 	switch {
 	case w.ObservedGeneration == 0:
-		state.reason, state.message = cachev1alpha1.ReasonCreating, "Starting "+countNodes(f.size)
+		state.reason, state.message = cachev1alpha1.ReasonCreating, fmt.Sprintf("Starting %d nodes", f.size)
 	case (plan.Outdated > 0 || rolls) && !f.Memcached.Spec.Paused:
 		state.reason, state.message = cachev1alpha1.ReasonRollingOut, plan.Message()
 	case starts:
@@ -104,23 +104,24 @@ func (f *facts) rolloutOfStatefulSet() rolloutState {
 
 // cost says what a change does to the nodes and their items: will is for a change that is held back, doing for one in progress.
 func (f *facts) cost() (will, doing string) {
+	const ofVersion = "items are kept only with the same version of memcached"
 	switch f.plan.Effect {
 	case memcached.ReplacesPod:
-		return "the nodes will be replaced, " + f.itemsLeft(), "Replacing nodes, " + f.itemsLeft()
+		will, doing = "be replaced, "+f.itemsLeft(), "Replacing nodes, "+f.itemsLeft()
 	case memcached.LosesItems:
-		return "the nodes will restart in place, " + f.itemsLeft(), "Restarting in place, " + f.itemsLeft()
+		will, doing = "restart in place, "+f.itemsLeft(), "Restarting in place, "+f.itemsLeft()
 	case memcached.KeepsItemsOfVersion:
-		return "the nodes will restart in place; items are kept only with the same version of memcached",
-			"Restarting in place; items are kept only with the same version of memcached"
+		will, doing = "restart in place; "+ofVersion, "Restarting in place; "+ofVersion
 	case memcached.KeepsItems:
-		return "the nodes will restart in place and keep their items", "Restarting in place, with their items"
+		will, doing = "restart in place and keep their items", "Restarting in place, with their items"
 	case memcached.GrowsInPlace:
-		return "the nodes will get more memory in place and keep their items", "Giving nodes more memory in place, with their items"
+		will, doing = "get more memory in place and keep their items", "Giving nodes more memory in place, with their items"
 	case memcached.KeepsPod:
-		return "the pods will stay, and change in place", "Updating in place, no pod is replaced"
+		will, doing = "keep their pods, and change in place", "Updating in place, no pod is replaced"
 	default:
 		return "", ""
 	}
+	return "the nodes will " + will, doing
 }
 
 // itemsLeft says what becomes of the items of nodes that start empty.
@@ -134,7 +135,7 @@ func (f *facts) itemsLeft() string {
 
 func rolloutOfDeployment(w *memcached.Workload, size int32, templateObserved bool) rolloutState {
 	if w == nil || w.ObservedGeneration == 0 {
-		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: "Starting " + countNodes(size)}
+		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: fmt.Sprintf("Starting %d nodes", size)}
 	}
 	state := rolloutState{templateUnobserved: !templateObserved}
 	// w.Complete can also be true when a rollout has just begun. Then some nodes are outdated.
@@ -158,18 +159,12 @@ func rolloutOfDeployment(w *memcached.Workload, size int32, templateObserved boo
 // changes returns what happens to the nodes, if it has this reason.
 func changes(reason string) func(*facts) string {
 	return func(f *facts) string {
-		if f.rollout.reason != reason {
-			return ""
-		}
-		return f.rollout.message
+		return when(f.rollout.reason == reason, "%s", f.rollout.message)
 	}
 }
 
 func beingDeleted(f *facts) string {
-	if f.Memcached.DeletionTimestamp == nil {
-		return ""
-	}
-	return "The Memcached is being deleted"
+	return when(f.Memcached.DeletionTimestamp != nil, "The Memcached is being deleted")
 }
 
 // stoppedByProblem is the message of Progressing if the problem in Degraded stops the change.
@@ -235,10 +230,7 @@ func (f *facts) heldBack() []string {
 }
 
 func held(f *facts) string {
-	if len(f.held) == 0 {
-		return ""
-	}
-	return "spec.paused holds back: " + strings.Join(f.held, ", ")
+	return when(len(f.held) > 0, "spec.paused holds back: %s", strings.Join(f.held, ", "))
 }
 
 // paused says what a pause holds back, what that will cost, and how to end the pause.

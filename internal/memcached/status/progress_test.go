@@ -36,7 +36,7 @@ func creationRows(t *testing.T) []statusCase {
 		name: "created", pods: makePods(3),
 	}, {
 		name: "created with size 0", mc: memcachedtest.Cache(0), deployment: makeDeployment(t, memcachedtest.Cache(0), settled),
-		ready: "True AllNodesReady: The size is 0, and no nodes exist", available: "True AsExpected: 0 of 0 nodes are ready",
+		ready: "True AllNodesReady: 0 of 0 nodes are ready", available: "True AsExpected: 0 of 0 nodes are ready",
 	}}
 }
 
@@ -100,7 +100,7 @@ func scalingRows(t *testing.T) []statusCase {
 	}, {
 		name: "scaled down: the pod that leaves is still there", mc: two,
 		deployment: makeDeployment(t, two, specGeneration(2), revision(1), counts(2, 2, 2, 2), progress(rolloutComplete)),
-		pods:       append(makePods(2), makePod("cache-5d4f-02", terminating)), ready: "True AllNodesReady: All 2 nodes are ready",
+		pods:       append(makePods(2), makePod("cache-5d4f-02", terminating)), ready: "True AllNodesReady: 2 of 2 nodes are ready",
 		available: "True AsExpected: 2 of 2 nodes are ready",
 	}, {
 		name: "scaled down: the cache of pods lags behind", mc: two,

@@ -40,10 +40,10 @@ func RefusalReason(message string) string {
 // refusedAs returns the API server's words about refused pods, if they have this reason.
 func refusedAs(reason string) func(*facts) string {
 	return func(f *facts) string {
-		if f.Workload == nil || f.Workload.Refused == "" || RefusalReason(f.Workload.Refused) != reason {
-			return ""
+		if w := f.Workload; w != nil && w.Refused != "" && RefusalReason(w.Refused) == reason {
+			return w.Refused
 		}
-		return f.Workload.Refused
+		return ""
 	}
 }
 

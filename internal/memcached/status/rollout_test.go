@@ -105,7 +105,7 @@ func TestCosts(t *testing.T) {
 		"an image in place":                      {with(inPlace, limited), image, emptied, emptying, "cache-2 restarts with another image in place"},
 		"an image in place, and items in a file": {with(inPlace, inFile), image, version, ofVersion, "cache-2 restarts with another image in place"},
 		"a higher limit in place": {
-			with(inPlace, limited), limitedTo("2Gi", "128Mi"), "; the pods will stay, and change in place",
+			with(inPlace, limited), limitedTo("2Gi", "128Mi"), "; the nodes will keep their pods, and change in place",
 			"Updating in place, no pod is replaced", "cache-2 gets other resources in place",
 		},
 	} {

@@ -53,7 +53,7 @@ type statusCase struct {
 }
 
 const (
-	allThreeReady = "True AllNodesReady: All 3 nodes are ready"
+	allThreeReady = "True AllNodesReady: 3 of 3 nodes are ready"
 	available3    = "True AsExpected: 3 of 3 nodes are ready"
 	available2    = "True AsExpected: 2 of 3 nodes are ready"
 	unavailable1  = "False NotReady: 1 of 3 nodes are ready, 2 are needed"

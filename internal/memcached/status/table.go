@@ -82,7 +82,7 @@ var table = []row{
 	{ready, isNot, cachev1alpha1.ReasonScaling, changes(cachev1alpha1.ReasonScaling), nil, ""},
 	{ready, isNot, cachev1alpha1.ReasonScaling, surplus, nil, ""},
 	{ready, isNot, cachev1alpha1.ReasonNotReady, missing, nil, ""},
-	{ready, is, cachev1alpha1.ReasonAllNodesReady, func(f *facts) string { return allReady(f.size) }, nil, ""},
+	{ready, is, cachev1alpha1.ReasonAllNodesReady, (*facts).readyOf, nil, ""},
 	{ready, is, cachev1alpha1.ReasonAllProxiesReady, nil, nil, ""},
 
 	{attention, is, cachev1alpha1.ReasonInvalidSecret, agentsSay(protocol.ReasonInvalidCertificate, protocol.ReasonInvalidCredentials,

@@ -68,20 +68,10 @@ func visible(r rune) rune {
 	return r
 }
 
-func countNodes(count int32) string {
-	if count == 1 {
-		return "1 node"
+// when returns the message if this holds, and "" otherwise.
+func when(holds bool, format string, args ...any) string {
+	if !holds {
+		return ""
 	}
-	return fmt.Sprintf("%d nodes", count)
-}
-
-func allReady(size int32) string {
-	switch size {
-	case 0:
-		return "The size is 0, and no nodes exist"
-	case 1:
-		return "The node is ready"
-	default:
-		return fmt.Sprintf("All %d nodes are ready", size)
-	}
+	return fmt.Sprintf(format, args...)
 }
