@@ -37,8 +37,10 @@ type facts struct {
 	troubled bool
 	// unobserved reports that it is not known what exists.
 	unobserved bool
-	// rollout is the progress of a change of the nodes.
-	rollout rolloutState
+	// change is what happens to the nodes. templateUnobserved reports that the workload's controller may not have observed the pod template.
+	// Its count of updated nodes may then be about an earlier template.
+	change             change
+	templateUnobserved bool
 	// held are the changes that a pause holds back.
 	held []string
 }
@@ -63,7 +65,8 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	f.required = required(mc, plan, f.accepted)
 	f.available = f.ready >= f.required || stillAvailable(v.Last, f.ready)
 	f.discoverable = memcached.Discoverable(v.Children, memcached.SelectorLabels(mc))
-	f.rollout = f.rolloutAfter(before.Workload)
+	f.templateUnobserved = !templateObserved(before.Workload, v)
+	f.change = f.observeChange()
 	f.troubled = plan.Refused != nil || slices.ContainsFunc(table, func(r row) bool {
 		return r.condition == degraded && r.status == is && r.look != nil && r.look(f) != ""
 	})

@@ -148,7 +148,7 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) string {
 	if reason, _ := refusalOf(container); reason != "" { // the agent refuses a Secret: see secretRefused
 		return ""
 	}
-	waiting, exit := container.State.Waiting, crashExit(pod, container)
+	waiting, exit := container.State.Waiting, exitOf(pod, container)
 	switch {
 	// CreateContainerConfigError is one of the reasons that end with Error. RunContainerError alternates with the exit at each retry,
 	// so if there was an exit, only the exit is reported.
@@ -167,25 +167,19 @@ func crashOf(pod *corev1.Pod, container corev1.ContainerStatus) string {
 	}
 }
 
-// crashExit returns the exit of a container if it is a crash, else nil. While a pod changes in place, an exit with code 0 is no crash:
-// the kubelet then restarts containers with a new image.
-func crashExit(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
-	exit := exitOf(pod, container)
-	if asked, _ := memcached.AskedOf(pod.Annotations); asked.Former != nil && exit != nil && exit.ExitCode == 0 {
-		return nil
-	}
-	return exit
-}
-
 // exitOf returns the exit that keeps a pod from being ready, or nil. If the container runs again, its last exit counts until the
-// pod becomes ready. If the pod stops being ready after that, the old exit is not the cause.
+// pod becomes ready. If the pod stops being ready after that, the old exit is not the cause. While a pod changes in place, an exit with
+// code 0 is none either: the kubelet then restarts containers with a new image.
 func exitOf(pod *corev1.Pod, container corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	exit, running := memcached.LastExit(container), container.State.Running
 	ready := memcached.PodCondition(pod, corev1.PodReady)
+	asked, _ := memcached.AskedOf(pod.Annotations)
 	switch {
-	case memcached.PodReady(pod), container.Ready:
+	case exit == nil, memcached.PodReady(pod), container.Ready:
 		return nil
 	case running != nil && ready != nil && ready.LastTransitionTime.After(running.StartedAt.Time):
+		return nil
+	case asked.Former != nil && exit.ExitCode == 0:
 		return nil
 	}
 	return exit
@@ -287,7 +281,7 @@ func silentUntil(pod *corev1.Pod) (reportAt time.Time, silent bool) {
 // may remove them. If a ReplicaSet or a workload would replace removed pods, the command in the message deletes that object.
 func orphaned(f *facts) string {
 	orphans := f.nodes[min(len(f.nodes), len(f.Workload.Nodes(f.Pods))):]
-	if len(orphans) == 0 || f.Workload == nil || f.rollout.reason != "" {
+	if len(orphans) == 0 || f.Workload == nil || f.change.reason != "" {
 		return ""
 	}
 	var names, objects []string

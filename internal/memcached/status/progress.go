@@ -19,15 +19,12 @@ import (
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
-// rolloutState is the progress of a change of the nodes.
-type rolloutState struct {
+// change is what happens to the nodes.
+type change struct {
 	// reason and message are those of the condition Progressing. reason is empty if no change is in progress.
 	reason, message string
-	// deadlineMessage says that the change has exceeded the progress deadline, or is empty.
-	deadlineMessage string
-	// templateUnobserved reports that the workload's controller may not have observed the pod template. Its count of updated nodes
-	// may then be about an earlier template.
-	templateUnobserved bool
+	// overdue says that the change has exceeded the progress deadline, or is empty.
+	overdue string
 }
 
 // templateObserved reports whether the workload's controller has observed the current pod template. If so, the controller's count of
@@ -53,18 +50,16 @@ func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	return counted && v.Last.Generation == v.Memcached.Generation
 }
 
-// rolloutAfter returns the progress of a first start, of scaling or of a rollout. before is the workload before the write.
-func (f *facts) rolloutAfter(before *memcached.Workload) rolloutState {
-	var state rolloutState
+// observeChange finds out about a first start, scaling or a rollout.
+func (f *facts) observeChange() change {
+	found := f.changeOfDeployment()
 	if f.Workload != nil && memcached.IsStatefulSet(f.Memcached) {
-		state = f.rolloutOfStatefulSet()
-	} else {
-		state = rolloutOfDeployment(f.Workload, f.size, templateObserved(before, f.View))
+		found = f.changeOfStatefulSet()
 	}
-	if _, doing := f.cost(); doing != "" && state.reason == cachev1alpha1.ReasonRollingOut {
-		state.message = doing + ": " + state.message
+	if _, doing := f.cost(); doing != "" && found.reason == cachev1alpha1.ReasonRollingOut {
+		found.message = doing + ": " + found.message
 	}
-	return state
+	return found
 }
 
 // unfinished reports whether nodes that do not serve are part of a first start or of a rollout, and not just away. The reason in the last
@@ -82,24 +77,22 @@ func (f *facts) unfinished() (starts, rolls bool) {
 	}
 }
 
-func (f *facts) rolloutOfStatefulSet() rolloutState {
+func (f *facts) changeOfStatefulSet() change {
 	w, plan := f.Workload, f.plan.Rollout
 	starts, rolls := f.unfinished()
-	var state rolloutState
+	late := overdue(f.View, plan)
 	switch {
 	case w.ObservedGeneration == 0:
-		state.reason, state.message = cachev1alpha1.ReasonCreating, fmt.Sprintf("Starting %d nodes", f.size)
+		return change{cachev1alpha1.ReasonCreating, fmt.Sprintf("Starting %d nodes", f.size), late}
 	case (plan.Outdated > 0 || rolls) && !f.Memcached.Spec.Paused:
-		state.reason, state.message = cachev1alpha1.ReasonRollingOut, plan.Message()
+		return change{cachev1alpha1.ReasonRollingOut, plan.Message(), late}
 	case starts:
-		state.reason, state.message = cachev1alpha1.ReasonCreating, fmt.Sprintf("%d of %d nodes are started", plan.Done, f.size)
+		return change{cachev1alpha1.ReasonCreating, fmt.Sprintf("%d of %d nodes are started", plan.Done, f.size), late}
 	case w.Replicas != f.size:
-		state.reason, state.message = cachev1alpha1.ReasonScaling, fmt.Sprintf("Scaling from %d to %d nodes", w.Replicas, f.size)
+		return change{cachev1alpha1.ReasonScaling, fmt.Sprintf("Scaling from %d to %d nodes", w.Replicas, f.size), late}
 	default:
-		return state
+		return change{}
 	}
-	state.deadlineMessage = overdue(f.View, plan)
-	return state
 }
 
 // cost says what a change does to the nodes and their items: will is for a change that is held back, doing for one in progress.
@@ -133,33 +126,31 @@ func (f *facts) itemsLeft() string {
 	return "without their items"
 }
 
-func rolloutOfDeployment(w *memcached.Workload, size int32, templateObserved bool) rolloutState {
+func (f *facts) changeOfDeployment() change {
+	w, size := f.Workload, f.size
 	if w == nil || w.ObservedGeneration == 0 {
-		return rolloutState{reason: cachev1alpha1.ReasonCreating, message: fmt.Sprintf("Starting %d nodes", size)}
+		return change{reason: cachev1alpha1.ReasonCreating, message: fmt.Sprintf("Starting %d nodes", size)}
 	}
-	state := rolloutState{templateUnobserved: !templateObserved}
 	// w.Complete can also be true when a rollout has just begun. Then some nodes are outdated.
-	settled := !templateObserved || w.Complete && w.Replicas == w.Updated
+	settled := f.templateUnobserved || w.Complete && w.Replicas == w.Updated
 	switch {
 	case settled && w.Replicas != size:
-		state.reason, state.message = cachev1alpha1.ReasonScaling, fmt.Sprintf("Scaling from %d to %d nodes", w.Replicas, size)
-	case !templateObserved:
-		state.reason, state.message = cachev1alpha1.ReasonRollingOut, fmt.Sprintf("0 of %d nodes are updated", size)
+		return change{reason: cachev1alpha1.ReasonScaling, message: fmt.Sprintf("Scaling from %d to %d nodes", w.Replicas, size)}
+	case f.templateUnobserved:
+		return change{reason: cachev1alpha1.ReasonRollingOut, message: fmt.Sprintf("0 of %d nodes are updated", size)}
 	case settled:
+		return change{}
 	case w.First && !w.Complete:
-		state.reason, state.message = cachev1alpha1.ReasonCreating, fmt.Sprintf("%d of %d nodes are started", w.Ready, size)
-		state.deadlineMessage = w.Overdue
+		return change{cachev1alpha1.ReasonCreating, fmt.Sprintf("%d of %d nodes are started", w.Ready, size), w.Overdue}
 	default:
-		state.reason, state.message = cachev1alpha1.ReasonRollingOut, fmt.Sprintf("%d of %d nodes are updated", w.Updated, size)
-		state.deadlineMessage = w.Overdue
+		return change{cachev1alpha1.ReasonRollingOut, fmt.Sprintf("%d of %d nodes are updated", w.Updated, size), w.Overdue}
 	}
-	return state
 }
 
 // changes returns what happens to the nodes, if it has this reason.
 func changes(reason string) func(*facts) string {
 	return func(f *facts) string {
-		return when(f.rollout.reason == reason, "%s", f.rollout.message)
+		return when(f.change.reason == reason, "%s", f.change.message)
 	}
 }
 
@@ -173,12 +164,12 @@ const stoppedByProblem = "The change cannot continue: see the condition Degraded
 // stuck says why a change cannot proceed. A problem of the plan or the write stops what it keeps from being written. A problem of the pods,
 // or else the deadline, stops what is in progress.
 func stuck(f *facts) string {
-	changing := f.rollout.reason != "" && f.Workload != nil
+	changing := f.change.reason != "" && f.Workload != nil
 	switch {
 	case f.Problem != nil && (!changing || f.unwritten()), changing && f.troubled:
 		return stoppedByProblem
 	case changing:
-		return f.rollout.deadlineMessage
+		return f.change.overdue
 	default:
 		return ""
 	}

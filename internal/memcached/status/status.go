@@ -36,7 +36,7 @@ func For(before memcached.View, plan memcached.Plan, written memcached.Written) 
 		switch {
 		case memcached.IsStatefulSet(mc):
 			status.UpdatedReplicas = int32(plan.Rollout.Updated) //nolint:gosec // as above
-		case !facts.rollout.templateUnobserved && !facts.TemplatePending:
+		case !facts.templateUnobserved && !facts.TemplatePending:
 			status.UpdatedReplicas = facts.Workload.Updated
 		}
 	}
