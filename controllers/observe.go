@@ -66,8 +66,8 @@ func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (
 // refusalInterval is the shortest time between two reads of the events of a StatefulSet: the API server has no index of events.
 const refusalInterval = 4 * time.Second
 
-// refusal returns why the API server refuses pods of a StatefulSet, or "". Its controller tells that only in events, which are read past the
-// cache. A failure of this read costs only the explanation.
+// refusal returns why the API server refuses pods of a StatefulSet, or "". Its controller tells that only in events, which are read past
+// the cache. A failure of this read costs only the explanation.
 func (r *Reconciler) refusal(ctx context.Context, view memcached.View) (refusal string) {
 	name, now := client.ObjectKeyFromObject(view.Memcached), r.Clock.Now()
 	if known := r.states.get(name); now.Sub(known.refusalReadAt) < refusalInterval {

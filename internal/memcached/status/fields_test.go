@@ -105,16 +105,6 @@ func TestStatusOfWhatWasLeft(t *testing.T) {
 	}
 }
 
-// TestStatusOfADeploymentWithoutMemcached has a template from which somebody has removed all containers.
-func TestStatusOfADeploymentWithoutMemcached(t *testing.T) {
-	mc := memcachedtest.Cache(3)
-	deployment := makeDeployment(t, mc, settled)
-	deployment.Spec.Template.Spec.Containers = nil
-	if status := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment)}, memcached.Written{}, noon); status.Image != "" {
-		t.Errorf("the image is %q", status.Image)
-	}
-}
-
 func TestStatusTransitionTimes(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	observed := memcached.Observed{Children: memcachedtest.Children(makeDeployment(t, mc, settled)), Pods: makePods(3)}
@@ -176,15 +166,19 @@ func TestVersionOfAnImage(t *testing.T) {
 	}
 }
 
-// The version comes from the image in the workload, and is empty until there is a workload.
+// The version comes from the image in the workload, and is empty without one: before there is a workload, and after somebody has removed all
+// containers.
 func TestStatusHasTheVersionOfTheImage(t *testing.T) {
 	mc := memcachedtest.Cache(3, memcachedtest.Image("memcached:1.6.46-alpine"))
-	observed := memcached.Observed{Children: memcachedtest.Children(makeDeployment(t, mc, settled)), Pods: makePods(3)}
-	if got := statusOf(mc, observed, memcached.Written{}, noon).Version; got != "1.6.46" {
-		t.Errorf("the version is %q, want 1.6.46", got)
-	}
-	if got := statusOf(mc, memcached.Observed{}, memcached.Written{}, noon).Version; got != "" {
-		t.Errorf("the version before there is an image is %q", got)
+	deployment, emptied := makeDeployment(t, mc, settled), makeDeployment(t, mc, settled)
+	emptied.Spec.Template.Spec.Containers = nil
+	for _, c := range []struct {
+		live *appsv1.Deployment
+		want string
+	}{{deployment, "1.6.46"}, {emptied, ""}, {nil, ""}} {
+		if got := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(c.live)}, memcached.Written{}, noon).Version; got != c.want {
+			t.Errorf("the version is %q, want %q", got, c.want)
+		}
 	}
 }
 

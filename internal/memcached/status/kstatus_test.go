@@ -86,21 +86,6 @@ func TestKstatus(t *testing.T) {
 	}
 }
 
-// TestKstatusOfOldStatus has a spec that the operator has not seen, because the operator does not run.
-func TestKstatusOfOldStatus(t *testing.T) {
-	mc := memcachedtest.Cache(3)
-	c := statusCase{mc: mc, deployment: makeDeployment(t, mc, settled), pods: makePods(3)}
-	object := c.unstructured(t)
-	object.SetGeneration(memcachedtest.Generation + 1)
-	got, err := status.Compute(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Status != status.InProgressStatus {
-		t.Errorf("kstatus is %s: %s", got.Status, got.Message)
-	}
-}
-
 // TestArgoCDHealth runs the script that docs/operations/gitops.md shows, as Argo CD does.
 func TestArgoCDHealth(t *testing.T) {
 	script := argoCDScript(t)
@@ -124,18 +109,20 @@ func TestArgoCDHealth(t *testing.T) {
 	}
 }
 
-// TestArgoCDHealthWithoutStatus has a Memcached without a status, and one whose status is about an earlier generation.
-func TestArgoCDHealthWithoutStatus(t *testing.T) {
+// TestHealthWithoutStatus has a Memcached without a status, and one whose status is about an earlier generation.
+func TestHealthWithoutStatus(t *testing.T) {
 	const want = "Progressing: The operator has not seen the spec yet"
 	mc := memcachedtest.Cache(3)
 	old := statusCase{mc: mc, deployment: makeDeployment(t, mc, settled), pods: makePods(3)}.unstructured(t)
 	old.SetGeneration(memcachedtest.Generation + 1)
+	if got, err := status.Compute(old); err != nil || got.Status != status.InProgressStatus {
+		t.Errorf("kstatus: %+v, %v", got, err)
+	}
 	fresh := old.DeepCopy()
 	delete(fresh.Object, "status")
-	script := argoCDScript(t)
-	for name, object := range map[string]map[string]any{"an old status": old.Object, "no status": fresh.Object} {
-		if got := argoCDHealth(t, script, object); got != want {
-			t.Errorf("%s: %s", name, got)
+	for _, object := range []map[string]any{old.Object, fresh.Object} {
+		if got := argoCDHealth(t, argoCDScript(t), object); got != want {
+			t.Error(got)
 		}
 	}
 }

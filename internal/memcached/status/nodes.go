@@ -124,8 +124,8 @@ func (f *facts) agentsSay(reason string) []string {
 	return []string{"Pod " + pods[0] + says + ": " + quoted(messages[0])}
 }
 
-// failing speaks if a container of a node does not start, or has exited and is not ready again. Otherwise, if nodes are missing, it says why
-// the kubelet rejected or ended a pod.
+// failing speaks if a container of a node does not start, or has exited and is not ready again. Otherwise, if nodes are missing, it says
+// why the kubelet rejected or ended a pod.
 func failing(f *facts) string {
 	w := f.Workload
 	nodes := w.Nodes(f.Pods)
@@ -245,8 +245,8 @@ const (
 // unresponsive speaks if memcached runs but has not answered its agent for too long.
 func unresponsive(f *facts, pod *corev1.Pod) string {
 	reportAt, silent := silentUntil(pod)
-	return when(silent && !f.Now.Before(reportAt), "The agent of pod %s gets no answer from memcached. The node serves again when memcached answers; "+
-		"to replace it by an empty one: kubectl delete pod %s -n %s", pod.Name, pod.Name, pod.Namespace)
+	return when(silent && !f.Now.Before(reportAt), "The agent of pod %s gets no answer from memcached. The node serves again when "+
+		"memcached answers; to replace it by an empty one: kubectl delete pod %s -n %s", pod.Name, pod.Name, pod.Namespace)
 }
 
 // SilentFor returns the time until the silence of the next pod becomes a problem, or 0 if there is no such pod. No event reports that this
@@ -277,8 +277,9 @@ func silentUntil(pod *corev1.Pod) (reportAt time.Time, silent bool) {
 	return started.Add(startPatience), true
 }
 
-// orphaned names orphans, but not without a workload and while nodes change, because the workload may still adopt them. Clients use the items of these nodes, so only the user
-// may remove them. If a ReplicaSet or a workload would replace removed pods, the command in the message deletes that object.
+// orphaned names orphans, but not without a workload and while nodes change, because the workload may still adopt them. Clients use the
+// items of these nodes, so only the user may remove them. If a ReplicaSet or a workload would replace removed pods, the command in the
+// message deletes that object.
 func orphaned(f *facts) string {
 	orphans := f.nodes[min(len(f.nodes), len(f.Workload.Nodes(f.Pods))):]
 	if len(orphans) == 0 || f.Workload == nil || f.change.reason != "" {

@@ -97,10 +97,12 @@ var (
 	forQuotas = advice(
 		`must specify `, "Set these in spec.resources, and for memcached-agent in spec.agent.resources",
 		`requested: [^:]*pods=`, "Lower spec.size, or raise the quota",
-		`requested: [^:]*(memory|cpu)=`, "Lower spec.config.memory, spec.resources, spec.size or, in a StatefulSet, spec.agent.resources; or raise the quota",
+		`requested: [^:]*(memory|cpu)=`, "Lower spec.config.memory, spec.resources, spec.size or, in a StatefulSet, "+
+			"spec.agent.resources; or raise the quota",
 	)
 	forPolicies = advice(
-		`minimum (memory|cpu) usage per `, "Raise spec.resources and, in a StatefulSet, spec.agent.resources; or lower the minimum of the LimitRange",
+		`minimum (memory|cpu) usage per `, "Raise spec.resources and, in a StatefulSet, spec.agent.resources; or lower the minimum of the "+
+			"LimitRange",
 		`maximum memory usage per `, "The memory limit follows from spec.config, unless spec.resources sets it: "+
 			"lower spec.config.memory, maxConnections or threads; or raise the maximum of the LimitRange",
 		`maximum cpu usage per `, "Set limits in spec.resources and, in a StatefulSet, spec.agent.resources",
