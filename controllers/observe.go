@@ -57,7 +57,7 @@ func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (
 	}
 	view.Agents = r.agents.track(view)
 	if status.LacksPods(view) {
-		view.Observed.Refused = r.refusal(ctx, view)
+		view.Refused = r.refusal(ctx, view)
 		view = view.With(view.Observed)
 	}
 	return view, nil

@@ -191,7 +191,7 @@ func TestEveryReasonIsInTheTruthTable(t *testing.T) {
 	}
 	for _, row := range table {
 		inTable[row.reason] = true
-		if row.anchor != "" && row.anchor != strings.ToLower(row.reason) {
+		if row.anchor != "" && !strings.EqualFold(row.anchor, row.reason) {
 			t.Errorf("%s leads to #%s", row.reason, row.anchor)
 		}
 	}

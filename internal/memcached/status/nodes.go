@@ -204,13 +204,8 @@ func podFailed(w *memcached.Workload, pods []corev1.Pod, missing int32) string {
 	if failed == nil {
 		return ""
 	}
-	message := "A pod failed"
-	for _, words := range []string{failed.Status.Reason, failed.Status.Message} {
-		if words != "" {
-			message += ": " + words
-		}
-	}
-	return message
+	words := []string{"A pod failed", failed.Status.Reason, failed.Status.Message}
+	return strings.Join(slices.DeleteFunc(words, func(text string) bool { return text == "" }), ": ")
 }
 
 // missed reports whether the replacement of a failed pod is missing or has not started. missing is how many nodes the workload

@@ -191,7 +191,8 @@ func failedPodRows() []statusCase {
 		{
 			name: "pods failed and all nodes are ready",
 			pods: append(makePods(3), makePod("cache-5d4f-09", evicted(0)), makePod("cache-5d4f-10", unexpected)),
-		}, {
+		},
+		{
 			name: "a pod failed, all nodes are ready and one more starts", ready: "False Scaling: 4 nodes exist, 3 are wanted",
 			pods: append(makePods(3), makePod("cache-5d4f-09", evicted(0)), makePod("cache-5d4f-10", created(1), pending)),
 		},

@@ -11,11 +11,10 @@ import (
 	"unicode/utf8"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	corev1 "k8s.io/api/core/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
@@ -213,12 +212,12 @@ func TestRefusalOfAStatefulSet(t *testing.T) {
 			if !c.asks {
 				return
 			}
-			v.Observed.Refused = RefusalIn(v, []eventsv1.Event{
+			v.Refused = RefusalIn(v, []eventsv1.Event{
 				{Note: "create Pod cache-2 in StatefulSet cache failed error: " + refusal, DeprecatedLastTimestamp: at(c.event)},
 				{Note: "something else", DeprecatedLastTimestamp: at(0)},
 			})
-			if v.Observed.Refused != c.told {
-				t.Fatalf("refused: %q", v.Observed.Refused)
+			if v.Refused != c.told {
+				t.Fatalf("refused: %q", v.Refused)
 			}
 			status := planned(v.With(v.Observed))
 			want := strings.Replace("True QuotaExceeded: "+refusal+". Lower spec.size, or raise the quota", `"cache-2" `, "", 1)
