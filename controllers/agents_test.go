@@ -40,7 +40,7 @@ var _ = Describe("The agents of nodes", func() {
 		return mc
 	}
 	misfit := []protocol.Problem{{Reason: "InvalidCertificate", Message: "tls.key does not fit: store another"}}
-	const words = `Pod cache-1 says of the Secret cache-tls: "tls.key does not fit: store another"`
+	const words = `Pod cache-1 says of the Secret cache-tls (spec.tls.secretName): "tls.key does not fit: store another"`
 
 	It("are asked once a minute, and what they say is a condition and one event, while the cache is Ready", func(ctx SpecContext) {
 		mc := running(ctx)
@@ -56,10 +56,11 @@ var _ = Describe("The agents of nodes", func() {
 			"cache-0 " + host + " cache-0." + host, "cache-1 " + host + " cache-1." + host, "cache-2 " + host + " cache-2." + host,
 		}))
 		o.step(ctx, mc, writeStatus)
-		Expect(summary(ctx, mc, "NeedsAttention")).To(Equal("True/InvalidCertificate"))
+		Expect(summary(ctx, mc, "NeedsAttention")).To(Equal("True/InvalidSecret"))
 		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(words))
-		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
-		Expect(o.events()).To(Equal([]string{"Warning InvalidCertificate " + words}))
+		Expect(summary(ctx, mc, "Ready")).To(Equal("True/InvalidSecret"))
+		Expect(message(ctx, mc, "Ready")).To(Equal("3 of 3 nodes are ready. " + words))
+		Expect(o.events()).To(Equal([]string{"Warning InvalidSecret " + words}))
 
 		By("saying it again, which changes nothing")
 		o.wait(time.Minute)
@@ -71,7 +72,7 @@ var _ = Describe("The agents of nodes", func() {
 		o.wait(time.Minute)
 		Expect(o.PollAgents(ctx)).To(HaveLen(1))
 		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
 		Expect(o.events()).To(Equal([]string{"Normal Recovered The agents of the nodes report no problem any more"}))
 	})
 
@@ -144,7 +145,7 @@ var _ = Describe("The agents of nodes", func() {
 		Consistently(ctx, o.nodes.look).WithTimeout(time.Second).Should(BeEmpty())
 		silent.stop()
 		startWith(ctx, mc.Namespace, 0, controllers.Options{Memcached: defaults, Nodes: o.nodes, AskAgents: true})
-		Eventually(ctx, func() string { return summary(ctx, mc, "NeedsAttention") }).Should(Equal("True/InvalidCertificate"))
+		Eventually(ctx, func() string { return summary(ctx, mc, "NeedsAttention") }).Should(Equal("True/InvalidSecret"))
 		Expect(o.nodes.look()).To(HaveLen(3))
 	})
 })

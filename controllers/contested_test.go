@@ -127,6 +127,6 @@ func (o *operator) recovers(ctx context.Context, mc *cachev1alpha1.Memcached) (w
 		o.wait(result.RequeueAfter)
 		return result.RequeueAfter
 	}).Should(BeZero(), "it looks again by itself")
-	expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
+	expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
 	return waited
 }

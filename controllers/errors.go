@@ -46,7 +46,7 @@ func (r *Base[T]) Classify(problem *memcached.Problem, err error) memcached.Writ
 			report(cachev1alpha1.ReasonFieldContested, contested.Error()+": "+remedy(r.kind.Name, contested))
 			written.RetryAfter = memcached.Sooner(written.RetryAfter, contested.RetryAfter)
 		case errors.As(err, &immutable):
-			report(cachev1alpha1.ReasonImmutableField, immutable.Error()+": "+recreate(immutable))
+			report(cachev1alpha1.ReasonConflict, immutable.Error()+": "+recreate(immutable))
 		default:
 			written.Transient = written.Transient || failedToDecide(err)
 			report(reasonFor(err), status.NameSpecFields(err.Error()))

@@ -108,7 +108,7 @@ func transition(conditions []metav1.Condition, after metav1.Condition) *eventRec
 func eventOf(before, after metav1.Condition) *eventRecord {
 	switch after.Type {
 	case cachev1alpha1.ConditionReady:
-		if after.Status == metav1.ConditionTrue {
+		if after.Status == metav1.ConditionTrue && before.Status != metav1.ConditionTrue {
 			return &eventRecord{kind: corev1.EventTypeNormal, reason: cachev1alpha1.ConditionReady, action: "Observe"}
 		}
 	case cachev1alpha1.ConditionAvailable:
@@ -134,9 +134,9 @@ func progressEvent(before, after metav1.Condition) *eventRecord {
 	switch {
 	case before.Reason == "" && after.Reason == cachev1alpha1.ReasonCreating:
 		return nil // the event would cost a request, and tell the creator of the Memcached nothing new
-	case after.Reason == cachev1alpha1.ReasonStuck, after.Reason == cachev1alpha1.ReasonUnsupportedVersion:
+	case after.Reason == cachev1alpha1.ReasonStuck:
 		return &eventRecord{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Reconcile"}
-	case after.Reason != cachev1alpha1.ReasonComplete:
+	case after.Reason != cachev1alpha1.ReasonAsExpected:
 		return &eventRecord{kind: corev1.EventTypeNormal, reason: after.Reason, action: "Reconcile"}
 	case before.Reason == cachev1alpha1.ReasonPaused:
 		return &eventRecord{kind: corev1.EventTypeNormal, reason: "Resumed", action: "Reconcile"}

@@ -142,7 +142,7 @@ var _ = Describe("What others do to the pods of a Memcached", func() {
 			mc.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: tooLittle}
 		})
 		Expect(o.Reconcile(ctx, request(mc))).Error().To(HaveOccurred())
-		expectConditions(ctx, mc, "False/InvalidResources", "True/MinimumNodesReady", "False/Stuck", "True/InvalidResources")
+		expectConditions(ctx, mc, "False/InvalidSpec", "True/AsExpected", "False/Stuck", "True/InvalidSpec")
 		template := live(ctx, mc, &appsv1.Deployment{}).Spec.Template
 
 		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())

@@ -29,14 +29,14 @@ var _ = Describe("A workload that somebody has recreated with another value in a
 			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 4 })
 			_, _ = o.Reconcile(ctx, request(mc)) // the API server may refuse the template, which this test does not check
 			Expect(replicas(live(ctx, mc, workloadOf(mc)))).To(BeEquivalentTo(4))
-			Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ImmutableField"))
-			Expect(o.events()).To(ContainElement(HavePrefix("Warning ImmutableField")))
+			Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
+			Expect(o.events()).To(ContainElement(HavePrefix("Warning Conflict")))
 			degraded := live(ctx, mc, &cachev1alpha1.Memcached{}).Status.Conditions[3].Message
 			Expect(degraded).To(HavePrefix(message + " of "))
 			Expect(degraded).To(ContainSubstring("kubectl delete %s cache -n %s --cascade=orphan", kind(mc), mc.Namespace))
 			rollOut(ctx, mc)
 			_, _ = o.Reconcile(ctx, request(mc))
-			Expect(summary(ctx, mc, "Available")).To(Equal("True/MinimumNodesReady"))
+			Expect(summary(ctx, mc, "Available")).To(Equal("True/AsExpected"))
 
 			By("following the remedy")
 			Expect(user.Delete(ctx, live(ctx, mc, workloadOf(mc)))).To(Succeed())
@@ -76,7 +76,7 @@ var _ = Describe("A workload that somebody has recreated with another value in a
 		By("telling it while it is paused, too")
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true })
 		o.step(ctx, mc, writeStatus)
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ImmutableField"))
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
 	})
 })
 

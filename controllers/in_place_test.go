@@ -172,12 +172,12 @@ var _ = Describe("Pods that change in place", func() {
 		refusing(false, apierrors.NewForbidden(corev1.Resource("pods"), "cache-2", errors.New(
 			`User "system:serviceaccount:operators:manager" cannot patch resource "pods" in API group "" in the namespace "shop"`)))
 		Expect(o.try(ctx, mc, writeStatus)).NotTo(Succeed())
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/InPlaceForbidden"))
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ChangeRefused"))
 		Expect(summary(ctx, mc, "Progressing")).To(Equal("False/Stuck"))
 		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring(fmt.Sprintf("kubectl create role memcached-operator-in-place -n %s "+
 			"--verb=patch --resource=pods,pods/resize && kubectl create rolebinding memcached-operator-in-place -n %[1]s "+
 			"--role=memcached-operator-in-place --serviceaccount=operators:manager", mc.Namespace)))
-		Expect(o.events()).To(ContainElement(ContainSubstring("InPlaceForbidden")))
+		Expect(o.events()).To(ContainElement(ContainSubstring("ChangeRefused")))
 		o.moves(ctx, mc, writePod, writeStatus) // the first write is refused only once
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
 	})
@@ -270,7 +270,7 @@ var _ = Describe("Pods that change in place", func() {
 			Expect(askedOf(podOf(ctx, mc, "cache-2")).Refused.Kept).To(BeTrue())
 			o.refuse = nil
 		}
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/InPlaceRefused"))
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ChangeRefused"))
 		Expect(uidsOf(ctx, mc)).To(Equal(before))
 		Expect(podOf(ctx, mc, "cache-2").Spec.Containers[0].Resources).To(Equal(impossible.Spec.Containers[0].Resources), "asked only once")
 	})
@@ -290,6 +290,6 @@ var _ = Describe("Pods that change in place", func() {
 		Entry("by a quota", "exceeded quota: small, requested: limits.memory=1", "QuotaExceeded", metav1.StatusReasonForbidden),
 		Entry("by a LimitRange", "maximum memory usage per Container is 128Mi", "AdmissionDenied", metav1.StatusReasonForbidden),
 		Entry("by a policy", "ValidatingAdmissionPolicy 'sizes' with binding 'all' denied request: too large", "AdmissionDenied", metav1.StatusReasonInvalid),
-		Entry("by its cluster node", "node didn't have enough allocatable resources: memory", "InPlaceRefused", metav1.StatusReasonForbidden),
+		Entry("by its cluster node", "node didn't have enough allocatable resources: memory", "ChangeRefused", metav1.StatusReasonForbidden),
 	)
 })

@@ -49,7 +49,7 @@ var _ = Describe("The NetworkPolicy of a Memcached", func() {
 			mc.Spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{From: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.0/33"}}}}
 		})
 		Expect(o.try(ctx, mc, writePolicy+" (422)", writeStatus)).To(HaveOccurred())
-		expectConditions(ctx, mc, "False/InvalidSpec", "True/MinimumNodesReady", "False/Stuck", "True/InvalidSpec")
+		expectConditions(ctx, mc, "False/InvalidSpec", "True/AsExpected", "False/Stuck", "True/InvalidSpec")
 		Expect(message(ctx, mc, "Degraded")).To(HavePrefix(
 			`apply NetworkPolicy cache: NetworkPolicy.networking.k8s.io "cache" is invalid: spec.networkPolicy.from[0].ipBlock.cidr: `))
 		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
@@ -63,7 +63,7 @@ var _ = Describe("The NetworkPolicy of a Memcached", func() {
 			Expect(user.Create(ctx, theirs)).To(Succeed())
 		})
 		Expect(o.try(ctx, mc, writeService, writeBudget, writePolicy+" (409)", writeStatus)).To(Succeed())
-		expectConditions(ctx, mc, "False/Conflict", "False/NodesUnavailable", "False/Stuck", "True/Conflict")
+		expectConditions(ctx, mc, "False/Conflict", "False/NotReady", "False/Stuck", "True/Conflict")
 		By("the one in the way is gone")
 		Expect(user.Delete(ctx, theirs)).To(Succeed())
 		o.wait(time.Minute)

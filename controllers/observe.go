@@ -7,12 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
 // InstanceIndex is the name of the index of pods by their Memcached or MemcachedProxy.
@@ -52,7 +56,33 @@ func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (
 		return view, fmt.Errorf("observe: %w", err)
 	}
 	view.Agents = r.agents.track(view)
+	if status.LacksPods(view) {
+		view.Refused = r.refusal(ctx, view)
+		view = view.With(view.Observed)
+	}
 	return view, nil
+}
+
+// refusalInterval is the shortest time between two reads of the events of a StatefulSet: the API server has no index of events.
+const refusalInterval = 4 * time.Second
+
+// refusal returns why the API server refuses pods of a StatefulSet, or "". Its controller tells that only in events, which are read past
+// the cache. A failure of this read costs only the explanation.
+func (r *Reconciler) refusal(ctx context.Context, view memcached.View) (refusal string) {
+	name, now := client.ObjectKeyFromObject(view.Memcached), r.Clock.Now()
+	if known := r.states.get(name); now.Sub(known.refusalReadAt) < refusalInterval {
+		return known.refusal
+	}
+	var told eventsv1.EventList
+	err := r.Live.List(ctx, &told, client.InNamespace(view.Memcached.Namespace), client.MatchingFields{
+		"regarding.uid": string(view.Workload.GetUID()), "reason": "FailedCreate",
+	})
+	if err != nil {
+		logf.FromContext(ctx).Info("The events of a StatefulSet that lacks pods cannot be read", "reason", err.Error())
+	}
+	refusal = status.RefusalIn(view, told.Items)
+	r.states.update(name, func(s *instanceState) { s.refusal, s.refusalReadAt = refusal, now })
+	return refusal
 }
 
 func (r *Reconciler) pods(ctx context.Context, mc *cachev1alpha1.Memcached) ([]corev1.Pod, error) {

@@ -26,13 +26,13 @@ var _ = Describe("A paused Memcached", func() {
 		By("being Ready while there is nothing to hold back")
 		pause(ctx, mc, true)
 		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Paused", "False/AsExpected")
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/Paused", "False/AsExpected")
 		Expect(o.events()).To(ConsistOf(HavePrefix("Normal Paused")))
 
 		By("not knowing whether it is Ready when there is")
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 5 })
 		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "Unknown/Paused", "True/MinimumNodesReady", "False/Paused", "False/AsExpected")
+		expectConditions(ctx, mc, "Unknown/Paused", "True/AsExpected", "False/Paused", "False/AsExpected")
 		Expect(*live(ctx, mc, &appsv1.Deployment{}).Spec.Replicas).To(Equal(int32(3)))
 		const size = "spec.paused holds back: the Deployment, scaling from 3 to 5 nodes, which remaps keys"
 		Expect(message(ctx, mc, "Ready")).To(Equal(size))
@@ -63,7 +63,7 @@ var _ = Describe("A paused Memcached", func() {
 		o.step(ctx, mc, writeService, writeDeployment, writeStatus)
 		rollOut(ctx, mc)
 		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
 	})
 
 	It("still says that an object of somebody else is in its way", func(ctx SpecContext) {
@@ -74,7 +74,7 @@ var _ = Describe("A paused Memcached", func() {
 		pause(ctx, mc, true)
 		o.events()
 		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "False/Conflict", "True/MinimumNodesReady", "False/Paused", "True/Conflict")
+		expectConditions(ctx, mc, "False/Conflict", "True/AsExpected", "False/Paused", "True/Conflict")
 		Expect(o.events()).To(ConsistOf(HavePrefix("Normal Paused")))
 	})
 
@@ -104,7 +104,7 @@ var _ = Describe("A paused Memcached", func() {
 		o.step(ctx, mc, writeStatus)
 		pause(ctx, mc, true)
 		newOperator(defaults).step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Paused", "False/AsExpected")
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/Paused", "False/AsExpected")
 	})
 
 	It("creates nothing when it is born paused", func(ctx SpecContext) {
@@ -113,7 +113,7 @@ var _ = Describe("A paused Memcached", func() {
 			mc.Spec.Paused = true
 		})
 		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "Unknown/Paused", "False/NodesUnavailable", "False/Paused", "False/AsExpected")
+		expectConditions(ctx, mc, "Unknown/Paused", "False/NotReady", "False/Paused", "False/AsExpected")
 	})
 })
 

@@ -53,7 +53,7 @@ var _ = Describe("The progress of a change", func() {
 			become(ctx, &old[1+i], corev1.ConditionFalse)
 		}
 		o.step(ctx, mc, writeStatus)
-		Expect(summary(ctx, mc, "Available")).To(Equal("False/NodesUnavailable"))
+		Expect(summary(ctx, mc, "Available")).To(Equal("False/NotReady"))
 
 		By("enough that are ready")
 		for i := range old[1:] {

@@ -44,8 +44,8 @@ var _ = Describe("A Memcached", func() {
 		By("telling when the nodes are ready")
 		rollOut(ctx, mc)
 		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
-		Expect(o.events()).To(ConsistOf("Normal Ready All 3 nodes are ready"))
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
+		Expect(o.events()).To(ConsistOf("Normal Ready 3 of 3 nodes are ready"))
 		Expect(status(ctx, mc)).To(And(
 			HaveField("Nodes", Equal([]string{"cache-rev1-0", "cache-rev1-1", "cache-rev1-2"})),
 			HaveField("Replicas", Equal(int32(3))),
@@ -88,19 +88,19 @@ var _ = Describe("A Memcached", func() {
 		mc := converged(ctx, o, 3)
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 5 })
 		o.step(ctx, mc, writeDeployment, writeStatus)
-		expectConditions(ctx, mc, "False/Scaling", "True/MinimumNodesReady", "True/Scaling", "False/AsExpected")
+		expectConditions(ctx, mc, "False/Scaling", "True/AsExpected", "True/Scaling", "False/AsExpected")
 		Expect(o.events()).To(ConsistOf("Normal Scaling Scaling from 3 to 5 nodes"), "a scale-up is no failure")
 		rollOut(ctx, mc)
 		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
 	})
 
 	It("warns when nodes fail", func(ctx SpecContext) {
 		mc := converged(ctx, o, 1)
 		removePods(ctx, mc)
 		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "False/NodesUnavailable", "False/NodesUnavailable", "False/Complete", "False/AsExpected")
-		Expect(o.events()).To(ConsistOf("Warning NodesUnavailable 0 of 1 nodes are ready, 1 are needed"))
+		expectConditions(ctx, mc, "False/NotReady", "False/NotReady", "False/AsExpected", "False/AsExpected")
+		Expect(o.events()).To(ConsistOf("Warning NotReady 0 of 1 nodes are ready, 1 are needed"))
 	})
 
 	It("is scaled through the scale subresource, and to nothing", func(ctx SpecContext) {
@@ -113,7 +113,7 @@ var _ = Describe("A Memcached", func() {
 		o.step(ctx, mc, writeDeployment, writeStatus)
 		rollOut(ctx, mc)
 		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
 		Expect(status(ctx, mc).Nodes).To(BeEmpty())
 		live(ctx, mc, &corev1.Service{})
 		live(ctx, mc, &policyv1.PodDisruptionBudget{})
@@ -123,7 +123,7 @@ var _ = Describe("A Memcached", func() {
 		mc := converged(ctx, o, 3)
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = "registry.example.com:5000/memcached:1.6.46" })
 		o.step(ctx, mc, writeDeployment, writeStatus)
-		expectConditions(ctx, mc, "False/RollingOut", "True/MinimumNodesReady", "True/RollingOut", "False/AsExpected")
+		expectConditions(ctx, mc, "False/RollingOut", "True/AsExpected", "True/RollingOut", "False/AsExpected")
 		Expect(status(ctx, mc).Image).To(Equal("registry.example.com:5000/memcached:1.6.46"))
 	})
 
@@ -194,7 +194,7 @@ var _ = Describe("A Memcached", func() {
 		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
 		removePods(ctx, mc)
 		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
-		expectConditions(ctx, mc, "False/WaitingForDeletion", "False/NodesUnavailable", "True/WaitingForDeletion", "False/AsExpected")
+		expectConditions(ctx, mc, "False/WaitingForDeletion", "False/NotReady", "True/WaitingForDeletion", "False/AsExpected")
 		o.step(ctx, mc)
 	})
 
@@ -242,8 +242,8 @@ var _ = Describe("A Memcached", func() {
 		o = newOperator(memcached.Options{DefaultImage: "memcached:1.6.46"})
 		o.step(ctx, mc, writeStatus)
 		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
-		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/NewerDefaultsAvailable", "False/AsExpected")
-		Expect(o.events()).To(ConsistOf(ContainSubstring("Normal NewerDefaultsAvailable The operator's defaults are now the image memcached:1.6.46; the next rollout adopts them. " +
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/Outdated", "False/AsExpected")
+		Expect(o.events()).To(ConsistOf(ContainSubstring("Normal Outdated The operator's defaults are now the image memcached:1.6.46; the next rollout adopts them. " +
 			"To roll out now: kubectl patch memcached " + mc.Name + " -n " + mc.Namespace + ` --type=merge -p '{"spec":{"restartedAt":"'$(date -u +%FT%TZ)'"}}'`)))
 		o.step(ctx, mc)
 
@@ -265,9 +265,9 @@ var _ = Describe("A Memcached", func() {
 		rollOut(ctx, mc)
 		o.events()
 		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/UnsupportedVersion", "False/AsExpected")
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/Outdated", "False/AsExpected")
 		Expect(status(ctx, mc).Version).To(Equal("1.6.40"))
-		Expect(o.events()).To(ContainElement(ContainSubstring("Warning UnsupportedVersion memcached 1.6.40 is older than 1.6.45")))
+		Expect(o.events()).To(ContainElement(ContainSubstring("Normal Outdated memcached 1.6.40 is older than 1.6.45")))
 	})
 
 	It("is restarted by another restartedAt, adopts the newer default image, and is left alone when the field is removed", func(ctx SpecContext) {
@@ -285,7 +285,7 @@ var _ = Describe("A Memcached", func() {
 			Expect(summary(ctx, mc, "Progressing")).To(Equal("True/RollingOut"))
 			rollOut(ctx, mc)
 			o.step(ctx, mc, writeStatus)
-			Expect(summary(ctx, mc, "Progressing")).To(Equal("False/Complete"))
+			Expect(summary(ctx, mc, "Progressing")).To(Equal("False/AsExpected"))
 		}
 
 		before := live(ctx, mc, &appsv1.Deployment{})

@@ -62,7 +62,7 @@ var _ = Describe("What prevents the desired state", func() {
 		o.wait(interval)
 		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 		Expect(o.requests.Gets()).To(Equal([]string{"get services"}))
-		expectConditions(ctx, mc, "False/Conflict", "False/ServiceMissing", "False/Stuck", "True/Conflict")
+		expectConditions(ctx, mc, "False/Conflict", "False/NotReady", "False/Stuck", "True/Conflict")
 		for range 3 {
 			o.step(ctx, mc)
 			Expect(o.result.RequeueAfter).To(Equal(interval))
@@ -80,8 +80,8 @@ var _ = Describe("What prevents the desired state", func() {
 		o.wait(interval)
 		Expect(o.try(ctx, mc, writeService, writeStatus)).To(Succeed())
 		Expect(o.requests.Gets()).To(Equal([]string{"get services (404)"}))
-		expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
-		Expect(o.events()).To(ConsistOf("Normal Recovered Nothing prevents the desired state", "Normal Ready All 3 nodes are ready"))
+		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
+		Expect(o.events()).To(ConsistOf("Normal Recovered Nothing prevents the desired state", "Normal Ready 3 of 3 nodes are ready"))
 	})
 
 	It("may be somebody else's object that bears our labels", func(ctx SpecContext) {
@@ -104,7 +104,7 @@ var _ = Describe("What prevents the desired state", func() {
 		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { d.OwnerReferences, d.Annotations = nil, nil })
 		before := live(ctx, mc, &appsv1.Deployment{})
 		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "False/Conflict", "False/NodesUnavailable", "False/Stuck", "True/Conflict")
+		expectConditions(ctx, mc, "False/Conflict", "False/NotReady", "False/Stuck", "True/Conflict")
 		Expect(status(ctx, mc).Nodes).To(BeEmpty())
 		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
 	})
@@ -118,7 +118,7 @@ var _ = Describe("What prevents the desired state", func() {
 		}
 		Expect(user.Create(ctx, mc)).To(Succeed())
 		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "False/WaitingForDeletion", "False/NodesUnavailable", "True/WaitingForDeletion", "False/AsExpected")
+		expectConditions(ctx, mc, "False/WaitingForDeletion", "False/NotReady", "True/WaitingForDeletion", "False/AsExpected")
 		for _, child := range []client.Object{&corev1.Service{}, &policyv1.PodDisruptionBudget{}, &appsv1.Deployment{}} {
 			Expect(user.Delete(ctx, live(ctx, mc, child))).To(Succeed())
 		}
@@ -131,7 +131,7 @@ var _ = Describe("What prevents the desired state", func() {
 		change(ctx, service, func(s *corev1.Service) { controllerutil.AddFinalizer(s, "test.example.com/hold") })
 		Expect(user.Delete(ctx, service)).To(Succeed())
 		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "False/WaitingForDeletion", "True/MinimumNodesReady", "True/WaitingForDeletion", "False/AsExpected")
+		expectConditions(ctx, mc, "False/WaitingForDeletion", "True/AsExpected", "True/WaitingForDeletion", "False/AsExpected")
 		change(ctx, service, func(s *corev1.Service) { s.Finalizers = nil })
 		Expect(o.try(ctx, mc, writeService, writeStatus)).To(Succeed())
 	})
@@ -172,7 +172,7 @@ var _ = Describe("What prevents the desired state", func() {
 		err := o.try(ctx, mc, writeService, writeBudget, writeDeployment+" (422)", writeStatus)
 		Expect(err).To(HaveOccurred())
 		Expect(errors.Is(err, reconcile.TerminalError(nil))).To(BeFalse(), "the cluster may accept it later")
-		expectConditions(ctx, mc, "False/InvalidSpec", "False/NodesUnavailable", "False/Stuck", "True/InvalidSpec")
+		expectConditions(ctx, mc, "False/InvalidSpec", "False/NotReady", "False/Stuck", "True/InvalidSpec")
 		Expect(message(ctx, mc, "Degraded")).To(HavePrefix(
 			`apply Deployment cache: Deployment.apps "cache" is invalid: spec.scheduling.nodeSelector: Invalid value`))
 
@@ -186,7 +186,7 @@ var _ = Describe("What prevents the desired state", func() {
 			before := live(ctx, mc, &appsv1.Deployment{})
 			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling = scheduling })
 			Expect(o.try(ctx, mc, append(more, writeDeployment+" (422)", writeStatus)...)).To(HaveOccurred())
-			expectConditions(ctx, mc, "False/InvalidSpec", "True/MinimumNodesReady", "False/Stuck", "True/InvalidSpec")
+			expectConditions(ctx, mc, "False/InvalidSpec", "True/AsExpected", "False/Stuck", "True/InvalidSpec")
 			Expect(message(ctx, mc, "Degraded")).To(And(
 				HavePrefix(`apply Deployment cache: Deployment.apps "cache" is invalid: spec.scheduling.`+field+": "),
 				Not(ContainSubstring("spec.template"))))
@@ -195,7 +195,7 @@ var _ = Describe("What prevents the desired state", func() {
 			By("being repaired by the corrected spec alone")
 			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling = cachev1alpha1.MemcachedScheduling{} })
 			o.step(ctx, mc, writeStatus)
-			expectConditions(ctx, mc, "True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected")
+			expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
 			Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
 		},
 		Entry("a toleration", cachev1alpha1.MemcachedScheduling{
@@ -220,7 +220,7 @@ var _ = Describe("What prevents the desired state", func() {
 		})
 		err := o.try(ctx, mc, writeStatus)
 		Expect(errors.Is(err, reconcile.TerminalError(nil))).To(BeTrue(), "%v", err)
-		expectConditions(ctx, mc, "False/InvalidResources", "True/MinimumNodesReady", "False/Stuck", "True/InvalidResources")
+		expectConditions(ctx, mc, "False/InvalidSpec", "True/AsExpected", "False/Stuck", "True/InvalidSpec")
 		Expect(message(ctx, mc, "Degraded")).To(And(ContainSubstring("175Mi"), ContainSubstring("at least 181Mi")))
 		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
 
@@ -242,7 +242,7 @@ var _ = Describe("What prevents the desired state", func() {
 		Expect(errors.Is(err, reconcile.TerminalError(nil))).To(BeFalse(), "a terminal error is not tried again")
 		o.refuse = nil
 		Expect(o.try(ctx, mc, writeStatus)).To(HaveOccurred())
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/InvalidResources"))
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/InvalidSpec"))
 	})
 
 	It("may be the deletion of the namespace, which is not fought", func(ctx SpecContext) {
@@ -250,7 +250,7 @@ var _ = Describe("What prevents the desired state", func() {
 		Expect(user.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: mc.Namespace}})).To(Succeed())
 		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
 		Expect(o.try(ctx, mc, writeService+" (403)", writeStatus)).To(Succeed())
-		expectConditions(ctx, mc, "False/WaitingForDeletion", "False/ServiceMissing", "True/WaitingForDeletion", "False/AsExpected")
+		expectConditions(ctx, mc, "False/WaitingForDeletion", "False/NotReady", "True/WaitingForDeletion", "False/AsExpected")
 	})
 
 	DescribeTable("is not a failure of the API server to answer, which is tried again and changes no condition unless it lasts",

@@ -92,6 +92,9 @@ type instanceState struct {
 	absent map[string]time.Time
 	// statusWrittenAt is when this process last wrote the status.
 	statusWrittenAt time.Time
+	// refusal is what the events of the StatefulSet that lacks pods said at refusalReadAt.
+	refusal       string
+	refusalReadAt time.Time
 	// corrections limits the events about corrections.
 	corrections *rate.Limiter
 }

@@ -82,14 +82,14 @@ func (r *Reconciler) failedStep(step memcached.PodStep, err error) memcached.Wri
 	case deletes:
 		return r.Classify(nil, fmt.Errorf("delete pod %s: %w", pod.Name, err))
 	case lacksPermission(err):
-		return memcached.Written{Err: err, Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceForbidden, Message: fmt.Sprintf(
+		return memcached.Written{Err: err, Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonChangeRefused, Message: fmt.Sprintf(
 			"The operator may not change pod %s in place, as spec.updateStrategy.podUpdatePolicy wants. Set it to Recreate to replace pods, or let "+
 				"an administrator allow it in this namespace: kubectl create role %[2]s -n %[3]s --verb=patch --resource=pods,pods/resize && "+
 				"kubectl create rolebinding %[2]s -n %[3]s --role=%[2]s --serviceaccount=%[4]s", pod.Name, inPlaceRole, pod.Namespace, accountOf(err))}}
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "node didn't have enough"):
 		// The admission plugin PodResize refuses with this text (k8s.io/kubernetes/plugin/pkg/admission/podresize), if the pod requests
 		// more than the cluster node's allocatable resources. A retry succeeds only if these grow.
-		return memcached.Written{Err: err, Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonInPlaceRefused, Message: fmt.Sprintf(
+		return memcached.Written{Err: err, Problem: &memcached.Problem{Reason: cachev1alpha1.ReasonChangeRefused, Message: fmt.Sprintf(
 			"Pod %s cannot have other resources on its cluster node, and the other pods are left as they are: %v", pod.Name, err)}}
 	default:
 		return r.Classify(nil, fmt.Errorf("change pod %s: %w", pod.Name, err))

@@ -284,7 +284,7 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 		Expect(entry.List).To(Equal(former))
 		Expect(entry.Refused).To(And(HaveField("Words", "no."), HaveField("Tries", 1)))
 		o.step(ctx, mc, writeStatus)
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ConfigurationRefused"))
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ChangeRefused"))
 		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("the node cache-2 has refused the configuration and keeps its former one: no; change spec.config"))
 		o.nodes.follow(ctx, mc)
 		for range 3 { // no other node gets them, and this one is not asked again
@@ -292,7 +292,7 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 			Expect(numbers(ctx)).To(Equal(map[int]int64{2: 2}))
 		}
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ConfigurationRefused"))
+		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ChangeRefused"))
 		o.nodes.refuses = ""
 		change(ctx, mc, threads(3))
 		o.goes(ctx, mc, 8)

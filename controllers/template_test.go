@@ -15,7 +15,7 @@ import (
 const hashAnnotation = "cache.example.com/applied-hash"
 
 var _ = Describe("A write of the Deployment", func() {
-	steady := []string{"True/AllNodesReady", "True/MinimumNodesReady", "False/Complete", "False/AsExpected"}
+	steady := []string{"True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected"}
 
 	It("is no rollout if it leaves the pods as they are, also before the Deployment controller has seen it", func(ctx SpecContext) {
 		o := newOperator(defaults)
@@ -59,7 +59,7 @@ var _ = Describe("A write of the Deployment", func() {
 			d.Spec.Template.Spec.Containers[0].Image = "somebody/elses"
 		})
 		o.corrects(ctx, mc, writeDeployment, writeStatus)
-		expectConditions(ctx, mc, "False/RollingOut", "True/MinimumNodesReady", "True/RollingOut", "False/AsExpected")
+		expectConditions(ctx, mc, "False/RollingOut", "True/AsExpected", "True/RollingOut", "False/AsExpected")
 		Expect(status(ctx, mc).UpdatedReplicas).To(BeZero())
 		o.step(ctx, mc)
 

@@ -108,13 +108,13 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 		reconcile(ctx, a)
 		rollOut(ctx, a)
 		reconcile(ctx, a)
-		Expect(message(ctx, a, "Degraded")).To(HavePrefix("TwinUnusable: spec.fillFrom.name: there is no Memcached twin in the namespace"))
+		Expect(message(ctx, a, "Degraded")).To(HavePrefix("InvalidReference: spec.fillFrom.name: there is no Memcached twin in the namespace"))
 		Expect(data(ctx, a)).NotTo(HaveKey(protocol.TwinKey))
 
 		b := newMemcached(ctx, 2, stable, func(mc *cachev1alpha1.Memcached) { mc.Namespace, mc.Name = a.Namespace, "twin" })
 		o.wait(time.Minute) // the status reports progress only every five seconds
 		reconcile(ctx, a)
-		Expect(message(ctx, a, "Degraded")).To(HavePrefix("TwinUnusable: spec.fillFrom.name: the Memcached twin must have spec.config.dump true"))
+		Expect(message(ctx, a, "Degraded")).To(HavePrefix("InvalidReference: spec.fillFrom.name: the Memcached twin must have spec.config.dump true"))
 		change(ctx, b, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Dump = ptr.To(true) })
 		reconcile(ctx, a)
 		Expect(message(ctx, a, "Degraded")).To(HavePrefix("AsExpected"))

@@ -38,7 +38,7 @@ var _ = Describe("A Memcached that cannot be observed", func() {
 		Expect(o.try(ctx, mc, writeStatus)).To(MatchError(o.unreadable))
 		for conditionType, want := range map[string]string{
 			cachev1alpha1.ConditionReady:       "False/ApplyFailed",
-			cachev1alpha1.ConditionAvailable:   "True/MinimumNodesReady",
+			cachev1alpha1.ConditionAvailable:   "True/AsExpected",
 			cachev1alpha1.ConditionProgressing: "False/Stuck",
 			cachev1alpha1.ConditionDegraded:    "True/ApplyFailed",
 			cachev1alpha1.ConditionStalled:     "True/ApplyFailed",

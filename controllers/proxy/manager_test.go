@@ -67,7 +67,7 @@ var _ = Describe("A running manager", Serial, func() {
 		requests := start(ctx)
 		namespace := suite.NewNamespace(ctx, user)
 		front := newProxy(ctx, namespace)
-		Eventually(ctx, func() string { return ready(ctx, front) }).Should(Equal("PoolNotFound"))
+		Eventually(ctx, func() string { return ready(ctx, front) }).Should(Equal("InvalidReference"))
 
 		By("a pool that comes, whose servers the other controller reports")
 		mc := &cachev1alpha1.Memcached{}

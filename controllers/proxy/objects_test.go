@@ -122,7 +122,7 @@ func converged(ctx context.Context, o *operator) (*cachev1alpha1.MemcachedProxy,
 	o.step(ctx, front, writeService, writeBudget, writeConfigMap, writeDeployment, writeStatus)
 	rollOut(ctx, front)
 	o.step(ctx, front, writeStatus)
-	expectConditions(ctx, front, "True/AllProxiesReady", "True/ProxiesReady", "False/Complete", "False/AsExpected")
+	expectConditions(ctx, front, "True/AllProxiesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
 	o.events()
 	return front, pool
 }

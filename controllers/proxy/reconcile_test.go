@@ -46,7 +46,7 @@ var _ = Describe("A MemcachedProxy", func() {
 		By("telling when the proxies are ready")
 		rollOut(ctx, front)
 		o.step(ctx, front, writeStatus)
-		expectConditions(ctx, front, "True/AllProxiesReady", "True/ProxiesReady", "False/Complete", "False/AsExpected")
+		expectConditions(ctx, front, "True/AllProxiesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
 		Expect(o.events()).To(ConsistOf("Normal Ready All 2 proxies are ready"))
 		Expect(live(ctx, front, &cachev1alpha1.MemcachedProxy{}, "").Status).To(And(
 			HaveField("Replicas", Equal(int32(2))), HaveField("ReadyReplicas", Equal(int32(2))), HaveField("UpdatedReplicas", Equal(int32(2))),
@@ -72,8 +72,8 @@ var _ = Describe("A MemcachedProxy", func() {
 		Expect(routes(ctx, front)).To(Equal(pattern + " 3 next 4 " + announced + "\n"))
 		Expect(o.result.RequeueAfter).To(Equal(5*time.Second), "the proxies are asked whether they have it")
 		Expect(o.proxies.asked).To(BeZero(), "nobody can have it yet")
-		expectConditions(ctx, front, "False/RoutesAnnounced", "True/ProxiesReady", "True/RoutesAnnounced", "False/AsExpected")
-		Expect(o.events()).To(ConsistOf(HavePrefix("Normal RoutesAnnounced From ")))
+		expectConditions(ctx, front, "False/RollingOut", "True/AsExpected", "True/RollingOut", "False/AsExpected")
+		Expect(o.events()).To(ConsistOf(HavePrefix("Normal RollingOut From ")))
 
 		By("saying how many proxies have read it")
 		slow := pods(ctx, front)[1]
@@ -108,7 +108,7 @@ var _ = Describe("A MemcachedProxy", func() {
 		Expect(o.result.RequeueAfter).To(Equal(5 * time.Second))
 		delete(o.proxies.former, slow)
 		o.step(ctx, front, writeStatus)
-		expectConditions(ctx, front, "True/AllProxiesReady", "True/ProxiesReady", "False/Complete", "False/AsExpected")
+		expectConditions(ctx, front, "True/AllProxiesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
 		Expect(live(ctx, front, &cachev1alpha1.MemcachedProxy{}, "").Status.Routes).To(HaveValue(
 			Equal(cachev1alpha1.MemcachedProxyRoutes{Nodes: 4})))
 		asked := o.proxies.asked
@@ -125,7 +125,7 @@ var _ = Describe("A MemcachedProxy", func() {
 			p.Spec.Pools = append(p.Spec.Pools, cachev1alpha1.MemcachedProxyPool{Name: "twins"})
 		})
 		o.step(ctx, front, writeStatus)
-		expectConditions(ctx, front, "False/PoolNotFound", "True/ProxiesReady", "False/Stuck", "True/PoolNotFound")
+		expectConditions(ctx, front, "False/InvalidReference", "True/AsExpected", "False/Stuck", "True/InvalidReference")
 		Expect(routes(ctx, front)).To(Equal(first + " 3\n"))
 
 		copied := newPoolNamed(ctx, front.Namespace, "twins", 4)
@@ -133,7 +133,7 @@ var _ = Describe("A MemcachedProxy", func() {
 		Expect(routes(ctx, front)).To(Equal(first + " 3\n" + twins + "\n"))
 		Expect(message(ctx, front)).To(Equal("0 of 2 proxies have the new routes, to 3 nodes"))
 		o.step(ctx, front, writeStatus)
-		expectConditions(ctx, front, "False/PoolSizesDiffer", "True/ProxiesReady", "True/PoolSizesDiffer", "False/AsExpected")
+		expectConditions(ctx, front, "False/Scaling", "True/AsExpected", "True/Scaling", "False/AsExpected")
 		o.step(ctx, front)
 
 		resize(ctx, pool, 4)
@@ -142,11 +142,11 @@ var _ = Describe("A MemcachedProxy", func() {
 		Expect(routes(ctx, front)).To(HaveSuffix("\n" + twins + "\n"))
 		o.wait(2 * time.Minute)
 		o.step(ctx, front, writeStatus)
-		expectConditions(ctx, front, "True/AllProxiesReady", "True/ProxiesReady", "False/Complete", "False/AsExpected")
+		expectConditions(ctx, front, "True/AllProxiesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
 
 		resize(ctx, copied, 0)
 		o.step(ctx, front, writeStatus)
-		expectConditions(ctx, front, "False/PoolSizesDiffer", "True/ProxiesReady", "True/PoolSizesDiffer", "False/AsExpected")
+		expectConditions(ctx, front, "False/Scaling", "True/AsExpected", "True/Scaling", "False/AsExpected")
 	})
 
 	It("does not announce again what its cache has not received", func(ctx SpecContext) {
@@ -176,10 +176,10 @@ var _ = Describe("A MemcachedProxy", func() {
 		front, _ := converged(ctx, o)
 		change(ctx, front, func(p *cachev1alpha1.MemcachedProxy) { p.Spec.Size = ptr.To(int32(5)) })
 		o.step(ctx, front, writeDeployment, writeStatus)
-		expectConditions(ctx, front, "False/Scaling", "True/ProxiesReady", "True/Scaling", "False/AsExpected")
+		expectConditions(ctx, front, "False/Scaling", "True/AsExpected", "True/Scaling", "False/AsExpected")
 		rollOut(ctx, front)
 		o.step(ctx, front, writeStatus)
-		expectConditions(ctx, front, "True/AllProxiesReady", "True/ProxiesReady", "False/Complete", "False/AsExpected")
+		expectConditions(ctx, front, "True/AllProxiesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
 	})
 
 	It("creates and deletes what the spec switches on and off", func(ctx SpecContext) {
@@ -200,22 +200,22 @@ var _ = Describe("A MemcachedProxy", func() {
 		namespace := suite.NewNamespace(ctx, user)
 		front := newProxy(ctx, namespace)
 		o.step(ctx, front, writeService, writeBudget, writeStatus)
-		expectConditions(ctx, front, "False/PoolNotFound", "False/ProxiesUnavailable", "False/Stuck", "True/PoolNotFound")
-		Expect(o.events()).To(ContainElement(HavePrefix("Warning PoolNotFound spec.pools names the Memcached sessions, which does not exist")))
+		expectConditions(ctx, front, "False/InvalidReference", "False/NotReady", "False/Stuck", "True/InvalidReference")
+		Expect(o.events()).To(ContainElement(HavePrefix("Warning InvalidReference spec.pools names the Memcached sessions, which does not exist")))
 		o.step(ctx, front)
 
 		pool := newPool(ctx, namespace, 3)
 		o.step(ctx, front, writeConfigMap, writeDeployment, writeStatus)
 		rollOut(ctx, front)
 		o.step(ctx, front, writeStatus)
-		expectConditions(ctx, front, "True/AllProxiesReady", "True/ProxiesReady", "False/Complete", "False/AsExpected")
+		expectConditions(ctx, front, "True/AllProxiesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
 
 		change(ctx, pool, func(mc *cachev1alpha1.Memcached) { mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{SecretName: "users"} })
 		o.step(ctx, front, writeStatus)
-		expectConditions(ctx, front, "False/PoolUnsupported", "True/ProxiesReady", "False/Stuck", "True/PoolUnsupported")
+		expectConditions(ctx, front, "False/InvalidReference", "True/AsExpected", "False/Stuck", "True/InvalidReference")
 		Expect(user.Delete(ctx, pool)).To(Succeed())
 		o.step(ctx, front, writeStatus)
-		expectConditions(ctx, front, "False/PoolNotFound", "True/ProxiesReady", "False/Stuck", "True/PoolNotFound")
+		expectConditions(ctx, front, "False/InvalidReference", "True/AsExpected", "False/Stuck", "True/InvalidReference")
 		Expect(routes(ctx, front)).To(HaveSuffix(" 3\n"))
 	})
 
@@ -226,7 +226,7 @@ var _ = Describe("A MemcachedProxy", func() {
 		create(ctx, other)
 		front := newProxy(ctx, namespace)
 		o.step(ctx, front, writeStatus)
-		expectConditions(ctx, front, "False/Conflict", "False/ProxiesUnavailable", "False/Stuck", "True/Conflict")
+		expectConditions(ctx, front, "False/Conflict", "False/NotReady", "False/Stuck", "True/Conflict")
 		o.step(ctx, front)
 		Expect(user.Delete(ctx, other)).To(Succeed())
 		o.step(ctx, front, writeService, writeBudget, writeConfigMap, writeDeployment, writeStatus)
@@ -247,7 +247,7 @@ var _ = Describe("A MemcachedProxy", func() {
 		Expect(o.result.RequeueAfter).To(BeNumerically("~", 7*time.Second, time.Second))
 		o.wait(o.result.RequeueAfter)
 		o.step(ctx, front, writeStatus)
-		expectConditions(ctx, front, "False/NodesUnresponsive", "True/ProxiesReady", "False/Complete", "True/NodesUnresponsive")
+		expectConditions(ctx, front, "False/NodesUnresponsive", "True/AsExpected", "False/AsExpected", "True/NodesUnresponsive")
 	})
 
 	It("is in conflict with an object of somebody else, and does what it can", func(ctx SpecContext) {
@@ -259,7 +259,7 @@ var _ = Describe("A MemcachedProxy", func() {
 		})
 		front := newProxy(ctx, namespace)
 		Expect(o.try(ctx, front, "patch services (409)", writeBudget, writeConfigMap, writeDeployment, writeStatus)).To(Succeed())
-		expectConditions(ctx, front, "False/Conflict", "False/ProxiesUnavailable", "False/Stuck", "True/Conflict")
+		expectConditions(ctx, front, "False/Conflict", "False/NotReady", "False/Stuck", "True/Conflict")
 		Expect(o.result.RequeueAfter).To(Equal(10 * time.Second))
 	})
 
@@ -272,7 +272,7 @@ var _ = Describe("A MemcachedProxy", func() {
 		})
 		front := newProxy(ctx, namespace)
 		Expect(o.try(ctx, front, writeService, writeBudget, "patch configmaps (409)", writeStatus)).To(Succeed())
-		expectConditions(ctx, front, "False/Conflict", "False/ProxiesUnavailable", "False/Stuck", "True/Conflict")
+		expectConditions(ctx, front, "False/Conflict", "False/NotReady", "False/Stuck", "True/Conflict")
 	})
 
 	It("forgets one that is gone, and writes nothing for one that is being deleted", func(ctx SpecContext) {

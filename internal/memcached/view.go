@@ -25,6 +25,8 @@ type Observed struct {
 	// Pods are the pods with the Memcached's instance label, without those that have succeeded. They have only the fields that the
 	// cache keeps: see CacheOptions in package controllers.
 	Pods []corev1.Pod
+	// Refused is the API server's error when it refused pods of a StatefulSet, as an event tells, or "".
+	Refused string
 	// PendingCreate reports that the operator has created a child that is not in the cache yet.
 	PendingCreate bool
 }
@@ -103,6 +105,9 @@ func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View
 	}
 	wanted := WorkloadKind(mc)
 	v.Workload = WorkloadOf(mc, SelectorLabels(mc), observed.Children, func(w *Workload) bool { return w.Kind == wanted })
+	if v.Workload != nil && wanted == cachev1alpha1.WorkloadStatefulSet {
+		v.Workload.Refused = observed.Refused
+	}
 	return v
 }
 

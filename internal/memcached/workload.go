@@ -36,7 +36,7 @@ type Workload struct {
 	// UpdateRevision is the value of the label controller-revision-hash on new pods of a StatefulSet.
 	UpdateRevision string
 	// Overdue is the message of a Deployment whose rollout has exceeded its deadline. Refused is the API server's error when it
-	// refused pods or a ReplicaSet of the Deployment. Each may be empty.
+	// refused pods or a ReplicaSet. Each may be empty.
 	Overdue, Refused string
 	// Owns reports whether a pod belongs to the workload.
 	Owns func(*corev1.Pod) bool

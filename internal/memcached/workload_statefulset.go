@@ -13,8 +13,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// statefulSetWorkload returns a StatefulSet as a Workload, nil for any other object. Refused and Overdue stay empty, because the
-// StatefulSet controller reports neither refused pods nor missed deadlines.
+// statefulSetWorkload returns a StatefulSet as a Workload, nil for any other object. Overdue stays empty, because
+// its controller reports no missed deadlines. It reports refused pods only in events: see Observed.Refused.
 func statefulSetWorkload(object client.Object) *Workload {
 	set, ok := object.(*appsv1.StatefulSet)
 	if !ok || set == nil {

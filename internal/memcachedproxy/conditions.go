@@ -25,54 +25,44 @@ func conditions(f facts) []metav1.Condition {
 // availableCondition returns Available. It is True if a Service leads clients to the proxies and at least one proxy is ready. If the size
 // is 0, the Service is enough.
 func availableCondition(f facts) metav1.Condition {
-	condition := metav1.Condition{
-		Type:    cachev1alpha1.ConditionAvailable,
-		Status:  metav1.ConditionTrue,
-		Reason:  cachev1alpha1.ReasonProxiesReady,
-		Message: fmt.Sprintf("%d of %d proxies are ready", f.ready, f.size),
+	const about, words = cachev1alpha1.ConditionAvailable, "%d of %d proxies are ready"
+	switch served := f.ready > 0 || f.size == 0; {
+	case served && memcached.Discoverable(f.Children, SelectorLabels(f.Proxy)):
+		return says(about, metav1.ConditionTrue, cachev1alpha1.ReasonAsExpected, words, f.ready, f.size)
+	case served:
+		return says(about, metav1.ConditionFalse, cachev1alpha1.ReasonNotReady, words+", but no Service leads clients to them", f.ready, f.size)
+	case f.workload != nil && f.workload.ObservedGeneration == 0 && f.existing == 0 && f.problem == nil:
+		return says(about, metav1.ConditionUnknown, cachev1alpha1.ReasonCreating, "The cluster has not reported on the proxies yet")
+	default:
+		return says(about, metav1.ConditionFalse, cachev1alpha1.ReasonNotReady, words, f.ready, f.size)
 	}
-	available := f.ready > 0 || f.size == 0
-	switch {
-	case available && memcached.Discoverable(f.Children, SelectorLabels(f.Proxy)):
-		return condition
-	case available:
-		condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonServiceMissing
-		condition.Message += ", but no Service leads clients to them"
-		return condition
-	}
-	condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonProxiesUnavailable
-	if f.workload != nil && f.workload.ObservedGeneration == 0 && f.existing == 0 && f.problem == nil {
-		condition.Status, condition.Reason = metav1.ConditionUnknown, cachev1alpha1.ReasonCreating
-		condition.Message = "The cluster has not reported on the proxies yet"
-	}
-	return condition
+}
+
+func says(about string, status metav1.ConditionStatus, reason, words string, values ...any) metav1.Condition {
+	return metav1.Condition{Type: about, Status: status, Reason: reason, Message: fmt.Sprintf(words, values...)}
 }
 
 func progressingCondition(f facts) metav1.Condition {
-	condition := metav1.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue}
+	const about, is, isNot = cachev1alpha1.ConditionProgressing, metav1.ConditionTrue, metav1.ConditionFalse
 	reason, message := rollout(f)
 	switch {
 	case f.Proxy.DeletionTimestamp != nil:
-		condition.Reason, condition.Message = cachev1alpha1.ReasonWaitingForDeletion, "The MemcachedProxy is being deleted"
+		return says(about, is, cachev1alpha1.ReasonWaitingForDeletion, "The MemcachedProxy is being deleted")
 	case f.Waiting != "":
-		condition.Reason, condition.Message = cachev1alpha1.ReasonWaitingForDeletion, f.Waiting
+		return says(about, is, cachev1alpha1.ReasonWaitingForDeletion, "%s", f.Waiting)
 	case f.stuck(reason != ""):
-		condition.Status, condition.Reason = metav1.ConditionFalse, cachev1alpha1.ReasonStuck
-		condition.Message = "The change cannot continue: see the condition Degraded"
+		return says(about, isNot, cachev1alpha1.ReasonStuck, "The change cannot continue: see the condition Degraded")
+	case reason != "" && f.workload != nil && f.workload.Overdue != "":
+		return says(about, isNot, cachev1alpha1.ReasonStuck, "%s", f.workload.Overdue)
 	case reason != "":
-		condition.Reason, condition.Message = reason, message
-		if f.workload != nil && f.workload.Overdue != "" {
-			condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, cachev1alpha1.ReasonStuck, f.workload.Overdue
-		}
+		return says(about, is, reason, "%s", message)
 	case announced(f) != "":
-		condition.Reason, condition.Message = cachev1alpha1.ReasonRoutesAnnounced, announced(f)
+		return says(about, is, cachev1alpha1.ReasonRollingOut, "%s", announced(f))
 	case differingSizes(f.View) != "":
-		condition.Reason, condition.Message = cachev1alpha1.ReasonPoolSizesDiffer, differingSizes(f.View)
+		return says(about, is, cachev1alpha1.ReasonScaling, "%s", differingSizes(f.View))
 	default:
-		condition.Status = metav1.ConditionFalse
-		condition.Reason, condition.Message = cachev1alpha1.ReasonComplete, "No change is under way"
+		return says(about, isNot, cachev1alpha1.ReasonAsExpected, "No change is under way")
 	}
-	return condition
 }
 
 // stuck reports whether a problem stops a change. A problem of the spec or of a write always stops it. A problem of the pods stops it only
@@ -103,18 +93,15 @@ func rollout(f facts) (reason, message string) {
 // readyCondition returns Ready. It is True if everything is as specified. Otherwise, Ready repeats Degraded if there is a problem. If
 // there is none, it repeats Progressing if a change is in progress or stuck. If neither applies, it counts the ready proxies.
 func readyCondition(f facts, progressing, degraded metav1.Condition) metav1.Condition {
-	condition := metav1.Condition{Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse}
+	const about, isNot = cachev1alpha1.ConditionReady, metav1.ConditionFalse
 	switch {
 	case degraded.Status == metav1.ConditionTrue:
-		condition.Reason, condition.Message = degraded.Reason, degraded.Message
+		return says(about, isNot, degraded.Reason, "%s", degraded.Message)
 	case progressing.Status == metav1.ConditionTrue, progressing.Reason == cachev1alpha1.ReasonStuck:
-		condition.Reason, condition.Message = progressing.Reason, progressing.Message
+		return says(about, isNot, progressing.Reason, "%s", progressing.Message)
 	case f.ready != f.size || f.existing != f.size:
-		condition.Reason = cachev1alpha1.ReasonProxiesUnavailable
-		condition.Message = fmt.Sprintf("%d of %d proxies are ready", f.ready, f.size)
+		return says(about, isNot, cachev1alpha1.ReasonNotReady, "%d of %d proxies are ready", f.ready, f.size)
 	default:
-		condition.Status, condition.Reason = metav1.ConditionTrue, cachev1alpha1.ReasonAllProxiesReady
-		condition.Message = fmt.Sprintf("All %d proxies are ready%s", f.size, unfilled(f.View))
+		return says(about, metav1.ConditionTrue, cachev1alpha1.ReasonAllProxiesReady, "All %d proxies are ready%s", f.size, unfilled(f.View))
 	}
-	return condition
 }

@@ -100,10 +100,10 @@ func TestPoolsOfCopies(t *testing.T) {
 		messages   []string
 	}{
 		{pool: sessions(3), twin: copyOf("twins", 3)},
-		{sessions(3), copyOf("twins", 3, file), "PoolUnsupported", []string{"spec.storage.type of the Memcached twins is MemoryFile"}},
-		{sessions(3), nil, "PoolNotFound", []string{"spec.pools names the Memcached twins, which does not exist"}},
-		{sessions(3), copyOf("twins", 3, deployment), "PoolUnsupported", []string{"spec.workload of the Memcached twins is Deployment"}},
-		{sessions(3, deployment), nil, "PoolUnsupported", []string{"the Memcached sessions is Deployment", "the Memcached twins, which does not exist"}},
+		{sessions(3), copyOf("twins", 3, file), "InvalidReference", []string{"spec.storage.type of the Memcached twins is MemoryFile"}},
+		{sessions(3), nil, "InvalidReference", []string{"spec.pools names the Memcached twins, which does not exist"}},
+		{sessions(3), copyOf("twins", 3, deployment), "InvalidReference", []string{"spec.workload of the Memcached twins is Deployment"}},
+		{sessions(3, deployment), nil, "InvalidReference", []string{"the Memcached sessions is Deployment", "the Memcached twins, which does not exist"}},
 	} {
 		plan := For(View{Proxy: front(copied), Pool: row.pool, Copies: []*cachev1alpha1.Memcached{row.twin}, Now: now}, options)
 		problem := memcached.Problem{}

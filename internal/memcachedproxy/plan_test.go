@@ -174,29 +174,29 @@ func TestPools(t *testing.T) {
 		reason, message string
 	}{
 		{name: "all is well", pool: sessions(3)},
-		{name: "none", reason: "PoolNotFound", message: "spec.pools names the Memcached sessions, which does not exist in the namespace: create it"},
+		{name: "none", reason: "InvalidReference", message: "spec.pools names the Memcached sessions, which does not exist in the namespace: create it"},
 		{
 			name: "a new one", pool: sessions(3, func(mc *cachev1alpha1.Memcached) { mc.Status = cachev1alpha1.MemcachedStatus{ObservedGeneration: -1} }),
-			reason: "PoolNotFound", message: "The Memcached sessions has no servers in its status yet",
+			reason: "InvalidReference", message: "The Memcached sessions has no servers in its status yet",
 		},
 		{
 			name: "a Deployment", pool: sessions(3, func(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alpha1.WorkloadDeployment }),
-			reason: "PoolUnsupported", message: "spec.workload of the Memcached sessions is Deployment",
+			reason: "InvalidReference", message: "spec.workload of the Memcached sessions is Deployment",
 		},
 		{
 			name: "users", pool: sessions(3, func(mc *cachev1alpha1.Memcached) { mc.Spec.Auth = &cachev1alpha1.MemcachedAuth{} }),
-			reason: "PoolUnsupported", message: "spec.auth of the Memcached sessions",
+			reason: "InvalidReference", message: "spec.auth of the Memcached sessions",
 		},
 		{
 			name: "TLS alone", pool: sessions(3, func(mc *cachev1alpha1.Memcached) { mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{} }),
-			reason: "PoolUnsupported", message: "spec.tls.plaintext of the Memcached sessions",
+			reason: "InvalidReference", message: "spec.tls.plaintext of the Memcached sessions",
 		},
 		{name: "TLS and plaintext", pool: sessions(3, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{Plaintext: cachev1alpha1.PlaintextEnabled}
 		})},
 		{
 			name: "a list without proxies", pool: sessions(3, policy(labels(map[string]string{"app": "shop"}))),
-			reason: "PoolUnsupported", message: "add {podSelector: {matchLabels: {app.kubernetes.io/name: memcached-proxy, " +
+			reason: "InvalidReference", message: "add {podSelector: {matchLabels: {app.kubernetes.io/name: memcached-proxy, " +
 				"app.kubernetes.io/instance: front}}}",
 		},
 		{name: "that list", pool: sessions(3, policy(labels(map[string]string{
@@ -281,7 +281,7 @@ func TestHeldTemplates(t *testing.T) {
 	}{
 		"memory": {func(p *cachev1alpha1.MemcachedProxy) {
 			p.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
-		}, options, "InvalidResources"},
+		}, options, "InvalidSpec"},
 		"priority": {func(p *cachev1alpha1.MemcachedProxy) { p.Spec.Scheduling.PriorityClassName = "system-node-critical" }, options, "InvalidSpec"},
 		"launcher": {func(*cachev1alpha1.MemcachedProxy) {}, memcached.Options{DefaultImage: "memcached"}, "InvalidSpec"},
 	} {

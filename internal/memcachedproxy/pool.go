@@ -30,12 +30,12 @@ func poolProblem(v View) *memcached.Problem {
 func problemOf(v View, name string, mc *cachev1alpha1.Memcached) *memcached.Problem {
 	switch _, known := nodesOf(mc); {
 	case mc == nil:
-		return &memcached.Problem{Reason: cachev1alpha1.ReasonPoolNotFound, Message: fmt.Sprintf(
+		return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidReference, Message: fmt.Sprintf(
 			"spec.pools names the Memcached %s, which does not exist in the namespace: create it, with spec.workload StatefulSet", name)}
 	case v.unsupported(mc) != nil:
 		return v.unsupported(mc)
 	case !known:
-		return &memcached.Problem{Reason: cachev1alpha1.ReasonPoolNotFound, Message: fmt.Sprintf(
+		return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidReference, Message: fmt.Sprintf(
 			"The Memcached %s has no servers in its status yet: see its conditions", name)}
 	default:
 		return unreachable(v.Proxy, mc)
@@ -63,7 +63,7 @@ func (v View) unsupported(mc *cachev1alpha1.Memcached) *memcached.Problem {
 	default:
 		return nil
 	}
-	return &memcached.Problem{Reason: cachev1alpha1.ReasonPoolUnsupported, Message: message}
+	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidReference, Message: message}
 }
 
 // unreachable returns a problem if the Memcached's NetworkPolicy keeps the proxies out, or nil. The operator does not add the
@@ -74,7 +74,7 @@ func unreachable(proxy *cachev1alpha1.MemcachedProxy, mc *cachev1alpha1.Memcache
 	if len(wanted.From) == 0 || slices.ContainsFunc(wanted.From, listed) {
 		return nil
 	}
-	return &memcached.Problem{Reason: cachev1alpha1.ReasonPoolUnsupported, Message: fmt.Sprintf(
+	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidReference, Message: fmt.Sprintf(
 		"spec.networkPolicy.from of the Memcached %s does not list the proxies: add {podSelector: {matchLabels: {%s: %s, %s: %s}}}",
 		mc.Name, memcached.NameLabel, Name, memcached.InstanceLabel, proxy.Name)}
 }

@@ -51,7 +51,7 @@ func checkMemoryLimit(proxy *cachev1alpha1.MemcachedProxy) *memcached.Problem {
 	if proxy.Spec.TLS != nil {
 		kind = "TLS connections"
 	}
-	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidResources, Message: fmt.Sprintf("spec.resources.limits.memory is %s, but a "+
+	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("spec.resources.limits.memory is %s, but a "+
 		"proxy with %d %s and threads: %d needs at least %s: raise it, or lower spec.config.threads or maxConnections",
 		&limit, connections(proxy), kind, threads(proxy), need)}
 }

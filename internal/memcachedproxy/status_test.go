@@ -43,7 +43,7 @@ func TestConditions(t *testing.T) {
 		message string
 	}{
 		{
-			name: "all is well", want: "True/AllProxiesReady True/ProxiesReady False/Complete False/AsExpected", message: "All 2 proxies are ready",
+			name: "all is well", want: "True/AllProxiesReady True/AsExpected False/AsExpected False/AsExpected", message: "All 2 proxies are ready",
 		},
 		{
 			name: "created", change: func(v *View) { v.Pods = nil; deployment(*v).Status = appsv1.DeploymentStatus{} },
@@ -55,18 +55,18 @@ func TestConditions(t *testing.T) {
 				d := deployment(*v)
 				d.Annotations["deployment.kubernetes.io/revision"], d.Status.Conditions, d.Status.ReadyReplicas = "1", nil, 1
 			},
-			want: "False/Creating True/ProxiesReady True/Creating False/AsExpected", message: "1 of 2 proxies are started",
+			want: "False/Creating True/AsExpected True/Creating False/AsExpected", message: "1 of 2 proxies are started",
 		},
 		{
 			name: "scaling", change: func(v *View) { v.Proxy.Spec.Size = ptr.To(int32(4)); deployment(*v).Generation = 2 },
-			want: "False/Scaling True/ProxiesReady True/Scaling False/AsExpected", message: "Scaling from 2 to 4 proxies",
+			want: "False/Scaling True/AsExpected True/Scaling False/AsExpected", message: "Scaling from 2 to 4 proxies",
 		},
 		{
 			name: "a rollout", change: func(v *View) {
 				d := deployment(*v)
 				d.Status.Conditions, d.Status.UpdatedReplicas, d.Status.Replicas = nil, 1, 3
 			},
-			want: "False/RollingOut True/ProxiesReady True/RollingOut False/AsExpected", message: "1 of 2 proxies are updated",
+			want: "False/RollingOut True/AsExpected True/RollingOut False/AsExpected", message: "1 of 2 proxies are updated",
 		},
 		{
 			name: "a rollout that hangs", change: func(v *View) {
@@ -76,11 +76,11 @@ func TestConditions(t *testing.T) {
 					Type: appsv1.DeploymentProgressing, Reason: "ProgressDeadlineExceeded", Message: "has timed out progressing",
 				}}
 			},
-			want: "False/Stuck True/ProxiesReady False/Stuck False/AsExpected", message: "has timed out progressing",
+			want: "False/Stuck True/AsExpected False/Stuck False/AsExpected", message: "has timed out progressing",
 		},
 		{
 			name: "one proxy is away", change: unready,
-			want: "False/ProxiesUnavailable True/ProxiesReady False/Complete False/AsExpected", message: "1 of 2 proxies are ready",
+			want: "False/NotReady True/AsExpected False/AsExpected False/AsExpected", message: "1 of 2 proxies are ready",
 		},
 		{
 			name: "no room for a proxy", change: func(v *View) {
@@ -89,20 +89,20 @@ func TestConditions(t *testing.T) {
 					Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "3 Insufficient memory.",
 				})
 			},
-			want:    "False/Unschedulable True/ProxiesReady False/Complete True/Unschedulable",
+			want:    "False/Unschedulable True/AsExpected False/AsExpected True/Unschedulable",
 			message: "Lower spec.resources or spec.config.maxConnections, or add cluster nodes",
 		},
 		{
 			name: "all are", change: func(v *View) { v.Pods = nil },
-			want: "False/ProxiesUnavailable False/ProxiesUnavailable False/Complete False/AsExpected",
+			want: "False/NotReady False/NotReady False/AsExpected False/AsExpected",
 		},
 		{
 			name: "no Service", change: func(v *View) { v.Children = v.Children[1:] },
-			want: "True/AllProxiesReady False/ServiceMissing False/Complete False/AsExpected",
+			want: "True/AllProxiesReady False/NotReady False/AsExpected False/AsExpected",
 		},
 		{
 			name: "routes are announced", change: func(v *View) { v.Pool = sessions(4); *v = view(*v, For(*v, options)) },
-			want:    "False/RoutesAnnounced True/ProxiesReady True/RoutesAnnounced False/AsExpected",
+			want:    "False/RollingOut True/AsExpected True/RollingOut False/AsExpected",
 			message: "From 10:02:00 UTC on, all proxies lead to 4 nodes instead of 3",
 		},
 		{
@@ -111,7 +111,7 @@ func TestConditions(t *testing.T) {
 				copied(v.Proxy)
 				*v = view(*v, For(*v, options))
 			},
-			want: "False/PoolSizesDiffer True/ProxiesReady True/PoolSizesDiffer False/AsExpected",
+			want: "False/Scaling True/AsExpected True/Scaling False/AsExpected",
 			message: "Copies must have the same number of nodes, but sessions has 3, twins has 4: proxies use the smallest number above 0 until " +
 				"spec.size of all is the same",
 		},
@@ -121,12 +121,12 @@ func TestConditions(t *testing.T) {
 				copied(v.Proxy)
 				*v = view(*v, For(*v, options))
 			},
-			want:    "True/AllProxiesReady True/ProxiesReady False/Complete False/AsExpected",
+			want:    "True/AllProxiesReady True/AsExpected False/AsExpected False/AsExpected",
 			message: "All 2 proxies are ready; empty nodes of sessions and twins get new writes only: set spec.fillFrom there",
 		},
 		{
-			name: "the pool is gone", written: memcached.Written{Problem: &memcached.Problem{Reason: "PoolNotFound", Message: "It is gone"}},
-			want: "False/PoolNotFound True/ProxiesReady False/Stuck True/PoolNotFound", message: "It is gone",
+			name: "the pool is gone", written: memcached.Written{Problem: &memcached.Problem{Reason: "InvalidReference", Message: "It is gone"}},
+			want: "False/InvalidReference True/AsExpected False/Stuck True/InvalidReference", message: "It is gone",
 		},
 		{
 			name: "an image is wrong", change: func(v *View) {
@@ -135,15 +135,15 @@ func TestConditions(t *testing.T) {
 					Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such image"},
 				}}}
 			},
-			want: "False/ImagePullFailed True/ProxiesReady False/Complete True/ImagePullFailed", message: "no such image",
+			want: "False/ImagePullFailed True/AsExpected False/AsExpected True/ImagePullFailed", message: "no such image",
 		},
 		{
 			name: "deleted", change: func(v *View) { v.Proxy.DeletionTimestamp = ptr.To(metav1.NewTime(now)) },
-			want: "False/WaitingForDeletion True/ProxiesReady True/WaitingForDeletion False/AsExpected",
+			want: "False/WaitingForDeletion True/AsExpected True/WaitingForDeletion False/AsExpected",
 		},
 		{
 			name: "a Service that is being deleted", written: memcached.Written{Waiting: "Service front is being deleted"},
-			want: "False/WaitingForDeletion True/ProxiesReady True/WaitingForDeletion False/AsExpected",
+			want: "False/WaitingForDeletion True/AsExpected True/WaitingForDeletion False/AsExpected",
 		},
 	} {
 		v := live(t, View{Proxy: front(), Pool: sessions(3), Now: now}, options)

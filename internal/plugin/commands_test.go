@@ -81,9 +81,9 @@ func TestStatusOfProblems(t *testing.T) {
 		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 	})
 	change(t, w, &cachev1alpha1.Memcached{}, "pages", func(mc *cachev1alpha1.Memcached) {
-		mc.Status.Conditions[0] = conditionOf("Ready", "NodesCrashing", "False", 1)
+		mc.Status.Conditions[0] = conditionOf("Ready", "NodesFailing", "False", 1)
 		mc.Status.Conditions[0].Message = "the pod crashes\033[2J"
-		mc.Status.Conditions = append(mc.Status.Conditions, conditionOf("Progressing", "NewerDefaultsAvailable", "False", 1))
+		mc.Status.Conditions = append(mc.Status.Conditions, conditionOf("Progressing", "Outdated", "False", 1))
 		mc.Status.Conditions[1].Message = "1 of 2 nodes run an older helper"
 	})
 	evicted := newPod(newCache("pages", 2), "pages-1-evicted")
@@ -94,8 +94,8 @@ func TestStatusOfProblems(t *testing.T) {
 		Spec:       cachev1alpha1.MemcachedProxySpec{Pools: []cachev1alpha1.MemcachedProxyPool{{Name: "pages"}, {Name: "copies"}}},
 	}))
 	got := w.run(t, "", "status", "pages", "--interval=10ms")
-	contains(t, got.stdout, "1 of 2 nodes ready, StatefulSet, NodesCrashing", "memcached does not run: CrashLoopBackOff",
-		"NodesCrashing            the pod crashes^[[2J", "NewerDefaultsAvailable   1 of 2 nodes run an older helper")
+	contains(t, got.stdout, "1 of 2 nodes ready, StatefulSet, NodesFailing", "memcached does not run: CrashLoopBackOff",
+		"NodesFailing   the pod crashes^[[2J", "Outdated       1 of 2 nodes run an older helper")
 	if strings.Contains(got.stdout, "evicted") || got.code != 0 {
 		t.Error(got)
 	}

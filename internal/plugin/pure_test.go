@@ -122,9 +122,9 @@ func TestAdvice(t *testing.T) {
 // Only conditions that tell of a problem or a change are shown, each reason once.
 func TestProblems(t *testing.T) {
 	for name, test := range map[string]struct{ conditions, want []string }{
-		"healthy":  {[]string{"AllNodesReady", "MinimumNodesReady", "Complete", "AsExpected"}, nil},
-		"crashing": {[]string{"NodesCrashing", "NodesUnavailable", "NodesCrashing"}, []string{"NodesCrashing", "NodesUnavailable"}},
-		"newer":    {[]string{"AllNodesReady", "NewerDefaultsAvailable", "AsExpected"}, []string{"NewerDefaultsAvailable"}},
+		"healthy":  {[]string{"AllNodesReady", "AsExpected"}, nil},
+		"crashing": {[]string{"NodesFailing", "NotReady", "NodesFailing"}, []string{"NodesFailing", "NotReady"}},
+		"newer":    {[]string{"AllNodesReady", "Outdated", "AsExpected"}, []string{"Outdated"}},
 	} {
 		var conditions []metav1.Condition
 		for _, reason := range test.conditions {
@@ -180,7 +180,7 @@ func TestRestartCost(t *testing.T) {
 		"filled, new pod":    {source, true, "replaces the pods of the 2 nodes of shop/pages, one after the other: all 7 items come back from twin"},
 		"from nobody": {func(mc *cachev1alpha1.Memcached) {
 			source(mc)
-			mc.Status.Conditions = []metav1.Condition{conditionOf("Degraded", "TwinUnusable", "True", 1)}
+			mc.Status.Conditions = []metav1.Condition{conditionOf("Degraded", "InvalidReference", "True", 1)}
 		}, false, "all 7 items are lost"},
 	} {
 		mc := newCache("pages", 2)

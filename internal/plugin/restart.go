@@ -103,7 +103,7 @@ func restartCost(mc *cachev1alpha1.Memcached, replace bool, items int64, complet
 	switch from := memcached.FillsFrom(mc); {
 	case !memcached.IsStatefulSet(mc):
 		cost += " Each new node has a new address."
-	case from != "" && (degraded == nil || degraded.Reason != cachev1alpha1.ReasonTwinUnusable):
+	case from != "" && (degraded == nil || degraded.Reason != cachev1alpha1.ReasonInvalidReference):
 		cost = fmt.Sprintf("come back from %s, where it has a node of the same number: each node copies them before it is ready.", from)
 	case mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile && !replace:
 		cost = "are kept. A node is away for a second or two. What clients delete there meanwhile stays in the cache."

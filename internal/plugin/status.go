@@ -186,10 +186,7 @@ func readyReason(conditions []metav1.Condition) string {
 
 // problemsOf returns the conditions that tell of a problem or a change, each reason once.
 func problemsOf(conditions []metav1.Condition) (told []metav1.Condition) {
-	seen := map[string]bool{
-		cachev1alpha1.ReasonAllNodesReady: true, cachev1alpha1.ReasonMinimumNodesReady: true, cachev1alpha1.ReasonComplete: true,
-		cachev1alpha1.ReasonAsExpected: true,
-	}
+	seen := map[string]bool{cachev1alpha1.ReasonAllNodesReady: true, cachev1alpha1.ReasonAsExpected: true}
 	for _, c := range conditions {
 		if !seen[c.Reason] {
 			seen[c.Reason] = true

@@ -4,6 +4,7 @@
 package docs_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,14 +13,22 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// The runbook must have a section for each reason in the status, except the reasons of a healthy cache, and for the link of each alert. The
-// section must have a command, or a link to another section with one.
+// The runbook must have a section for each reason in the table of the status, except those of a healthy cache, and for the link of each
+// alert. The section must have a command, or a link to another section with one. There is no section about anything else.
 func TestRunbookKnowsEveryReason(t *testing.T) {
 	runbook := pages(t)["docs/operations/runbook.md"]
-	healthy := []string{"AllNodesReady", "MinimumNodesReady", "Complete", "AsExpected"}
+	healthy := []string{"AllNodesReady", "AllProxiesReady", "AsExpected"}
+	known := map[string]bool{}
 	for _, reason := range repository.Reasons(t) {
-		if section := strings.ToLower(reason); !slices.Contains(healthy, reason) && !runbook.Advises(section) {
+		section := strings.ToLower(reason)
+		known["`"+reason+"`"] = true
+		if !slices.Contains(healthy, reason) && !runbook.Advises(section) {
 			t.Errorf("the runbook has no section %s with a command or a link to a section with one", reason)
+		}
+	}
+	for _, match := range regexp.MustCompile("(?m)^### (`[A-Z]\\w+`)$").FindAllStringSubmatch(repository.Read(t, runbook.Path), -1) {
+		if !known[match[1]] && !strings.HasPrefix(match[1], "`Memcached") {
+			t.Errorf("the runbook has a section about %s, which is no reason", match[1])
 		}
 	}
 	rules, _, err := monitoring.Rules(repository.Read(t, monitoring.RulesFile))

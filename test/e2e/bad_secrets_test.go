@@ -53,7 +53,7 @@ var _ = Describe("A Secret that nobody can use", Label(onLocalCluster), func() {
 		By("telling whoever has kubectl alone, while the cache stays Ready")
 		Eventually(ctx, func(g Gomega) {
 			told := k8s.Condition(ctx, g, s.mc, cachev1alpha1.ConditionNeedsAttention)
-			g.Expect(told.Reason).To(Equal(cachev1alpha1.ReasonInvalidCertificate))
+			g.Expect(told.Reason).To(Equal(cachev1alpha1.ReasonInvalidSecret))
 			g.Expect(told.Message).To(And(ContainSubstring("Pod "+pod.Name+" says of the Secret "+s.pair.Name), ContainSubstring(words)))
 		}).WithTimeout(longestUntold).Should(Succeed())
 		Expect(k8s.Condition(ctx, Default, s.mc, cachev1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue))
@@ -62,7 +62,7 @@ var _ = Describe("A Secret that nobody can use", Label(onLocalCluster), func() {
 		scale(ctx, s.mc, 2)
 		Eventually(ctx, func(g Gomega) {
 			degraded := k8s.Condition(ctx, g, s.mc, cachev1alpha1.ConditionDegraded)
-			g.Expect(degraded.Reason).To(Equal(cachev1alpha1.ReasonInvalidCertificate))
+			g.Expect(degraded.Reason).To(Equal(cachev1alpha1.ReasonInvalidSecret))
 			g.Expect(degraded.Message).To(And(ContainSubstring("cache-1"), ContainSubstring(words), Not(ContainSubstring(pod.Name))))
 		}).WithTimeout(longestRefusal).Should(Succeed())
 		mustServe()

@@ -32,7 +32,7 @@ var _ = Describe("A filled cache", func() {
 		f.keep(ctx, "the operator has a newer default image", func() {
 			k8s.Kubectl(ctx, "--namespace", operatorNamespace, "set", "env", "deployment/"+operatorDeployment,
 				"RELATED_IMAGE_MEMCACHED=docker.io/library/memcached:1.6.999")
-			f.untilProgressing(ctx, cachev1alpha1.ReasonNewerDefaultsAvailable)
+			f.untilProgressing(ctx, cachev1alpha1.ReasonOutdated)
 			f.untilOperatorReconciles(ctx)
 		})
 		f.keep(ctx, "make undeploy, then make deploy", func() {
@@ -45,7 +45,7 @@ var _ = Describe("A filled cache", func() {
 			}
 			deploy(ctx, operatorImage)
 			f.untilOperatorReconciles(ctx)
-			f.untilProgressing(ctx, cachev1alpha1.ReasonComplete)
+			f.untilProgressing(ctx, cachev1alpha1.ReasonAsExpected)
 		})
 		_, err := k8s.Try(ctx, "make", "undeploy-all")
 		Expect(err).To(MatchError(And(ContainSubstring("memcached.cache.example.com/"+f.caches[0].Name), ContainSubstring("Nothing is deleted."))))

@@ -39,7 +39,7 @@ var statefulSetScenarios = []scenario{
 	}},
 	{name: "arguments-refused", setup: running(2, statefulSetNodes, inFiles), act: func(r *scenarioRun) {
 		r.changeSpec(withThreads(refusedThreads))
-		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonConfigurationRefused)
+		r.awaitReason(cachev1alpha1.ConditionDegraded, cachev1alpha1.ReasonChangeRefused)
 		r.wire.nextStep()
 		r.changeInPlace(withThreads(5))
 	}},

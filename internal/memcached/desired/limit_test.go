@@ -56,7 +56,7 @@ func TestLimitBelowTheFloor(t *testing.T) {
 				if (problem != nil) != c.refused {
 					t.Fatalf("refused: %v", problem)
 				}
-				if c.refused && (problem.Message == "" || problem.Reason != cachev1alpha1.ReasonInvalidResources || len(plan.Objects) < 3) {
+				if c.refused && (problem.Message == "" || problem.Reason != cachev1alpha1.ReasonInvalidSpec || len(plan.Objects) < 3) {
 					t.Errorf("reason %s, objects %v", problem.Reason, plan.Objects)
 				}
 			})

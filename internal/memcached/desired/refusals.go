@@ -16,10 +16,10 @@ import (
 func refusalOf(n *node, action rollout.Action) *memcached.Problem {
 	words := strings.TrimSuffix(n.Refused.Words, ".")
 	if action == rollout.Assign {
-		return &memcached.Problem{Reason: cachev1alpha1.ReasonConfigurationRefused, Message: fmt.Sprintf(
+		return &memcached.Problem{Reason: cachev1alpha1.ReasonChangeRefused, Message: fmt.Sprintf(
 			"the node %s has refused the configuration and keeps its former one: %s; change spec.config", n.Name, words)}
 	}
-	reason, remedy := cachev1alpha1.ReasonInPlaceRefused, "Correct spec.resources"
+	reason, remedy := cachev1alpha1.ReasonChangeRefused, "Correct spec.resources"
 	if action == rollout.SetImage {
 		reason, remedy = cachev1alpha1.ReasonImagePullFailed, "Correct spec.image"
 	}

@@ -16,7 +16,7 @@ func checkMemoryLimit(mc *cachev1alpha1.Memcached, changed bool) *memcached.Prob
 		return nil
 	}
 	if err := sizingOf(mc).check(limit); err != nil {
-		return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidResources, Message: err.Error()}
+		return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: err.Error()}
 	}
 	return nil
 }

@@ -302,7 +302,7 @@ func TestEffect(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	for want, refuse := range map[string]func(*scene){
 		"ImagePullFailed: Pod cache-1 was not changed in place: no. It keeps its former image and resources, and the other pods are left as they are. This was try 2. Correct spec.image, or wait: the operator tries again after 1, 5 and 30 minutes": pod(1, hasRefused(rollout.SetImage, mine, 2, 0)),
-		"ConfigurationRefused: the node cache-1 has refused the configuration and keeps its former one: exit 1; change spec.config": func(s *scene) {
+		"ChangeRefused: the node cache-1 has refused the configuration and keeps its former one: exit 1; change spec.config": func(s *scene) {
 			s.enter(1, func(e *protocol.Entry) {
 				e.Refused = &protocol.Refused{Value: targetOf(s.view()).Value(rollout.Assign), Words: "exit 1", Tries: 1}
 			}, threadsOf(4))

@@ -67,7 +67,7 @@ func twinsOf(v memcached.View) memcached.Twins {
 
 func twinUnusable(words string) *memcached.Problem {
 	return &memcached.Problem{
-		Reason:  cachev1alpha1.ReasonTwinUnusable,
+		Reason:  cachev1alpha1.ReasonInvalidReference,
 		Message: "spec.fillFrom.name: " + words + ". Nodes that start meanwhile stay empty: restart them after the correction",
 	}
 }

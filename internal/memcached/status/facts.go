@@ -4,7 +4,6 @@
 package status
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -34,26 +33,29 @@ type facts struct {
 	// nodes are the nodes of the workload, and then orphans. ready is the number of ready nodes.
 	nodes []*corev1.Pod
 	ready int32
-	// podProblem is a problem of the pods, or why they cannot be created. It may be nil.
-	podProblem *memcached.Problem
-	// rollout is the progress of a change of the nodes.
-	rollout rolloutState
+	// troubled reports that something is wrong with the pods, or that they cannot be created or changed.
+	troubled bool
+	// unobserved reports that it is not known what exists.
+	unobserved bool
+	// change is what happens to the nodes. templateUnobserved reports that the workload's controller may not have observed the pod template.
+	// Its count of updated nodes may then be about an earlier template.
+	change             change
+	templateUnobserved bool
 	// held are the changes that a pause holds back.
 	held []string
 }
 
-func factsOf(before memcached.View, plan memcached.Plan, written memcached.Written) facts {
+func factsOf(before memcached.View, plan memcached.Plan, written memcached.Written) *facts {
 	v := before.After(written.Objects)
 	mc, w := v.Memcached, v.Workload
 	if !memcached.IsStatefulSet(mc) {
 		plan.Effect = memcached.ReplacesPod
 	}
-	f := facts{View: v, Written: written, plan: plan, size: mc.Spec.Size}
+	f := &facts{View: v, Written: written, plan: plan, size: mc.Spec.Size}
 	if f.plan.Rollout.Waits == rollout.WaitMemory {
 		f.plan.Rollout.Words += ". " + f.toReplace()
 	}
-	owned, orphans := w.Nodes(v.Pods), v.Orphans()
-	f.nodes = slices.Concat(owned, orphans)
+	f.nodes = slices.Concat(w.Nodes(v.Pods), v.Orphans())
 	f.ready = readyNodes(f.nodes)
 	f.accepted = f.size
 	if w != nil {
@@ -63,40 +65,25 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	f.required = required(mc, plan, f.accepted)
 	f.available = f.ready >= f.required || stillAvailable(v.Last, f.ready)
 	f.discoverable = memcached.Discoverable(v.Children, memcached.SelectorLabels(mc))
-	f.rollout = f.rolloutAfter(before.Workload)
-	f.podProblem = cmp.Or(plan.Refused, f.problemOf(owned), f.problemOfOrphans(orphans))
+	f.templateUnobserved = !templateObserved(before.Workload, v)
+	f.change = f.observeChange()
+	f.troubled = plan.Refused != nil || slices.ContainsFunc(table, func(r row) bool {
+		return r.condition == degraded && r.status == is && r.look != nil && r.look(f) != ""
+	})
 	if mc.Spec.Paused {
 		f.held = f.heldBack()
 	}
 	return f
 }
 
-// newer describes the newer defaults or helpers that new pods get, or returns "" if the nodes have them already.
-func (f facts) newer() string {
-	switch {
-	case f.plan.StaleDefaults != "":
-		return fmt.Sprintf("The operator's defaults are now %s; the next rollout adopts them. To roll out now: %s", f.plan.StaleDefaults,
-			restartCommand(f.Memcached))
-	case f.plan.Older > 0:
-		return fmt.Sprintf("%d of %d nodes have older helpers or defaults of the operator; new pods get the present ones. %s",
-			f.plan.Older, f.size, f.toReplace())
-	default:
-		return ""
+// reported returns the problems of the write, the plan and the twins with this reason.
+func (f *facts) reported(reason string) (words []string) {
+	for _, problem := range []*memcached.Problem{f.Problem, f.plan.Refused, f.plan.Twins.Problem} {
+		if problem != nil && problem.Reason == reason {
+			words = append(words, problem.Message)
+		}
 	}
-}
-
-// toReplace names the command that replaces the nodes of a StatefulSet, and its cost.
-func (f facts) toReplace() string {
-	return fmt.Sprintf("To replace the nodes now, %s: %s", f.itemsLeft(), restartCommand(f.Memcached))
-}
-
-// problemOf returns what is wrong with the nodes of the workload, or why a node is missing. Without a problem, it returns nil.
-func (f facts) problemOf(nodes []*corev1.Pod) *memcached.Problem {
-	problem := PodProblem(f.Workload, f.Pods, f.Now)
-	if f.Workload != nil && problem == nil && readyNodes(nodes) < f.accepted {
-		return podFailed(f.Workload, f.Pods, f.accepted-int32(len(nodes))) //nolint:gosec // see For
-	}
-	return problem
+	return words
 }
 
 func readyNodes(nodes []*corev1.Pod) int32 {
@@ -111,7 +98,7 @@ func readyNodes(nodes []*corev1.Pod) int32 {
 
 // unwritten reports whether the workload has another size or pod template than the spec asks for, or has nodes that need steps. No step is
 // taken while there is a problem of the plan or the write.
-func (f facts) unwritten() bool {
+func (f *facts) unwritten() bool {
 	return f.Workload != nil && (f.accepted != f.size || f.TemplatePending || f.plan.Rollout.Outdated > 0)
 }
 
@@ -138,3 +125,26 @@ func requiredReady(size int32, plan memcached.Plan) int32 {
 func stillAvailable(last memcached.Last, ready int32) bool {
 	return last.IsTrue(cachev1alpha1.ConditionAvailable) && ready >= max(last.Ready, 1)
 }
+
+func (f *facts) readyOf() string { return fmt.Sprintf("%d of %d nodes are ready", f.ready, f.size) }
+
+// serving says that enough nodes are ready, and that clients find them.
+func serving(f *facts) string { return when(f.available && f.discoverable, "%s", f.readyOf()) }
+
+func unreported(f *facts) string {
+	unseen := f.Workload != nil && f.Workload.ObservedGeneration == 0 && len(f.nodes) == 0 && !f.troubled
+	return when(f.unobserved || unseen, "The cluster has not reported on the nodes yet")
+}
+
+func unavailable(f *facts) string {
+	if f.available {
+		return f.readyOf() + ", but no Service leads clients to them"
+	}
+	return f.readyOf() + fmt.Sprintf(", %d are needed", f.required)
+}
+
+func surplus(f *facts) string {
+	return when(len(f.nodes) > int(f.size), "%d nodes exist, %d are wanted", len(f.nodes), f.size)
+}
+
+func missing(f *facts) string { return when(f.ready != f.size, "%s", f.readyOf()) }

@@ -28,7 +28,7 @@ import (
 // The functions below make the objects of the rows: a Deployment as the API server and the Deployment controller store it, and pods
 // as the kubelet reports them. The functions apply changes in order.
 
-func beingDeleted(mc *cachev1alpha1.Memcached) {
+func inDeletion(mc *cachev1alpha1.Memcached) {
 	mc.DeletionTimestamp = ptr.To(metav1.Now())
 }
 
@@ -192,6 +192,9 @@ func (c statusCase) complete(t *testing.T) statusCase {
 		c.ready, c.progressing, c.degraded = "False "+c.stuck, seeDegraded, "True "+c.stuck
 	}
 	c.ready, c.available = cmp.Or(c.ready, allThreeReady), cmp.Or(c.available, available3)
+	if reason, words, told := strings.Cut(strings.TrimPrefix(c.attention, "True "), ": "); told && c.ready == allThreeReady {
+		c.ready = "True " + reason + ": 3 of 3 nodes are ready. " + words
+	}
 	c.progressing, c.degraded = cmp.Or(c.progressing, complete), cmp.Or(c.degraded, asExpected)
 	c.ready, c.degraded = leadToRunbook(c.ready), leadToRunbook(c.degraded)
 	return c
@@ -202,7 +205,7 @@ func leadToRunbook(condition string) string {
 	_, reason, _ := strings.Cut(condition, " ")
 	reason, _, _ = strings.Cut(reason, ":")
 	switch reason {
-	case "ImagePullFailed", "NodesCrashing", "Unschedulable", "AdmissionDenied", "QuotaExceeded":
+	case "ImagePullFailed", "NodesFailing", "Unschedulable", "AdmissionDenied", "QuotaExceeded":
 		return strings.TrimSuffix(condition, ".") + ". See docs/operations/runbook.md#" + strings.ToLower(reason)
 	}
 	return condition

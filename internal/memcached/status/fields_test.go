@@ -30,15 +30,10 @@ func TestStatusFields(t *testing.T) {
 	got := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment, service), Pods: pods}, memcached.Written{}, noon)
 	got.Conditions = nil
 	want := cachev1alpha1.MemcachedStatus{
-		ObservedGeneration: memcachedtest.Generation,
-		Replicas:           3,
-		ReadyReplicas:      2,
-		UpdatedReplicas:    1,
-		Selector:           "app.kubernetes.io/instance=cache,app.kubernetes.io/managed-by=memcached-operator,app.kubernetes.io/name=memcached",
-		Nodes:              []string{"cache-5d4f-a", "cache-5d4f-b", "cache-5d4f-c"},
-		Image:              memcachedtest.DefaultImage,
-		Version:            "1.6.45",
-		ServiceName:        "cache",
+		ObservedGeneration: memcachedtest.Generation, Replicas: 3, ReadyReplicas: 2, UpdatedReplicas: 1,
+		Selector: "app.kubernetes.io/instance=cache,app.kubernetes.io/managed-by=memcached-operator,app.kubernetes.io/name=memcached",
+		Nodes:    []string{"cache-5d4f-a", "cache-5d4f-b", "cache-5d4f-c"}, Image: memcachedtest.DefaultImage, Version: "1.6.45",
+		ServiceName: "cache",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -121,16 +116,6 @@ func TestStatusOfWhatWasLeft(t *testing.T) {
 	}
 }
 
-// TestStatusOfADeploymentWithoutMemcached has a template from which somebody has removed all containers.
-func TestStatusOfADeploymentWithoutMemcached(t *testing.T) {
-	mc := memcachedtest.Cache(3)
-	deployment := makeDeployment(t, mc, settled)
-	deployment.Spec.Template.Spec.Containers = nil
-	if status := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(deployment)}, memcached.Written{}, noon); status.Image != "" {
-		t.Errorf("the image is %q", status.Image)
-	}
-}
-
 func TestStatusTransitionTimes(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	observed := memcached.Observed{Children: memcachedtest.Children(makeDeployment(t, mc, settled)), Pods: makePods(3)}
@@ -162,19 +147,78 @@ func TestStatusTransitionTimes(t *testing.T) {
 	}
 }
 
-// TestEveryReasonIsInTheTruthTable reads the reasons from the source, so that a new reason needs a row.
+func TestVersionOfAnImage(t *testing.T) {
+	for image, want := range map[string]string{
+		"memcached:1.6.45":  "1.6.45",
+		"memcached:1.6.44":  "1.6.44 is old",
+		"memcached:1.5.99":  "1.5.99 is old",
+		"memcached:1.6.100": "1.6.100",
+		"registry.example.com:5000/team/memcached:1.6.38-trixie": "1.6.38 is old",
+		"docker.io/bitnami/memcached:1.6.38-debian-12-r0":        "1.6.38 is old",
+		"memcached:v1.6.40":   "1.6.40 is old",
+		"memcached:1.6":       "unknown",
+		"memcached:latest":    "unknown",
+		"memcached:1.6.40.1":  "1.6.40 is old",
+		"memcached:99999.0.0": "unknown",
+		"memcached":           "unknown",
+		"memcached@sha256:" + strings.Repeat("0", 64):             "unknown",
+		"memcached:1.6.40@sha256:" + strings.Repeat("0", 64):      "unknown",
+		"example.com/team/my-memcached:1.6.40":                    "unknown",
+		"example.com/memcached/exporter:0.14.3":                   "unknown",
+		"registry.example.com/memcached:1.6.45_build.7-2026-11-2": "1.6.45",
+	} {
+		got, old := versionOf(image)
+		if old {
+			got += " is old"
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", image, got, want)
+		}
+	}
+}
+
+// The version comes from the image in the workload, and is empty without one: before there is a workload, and after somebody has removed all
+// containers.
+func TestStatusHasTheVersionOfTheImage(t *testing.T) {
+	mc := memcachedtest.Cache(3, memcachedtest.Image("memcached:1.6.46-alpine"))
+	deployment, emptied := makeDeployment(t, mc, settled), makeDeployment(t, mc, settled)
+	emptied.Spec.Template.Spec.Containers = nil
+	for _, c := range []struct {
+		live *appsv1.Deployment
+		want string
+	}{{deployment, "1.6.46"}, {emptied, ""}, {nil, ""}} {
+		if got := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(c.live)}, memcached.Written{}, noon).Version; got != c.want {
+			t.Errorf("the version is %q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestEveryReasonIsInTheTruthTable reads the reasons from the source. Each must be in the table, which may have 30, and in a row of the truth
+// table.
 func TestEveryReasonIsInTheTruthTable(t *testing.T) {
-	seen := map[string]bool{cachev1alpha1.ReasonWaitingForOperator: true} // the default of the schema, which no operator writes
+	want, inTable := map[string]bool{}, map[string]bool{}
+	for _, reason := range repository.Reasons(t) {
+		want[reason] = true
+	}
+	for _, row := range table {
+		inTable[row.reason] = true
+		if row.anchor != "" && !strings.EqualFold(row.anchor, row.reason) {
+			t.Errorf("%s leads to #%s", row.reason, row.anchor)
+		}
+	}
+	if diff := cmp.Diff(want, inTable); diff != "" || len(want) > 30 {
+		t.Errorf("%d reasons: in the API (-) and in the table (+):\n%s", len(want), diff)
+	}
+	delete(want, cachev1alpha1.ReasonWaitingForOperator) // the default of the schema, which no operator writes
+	delete(want, cachev1alpha1.ReasonAllProxiesReady)    // of a MemcachedProxy
 	for _, row := range rows(t) {
 		for _, condition := range []string{row.ready, row.available, row.progressing, row.degraded, row.attention} {
 			_, condition, _ = strings.Cut(condition, " ")
 			reason, _, _ := strings.Cut(condition, ":")
-			seen[reason] = true
+			delete(want, reason)
 		}
 	}
-	for _, reason := range repository.Reasons(t) {
-		if !seen[reason] && reason != cachev1alpha1.ReasonWaitingForOperator {
-			t.Errorf("no row of the truth table has the reason %s", reason)
-		}
+	if len(want) > 0 {
+		t.Errorf("no row of the truth table has these reasons: %v", want)
 	}
 }

@@ -4,34 +4,100 @@
 package status
 
 import (
+	"slices"
 	"strings"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 // RefusalReason returns the reason of Degraded for the API server's message about a refused object. Only the text of the message
 // tells quotas, RBAC, policies and webhooks apart: they share status reasons, such as Forbidden. When a pod was refused, its
 // workload reports only the text.
 func RefusalReason(message string) string {
+	has := func(text string) bool { return strings.Contains(message, text) }
 	switch {
-	case strings.Contains(message, "exceeded quota"),
-		strings.Contains(message, "failed quota"),
-		strings.Contains(message, "status unknown for quota"),
-		strings.Contains(message, "insufficient quota"):
+	case slices.ContainsFunc([]string{"exceeded quota", "failed quota", "status unknown for quota", "insufficient quota"}, has):
 		return cachev1alpha1.ReasonQuotaExceeded
-	case strings.Contains(message, "violates PodSecurity"),
-		strings.Contains(message, "admission webhook"),
-		strings.Contains(message, "failed calling webhook"),
-		strings.Contains(message, "denied request: "), // ValidatingAdmissionPolicy and MutatingAdmissionPolicy
-		strings.Contains(message, "unable to validate against any security context constraint"),
-		// Other admission plugins, such as LimitRange, PriorityClass and ServiceAccount. A message about missing permissions also
-		// contains "is forbidden: ", but names the user.
-		strings.Contains(message, "is forbidden: ") && !strings.Contains(message, `User "`) &&
-			!strings.Contains(message, "not yet ready to handle request"): // the API server is starting
+	case slices.ContainsFunc([]string{
+		"violates PodSecurity", "admission webhook", "failed calling webhook", "unable to validate against any security context constraint",
+		"denied request: ", // ValidatingAdmissionPolicy and MutatingAdmissionPolicy
+	}, has):
+		return cachev1alpha1.ReasonAdmissionDenied
+	// Other admission plugins, such as LimitRange, PriorityClass and ServiceAccount. A message about missing permissions also contains
+	// "is forbidden: ", but names the user. The last text is that of an API server that is starting.
+	case has("is forbidden: ") && !has(`User "`) && !has("not yet ready to handle request"):
 		return cachev1alpha1.ReasonAdmissionDenied
 	default:
 		return cachev1alpha1.ReasonApplyFailed
 	}
+}
+
+// refusedAs returns the API server's words about refused pods, if they have this reason.
+func refusedAs(reason string) func(*facts) string {
+	return func(f *facts) string {
+		if w := f.Workload; w != nil && w.Refused != "" && RefusalReason(w.Refused) == reason {
+			return w.Refused
+		}
+		return ""
+	}
+}
+
+// refusalPatience is how long a StatefulSet may lack pods until its events are read. refusalInterval is how soon they are read again.
+const (
+	refusalPatience = 3 * time.Second
+	refusalInterval = 5 * time.Second
+)
+
+// missingSince returns since when a StatefulSet may lack pods, or the zero time if it lacks none. Pods that terminate or have failed count
+// until they are gone.
+func missingSince(v memcached.View) time.Time {
+	w, last := v.Workload, meta.FindStatusCondition(v.Last.Conditions, ready)
+	if w == nil || w.Kind != cachev1alpha1.WorkloadStatefulSet || w.Unobserved() || v.Memcached.DeletionTimestamp != nil ||
+		last == nil || last.Status == is {
+		return time.Time{}
+	}
+	pods := int32(0)
+	for i := range v.Pods {
+		if w.Owns(&v.Pods[i]) {
+			pods++
+		}
+	}
+	if pods >= w.Size {
+		return time.Time{}
+	}
+	return memcached.Later(last.LastTransitionTime.Time, w.GetCreationTimestamp().Time)
+}
+
+// LacksPods reports whether a StatefulSet lacks pods for some seconds, and nothing that the operator watches says why.
+func LacksPods(v memcached.View) bool {
+	since := missingSince(v)
+	return !since.IsZero() && v.Now.Sub(since) >= refusalPatience && PodProblem(v.Workload, v.Pods, v.Now) == nil
+}
+
+// RefusalIn returns the API server's words in the latest of the events with the reason FailedCreate of a StatefulSet, or "". An event from
+// before the pods were missing, or before the latest pod was created, is over.
+func RefusalIn(v memcached.View, events []eventsv1.Event) (refusal string) {
+	at := missingSince(v)
+	for i := range v.Pods {
+		if v.Workload.Owns(&v.Pods[i]) {
+			at = memcached.Later(at, v.Pods[i].CreationTimestamp.Time)
+		}
+	}
+	for i := range events {
+		seen := memcached.Later(events[i].EventTime.Time, events[i].DeprecatedLastTimestamp.Time)
+		if series := events[i].Series; series != nil {
+			seen = memcached.Later(seen, series.LastObservedTime.Time)
+		}
+		if _, words, found := strings.Cut(events[i].Note, " failed error: "); found && !seen.Before(at.Truncate(time.Second)) {
+			refusal, at = words, seen
+		}
+	}
+	return refusal
 }
 
 // specFields maps fields of a workload or a NetworkPolicy to the Memcached's fields that set them.

@@ -13,9 +13,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
@@ -27,7 +29,7 @@ func inStatefulSet(mc *cachev1alpha1.Memcached) { mc.Spec.Workload = cachev1alph
 // reported sets the condition Progressing of the last status: False for some reasons and True for the others. It is this old.
 func reported(reason string, age time.Duration) func(*cachev1alpha1.Memcached) {
 	status := metav1.ConditionTrue
-	if reason == cachev1alpha1.ReasonComplete || reason == cachev1alpha1.ReasonStuck {
+	if reason == cachev1alpha1.ReasonAsExpected || reason == cachev1alpha1.ReasonStuck {
 		status = metav1.ConditionFalse
 	}
 	return func(mc *cachev1alpha1.Memcached) {
@@ -107,7 +109,7 @@ func statefulSetRows(t *testing.T) []statusCase {
 	away := func(name string, mc *cachev1alpha1.Memcached, changes ...func(*statusCase)) statusCase {
 		return change(statusCase{
 			name: name, mc: mc, others: set(cache(), setCounts(3, 2)), pods: append(setPods(2), setPod(2, notReady)),
-			ready: "False NodesUnavailable: 2 of 3 nodes are ready", available: available2,
+			ready: "False NotReady: 2 of 3 nodes are ready", available: available2,
 		}, changes)
 	}
 	halfway := func(name string, mc *cachev1alpha1.Memcached, changes ...func(*statusCase)) statusCase {
@@ -142,7 +144,7 @@ func statefulSetRows(t *testing.T) []statusCase {
 	return []statusCase{
 		{
 			name: "StatefulSet: its controller has not seen it", mc: cache(), others: set(cache()),
-			changing: "Creating: Starting 3 nodes", available: unreported,
+			changing: "Creating: Starting 3 nodes", available: noReport,
 		},
 		{
 			name: "StatefulSet: no node has started", mc: cache(), others: set(cache(), setCounts(0, 0)),
@@ -164,17 +166,15 @@ func statefulSetRows(t *testing.T) []statusCase {
 		away("StatefulSet: its start is still stuck", cache(reported("Stuck", time.Minute)), stuck(idle+notYet+describe)),
 		away("StatefulSet: its start was stuck, and goes on", cache(reported("Stuck", time.Hour)), changing("Creating: 2 of 3 nodes are started"),
 			moved),
-		away("StatefulSet: a node is away and comes back", cache(reported("Complete", time.Hour))),
-		away("StatefulSet: a node is away after a rollout", cache(reported("Complete", time.Hour)), hasChanged),
+		away("StatefulSet: a node is away and comes back", cache(reported("AsExpected", time.Hour))),
 		away("StatefulSet: the last new node does not serve yet", cache(reported("RollingOut", time.Minute)), hasChanged,
 			changing("RollingOut: 2 of 3 nodes are updated; "+notYet)),
-		away("StatefulSet: the last new node is still stuck", cache(reported("Stuck", time.Minute)), hasChanged, stuck(idle+notYet+describe)),
 		away("StatefulSet: the last new node was stuck, and goes on", cache(reported("Stuck", time.Hour)), hasChanged,
 			changing("RollingOut: 2 of 3 nodes are updated; "+notYet),
 			moved),
 		away("StatefulSet: a node is away, and something is refused", cache(reported("Stuck", time.Hour)), refuses("Conflict")),
 		{
-			name: "StatefulSet: it has not seen a new size", mc: cache(reported("Complete", time.Hour)),
+			name: "StatefulSet: it has not seen a new size", mc: cache(reported("AsExpected", time.Hour)),
 			others: set(cache(), setCounts(2, 2)), pods: setPods(2), changing: "Scaling: Scaling from 2 to 3 nodes", available: available2,
 		},
 		{
@@ -184,22 +184,16 @@ func statefulSetRows(t *testing.T) []statusCase {
 		halfway("StatefulSet: a rollout", cache(), changing(half+"cache-1 is replaced")),
 		halfway("StatefulSet: a rollout waits for a new node", cache(), changing(replacing+"0 of 3 nodes are updated; cache-2 is not ready yet"),
 			func(c *statusCase) { notReady(&c.pods[2]); c.available = available2 }),
-		halfway("StatefulSet: a rollout waits for its controller", cache(),
-			changing(half+"cache-1 waits until the StatefulSet's controller has seen the new template"),
-			func(c *statusCase) { c.others = set(cache(newImage), setCounts(3, 3), changed) }),
-		halfway("StatefulSet: a rollout waits for a new pod", cache(),
-			changing(replacing+"1 of 3 nodes are updated; cache-1 waits for its new pod"),
-			func(c *statusCase) { c.pods = slices.Delete(c.pods, 1, 2); c.available = available2 }),
 		halfway("StatefulSet: paused in a rollout", cache(memcachedtest.Paused), func(c *statusCase) {
 			c.ready = "Unknown Paused: spec.paused holds back: a rollout"
 			c.progressing = "False Paused: spec.paused holds back: a rollout" + replaced + resume
 		}),
 		halfway("StatefulSet: paused while the last new node starts", cache(memcachedtest.Paused, reported("RollingOut", 0)), func(c *statusCase) {
 			c.pods = append(setPods(2, of(t, c.mc)), setPod(2, of(t, c.mc), notReady))
-			c.ready, c.available = "False NodesUnavailable: 2 of 3 nodes are ready", available2
+			c.ready, c.available = "False NotReady: 2 of 3 nodes are ready", available2
 			c.progressing = nothingHeld
 		}),
-		halfway("StatefulSet: no step is taken while something is refused", cache(), refuses("InPlaceForbidden")),
+		halfway("StatefulSet: no step is taken while something is refused", cache(), refuses("ChangeRefused")),
 		halfway("StatefulSet: a rollout has not moved for its deadline", cache(reported("RollingOut", 10*time.Minute)),
 			stuck(idle+"cache-1 is replaced"+describe)),
 		halfway("StatefulSet: a rollout is stuck, and a parent does not answer", cache(reported("Stuck", time.Minute)),
@@ -207,8 +201,7 @@ func statefulSetRows(t *testing.T) []statusCase {
 			waits(rollout.WaitAnswer, "cache-0 does not answer: timeout")),
 		halfway("StatefulSet: memcached may need more than the memory limit", cache(), waits(rollout.WaitMemory, "too much"),
 			changing(half+"cache-1 waits until spec.replacedAt replaces the pods: too much. "+toReplace)),
-		halfway("StatefulSet: a rollout moves again", cache(reported("Stuck", time.Hour)), changing(half+"cache-1 is replaced"), moved),
-		halfway("StatefulSet: a change after a long time is not overdue", cache(reported("Complete", time.Hour)), changing(half+"cache-1 is replaced")),
+		halfway("StatefulSet: a change after a long time is not overdue", cache(reported("AsExpected", time.Hour)), changing(half+"cache-1 is replaced")),
 		halfway("StatefulSet: a change that a problem had stopped begins when that is gone", cache(reported("Stuck", time.Hour), hadProblem),
 			changing(half+"cache-1 is replaced")),
 	}
@@ -242,7 +235,7 @@ func TestRequeueAfter(t *testing.T) {
 		return memcached.Observed{Children: []client.Object{makeStatefulSet(t, set, setCounts(3, ready))}, Pods: append(setPods(2), setPod(2, changes...))}
 	}
 	onDeployment := memcached.Observed{Children: []client.Object{makeDeployment(t, memcachedtest.Cache(3))}}
-	atRest := memcachedtest.Cache(3, inStatefulSet, reported("Complete", time.Hour))
+	atRest := memcachedtest.Cache(3, inStatefulSet, reported("AsExpected", time.Hour))
 	for name, c := range map[string]struct {
 		mc       *cachev1alpha1.Memcached
 		observed memcached.Observed
@@ -261,5 +254,68 @@ func TestRequeueAfter(t *testing.T) {
 				t.Errorf("in %s", got)
 			}
 		})
+	}
+}
+
+func fillsFromTwin(mc *cachev1alpha1.Memcached) {
+	inStatefulSet(mc)
+	mc.Spec.FillFrom = &cachev1alpha1.MemcachedFillFrom{Name: "twin"}
+	mc.Spec.Config.Dump = ptr.To(true)
+}
+
+func twinRows(t *testing.T) []statusCase {
+	mc := memcachedtest.Cache(3, fillsFromTwin)
+	at := func(changes ...func(*cachev1alpha1.Memcached)) []memcached.View {
+		twin := memcachedtest.Cache(3, append([]func(*cachev1alpha1.Memcached){inStatefulSet}, changes...)...)
+		twin.Name = "twin"
+		return []memcached.View{memcachedtest.View(twin, memcached.Observed{})}
+	}
+	dump := func(twin *cachev1alpha1.Memcached) { twin.Spec.Config.Dump = ptr.To(true) }
+	answers := func(fill *protocol.Fill) memcached.Answers {
+		return memcached.Answers{"cache-0": {Status: protocol.Status{List: protocol.List{Target: "a"}, Fill: fill}}}
+	}
+	set := []client.Object{makeStatefulSet(t, mc, setCounts(3, 3))}
+	was := memcachedtest.Cache(3, inStatefulSet, memcachedtest.Image("memcached:1"))
+	const empty = ". Nodes that start meanwhile stay empty: restart them after the correction"
+	return []statusCase{{
+		name: "twins: all nodes are filled", mc: mc, others: set, pods: setPods(3), twins: at(dump),
+		answers: answers(&protocol.Fill{State: protocol.FillDone}),
+	}, {
+		name: "twins: there is none", mc: mc, others: set, pods: setPods(3),
+		trouble: "InvalidReference: spec.fillFrom.name: there is no Memcached twin in the namespace: create it, or correct the name" + empty,
+	}, {
+		name: "twins: without dump", mc: mc, others: set, pods: setPods(3), twins: at(),
+		trouble: "InvalidReference: spec.fillFrom.name: the Memcached twin must have spec.config.dump true, with which nodes tell each other their keys" + empty,
+	}, {
+		name: "twins: a node is not filled", mc: mc, others: set, pods: setPods(3), twins: at(dump),
+		answers: answers(&protocol.Fill{From: "twin-0.twin.shop.svc:11211", State: protocol.FillFailed, Reason: "connection refused"}),
+		trouble: "NodesUnfilled: the node cache-0 serves without the items of its twin, and tries again to get them from " +
+			"twin-0.twin.shop.svc:11211: connection refused",
+	}, {
+		name: "twins: a rollout waits", mc: mc, others: set, pods: setPods(3, of(t, was)), twins: at(dump),
+		changing: "RollingOut: Replacing nodes, while their copies keep the items: 0 of 3 nodes are updated; cache-2 is waiting until all nodes " +
+			"of its twin twin are ready: 0 of 0 are. To go on without its items, remove spec.fillFrom of cache",
+	}}
+}
+
+// TestItemsLeft covers a Memcached that fills its nodes from a twin, also from one that lacks some of them, and the twin itself.
+func TestItemsLeft(t *testing.T) {
+	filled, twin, smaller := memcachedtest.Cache(3, fillsFromTwin), memcachedtest.Cache(3, inStatefulSet), memcachedtest.Cache(2, inStatefulSet)
+	twin.Name, smaller.Name = "twin", "twin"
+	for _, test := range []struct {
+		mc, twin *cachev1alpha1.Memcached
+		problem  *memcached.Problem
+		items    string
+	}{
+		{filled, twin, nil, "while their copies keep the items"},
+		{filled, twin, &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidReference}, "without their items"},
+		{filled, smaller, nil, "without their items"},
+		{twin, filled, nil, "without their items"},
+	} {
+		f := &facts{View: memcached.View{Memcached: test.mc, Twins: []memcached.View{{Memcached: test.twin}}}, size: 3}
+		f.plan.Twins.Problem = test.problem
+		if items := f.itemsLeft(); items != test.items {
+			t.Error(items, test.mc.Name, test.twin.Spec.Size)
+		}
 	}
 }

@@ -6,6 +6,7 @@ package status
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
@@ -53,14 +55,14 @@ type statusCase struct {
 }
 
 const (
-	allThreeReady = "True AllNodesReady: All 3 nodes are ready"
-	available3    = "True MinimumNodesReady: 3 of 3 nodes are ready"
-	available2    = "True MinimumNodesReady: 2 of 3 nodes are ready"
-	unavailable1  = "False NodesUnavailable: 1 of 3 nodes are ready, 2 are needed"
-	unavailable0  = "False NodesUnavailable: 0 of 3 nodes are ready, 2 are needed"
-	unreported    = "Unknown Creating: The cluster has not reported on the nodes yet"
+	allThreeReady = "True AllNodesReady: 3 of 3 nodes are ready"
+	available3    = "True AsExpected: 3 of 3 nodes are ready"
+	available2    = "True AsExpected: 2 of 3 nodes are ready"
+	unavailable1  = "False NotReady: 1 of 3 nodes are ready, 2 are needed"
+	unavailable0  = "False NotReady: 0 of 3 nodes are ready, 2 are needed"
+	noReport      = "Unknown Creating: The cluster has not reported on the nodes yet"
 	replacing     = "RollingOut: Replacing nodes, without their items: "
-	complete      = "False Complete: No change is under way"
+	complete      = "False AsExpected: No change is under way"
 	asExpected    = "False AsExpected: Nothing prevents the desired state"
 	seeDegraded   = "False Stuck: The change cannot continue: see the condition Degraded"
 )
@@ -69,14 +71,27 @@ func rows(t *testing.T) []statusCase {
 	var all []statusCase
 	for _, rows := range [][]statusCase{
 		creationRows(t), rolloutRows(t), scalingRows(t), steadyRows(t), pauseRows(t), deletionRows(t), stuckRows(t),
-		refusalRows(), podRows(t), priorityRows(t), acceptedRows(t), templateRows(t), exitRows(), failedPodRows(),
-		statefulSetRows(t), mistakeRows(t), secretRows(), orphanRows(t), attentionRows(), twinRows(t),
+		refusalRows(), nodeRows(), priorityRows(t), acceptedRows(t), templateRows(t), failedPodRows(), statefulSetRows(t), orphanRows(t),
+		attentionRows(), twinRows(t),
 	} {
 		for _, row := range rows {
 			all = append(all, row.complete(t))
 		}
 	}
 	return all
+}
+
+// refusalRows have one refused object, with a different reason in each row, while all nodes run.
+func refusalRows() (rows []statusCase) {
+	for _, row := range table {
+		if row.condition == degraded && row.status == is {
+			rows = append(rows, statusCase{
+				name: "refused: " + row.reason, pods: makePods(3), stuck: row.reason + ": because",
+				written: memcached.Written{Problem: &memcached.Problem{Reason: row.reason, Message: "because"}},
+			})
+		}
+	}
+	return rows
 }
 
 func TestStatusTruthTable(t *testing.T) {
@@ -209,4 +224,111 @@ func conditionOf(status cachev1alpha1.MemcachedStatus, conditionType string) met
 		}
 	}
 	return metav1.Condition{}
+}
+
+func TestUnobserved(t *testing.T) {
+	const failed = "False ApplyFailed: cannot get"
+	known := func(mc *cachev1alpha1.Memcached) {
+		mc.Status = cachev1alpha1.MemcachedStatus{
+			ObservedGeneration: memcachedtest.Generation - 1, ReadyReplicas: 2, Nodes: []string{"cache-0", "cache-1"},
+			Conditions: []metav1.Condition{
+				{Type: "Available", Status: metav1.ConditionTrue, Reason: "AsExpected", Message: "2 of 2 nodes are ready"},
+				{Type: "Progressing", Status: metav1.ConditionFalse, Reason: "AsExpected", Message: "No change is under way"},
+				{Type: "NeedsAttention", Status: metav1.ConditionTrue, Reason: "InvalidSecret", Message: "it expires"}, // no agent was asked
+			},
+		}
+	}
+	for name, test := range map[string]struct {
+		changes                                 []func(*cachev1alpha1.Memcached)
+		ready, available, progressing, degraded string
+	}{
+		"never observed": {nil, failed, noReport, seeDegraded, "True ApplyFailed: cannot get"},
+		"observed before": {
+			[]func(*cachev1alpha1.Memcached){known},
+			failed, "True AsExpected: 2 of 2 nodes are ready", seeDegraded,
+			"True ApplyFailed: cannot get",
+		},
+		"paused": {
+			[]func(*cachev1alpha1.Memcached){known, memcachedtest.Paused},
+			failed, "True AsExpected: 2 of 2 nodes are ready",
+			"False Paused: spec.paused holds back: what cannot be read. To resume: " +
+				`kubectl patch memcached cache -n shop --type=merge -p '{"spec":{"paused":false}}'`,
+			"True ApplyFailed: cannot get",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mc := memcachedtest.Cache(3, test.changes...)
+			got := Unobserved(memcached.NewView(mc, memcached.Observed{}, noon), memcached.Problem{Reason: "ApplyFailed", Message: "cannot get"})
+			want := map[string]string{
+				"Ready": test.ready, "Available": test.available, "Progressing": test.progressing, "Degraded": test.degraded,
+				"Stalled": "True ApplyFailed: ApplyFailed: see the condition Ready",
+			}
+			if test.changes != nil {
+				want["NeedsAttention"] = "True InvalidSecret: it expires"
+			}
+			texts := map[string]string{}
+			for _, c := range got.Conditions {
+				texts[c.Type] = string(c.Status) + " " + c.Reason + ": " + c.Message
+			}
+			if difference := cmp.Diff(want, texts); difference != "" {
+				t.Errorf("-want +got:\n%s", difference)
+			}
+			got.Conditions, mc.Status.Conditions = nil, nil
+			if difference := cmp.Diff(mc.Status, got); difference != "" {
+				t.Errorf("what was known has changed: -want +got:\n%s", difference)
+			}
+		})
+	}
+}
+
+// attentionRows have three ready nodes whose agents report problems or none. Cases 34 to 36 of the newcomer's mistakes are among them: what is
+// wrong with a Secret of a running cache is the reason of Ready too, which kubectl get shows.
+func attentionRows() []statusCase {
+	const tls, users = " of the Secret cache-tls (spec.tls.secretName)", " of the Secret cache-users (spec.auth.secretName)"
+	report := func(pod string, reasons ...string) memcached.AgentReport {
+		said := memcached.AgentReport{Pod: pod}
+		for _, reason := range reasons {
+			said.Problems = append(said.Problems, protocol.Problem{Reason: reason, Message: "because"})
+		}
+		return said
+	}
+	var rows []statusCase
+	row := func(name, attention string, reports ...memcached.AgentReport) {
+		rows = append(rows, statusCase{
+			name: "attention: " + name, mc: memcachedtest.Cache(3, withSecrets), pods: makePods(3),
+			agents: memcached.AgentReports{Nodes: reports}, attention: attention,
+		})
+	}
+	for reason, told := range map[string]string{
+		"InvalidCertificate": "InvalidSecret: Pod cache-1 says" + tls, "InvalidCredentials": "InvalidSecret: Pod cache-1 says" + users,
+		"CertificateNames": "InvalidSecret: Pod cache-1 says" + tls, "CertificateExpiring": "CertificateExpiring: Pod cache-1 says" + tls,
+		"ReloadFailed": "RestartRequired: Pod cache-1 says", "RestartRequired": "RestartRequired: Pod cache-1 says",
+		"ConnectionLimit": "ConnectionLimit: Pod cache-1 says",
+	} {
+		row(reason, "True "+told+`: "because"`, report("cache-0"), report("cache-1", reason))
+	}
+	row("agents that report nothing", "", report("cache-0"), report("cache-1"))
+	row("reasons that nobody knows", "", report("cache-0", "AllNodesReady", ""))
+	row("users that are not used, on all nodes", "True InvalidSecret: Pod cache-0 and 2 more say"+users+`: "because"`,
+		report("cache-0", "InvalidCredentials"), report("cache-1", "InvalidCredentials"), report("cache-2", "InvalidCredentials"))
+	row("several, the worst first", "True InvalidSecret: Pod cache-1 says"+tls+`: "because". Also RestartRequired: Pod cache-0 says: "because". `+
+		"Also CertificateExpiring: Pod cache-0 says"+tls+`: "because"`,
+		report("cache-0", "RestartRequired", "CertificateExpiring"), report("cache-1", "CertificateNames"))
+	row("words for a terminal, and too many", `True RestartRequired: Pod cache-0 says: "`+"\uFFFD"+`[31m' all is well `+strings.Repeat("x", 488)+`…"`,
+		memcached.AgentReport{Pod: "cache-0", Problems: []protocol.Problem{
+			{Reason: "ReloadFailed", Message: "\x1b[31m\" all is well\n" + strings.Repeat("x", 4000)},
+		}})
+	told := memcachedtest.Cache(3, withSecrets, func(mc *cachev1alpha1.Memcached) {
+		mc.Status.Conditions = []metav1.Condition{{
+			Type: cachev1alpha1.ConditionNeedsAttention, Status: metav1.ConditionTrue, Reason: "CertificateNames", Message: "as before",
+		}}
+	})
+	return append(rows, statusCase{
+		name: "attention: not all have been asked yet, as after a start of the operator", mc: told, pods: makePods(3),
+		agents: memcached.AgentReports{Pending: true, Nodes: []memcached.AgentReport{{Pod: "cache-0"}}}, attention: "True CertificateNames: as before",
+	}, statusCase{
+		name: "attention: all have been asked", mc: told, pods: makePods(3), agents: memcached.AgentReports{Nodes: []memcached.AgentReport{{Pod: "cache-0"}}},
+	}, statusCase{
+		name: "attention: none are asked any more", mc: told, pods: makePods(3),
+	})
 }

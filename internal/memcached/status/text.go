@@ -35,6 +35,16 @@ func shorten(message string, longest int) string {
 	return message[:end] + more
 }
 
+// withRunbook adds a link to a section of the runbook. It shortens a long message so that the link fits.
+func withRunbook(message, section string) string {
+	link := "See docs/operations/runbook.md#" + section
+	message = shorten(message, longestMessage-len(". "+link))
+	if !strings.HasSuffix(message, ".") && !strings.HasSuffix(message, "…") {
+		message += "."
+	}
+	return message + " " + link
+}
+
 // quoted puts a container's message in quotation marks, so that it cannot pass for the operator's own words: somebody else may
 // control the image. It shortens a long message.
 func quoted(message string) string {
@@ -58,20 +68,10 @@ func visible(r rune) rune {
 	return r
 }
 
-func countNodes(count int32) string {
-	if count == 1 {
-		return "1 node"
+// when returns the message if this holds, and "" otherwise.
+func when(holds bool, format string, args ...any) string {
+	if !holds {
+		return ""
 	}
-	return fmt.Sprintf("%d nodes", count)
-}
-
-func allReady(size int32) string {
-	switch size {
-	case 0:
-		return "The size is 0, and no nodes exist"
-	case 1:
-		return "The node is ready"
-	default:
-		return fmt.Sprintf("All %d nodes are ready", size)
-	}
+	return fmt.Sprintf(format, args...)
 }

@@ -6,7 +6,9 @@ package status
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/example/memcached-operator/internal/memcached"
 )
@@ -28,18 +30,16 @@ func versionOf(image string) (version string, old bool) {
 	if match == nil {
 		return unknownVersion, false
 	}
-	for i, oldest := range oldestVersion {
-		number, _ := strconv.Atoi(match[i+1]) // the pattern allows only a few digits
-		if number != oldest {
-			return match[1] + "." + match[2] + "." + match[3], number < oldest
-		}
+	var numbers [3]int
+	for i := range numbers {
+		numbers[i], _ = strconv.Atoi(match[i+1]) // the pattern allows only a few digits
 	}
-	return match[1] + "." + match[2] + "." + match[3], false
+	return strings.Join(match[1:], "."), slices.Compare(numbers[:], oldestVersion[:]) < 0
 }
 
 // image returns the image that the nodes run, or will run after the rollout, or "". At rest, nodes of a StatefulSet may run an older image
 // than its template has.
-func (f facts) image() string {
+func (f *facts) image() string {
 	if f.Workload == nil {
 		return ""
 	}
@@ -57,7 +57,7 @@ func (f facts) image() string {
 
 // unsupported returns a message with the remedy if nodes run, or will run, a memcached that is too old. Otherwise it returns an
 // empty text.
-func (f facts) unsupported() string {
+func (f *facts) unsupported() string {
 	version, old := versionOf(f.image())
 	if !old {
 		return ""
