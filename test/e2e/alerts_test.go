@@ -11,7 +11,6 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 	"github.com/prometheus/common/model"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
