@@ -15,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -89,29 +88,6 @@ func requestsIn(file io.Reader, user string) iter.Seq[*auditv1.Event] {
 	}
 }
 
-// denied reports whether RBAC refused a request. Status 403 does not prove this, because quotas, Pod Security and terminating
-// namespaces cause it, too.
-func denied(event *auditv1.Event) bool {
-	return event.Annotations["authorization.k8s.io/decision"] == "forbid"
-}
-
 func isWrite(event *auditv1.Event) bool {
 	return !slices.Contains([]string{"get", "list", "watch"}, event.Verb)
-}
-
-// resourceOf returns the resource of a request with its API group, such as "apps/deployments", or "pods" for the core
-// group. It returns "" for a URL without a resource, such as a URL of discovery.
-func resourceOf(event *auditv1.Event) string {
-	if event.ObjectRef == nil || event.ObjectRef.Resource == "" {
-		return ""
-	}
-	resource := event.ObjectRef.Resource
-	if event.ObjectRef.Subresource != "" {
-		resource += "/" + event.ObjectRef.Subresource
-	}
-	return inGroup(event.ObjectRef.APIGroup, resource)
-}
-
-func inGroup(group, resource string) string {
-	return strings.TrimPrefix(group+"/"+resource, "/")
 }

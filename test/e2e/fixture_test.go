@@ -91,7 +91,7 @@ func (f *fixture) mustBeUntouched(ctx context.Context) {
 	GinkgoHelper()
 	f.bystander.mustBeUntouched(ctx)
 	for event := range requestsOf(operatorUser(operatorNamespace), f.since) {
-		if isWrite(event) && resourceOf(event) != "" {
+		if isWrite(event) && event.ObjectRef != nil {
 			Expect(event.ObjectRef.Namespace+"/"+event.ObjectRef.Name).NotTo(Equal(f.namespace+"/"+f.cache.Name),
 				"%s %s", event.Verb, event.RequestURI)
 		}

@@ -8,6 +8,7 @@ package e2e
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -95,36 +96,22 @@ func (r *rotation) open(ctx context.Context, v visitor) []*traffic.Conn {
 	return open
 }
 
-func (r *rotation) takesCertificateAndUser(ctx context.Context) {
+// adds changes the certificate of the nodes, and adds a user and a CA of clients.
+func (r *rotation) adds(ctx context.Context) {
 	GinkgoHelper()
-	r.changes(ctx, "a new certificate of the nodes, and a user more", func() {
-		r.put(ctx, r.pair, r.newPair(r.authority))
+	Expect(r.mayEnter(ctx, r.address(&r.pods[0]), r.partner)).To(MatchError(MatchRegexp(unknownAuthority)), "before its CA is there")
+	r.changes(ctx, "a new certificate of the nodes, another CA of clients, and a user more", func() {
+		r.put(ctx, r.pair, r.newPair(r.authority, r.other))
 		r.put(ctx, r.users, logins(r.member, r.reader, r.batch))
 	}, func(address string) error {
-		if shown, err := r.shown(ctx, address); err != nil {
-			return err
-		} else if shown != r.serial() {
-			return fmt.Errorf("the certificate is %s", shown)
+		shown, err := r.shown(ctx, address)
+		if err == nil && shown != r.serial() {
+			err = fmt.Errorf("the certificate is %s", shown)
 		}
-		return r.mayEnter(ctx, address, r.batch)
+		return errors.Join(err, r.mayEnter(ctx, address, r.batch), r.mayEnter(ctx, address, r.partner), r.mayEnter(ctx, address, r.member))
 	})
 	r.untilReported(ctx, r.pods)
 	r.held = r.open(ctx, r.batch)
-}
-
-// takesAuthority adds a CA of clients, and keeps the certificate of the nodes.
-func (r *rotation) takesAuthority(ctx context.Context) {
-	GinkgoHelper()
-	Expect(r.mayEnter(ctx, r.address(&r.pods[0]), r.partner)).To(MatchError(MatchRegexp(unknownAuthority)), "before its CA is there")
-	r.changes(ctx, "another CA of clients", func() {
-		r.put(ctx, r.pair, r.with(map[string][]byte{"ca.crt": bundle(r.authority, r.other)}))
-	}, func(address string) error {
-		if err := r.mayEnter(ctx, address, r.partner); err != nil {
-			return err
-		}
-		return r.mayEnter(ctx, address, r.member)
-	})
-	r.untilReported(ctx, r.pods)
 }
 
 // removes removes a CA and a user, and changes a password. Logins with a removed user or password fail at once. The

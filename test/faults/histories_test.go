@@ -6,7 +6,6 @@
 package faults
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -55,8 +54,8 @@ func TestHistories(t *testing.T) {
 	t.Logf("the operator was killed %d times", kills())
 }
 
-// killOperator runs an operator until the test ends. After every 20 to 219 changes in the cluster, it kills the operator and starts
-// another one. The returned function stops the operator, and returns how often it was killed.
+// killOperator runs an operator until the test ends. Every few seconds, it kills the operator and starts another one. The returned function
+// stops the operator, and returns how often it was killed.
 func killOperator(t *testing.T) func() int {
 	t.Helper()
 	w := newWire()
@@ -64,24 +63,25 @@ func killOperator(t *testing.T) func() int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped, kills, random := make(chan struct{}), 0, rand.New(rand.NewPCG(1, 1))
+	ending, stopped, kills, random := make(chan struct{}), make(chan struct{}), 0, rand.New(rand.NewPCG(1, 1))
 	go func() {
 		defer close(stopped)
-		for err == nil && history.awaitChanges(ctx, 20+random.IntN(200)) {
-			if err = o.crash(); err == nil {
-				o, err = startOperator(t.Context(), w, allNamespaces)
-				kills++
+		for err == nil {
+			select {
+			case <-ending:
+				if err = o.crash(); err == nil {
+					return
+				}
+			case <-time.After(time.Duration(1000+random.IntN(3000)) * time.Millisecond):
+				if err = o.crash(); err == nil {
+					o, err = startOperator(t.Context(), w, allNamespaces)
+					kills++
+				}
 			}
 		}
-		if err == nil {
-			err = o.crash()
-		}
-		if err != nil {
-			t.Errorf("kill the operator: %v", err)
-		}
+		t.Errorf("kill the operator: %v", err)
 	}()
-	stop := sync.OnceFunc(func() { cancel(); <-stopped })
+	stop := sync.OnceFunc(func() { close(ending); <-stopped })
 	t.Cleanup(stop)
 	return func() int { stop(); return kills }
 }

@@ -148,6 +148,14 @@ func atTarget(now objects) string {
 	return ""
 }
 
+// leastLimit returns a limit that memcached exceeds with these arguments: the memory for items, and what the default number of connections
+// and one thread need.
+func leastLimit(list protocol.List) int64 {
+	const others = 78
+	items, _ := strconv.ParseInt(list.Value("-m"), 10, 64)
+	return (items + others) << 20
+}
+
 // differs describes how a pod differs from a new pod of the template, which starts with the arguments first.
 func differs(now objects, pod *corev1.Pod, template *corev1.PodTemplateSpec, first protocol.List) string {
 	is, has := template.Spec.Containers[0], pod.Spec.Containers[0]
@@ -159,7 +167,7 @@ func differs(now objects, pod *corev1.Pod, template *corev1.PodTemplateSpec, fir
 		return err.Error()
 	case asked.Template != newest.Template || asked.Resources != newest.Resources || asked.Refused != nil:
 		return fmt.Sprintf("was asked for %+v, a new one for %+v", asked, newest)
-	case has.Image != is.Image || has.Resources.Limits.Memory().Value() < is.Resources.Limits.Memory().Value():
+	case has.Image != is.Image || has.Resources.Limits.Memory().Value() < leastLimit(first):
 		return fmt.Sprintf("has %s with %v, a new one %s with %v", has.Image, has.Resources, is.Image, is.Resources)
 	case !p.list.Same(first) || !listIn(now, pod).Same(first):
 		return fmt.Sprintf("runs %+v, a new one %+v", p, first)

@@ -37,9 +37,9 @@ func settled(now objects) string {
 	case wanted == nil:
 		return "there is no " + string(wantedKind(mc))
 	case other != nil:
-		return "there is still a " + string(other.kind)
+		return "there is still a " + other.String()
 	case !wanted.complete(mc.Spec.Size):
-		return fmt.Sprintf("the %s is not complete: %s", wanted.kind, wanted)
+		return "not complete: " + wanted.String()
 	case len(now.pods()) != len(nodes) || len(nodes) != int(mc.Spec.Size):
 		return fmt.Sprintf("%d of %d pods are ready, want %d", len(nodes), len(now.pods()), mc.Spec.Size)
 	case ready == nil || ready.Status != metav1.ConditionTrue || mc.Status.ObservedGeneration != mc.Generation:
@@ -247,48 +247,36 @@ func restartsSoon(pod *corev1.Pod) bool {
 // workload contains what the oracles read from a Deployment or StatefulSet.
 type workload struct {
 	client.Object
-	kind     cachev1alpha1.WorkloadKind
 	template *corev1.PodTemplateSpec
-
-	// size is the number of nodes in the spec. replicas, updated and ready are the counts in the status.
-	size, replicas, updated, ready int32
-	// observed is status.observedGeneration. rolledOut reports whether the last rollout is complete.
-	observed  int64
-	rolledOut bool
+	// size is the number of nodes in the spec, and ready that in the status. updated reports that all nodes exist, with the current template.
+	size, ready int32
+	updated     bool
 }
 
 // workloadOf converts a Deployment or StatefulSet. It returns nil for an object of another Kind.
 func workloadOf(object client.Object) *workload {
 	switch w := object.(type) {
 	case *appsv1.Deployment:
+		size, status := ptr.Deref(w.Spec.Replicas, 0), w.Status
 		return &workload{
-			Object: w, kind: cachev1alpha1.WorkloadDeployment, template: &w.Spec.Template, size: ptr.Deref(w.Spec.Replicas, 0),
-			replicas: w.Status.Replicas, updated: w.Status.UpdatedReplicas, ready: w.Status.ReadyReplicas,
-			observed: w.Status.ObservedGeneration, rolledOut: progressOf(w) == "NewReplicaSetAvailable",
+			Object: w, template: &w.Spec.Template, size: size, ready: status.ReadyReplicas, updated: status.ObservedGeneration == w.Generation &&
+				status.Replicas == size && status.UpdatedReplicas == size && progressOf(w) == "NewReplicaSetAvailable",
 		}
 	case *appsv1.StatefulSet:
-		return &workload{
-			Object: w, kind: cachev1alpha1.WorkloadStatefulSet, template: &w.Spec.Template, size: ptr.Deref(w.Spec.Replicas, 0),
-			replicas: w.Status.Replicas, updated: w.Status.Replicas, ready: w.Status.ReadyReplicas,
-			observed: w.Status.ObservedGeneration, rolledOut: true, // atTarget checks the pods
+		size, status := ptr.Deref(w.Spec.Replicas, 0), w.Status
+		return &workload{ // atTarget checks the pods
+			Object: w, template: &w.Spec.Template, size: size, ready: status.ReadyReplicas,
+			updated: status.ObservedGeneration == w.Generation && status.Replicas == size,
 		}
 	default:
 		return nil
 	}
 }
 
-func (w *workload) complete(size int32) bool {
-	return w.updatedTo(size) && w.ready == size
-}
-
-// updatedTo reports whether the workload has exactly this many nodes, all with its current template. They need not be ready.
-func (w *workload) updatedTo(size int32) bool {
-	return w.size == size && w.observed == w.GetGeneration() && w.rolledOut && w.replicas == size && w.updated == size
-}
+func (w *workload) complete(size int32) bool { return w.size == size && w.ready == size && w.updated }
 
 func (w *workload) String() string {
-	return fmt.Sprintf("generation %d, observed %d, size %d, %d replicas, %d updated, %d ready, rolled out: %t",
-		w.GetGeneration(), w.observed, w.size, w.replicas, w.updated, w.ready, w.rolledOut)
+	return fmt.Sprintf("%T: size %d, %d ready, updated %t", w.Object, w.size, w.ready, w.updated)
 }
 
 func wantedKind(mc *cachev1alpha1.Memcached) cachev1alpha1.WorkloadKind {
@@ -297,16 +285,11 @@ func wantedKind(mc *cachev1alpha1.Memcached) cachev1alpha1.WorkloadKind {
 
 // workloads returns the workload that the spec asks for, and the other one. Each is nil if it does not exist.
 func (o objects) workloads(mc *cachev1alpha1.Memcached) (wanted, other *workload) {
-	for _, resource := range []string{"deployments", "statefulsets"} {
-		switch w := workloadOf(o[resource+"/"+cacheName]); {
-		case w == nil:
-		case w.kind == wantedKind(mc):
-			wanted = w
-		default:
-			other = w
-		}
+	deployment, set := workloadOf(o["deployments/"+cacheName]), workloadOf(o["statefulsets/"+cacheName])
+	if wantedKind(mc) == cachev1alpha1.WorkloadStatefulSet {
+		return set, deployment
 	}
-	return wanted, other
+	return deployment, set
 }
 
 // servers returns the addresses of all nodes if the spec asks for a StatefulSet, or else nil.

@@ -59,7 +59,7 @@ func satisfied(mc *cachev1alpha1.Memcached, now objects) bool {
 	container := w.template.Spec.Containers[0]
 	ready := w.ready == mc.Spec.Size || len(now.nodes()) == int(mc.Spec.Size)
 	// With OnDelete, the StatefulSet's controller need not have observed the template.
-	sized := w.updatedTo(mc.Spec.Size) || w.kind == cachev1alpha1.WorkloadStatefulSet && w.size == mc.Spec.Size
+	sized := w.size == mc.Spec.Size && (w.updated || wantedKind(mc) == cachev1alpha1.WorkloadStatefulSet)
 	return sized && ready && (mc.Spec.Image == "" || container.Image == mc.Spec.Image) && configured(mc, now, w)
 }
 
@@ -67,7 +67,7 @@ func satisfied(mc *cachev1alpha1.Memcached, now objects) bool {
 // must also have the image of the spec.
 func configured(mc *cachev1alpha1.Memcached, now objects, w *workload) bool {
 	lists := []string{strings.Join(w.template.Spec.Containers[0].Args, " ")}
-	if w.kind == cachev1alpha1.WorkloadStatefulSet {
+	if wantedKind(mc) == cachev1alpha1.WorkloadStatefulSet {
 		for _, pod := range now.pods() {
 			lists = append(lists, listIn(now, pod).Arguments)
 			if mc.Spec.Image != "" && pod.Spec.Containers[0].Image != mc.Spec.Image {

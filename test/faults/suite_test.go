@@ -147,7 +147,6 @@ type journal struct {
 	mutex   sync.Mutex
 	changed chan struct{}      // closed and replaced at each change
 	entries map[string][]entry // by namespace
-	total   int                // the number of changes in all namespaces, including forgotten ones
 }
 
 func newJournal() *journal {
@@ -206,7 +205,6 @@ func (j *journal) add(e entry) {
 	defer j.mutex.Unlock()
 	namespace := e.object.GetNamespace()
 	j.entries[namespace] = append(j.entries[namespace], e)
-	j.total++
 	close(j.changed)
 	j.changed = make(chan struct{})
 }
@@ -242,27 +240,6 @@ func (j *journal) await(ctx context.Context, namespace string, check func(object
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w", missing, context.Cause(ctx))
-		case <-changed:
-		}
-	}
-}
-
-// awaitChanges waits for this many further changes in all namespaces together. It returns false if the context ends first.
-func (j *journal) awaitChanges(ctx context.Context, count int) bool {
-	first := -1
-	for {
-		j.mutex.Lock()
-		total, changed := j.total, j.changed
-		j.mutex.Unlock()
-		if first < 0 {
-			first = total
-		}
-		if total-first >= count {
-			return true
-		}
-		select {
-		case <-ctx.Done():
-			return false
 		case <-changed:
 		}
 	}
