@@ -44,6 +44,8 @@ type launchers struct {
 	asked  []string
 	// problems are the problems that agents report, by the name of the pod. The agent of a pod without an entry does not answer.
 	problems map[string][]agentprotocol.Problem
+	// restarts are the processes that must restart according to the agents, by the name of the pod.
+	restarts map[string]int
 }
 
 var errRefused = errors.New("connection refused")
@@ -77,7 +79,7 @@ func (l *launchers) Agent(_ context.Context, pod *corev1.Pod, hosts []string) (a
 	if !ok || pod.Status.PodIP == "" {
 		return agentprotocol.Status{}, errRefused
 	}
-	return agentprotocol.Status{Problems: problems}, nil
+	return agentprotocol.Status{Problems: problems, Restart: l.restarts[pod.Name]}, nil
 }
 
 // look returns the requests since its last call, sorted. Each is the name of a pod, followed by the hosts if its agent was asked.

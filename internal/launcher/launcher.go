@@ -99,6 +99,8 @@ func (l *launcher) follow(ctx context.Context) error {
 	case found == nil || found.Number == l.current.Number || l.state.refuses(found.Number):
 	case err != nil:
 		l.refuse(found.Number, err.Error())
+	case found.Forget == l.process.pid: // the pod's containers share their process IDs
+		return l.restart(ctx, *found)
 	case l.current.Same(found.List):
 		l.current = *found
 		l.accept()

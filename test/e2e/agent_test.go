@@ -51,9 +51,6 @@ var _ = Describe("The agent beside memcached", func() {
 			g.Expect(statusOf(ctx, agent+"/readyz")).To(Equal(http.StatusOK))
 		}).WithTimeout(5 * time.Second).WithPolling(500 * time.Millisecond).Should(Succeed())
 		Expect(sampleOf(scraped, "memcached_connections_rejected_total")).To(BeNumerically(">", 1), "the probes are refused, too")
-
-		By("telling whoever has kubectl alone, while the cache stays Ready")
-		untilNeedsAttention(ctx, mc, longestUntold, cachev1alpha1.ReasonConnectionLimit, "Pod "+pod.Name+" says", "raise spec.config.maxConnections")
 	})
 })
 

@@ -118,39 +118,3 @@ func TestAnUnknownCertificateOfAnotherAlgorithm(t *testing.T) {
 	b.steps(5)
 	b.mustHave(false, "025a")
 }
-
-// If a memcached starts right after the agent has found none, the agent must assume that this memcached has read the old certificate
-// and the new one.
-func TestMemcachedStartsWhileTheAlgorithmOfTheKeyChanges(t *testing.T) {
-	first, second := issue(t, 0xec, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
-	b := newTestbed(t, first.tlsSecret(t), nil).run()
-	b.memcached.stop()
-	b.agent.step(t.Context())
-	b.tls.set(t, second.tlsSecret(t))
-	found := b.agent.processes.find
-	b.agent.processes = &findsLate{b.memcached, found, b.memcached.start}
-	b.settle()
-	b.mustHave(true, "025a", ReasonCertificateRemoved)
-	b.mustHavePairs(first, second)
-	b.memcached.start()
-	b.settle()
-	b.mustHave(true, "025a")
-	b.mustHavePairs(second)
-}
-
-// findsLate starts memcached once: right after the agent has looked for a process.
-type findsLate struct {
-	*fakeMemcached
-
-	look  func() (Process, error)
-	start func()
-}
-
-func (f *findsLate) find() (Process, error) {
-	found, err := f.look()
-	if f.start != nil {
-		f.start()
-		f.start = nil
-	}
-	return found, err
-}

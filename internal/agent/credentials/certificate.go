@@ -58,7 +58,7 @@ func parsePair(secret map[string][]byte, clientCA bool) (*pair, error) {
 	private, err := tls.X509KeyPair(p.files[certificateKey], secret[privateKeyKey])
 	if err != nil {
 		return nil, invalidCertificate("tls.key does not fit the first certificate in tls.crt, or is no RSA, ECDSA or Ed25519 key in PEM " +
-			"without a passphrase: store the key with which that certificate was requested, and the certificate of the server before those of its CAs")
+			"without a passphrase: store the key with which that certificate was requested, and the certificate of the server before its CAs")
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(private.PrivateKey)
 	if err != nil {
@@ -123,12 +123,11 @@ func parseCertificates(key string, text []byte) (certificates []*x509.Certificat
 	return certificates, nil
 }
 
-func encodeCertificates(certificates []*x509.Certificate) []byte {
-	var text bytes.Buffer
+func encodeCertificates(certificates []*x509.Certificate) (text []byte) {
 	for _, certificate := range certificates {
-		text.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw}))
+		text = append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})...)
 	}
-	return text.Bytes()
+	return text
 }
 
 // checkStrength returns an error if the RSA key or the signature of a certificate is too weak for OpenSSL's default security level,

@@ -91,11 +91,3 @@ func (c *content) removed(next *content) (reasons []string) {
 	}
 	return reasons
 }
-
-// serial returns the certificate's serial number, empty without TLS.
-func (c *content) serial() string {
-	if c.pair == nil {
-		return ""
-	}
-	return Serial(c.pair.certificate)
-}

@@ -70,7 +70,7 @@ func (r *rotation) mustConverge(exact bool) {
 	if !status.Succeeded || status.Served == nil || Serial(status.Served) != "b2" {
 		r.t.Errorf("the agent reports %+v", status)
 	}
-	ca, user := r.memcached.removed([]*issued{r.fresh}, r.freshUsers)
+	ca, user := r.memcached.removed(r.fresh, r.freshUsers)
 	reported := status.RestartRequired
 	if ca && !reported[ReasonCARemoved] || user && !reported[ReasonUserRemoved] {
 		r.t.Errorf("the agent reports %v, but a CA that was removed is trusted: %t; a user that was removed connected: %t", reported, ca, user)

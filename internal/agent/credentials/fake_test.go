@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,16 +100,16 @@ func (f *fakeMemcached) tick() {
 	}
 }
 
-// removed reports whether memcached trusts a CA that is not in authorities, and whether it has ever accepted a user that is not in users.
-func (f *fakeMemcached) removed(authorities []*issued, users map[string][]byte) (ca, user bool) {
-	var trusted, lines []string
-	for _, authority := range authorities {
-		trusted = append(trusted, string(authority.certificate.Raw))
+func linesOf(users map[string][]byte) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(users)) {
+		lines = append(lines, name+":"+string(users[name]))
 	}
-	for name, password := range users {
-		lines = append(lines, name+":"+string(password))
-	}
-	return len(missing(f.trusted, trusted)) > 0, len(missing(f.everLines, lines)) > 0
+	return lines
+}
+
+// removed reports whether memcached trusts another CA, and whether it has ever accepted a user that is not in users.
+func (f *fakeMemcached) removed(authority *issued, users map[string][]byte) (ca, user bool) {
+	return len(missing(f.trusted, []string{string(authority.certificate.Raw)})) > 0, len(missing(f.everLines, linesOf(users))) > 0
 }
 
 func (f *fakeMemcached) called() {
@@ -193,16 +194,5 @@ func (f *fakeMemcached) serves(secret *issued, users map[string][]byte) bool {
 			return false
 		}
 	}
-	if f.tls && len(f.pairs) == 0 {
-		return false
-	}
-	if !f.users {
-		return true
-	}
-	for name, password := range users {
-		if !slices.Contains(f.lines, name+":"+string(password)) {
-			return false
-		}
-	}
-	return len(f.lines) == len(users)
+	return (!f.tls || len(f.pairs) > 0) && (!f.users || slices.Equal(f.lines, linesOf(users)))
 }

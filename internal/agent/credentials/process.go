@@ -19,11 +19,9 @@ type Process struct {
 	Started uint64 `json:"started"`
 }
 
-// processes finds and signals memcached.
+// processes finds memcached, and sends it SIGHUP, unless it has ended. On SIGHUP, memcached reads its files again.
 type processes interface {
-	// find returns the running memcached, or the zero value.
 	find() (Process, error)
-	// hangUp sends SIGHUP to the process, unless it has ended. On SIGHUP, memcached reads its files again.
 	hangUp(process Process) error
 }
 

@@ -6,7 +6,6 @@ package credentials
 import (
 	"cmp"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -73,8 +72,6 @@ func (r *Reloader) prove(ctx context.Context, before int64) error {
 	return nil
 }
 
-var errNotRefreshed = errors.New("memcached has not read its certificates since the signal")
-
 // proveCertificate proves that memcached serves the current certificate, and that it has read its certificates since the signal. If only
 // the CAs have changed, or if memcached prefers a removed certificate, a handshake does not show that.
 func (r *Reloader) proveCertificate(ctx context.Context, before int64) error {
@@ -83,17 +80,13 @@ func (r *Reloader) proveCertificate(ctx context.Context, before int64) error {
 	if err != nil {
 		return err
 	}
-	if r.served = shown; !shown.Equal(wanted) && !r.mayPrefer(shown) {
+	mayPrefer := shown.PublicKeyAlgorithm != wanted.PublicKeyAlgorithm && r.record.Removed[ReasonCertificateRemoved] == r.running
+	if r.served = shown; !shown.Equal(wanted) && !mayPrefer {
 		return fmt.Errorf("memcached serves the certificate %s, not %s", Serial(shown), Serial(wanted))
 	}
 	refreshed, err := r.server.refreshed(ctx, r.logins())
 	if err == nil && refreshed == before {
-		return errNotRefreshed
+		return errors.New("memcached has not read its certificates since the signal")
 	}
 	return err
-}
-
-// mayPrefer reports whether memcached may show this certificate even after it has read the current one.
-func (r *Reloader) mayPrefer(shown *x509.Certificate) bool {
-	return shown.PublicKeyAlgorithm != r.current.pair.certificate.PublicKeyAlgorithm && r.record.Removed[ReasonCertificateRemoved] == r.running
 }

@@ -63,15 +63,12 @@ type Reloader struct {
 	// current is the content of the current files, nil until there is good content. Until it is proven that memcached has read it, previous
 	// is the content before it, or nil if that is unknown.
 	current, previous *content
-	// refused is why a Secret cannot be used, or nil.
-	refused error
-	// running is the memcached that was last found.
-	running Process
-	// proven is the content that is proven to be in provenIn. unproven is why the last reload failed, or nil.
-	proven   *content
-	provenIn Process
-	unproven error
-	// failure is why the last step failed, or nil. It has failed in each step since failingSince.
+	// refused is why a Secret cannot be used, and unproven is why the last reload failed. Each may be nil.
+	refused, unproven error
+	// running is the memcached that was last found. It is proven that provenIn has read the content proven.
+	running, provenIn Process
+	proven            *content
+	// failure is why the last step failed, or nil. Each step has failed since failingSince.
 	failure      error
 	failingSince time.Time
 	// served is the certificate in the last handshake, and attempted is when content was last accepted, refused or reloaded.
@@ -258,10 +255,15 @@ func (r *Reloader) follow(ctx context.Context) {
 	if ctx.Err() != nil || errors.Is(err, errStarting) {
 		return
 	}
-	if r.unproven, r.attempted = err, r.now(); err == nil {
-		r.proven, r.provenIn, r.previous, r.unproven = r.current, r.running, nil, r.store.prune()
-		r.log.Info("memcached has read its credentials", "process", r.running.ID, "serial", r.current.serial())
+	if r.unproven, r.attempted = err, r.now(); err != nil {
+		return
 	}
+	r.proven, r.provenIn, r.previous, r.unproven = r.current, r.running, nil, r.store.prune()
+	serial := ""
+	if r.served != nil {
+		serial = Serial(r.served)
+	}
+	r.log.Info("memcached has read its credentials", "process", r.running.ID, "serial", serial)
 }
 
 // logins returns the first user of the current files, and the first user of those before until the current ones are proven.

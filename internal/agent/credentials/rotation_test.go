@@ -90,20 +90,6 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-func TestWhatCameAndLeftRequiresARestart(t *testing.T) {
-	ca, another := issue(t, 1, nil, authority), issue(t, 2, nil, authority)
-	served := issue(t, 0xa1, ca)
-	b := newTestbed(t, served.tlsSecret(t, ca), usersSecret("bob", "1")).run()
-	b.tls.set(t, served.tlsSecret(t, ca, another))
-	b.users.set(t, usersSecret("bob", "1", "eve", "2"))
-	b.settle()
-	b.mustHave(true, "a1")
-	b.tls.set(t, served.tlsSecret(t, ca))
-	b.users.set(t, usersSecret("bob", "1"))
-	b.settle()
-	b.mustHave(true, "a1", ReasonCARemoved, ReasonUserRemoved)
-}
-
 func TestACertificateThatIsNotValidYetBecomesValid(t *testing.T) {
 	good := issue(t, 0xa1, nil)
 	b := newTestbed(t, good.tlsSecret(t), nil).run()

@@ -11,9 +11,8 @@ import (
 	"path"
 )
 
-// Names in the folder that memcached reads.
 const (
-	// currentLink names the folder with the current files: one of the slots.
+	// currentLink is a link to the slot with the current files.
 	currentLink = "current"
 	recordFile  = "state.json"
 	// newSuffix ends the name of a file or link until the file or link replaces the previous one.

@@ -23,6 +23,8 @@ const (
 type Status struct {
 	// Problems has at most one problem for each reason.
 	Problems []Problem `json:"problems"`
+	// Restart is the ID of memcached's process if it must restart to forget what was removed from a Secret, and 0 otherwise.
+	Restart int `json:"restart,omitempty"`
 }
 
 // Problem is something that needs attention. memcached may serve clients nevertheless.

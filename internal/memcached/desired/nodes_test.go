@@ -33,6 +33,7 @@ type scene struct {
 	pods    []corev1.Pod
 	answers memcached.Answers
 	twins   []memcached.View
+	agents  memcached.AgentReports
 	made    int
 }
 
@@ -97,7 +98,7 @@ func (s *scene) enter(ordinal int, change func(*protocol.Entry), spec ...edit) p
 func (s *scene) view() memcached.View {
 	pods := slices.DeleteFunc(slices.Clone(s.pods), func(pod corev1.Pod) bool { return pod.Name == "" })
 	v := memcachedtest.View(s.mc, memcached.Observed{Children: memcachedtest.Children(s.set, s.config), Pods: pods})
-	v.Answers, v.Twins = maps.Clone(s.answers), s.twins
+	v.Answers, v.Twins, v.Agents = maps.Clone(s.answers), s.twins, s.agents
 	return v
 }
 
