@@ -6,6 +6,8 @@ package controllers
 import (
 	"context"
 	"maps"
+	"math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -20,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 )
@@ -47,16 +48,18 @@ type agents struct {
 type agentNode struct {
 	// pod has only the fields that requests to the agent need.
 	pod   *corev1.Pod
+	name  types.NamespacedName
 	hosts []string
 	// serves reports that the node is ready and has an address. Otherwise, its agent is not asked: the pod's status then shows what
 	// is wrong.
-	serves  bool
-	askedAt time.Time
-	// tried is true after the first request has ended, and answered is true after the first success. failure is why the last
-	// request failed, empty if it succeeded.
-	tried, answered bool
-	failure         string
-	problems        []protocol.Problem
+	serves bool
+	// dueAt is when to ask the agent next, or zero.
+	dueAt time.Time
+	// tried is true after the first request has ended. failure is why the last request failed, empty if it succeeded. report is nil before
+	// the first success.
+	tried   bool
+	failure string
+	report  *memcached.AgentReport
 }
 
 func newAgents() *agents {
@@ -74,36 +77,33 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	name := client.ObjectKeyFromObject(view.Memcached)
-	if !memcached.IsStatefulSet(view.Memcached) {
-		delete(a.nodes, name)
-		return memcached.AgentReports{}
+	known, mc := a.nodes[name], view.Memcached
+	delete(a.nodes, name)
+	if mc.Spec.TLS == nil && mc.Spec.Auth == nil {
+		return memcached.AgentReports{} // these agents know nothing that their metrics do not say
 	}
 	var reports memcached.AgentReports
 	nodes := map[types.UID]*agentNode{}
 	for _, pod := range view.Workload.Nodes(view.Pods) {
-		node := a.nodes[name][pod.UID]
+		node := known[pod.UID]
 		if node == nil {
-			node = &agentNode{}
+			node = &agentNode{name: name}
 		}
-		node.observe(view.Memcached, pod)
+		node.pod = &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+			Status:     corev1.PodStatus{PodIP: pod.Status.PodIP},
+		}
+		node.hosts = memcached.CertificateHosts(mc, pod)
+		node.serves = memcached.PodReady(pod) && pod.Status.PodIP != ""
 		nodes[pod.UID] = node
-		if node.answered {
-			reports.Nodes = append(reports.Nodes, memcached.AgentReport{Pod: pod.Name, Problems: node.problems})
+		if node.report != nil {
+			reports.Nodes = append(reports.Nodes, *node.report)
 		}
 		reports.Pending = reports.Pending || node.serves && !node.tried
-		reports.Unanswered = reports.Unanswered || node.serves && !node.answered
+		reports.Unanswered = reports.Unanswered || node.serves && node.report == nil
 	}
 	a.nodes[name] = nodes
 	return reports
-}
-
-func (n *agentNode) observe(mc *cachev1alpha1.Memcached, pod *corev1.Pod) {
-	n.pod = &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
-		Status:     corev1.PodStatus{PodIP: pod.Status.PodIP},
-	}
-	n.hosts = memcached.CertificateHosts(mc, pod)
-	n.serves = memcached.PodReady(pod) && pod.Status.PodIP != ""
 }
 
 func (a *agents) forget(name types.NamespacedName) {
@@ -143,7 +143,7 @@ func (r *Reconciler) runAgentPolls(ctx context.Context) error {
 	}
 }
 
-// PollAgents asks the agent of each ready node, at most once a minute. It returns the Memcacheds whose status may change.
+// PollAgents asks the agents that are due. It returns the Memcacheds whose status or nodes may change.
 func (r *Reconciler) PollAgents(ctx context.Context) []types.NamespacedName {
 	type answer struct {
 		status protocol.Status
@@ -163,21 +163,21 @@ func (r *Reconciler) PollAgents(ctx context.Context) []types.NamespacedName {
 	return slices.Collect(maps.Keys(changed))
 }
 
-type dueAgent struct {
-	name  types.NamespacedName
-	hosts []string
-}
-
-// due returns the agents that have to be asked, by their pods, and marks them as asked.
-func (a *agents) due(now time.Time) map[*corev1.Pod]dueAgent {
+// due returns the agents that have to be asked, by their pods. Each is due once in agentInterval. The first time is random, so that the
+// requests spread over the interval.
+func (a *agents) due(now time.Time) map[*corev1.Pod]agentNode {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	due := map[*corev1.Pod]dueAgent{}
-	for name, nodes := range a.nodes {
+	due := map[*corev1.Pod]agentNode{}
+	for _, nodes := range a.nodes {
 		for _, node := range nodes {
-			if node.serves && (node.askedAt.IsZero() || now.Sub(node.askedAt) >= agentInterval) {
-				node.askedAt = now
-				due[node.pod] = dueAgent{name, node.hosts}
+			switch {
+			case !node.serves:
+			case node.dueAt.IsZero():
+				node.dueAt = now.Add(rand.N(agentInterval)) //nolint:gosec // nobody gains from a guess
+			case !now.Before(node.dueAt):
+				node.dueAt = now.Add(agentInterval)
+				due[node.pod] = *node
 			}
 		}
 	}
@@ -202,8 +202,8 @@ func (a *agents) note(ctx context.Context, name types.NamespacedName, pod *corev
 		}
 		return first
 	}
-	problems := status.Known()
-	changed := !node.answered || !slices.Equal(problems, node.problems)
-	node.answered, node.problems = true, problems
+	report := memcached.AgentReport{Pod: pod.Name, UID: pod.UID, Problems: status.Known(), Restart: max(status.Forget, 0)}
+	changed := node.report == nil || !reflect.DeepEqual(report, *node.report)
+	node.report = &report
 	return changed
 }

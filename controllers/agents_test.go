@@ -33,9 +33,13 @@ var _ = Describe("The agents of nodes", func() {
 		mc := settled(ctx, o, secured)
 		o.step(ctx, mc)
 		o.nodes.problems = map[string][]protocol.Problem{"cache-0": nil, "cache-1": nil, "cache-2": nil}
+		o.nodes.look()
+		Expect(o.PollAgents(ctx)).To(BeEmpty())
+		Expect(o.nodes.look()).To(BeEmpty(), "the requests spread over a minute")
+		o.wait(time.Minute)
 		Expect(o.PollAgents(ctx)).To(ConsistOf(client.ObjectKeyFromObject(mc)))
 		o.step(ctx, mc)
-		o.nodes.look()
+		Expect(o.nodes.look()).To(HaveLen(3))
 		o.events()
 		return mc
 	}
@@ -96,6 +100,8 @@ var _ = Describe("The agents of nodes", func() {
 		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(words))
 		By("learning nothing of the one that said so")
 		o.PollAgents(ctx)
+		o.wait(time.Minute)
+		o.PollAgents(ctx)
 		o.step(ctx, mc)
 		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(words))
 
@@ -107,12 +113,32 @@ var _ = Describe("The agents of nodes", func() {
 		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(`Pod cache-2 says: "raise it"`))
 	})
 
-	It("are not asked where there are none, and not when the cache is gone", func(ctx SpecContext) {
-		plain := settled(ctx, o)
+	It("say which memcached cannot forget, and the rollout restarts one node after the other", func(ctx SpecContext) {
+		mc := running(ctx)
+		o.nodes.restarts = map[string]int{"cache-1": 17, "cache-2": 17}
+		o.wait(time.Minute)
+		Expect(o.PollAgents(ctx)).To(HaveLen(1))
+		forget := func() map[string]string {
+			config := &corev1.ConfigMap{}
+			Expect(client.IgnoreNotFound(user.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: "cache-arguments"}, config))).To(Succeed())
+			return config.Data
+		}
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		Expect(forget()).To(And(HaveLen(1), HaveKeyWithValue("2", ContainSubstring(`"forget":17`))))
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		Expect(forget()).To(HaveLen(1), "node 2 has not restarted yet")
+	})
+
+	It("are not asked without TLS and users, and not when the cache is gone", func(ctx SpecContext) {
+		plain := settled(ctx, o, stable)
 		o.nodes.look()
-		Expect(o.PollAgents(ctx)).To(BeEmpty())
+		for range 2 {
+			Expect(o.PollAgents(ctx)).To(BeEmpty())
+			o.wait(time.Minute)
+		}
 		Expect(o.nodes.look()).To(BeEmpty(), plain.Name)
 
+		Expect(user.Delete(ctx, plain)).To(Succeed())
 		mc := running(ctx)
 		Expect(user.Delete(ctx, mc)).To(Succeed())
 		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
@@ -140,12 +166,12 @@ var _ = Describe("The agents of nodes", func() {
 
 	It("wake an operator that runs, unless it is not to ask", func(ctx SpecContext) {
 		mc := running(ctx)
-		o.nodes.problems["cache-1"] = misfit
+		o.nodes.problems = map[string][]protocol.Problem{"cache-0": misfit, "cache-1": misfit, "cache-2": misfit}
 		silent := startWith(ctx, mc.Namespace, 0, controllers.Options{Memcached: defaults, Nodes: o.nodes})
 		Consistently(ctx, o.nodes.look).WithTimeout(time.Second).Should(BeEmpty())
 		silent.stop()
 		startWith(ctx, mc.Namespace, 0, controllers.Options{Memcached: defaults, Nodes: o.nodes, AskAgents: true})
-		Eventually(ctx, func() string { return summary(ctx, mc, "NeedsAttention") }).Should(Equal("True/InvalidSecret"))
-		Expect(o.nodes.look()).To(HaveLen(3))
+		within := time.Minute + 10*time.Second // the first of them is asked much earlier
+		Eventually(ctx, func() string { return summary(ctx, mc, "NeedsAttention") }).WithTimeout(within).Should(Equal("True/InvalidSecret"))
 	})
 })

@@ -43,6 +43,8 @@ type launchers struct {
 	asked  []string
 	// problems are the problems that agents report, by the name of the pod. The agent of a pod without an entry does not answer.
 	problems map[string][]protocol.Problem
+	// restarts are the processes that must restart according to the agents, by the name of the pod.
+	restarts map[string]int
 }
 
 var errRefused = errors.New("connection refused")
@@ -71,7 +73,7 @@ func (l *launchers) sidecar(pod *corev1.Pod, hosts []string) (protocol.Status, e
 	if !ok || pod.Status.PodIP == "" {
 		return protocol.Status{}, errRefused
 	}
-	return protocol.Status{Problems: problems}, nil
+	return protocol.Status{Problems: problems, Forget: l.restarts[pod.Name]}, nil
 }
 
 // look returns the requests since its last call, sorted. Each is the name of a pod, followed by the hosts if its agent was asked.

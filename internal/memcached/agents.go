@@ -5,6 +5,7 @@ package memcached
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/agent/protocol"
@@ -22,7 +23,20 @@ type AgentReports struct {
 // AgentReport is what the agent of one pod reports.
 type AgentReport struct {
 	Pod      string
+	UID      types.UID
 	Problems []protocol.Problem
+	// Restart is the ID of memcached's process if it must restart to forget what was removed from a Secret, and 0 otherwise.
+	Restart int
+}
+
+// Restart returns the ID of the process that must restart in a pod, 0 if none must or if nothing is known.
+func (r AgentReports) Restart(pod *corev1.Pod) int {
+	for _, node := range r.Nodes {
+		if node.UID == pod.UID {
+			return node.Restart
+		}
+	}
+	return 0
 }
 
 // CertificateHosts returns the host names by which clients reach a node, or nil without TLS. Clients expect one of these names in

@@ -22,7 +22,7 @@ type Asked struct {
 	Resources string `json:"resources,omitempty"`
 	// Arguments are memcached's.
 	Arguments string `json:"arguments,omitempty"`
-	// Credentials are what a running memcached cannot forget, such as a removed CA. Another value restarts memcached.
+	// Credentials name the memcached that cannot forget what was removed from a Secret, such as a CA. Another value restarts memcached.
 	Credentials string `json:"credentials,omitempty"`
 }
 

@@ -115,9 +115,10 @@ func (r *rotation) adds(ctx context.Context) {
 }
 
 // removes removes a CA and a user, and changes a password. Logins with a removed user or password fail at once. The
-// removed CA and open connections work until a restart. The agents report that a restart is required.
+// removed CA and open connections work until a restart. The agents report that a restart is required, and spec.paused holds it.
 func (r *rotation) removes(ctx context.Context) {
 	GinkgoHelper()
+	k8s.Change(ctx, r.mc, func() { r.mc.Spec.Paused = true })
 	former := r.member
 	r.member.password = "the-second-password-of-web"
 	r.changes(ctx, "a CA and a user less, and another password", func() {
@@ -149,20 +150,24 @@ func (r *rotation) mustHaveLostNothing(ctx context.Context) {
 	Expect(k8s.Incarnations(ctx, r.mc)).To(Equal(r.before), "pods and restarts")
 }
 
-// forgets restarts memcached in place. The nodes keep their keys, and no longer admit the removed CA and user.
+// forgets lets the operator restart the nodes, in place. They keep their keys, and no longer admit the removed CA and user.
 func (r *rotation) forgets(ctx context.Context) {
 	GinkgoHelper()
-	k8s.Kubectl(ctx, "memcached", "restart", r.mc.Name, "--namespace", r.mc.Namespace, "--yes")
+	k8s.Change(ctx, r.mc, func() { r.mc.Spec.Paused = false })
+	for _, held := range r.held {
+		Eventually(ctx, func() error {
+			_, err := held.Command(ctx, "mn")
+			return err
+		}).WithTimeout(kubeletSync).Should(HaveOccurred(), "the connection of the user who is gone")
+	}
 	k8s.UntilReady(ctx, r.mc)
 	Expect(k8s.Incarnations(ctx, r.mc)).To(Equal(r.before), "pods and restarts")
 	clustertest.MustFind(ctx, r.newClient(ctx, r.reader), filledKeys)
-	for i, pod := range r.pods {
+	for _, pod := range r.pods {
 		address := r.address(&pod)
 		Expect(r.mayEnter(ctx, address, r.member)).To(Succeed())
 		Expect(r.mayEnter(ctx, address, r.partner)).To(MatchError(MatchRegexp(unknownAuthority)), "a certificate of the removed CA")
 		Expect(r.mayEnter(ctx, address, r.batch)).To(MatchError(ContainSubstring(loginRefused)))
-		_, err := r.held[i].Command(ctx, "mn")
-		Expect(err).To(HaveOccurred(), "the connection of the user who is gone")
 	}
 	r.untilReported(ctx, r.pods)
 }

@@ -30,7 +30,7 @@ var _ = Describe("A cache with TLS, certificates of clients and users", Label(on
 		r.removes(ctx)
 		r.mustHaveLostNothing(ctx)
 
-		By("restarting the nodes in place, which forget what was removed, and keep their keys")
+		By("letting the operator restart the nodes in place, which forget what was removed, and keep their keys")
 		r.forgets(ctx)
 	})
 })

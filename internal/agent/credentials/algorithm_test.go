@@ -57,7 +57,7 @@ func TestAKeyOfAnotherAlgorithmTakesARestart(t *testing.T) {
 			b.settle()
 			b.mustHave(true, test.served, ReasonCertificateRemoved)
 			b.mustHavePairs(test.first, test.second)
-			if status := b.agent.Status(); !status.Installed.Equal(test.second.certificate) || b.memcached.signals != 1 {
+			if status := b.agent.Status(); !status.Installed.Equal(test.second.certificate) || b.memcached.signals != 2 {
 				t.Errorf("the certificate %s is installed after %d signals", Serial(status.Installed), b.memcached.signals)
 			}
 			b.startAgent()
@@ -80,9 +80,7 @@ func TestAKeyOfAnotherAlgorithmIsNotRead(t *testing.T) {
 			b := test.run(t)
 			b.memcached.deaf = true
 			b.tls.set(t, test.second.tlsSecret(t))
-			for range 60 {
-				b.agent.sleep(t.Context(), b.agent.step(t.Context()))
-			}
+			b.steps(20)
 			b.mustHave(false, Serial(test.first.certificate), ReasonCertificateRemoved)
 			if !b.agent.Status().Unverified {
 				t.Error("nobody hears of it after a minute")
@@ -117,44 +115,6 @@ func TestAnUnknownCertificateOfAnotherAlgorithm(t *testing.T) {
 	b := newTestbed(t, first.tlsSecret(t), nil).run()
 	b.memcached.onlyTLS13, b.memcached.pairs[x509.RSA] = true, unknown.certificate
 	b.tls.set(t, second.tlsSecret(t))
-	for range 20 {
-		b.agent.sleep(t.Context(), b.agent.step(t.Context()))
-	}
+	b.steps(5)
 	b.mustHave(false, "025a")
-}
-
-// If a memcached starts right after the agent has found none, the agent must assume that this memcached has read the old certificate
-// and the new one.
-func TestMemcachedStartsWhileTheAlgorithmOfTheKeyChanges(t *testing.T) {
-	first, second := issue(t, 0xec, nil), issueFor(t, 0x25a, rsaKey(t, 2048), nil)
-	b := newTestbed(t, first.tlsSecret(t), nil).run()
-	b.memcached.stop()
-	b.agent.step(t.Context())
-	b.tls.set(t, second.tlsSecret(t))
-	found := b.agent.processes.find
-	b.agent.processes = &findsLate{b.memcached, found, b.memcached.start}
-	b.settle()
-	b.mustHave(true, "025a", ReasonCertificateRemoved)
-	b.mustHavePairs(first, second)
-	b.memcached.start()
-	b.settle()
-	b.mustHave(true, "025a")
-	b.mustHavePairs(second)
-}
-
-// findsLate starts memcached once: right after the agent has looked for a process.
-type findsLate struct {
-	*fakeMemcached
-
-	look  func() (Process, error)
-	start func()
-}
-
-func (f *findsLate) find() (Process, error) {
-	found, err := f.look()
-	if f.start != nil {
-		f.start()
-		f.start = nil
-	}
-	return found, err
 }

@@ -5,118 +5,89 @@ package credentials
 
 import (
 	"bytes"
-	"crypto/x509"
+	"cmp"
 	"maps"
 	"slices"
+	"time"
 )
 
-// content is a set of files for memcached, and what the agent knows about them. The files are valid and match each other.
+// content is what memcached reads. It is good: memcached starts with it. It is never changed.
 type content struct {
-	files map[string][]byte
-	// certificate is nil without TLS.
-	certificate *x509.Certificate
-	// authorities are the fingerprints of the CAs in ca.crt.
-	authorities []string
-	users       []User
+	// pair is nil without TLS.
+	pair *pair
+	// users are sorted by name. There are none if memcached demands no login.
+	users []User
+}
+
+// check returns the good content of the Secrets, and why a Secret cannot be used, as an *InvalidError. In the place of that Secret,
+// the content has what the current content has. Without current content, check returns no content then.
+func check(c Config, found secrets, current *content, now time.Time) (*content, error) {
+	next := &content{}
+	var ofPair, ofUsers error
+	if c.TLSSecret != "" {
+		next.pair, ofPair = parsePair(found.tls, c.ClientCA)
+		// The dates of the current certificate are not checked again: even if it has expired, a change of the users must still take effect.
+		if ofPair == nil && (current == nil || !next.pair.certificate.Equal(current.pair.certificate)) {
+			ofPair = checkValidity(next.pair.certificate, now)
+		}
+	}
+	if c.UsersSecret != "" {
+		next.users, ofUsers = parseUsers(found.users)
+	}
+	err := cmp.Or(ofPair, ofUsers)
+	if err != nil && current == nil {
+		return nil, err
+	}
+	if ofPair != nil {
+		next.pair = current.pair
+	}
+	if ofUsers != nil {
+		next.users = current.users
+	}
+	return next, err
+}
+
+// files returns the files that memcached reads, by name.
+func (c *content) files() map[string][]byte {
+	files := map[string][]byte{}
+	if c.pair != nil {
+		maps.Copy(files, c.pair.files)
+	}
+	if len(c.users) > 0 {
+		files[usersFile] = encodeUsers(c.users)
+	}
+	return files
 }
 
 func (c *content) equal(other *content) bool {
-	return other != nil && maps.EqualFunc(c.files, other.files, bytes.Equal)
-}
-
-// algorithms returns the algorithm of the certificate's key, or none without TLS.
-func (c *content) algorithms() []string {
-	if c.certificate == nil {
-		return nil
-	}
-	return []string{algorithm(c.certificate)}
-}
-
-func algorithm(certificate *x509.Certificate) string { return certificate.PublicKeyAlgorithm.String() }
-
-// logins returns a fingerprint of the name and password of each user.
-func (c *content) logins() []string {
-	var logins []string
-	for _, user := range c.users {
-		logins = append(logins, fingerprint([]byte(user.line())))
-	}
-	return logins
+	return other != nil && maps.EqualFunc(c.files(), other.files(), bytes.Equal)
 }
 
 // without returns the users of c that the other content does not have, or has with another password.
 func (c *content) without(other *content) []User {
-	return slices.DeleteFunc(slices.Clone(c.users), func(user User) bool { return slices.Contains(other.users, user) })
+	if c == nil {
+		return nil
+	}
+	return missing(c.users, other.users)
 }
 
-// serial returns the certificate's serial number, empty without TLS.
-func (c *content) serial() string {
-	if c.certificate == nil {
-		return ""
-	}
-	return Serial(c.certificate)
+// missing returns the elements of a list that another list lacks.
+func missing[T comparable](of, in []T) []T {
+	return slices.DeleteFunc(slices.Clone(of), func(one T) bool { return slices.Contains(in, one) })
 }
 
-// parseContent builds content from the Secrets. Its error is an *InvalidError.
-func parseContent(c Config, found secrets) (*content, error) {
-	pair, err := certificateContent(c, found.certificate)
-	if err != nil {
-		return nil, err
+// removed returns why a memcached that has read c must restart if next replaces it.
+func (c *content) removed(next *content) (reasons []string) {
+	if c != nil && c.pair != nil {
+		if len(missing(c.pair.authorities, next.pair.authorities)) > 0 {
+			reasons = append(reasons, ReasonCARemoved)
+		}
+		if c.pair.certificate.PublicKeyAlgorithm != next.pair.certificate.PublicKeyAlgorithm {
+			reasons = append(reasons, ReasonCertificateRemoved)
+		}
 	}
-	users, err := usersOf(c, found.users)
-	return pair.with(users), err
-}
-
-// certificateContent builds content from the Secret with the certificate. The content has no users.
-func certificateContent(c Config, secret map[string][]byte) (*content, error) {
-	if c.TLSSecret == "" {
-		return &content{}, nil
+	if len(c.without(next)) > 0 {
+		reasons = append(reasons, ReasonUserRemoved)
 	}
-	files, err := certificateFiles(secret, c.ClientCA)
-	if err != nil {
-		return nil, err
-	}
-	size := 0
-	for _, value := range files {
-		size += len(value)
-	}
-	if size > maxBytes {
-		return nil, invalidCertificate("tls.crt, tls.key and ca.crt are too large together: leave out CAs that have no clients")
-	}
-	part := &content{files: files}
-	if part.certificate, err = parsePair(files[certificateKey], files[privateKeyKey]); err != nil || !c.ClientCA {
-		return part, err
-	}
-	authorities, err := parseCertificates(authoritiesKey, files[authoritiesKey])
-	for _, authority := range authorities {
-		part.authorities = append(part.authorities, fingerprint(authority.Raw))
-	}
-	return part, err
-}
-
-// usersOf returns the users in the Secret with the users, or none if memcached has none.
-func usersOf(c Config, secret map[string][]byte) ([]User, error) {
-	if c.UsersSecret == "" {
-		return nil, nil
-	}
-	return parseUsers(secret)
-}
-
-// with returns content that has the certificate and the CAs of c, and these users.
-func (c *content) with(users []User) *content {
-	both := &content{files: map[string][]byte{}, certificate: c.certificate, authorities: c.authorities, users: users}
-	maps.Copy(both.files, c.files)
-	delete(both.files, usersFile)
-	if len(users) > 0 {
-		both.files[usersFile] = encodeUsers(users)
-	}
-	return both
-}
-
-// parseFiles builds content from files that the agent has written. Its error is an *InvalidError.
-func parseFiles(c Config, files map[string][]byte) (*content, error) {
-	users := map[string][]byte{}
-	for _, user := range decodeUsers(files[usersFile]) {
-		users[user.name] = []byte(user.password)
-	}
-	return parseContent(c, secrets{certificate: files, users: users})
+	return reasons
 }

@@ -6,7 +6,6 @@ package credentials
 import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -34,20 +33,17 @@ var withPassphrase = string(pem.EncodeToMemory(&pem.Block{
 	Type: "EC PRIVATE KEY", Bytes: []byte("secret"), Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"},
 }))
 
-// pair is a certificate with its key. want begins the reason why the agent refuses them.
-type pair struct{ crt, key, want string }
+// testPair is a certificate with its key. want begins the reason why the agent refuses them.
+type testPair struct{ crt, key, want string }
 
 // p256 is the content of a PEM block EC PARAMETERS for the curve P-256.
 var p256 = []byte{0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07}
 
-func pairs(t *testing.T) map[string]pair {
+func pairs(t *testing.T) map[string]testPair {
 	t.Helper()
 	ca := issue(t, 1, nil, authority)
 	good := issue(t, 0xa1, ca)
-	ec, isEC := good.key.(*ecdsa.PrivateKey)
-	if !isEC {
-		t.Fatal("no EC key")
-	}
+	ec := good.key.(*ecdsa.PrivateKey)
 	sec1, err := x509.MarshalECPrivateKey(ec)
 	if err != nil {
 		t.Fatal(err)
@@ -56,72 +52,66 @@ func pairs(t *testing.T) map[string]pair {
 	rsa1024 := issueFor(t, 3, rsaKey(t, 1024), ca)
 	sha1 := issue(t, 4, ca, signedWith(x509.ECDSAWithSHA1))
 	root := issue(t, 5, nil, authority, signedWith(x509.ECDSAWithSHA1))
-	twin, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
 	_, twisted, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	edwards := issueFor(t, 6, twisted, ca)
 	crt, key := string(good.certificatePEM()), string(good.keyPEM(t))
-	pkcs1, pkcs8 := x509.MarshalPKCS1PrivateKey(rsa2048.key.(*rsa.PrivateKey)), keyDER(t, rsa2048.key)
+	pkcs1 := x509.MarshalPKCS1PrivateKey(rsa2048.key.(*rsa.PrivateKey))
 	rsaCrt, chained, dashes := string(rsa2048.certificatePEM()), string(ca.certificatePEM()), strings.Repeat("-", 5)
-	return map[string]pair{
-		"PKCS #8":                     {crt, key, ""},
-		"SEC 1 with parameters":       {crt, block("EC PARAMETERS", p256) + block("EC PRIVATE KEY", sec1), ""},
-		"RSA":                         {string(rsa2048.certificatePEM()), string(rsa2048.keyPEM(t)), ""},
-		"Ed25519":                     {string(edwards.certificatePEM()), string(edwards.keyPEM(t)), ""},
-		"Ed25519 as SEC 1":            {string(edwards.certificatePEM()), block("EC PRIVATE KEY", keyDER(t, twisted)), "tls.key cannot be read"},
-		"PKCS #1":                     {rsaCrt, block("RSA PRIVATE KEY", pkcs1), ""},
-		"PKCS #8 as PKCS #1":          {rsaCrt, block("RSA PRIVATE KEY", pkcs8), ""},
-		"PKCS #8 as SEC 1":            {crt, block("EC PRIVATE KEY", keyDER(t, ec)), ""},
-		"a chain":                     {crt + chained, key, ""},
-		"a root signed with SHA-1":    {crt + string(root.certificatePEM()), key, ""},
-		"comments and Windows":        {"my certificate\r\n" + strings.ReplaceAll(crt, "\n", "\r\n"), "my key\r\n" + strings.ReplaceAll(key, "\n", "\r\n"), ""},
-		"the CA first":                {string(ca.certificatePEM()) + crt, key, "tls.key does not fit the first certificate in tls.crt"},
-		"the key of another curve":    {crt, string((&issued{key: twin}).keyPEM(t)), "tls.key does not fit"},
-		"the key of another kind":     {crt, string(rsa2048.keyPEM(t)), "tls.key does not fit"},
-		"files exchanged":             {key, crt, "tls.crt holds something else than certificates"},
-		"the certificate as a key":    {crt, crt, "tls.key holds no private key"},
-		"a key with a passphrase":     {crt, block("ENCRYPTED PRIVATE KEY", []byte("secret")), "tls.key cannot be read: store an RSA, ECDSA or Ed25519 key without a passphrase"},
-		"a damaged key":               {crt, key[:len(key)/2] + "AAAA" + key[len(key)/2:], "tls.key"},
-		"a damaged certificate":       {block("CERTIFICATE", good.certificate.Raw[:100]), key, "certificate 1 in tls.crt cannot be parsed"},
-		"a short RSA key":             {string(rsa1024.certificatePEM()), string(rsa1024.keyPEM(t)), "the RSA key of certificate 1 in tls.crt is shorter than 2048 bits"},
-		"a short RSA key in a chain":  {crt + string(rsa1024.certificatePEM()), key, "the RSA key of certificate 2 in tls.crt is shorter than 2048 bits"},
-		"signed with SHA-1":           {string(sha1.certificatePEM()), string(sha1.keyPEM(t)), "certificate 1 in tls.crt is signed with SHA-1 or MD5"},
-		"a chain signed with SHA-1":   {crt + string(sha1.certificatePEM()), key, "certificate 2 in tls.crt is signed with SHA-1 or MD5"},
-		"cut off":                     {crt[:len(crt)/2], key, "a PEM block in tls.crt is invalid"},
-		"a chain cut off":             {crt + chained[:len(chained)/2], key, "a PEM block in tls.crt is invalid"},
-		"a damaged chain":             {crt + strings.Replace(chained, "M", "!", 1), key, "a PEM block in tls.crt is invalid"},
-		"a chain without a line end":  {strings.TrimSpace(crt) + chained, key, "a PEM block in tls.crt is invalid"},
-		"a blank line in a chain":     {crt + strings.Replace(chained, "\n"+dashes+"END", "\n\n"+dashes+"END", 1), key, "a PEM block in tls.crt is invalid, contains a blank line"},
-		"a header in a chain":         {crt + strings.Replace(chained, dashes+"\n", dashes+"\nProc-Type: 4\n\n", 1), key, "tls.crt holds something else than certificates"},
-		"another label in a chain":    {crt + block("TRUSTED CERTIFICATE", ca.certificate.Raw), key, "tls.crt holds something else than certificates"},
-		"the key in the chain":        {crt + key, key, "tls.crt holds something else than certificates"},
-		"a key without a line end":    {crt, strings.TrimSpace(key) + key, "a PEM block in tls.key is invalid"},
-		"SEC 1 as PKCS #8":            {crt, block("PRIVATE KEY", sec1), "tls.key cannot be read: store"},
-		"SEC 1 as PKCS #1":            {crt, block("RSA PRIVATE KEY", sec1), "tls.key cannot be read: store"},
-		"PKCS #1 as PKCS #8":          {rsaCrt, block("PRIVATE KEY", pkcs1), "tls.key cannot be read: store"},
-		"PKCS #1 as SEC 1":            {rsaCrt, block("EC PRIVATE KEY", pkcs1), "tls.key cannot be read: store"},
-		"PKCS #8 of another kind":     {crt, block("RSA PRIVATE KEY", keyDER(t, ec)), "tls.key cannot be read: store"},
-		"a key of OpenSSH":            {crt, block("OPENSSH PRIVATE KEY", keyDER(t, ec)), "tls.key cannot be read: store"},
-		"an old passphrase":           {crt, withPassphrase, "tls.key cannot be read: store an RSA, ECDSA or Ed25519 key without a passphrase"},
-		"not even a key of this type": {crt, block("PRIVATE KEY", []byte{0x30, 0}), "tls.key cannot be read"},
+	const misfit = "tls.key does not fit the first certificate in tls.crt, or is no RSA, ECDSA or Ed25519 key"
+	return map[string]testPair{
+		"PKCS #8":                    {crt, key, ""},
+		"SEC 1 with parameters":      {crt, block("EC PARAMETERS", p256) + block("EC PRIVATE KEY", sec1), ""},
+		"RSA":                        {rsaCrt, string(rsa2048.keyPEM(t)), ""},
+		"Ed25519":                    {string(edwards.certificatePEM()), string(edwards.keyPEM(t)), ""},
+		"PKCS #1":                    {rsaCrt, block("RSA PRIVATE KEY", pkcs1), ""},
+		"PKCS #1 as PKCS #8":         {rsaCrt, block("PRIVATE KEY", pkcs1), ""},
+		"SEC 1 as PKCS #1":           {crt, block("RSA PRIVATE KEY", sec1), ""},
+		"a chain":                    {crt + chained, key, ""},
+		"a chain with a blank line":  {crt + strings.Replace(chained, "\n"+dashes+"END", "\n\n"+dashes+"END", 1), key, ""},
+		"a chain with a header":      {crt + strings.Replace(chained, dashes+"\n", dashes+"\nProc-Type: 4\n\n", 1), key, ""},
+		"a root signed with SHA-1":   {crt + string(root.certificatePEM()), key, ""},
+		"comments and Windows":       {"mine\r\n" + strings.ReplaceAll(crt, "\n", "\r\n"), "my key\r\n" + strings.ReplaceAll(key, "\n", "\r\n"), ""},
+		"the CA first":               {chained + crt, key, misfit},
+		"the key of another kind":    {crt, string(rsa2048.keyPEM(t)), misfit},
+		"the key of another":         {crt, string(issue(t, 7, ca).keyPEM(t)), misfit},
+		"files exchanged":            {key, crt, "tls.crt holds something else than certificates"},
+		"the certificate as a key":   {crt, crt, misfit},
+		"a key with a passphrase":    {crt, block("ENCRYPTED PRIVATE KEY", []byte("secret")), misfit},
+		"an old passphrase":          {crt, withPassphrase, misfit},
+		"a damaged key":              {crt, key[:len(key)/2] + "AAAA" + key[len(key)/2:], misfit},
+		"a damaged certificate":      {block("CERTIFICATE", good.certificate.Raw[:100]), key, "certificate 1 in tls.crt cannot be parsed"},
+		"a short RSA key":            {string(rsa1024.certificatePEM()), string(rsa1024.keyPEM(t)), "the RSA key of certificate 1 in tls.crt is shorter than 2048 bits"},
+		"a short RSA key in a chain": {crt + string(rsa1024.certificatePEM()), key, "the RSA key of certificate 2 in tls.crt is shorter than 2048 bits"},
+		"signed with SHA-1":          {string(sha1.certificatePEM()), string(sha1.keyPEM(t)), "certificate 1 in tls.crt is signed with SHA-1 or MD5"},
+		"a chain signed with SHA-1":  {crt + string(sha1.certificatePEM()), key, "certificate 2 in tls.crt is signed with SHA-1 or MD5"},
+		"a chain cut off":            {crt + chained[:len(chained)/2], key, "a PEM block in tls.crt is invalid"},
+		"a damaged chain":            {crt + strings.Replace(chained, "M", "!", 1), key, "a PEM block in tls.crt is invalid"},
+		"a chain without a line end": {strings.TrimSpace(crt) + chained, key, "a PEM block in tls.crt is invalid"},
+		"another label in a chain":   {crt + block("TRUSTED CERTIFICATE", ca.certificate.Raw), key, "tls.crt holds something else than certificates"},
+		"the key in the chain":       {crt + key, key, "tls.crt holds something else than certificates"},
+		"a key of OpenSSH":           {crt, block("OPENSSH PRIVATE KEY", []byte("openssh-key-v1")), misfit},
+	}
+}
+
+// mustRefuse fails the test unless err is an *InvalidError with this reason and a message that begins with want, or nil if want is empty.
+func mustRefuse(t *testing.T, name string, err error, reason, want string) {
+	t.Helper()
+	var invalid *InvalidError
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("%s: %v", name, err)
+	case want != "" && (!errors.As(err, &invalid) || invalid.Reason != reason || !strings.HasPrefix(invalid.Message, want)):
+		t.Errorf("%s: got %v, want %s", name, err, want)
 	}
 }
 
 func TestPairs(t *testing.T) {
 	for name, test := range pairs(t) {
-		certificate, err := parsePair([]byte(test.crt), []byte(test.key))
-		var invalid *InvalidError
-		switch {
-		case test.want == "" && (err != nil || certificate == nil):
-			t.Errorf("%s: %v", name, err)
-		case test.want != "" && (!errors.As(err, &invalid) || invalid.Reason != ReasonInvalidCertificate || !strings.HasPrefix(invalid.Message, test.want)):
-			t.Errorf("%s: got %v, want %s", name, err, test.want)
-		}
+		_, err := parsePair(map[string][]byte{"tls.crt": []byte(test.crt), "tls.key": []byte(test.key)}, false)
+		mustRefuse(t, name, err, ReasonInvalidCertificate, test.want)
 	}
 }
 
@@ -140,12 +130,9 @@ func TestAuthorities(t *testing.T) {
 		"text":               {"none", "ca.crt holds no certificate"},
 	} {
 		found, err := parseCertificates("ca.crt", []byte(test.text))
-		var invalid *InvalidError
-		switch {
-		case test.want == "" && (err != nil || len(found) != 2):
-			t.Errorf("%s: %v", name, err)
-		case test.want != "" && (!errors.As(err, &invalid) || invalid.Reason != ReasonInvalidCertificate || !strings.HasPrefix(invalid.Message, test.want)):
-			t.Errorf("%s: got %v, want %s", name, err, test.want)
+		mustRefuse(t, name, err, ReasonInvalidCertificate, test.want)
+		if err == nil && len(found) != 2 {
+			t.Errorf("%s: %d certificates", name, len(found))
 		}
 	}
 }
@@ -188,12 +175,9 @@ func TestUsers(t *testing.T) {
 		"eight": {usersSecret("a", "1", "b", "1", "c", "1", "d", "1", "e", "1", "f", "1", "g", "1", "h", "1"), "a:1\nb:1\nc:1\nd:1\ne:1\nf:1\ng:1\nh:1\n", ""},
 	} {
 		users, err := parseUsers(test.secret)
-		var invalid *InvalidError
-		switch {
-		case test.want == "" && (err != nil || string(encodeUsers(users)) != test.file):
-			t.Errorf("%s: %v, %s", name, err, encodeUsers(users))
-		case test.want != "" && (!errors.As(err, &invalid) || invalid.Reason != ReasonInvalidCredentials || !strings.HasPrefix(invalid.Message, test.want)):
-			t.Errorf("%s: got %v, want %s", name, err, test.want)
+		mustRefuse(t, name, err, ReasonInvalidCredentials, test.want)
+		if err == nil && string(encodeUsers(users)) != test.file {
+			t.Errorf("%s: %s", name, encodeUsers(users))
 		}
 	}
 }

@@ -70,7 +70,7 @@ func (r *rotation) mustConverge(exact bool) {
 	if !status.Succeeded || status.Served == nil || Serial(status.Served) != "b2" {
 		r.t.Errorf("the agent reports %+v", status)
 	}
-	ca, user := r.memcached.removed([]*issued{r.fresh}, r.freshUsers)
+	ca, user := r.memcached.removed(r.fresh, r.freshUsers)
 	reported := status.RestartRequired
 	if ca && !reported[ReasonCARemoved] || user && !reported[ReasonUserRemoved] {
 		r.t.Errorf("the agent reports %v, but a CA that was removed is trusted: %t; a user that was removed connected: %t", reported, ca, user)
@@ -143,51 +143,40 @@ func TestMemcachedRestartsAtEachStep(t *testing.T) {
 
 // The agent may be killed at any point of install.
 func TestTheAgentIsKilledWhileItSwaps(t *testing.T) {
-	for name, leave := range map[string]func(*store, *content) error{
-		"the state is written": func(*store, *content) error { return nil },
-		"a part of the version is written": func(s *store, g *content) error {
-			_, err := s.write(map[string][]byte{"tls.crt": g.files["tls.crt"]})
-			return err
-		},
-		"the version is written": func(s *store, g *content) error {
-			_, err := s.write(g.files)
-			return err
-		},
-		"the link is not renamed yet": func(s *store, g *content) error {
-			name, err := s.write(g.files)
-			if err != nil {
-				return err
-			}
-			return s.root.Symlink(name, currentLink+newSuffix)
-		},
-		"the link is renamed": func(s *store, g *content) error {
-			name, err := s.write(g.files)
-			if err != nil {
-				return err
-			}
-			return s.swap(name)
-		},
-	} {
+	steps := []struct {
+		name string
+		take func(r *rotation, next *content) error
+	}{
+		{"a part of the files is written", func(r *rotation, next *content) error {
+			return r.agent.store.prepare(map[string][]byte{"tls.crt": next.files()["tls.crt"]})
+		}},
+		{"the files are written", func(r *rotation, next *content) error { return r.agent.store.prepare(next.files()) }},
+		{"the record is written", func(r *rotation, next *content) error {
+			return r.agent.remember(func(record *record) {
+				for _, reason := range r.agent.current.removed(next) {
+					record.Removed[reason] = removing
+				}
+			})
+		}},
+		{"the link is renamed", func(r *rotation, _ *content) error { return r.agent.store.swap() }},
+	}
+	for last, step := range steps {
 		for _, restarts := range []string{"never", "before", "after"} {
-			t.Run(name+", memcached restarts: "+restarts, func(t *testing.T) {
+			t.Run(step.name+", memcached restarts: "+restarts, func(t *testing.T) {
 				r := newRotation(t)
 				r.run()
 				r.change(nil)
-				g, err := parseContent(r.config, secrets{certificate: r.second.tlsSecret(t, r.fresh), users: r.freshUsers})
+				next, err := check(r.config, secrets{tls: r.second.tlsSecret(t, r.fresh), users: r.freshUsers}, nil, r.now)
 				if err != nil {
 					t.Fatal(err)
 				}
-				next := r.agent.state.record
-				next.Swapping, next.Pending, next.Previous = true, true, r.agent.state.version
-				next.add(g)
-				if err := r.agent.state.store.writeRecord(next); err != nil {
-					t.Fatal(err)
-				}
-				if restarts == "before" {
-					r.memcached.start()
-				}
-				if err := leave(r.agent.state.store, g); err != nil {
-					t.Fatal(err)
+				for i, step := range steps[:last+1] {
+					if i == last && restarts == "before" {
+						r.memcached.start()
+					}
+					if err := step.take(r, next); err != nil {
+						t.Fatal(err)
+					}
 				}
 				if restarts == "after" {
 					r.memcached.start()

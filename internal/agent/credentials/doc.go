@@ -1,19 +1,15 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package credentials loads certificates, client CAs and users from Secrets into a running memcached, and verifies that memcached
-// uses them.
+// Package credentials loads certificates, client CAs and users from Secrets into a running memcached, and proves that memcached uses
+// them.
 //
-// Only the agent mounts the Secrets. It checks their content, because memcached does not. memcached reads a copy of the last valid
-// content, so it can restart while a Secret is invalid. The Reloader works in three steps:
+// Only the agent mounts the Secrets. memcached reads a copy of the last good content, so it can restart while a Secret is bad. A
+// Reloader does the same work again and again:
 //
-// source: Secrets -> content (valid files that match each other)
-// state:  content -> version (a directory on the volume that memcached reads; a link names the current version)
-// loader: version -> memcached, with SIGHUP; the verifier checks the result by a handshake and by logins
+//	read the Secrets -> check -> write the files, switch with one rename -> signal memcached -> prove it, by a handshake and by logins
 //
-// Until memcached restarts, it trusts removed CAs and keeps the connections of removed users. For each key algorithm, it serves the last
-// certificate that it has read, even after the Secret has changed to another algorithm. In each of these cases, the agent reports that a
-// restart is required.
-//
-// The agent may be killed at any time: each change takes effect by a single rename, and can be repeated.
+// The agent may be killed at any time: the next agent finds the files, signals memcached, and proves again. It needs to remember only what
+// the files do not say: which memcached has read what was removed since. Until that memcached restarts, it trusts removed CAs, keeps the
+// connections of removed users, and serves the last certificate of each key algorithm.
 package credentials

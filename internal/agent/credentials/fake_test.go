@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,7 +69,7 @@ func (f *fakeMemcached) read() {
 	}
 	if lines := strings.Split(strings.TrimSuffix(string(f.file("users")), "\n"), "\n"); f.users && !slices.Contains(lines, "") {
 		f.lines = lines
-		f.everLines = union(f.everLines, lines)
+		f.everLines = append(f.everLines, lines...)
 	}
 }
 
@@ -84,12 +85,9 @@ func (f *fakeMemcached) readCertificates() {
 	default:
 		f.pairs[pair.Leaf.PublicKeyAlgorithm], f.refreshAt = pair.Leaf, f.ticks
 	}
-	authorities, err := parseCertificates("ca.crt", f.file("ca.crt"))
-	if err != nil {
-		return
-	}
+	authorities, _ := parseCertificates("ca.crt", f.file("ca.crt"))
 	for _, authority := range authorities {
-		f.trusted = union(f.trusted, []string{fingerprint(authority.Raw)})
+		f.trusted = append(f.trusted, string(authority.Raw))
 	}
 }
 
@@ -102,19 +100,16 @@ func (f *fakeMemcached) tick() {
 	}
 }
 
-// removed reports whether memcached trusts a CA that is not in authorities, and whether it has ever accepted a user that is not in users.
-func (f *fakeMemcached) removed(authorities []*issued, users map[string][]byte) (ca, user bool) {
-	var trusted, lines []string
-	for _, authority := range authorities {
-		trusted = append(trusted, fingerprint(authority.certificate.Raw))
+func linesOf(users map[string][]byte) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(users)) {
+		lines = append(lines, name+":"+string(users[name]))
 	}
-	for name, password := range users {
-		lines = append(lines, name+":"+string(password))
-	}
-	lacks := func(all, some []string) bool {
-		return slices.ContainsFunc(all, func(one string) bool { return !slices.Contains(some, one) })
-	}
-	return lacks(f.trusted, trusted), lacks(f.everLines, lines)
+	return lines
+}
+
+// removed reports whether memcached trusts another CA, and whether it has ever accepted a user that is not in users.
+func (f *fakeMemcached) removed(authority *issued, users map[string][]byte) (ca, user bool) {
+	return len(missing(f.trusted, []string{string(authority.certificate.Raw)})) > 0, len(missing(f.everLines, linesOf(users))) > 0
 }
 
 func (f *fakeMemcached) called() {
@@ -147,8 +142,10 @@ var errRefused = errors.New("connection refused")
 // answers implements server.
 func (f *fakeMemcached) answers(context.Context) error {
 	f.called()
-	if f.hangs || f.process == (Process{}) {
+	if f.process == (Process{}) {
 		return errRefused
+	} else if f.hangs {
+		return os.ErrDeadlineExceeded
 	}
 	return nil
 }
@@ -185,7 +182,7 @@ func (f *fakeMemcached) refreshed(ctx context.Context, users []User) (int64, err
 		return 0, err
 	}
 	if f.users && !slices.ContainsFunc(users, func(user User) bool { return slices.Contains(f.lines, user.line()) }) {
-		return 0, errUnreadable
+		return 0, errRefused
 	}
 	return f.refreshAt, nil
 }
@@ -197,16 +194,5 @@ func (f *fakeMemcached) serves(secret *issued, users map[string][]byte) bool {
 			return false
 		}
 	}
-	if f.tls && len(f.pairs) == 0 {
-		return false
-	}
-	if !f.users {
-		return true
-	}
-	for name, password := range users {
-		if !slices.Contains(f.lines, name+":"+string(password)) {
-			return false
-		}
-	}
-	return len(f.lines) == len(users)
+	return (!f.tls || len(f.pairs) > 0) && (!f.users || slices.Equal(f.lines, linesOf(users)))
 }

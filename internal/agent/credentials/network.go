@@ -15,7 +15,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// server is memcached as the loader sees it. Each method sends a request to memcached. The replies show which files memcached has read.
+// server is memcached as the proof sees it. Each method sends a request to memcached. The replies show which files memcached has read.
 type server interface {
 	// answers returns nil if memcached serves. A memcached that does not serve yet does not handle SIGHUP: the signal would end it.
 	answers(ctx context.Context) error
@@ -57,51 +57,35 @@ func (n network) answers(ctx context.Context) error {
 	return err
 }
 
-var errUnreadable = errors.New("the statistics of memcached do not say when it read its certificates")
-
 // refreshed implements server.
 func (n network) refreshed(ctx context.Context, users []User) (seconds int64, err error) {
 	err = n.do(ctx, func(ctx context.Context, conn *memcache.Conn) error {
 		if err := LogIn(ctx, conn, users); err != nil {
 			return err
 		}
-		read, err := conn.Stats(ctx)
+		stats, err := conn.Stats(ctx)
 		if err != nil {
 			return err
 		}
-		uptime, uptimeErr := strconv.ParseInt(read["uptime"], 10, 64)
-		age, ageErr := strconv.ParseInt(read["time_since_server_cert_refresh"], 10, 64)
-		if uptimeErr != nil || ageErr != nil {
-			return errUnreadable
-		}
+		uptime, uptimeErr := strconv.ParseInt(stats["uptime"], 10, 64)
+		age, ageErr := strconv.ParseInt(stats["time_since_server_cert_refresh"], 10, 64)
 		seconds = uptime - age
-		return nil
+		return errors.Join(uptimeErr, ageErr)
 	})
 	return seconds, err
 }
 
-// errNoLogin means that memcached demands no login. If the agent tried to log in nevertheless, memcached would store the user and the
-// password as a value.
-var errNoLogin = errors.New("memcached demands no login")
-
 // accepts implements server.
-func (n network) accepts(ctx context.Context, user User) (accepted bool, err error) {
-	err = n.do(ctx, func(ctx context.Context, conn *memcache.Conn) error {
-		demanded, err := conn.DemandsLogin(ctx)
-		if err != nil {
-			return err
-		}
-		if !demanded {
-			return errNoLogin
-		}
-		accepted, err = conn.LogIn(ctx, user.name, user.password)
-		return err
-	})
-	return accepted, err
+func (n network) accepts(ctx context.Context, user User) (bool, error) {
+	err := n.do(ctx, func(ctx context.Context, conn *memcache.Conn) error { return LogIn(ctx, conn, []User{user}) })
+	if errors.Is(err, memcache.ErrUnauthenticated) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // LogIn logs in as the first user that memcached accepts. It does nothing if there are no users, or if memcached demands no login
-// on this connection, for example after an earlier login.
+// on this connection: it would store the user and the password as a value.
 func LogIn(ctx context.Context, conn *memcache.Conn, users []User) error {
 	if len(users) == 0 {
 		return nil
@@ -117,15 +101,10 @@ func LogIn(ctx context.Context, conn *memcache.Conn, users []User) error {
 	return memcache.ErrUnauthenticated
 }
 
-// suites are the cipher suites of TLS 1.2, by key algorithm. With them, a client asks for a certificate whose key has this algorithm.
+// suites are cipher suites of TLS 1.2, by key algorithm. With them, a client asks for a certificate whose key has this algorithm.
 var suites = map[x509.PublicKeyAlgorithm][]uint16{
-	x509.RSA: {
-		tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
-	},
-	x509.ECDSA: {
-		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
-		tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
-	},
+	x509.RSA:   {tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256},
+	x509.ECDSA: {tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256},
 }
 
 // certificate implements server. In the first handshake, memcached chooses the certificate. If its key does not have the wanted
@@ -133,16 +112,15 @@ var suites = map[x509.PublicKeyAlgorithm][]uint16{
 // Go's clients cannot ask for an algorithm with TLS 1.3.
 func (n network) certificate(ctx context.Context, algorithm x509.PublicKeyAlgorithm) (*x509.Certificate, error) {
 	preferred, err := n.handshake(ctx, &tls.Config{MinVersion: tls.VersionTLS12})
-	if err != nil || preferred.PublicKeyAlgorithm == algorithm || suites[algorithm] == nil {
-		return preferred, err
+	if err == nil && preferred.PublicKeyAlgorithm != algorithm && suites[algorithm] != nil {
+		asked, err := n.handshake(ctx, &tls.Config{ //nolint:gosec // TLS 1.2 at most, to ask
+			MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12, CipherSuites: suites[algorithm],
+		})
+		if err == nil {
+			return asked, nil
+		}
 	}
-	asked, err := n.handshake(ctx, &tls.Config{ //nolint:gosec // TLS 1.2 at most, to ask
-		MinVersion: tls.VersionTLS12, MaxVersion: tls.VersionTLS12, CipherSuites: suites[algorithm],
-	})
-	if err == nil {
-		return asked, nil
-	}
-	return preferred, nil // memcached has no certificate for the algorithm, or refuses TLS 1.2
+	return preferred, err // also if memcached has no certificate for the algorithm, or refuses TLS 1.2
 }
 
 // handshake returns the certificate that memcached presents. A memcached that demands certificates from clients presents its own

@@ -5,9 +5,7 @@ package credentials
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -21,58 +19,30 @@ type Process struct {
 	Started uint64 `json:"started"`
 }
 
-// processes finds and signals memcached.
+// processes finds memcached, and sends it SIGHUP, unless it has ended. On SIGHUP, memcached reads its files again.
 type processes interface {
-	// find returns the running memcached, or the zero value.
 	find() (Process, error)
-	// hangUp sends SIGHUP to the process, unless it has ended. On SIGHUP, memcached reads its files again.
 	hangUp(process Process) error
 }
 
-// newProcfs returns a procfs that finds the processes of the program with this name. The folder is /proc, or a similar one in a
-// test.
-func newProcfs(folder, name string) procfs {
-	return procfs{files: os.DirFS(folder), name: name}
-}
-
-// procfs finds and signals processes by means of /proc.
+// procfs finds and signals processes of the program with this name by means of the files of /proc.
 type procfs struct {
-	// files are the files of /proc.
 	files fs.FS
 	name  string
 }
 
 // find implements processes. It returns the oldest process of the program: a younger one may be somebody's memcached --help.
-func (p procfs) find() (Process, error) {
+func (p procfs) find() (oldest Process, err error) {
 	entries, err := fs.ReadDir(p.files, ".")
-	if err != nil {
-		return Process{}, err
-	}
-	var oldest Process
 	for _, entry := range entries {
-		id, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		process, err := p.read(id)
-		if err != nil || process == (Process{}) {
-			continue // the process has ended, or is another program
-		}
-		if oldest == (Process{}) || process.Started < oldest.Started {
-			oldest = process
+		if id, notANumber := strconv.Atoi(entry.Name()); notANumber == nil {
+			process := p.read(id)
+			if process != (Process{}) && (oldest == (Process{}) || process.Started < oldest.Started) {
+				oldest = process
+			}
 		}
 	}
-	return oldest, nil
-}
-
-// read returns the process with this ID. If the process has ended, read returns the zero value or an error. If the process runs
-// another program, read returns the zero value.
-func (p procfs) read(id int) (Process, error) {
-	text, err := fs.ReadFile(p.files, path.Join(strconv.Itoa(id), "stat"))
-	if err != nil {
-		return Process{}, err
-	}
-	return parseStat(id, string(text), p.name)
+	return oldest, err
 }
 
 // Indexes of fields in /proc/PID/stat. Index 0 is the first field after the program's name: field 3 in proc_pid_stat(5).
@@ -81,41 +51,32 @@ const (
 	startedField = 22 - 3
 )
 
-var errStat = errors.New("unexpected content of /proc/PID/stat")
-
-// parseStat parses /proc/PID/stat. It returns the zero value if the process has ended or is not the program with this name.
-func parseStat(id int, text, name string) (Process, error) {
+// read returns the process with this ID. It returns the zero value if the process has ended, or runs another program.
+func (p procfs) read(id int) Process {
+	stat, err := fs.ReadFile(p.files, path.Join(strconv.Itoa(id), "stat"))
+	if err != nil {
+		return Process{}
+	}
 	// The program's name is in parentheses, and may contain spaces and parentheses.
-	begin, end := strings.IndexByte(text, '('), strings.LastIndexByte(text, ')')
-	if begin < 0 || end < begin {
-		return Process{}, errStat
-	}
-	fields := strings.Fields(text[end+1:])
-	if len(fields) <= startedField {
-		return Process{}, errStat
-	}
-	if text[begin+1:end] != name || fields[stateField] == "Z" || fields[stateField] == "X" {
-		return Process{}, nil
+	_, text, _ := strings.Cut(string(stat), " (")
+	end := max(strings.LastIndexByte(text, ')'), 0)
+	fields := strings.Fields(strings.TrimPrefix(text[end:], ")"))
+	if text[:end] != p.name || len(fields) <= startedField || fields[stateField] == "Z" || fields[stateField] == "X" {
+		return Process{}
 	}
 	started, err := strconv.ParseUint(fields[startedField], 10, 64)
 	if err != nil {
-		return Process{}, fmt.Errorf("%w: %w", errStat, err)
+		return Process{}
 	}
-	return Process{ID: id, Started: started}, nil
+	return Process{ID: id, Started: started}
 }
 
 var errGone = errors.New("memcached has ended")
 
 // hangUp implements processes.
 func (p procfs) hangUp(process Process) error {
-	// The handle stays bound to this process, even if its ID is reused.
-	handle, err := os.FindProcess(process.ID)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = handle.Release() }()
-	if found, err := p.read(process.ID); err != nil || found != process {
+	if p.read(process.ID) != process {
 		return errGone
 	}
-	return handle.Signal(syscall.SIGHUP)
+	return syscall.Kill(process.ID, syscall.SIGHUP)
 }

@@ -4,12 +4,6 @@
 package credentials
 
 import (
-	"bufio"
-	"errors"
-	"os"
-	"os/exec"
-	"os/signal"
-	"syscall"
 	"testing"
 	"testing/fstest"
 )
@@ -33,49 +27,5 @@ func TestTheOldestMemcachedIsFound(t *testing.T) {
 		if err != nil || got != test.want {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
-	}
-}
-
-// A process that has ended gets no signal, and neither does another process that has the same ID now.
-func TestTheSignal(t *testing.T) {
-	// If the test ignored SIGHUP, as under nohup, the shell would also ignore SIGHUP and could not trap it. So the test catches SIGHUP,
-	// which resets the signal to its default for child processes.
-	caught := make(chan os.Signal, 1)
-	signal.Notify(caught, syscall.SIGHUP)
-	defer signal.Stop(caught)
-	sleeper := exec.CommandContext(t.Context(), "sh", "-c", `trap "echo hung up; exit" HUP; echo ready; while read -r line; do :; done`)
-	input, err := sleeper.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer input.Close()
-	output, err := sleeper.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := sleeper.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(output)
-	lines.Scan()
-	p := newProcfs("/proc", "sh")
-	running, err := p.read(sleeper.Process.Pid)
-	if err != nil || running.Started == 0 {
-		t.Fatalf("%+v, %v", running, err)
-	}
-	if err := p.hangUp(Process{running.ID, running.Started - 1}); !errors.Is(err, errGone) {
-		t.Errorf("the one before it: %v", err)
-	}
-	if err := p.hangUp(running); err != nil {
-		t.Error(err)
-	}
-	_ = input.Close() // the shell runs the trap after its read has ended
-	lines.Scan()
-	if lines.Text() != "hung up" {
-		t.Errorf("it says %q", lines.Text())
-	}
-	_ = sleeper.Wait()
-	if err := p.hangUp(running); !errors.Is(err, errGone) && !errors.Is(err, os.ErrProcessDone) {
-		t.Errorf("after its end: %v", err)
 	}
 }

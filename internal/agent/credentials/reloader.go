@@ -4,225 +4,275 @@
 package credentials
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
 	"log/slog"
 	"maps"
 	"os"
-	"slices"
+	"reflect"
 	"sync/atomic"
 	"time"
 )
 
-// Reloader keeps memcached up to date with the Secrets. The source reads the Secrets, the state installs their content as the current
-// version, and the loader makes memcached read this version. Only the goroutine of Run uses the fields other than report.
-type Reloader struct {
-	*environment
+// Config holds the flags about credentials.
+type Config struct {
+	// TLSSecret is the directory of the Secret with the certificate, empty without TLS.
+	TLSSecret string
+	// TLS is the address on which memcached serves TLS.
+	TLS string
+	// ClientCA is true if clients need a certificate from a CA in ca.crt of TLSSecret.
+	ClientCA bool
+	// UsersSecret is the directory of the Secret with the users, empty without users.
+	UsersSecret string
+	// Folder is the directory from which memcached reads its files.
+	Folder string
+	// TerminationLog is the file of the container's termination message.
+	TerminationLog string
+	// Processes is the directory in which the agent looks for memcached's process. Empty means /proc. Tests use a similar directory.
+	Processes string
+}
 
-	source *source
-	state  *state
-	loader *loader
+// Enabled reports whether memcached has TLS or users.
+func (c Config) Enabled() bool { return c.TLSSecret != "" || c.UsersSecret != "" }
+
+const (
+	// pollPeriod is the time between two reads of the Secrets. It is short compared with the minute or more that the kubelet takes to
+	// update a volume.
+	pollPeriod = 5 * time.Second
+	// promptPeriod replaces pollPeriod while memcached cannot start or does not run yet.
+	promptPeriod = time.Second
+	// patience is how long a failure may last before the status is Unverified.
+	patience = time.Minute
+)
+
+// Reloader keeps memcached up to date with the Secrets. Only the goroutine of Run uses the fields other than report.
+type Reloader struct {
+	config    Config
+	log       *slog.Logger
+	processes processes
+	server    server
+	now       func() time.Time
+	// sleep waits for a period, or until the context ends.
+	sleep  func(ctx context.Context, period time.Duration)
 	report atomic.Pointer[report]
-	// failure is why the last step failed, or nil.
-	failure error
-	// failingSince is the beginning of the time since which failure or loader.err has been set without a break. It is zero while both are nil.
+
+	store  store
+	record record
+	// current is the content of the current files, nil until there is good content. Until it is proven that memcached has read it, previous
+	// is the content before it, or nil if that is unknown.
+	current, previous *content
+	// refused is why a Secret cannot be used, and unproven is why the last reload failed. Each may be nil.
+	refused, unproven error
+	// running is the memcached that was last found. It is proven that provenIn has read the content proven.
+	running, provenIn Process
+	proven            *content
+	// failure is why the last step failed, or nil. Each step has failed since failingSince.
+	failure      error
 	failingSince time.Time
+	// served is the certificate in the last handshake, and attempted is when content was last accepted, refused or reloaded.
+	served    *x509.Certificate
+	attempted time.Time
 }
 
 // New returns a Reloader. The argument memcached is the address at which memcached serves without TLS.
 func New(c Config, memcached string, log *slog.Logger) *Reloader {
-	e := newEnvironment(c, memcached, log)
 	r := &Reloader{
-		environment: e,
-		source:      &source{environment: e},
-		state:       &state{environment: e},
-		loader:      &loader{verifier: verifier{environment: e}},
+		config: c, log: log, now: time.Now,
+		processes: procfs{files: os.DirFS(cmp.Or(c.Processes, "/proc")), name: "memcached"},
+		server:    network{plaintext: memcached, tls: c.TLS},
+		sleep: func(ctx context.Context, period time.Duration) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(period):
+			}
+		},
 	}
 	r.report.Store(&report{status: Status{Started: !c.Enabled(), Waiting: "its Secrets have not been read yet"}})
 	return r
 }
 
-// Status returns the status after the last step.
-func (r *Reloader) Status() Status { return r.report.Load().status }
-
-// Logins returns the users with which the agent may log in. memcached normally accepts at least one of them. There are none if
-// memcached demands no login.
-func (r *Reloader) Logins() []User { return r.report.Load().logins }
-
 // Run works until the context ends. If memcached cannot start with the Secrets, Run writes the termination message and returns an
-// error that wraps an *InvalidError. After a restart of the agent with the same problem, Run waits until the problem changes:
-// returning again would only lengthen the kubelet's back-off.
+// *InvalidError. After a restart of the agent with the same problem, Run waits until the problem changes: returning again would only
+// lengthen the kubelet's back-off.
 func (r *Reloader) Run(ctx context.Context) error {
 	if !r.config.Enabled() {
 		<-ctx.Done()
 		return nil
 	}
-	if err := r.state.open(); err != nil {
+	if err := r.open(); err != nil {
 		return err
 	}
-	defer r.state.store.close()
-	if err := r.start(ctx); err != nil {
-		return err
-	}
+	defer func() { _ = r.store.root.Close() }()
 	for ctx.Err() == nil {
-		r.sleep(ctx, r.step(ctx))
+		period := r.step(ctx)
+		if err := r.refusal(); err != nil {
+			return err
+		}
+		r.sleep(ctx, period)
 	}
 	return nil
 }
 
-// start waits until there is a version with which memcached can start.
-func (r *Reloader) start(ctx context.Context) error {
-	for ctx.Err() == nil {
-		err := r.refresh()
-		r.publish(err == nil || r.state.current != nil)
-		var invalid *InvalidError
-		switch {
-		case err == nil:
-			return r.state.update(func(next *record) { next.Refused = "" })
-		case r.state.current != nil:
-			return nil
-		case !errors.As(err, &invalid):
-			return err
-		case r.state.record.Refused != err.Error():
-			return errors.Join(err, r.terminate(err.Error()))
-		}
-		r.sleep(ctx, promptPeriod)
-	}
-	return nil
-}
-
-// terminate writes the termination message into the file that the kubelet has created, and stores it for the agent's next start.
-func (r *Reloader) terminate(message string) error {
-	return errors.Join(os.WriteFile(r.config.TerminationLog, []byte(message), 0o600),
-		r.state.update(func(next *record) { next.Refused = message }))
-}
-
-// step does the work that is due, and returns the time until the next step.
-func (r *Reloader) step(ctx context.Context) time.Duration {
-	err := r.refresh()
-	var invalid *InvalidError
-	if err == nil || errors.As(err, &invalid) {
-		err = r.loader.load(ctx, r.state)
-	}
-	if err != nil && (r.failure == nil || r.failure.Error() != err.Error()) {
-		r.log.Error("The credentials cannot be kept", "reason", err.Error())
-	}
-	r.failure = err
-	r.publish(true)
-	running := r.state.running
-	if r.state.record.Pending || running == (Process{}) || running != r.loader.verified {
-		return promptPeriod
-	}
-	return pollPeriod
-}
-
-// refresh finds memcached, reads the Secrets, and installs new content. If a Secret cannot be used, the error is an *InvalidError.
-func (r *Reloader) refresh() error {
-	if err := r.state.observe(); err != nil {
+// open reads what the agent has stored before its start.
+func (r *Reloader) open() error {
+	root, err := os.OpenRoot(r.config.Folder)
+	if err != nil {
 		return err
 	}
-	next, err := r.source.next(r.state.current)
-	if next != nil {
-		r.source.installed = ""
-		if err := r.state.install(next); err != nil {
-			return err
-		}
+	r.store = store{root: root}
+	if r.record, err = r.store.load(); err != nil {
+		r.log.Warn("The record of what was removed from the Secrets is lost", "reason", err.Error())
 	}
-	if err == nil {
-		r.source.installed = r.source.last
+	current, other, err := r.store.current()
+	if current != "" {
+		r.current, r.previous = r.store.read(r.config, current), r.store.read(r.config, other)
 	}
 	return err
 }
 
-// unverifiedPatience is how long failure or loader.err may be set, without a break, before the status is Unverified.
-const unverifiedPatience = time.Minute
+// refusal returns why memcached cannot start, unless an agent has ended because of that before. It writes the termination message into
+// the file that the kubelet has created, and stores it for the agent's next start.
+func (r *Reloader) refusal() error {
+	if r.current != nil || r.refused == nil || r.refused.Error() == r.record.Refused {
+		return nil
+	}
+	message := r.refused.Error()
+	return errors.Join(r.refused, os.WriteFile(r.config.TerminationLog, []byte(message), 0o600),
+		r.remember(func(next *record) { next.Refused = message }))
+}
 
-// fails updates failingSince. It returns how long failure or loader.err has been set without a break, or 0 if both are nil.
-func (r *Reloader) fails() time.Duration {
-	if r.loader.err == nil && r.failure == nil {
+// step does the work that is due, and returns the time until the next step.
+func (r *Reloader) step(ctx context.Context) time.Duration {
+	failure := r.refresh()
+	if failure == nil {
+		r.follow(ctx)
+		failure = r.unproven
+	}
+	switch {
+	case failure == nil:
 		r.failingSince = time.Time{}
-		return 0
-	}
-	if r.failingSince.IsZero() {
+	case r.failure == nil:
 		r.failingSince = r.now()
+		fallthrough
+	case r.failure.Error() != failure.Error():
+		r.log.Warn("It is not proven that memcached has read its credentials", "reason", failure.Error())
 	}
-	return r.now().Sub(r.failingSince)
+	r.failure = failure
+	r.publish()
+	if r.running != (Process{}) && (r.isProven() || failure != nil) {
+		return pollPeriod
+	}
+	return promptPeriod
 }
 
-func (r *Reloader) publish(started bool) {
-	before, after := r.Status(), Status{
-		Started:         started,
-		Served:          r.loader.served,
-		Attempted:       r.source.readAt,
-		Succeeded:       r.source.refused == nil && r.loader.err == nil && r.failure == nil,
-		Unverified:      r.fails() >= unverifiedPatience,
-		RestartRequired: r.state.record.restartRequired(r.state.current),
+// refresh finds memcached, reads the Secrets, and installs new content.
+func (r *Reloader) refresh() error {
+	if err := r.find(); err != nil {
+		return err
 	}
-	if after.Attempted.Before(r.loader.attempted) {
-		after.Attempted = r.loader.attempted
+	next := r.current
+	found, err := readSecrets(r.config)
+	if err == nil {
+		next, err = check(r.config, found, r.current, r.now())
 	}
-	_ = errors.As(r.source.refused, &after.Refused) // refused is nil or an *InvalidError
-	if r.state.current != nil {
-		after.Installed = r.state.current.certificate
+	r.refuse(err)
+	if next == nil || next.equal(r.current) {
+		return nil
 	}
-	if !started && r.source.refused != nil {
-		after.Waiting = r.source.refused.Error()
-	}
-	logRequired(r.log, before.RestartRequired, after.RestartRequired)
-	r.report.Store(&report{after, r.state.logins()})
+	return r.install(next)
 }
 
-// Reasons why memcached must restart. Until it does, something that was removed from a Secret has an effect.
-const (
-	// ReasonCARemoved means that memcached still trusts a removed CA.
-	ReasonCARemoved = "ca_removed"
-	// ReasonCertificateRemoved means that memcached still serves a removed certificate to some clients, because the keys of the removed
-	// and the current certificate have different algorithms.
-	ReasonCertificateRemoved = "certificate_removed"
-	// ReasonUserRemoved means that a client that has logged in as a removed user or with a removed password may still be connected.
-	ReasonUserRemoved = "user_removed"
-)
-
-// Status describes the credentials that memcached uses.
-type Status struct {
-	// Started is true when memcached may start.
-	Started bool
-	// Waiting says what is missing until memcached may start.
-	Waiting string
-	// Refused is why the content of a Secret is not used, or nil.
-	Refused *InvalidError
-	// Unverified is true if, for a minute, the agent has failed to give memcached the content of the Secrets, or to verify that
-	// memcached has read it.
-	Unverified bool
-	// Installed is the certificate in the files that memcached should have read, nil without TLS.
-	Installed *x509.Certificate
-	// Served is the certificate that memcached presented in the last handshake with the agent. It is nil before the first handshake and
-	// without TLS.
-	Served *x509.Certificate
-	// Attempted is when the agent last found new content in the Secrets, or last tried to make memcached read its files, whichever is
-	// later.
-	Attempted time.Time
-	// Succeeded is false while a Secret cannot be used, or while the agent fails to make memcached read the current version.
-	Succeeded bool
-	// RestartRequired tells for each reason whether memcached must restart because of it.
-	RestartRequired map[string]bool
+// find finds the running memcached. If files were being replaced, this memcached may have read those before.
+func (r *Reloader) find() (err error) {
+	if r.running, err = r.processes.find(); err != nil {
+		return err
+	}
+	return r.remember(func(next *record) {
+		for reason, process := range next.Removed {
+			if process == removing {
+				next.Removed[reason] = r.running
+			}
+		}
+	})
 }
 
-// report is what other goroutines see. It is replaced, never changed in place.
-type report struct {
-	status Status
-	logins []User
+// refuse notes why the Secrets cannot be used, or nil if they can. It logs when this changes.
+func (r *Reloader) refuse(err error) {
+	switch {
+	case err == nil && r.refused != nil:
+		r.log.Info("The Secrets can be used again")
+	case err != nil && (r.refused == nil || r.refused.Error() != err.Error()):
+		r.log.Warn("The Secrets cannot be used", "reason", err.Error())
+		r.attempted = r.now()
+	}
+	r.refused = err
 }
 
-// logRequired logs each reason that begins or ceases to require a restart of memcached. The map after contains all reasons.
-func logRequired(log *slog.Logger, before, after map[string]bool) {
-	for _, reason := range slices.Sorted(maps.Keys(after)) {
-		switch {
-		case after[reason] && !before[reason]:
-			log.Warn("A restart of memcached is required", "reason", reason)
-		case !after[reason] && before[reason]:
-			log.Info("No restart of memcached is required any more", "reason", reason)
+// install replaces the current files by those of this content.
+func (r *Reloader) install(next *content) error {
+	if err := r.store.prepare(next.files()); err != nil {
+		return err
+	}
+	if err := r.remember(func(record *record) {
+		record.Refused = ""
+		for _, reason := range r.current.removed(next) {
+			record.Removed[reason] = removing
+		}
+	}); err != nil {
+		return err
+	}
+	if err := r.store.swap(); err != nil {
+		return err
+	}
+	r.previous, r.current, r.attempted = r.current, next, r.now()
+	r.log.Info("The Secrets changed what memcached reads", "users", len(next.users))
+	return r.find()
+}
+
+// remember changes the record.
+func (r *Reloader) remember(change func(next *record)) error {
+	next := record{r.record.Refused, maps.Clone(r.record.Removed)}
+	if change(&next); reflect.DeepEqual(next, r.record) {
+		return nil
+	}
+	if err := r.store.save(next); err != nil {
+		return err
+	}
+	r.record = next
+	return nil
+}
+
+func (r *Reloader) isProven() bool { return r.proven == r.current && r.provenIn == r.running }
+
+// follow makes the running memcached read the current files, unless this agent has proven that it did.
+func (r *Reloader) follow(ctx context.Context) {
+	if r.running == (Process{}) || r.current == nil || r.isProven() {
+		return
+	}
+	err := r.reload(ctx)
+	if ctx.Err() != nil || errors.Is(err, errStarting) {
+		return
+	}
+	if r.unproven, r.attempted = err, r.now(); err != nil {
+		return
+	}
+	r.proven, r.provenIn, r.previous, r.unproven = r.current, r.running, nil, r.store.prune()
+	serial := ""
+	if r.served != nil {
+		serial = Serial(r.served)
+	}
+	r.log.Info("memcached has read its credentials", "process", r.running.ID, "serial", serial)
+}
+
+// logins returns the first user of the current files, and the first user of those before until the current ones are proven.
+func (r *Reloader) logins() []User {
+	var users []User
+	for _, c := range []*content{r.current, r.previous} {
+		if c != nil && len(c.users) > 0 {
+			users = append(users, c.users[0])
 		}
 	}
+	return users
 }

@@ -63,12 +63,19 @@ func (b *testbed) startAgent() {
 	}
 }
 
-// begin runs the agent until memcached may start.
+// begin runs the agent until memcached may start, or until the agent ends.
 func (b *testbed) begin() error {
-	if err := b.agent.state.open(); err != nil {
+	if err := b.agent.open(); err != nil {
 		return err
 	}
-	return b.agent.start(b.t.Context())
+	for b.agent.current == nil {
+		period := b.agent.step(b.t.Context())
+		if err := b.agent.refusal(); err != nil {
+			return err
+		}
+		b.agent.sleep(b.t.Context(), period)
+	}
+	return nil
 }
 
 func (b *testbed) mustBegin() {
@@ -91,12 +98,19 @@ func (b *testbed) settle() {
 	b.t.Helper()
 	for range 200 {
 		period := b.agent.step(b.t.Context())
-		if period == pollPeriod {
+		if period == pollPeriod && b.agent.failure == nil {
 			return
 		}
 		b.agent.sleep(b.t.Context(), period)
 	}
-	b.t.Fatalf("the agent does not settle: %v\n%s", b.agent.loader.err, b.log.String())
+	b.t.Fatalf("the agent does not settle: %v\n%s", b.agent.failure, b.log.String())
+}
+
+// steps runs some steps of an agent that does not settle.
+func (b *testbed) steps(count int) {
+	for range count {
+		b.agent.sleep(b.t.Context(), b.agent.step(b.t.Context()))
+	}
 }
 
 func (b *testbed) mustHave(succeeded bool, serial string, restart ...string) {
@@ -114,8 +128,8 @@ func (b *testbed) mustHave(succeeded bool, serial string, restart ...string) {
 		b.t.Errorf("succeeded is %t, want %t; the serial %q, want %q; restart required %v, want %v", status.Succeeded, succeeded, got, serial,
 			status.RestartRequired, want)
 	}
-	if told := status.Refused != nil || !b.agent.failingSince.IsZero(); told == succeeded {
-		b.t.Errorf("succeeded is %t, and refused is %v", succeeded, status.Refused)
+	if (status.Process != Process{}) != (len(restart) > 0) {
+		b.t.Errorf("the process %v must restart", status.Process)
 	}
 	if b.tls != nil && status.Installed == nil {
 		b.t.Error("it has no certificate")

@@ -99,6 +99,8 @@ func (n *node) follow(ctx context.Context) error {
 	case found == nil || found.Number == n.current.Number || n.state.refuses(found.Number):
 	case err != nil:
 		n.refuse(found.Number, err.Error())
+	case found.Forget == n.process.pid: // the pod's containers share their process IDs
+		return n.restart(ctx, *found)
 	case n.current.Same(found.List):
 		n.current = *found
 		n.accept()

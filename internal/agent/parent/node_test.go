@@ -63,6 +63,21 @@ func TestOtherMemoryEmptiesTheFile(t *testing.T) {
 	}
 }
 
+// A memcached that cannot forget restarts with the arguments that it has. An entry that names another process changes nothing.
+func TestForgetting(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	list, before := inMemory(t), 0
+	p.begin(list)
+	for list.Forget = p.pid(); before != p.pid(); {
+		before = p.pid()
+		p.runs(p.assign(list))
+		if restarted := before != p.pid(); restarted != (before == list.Forget) {
+			t.Errorf("the process %d is %d now, and %d must restart", before, p.pid(), list.Forget)
+		}
+	}
+}
+
 // Anybody who reaches the pod can open many connections without sending a request. The kubelet's probes must still succeed.
 func TestIdleConnections(t *testing.T) {
 	t.Parallel()

@@ -38,6 +38,8 @@ type Status struct {
 	Proxy *ProxyStatus `json:"proxy,omitempty"`
 	// Problems are what a sidecar answers instead of all of the above: at most one for each reason.
 	Problems []Problem `json:"problems,omitempty"`
+	// Forget is the ID of memcached's process if it must restart to forget what was removed from a Secret, and 0 otherwise. A sidecar sets it.
+	Forget int `json:"forget,omitempty"`
 }
 
 // Refusal describes an entry that did not come into effect: its number, and the reason.

@@ -102,8 +102,8 @@ func TestMemcachedStartsWhenItsSecretIsValid(t *testing.T) {
 	}
 	o := withCredentials(t, newFake(t, recorded(t, "default")).options())
 	o.Credentials.TLSSecret = secretFolder(t, map[string]string{"tls.crt": string(pair.Certificate)})
-	const problem = "InvalidCertificate: tls.key is missing or empty in the Secret of spec.tls.secretName: add the private key of the " +
-		"server as PEM"
+	const problem = "InvalidCertificate: tls.key is missing or empty in the Secret of spec.tls.secretName: add its private key as " +
+		"PEM"
 	// The file simulates an agent that ran before in this pod and ended because of this problem.
 	record, err := json.Marshal(map[string]string{"refused": problem})
 	if err != nil {

@@ -33,9 +33,11 @@ func newStatusHandler(status func() credentials.Status, memcached *client) http.
 				http.StatusBadRequest)
 			return
 		}
-		now := memcached.now()
+		now, current := memcached.now(), status()
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(protocol.Status{Problems: problemsOf(status(), hosts, memcached.wasFull(now), now)})
+		_ = json.NewEncoder(w).Encode(protocol.Status{
+			Problems: problemsOf(current, hosts, memcached.wasFull(now), now), Forget: current.Process.ID,
+		})
 	}
 }
 
@@ -118,5 +120,5 @@ func restartProblem(required map[string]bool) string {
 	if len(causes) == 0 {
 		return ""
 	}
-	return strings.Join(causes, ", and ") + ", until memcached restarts: kubectl memcached restart, or spec.restartedAt"
+	return strings.Join(causes, ", and ") + ", until memcached restarts"
 }

@@ -88,8 +88,7 @@ func TestProblems(t *testing.T) {
 			want: []protocol.Problem{{
 				Reason: "RestartRequired",
 				Message: "clients with certificates of a CA that was removed from ca.crt can still connect, and connections of a user or password " +
-					"that was removed from the Secret of spec.auth.secretName may still be open, until memcached restarts: " +
-					"kubectl memcached restart, or spec.restartedAt",
+					"that was removed from the Secret of spec.auth.secretName may still be open, until memcached restarts",
 			}},
 		},
 		"a restart, for everything": {
@@ -100,8 +99,7 @@ func TestProblems(t *testing.T) {
 				Reason: "RestartRequired",
 				Message: "clients with certificates of a CA that was removed from ca.crt can still connect, and clients that prefer the algorithm " +
 					"of its key still get the certificate that was removed from tls.crt, and connections of a user or password that was removed " +
-					"from the Secret of spec.auth.secretName may still be open, until memcached restarts: " +
-					"kubectl memcached restart, or spec.restartedAt",
+					"from the Secret of spec.auth.secretName may still be open, until memcached restarts",
 			}},
 		},
 		"no restart": {status: credentials.Status{RestartRequired: map[string]bool{credentials.ReasonCARemoved: false}}, want: []protocol.Problem{}},

@@ -6,6 +6,7 @@ package desired
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -209,6 +210,9 @@ func (f *fleet) observeArguments(n *node) {
 		n.ArgumentsTaken = rollout.Yes
 	}
 	n.Use = max(n.Use, memoryOf(n.list))
+	if process := f.v.Agents.Restart(n.pod); process != n.list.Forget && process != 0 {
+		n.Asked.Credentials = strconv.Itoa(process)
+	}
 }
 
 // observeEntry finds out whether the node's entry is in effect, and what memcached may use meanwhile.
@@ -221,7 +225,7 @@ func (f *fleet) observeEntry(n *node) {
 		if refused := n.answer.Refused; refused != nil && refused.Number == n.entry.Number {
 			n.Failed = rollout.Failure{Action: rollout.Assign, Words: refused.Reason}
 		}
-	case f.v.Last.Complete(f.v.Memcached.Generation) && n.Asked.Arguments == f.target.Arguments:
+	case f.v.Last.Complete(f.v.Memcached.Generation) && n.Asked.Arguments == f.target.Arguments && f.v.Agents.Restart(n.pod) == 0:
 		n.ArgumentsTaken = rollout.Yes // the last status says so
 	case n.entry.Former != nil:
 		n.Use = memoryOf(*n.entry.Former)

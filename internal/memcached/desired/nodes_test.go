@@ -34,6 +34,7 @@ type scene struct {
 	answers memcached.Answers
 	twins   []memcached.View
 	absent  map[string]time.Time
+	agents  memcached.AgentReports
 	made    int
 }
 
@@ -99,6 +100,7 @@ func (s *scene) view() memcached.View {
 	pods := slices.DeleteFunc(slices.Clone(s.pods), func(pod corev1.Pod) bool { return pod.Name == "" })
 	v := memcachedtest.View(s.mc, memcached.Observed{Children: memcachedtest.Children(s.set, s.config), Pods: pods})
 	v.Answers, v.Twins, v.Absent = maps.Clone(s.answers), s.twins, s.absent
+	v.Agents = s.agents
 	return v
 }
 

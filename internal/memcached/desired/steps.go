@@ -172,6 +172,7 @@ func (c *change) assign(n *node) {
 	if n.ArgumentsTaken != rollout.No {
 		entry.Former = &n.list
 	}
+	entry.Forget = c.v.Agents.Restart(n.pod)
 	c.enter(n, entry)
 }
 
@@ -306,7 +307,12 @@ func (c *change) effect(n *node) memcached.Effect {
 	case n.Asked.Resources != c.target.Resources:
 		effect = memcached.KeepsPod
 	}
-	if n.Asked.Arguments == c.target.Arguments {
+	switch {
+	case n.Asked.Credentials != c.target.Credentials && n.list.Keeps(c.list):
+		return max(effect, memcached.KeepsItems)
+	case n.Asked.Credentials != c.target.Credentials:
+		return max(effect, memcached.LosesItems)
+	case n.Asked.Arguments == c.target.Arguments:
 		return effect
 	}
 	return max(effect, effectOf(n.list, c.list))

@@ -245,6 +245,46 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// TestForgetting covers what agents say of memcacheds that cannot forget what was removed from a Secret: the nodes restart one by one, each
+// process once.
+func TestForgetting(t *testing.T) {
+	for name, test := range map[string]struct {
+		storage edit
+		effect  memcached.Effect
+	}{"in memory": {func(*cachev1alpha1.Memcached) {}, memcached.LosesItems}, "in a file": {inFile, memcached.KeepsItems}} {
+		s := newScene(t, 3, test.storage)
+		says := func(processes ...int) {
+			s.agents = memcached.AgentReports{}
+			for i, process := range processes {
+				s.agents.Nodes = append(s.agents.Nodes, memcached.AgentReport{Pod: s.pods[i].Name, UID: s.pods[i].UID, Restart: process})
+			}
+		}
+		mustForget := func(wanted ...int) {
+			t.Helper()
+			plan := For(s.view(), memcachedtest.Options)
+			var forget []int
+			for ordinal, entry := range s.after(plan).Entries() {
+				forget = append(forget, ordinal, entry.Forget)
+				s.enter(ordinal, func(e *protocol.Entry) { e.Number, e.Forget = entry.Number, entry.Forget })
+			}
+			if diff := cmp.Diff(wanted, forget); diff != "" || plan.Arguments && plan.Effect != test.effect {
+				t.Errorf("%s: the effect is %v (-want +got):\n%s", name, plan.Effect, diff)
+			}
+		}
+		says(0, 0, 0)
+		mustForget()
+		says(0, 17, 17)
+		mustForget(2, 17)
+		s.answers[s.pods[2].UID] = memcached.Answer{Status: protocol.Status{List: memcached.FirstList(&s.pods[2]), SecondsInEffect: 3600}}
+		says(0, 0, 17)
+		mustForget(2, 17)
+		s.answer(&s.pods[2], s.view().Entries()[2])
+		mustForget(2, 17) // the agent has not been asked since
+		says(0, 0, 18)
+		mustForget(2, 18)
+	}
+}
+
 // TestNewerOperator checks that an operator with another default image, another helper and another sizing changes nothing in living nodes.
 func TestNewerOperator(t *testing.T) {
 	newer := memcached.Options{DefaultImage: "docker.io/library/memcached:1.7.0", AgentImage: "example.com/memcached-operator-agent:v2.0.0"}
