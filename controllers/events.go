@@ -154,7 +154,7 @@ func corrected(c apply.Correction) eventRecord {
 	}
 	note += fmt.Sprintf(" (%s): restored", someFields(c.Fields))
 	switch {
-	case !memcached.IsWorkload(c.Kind) || !c.Touches(memcached.PodTemplatePath...):
+	case !memcached.IsWorkload(c.Kind) || !slices.ContainsFunc(c.Fields, func(name string) bool { return strings.HasPrefix(name, podTemplate) }):
 	case c.Kind == string(cachev1alpha1.WorkloadDeployment):
 		note += "; nodes that have started with the change lost their keys, and are replaced"
 	default:

@@ -20,6 +20,21 @@ import (
 // become free, or whether the cache holds a created object.
 const RecheckInterval = apply.CreationGrace
 
+// conflictInterval is the time between two checks whether another owner's object is still in the way.
+const conflictInterval = 10 * time.Second
+
+// anewInterval is the longest time until a reconcile begins anew that found something changed since it was read. Usually, an event comes
+// first.
+const anewInterval = time.Second
+
+// Retry returns the result of a reconcile that failed.
+func Retry(err error) (reconcile.Result, error) {
+	if beginsAnew(err) {
+		return reconcile.Result{RequeueAfter: anewInterval}, nil
+	}
+	return reconcile.Result{}, err
+}
+
 // resultOf returns the label value of a reconciliation for the metric memcached_operator_reconciles_total.
 func resultOf(written memcached.Written) string {
 	switch {

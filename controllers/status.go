@@ -61,13 +61,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcache
 }
 
 // PatchStatus writes the difference between two statuses of a resource. Written is false if the write failed, or if the resource no
-// longer exists. The patch contains the UID, so that it cannot change a later resource of the same name. The patch needs no
-// resource version, because nothing else writes the status.
+// longer exists. The patch carries the resource version of the cached resource: otherwise, a patch of an old one would mix two statuses.
 func (r *Base[T]) PatchStatus(ctx context.Context, owner, base, updated T) (written bool, _ error) {
-	if err := r.VerifyOnce(ctx, owner); err != nil {
-		return false, err
-	}
-	updated.SetUID(owner.GetUID())
+	updated.SetResourceVersion(owner.GetResourceVersion())
 	data, err := client.MergeFrom(base).Data(updated)
 	if err != nil {
 		return false, fmt.Errorf("encode the status: %w", err)

@@ -66,11 +66,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	view.Answers = r.ask(ctx, plan.Ask)
 	written := r.write(ctx, view, plan)
 	if r.IsTransient(request.NamespacedName, written) {
-		return reconcile.Result{}, written.Err
+		return controllers.Retry(written.Err)
 	}
 	status := memcachedproxy.StatusFor(view, plan, written)
 	if err := r.report(ctx, proxy, status); err != nil {
-		return reconcile.Result{}, err // written.Err is not joined: a terminal error would prevent the retry
+		return controllers.Retry(err) // written.Err is not joined: a terminal error would prevent the retry
 	}
 	return requeue(view, plan, written, status)
 }

@@ -25,10 +25,8 @@ type MutationCache struct {
 }
 
 type write struct {
-	// object is the API server's answer. For a deletion, it is the deleted object.
-	object  client.Object
-	deleted bool
-	at      time.Time
+	object client.Object
+	at     time.Time
 }
 
 // NewMutationCache returns an empty MutationCache.
@@ -38,19 +36,9 @@ func NewMutationCache(clock clock.PassiveClock) *MutationCache {
 
 // RecordWrite records an object as the API server returned it, usually after a write.
 func (m *MutationCache) RecordWrite(object client.Object) {
-	m.record(write{object: object.DeepCopyObject().(client.Object)})
-}
-
-// RecordDelete records that an object was deleted or is being deleted.
-func (m *MutationCache) RecordDelete(object client.Object) {
-	m.record(write{object: object, deleted: true})
-}
-
-func (m *MutationCache) record(w write) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	w.at = m.clock.Now()
-	m.writes[keyOf(w.object)] = w
+	m.writes[keyOf(object)] = write{object: object.DeepCopyObject().(client.Object), at: m.clock.Now()} //nolint:forcetypeassert // a copy
 }
 
 // Forget drops what was recorded about the object with this type and name.
@@ -60,31 +48,22 @@ func (m *MutationCache) Forget(object client.Object) {
 	delete(m.writes, keyOf(object))
 }
 
-// Latest returns the cached or the recorded object, whichever is newer. It returns nil if neither exists, or if this process has deleted
-// the cached one. The argument found says that the informer cache holds the object. If it is false, cached needs only a name and namespace.
-// The result pending reports that latest is a recorded object that the informer cache lacks. After CreationGrace, such an object counts as
-// missing.
+// Latest returns the cached or the recorded object, whichever is newer, or nil if neither exists. The argument found says that the informer
+// cache holds the object. If it is false, cached needs only a name and namespace. The result pending reports that latest is a recorded
+// object that the informer cache lacks. After CreationGrace, such an object counts as missing.
 func (m *MutationCache) Latest(cached client.Object, found bool) (latest client.Object, pending bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	key := keyOf(cached)
-	w, written := m.writes[key]
+	recorded, written := m.writes[key]
 	switch {
-	case !found && (!written || w.deleted || m.clock.Since(w.at) > CreationGrace):
-		delete(m.writes, key)
-		return nil, false
-	case !found:
-		return w.object.DeepCopyObject().(client.Object), true
-	case !written:
-		return cached, false
-	case w.deleted && w.object.GetUID() == cached.GetUID():
-		return nil, false
-	case !w.deleted && newer(w.object, cached):
-		return w.object.DeepCopyObject().(client.Object), false
-	default:
-		delete(m.writes, key)
-		return cached, false
+	case written && (found && newer(recorded.object, cached) || !found && m.clock.Since(recorded.at) <= CreationGrace):
+		return recorded.object.DeepCopyObject().(client.Object), !found //nolint:forcetypeassert // a copy
+	case found:
+		latest = cached
 	}
+	delete(m.writes, key)
+	return latest, false
 }
 
 // ObserveEvent drops the record of a write when the informer cache has received that write or a newer object. Own reports that
@@ -93,20 +72,19 @@ func (m *MutationCache) ObserveEvent(received client.Object) (own bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	key := keyOf(received)
-	w, written := m.writes[key]
-	if !written || w.deleted || newer(w.object, received) {
+	recorded, written := m.writes[key]
+	if !written || newer(recorded.object, received) {
 		return false
 	}
 	delete(m.writes, key)
-	return w.object.GetResourceVersion() == received.GetResourceVersion()
+	return recorded.object.GetResourceVersion() == received.GetResourceVersion()
 }
 
 // ObserveDelete drops the record of an object when the informer cache has received its deletion.
 func (m *MutationCache) ObserveDelete(received client.Object) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	key := keyOf(received)
-	if w, written := m.writes[key]; written && w.object.GetUID() == received.GetUID() {
+	if key := keyOf(received); m.writes[key].object != nil && m.writes[key].object.GetUID() == received.GetUID() {
 		delete(m.writes, key)
 	}
 }

@@ -63,12 +63,9 @@ var Children = []row{
 	}, func(s *appsv1.StatefulSet) any { return &s.Spec }),
 }
 
-// PodTemplatePath is the field of a workload that holds the pod template.
-var PodTemplatePath = []string{"spec", "template"}
-
 // podSpecPath is the pod spec in a workload. The operator removes what others add there: see ADR-0015. Others can still add labels
 // and annotations to the pod template.
-var podSpecPath = append(slices.Clone(PodTemplatePath), "spec")
+var podSpecPath = []string{"spec", "template", "spec"}
 
 // ChildOf returns the row for an object, and false if the table does not contain its Kind. If the object's name has none of the
 // suffixes, it returns the first row of the Kind.

@@ -28,7 +28,7 @@ var Children = []row{
 	memcached.NewChild(row{
 		Kind:     corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix:   RoutesSuffix,
-		Fields:   memcached.ConfigMapFields,
+		Fields:   field.Rules{Owned: memcached.ConfigMapFields.Owned, Guard: true}, // no proxy may start with the routes of somebody else
 		Expected: func(proxy *cachev1alpha1.MemcachedProxy) bool { return proxy.Status.Routes != nil },
 	}, memcached.ConfigMapData),
 	memcached.NewChild(row{
