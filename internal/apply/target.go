@@ -104,21 +104,24 @@ func (a *Applier) compare(live client.Object, rendered rendering, written *field
 	}
 	wanted, rules := rendered.DeepCopy(), a.rules(live)
 	for _, path := range rules.Immutable {
-		value, exists, _ := unstructured.NestedFieldNoCopy(found.live.Object, path...)
+		value, exists, _ := unstructured.NestedFieldCopy(found.live.Object, path...)
 		other, desired, _ := unstructured.NestedFieldNoCopy(wanted.Object, path...)
-		if desired && !(exists && equality.Semantic.DeepEqual(value, other)) && found.immutable == nil {
+		if !desired || exists && equality.Semantic.DeepEqual(value, other) {
+			continue
+		}
+		if found.immutable == nil {
 			found.immutable = &Obstacle{
 				Why: Immutable, Kind: rendered.GetKind(), Namespace: live.GetNamespace(), Name: live.GetName(), Field: strings.Join(path, "."),
 			}
 		}
 		unstructured.RemoveNestedField(wanted.Object, path...)
+		if exists {
+			err = errors.Join(err, unstructured.SetNestedField(wanted.Object, value, path...))
+		}
 	}
-	before, err := a.converter.ObjectToTyped(found.live, typed.AllowDuplicates) // the API server accepts some duplicates
-	if err != nil {
-		return found, err
-	}
-	changes, err := a.converter.ObjectToTyped(wanted)
-	if err != nil {
+	before, liveErr := a.converter.ObjectToTyped(found.live, typed.AllowDuplicates) // the API server accepts some duplicates
+	changes, wantedErr := a.converter.ObjectToTyped(wanted)
+	if err := errors.Join(err, liveErr, wantedErr); err != nil {
 		return found, err
 	}
 	after, err := before.RemoveItems(dropped(rendered, changes, rules.Owned, written)).Merge(changes)
