@@ -67,7 +67,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	mc, unlock, err := r.getLocked(ctx, request.NamespacedName)
 	defer unlock()
 	if err != nil {
-		return reconcile.Result{}, err
+		return Retry(err)
 	}
 	if mc == nil {
 		r.forget(request.NamespacedName)

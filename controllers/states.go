@@ -44,6 +44,8 @@ func (s *states[T]) forget(name types.NamespacedName) {
 
 // known is what this process remembers of a resource of any Kind.
 type known struct {
+	// written is the resource version of the last status that this process has written.
+	written string
 	// undecidedSince is when reconciles began to fail transiently, zero if the last one did not.
 	undecidedSince time.Time
 }

@@ -74,10 +74,7 @@ func (r *Base[T]) PatchStatus(ctx context.Context, owner, base, updated T) (writ
 	if err := r.Client.Status().Patch(ctx, answer, client.RawPatch(client.Merge.Type(), data)); err != nil {
 		return false, client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
 	}
-	if _, err := transformObject(answer); err != nil {
-		return false, err
-	}
-	r.Mutations.RecordWrite(answer)
+	r.known.update(client.ObjectKeyFromObject(owner), func(k *known) { k.written = answer.GetResourceVersion() })
 	return true, nil
 }
 

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,12 +38,10 @@ func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
 		return errors.Join(ErrStale, err)
 	}
 	latest, _ := found[0].(T)
-	if latest.GetResourceVersion() == cached.GetResourceVersion() {
-		return nil
+	if latest.GetResourceVersion() != cached.GetResourceVersion() {
+		return ErrStale
 	}
-	_, err = transformObject(latest)
-	r.Mutations.RecordWrite(latest) // the next reconcile uses it
-	return errors.Join(ErrStale, err)
+	return nil
 }
 
 // observeForSteps reads the StatefulSet, its pods and their arguments past the cache, also those of twins. A step that is decided from older
@@ -77,9 +74,6 @@ func (r *Reconciler) readPastCache(ctx context.Context, view *memcached.View) er
 		})
 		switch err := r.Live.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: mc.Name + suffix}, object); {
 		case err == nil:
-			if metav1.IsControlledBy(object, mc) {
-				r.Mutations.RecordWrite(object)
-			}
 			observed.Children = append(observed.Children, object)
 		case !apierrors.IsNotFound(err):
 			return err

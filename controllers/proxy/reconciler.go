@@ -52,7 +52,7 @@ func NewReconciler(
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	proxy, err := r.Get(ctx, request.NamespacedName)
 	if err != nil {
-		return reconcile.Result{}, err
+		return controllers.Retry(err)
 	}
 	if proxy == nil {
 		r.Forget(request.NamespacedName)
@@ -98,7 +98,7 @@ func requeue(
 	if routes := status.Routes; routes != nil && routes.Proxies != nil && (*routes.Proxies < status.ReadyReplicas || routes.Next == nil) {
 		wait = memcached.Sooner(wait, askInterval)
 	}
-	return controllers.Requeue(wait, view.PendingCreate, written)
+	return controllers.Requeue(wait, written)
 }
 
 // SetupWithManager adds the controller to a manager that already has the controller for Memcacheds, because both use one index of pods.
@@ -111,7 +111,7 @@ func SetupWithManager(mgr ctrl.Manager, options controllers.Options) error {
 	r.Use(options)
 	sources := []source.Source{
 		source.Kind[client.Object](mgr.GetCache(), &cachev1alpha1.MemcachedProxy{},
-			controllers.Owners(r.Mutations, proxyKind.Status, func(context.Context, queue, ...client.Object) {})),
+			controllers.Owners(proxyKind.Status, func(context.Context, queue, ...client.Object) {})),
 		source.Kind[client.Object](mgr.GetCache(), &cachev1alpha1.Memcached{}, r.memcacheds()),
 		source.Kind(mgr.GetCache(), &corev1.Pod{}, controllers.Pods(instanceOf)),
 	}

@@ -11,7 +11,8 @@
 // is an apply with the resource version "1": if the object exists, the API server answers 409. A change is a merge patch from the live
 // object to the target. It contains only what differs, so fields that a newer API server knows stay.
 //
-// The MutationCache holds each write until the informer cache has received it. So a lagging cache causes no second write.
+// While the cache lacks a write of this process, the plan compares an older version. Then nothing is written twice: the object is read before a
+// change, and has another resource version.
 package apply
 
 import (
@@ -45,16 +46,15 @@ type Applier struct {
 
 	client    client.Client
 	live      client.Reader
-	mutations *MutationCache
 	clock     clock.PassiveClock
 	converter managedfields.TypeConverter
 	memories  memories
 }
 
 // New returns an Applier that writes with the client c. It reads with the reader live, which must not use the cache.
-func New(c client.Client, live client.Reader, mutations *MutationCache, clock clock.PassiveClock, opts Options) *Applier {
+func New(c client.Client, live client.Reader, clock clock.PassiveClock, opts Options) *Applier {
 	return &Applier{
-		Options: opts, client: c, live: live, mutations: mutations, clock: clock,
+		Options: opts, client: c, live: live, clock: clock,
 		converter: applyconfigurations.NewTypeConverter(c.Scheme()),
 	}
 }
@@ -62,7 +62,6 @@ func New(c client.Client, live client.Reader, mutations *MutationCache, clock cl
 // Forget drops what this process remembers about the objects.
 func (a *Applier) Forget(objects ...client.Object) {
 	for _, object := range objects {
-		a.mutations.Forget(object)
 		a.memories.forget(object)
 	}
 }

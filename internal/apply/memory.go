@@ -25,6 +25,8 @@ const (
 // memory is what this process remembers about an object.
 type memory struct {
 	uid types.UID
+	// exists reports that the object exists although it was not observed. The uid is then empty.
+	exists bool
 	// hash is the hash of the last rendering that was written.
 	hash string
 	// answer is the difference that remained after that write, because a webhook changed the object, or the API server rounded a value. The

@@ -56,7 +56,7 @@ func (a *Applier) Plan(
 	for _, object := range desired {
 		live, partly := find(observed, object), slices.Contains(sizeOnly, object) && a.rules(object).Size != nil
 		var err error
-		if live == nil && reconciled {
+		if live == nil && (reconciled || a.memories.of(object).exists) {
 			live, err = a.read(ctx, object)
 		}
 		if live != nil || !partly {

@@ -100,6 +100,7 @@ func (a *Applier) create(ctx context.Context, owner client.Object, s step, resul
 			err = unreadable
 		}
 		if err == nil {
+			a.memories.set(s.desired, memory{exists: true})
 			err = ErrChanged
 		}
 		return nil, err
@@ -148,7 +149,8 @@ func (a *Applier) update(ctx context.Context, owner client.Object, s step, resul
 func (a *Applier) remember(s step, live, changed client.Object, found difference, result *Result) error {
 	known := a.memories.of(live)
 	known.hash, known.answer = s.rendered.hash, a.answer(changed, s.rendered)
-	written := changed.GetResourceVersion() != live.GetResourceVersion()
+	undone := known.answer == s.rendered.hash+s.difference.fingerprint // although managed fields may have changed
+	written := changed.GetResourceVersion() != live.GetResourceVersion() && !undone
 	result.Written = result.Written || written
 	corrects := s.drifted && written
 	if corrects {
@@ -181,7 +183,7 @@ func isRefusal(err error) bool {
 	return (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// patch sends a patch, and records the API server's answer in the MutationCache. Field validation is off: the API server would parse the body
+// patch sends a patch. Field validation is off: the API server would parse the body
 // twice to warn of duplicate fields.
 func (a *Applier) patch(ctx context.Context, s step, patch client.Patch, opts ...client.PatchOption) (client.Object, error) {
 	answer := empty(s.desired)
@@ -189,17 +191,15 @@ func (a *Applier) patch(ctx context.Context, s step, patch client.Patch, opts ..
 	if err := a.client.Patch(ctx, answer, patch, opts...); err != nil {
 		return nil, fmt.Errorf("apply %s %s: %w", s.rendered.GetKind(), s.desired.GetName(), err)
 	}
-	a.mutations.RecordWrite(answer)
 	return answer, nil
 }
 
-// read asks the API server for an object, and records it in the MutationCache. It returns nil if there is none.
+// read asks the API server for an object. It returns nil if there is none.
 func (a *Applier) read(ctx context.Context, desired client.Object) (client.Object, error) {
 	live := empty(desired)
 	if err := a.live.Get(ctx, client.ObjectKeyFromObject(desired), live); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	a.mutations.RecordWrite(live)
 	return live, nil
 }
 

@@ -35,8 +35,8 @@ type Child[Owner client.Object] struct {
 	Workload bool
 	// Fields are the rules for writing fields of the objects.
 	Fields field.Rules
-	// Expected reports whether to ask the API server for an object that is missing from the cache. The object may exist, but lack the
-	// label by which the cache selects objects.
+	// Expected reports whether the plan depends on an object that is missing from the cache. It may exist, but lack the label by which the
+	// cache selects objects, so the API server is asked. If Expected is nil, the plan does not.
 	Expected func(Owner) bool
 }
 
@@ -88,13 +88,11 @@ func WantsBudget(wanted cachev1alpha1.MemcachedPodDisruptionBudget) bool {
 	return ptr.Deref(wanted.Enabled, true)
 }
 
-// PolicyChild returns the row of the NetworkPolicy. Most owners have none. Asking the API server for it would cost a request at each change
-// of a spec.
+// PolicyChild returns the row of the NetworkPolicy.
 func PolicyChild[Owner client.Object]() Child[Owner] {
 	return NewChild(Child[Owner]{
-		Kind:     networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
-		Fields:   field.Rules{Owned: [][]string{{"spec"}}, Guard: true},
-		Expected: func(Owner) bool { return false },
+		Kind:   networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
+		Fields: field.Rules{Owned: [][]string{{"spec"}}, Guard: true},
 	}, func(p *networkingv1.NetworkPolicy) any { return &p.Spec })
 }
 

@@ -22,9 +22,8 @@ type row = Child[*cachev1alpha1.Memcached]
 // Children is the table of the objects that the operator keeps for a Memcached. docs/development.md says how to add a Kind.
 var Children = []row{
 	NewChild(row{
-		Kind:     corev1.SchemeGroupVersion.WithKind("Service"),
-		Fields:   field.Rules{Owned: [][]string{{"spec", "publishNotReadyAddresses"}, {"spec", "ports"}}},
-		Expected: func(mc *cachev1alpha1.Memcached) bool { return mc.Status.ServiceName != "" },
+		Kind:   corev1.SchemeGroupVersion.WithKind("Service"),
+		Fields: field.Rules{Owned: [][]string{{"spec", "publishNotReadyAddresses"}, {"spec", "ports"}}},
 	}, func(s *corev1.Service) any { return &s.Spec }),
 	BudgetChild(func(mc *cachev1alpha1.Memcached) (cachev1alpha1.MemcachedPodDisruptionBudget, int64) {
 		return mc.Spec.PodDisruptionBudget, mc.Status.ObservedGeneration
@@ -34,14 +33,12 @@ var Children = []row{
 		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix: ServersSuffix,
 		// Applications may read all keys into their environment, so keys that others add are removed.
-		Fields:   ConfigMapFields,
-		Expected: func(*cachev1alpha1.Memcached) bool { return false }, // it is only written, and deleted with the Memcached
+		Fields: ConfigMapFields,
 	}, ConfigMapData),
 	NewChild(row{
-		Kind:     corev1.SchemeGroupVersion.WithKind("ConfigMap"),
-		Suffix:   ArgumentsSuffix,
-		Fields:   ConfigMapFields,
-		Expected: func(*cachev1alpha1.Memcached) bool { return false }, // before a step, the operator reads it past the cache
+		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+		Suffix: ArgumentsSuffix,
+		Fields: ConfigMapFields,
 	}, ConfigMapData),
 	NewChild(row{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("Deployment"),

@@ -25,8 +25,6 @@ type Observed struct {
 	// Pods are the pods with the Memcached's instance label, without those that have succeeded. They have only the fields that the
 	// cache keeps: see CacheOptions in package controllers.
 	Pods []corev1.Pod
-	// PendingCreate reports that the operator has created a child that is not in the cache yet.
-	PendingCreate bool
 }
 
 // View is everything on which decisions about a Memcached depend.
