@@ -79,9 +79,10 @@ func (r *Base[T]) Get(ctx context.Context, name types.NamespacedName) (found T, 
 	} else if err != nil {
 		return found, fmt.Errorf("get the %s: %w", r.kind.Name, err)
 	}
-	// Before Kubernetes 1.35, API servers do not promise comparable resource versions.
-	order, err := resourceversion.CompareResourceVersion(r.known.get(name).written, cached.GetResourceVersion())
-	if err == nil && order > 0 {
+	// A restored cluster may have lower resource versions. So this ends at some time.
+	known := r.known.get(name)
+	order, err := resourceversion.CompareResourceVersion(known.written, cached.GetResourceVersion())
+	if err == nil && order > 0 && r.Clock.Since(known.writtenAt) < RecheckInterval {
 		return found, ErrStale
 	}
 	return cached, nil

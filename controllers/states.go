@@ -44,8 +44,9 @@ func (s *states[T]) forget(name types.NamespacedName) {
 
 // known is what this process remembers of a resource of any Kind.
 type known struct {
-	// written is the resource version of the last status that this process has written.
-	written string
+	// written is the resource version of the last status that this process has written, at the time writtenAt.
+	written   string
+	writtenAt time.Time
 	// undecidedSince is when reconciles began to fail transiently, zero if the last one did not.
 	undecidedSince time.Time
 }
@@ -76,8 +77,6 @@ type instanceState struct {
 	// filled holds the UIDs of pods that have all items of the twin's node, as their launchers have reported. The twin's node is the
 	// node with the same number in the Memcached that spec.fillFrom names.
 	filled map[types.UID]bool
-	// statusWrittenAt is when this process last wrote the status.
-	statusWrittenAt time.Time
 	// corrections limits the events about corrections.
 	corrections *rate.Limiter
 }

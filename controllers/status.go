@@ -52,8 +52,6 @@ func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcache
 	if written, err := r.PatchStatus(ctx, mc, base, updated); !written {
 		return err
 	}
-	now := r.Clock.Now()
-	r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.statusWrittenAt = now })
 	for _, record := range transitions(mc.Status, status) {
 		r.emit(mc, record)
 	}
@@ -74,7 +72,9 @@ func (r *Base[T]) PatchStatus(ctx context.Context, owner, base, updated T) (writ
 	if err := r.Client.Status().Patch(ctx, answer, client.RawPatch(client.Merge.Type(), data)); err != nil {
 		return false, client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
 	}
-	r.known.update(client.ObjectKeyFromObject(owner), func(k *known) { k.written = answer.GetResourceVersion() })
+	r.known.update(client.ObjectKeyFromObject(owner), func(k *known) {
+		k.written, k.writtenAt = answer.GetResourceVersion(), r.Clock.Now()
+	})
 	return true, nil
 }
 
@@ -86,7 +86,7 @@ const progressStatusInterval = 5 * time.Second
 func (r *Reconciler) deferStatusWrite(
 	mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, written memcached.Written,
 ) time.Duration {
-	writtenAt := r.states.get(client.ObjectKeyFromObject(mc)).statusWrittenAt
+	writtenAt := r.known.get(client.ObjectKeyFromObject(mc)).writtenAt
 	if writtenAt.IsZero() || written.Changed || written.Err != nil || !onlyProgressed(mc.Status, status) {
 		return 0
 	}

@@ -31,6 +31,7 @@ var _ = Describe("An operator whose cache has an earlier version of the Memcache
 		second := newOperator(defaults)
 		second.outdated = before
 		second.beginsAnew(ctx, mc)
+		second.outdated = nil
 		second.step(ctx, mc)
 
 		By("writing at once when its cache is right, and asking each time")
@@ -63,7 +64,7 @@ var _ = Describe("An operator whose cache has an earlier version of the Memcache
 		second := newOperator(defaults)
 		second.outdated, second.outdatedPods = before, []corev1.Pod{}
 		second.beginsAnew(ctx, mc, writeStatus+" (409)")
-		second.outdatedPods = nil
+		second.outdated, second.outdatedPods = nil, nil
 		second.step(ctx, mc)
 	})
 
@@ -102,7 +103,7 @@ var _ = Describe("An operator whose cache has an earlier version of the Memcache
 		refused := []string{writeService + " (409)", writeDeployment + " (409)", writeBudget + " (409)"}
 		second.beginsAnew(ctx, mc, refused...)
 		second.beginsAnew(ctx, mc)
-		second.stale = false
+		second.outdated, second.stale = nil, false
 		second.step(ctx, mc)
 	})
 
