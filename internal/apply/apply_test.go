@@ -245,6 +245,11 @@ var _ = Describe("Apply", func() {
 			_, err := applier.Apply(ctx, plan)
 			Expect(err).To(MatchError(apply.ErrChanged))
 			Expect(read(ctx, deployment(owner))).To(Equal(live))
+
+			By("but if that was only the status")
+			live.Status.ObservedGeneration = live.Generation
+			Expect(direct.Status().Update(ctx, live.DeepCopy())).To(Succeed())
+			applied(ctx, objects(larger), objects(live), "patch deployments")
 		})
 
 		It("is not deleted if another one has taken its name since", func(ctx SpecContext) {

@@ -146,7 +146,10 @@ func dropped(rendered rendering, changes *typed.TypedValue, owned [][]string, wr
 		}
 		set.Insert(path)
 	}
-	if kept, err := changes.ToFieldSet(); err == nil && written != nil {
+	if written == nil {
+		return set
+	}
+	if kept, err := changes.ToFieldSet(); err == nil {
 		set = set.Union(written.Leaves().Difference(kept))
 	}
 	return set

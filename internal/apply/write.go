@@ -112,15 +112,20 @@ func (a *Applier) create(ctx context.Context, owner client.Object, s step, resul
 	return created, nil
 }
 
-// update changes an existing object, unless it is another version than the one that the plan has compared. The object is read past the cache,
-// because the cache drops managed fields. If the API server refuses the target, only the size is written.
+// update changes an existing object, if it still differs as the plan has found. A write of another process for a newer owner would show, at least
+// in the hash. The object is read past the cache, because the cache drops managed fields. If the API server refuses the target, only the size is written.
 func (a *Applier) update(ctx context.Context, owner client.Object, s step, result *Result) (client.Object, error) {
 	live, err := a.read(ctx, s.desired)
 	switch {
 	case err != nil:
 		return s.live, err
-	case live == nil || live.GetResourceVersion() != s.live.GetResourceVersion():
+	case live == nil:
 		return s.live, ErrChanged
+	case live.GetResourceVersion() != s.live.GetResourceVersion(): // perhaps only the status has changed
+		now := a.step(owner, s.desired, live, s.rendered.sizeOnly)
+		if now.err != nil || now.difference.fingerprint != s.difference.fingerprint {
+			return s.live, ErrChanged
+		}
 	}
 	found, err := a.compare(live, s.rendered, managedBy(live, a.FieldOwner))
 	if err != nil {
