@@ -32,6 +32,8 @@ type step struct {
 	difference difference
 	// drifted reports that the operator's last write was this rendering. Every difference is then somebody else's change.
 	drifted bool
+	// again reports that the object has changed just before a write, and that the step is carried out once more.
+	again bool
 	// err is why the object cannot be written, or nil.
 	err error
 }

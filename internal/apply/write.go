@@ -136,6 +136,10 @@ func (a *Applier) update(ctx context.Context, owner client.Object, s step, resul
 		return s.live, errRender(s.desired, err)
 	}
 	changed, err := a.patch(ctx, s, client.RawPatch(types.MergePatchType, text))
+	if apierrors.IsConflict(err) && !s.again { // perhaps only the status has changed
+		s.again = true
+		return a.update(ctx, owner, s, result)
+	}
 	if isRefusal(err) && !s.rendered.sizeOnly && a.rules(s.desired).Size != nil {
 		if size := a.step(owner, s.desired, s.live, true); size.pending() {
 			if changed, sizeErr := a.update(ctx, owner, size, result); sizeErr == nil {
