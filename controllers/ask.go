@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
 )
@@ -22,8 +23,9 @@ import (
 const AskedAtOnce = 64
 
 // plan returns the Plan of a Memcached. A plan with a step of a pod is made again from what is read past the cache. So is the
-// plan at the end of a rollout: in the cache, the pods may be as they were before the last step.
-func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (memcached.Plan, error) {
+// plan at the end of a rollout: in the cache, the pods may be as they were before the last step. If the plan writes something, plan then
+// verifies the Memcached. The first children need no check: if they exist, the API server refuses to create them.
+func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (_ memcached.Plan, changes apply.Plan, _ error) {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	state := r.states.get(name)
 	view.Answers, view.Filled, view.Absent = state.answers, state.filled, state.absent
@@ -31,15 +33,24 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (memcached.
 	if takesSteps(plan) || completes(*view, plan) {
 		fresh, err := r.observeForSteps(ctx, *view)
 		if err != nil {
-			return plan, err
+			return plan, changes, err
 		}
 		*view = fresh
 		plan = r.planAsking(ctx, view)
 	}
+	mc := view.Memcached
+	if mc.DeletionTimestamp == nil {
+		changes = r.changes(ctx, *view, plan)
+	}
+	if takesSteps(plan) || !mc.Spec.Paused && changes.Rewrites() {
+		if err := r.VerifyFresh(ctx, mc); err != nil {
+			return plan, changes, err
+		}
+	}
 	r.states.update(name, func(s *instanceState) {
 		s.answers, s.filled, s.absent = lasting(*view, plan), plan.Twins.Filled, plan.Absent
 	})
-	return plan, nil
+	return plan, changes, nil
 }
 
 // takesSteps reports whether a plan changes pods or their arguments.

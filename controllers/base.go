@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,12 +37,11 @@ type Kind[T client.Object] struct {
 type Base[T client.Object] struct {
 	kind Kind[T]
 	// Client reads from the cache and writes to the API server. Live reads from the API server.
-	Client    client.Client
-	Live      client.Reader
-	Mutations *apply.MutationCache
-	Applier   *apply.Applier
-	Nodes     Nodes
-	Recorder  events.EventRecorder
+	Client   client.Client
+	Live     client.Reader
+	Applier  *apply.Applier
+	Nodes    Nodes
+	Recorder events.EventRecorder
 	// Clock measures elapsed time. ServerClock shows the API server's time, for comparison with the times in objects.
 	Clock, ServerClock clock.PassiveClock
 	Options            memcached.Options
@@ -52,11 +52,10 @@ type Base[T client.Object] struct {
 func NewBase[T client.Object](
 	kind Kind[T], c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options memcached.Options,
 ) *Base[T] {
-	mutations := apply.NewMutationCache(clock)
 	return &Base[T]{
-		kind: kind, Client: c, Live: live, Mutations: mutations, Nodes: nodes{client: protocol.NewClient()}, Recorder: recorder,
+		kind: kind, Client: c, Live: live, Nodes: nodes{client: protocol.NewClient()}, Recorder: recorder,
 		Clock: clock, ServerClock: clock, Options: options,
-		Applier: apply.New(c, live, mutations, clock, apply.Options{
+		Applier: apply.New(c, live, clock, apply.Options{
 			FieldOwner:     memcached.ManagedBy,
 			HashAnnotation: memcached.AppliedHashAnnotation,
 			Identity:       func(owner client.Object) map[string]string { return kind.IdentityOf(owner.GetName()) },
@@ -71,7 +70,8 @@ func (r *Base[T]) Use(options Options) {
 	r.ServerClock = cmp.Or(options.ServerClock, r.ServerClock)
 }
 
-// Get returns the resource, or nil if the cache does not hold it.
+// Get returns the resource, or nil if the cache does not hold it. It returns ErrStale if the cache lacks the last status that this process has
+// written: a patch of an older status would be refused.
 func (r *Base[T]) Get(ctx context.Context, name types.NamespacedName) (found T, _ error) {
 	cached := r.kind.New()
 	if err := r.Client.Get(ctx, name, cached); apierrors.IsNotFound(err) {
@@ -79,46 +79,40 @@ func (r *Base[T]) Get(ctx context.Context, name types.NamespacedName) (found T, 
 	} else if err != nil {
 		return found, fmt.Errorf("get the %s: %w", r.kind.Name, err)
 	}
-	latest, _ := r.Mutations.Latest(cached, true)
-	found, _ = latest.(T)
-	return found, nil
+	// A restored cluster may have lower resource versions. So this ends at some time.
+	known := r.known.get(name)
+	order, err := resourceversion.CompareResourceVersion(known.written, cached.GetResourceVersion())
+	if err == nil && order > 0 && r.Clock.Since(known.writtenAt) < RecheckInterval {
+		return found, ErrStale
+	}
+	return cached, nil
 }
 
-// ReadChildren returns the existing objects that have the names of the owner's children. Pending reports that a created child
-// is not in the cache yet.
-func (r *Base[T]) ReadChildren(ctx context.Context, owner T) (children []client.Object, pending bool, _ error) {
+// ReadChildren returns the existing objects that have the names of the owner's children.
+func (r *Base[T]) ReadChildren(ctx context.Context, owner T) (children []client.Object, _ error) {
 	var errs []error
 	for _, child := range r.kind.Children {
-		found, missing, err := r.read(ctx, child.Named(client.ObjectKeyFromObject(owner)), child.Expected(owner))
+		found, err := r.read(ctx, child.Named(client.ObjectKeyFromObject(owner)), child.Expected != nil && child.Expected(owner))
 		if found != nil {
 			children = append(children, found)
 		}
-		pending = pending || missing
 		errs = append(errs, err)
 	}
-	return children, pending, errors.Join(errs...)
+	return children, errors.Join(errs...)
 }
 
-// read returns the child as the cache holds it or as this process last wrote it, whichever is newer. It returns nil if there is
-// no child. If the cache lacks an expected child, the child may have lost the label by which the cache selects objects. So read
-// asks the API server for it. Pending reports that this process created the child, but the cache does not hold it yet.
-func (r *Base[T]) read(ctx context.Context, object client.Object, expected bool) (_ client.Object, pending bool, _ error) {
+// read returns the child as the cache holds it, or nil if there is none. If the cache lacks an expected child, the child may have lost the
+// label by which the cache selects objects. So read asks the API server for it.
+func (r *Base[T]) read(ctx context.Context, object client.Object, expected bool) (client.Object, error) {
 	name := client.ObjectKeyFromObject(object)
 	err := r.Client.Get(ctx, name, object)
-	object.SetNamespace(name.Namespace) // a failed Get clears the object
-	object.SetName(name.Name)
-	latest, pending := r.Mutations.Latest(object, err == nil)
-	if latest == nil && apierrors.IsNotFound(err) && expected {
-		latest, err = object, r.Live.Get(ctx, name, object)
+	if apierrors.IsNotFound(err) && expected {
+		err = r.Live.Get(ctx, name, object)
 	}
-	switch {
-	case pending:
-		return latest, true, client.IgnoreNotFound(err)
-	case err != nil:
-		return nil, false, client.IgnoreNotFound(err)
-	default:
-		return latest, false, nil
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
 	}
+	return object, nil
 }
 
 // Forget drops what this process remembers of a deleted resource.

@@ -4,7 +4,6 @@
 package controllers
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,27 +29,24 @@ func (r *Base[T]) Classify(problem *memcached.Problem, err error) memcached.Writ
 	}
 	var retry []error
 	for _, err := range flatten(err) {
-		var waiting *apply.WaitingError
-		var conflict *apply.ConflictError
-		var contested *apply.ContestedError
-		var immutable *apply.ImmutableError
+		var obstacle *apply.Obstacle
 		switch {
-		case errors.As(err, &waiting):
-			written.Waiting = waiting.Error()
 		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 			written.Waiting = "The namespace is being deleted"
-		case errors.As(err, &conflict):
-			report(cachev1alpha1.ReasonConflict, conflict.Error())
-			written.RetryAfter = memcached.Sooner(written.RetryAfter, cmp.Or(conflict.RetryAfter, RecheckInterval))
-		case errors.As(err, &contested):
-			report(cachev1alpha1.ReasonFieldContested, contested.Error()+": "+remedy(r.kind.Name, contested))
-			written.RetryAfter = memcached.Sooner(written.RetryAfter, contested.RetryAfter)
-		case errors.As(err, &immutable):
-			report(cachev1alpha1.ReasonConflict, immutable.Error()+": "+recreate(immutable))
-		default:
+		case !errors.As(err, &obstacle):
 			written.Transient = written.Transient || failedToDecide(err)
 			report(reasonFor(err), status.NameSpecFields(err.Error()))
 			retry = append(retry, err)
+		case obstacle.Why == apply.Waiting:
+			written.Waiting = obstacle.Error()
+		case obstacle.Why == apply.Conflict:
+			report(cachev1alpha1.ReasonConflict, obstacle.Error())
+			written.RetryAfter = memcached.Sooner(written.RetryAfter, conflictInterval)
+		case obstacle.Why == apply.Contested:
+			report(cachev1alpha1.ReasonFieldContested, obstacle.Error()+": "+remedy(r.kind.Name, obstacle))
+			written.RetryAfter = memcached.Sooner(written.RetryAfter, obstacle.RetryAfter)
+		default:
+			report(cachev1alpha1.ReasonConflict, obstacle.Error()+": "+recreate(obstacle))
 		}
 	}
 	if written.Err = errors.Join(retry...); written.Err == nil && problem != nil {
@@ -83,9 +79,9 @@ func causedBy(answer apierrors.APIStatus, field func(string) bool) bool {
 }
 
 // remedy says what to do against another writer of the operator's fields.
-func remedy(kind string, contested *apply.ContestedError) string {
+func remedy(kind string, contested *apply.Obstacle) string {
 	switch {
-	case contested.Manager == memcached.ManagedBy:
+	case contested.By == memcached.ManagedBy:
 		return "another Memcached operator manages the same namespace with other settings: let only one do so"
 	case memcached.IsWorkload(contested.Kind) && contested.Field == "spec.replicas":
 		return "aim what scales it at the " + kind + ", whose spec.size has the subresource scale"
@@ -95,10 +91,19 @@ func remedy(kind string, contested *apply.ContestedError) string {
 }
 
 // recreate says what to do about a field that cannot change.
-func recreate(immutable *apply.ImmutableError) string {
+func recreate(immutable *apply.Obstacle) string {
 	return fmt.Sprintf("delete the %s but not its nodes, which the next one adopts, or replaces if they were ever restarted with kubectl "+
 		"rollout restart or the operator's defaults have changed since: kubectl delete %s %s -n %s --cascade=orphan",
 		immutable.Kind, strings.ToLower(immutable.Kind), immutable.Name, immutable.Namespace)
+}
+
+// beginsAnew reports whether an error only says that something has changed since it was read. The next reconcile decides with what is true
+// then, so nobody has to be told.
+func beginsAnew(err error) bool {
+	errs := flatten(err)
+	return len(errs) > 0 && !slices.ContainsFunc(errs, func(err error) bool {
+		return !apierrors.IsConflict(err) && !errors.Is(err, apply.ErrChanged) && !errors.Is(err, ErrStale)
+	})
 }
 
 // failedToDecide reports whether an error is likely to be temporary. Such errors come from an outage or overload of the API server,
@@ -111,8 +116,7 @@ func failedToDecide(err error) bool {
 	case !errors.As(err, &answer):
 		return true // an error of the network or of the operator
 	case apierrors.IsInvalid(err):
-		// A wrong metadata.uid means that another object has taken the name since the object was read.
-		return causedBy(answer, func(field string) bool { return field == "metadata.uid" })
+		return false
 	case reasonFor(err) != cachev1alpha1.ReasonApplyFailed:
 		return false // this includes a webhook that cannot be called: a person must repair it
 	}

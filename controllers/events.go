@@ -153,8 +153,9 @@ func corrected(c apply.Correction) eventRecord {
 		note += " by " + strings.Join(c.Managers, " and ")
 	}
 	note += fmt.Sprintf(" (%s): restored", someFields(c.Fields))
+	ofTemplate := func(field string) bool { return strings.HasPrefix(field, podTemplate) }
 	switch {
-	case !memcached.IsWorkload(c.Kind) || !c.Touches(memcached.PodTemplatePath...):
+	case !memcached.IsWorkload(c.Kind) || !slices.ContainsFunc(c.Fields, ofTemplate):
 	case c.Kind == string(cachev1alpha1.WorkloadDeployment):
 		note += "; nodes that have started with the change lost their keys, and are replaced"
 	default:

@@ -67,7 +67,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	mc, unlock, err := r.getLocked(ctx, request.NamespacedName)
 	defer unlock()
 	if err != nil {
-		return reconcile.Result{}, err
+		return Retry(err)
 	}
 	if mc == nil {
 		r.forget(request.NamespacedName)
@@ -75,22 +75,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	view, err := r.observe(ctx, mc)
 	if err != nil {
-		return reconcile.Result{}, r.reportUnobserved(ctx, view, err)
+		return Retry(r.reportUnobserved(ctx, view, err))
 	}
-	plan, err := r.plan(ctx, &view)
+	plan, changes, err := r.plan(ctx, &view)
 	if err != nil {
-		return reconcile.Result{}, r.reportUnobserved(ctx, view, err)
+		return Retry(r.reportUnobserved(ctx, view, err))
 	}
-	written := r.write(ctx, view, plan)
+	written := r.write(ctx, view, plan, changes)
 	r.metrics.Reconciled(resultOf(written))
 	if r.IsTransient(request.NamespacedName, written) {
-		return reconcile.Result{}, written.Err
+		return Retry(written.Err)
 	}
 	current := status.For(view, plan, written)
 	wait, err := r.report(ctx, mc, current, written)
 	switch {
 	case err != nil:
-		return reconcile.Result{}, err // written.Err is not joined: a terminal error would prevent the retry
+		return Retry(err) // written.Err is not joined: a terminal error would prevent the retry
 	case wait > 0:
 		return reconcile.Result{RequeueAfter: memcached.Sooner(wait, nextStep(view, plan))}, nil
 	}
@@ -119,7 +119,7 @@ func AddController(mgr ctrl.Manager, name string, options Options, r reconcile.R
 		MaxConcurrentReconciles: options.MaxConcurrentReconciles,
 		// A standby fills its caches before it becomes the leader.
 		EnableWarmup: ptr.To(true),
-		// Applier.Apply writes two groups of objects, one after the other, and each may have to wait 30 s for a webhook.
+		// Applier.Apply writes one object after the other, and each may have to wait 30 s for a webhook.
 		ReconciliationTimeout: 90 * time.Second,
 		RateLimiter:           RateLimiter(),
 	})

@@ -44,11 +44,11 @@ func indexFields(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// observe builds the View of a Memcached from the cache and from this process's own recent writes.
+// observe builds the View of a Memcached from the cache.
 func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (memcached.View, error) {
-	children, pending, childrenErr := r.ReadChildren(ctx, mc)
+	children, childrenErr := r.ReadChildren(ctx, mc)
 	pods, podsErr := r.pods(ctx, mc)
-	observed := memcached.Observed{Children: children, Pods: pods, PendingCreate: pending}
+	observed := memcached.Observed{Children: children, Pods: pods}
 	view := memcached.NewView(mc, observed, r.ServerClock.Now())
 	twins, twinsErr := r.observeTwins(ctx, mc)
 	view.Twins = twins

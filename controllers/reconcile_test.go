@@ -217,11 +217,10 @@ var _ = Describe("A Memcached", func() {
 		mc := newMemcached(ctx, 3)
 		o.stale = true
 		o.step(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)
-		o.step(ctx, mc)
-		Expect(o.result.RequeueAfter).To(Equal(30 * time.Second))
+		Expect(o.try(ctx, mc)).To(Succeed())
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 4 })
-		o.step(ctx, mc, writeDeployment, writeStatus)
-		o.step(ctx, mc)
+		Expect(o.try(ctx, mc, writeDeployment, writeStatus)).To(Succeed())
+		Expect(o.try(ctx, mc)).To(Succeed())
 	})
 
 	It("is not rolled when its Deployment loses the label that the cache selects by, after an upgrade", func(ctx SpecContext) {

@@ -10,15 +10,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/status"
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
 // RecheckInterval is how long the operator waits before it reconciles without an event, for example to find out whether a name has
-// become free, or whether the cache holds a created object.
-const RecheckInterval = apply.CreationGrace
+// become free, or whether a created object still exists.
+const RecheckInterval = 30 * time.Second
+
+// conflictInterval is the time between two checks whether another owner's object is still in the way.
+const conflictInterval = 10 * time.Second
+
+// anewInterval is the longest time until a reconcile begins anew that found something changed since it was read. Usually, an event comes
+// first.
+const anewInterval = time.Second
+
+// Retry returns the result of a reconcile that failed.
+func Retry(err error) (reconcile.Result, error) {
+	if beginsAnew(err) {
+		return reconcile.Result{RequeueAfter: anewInterval}, nil
+	}
+	return reconcile.Result{}, err
+}
 
 // resultOf returns the label value of a reconciliation for the metric memcached_operator_reconciles_total.
 func resultOf(written memcached.Written) string {
@@ -50,15 +64,15 @@ func join(written *memcached.Written, other memcached.Written) {
 func requeue(
 	view memcached.View, plan memcached.Plan, written memcached.Written, current cachev1alpha1.MemcachedStatus,
 ) (reconcile.Result, error) {
-	return Requeue(memcached.Sooner(status.RequeueAfter(view, current), nextStep(view, plan)), view.PendingCreate, written)
+	return Requeue(memcached.Sooner(status.RequeueAfter(view, current), nextStep(view, plan)), written)
 }
 
 // Requeue returns the result of Reconcile after a write. If the write failed with an error that is not terminal, Requeue returns the
 // error. Otherwise, it returns the time until the next reconcile without an event. If no such reconcile is needed, it returns the
 // terminal error, if any. Wait is the caller's limit for that time, 0 for no limit.
-func Requeue(wait time.Duration, pendingCreate bool, written memcached.Written) (reconcile.Result, error) {
+func Requeue(wait time.Duration, written memcached.Written) (reconcile.Result, error) {
 	wait = memcached.Sooner(written.RetryAfter, wait)
-	if pendingCreate || written.Created || written.Waiting != "" {
+	if written.Created || written.Waiting != "" {
 		wait = memcached.Sooner(wait, RecheckInterval)
 	}
 	if wait > 0 && (written.Err == nil || errors.Is(written.Err, reconcile.TerminalError(nil))) {

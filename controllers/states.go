@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/memcached-operator/internal/memcached"
 )
@@ -45,21 +44,11 @@ func (s *states[T]) forget(name types.NamespacedName) {
 
 // known is what this process remembers of a resource of any Kind.
 type known struct {
-	// verified is the UID of the resource if the API server has confirmed the cached spec, or if this process has created the first
-	// children without an error. Otherwise, another process may already have acted on a newer spec than the cached one.
-	verified types.UID
+	// written is the resource version of the last status that this process has written, at the time writtenAt.
+	written   string
+	writtenAt time.Time
 	// undecidedSince is when reconciles began to fail transiently, zero if the last one did not.
 	undecidedSince time.Time
-}
-
-// verified reports whether this process has already verified the resource: see known.
-func (r *Base[T]) verified(owner T) bool {
-	return r.known.get(client.ObjectKeyFromObject(owner)).verified == owner.GetUID()
-}
-
-// SetVerified remembers that the cached resource is current.
-func (r *Base[T]) SetVerified(owner T) {
-	r.known.update(client.ObjectKeyFromObject(owner), func(k *known) { k.verified = owner.GetUID() })
 }
 
 // transientGracePeriod is how long transient failures stay out of the status. After that, the status is written, because such failures
@@ -90,8 +79,6 @@ type instanceState struct {
 	filled map[types.UID]bool
 	// absent is since when pods are missing, by their names.
 	absent map[string]time.Time
-	// statusWrittenAt is when this process last wrote the status.
-	statusWrittenAt time.Time
 	// refusal is what the events of the StatefulSet that lacks pods said at refusalReadAt.
 	refusal       string
 	refusalReadAt time.Time

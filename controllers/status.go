@@ -52,8 +52,6 @@ func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcache
 	if written, err := r.PatchStatus(ctx, mc, base, updated); !written {
 		return err
 	}
-	now := r.Clock.Now()
-	r.states.update(client.ObjectKeyFromObject(mc), func(s *instanceState) { s.statusWrittenAt = now })
 	for _, record := range transitions(mc.Status, status) {
 		r.emit(mc, record)
 	}
@@ -61,13 +59,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcache
 }
 
 // PatchStatus writes the difference between two statuses of a resource. Written is false if the write failed, or if the resource no
-// longer exists. The patch contains the UID, so that it cannot change a later resource of the same name. The patch needs no
-// resource version, because nothing else writes the status.
+// longer exists. The patch carries the resource version of the cached resource: otherwise, a patch of an old one would mix two statuses.
 func (r *Base[T]) PatchStatus(ctx context.Context, owner, base, updated T) (written bool, _ error) {
-	if err := r.VerifyOnce(ctx, owner); err != nil {
-		return false, err
-	}
-	updated.SetUID(owner.GetUID())
+	updated.SetResourceVersion(owner.GetResourceVersion())
 	data, err := client.MergeFrom(base).Data(updated)
 	if err != nil {
 		return false, fmt.Errorf("encode the status: %w", err)
@@ -78,10 +72,9 @@ func (r *Base[T]) PatchStatus(ctx context.Context, owner, base, updated T) (writ
 	if err := r.Client.Status().Patch(ctx, answer, client.RawPatch(client.Merge.Type(), data)); err != nil {
 		return false, client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
 	}
-	if _, err := transformObject(answer); err != nil {
-		return false, err
-	}
-	r.Mutations.RecordWrite(answer)
+	r.known.update(client.ObjectKeyFromObject(owner), func(k *known) {
+		k.written, k.writtenAt = answer.GetResourceVersion(), r.Clock.Now()
+	})
 	return true, nil
 }
 
@@ -93,7 +86,7 @@ const progressStatusInterval = 5 * time.Second
 func (r *Reconciler) deferStatusWrite(
 	mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, written memcached.Written,
 ) time.Duration {
-	writtenAt := r.states.get(client.ObjectKeyFromObject(mc)).statusWrittenAt
+	writtenAt := r.known.get(client.ObjectKeyFromObject(mc)).writtenAt
 	if writtenAt.IsZero() || written.Changed || written.Err != nil || !onlyProgressed(mc.Status, status) {
 		return 0
 	}

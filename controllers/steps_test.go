@@ -24,8 +24,8 @@ func (o *operator) moves(ctx context.Context, mc *cachev1alpha1.Memcached, write
 	GinkgoHelper()
 	o.wait(5 * time.Second) // the status reports progress only every five seconds
 	Expect(o.try(ctx, mc, writes...)).To(Succeed())
-	Expect(o.requests.Lists()).To(Equal([]string{"list memcacheds", "list pods"}))
-	Expect(o.requests.Gets()).To(ConsistOf(HavePrefix("get configmaps"), Equal("get statefulsets")))
+	Expect(o.requests.Lists()).To(ContainElement("list pods"))
+	Expect(o.requests.Gets()).To(ContainElements(HavePrefix("get configmaps"), Equal("get statefulsets")))
 }
 
 // goes reconciles as often as that, and lets the StatefulSet controller and the launchers do their work each time.
@@ -174,7 +174,7 @@ var _ = Describe("The pods of a StatefulSet", func() {
 		By("a pause")
 		o.outdated = cached
 		pause(ctx, mc, true)
-		Expect(o.try(ctx, mc)).To(MatchError(ContainSubstring("latest version of the Memcached")))
+		o.beginsAnew(ctx, mc)
 		pause(ctx, mc, false)
 		o.outdated = nil
 

@@ -6,6 +6,7 @@ package controllers_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -178,11 +179,24 @@ func (o *operator) patchStatus(
 	return c.SubResource(name).Patch(ctx, object, patch, opts...)
 }
 
-// step reconciles once. It expects success, exactly these writes, and no get past the cache.
+// step reconciles once. It expects success, exactly these writes, and no get past the cache but of what it then writes.
 func (o *operator) step(ctx context.Context, mc *cachev1alpha1.Memcached, writes ...string) {
 	GinkgoHelper()
 	Expect(o.try(ctx, mc, writes...)).To(Succeed())
-	Expect(o.requests.Gets()).To(BeEmpty())
+	for _, get := range o.requests.Gets() {
+		Expect(writes).To(ContainElement(strings.Replace(strings.TrimSuffix(get, " (404)"), "get", "patch", 1)))
+	}
+}
+
+// beginsAnew reconciles once. It expects that this writes nothing, tells nobody, and is repeated soon.
+func (o *operator) beginsAnew(ctx context.Context, mc *cachev1alpha1.Memcached, refused ...string) {
+	GinkgoHelper()
+	before := status(ctx, mc)
+	o.events()
+	Expect(o.try(ctx, mc, refused...)).To(Succeed())
+	Expect(o.result.RequeueAfter).To(Equal(time.Second))
+	Expect(status(ctx, mc)).To(Equal(before))
+	Expect(o.events()).To(BeEmpty())
 }
 
 // try reconciles once, and expects exactly these writes. It may fail, and may get objects past the cache.

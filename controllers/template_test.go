@@ -4,6 +4,8 @@
 package controllers_test
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -34,6 +36,7 @@ var _ = Describe("A write of the Deployment", func() {
 		o.step(ctx, mc)
 
 		By("restoring an annotation, and an owner reference")
+		o.wait(2 * time.Minute)
 		report(ctx, mc, func(*appsv1.DeploymentStatus) {})
 		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { delete(d.Annotations, hashAnnotation) })
 		o.corrects(ctx, mc, writeDeployment)

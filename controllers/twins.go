@@ -30,8 +30,7 @@ func (r *Reconciler) twins(ctx context.Context, mc client.Object, named string) 
 	}
 	var twins []*cachev1alpha1.Memcached
 	for i := range found.Items {
-		latest, _ := r.Mutations.Latest(&found.Items[i], true)
-		if twin, ok := latest.(*cachev1alpha1.Memcached); ok && twin.Name != mc.GetName() {
+		if twin := &found.Items[i]; twin.Name != mc.GetName() {
 			twins = append(twins, twin)
 		}
 	}
@@ -63,7 +62,7 @@ func (r *Reconciler) observeTwins(ctx context.Context, mc *cachev1alpha1.Memcach
 		var observed memcached.Observed
 		var errs []error
 		for _, object := range []client.Object{set, arguments} {
-			found, _, err := r.read(ctx, object, false)
+			found, err := r.read(ctx, object, false)
 			if found != nil {
 				observed.Children = append(observed.Children, found)
 			}
@@ -102,8 +101,8 @@ func (r *Reconciler) getLocked(ctx context.Context, name types.NamespacedName) (
 }
 
 // lockTwins keeps twins from being reconciled at the same time. Otherwise, each reconcile might stop a node, and the two nodes might
-// be the only ones with some items. A reconcile that waited for the lock reads what the twin's reconcile has written: see
-// Base.read. Locks are taken in the order of names, so there is no deadlock.
+// be the only ones with some items. Before its steps, a reconcile that waited for the lock reads past the
+// cache what the twin's reconcile has written. Locks are taken in the order of names, so there is no deadlock.
 func (r *Reconciler) lockTwins(ctx context.Context, mc *cachev1alpha1.Memcached) (unlock func(), locked bool, _ error) {
 	twins, err := r.twins(ctx, mc, memcached.FillsFrom(mc))
 	if err != nil || len(twins) == 0 {

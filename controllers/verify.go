@@ -12,13 +12,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
@@ -26,8 +24,9 @@ import (
 var ErrStale = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
 
 // VerifyFresh asks the API server whether the cached resource has the latest spec and status, and returns an error if not. If the cached
-// spec is old, children that another process has written for the new spec look like drift: see ADR-0005. If the cached status is old, a
-// patch of it would mix two statuses. VerifyFresh lists a single resource, because the operator has no permission to get it.
+// spec is old, children that another process has written for the new spec look like drift: see ADR-0005. Whatever is to be changed must
+// have been read before: what another process changes later for a newer spec has another resource version than the write carries. VerifyFresh
+// lists a single resource, because the operator has no permission to get it.
 func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
 	list := r.kind.NewList()
 	err := r.Live.List(ctx, list, client.InNamespace(cached.GetNamespace()), client.MatchingFields{"metadata.name": cached.GetName()})
@@ -39,48 +38,15 @@ func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
 		return errors.Join(ErrStale, err)
 	}
 	latest, _ := found[0].(T)
-	sameStatus := equality.Semantic.DeepEqual(r.kind.Status(latest), r.kind.Status(cached))
-	sameDeletion := (latest.GetDeletionTimestamp() == nil) == (cached.GetDeletionTimestamp() == nil)
-	if latest.GetUID() != cached.GetUID() || latest.GetGeneration() != cached.GetGeneration() || !sameDeletion || !sameStatus {
-		_, err := transformObject(latest)
-		r.Mutations.RecordWrite(latest) // the next reconcile uses it
-		return errors.Join(ErrStale, err)
+	if latest.GetResourceVersion() != cached.GetResourceVersion() {
+		return ErrStale
 	}
-	r.SetVerified(cached)
 	return nil
 }
 
-// VerifyOnce calls VerifyFresh, unless this process has already verified the resource.
-func (r *Base[T]) VerifyOnce(ctx context.Context, cached T) error {
-	if r.verified(cached) {
-		return nil
-	}
-	return r.VerifyFresh(ctx, cached)
-}
-
-// VerifyBefore verifies the resource before this process first changes existing children. It also verifies the resource each time
-// before a child is created again or adopted, because a deletion of the resource may be why the child is gone or has lost its owner. The
-// first children need no check: if they exist, the API server refuses to create them. The argument reconciled reports that the resource has
-// a status.
-func (r *Base[T]) VerifyBefore(ctx context.Context, cached T, changes apply.Plan, reconciled bool) error {
-	switch {
-	case len(changes.Pending()) == 0:
-		return nil
-	case reconciled && changes.Missing():
-		return r.VerifyFresh(ctx, cached)
-	case reconciled || changes.Changing():
-		return r.VerifyOnce(ctx, cached)
-	default:
-		return nil
-	}
-}
-
-// observeForSteps reads the StatefulSet, its pods and their arguments past the cache, also those of twins, after it has verified the
-// Memcached. A step that is decided from older ones could stop more nodes than the spec allows, or two nodes with the same items.
+// observeForSteps reads the StatefulSet, its pods and their arguments past the cache, also those of twins. A step that is decided from older
+// ones could stop more nodes than the spec allows, or two nodes with the same items.
 func (r *Reconciler) observeForSteps(ctx context.Context, view memcached.View) (memcached.View, error) {
-	if err := r.VerifyFresh(ctx, view.Memcached); err != nil {
-		return view, err
-	}
 	view.Twins = slices.Clone(view.Twins)
 	errs := []error{r.readPastCache(ctx, &view)}
 	for i := range view.Twins {
@@ -108,7 +74,6 @@ func (r *Reconciler) readPastCache(ctx context.Context, view *memcached.View) er
 		})
 		switch err := r.Live.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: mc.Name + suffix}, object); {
 		case err == nil:
-			r.Mutations.RecordWrite(object)
 			observed.Children = append(observed.Children, object)
 		case !apierrors.IsNotFound(err):
 			return err

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
@@ -39,16 +38,16 @@ const never enqueueDelay = -1
 
 // memcacheds returns the event handler for Memcacheds.
 func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Request] {
-	return Owners(r.Mutations, memcachedKind.Status, r.wakeTwins)
+	return Owners(memcachedKind.Status, r.wakeTwins)
 }
 
 // Owners returns the event handler for Memcacheds or MemcachedProxies. It enqueues each at the start, at each resync, when it is created or
 // deleted, and as OwnerChange says. handler.TypedFuncs gives the initial list and resyncs a low priority. The function changed is called
 // with an owner that others have created or deleted, and with both versions of one whose spec has changed.
 func Owners[Owner client.Object](
-	mutations *apply.MutationCache, status func(Owner) any, changed func(context.Context, queue, ...client.Object),
+	status func(Owner) any, changed func(context.Context, queue, ...client.Object),
 ) handler.TypedFuncs[client.Object, reconcile.Request] {
-	funcs := Watch(mutations, OwnerChange(status), func(owner client.Object) []types.NamespacedName {
+	funcs := Watch(OwnerChange(status), func(owner client.Object) []types.NamespacedName {
 		return []types.NamespacedName{client.ObjectKeyFromObject(owner)}
 	})
 	created, updated, deleted := funcs.CreateFunc, funcs.UpdateFunc, funcs.DeleteFunc
@@ -101,34 +100,33 @@ func IsResync(e event.TypedUpdateEvent[client.Object]) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 }
 
-// Reaction returns the delay from an update to the reconcile. Own reports that the update is this process's own last write.
-type Reaction = func(before, after client.Object, own bool) enqueueDelay
+// Reaction returns the delay from an update to the reconcile.
+type Reaction = func(before, after client.Object) enqueueDelay
 
-// Watch returns an event handler for owners and children. After a deletion, or a creation by others, it enqueues at once. After an
+// Watch returns an event handler for owners and children. After a deletion or a creation, it enqueues at once. After an
 // update, it enqueues with the delay that the argument change returns. OwnersOf returns the names of the owners to enqueue.
 func Watch(
-	mutations *apply.MutationCache, change Reaction, ownersOf func(client.Object) []types.NamespacedName,
+	change Reaction, ownersOf func(client.Object) []types.NamespacedName,
 ) handler.TypedFuncs[client.Object, reconcile.Request] {
 	return handler.TypedFuncs[client.Object, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {
-			if !mutations.ObserveEvent(e.Object) && !e.IsInInitialList {
+			if !e.IsInInitialList {
 				Enqueue(q, 0, ownersOf(e.Object)...)
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
-			if delay := change(e.ObjectOld, e.ObjectNew, mutations.ObserveEvent(e.ObjectNew)); !IsResync(e) {
-				Enqueue(q, delay, append(ownersOf(e.ObjectNew), ownersOf(e.ObjectOld)...)...)
+			if !IsResync(e) {
+				Enqueue(q, change(e.ObjectOld, e.ObjectNew), append(ownersOf(e.ObjectNew), ownersOf(e.ObjectOld)...)...)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], q queue) {
-			mutations.ObserveDelete(e.Object)
 			Enqueue(q, 0, ownersOf(e.Object)...)
 		},
 	}
 }
 
 func watch(r *Reconciler, change Reaction) handler.TypedFuncs[client.Object, reconcile.Request] {
-	return Watch(r.Mutations, change, memcachedsOf)
+	return Watch(change, memcachedsOf)
 }
 
 // memcachedsOf returns the names of the Memcacheds that an object concerns, often the same name twice. The first is the Memcached whose
@@ -160,11 +158,10 @@ func instanceOf(object client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[memcached.InstanceLabel]}
 }
 
-// OwnerChange returns a Reaction to updates of Memcacheds or MemcachedProxies. A new spec causes a reconcile at once. A status that
-// others have changed causes a reconcile after debounce. The event of this process's own write may arrive before the API server's answer,
-// and then looks like a change by others. The delay gives the answer time to arrive, so that the reconcile finds nothing to do.
+// OwnerChange returns a Reaction to updates of Memcacheds or MemcachedProxies. A new spec causes a reconcile at once. Another
+// status causes a reconcile after debounce: others may have written it.
 func OwnerChange[Owner client.Object](status func(Owner) any) Reaction {
-	return func(before, after client.Object, own bool) enqueueDelay {
+	return func(before, after client.Object) enqueueDelay {
 		old, oldOK := before.(Owner)
 		current, ok := after.(Owner)
 		switch {
@@ -172,7 +169,7 @@ func OwnerChange[Owner client.Object](status func(Owner) any) Reaction {
 			return never
 		case old.GetGeneration() != current.GetGeneration():
 			return 0
-		case !own && !equality.Semantic.DeepEqual(status(old), status(current)):
+		case !equality.Semantic.DeepEqual(status(old), status(current)):
 			return debounce
 		default:
 			return never
@@ -184,10 +181,8 @@ func OwnerChange[Owner client.Object](status func(Owner) any) Reaction {
 // once. So does the start of a deletion, and the end of a rollout or of scaling, because users wait for that end. Changed
 // annotations, and other updates of a workload, cause a reconcile after debounce.
 func ChildChange[Owner client.Object](child memcached.Child[Owner]) Reaction {
-	return func(before, after client.Object, own bool) enqueueDelay {
+	return func(before, after client.Object) enqueueDelay {
 		switch {
-		case own:
-			return never
 		case !equality.Semantic.DeepEqual(child.Spec(before), child.Spec(after)) || metadataChanged(before, after):
 			return 0
 		case child.Workload && !memcached.Settled(before) && memcached.Settled(after):

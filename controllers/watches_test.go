@@ -14,7 +14,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -24,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/test/testenv"
 )
@@ -127,7 +125,7 @@ func TestACompletedRolloutIsReportedAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			child, _ := memcached.ChildOf(test.after)
-			if delay := ChildChange(child)(test.before, test.after, false); delay != test.want {
+			if delay := ChildChange(child)(test.before, test.after); delay != test.want {
 				t.Errorf("it is reconciled after %s, not %s", delay, test.want)
 			}
 		})
@@ -136,10 +134,9 @@ func TestACompletedRolloutIsReportedAtOnce(t *testing.T) {
 
 // watching returns a Reconciler with only what event handlers need.
 func watching() *Reconciler {
-	mutations := apply.NewMutationCache(clocktesting.NewFakePassiveClock(time.Now()))
 	server := fake.NewClientBuilder().WithScheme(testenv.Scheme()).
 		WithIndex(&cachev1alpha1.Memcached{}, FillFromIndex, func(client.Object) []string { return nil }).Build()
-	return &Reconciler{Base: &Base[*cachev1alpha1.Memcached]{kind: memcachedKind, Client: server, Mutations: mutations}}
+	return &Reconciler{Base: &Base[*cachev1alpha1.Memcached]{kind: memcachedKind, Client: server}}
 }
 
 // TestBothMemcachedsOfAnObjectAreReconciled updates objects, and in some cases their instance label. The name of an object and its

@@ -19,29 +19,23 @@ import (
 )
 
 // write carries out a plan.
-func (r *Reconciler) write(ctx context.Context, view memcached.View, plan memcached.Plan) memcached.Written {
-	written := r.apply(ctx, view, plan)
+func (r *Reconciler) write(ctx context.Context, view memcached.View, plan memcached.Plan, changes apply.Plan) memcached.Written {
+	written := r.apply(ctx, view, plan, changes)
 	r.takeSteps(ctx, view, plan, &written)
 	written.RetryAfter = memcached.Sooner(written.RetryAfter, plan.NextStep)
 	return written
 }
 
 // apply writes the objects of a Memcached, unless it is paused or being deleted.
-func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcached.Plan) memcached.Written {
+func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcached.Plan, changes apply.Plan) memcached.Written {
 	mc := view.Memcached
 	if mc.DeletionTimestamp != nil {
 		return memcached.Written{}
 	}
-	changes := r.changes(view, plan)
 	if mc.Spec.Paused {
 		written := r.Classify(plan.Problem, changes.Err())
 		written.Pending, written.TemplatePending = changes.Pending(), templateDiffers(changes)
 		return written
-	}
-	if !takesSteps(plan) { // otherwise, it is verified: see observeForSteps
-		if err := r.VerifyBefore(ctx, mc, changes, view.Last.Generation > 0); err != nil {
-			return r.Classify(nil, err)
-		}
 	}
 	written, result := r.Apply(ctx, mc, changes, plan.Objects, plan.Problem)
 	r.emitCorrections(view, result)
@@ -54,11 +48,8 @@ func (r *Base[T]) Apply(
 ) (memcached.Written, apply.Result) {
 	result, err := r.Applier.Apply(ctx, changes)
 	written := r.Classify(problem, err)
-	written.TemplatePending = err != nil && templateDiffers(changes) && templateDiffers(r.Applier.Plan(owner, desired, result.Objects))
+	written.TemplatePending = err != nil && templateDiffers(changes) && templateDiffers(r.Applier.Plan(ctx, owner, false, desired, result.Objects))
 	written.Objects, written.Created, written.Changed = result.Objects, len(result.Created) > 0, result.Written
-	if written.Created && err == nil {
-		r.SetVerified(owner)
-	}
 	if result.Written {
 		logf.FromContext(ctx).Info("Applied the objects of the " + r.kind.Name)
 	}
@@ -66,12 +57,12 @@ func (r *Base[T]) Apply(
 }
 
 // changes returns what has to be written for a plan.
-func (r *Reconciler) changes(view memcached.View, plan memcached.Plan) apply.Plan {
+func (r *Reconciler) changes(ctx context.Context, view memcached.View, plan memcached.Plan) apply.Plan {
 	var sizeOnly []client.Object // so that running pods stay as they are
 	if plan.Problem != nil {
 		sizeOnly = plan.Objects
 	}
-	return r.Applier.Plan(view.Memcached, plan.Objects, view.Children, sizeOnly...)
+	return r.Applier.Plan(ctx, view.Memcached, view.Last.Generation > 0, plan.Objects, view.Children, sizeOnly...)
 }
 
 // emitCorrections counts the changes by others that were undone. It emits events about them, and about undone deletions.
@@ -79,7 +70,7 @@ func (r *Reconciler) emitCorrections(view memcached.View, result apply.Result) {
 	mc := view.Memcached
 	for _, correction := range result.Corrected {
 		r.metrics.Corrected(correction.Kind)
-		if correction.Complete {
+		if !correction.Contested {
 			r.emitAbout(mc, corrected(correction), result.Objects, correction.Kind, correction.Name)
 		}
 	}
@@ -129,9 +120,11 @@ func (r *Reconciler) emitAbout(mc *cachev1alpha1.Memcached, e eventRecord, objec
 	r.emit(mc, e)
 }
 
+const podTemplate = "spec.template"
+
 // templateDiffers reports whether the live pod template differs from the desired one.
 func templateDiffers(changes apply.Plan) bool {
 	return slices.ContainsFunc(memcached.Children, func(child memcached.Child[*cachev1alpha1.Memcached]) bool {
-		return child.Workload && changes.Differs(child.Kind.Kind, memcached.PodTemplatePath...)
+		return child.Workload && changes.Differs(child.Kind.Kind, podTemplate)
 	})
 }

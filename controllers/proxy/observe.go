@@ -18,10 +18,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
-// observe builds the view of a MemcachedProxy from the cache and from this process's own recent writes.
+// observe builds the view of a MemcachedProxy from the cache.
 func (r *Reconciler) observe(ctx context.Context, proxy *cachev1alpha1.MemcachedProxy) (memcachedproxy.View, error) {
-	children, pending, err := r.ReadChildren(ctx, proxy)
-	view := memcachedproxy.View{Proxy: proxy, Children: children, PendingCreate: pending, Now: r.ServerClock.Now()}
+	children, err := r.ReadChildren(ctx, proxy)
+	view := memcachedproxy.View{Proxy: proxy, Children: children, Now: r.ServerClock.Now()}
 	errs := []error{err}
 	for i, pool := range proxy.Spec.Pools {
 		mc, err := r.memcached(ctx, types.NamespacedName{Namespace: proxy.Namespace, Name: pool.Name})

@@ -52,7 +52,7 @@ func NewReconciler(
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	proxy, err := r.Get(ctx, request.NamespacedName)
 	if err != nil {
-		return reconcile.Result{}, err
+		return controllers.Retry(err)
 	}
 	if proxy == nil {
 		r.Forget(request.NamespacedName)
@@ -66,11 +66,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	view.Answers = r.ask(ctx, plan.Ask)
 	written := r.write(ctx, view, plan)
 	if r.IsTransient(request.NamespacedName, written) {
-		return reconcile.Result{}, written.Err
+		return controllers.Retry(written.Err)
 	}
 	status := memcachedproxy.StatusFor(view, plan, written)
 	if err := r.report(ctx, proxy, status); err != nil {
-		return reconcile.Result{}, err // written.Err is not joined: a terminal error would prevent the retry
+		return controllers.Retry(err) // written.Err is not joined: a terminal error would prevent the retry
 	}
 	return requeue(view, plan, written, status)
 }
@@ -101,7 +101,7 @@ func requeue(
 	if routes := status.Routes; routes != nil && routes.Proxies != nil && (*routes.Proxies < status.ReadyReplicas || routes.Next == nil) {
 		wait = memcached.Sooner(wait, askInterval)
 	}
-	return controllers.Requeue(wait, view.PendingCreate, written)
+	return controllers.Requeue(wait, written)
 }
 
 // SetupWithManager adds the controller to a manager that already has the controller for Memcacheds, because both use one index of pods.
@@ -114,7 +114,7 @@ func SetupWithManager(mgr ctrl.Manager, options controllers.Options) error {
 	r.Use(options)
 	sources := []source.Source{
 		source.Kind[client.Object](mgr.GetCache(), &cachev1alpha1.MemcachedProxy{},
-			controllers.Owners(r.Mutations, proxyKind.Status, func(context.Context, queue, ...client.Object) {})),
+			controllers.Owners(proxyKind.Status, func(context.Context, queue, ...client.Object) {})),
 		source.Kind[client.Object](mgr.GetCache(), &cachev1alpha1.Memcached{}, r.memcacheds()),
 		source.Kind(mgr.GetCache(), &corev1.Pod{}, controllers.Pods(instanceOf)),
 	}

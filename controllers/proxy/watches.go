@@ -62,7 +62,7 @@ func (r *Reconciler) memcacheds() handlerFuncs {
 // children returns the event handler for one Kind of child. It enqueues the MemcachedProxy in the object's labels, and the
 // MemcachedProxy whose child would have the object's name.
 func (r *Reconciler) children(child memcached.Child[*cachev1alpha1.MemcachedProxy]) handlerFuncs {
-	return controllers.Watch(r.Mutations, controllers.ChildChange(child), func(object client.Object) []types.NamespacedName {
+	return controllers.Watch(controllers.ChildChange(child), func(object client.Object) []types.NamespacedName {
 		return []types.NamespacedName{instanceOf(object), child.OwnerOf(client.ObjectKeyFromObject(object))}
 	})
 }

@@ -5,22 +5,17 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
-	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
-
-var errStaleRoutes = errors.New("the cache has not received the latest version of the routes")
 
 // write carries out a plan. It writes nothing while the MemcachedProxy is being deleted, or if the plan says HoldAll.
 func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan memcachedproxy.Plan) memcached.Written {
@@ -37,45 +32,28 @@ func (r *Reconciler) write(ctx context.Context, view memcachedproxy.View, plan m
 	if plan.HoldTemplate {
 		sizeOnly = plan.Objects
 	}
-	changes := r.Applier.Plan(proxy, plan.Objects, view.Children, sizeOnly...)
-	for _, object := range plan.Objects {
-		if routes, ok := object.(*corev1.ConfigMap); ok { // no proxy may start with the routes of somebody else
-			changes = changes.Before(routes)
+	changes := r.Applier.Plan(ctx, proxy, proxy.Status.ObservedGeneration > 0, plan.Objects, view.Children, sizeOnly...)
+	if changes.Rewrites() {
+		if err := r.verify(ctx, view, plan); err != nil {
+			return r.Classify(nil, err)
 		}
-	}
-	if err := r.verify(ctx, view, plan, changes); err != nil {
-		return r.Classify(nil, err)
 	}
 	written, _ := r.Apply(ctx, proxy, changes, plan.Objects, nil)
 	written.Problem = written.Problem.And(plan.Problem)
 	return written
 }
 
-// verify verifies the MemcachedProxy. Before a plan announces a new number of nodes, it also verifies the pools and the routes. An
-// announcement cannot be taken back, and proxies may have read one that the cache does not hold yet.
-func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan memcachedproxy.Plan, changes apply.Plan) error {
-	if len(changes.Pending()) == 0 {
-		return nil
-	}
-	err := r.VerifyBefore(ctx, view.Proxy, changes, view.Proxy.Status.ObservedGeneration > 0)
-	if err != nil || !plan.Announcing {
-		return err
-	}
-	for _, pool := range view.Pools() {
-		if err := r.verifyPool(ctx, pool); err != nil {
-			return err
+// verify verifies the MemcachedProxy. Before a plan announces a new number of nodes, it also verifies the pools: an announcement cannot be
+// taken back.
+func (r *Reconciler) verify(ctx context.Context, view memcachedproxy.View, plan memcachedproxy.Plan) error {
+	if plan.Announcing {
+		for _, pool := range view.Pools() {
+			if err := r.verifyPool(ctx, pool); err != nil {
+				return err
+			}
 		}
 	}
-	cached := view.ConfigMap()
-	latest := cached.DeepCopy()
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), latest); err != nil {
-		return fmt.Errorf("verify the routes: %w", err)
-	}
-	if !equality.Semantic.DeepEqual(latest.Data, cached.Data) {
-		r.Mutations.RecordWrite(latest)
-		return errStaleRoutes
-	}
-	return nil
+	return r.VerifyFresh(ctx, view.Proxy)
 }
 
 // verifyPool asks the API server whether the cached Memcached has the latest spec and servers.

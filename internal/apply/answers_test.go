@@ -17,12 +17,12 @@ import (
 	"github.com/example/memcached-operator/internal/apply"
 )
 
-var plans = map[string]func(*apply.Applier, client.Object, []client.Object, []client.Object) apply.Plan{
-	"all": func(a *apply.Applier, owner client.Object, desired, observed []client.Object) apply.Plan {
-		return a.Plan(owner, desired, observed)
+var plans = map[string]func(context.Context, *apply.Applier, client.Object, []client.Object, []client.Object) apply.Plan{
+	"all": func(ctx context.Context, a *apply.Applier, owner client.Object, desired, observed []client.Object) apply.Plan {
+		return a.Plan(ctx, owner, false, desired, observed)
 	},
-	"the size": func(a *apply.Applier, owner client.Object, desired, observed []client.Object) apply.Plan {
-		return a.Plan(owner, desired, observed, desired...)
+	"the size": func(ctx context.Context, a *apply.Applier, owner client.Object, desired, observed []client.Object) apply.Plan {
+		return a.Plan(ctx, owner, false, desired, observed, desired...)
 	},
 }
 
@@ -32,9 +32,9 @@ var _ = Describe("A field that somebody changes in each write, as a webhook does
 		wanted := deployment(owner)
 		webhook := replacing(`"replicas":3`, `"replicas":4`)
 		first := newApplierOf(webhook)
-		created, err := first.Apply(ctx, first.Plan(owner, []client.Object{wanted}, nil))
+		created, err := first.Apply(ctx, first.Plan(ctx, owner, false, []client.Object{wanted}, nil))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(first.Plan(owner, []client.Object{wanted}, created.Objects).Pending()).To(BeEmpty(), "the creation was answered so")
+		Expect(first.Plan(ctx, owner, false, []client.Object{wanted}, created.Objects).Pending()).To(BeEmpty(), "the creation was answered so")
 
 		for name, plan := range plans {
 			By(name)
@@ -43,7 +43,7 @@ var _ = Describe("A field that somebody changes in each write, as a webhook does
 				live := read(ctx, deployment(owner))
 				Expect(live.Spec.Replicas).To(HaveValue(BeEquivalentTo(4)))
 				requests.Reset()
-				planned := plan(applier, owner, []client.Object{wanted}, []client.Object{live})
+				planned := plan(ctx, applier, owner, []client.Object{wanted}, []client.Object{live})
 				Expect(planned.Pending()).To(HaveLen(max(1-step, 0)))
 				result, err := applier.Apply(ctx, planned)
 				Expect(err).NotTo(HaveOccurred(), "it is not contested")
@@ -74,7 +74,7 @@ var _ = Describe("A container that a webhook adds, each time with another value"
 					observed = []client.Object{read(ctx, deployment(owner))}
 				}
 				requests.Reset()
-				_, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{wanted}, observed))
+				_, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{wanted}, observed))
 				Expect(err).NotTo(HaveOccurred())
 				Expect(requests.Writes()).To(HaveLen(max(writes*(1-step), 0)))
 				generation += int64(max(generations*(1-step), 0))

@@ -1,144 +1,77 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package apply brings the objects of an owner into their desired state with as few requests as possible. It never changes an
+// object of another owner.
+//
+// Words: the target is the live object with everything as desired. Drift is a difference between the two that somebody else has made, and a
+// correction undoes it. An object is contested while somebody keeps undoing its corrections.
+//
+// Each write carries the resource version of the object that was compared, so it never undoes what the comparison did not see. A creation
+// is an apply with the resource version "1": if the object exists, the API server answers 409. A change is a merge patch from the live
+// object to the target. It contains only what differs, so fields that a newer API server knows stay.
+//
+// While the cache lacks a write of this process, the plan compares an older version. Then nothing is written twice: the object is read before a
+// change, and has another resource version.
 package apply
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"runtime/debug"
-	"slices"
-	"strings"
-	"sync"
+	"reflect"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/memcached-operator/internal/apply/field"
 )
 
-// Result is the result of applying a Plan.
-type Result struct {
-	// Objects are the owner's desired objects as they exist after the writes. An object whose write failed may be missing.
-	Objects []client.Object
-	// Created lists the created objects by Kind and name, such as "Service cache".
-	Created []string
-	// Written reports that at least one object was created, changed or deleted.
-	Written bool
-	// Corrected are the corrections, at most one for each object.
-	Corrected []Correction
+// Options of an Applier.
+type Options struct {
+	// FieldOwner is the field manager of every write. It must never change: fields of the old manager would stay forever.
+	FieldOwner string
+	// HashAnnotation is the key of the annotation with the hash of the desired object as it was last written.
+	HashAnnotation string
+	// Identity returns the labels that every object of an owner has.
+	Identity func(owner client.Object) map[string]string
+	// Rules maps each Kind to the rules for its fields.
+	Rules map[schema.GroupVersionKind]field.Rules
 }
 
-// Apply carries out a plan. If a write fails, Apply still makes the other writes, with one exception: workloads wait for the objects
-// that protect them (executeAll). The returned error joins all errors. It may contain the error types of this package and errors of
-// the API server.
-func (a *Applier) Apply(ctx context.Context, plan Plan) (Result, error) {
-	outcomes := a.executeAll(ctx, plan)
-	var result Result
-	var errs []error
-	for i, outcome := range outcomes {
-		result.add(plan.steps[i], outcome)
-		errs = append(errs, plan.steps[i].immutable, outcome.err)
-	}
-	for _, object := range plan.undesired {
-		err := a.prune(ctx, object)
-		result.Written = result.Written || err == nil
-		errs = append(errs, err)
-	}
-	return result, errors.Join(errs...)
+// Applier writes the objects of owners.
+type Applier struct {
+	Options
+
+	client    client.Client
+	live      client.Reader
+	clock     clock.PassiveClock
+	converter managedfields.TypeConverter
+	memories  memories
 }
 
-// executeAll carries out the steps in two groups, one after the other. The first group consists of plan.first and of the guards
-// (field.Rules) that do not exist or cannot be written. If a step of this group fails, no object of a Guarded Kind is created. If the
-// step of plan.first fails, only the size of existing objects of Guarded Kinds is written.
-func (a *Applier) executeAll(ctx context.Context, plan Plan) []outcome {
-	outcomes := make([]outcome, len(plan.steps))
-	var guards, others []int
-	for i, s := range plan.steps {
-		if a.rules(s).Guard && (s.live == nil || s.err != nil) || plan.isFirst(s) {
-			guards = append(guards, i)
-		} else {
-			others = append(others, i)
-		}
-	}
-	a.executeTogether(ctx, plan, guards, outcomes)
-	failed := func(i int) bool { return !outcomes[i].asDesired }
-	if slices.ContainsFunc(guards, failed) {
-		others = slices.DeleteFunc(others, func(i int) bool { return plan.steps[i].live == nil && a.rules(plan.steps[i]).Guarded })
-	}
-	if slices.ContainsFunc(guards, func(i int) bool { return failed(i) && plan.isFirst(plan.steps[i]) }) {
-		plan.steps = slices.Clone(plan.steps)
-		for _, i := range others {
-			if s := plan.steps[i]; a.rules(s).Guarded {
-				plan.steps[i] = a.compare(plan.owner, s.desired, s.live, true)
-			}
-		}
-	}
-	a.executeTogether(ctx, plan, others, outcomes)
-	return outcomes
-}
-
-func (p Plan) isFirst(s step) bool { return p.first != nil && s.desired == p.first }
-
-func (a *Applier) rules(s step) field.Rules {
-	return a.differ.rules[s.desired.GetObjectKind().GroupVersionKind()]
-}
-
-// executeTogether carries out steps concurrently. If a step panics, executeTogether panics in the caller's goroutine, where the
-// caller can recover.
-func (a *Applier) executeTogether(ctx context.Context, plan Plan, indices []int, outcomes []outcome) {
-	panics := make([]string, len(outcomes))
-	var writes sync.WaitGroup
-	for _, i := range indices {
-		step := plan.steps[i]
-		writes.Go(func() {
-			defer func() {
-				if cause := recover(); cause != nil {
-					panics[i] = fmt.Sprintf("%v, at\n%s", cause, debug.Stack())
-				}
-			}()
-			outcomes[i] = a.execute(ctx, plan.owner, step)
-		})
-	}
-	writes.Wait()
-	if text := strings.Join(panics, ""); text != "" {
-		panic(text)
+// New returns an Applier that writes with the client c. It reads with the reader live, which must not use the cache.
+func New(c client.Client, live client.Reader, clock clock.PassiveClock, opts Options) *Applier {
+	return &Applier{
+		Options: opts, client: c, live: live, clock: clock,
+		converter: applyconfigurations.NewTypeConverter(c.Scheme()),
 	}
 }
 
-func (r *Result) add(s step, o outcome) {
-	if o.live != nil {
-		r.Objects = append(r.Objects, o.live)
-	}
-	if o.created {
-		r.Created = append(r.Created, s.desired.GetObjectKind().GroupVersionKind().Kind+" "+s.desired.GetName())
-	}
-	r.Written = r.Written || o.written
-	if o.correction != nil {
-		r.Corrected = append(r.Corrected, *o.correction)
+// Forget drops what this process remembers about the objects.
+func (a *Applier) Forget(objects ...client.Object) {
+	for _, object := range objects {
+		a.memories.forget(object)
 	}
 }
 
-func (a *Applier) execute(ctx context.Context, owner client.Object, s step) outcome {
-	switch {
-	case s.err != nil:
-		return outcome{err: s.err}
-	case s.live == nil:
-		created, err := a.create(ctx, owner, s)
-		return outcome{live: created, created: err == nil, written: err == nil, asDesired: err == nil, err: err}
-	}
-	if !s.pending() {
-		a.contests.agrees(s.live, s.rendered)
-	}
-	contested, wait := a.contests.contested(s.desired, s.live)
-	switch {
-	case contested != nil && s.pending() && s.drifted && wait > 0:
-		contested.RetryAfter = wait
-		return outcome{live: s.live, err: contested}
-	case contested != nil && !s.pending():
-		return outcome{live: s.live, asDesired: true, err: contested}
-	case !s.pending():
-		return outcome{live: s.live, asDesired: true}
-	}
-	return a.update(ctx, s)
+// objectKey identifies an object without its UID.
+type objectKey struct {
+	kind reflect.Type
+	name types.NamespacedName
+}
+
+func keyOf(object client.Object) objectKey {
+	return objectKey{reflect.TypeOf(object), client.ObjectKeyFromObject(object)}
 }

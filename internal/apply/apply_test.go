@@ -6,6 +6,8 @@ package apply_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -26,14 +28,15 @@ var _ = Describe("Apply", func() {
 		owner   client.Object
 	)
 
-	// applied applies the desired objects, and expects exactly these writes and one read for each correction.
+	// applied applies the desired objects, and expects exactly these writes, and a read before each change.
 	applied := func(ctx context.Context, desired, observed []client.Object, writes ...string) apply.Result {
 		GinkgoHelper()
 		requests.Reset()
-		result, err := applier.Apply(ctx, applier.Plan(owner, desired, observed))
+		result, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, desired, observed))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(requests.Writes()).To(ConsistOf(writes))
-		Expect(requests.Gets()).To(HaveLen(len(result.Corrected)))
+		changes := slices.DeleteFunc(writes, func(write string) bool { return strings.HasPrefix(write, "delete ") })
+		Expect(requests.Gets()).To(HaveLen(len(changes) - len(result.Created)))
 		return result
 	}
 	objects := func(list ...client.Object) []client.Object { return list }
@@ -188,20 +191,16 @@ var _ = Describe("Apply", func() {
 			live := foreign(ctx, deployment(owner), func(d *appsv1.Deployment) { d.Spec.Template.Spec.HostPID = true })
 			wanted := deployment(owner)
 			wanted.Spec.Template.Spec.Containers[0].Args = nil
-			applied(ctx, objects(wanted), objects(live), "patch deployments", "patch deployments")
+			applied(ctx, objects(wanted), objects(live), "patch deployments")
 			Expect(read(ctx, deployment(owner)).Spec.Template.Spec).To(Equal(wanted.Spec.Template.Spec))
 
 			By("losing later what we have put back, and no longer want")
-			live = foreign(ctx, deployment(owner), func(d *appsv1.Deployment) { d.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To(int64(9)) })
 			wanted.Spec.Template.Spec.NodeSelector = map[string]string{"a": "b"}
-			applied(ctx, objects(wanted), objects(live), "patch deployments")
-			live = foreign(ctx, deployment(owner), func(d *appsv1.Deployment) {
-				d.Spec.Template.Spec.NodeSelector, d.Spec.Template.Spec.HostPID = nil, true
-			})
+			applied(ctx, objects(wanted), objects(read(ctx, deployment(owner))), "patch deployments")
+			live = foreign(ctx, deployment(owner), func(d *appsv1.Deployment) { d.Spec.Template.Spec.NodeSelector = nil })
 			applied(ctx, objects(wanted), objects(live), "patch deployments")
 			wanted.Spec.Template.Spec.NodeSelector = nil
-			_, err := applier.Apply(ctx, applier.Plan(owner, objects(wanted), objects(read(ctx, deployment(owner)))))
-			Expect(err).NotTo(HaveOccurred())
+			applied(ctx, objects(wanted), objects(read(ctx, deployment(owner))), "patch deployments")
 			Expect(read(ctx, deployment(owner)).Spec.Template.Spec).To(Equal(wanted.Spec.Template.Spec))
 		})
 
@@ -214,7 +213,15 @@ var _ = Describe("Apply", func() {
 			live := read(ctx, deployment(owner))
 			Expect(live.Annotations).NotTo(HaveKey("wanted"))
 			Expect(live.Spec.Template.Spec.Containers[0].Args).To(BeEmpty())
-			Expect(live.ManagedFields).To(HaveLen(1), "there must be one field owner, or dropped fields stay for ever")
+			Expect(live.ManagedFields).To(HaveEach(HaveField("Manager", "test")), "one field owner, or dropped fields stay for ever")
+
+			By("not what others have applied")
+			live = foreign(ctx, deployment(owner), func(d *appsv1.Deployment) { d.Annotations = map[string]string{"wanted": "by others"} })
+			wanted.Annotations = map[string]string{"more": "yes"}
+			result = applied(ctx, objects(wanted), objects(live), "patch deployments")
+			wanted.Annotations = nil
+			applied(ctx, objects(wanted), result.Objects, "patch deployments")
+			Expect(read(ctx, deployment(owner)).Annotations).To(And(HaveKeyWithValue("wanted", "by others"), Not(HaveKey("more"))))
 		})
 	})
 
@@ -229,11 +236,27 @@ var _ = Describe("Apply", func() {
 			read(ctx, budget(stranger))
 		})
 
+		It("is not changed if somebody has changed it since it was read", func(ctx SpecContext) {
+			result := applied(ctx, objects(deployment(owner)), nil, "patch deployments")
+			live := foreign(ctx, deployment(owner), func(d *appsv1.Deployment) { d.Spec.Paused = true })
+			larger := deployment(owner)
+			larger.Spec.Replicas = ptr.To(int32(5))
+			plan := applier.Plan(ctx, owner, false, objects(larger), result.Objects)
+			_, err := applier.Apply(ctx, plan)
+			Expect(err).To(MatchError(apply.ErrChanged))
+			Expect(read(ctx, deployment(owner))).To(Equal(live))
+
+			By("but if that was only the status")
+			live.Status.ObservedGeneration = live.Generation
+			Expect(direct.Status().Update(ctx, live.DeepCopy())).To(Succeed())
+			applied(ctx, objects(larger), objects(live), "patch deployments")
+		})
+
 		It("is not deleted if another one has taken its name since", func(ctx SpecContext) {
 			result := applied(ctx, objects(budget(owner)), nil, "patch poddisruptionbudgets")
 			Expect(direct.Delete(ctx, budget(owner))).To(Succeed())
 			Expect(direct.Create(ctx, budget(owner))).To(Succeed())
-			_, err := applier.Apply(ctx, applier.Plan(owner, nil, result.Objects))
+			_, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, nil, result.Objects))
 			Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
 			read(ctx, budget(owner))
 		})
@@ -243,9 +266,10 @@ var _ = Describe("Apply", func() {
 		Expect(direct.Create(ctx, service(owner))).To(Succeed())
 		bad := deployment(owner)
 		bad.Spec.Template.Spec.Containers[0].Name = "Not A Name"
-		result, err := applier.Apply(ctx, applier.Plan(owner, objects(service(owner), bad, budget(owner)), nil))
-		var conflict *apply.ConflictError
+		result, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, objects(service(owner), bad, budget(owner)), nil))
+		var conflict *apply.Obstacle
 		Expect(errors.As(err, &conflict)).To(BeTrue())
+		Expect(conflict.Why).To(Equal(apply.Conflict))
 		Expect(apierrors.IsInvalid(err)).To(BeTrue())
 		Expect(result.Objects).To(HaveLen(1))
 		read(ctx, budget(owner))

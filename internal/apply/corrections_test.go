@@ -5,7 +5,6 @@ package apply_test
 
 import (
 	"errors"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -27,7 +26,7 @@ var _ = Describe("A correction", func() {
 		GinkgoHelper()
 		live := foreign(ctx, deployment(owner), change)
 		requests.Reset()
-		result, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{deployment(owner)}, []client.Object{live}))
+		result, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{deployment(owner)}, []client.Object{live}))
 		Expect(requests.Gets()).To(Equal([]string{"get deployments"}), "the managed fields are read once")
 		Expect(result.Corrected).To(HaveLen(1))
 		return result.Corrected[0], err
@@ -35,7 +34,7 @@ var _ = Describe("A correction", func() {
 
 	BeforeEach(func(ctx SpecContext) {
 		applier, owner = newApplier(), newOwner(ctx)
-		_, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{deployment(owner)}, nil))
+		_, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{deployment(owner)}, nil))
 		Expect(err).NotTo(HaveOccurred())
 	})
 
@@ -48,9 +47,6 @@ var _ = Describe("A correction", func() {
 		Expect(correction.Kind + " " + correction.Name).To(Equal("Deployment " + owner.GetName()))
 		Expect(correction.Fields).To(ConsistOf("spec.replicas", `spec.template.spec.containers[name="main"].image`))
 		Expect(correction.Managers).To(Equal([]string{"somebody-else"}))
-		Expect(correction.Complete).To(BeTrue())
-		Expect(correction.Touches("spec", "template")).To(BeTrue())
-		Expect(correction.Touches("spec", "strategy")).To(BeFalse())
 	})
 
 	It("names what was added below owned fields", func(ctx SpecContext) {
@@ -69,25 +65,25 @@ var _ = Describe("A correction", func() {
 		Expect(correction.Managers).To(BeEmpty())
 	})
 
-	It("is not complete when the field is contested, because the error describes that", func(ctx SpecContext) {
+	It("is the last for a while if it is the third of an object within two minutes", func(ctx SpecContext) {
 		scale := func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(7)) }
 		for range 2 {
 			correction, err := correct(ctx, scale)
 			Expect(err).NotTo(HaveOccurred())
-			Expect(correction.Complete).To(BeTrue())
+			Expect(correction.Contested).To(BeFalse())
 		}
 		correction, err := correct(ctx, scale)
-		var contested *apply.ContestedError
+		var contested *apply.Obstacle
 		Expect(errors.As(err, &contested)).To(BeTrue(), "%v", err)
-		Expect(contested.Manager).To(Equal("somebody-else"))
-		Expect(correction.Complete).To(BeFalse())
+		Expect(contested).To(And(HaveField("Why", apply.Contested), HaveField("By", "somebody-else"), HaveField("Field", "spec.replicas")))
+		Expect(correction.Contested).To(BeTrue())
 
-		By("not ending the contest when another field is corrected")
-		now.SetTime(now.Now().Add(time.Minute))
-		_, err = correct(ctx, func(d *appsv1.Deployment) { delete(d.Annotations, "wanted") })
+		By("not waiting for a new size that is desired")
+		live, larger := foreign(ctx, deployment(owner), scale), deployment(owner)
+		larger.Spec.Replicas = ptr.To(int32(5))
+		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{larger}, []client.Object{live}))
 		Expect(errors.As(err, &contested)).To(BeTrue(), "%v", err)
-		Expect(contested.Field).To(Equal("spec.replicas"))
-		Expect(contested.RetryAfter).To(Equal(time.Minute))
+		Expect(*read(ctx, deployment(owner)).Spec.Replicas).To(BeEquivalentTo(5))
 	})
 
 	It("is not made of a size that the operator has written without the rest", func(ctx SpecContext) {
@@ -100,24 +96,13 @@ var _ = Describe("A correction", func() {
 				larger.Spec.Template.Spec.Containers[0].Image = ""
 				sizeOnly = nil
 			}
-			_, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{larger}, []client.Object{live}, sizeOnly...))
+			_, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{larger}, []client.Object{live}, sizeOnly...))
 			Expect(err != nil).To(Equal(refused))
 			Expect(*read(ctx, deployment(owner)).Spec.Replicas).To(BeEquivalentTo(5))
 
-			result, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{deployment(owner)}, []client.Object{read(ctx, deployment(owner))}))
+			result, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{deployment(owner)}, []client.Object{read(ctx, deployment(owner))}))
 			Expect(err).NotTo(HaveOccurred())
 			Expect(result.Corrected).To(BeEmpty())
 		}
-
-		By("the former size is written without the rest, too, and then nothing is left to write")
-		for _, desired := range []*appsv1.Deployment{larger, deployment(owner)} {
-			live := read(ctx, deployment(owner))
-			_, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{desired}, []client.Object{live}, desired))
-			Expect(err).NotTo(HaveOccurred())
-		}
-		_, err := applier.Apply(ctx, applier.Plan(owner, []client.Object{deployment(owner)}, []client.Object{read(ctx, deployment(owner))}))
-		Expect(err).NotTo(HaveOccurred())
-		_, err = correct(ctx, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "other:1" })
-		Expect(err).NotTo(HaveOccurred())
 	})
 })

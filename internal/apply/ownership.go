@@ -10,38 +10,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// checkOwnership returns nil if the owner may write a live object, else a *ConflictError or a *WaitingError.
+// checkOwnership returns nil if the owner may write a live object, else an Obstacle: Conflict or Waiting.
 func (a *Applier) checkOwnership(owner, desired, live client.Object) error {
-	kind := desired.GetObjectKind().GroupVersionKind().Kind
-	controller := metav1.GetControllerOfNoCopy(live)
+	obstacle := &Obstacle{Why: Conflict, Kind: desired.GetObjectKind().GroupVersionKind().Kind, Name: live.GetName()}
+	controller, terminating := metav1.GetControllerOfNoCopy(live), live.GetDeletionTimestamp() != nil
 	switch {
 	case controller != nil && controller.UID == owner.GetUID():
-		if live.GetDeletionTimestamp() != nil {
-			return &WaitingError{Kind: kind, Name: live.GetName()}
+		if !terminating {
+			return nil
 		}
-		return nil
-	case controller != nil && a.predecessor(owner, controller):
-		return &WaitingError{Kind: kind, Name: live.GetName()}
+		obstacle.Why = Waiting
+	case controller != nil && a.predecessor(owner, controller), controller == nil && terminating:
+		obstacle.Why = Waiting
 	case controller != nil:
-		return &ConflictError{Kind: kind, Name: live.GetName(), Controller: controller.Kind + " " + controller.Name}
-	case live.GetDeletionTimestamp() != nil:
-		return &WaitingError{Kind: kind, Name: live.GetName()}
+		obstacle.By = controller.Kind + " " + controller.Name
 	case a.orphaned(owner, live):
 		return nil
-	default:
-		return &ConflictError{Kind: kind, Name: live.GetName()}
 	}
+	return obstacle
 }
 
-// orphaned reports whether an object was applied for an owner of this name but has no controller any more, because of a
+// orphaned reports whether an object was written for an owner of this name but has no controller any more, because of a
 // deletion with --cascade=orphan or an edit.
 func (a *Applier) orphaned(owner, live client.Object) bool {
-	if metav1.GetControllerOfNoCopy(live) != nil || live.GetAnnotations()[a.differ.hashAnnotation] == "" {
+	if metav1.GetControllerOfNoCopy(live) != nil || live.GetAnnotations()[a.HashAnnotation] == "" {
 		return false
 	}
-	labels := live.GetLabels()
-	for key, value := range a.identity(owner) {
-		if labels[key] != value {
+	for key, value := range a.Identity(owner) {
+		if live.GetLabels()[key] != value {
 			return false
 		}
 	}
@@ -52,9 +48,6 @@ func (a *Applier) orphaned(owner, live client.Object) bool {
 // controller no longer exists, and the garbage collector will delete the live object.
 func (a *Applier) predecessor(owner client.Object, controller *metav1.OwnerReference) bool {
 	kind, err := apiutil.GVKForObject(owner, a.client.Scheme())
-	if err != nil {
-		return false
-	}
-	return controller.Name == owner.GetName() &&
+	return err == nil && controller.Name == owner.GetName() &&
 		schema.FromAPIVersionAndKind(controller.APIVersion, controller.Kind).GroupKind() == kind.GroupKind()
 }

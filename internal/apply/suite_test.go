@@ -37,8 +37,6 @@ var (
 	ours client.WithWatch
 	// requests records the requests that the client ours sends.
 	requests testenv.Requests
-	// mutations is the MutationCache of the last Applier that newApplierOf returned.
-	mutations *apply.MutationCache
 	// now is the clock of the last Applier that newApplierOf returned.
 	now *clocktesting.FakePassiveClock
 )
@@ -64,8 +62,7 @@ func newApplier() *apply.Applier { return newApplierOf(ours) }
 // newApplierOf returns an Applier with rules like the operator's rules.
 func newApplierOf(c client.Client) *apply.Applier {
 	now = clocktesting.NewFakePassiveClock(time.Now())
-	mutations = apply.NewMutationCache(now)
-	return apply.New(c, ours, mutations, now, apply.Options{
+	return apply.New(c, ours, now, apply.Options{
 		FieldOwner:     "test",
 		HashAnnotation: hashAnnotation,
 		Identity:       labelsOf,

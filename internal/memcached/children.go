@@ -27,9 +27,8 @@ type row = Child[*cachev1alpha1.Memcached]
 // Children is the table of the objects that the operator keeps for a Memcached. docs/development.md says how to add a Kind.
 var Children = []row{
 	NewChild(row{
-		Kind:     corev1.SchemeGroupVersion.WithKind("Service"),
-		Fields:   field.Rules{Owned: [][]string{{"spec", "publishNotReadyAddresses"}, {"spec", "ports"}}},
-		Expected: func(mc *cachev1alpha1.Memcached) bool { return mc.Status.ServiceName != "" },
+		Kind:   corev1.SchemeGroupVersion.WithKind("Service"),
+		Fields: field.Rules{Owned: [][]string{{"spec", "publishNotReadyAddresses"}, {"spec", "ports"}}},
 	}, func(s *corev1.Service) any { return &s.Spec }),
 	BudgetChild(func(mc *cachev1alpha1.Memcached) (cachev1alpha1.MemcachedPodDisruptionBudget, int64) {
 		return mc.Spec.PodDisruptionBudget, mc.Status.ObservedGeneration
@@ -39,14 +38,12 @@ var Children = []row{
 		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix: ServersSuffix,
 		// Applications may read all keys into their environment, so keys that others add are removed.
-		Fields:   ConfigMapFields,
-		Expected: func(*cachev1alpha1.Memcached) bool { return false }, // it is only written, and deleted with the Memcached
+		Fields: ConfigMapFields,
 	}, ConfigMapData),
 	NewChild(row{
-		Kind:     corev1.SchemeGroupVersion.WithKind("ConfigMap"),
-		Suffix:   ArgumentsSuffix,
-		Fields:   ConfigMapFields,
-		Expected: func(*cachev1alpha1.Memcached) bool { return false }, // before a step, the operator reads it past the cache
+		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+		Suffix: ArgumentsSuffix,
+		Fields: ConfigMapFields,
 	}, ConfigMapData),
 	NewChild(row{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("Deployment"),
@@ -68,12 +65,9 @@ var Children = []row{
 	}, func(s *appsv1.StatefulSet) any { return &s.Spec }),
 }
 
-// PodTemplatePath is the field of a workload that holds the pod template.
-var PodTemplatePath = []string{"spec", "template"}
-
 // podSpecPath is the pod spec in a workload. The operator removes what others add there: see ADR-0015. Others can still add labels
 // and annotations to the pod template.
-var podSpecPath = append(slices.Clone(PodTemplatePath), "spec")
+var podSpecPath = []string{"spec", "template", "spec"}
 
 // ChildOf returns the row for an object, and false if the table does not contain its Kind. If the object's name has none of the
 // suffixes, it returns the first row of the Kind.
@@ -128,8 +122,8 @@ type Child[Owner client.Object] struct {
 	Workload bool
 	// Fields are the rules for writing fields of the objects.
 	Fields field.Rules
-	// Expected reports whether to ask the API server for an object that is missing from the cache. The object may exist, but lack the
-	// label by which the cache selects objects.
+	// Expected reports whether the plan depends on an object that is missing from the cache. It may exist, but lack the label by which the
+	// cache selects objects, so the API server is asked. If Expected is nil, the plan does not.
 	Expected func(Owner) bool
 }
 
@@ -181,13 +175,11 @@ func WantsBudget(wanted cachev1alpha1.MemcachedPodDisruptionBudget) bool {
 	return ptr.Deref(wanted.Enabled, true)
 }
 
-// PolicyChild returns the row of the NetworkPolicy. Most owners have none. Asking the API server for it would cost a request at each change
-// of a spec.
+// PolicyChild returns the row of the NetworkPolicy.
 func PolicyChild[Owner client.Object]() Child[Owner] {
 	return NewChild(Child[Owner]{
-		Kind:     networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
-		Fields:   field.Rules{Owned: [][]string{{"spec"}}, Guard: true},
-		Expected: func(Owner) bool { return false },
+		Kind:   networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
+		Fields: field.Rules{Owned: [][]string{{"spec"}}, Guard: true},
 	}, func(p *networkingv1.NetworkPolicy) any { return &p.Spec })
 }
 

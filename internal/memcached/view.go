@@ -27,8 +27,6 @@ type Observed struct {
 	Pods []corev1.Pod
 	// Refused is the API server's error when it refused pods of a StatefulSet, as an event tells, or "".
 	Refused string
-	// PendingCreate reports that the operator has created a child that is not in the cache yet.
-	PendingCreate bool
 }
 
 // View is everything on which decisions about a Memcached depend.

@@ -17,9 +17,8 @@ type row = memcached.Child[*cachev1alpha1.MemcachedProxy]
 // Children has one row for each Kind of object that the operator creates for a MemcachedProxy.
 var Children = []row{
 	memcached.NewChild(row{
-		Kind:     corev1.SchemeGroupVersion.WithKind("Service"),
-		Fields:   field.Rules{Owned: [][]string{{"spec", "publishNotReadyAddresses"}, {"spec", "ports"}, {"spec", "sessionAffinity"}}},
-		Expected: wasCarriedOut,
+		Kind:   corev1.SchemeGroupVersion.WithKind("Service"),
+		Fields: field.Rules{Owned: [][]string{{"spec", "publishNotReadyAddresses"}, {"spec", "ports"}, {"spec", "sessionAffinity"}}},
 	}, func(s *corev1.Service) any { return &s.Spec }),
 	memcached.BudgetChild(func(proxy *cachev1alpha1.MemcachedProxy) (cachev1alpha1.MemcachedPodDisruptionBudget, int64) {
 		return proxy.Spec.PodDisruptionBudget, proxy.Status.ObservedGeneration
@@ -28,7 +27,7 @@ var Children = []row{
 	memcached.NewChild(row{
 		Kind:     corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix:   RoutesSuffix,
-		Fields:   memcached.ConfigMapFields,
+		Fields:   field.Rules{Owned: memcached.ConfigMapFields.Owned, Guard: true}, // no proxy may start with the routes of somebody else
 		Expected: func(proxy *cachev1alpha1.MemcachedProxy) bool { return proxy.Status.Routes != nil },
 	}, memcached.ConfigMapData),
 	memcached.NewChild(row{

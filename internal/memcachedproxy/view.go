@@ -32,8 +32,6 @@ type View struct {
 	Pods []corev1.Pod
 	// Answers maps the UID of a pod to the answer of its launcher.
 	Answers map[types.UID]Answer
-	// PendingCreate reports that an object was created but is not in the cache yet.
-	PendingCreate bool
 	// Now is the API server's time.
 	Now time.Time
 }

@@ -14,6 +14,6 @@ type Rules struct {
 	// Immutable are fields that cannot change. They keep the values of the live object.
 	Immutable [][]string
 	// Guard marks a Kind that protects other objects, such as NetworkPolicy. Guarded marks a Kind that needs this protection: its objects
-	// are created only when all guards exist.
+	// are created, and more than their size is written, only when all guards exist.
 	Guard, Guarded bool
 }
