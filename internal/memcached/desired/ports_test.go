@@ -111,7 +111,7 @@ func portsOf(t *testing.T, mc *cachev1alpha1.Memcached) portsSeen {
 				seen.Container = append(seen.Container, fmt.Sprintf("%s:%d", port.Name, port.ContainerPort))
 			}
 			seen.Asked = append([]string{fmt.Sprintf("%s:%d", container.Ports[last].Name, container.Ports[last].ContainerPort)}, seen.Asked...)
-			for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe, container.StartupProbe} {
+			for _, probe := range []*corev1.Probe{container.ReadinessProbe, container.StartupProbe} {
 				seen.Probes = append(seen.Probes, probe.HTTPGet.Port.String())
 			}
 			seen.Probes = slices.Compact(seen.Probes)
