@@ -51,17 +51,17 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	silent := freeAddress(t)
 	for name, test := range map[string]struct {
-		view view
+		view *view
 		// answer is what the server says, empty if nobody listens.
 		answer string
 		deaf   bool
 	}{
-		"nobody listens":               {view: view{serving: true}, deaf: true},
-		"it is being started":          {view: view{deadline: time.Now().Add(time.Hour)}},
-		"it waits for something else":  {},
-		"it is not started in time":    {view: view{deadline: time.Now().Add(-time.Hour)}, deaf: true},
-		"clients have all connections": {view: view{serving: true}, answer: "ERROR Too many open connections\r\n"},
-		"it demands a login":           {view: view{serving: true}, answer: "CLIENT_ERROR unauthenticated\r\n"},
+		"nobody listens":               {view: &view{serving: true}, deaf: true},
+		"it is being started":          {view: &view{deadline: time.Now().Add(time.Hour)}},
+		"it waits for something else":  {view: &view{}},
+		"it is not started in time":    {view: &view{deadline: time.Now().Add(-time.Hour)}, deaf: true},
+		"clients have all connections": {view: &view{serving: true}, answer: "ERROR Too many open connections\r\n"},
+		"it demands a login":           {view: &view{serving: true}, answer: "CLIENT_ERROR unauthenticated\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +82,7 @@ func TestWatch(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			go w.run(ctx, &test.view)
+			go w.run(ctx, test.view)
 			switch {
 			case test.deaf:
 				<-w.deaf // the test fails only by its timeout
@@ -96,7 +96,7 @@ func TestWatch(t *testing.T) {
 			if !test.deaf && len(w.deaf) > 0 {
 				t.Error("it is called deaf")
 			}
-			if test.deaf != w.stillDeaf(ctx, &test.view) {
+			if test.deaf != w.stillDeaf(ctx, test.view) {
 				t.Error("the last look sees something else")
 			}
 		})
