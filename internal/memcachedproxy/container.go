@@ -10,12 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// container returns the container in which the launcher runs memcached as a proxy.
+// container returns the container in which memcached runs as a proxy.
 func container(proxy *cachev1alpha1.MemcachedProxy, defaults memcached.Defaults) corev1.Container {
 	return corev1.Container{
 		Name:            memcached.ContainerName,
@@ -24,9 +23,6 @@ func container(proxy *cachev1alpha1.MemcachedProxy, defaults memcached.Defaults)
 		Args:            arguments(proxy),
 		Ports:           memcached.ContainerPorts(memcached.ClientPorts(proxy.Spec.TLS)),
 		Resources:       render.Resources(proxy.Spec.Resources, defaults.MemoryLimit),
-		StartupProbe:    probe(protocol.ReadyPath, 1, 60),
-		ReadinessProbe:  probe(protocol.ReadyPath, 5, 2),
-		LivenessProbe:   probe(protocol.LivePath, 10, 6),
 		Lifecycle:       &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: preStopSeconds}}},
 		SecurityContext: render.Restricted(),
 	}
@@ -48,10 +44,6 @@ func arguments(proxy *cachev1alpha1.MemcachedProxy) []string {
 		args = append(args, "--plaintext")
 	}
 	return args
-}
-
-func probe(path string, period, failures int32) *corev1.Probe {
-	return render.Probe(render.AskParent(path), period, 3, failures)
 }
 
 func connections(proxy *cachev1alpha1.MemcachedProxy) int32 {

@@ -89,6 +89,7 @@ func podTemplate(
 	spec.Containers = []corev1.Container{container(proxy, defaults)}
 	// The program and its files take a few megabytes.
 	render.Parent(&spec, "proxy", "64Mi", "routes", proxy.Name+RoutesSuffix, corev1.ConfigMapVolumeSourceDefaultMode)
+	render.ProbeParent(&spec.Containers[0])
 	render.Agent{Image: image, TLS: proxy.Spec.TLS, Beside: proxy.Spec.Resources, Proxy: true}.AddTo(&spec)
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: podLabels(proxy), Annotations: render.Annotations(proxy.Spec.PodMetadata)},

@@ -27,7 +27,7 @@ type Plan struct {
 	// Routes are the proxies' routes, nil if unknown. Announcing reports that the existing ConfigMap has other routes.
 	Routes     *protocol.Routes
 	Announcing bool
-	// Ask lists the pods whose launchers must be asked which routes they have.
+	// Ask lists the pods whose parents of memcached must be asked which routes they have.
 	Ask []*corev1.Pod
 	// TemplateHash is the hash of this spec's pod template.
 	TemplateHash string

@@ -283,7 +283,7 @@ func TestHeldTemplates(t *testing.T) {
 			p.Spec.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
 		}, options, "InvalidSpec"},
 		"priority": {func(p *cachev1alpha1.MemcachedProxy) { p.Spec.Scheduling.PriorityClassName = "system-node-critical" }, options, "InvalidSpec"},
-		"launcher": {func(*cachev1alpha1.MemcachedProxy) {}, memcached.Options{DefaultImage: "memcached"}, "InvalidSpec"},
+		"agent":    {func(*cachev1alpha1.MemcachedProxy) {}, memcached.Options{DefaultImage: "memcached"}, "InvalidSpec"},
 	} {
 		plan := For(View{Proxy: front(row.change), Pool: sessions(3), Now: now}, row.opts)
 		if !plan.HoldTemplate || plan.Problem == nil || plan.Problem.Reason != row.reason {

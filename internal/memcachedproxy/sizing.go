@@ -16,8 +16,8 @@ import (
 // The memory of a proxy. The sizes that do not concern TLS exceed what was measured with memcached 1.6.45. The rest is for requested keys
 // and for values on their way to nodes. Measured:
 //
-//   - ownMemory: memcached takes 8 MiB, and the launcher 8 MiB.
-//   - memoryPerThread: the launcher limits the responses that clients have not read to 16 MiB for each thread. In memcached, they take
+//   - ownMemory: memcached takes 8 MiB, and its parent 8 MiB.
+//   - memoryPerThread: the parent limits the responses that clients have not read to 16 MiB for each thread. In memcached, they take
 //     up to twice as much memory.
 //   - memoryPerConnection: an unfinished command takes 5 KiB.
 //   - tlsMemory and tlsMemoryPerConnection: TLS takes as much memory as in a node.

@@ -30,13 +30,13 @@ type View struct {
 	Children []client.Object
 	// Pods are the pods with the MemcachedProxy's labels, without those that have succeeded.
 	Pods []corev1.Pod
-	// Answers maps the UID of a pod to the answer of its launcher.
+	// Answers maps the UID of a pod to the answer of memcached's parent.
 	Answers map[types.UID]Answer
 	// Now is the API server's time.
 	Now time.Time
 }
 
-// Answer is the answer of a proxy's launcher.
+// Answer is the answer of a proxy's parent.
 type Answer struct {
 	Status protocol.ProxyStatus
 	// Failure is why there is no answer, or empty.

@@ -5,6 +5,7 @@ package render
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -30,7 +31,7 @@ const metricsPort = "metrics"
 // AddTo adds to a pod the containers that start before memcached, one that installs the program and the sidecar, and what memcached and the
 // agent need for certificates and users.
 func (a Agent) AddTo(spec *corev1.PodSpec) {
-	spec.InitContainers = []corev1.Container{a.installer(), a.sidecar()}
+	spec.InitContainers = []corev1.Container{a.installer(spec.Containers[0].Resources), a.sidecar()}
 	if !a.hasCredentials() {
 		return
 	}
@@ -87,11 +88,19 @@ func (a Agent) args() []string {
 // memory volume. These files count against the agent's memory limit, because the agent writes them. A CPU limit would slow scrapes
 // down, so the agent has one only if memcached has one.
 func (a Agent) resources() corev1.ResourceRequirements {
-	memory := "24Mi"
+	memory := resource.MustParse("24Mi")
 	if a.hasCredentials() {
-		memory = "32Mi"
+		memory = resource.MustParse("32Mi")
 	}
-	return smallResources(a.Beside, memory)
+	resources := corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: memory},
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: memory},
+	}
+	if _, limited := a.Beside.Limits[corev1.ResourceCPU]; limited { // so that the pod can be Guaranteed
+		cpu := resource.MustParse("100m")
+		resources.Requests[corev1.ResourceCPU], resources.Limits[corev1.ResourceCPU] = cpu, cpu
+	}
+	return resources
 }
 
 // startupProbe keeps memcached from starting until the agent has valid certificates and users, however long that takes. If the kubelet
@@ -100,7 +109,6 @@ func (a Agent) startupProbe() *corev1.Probe {
 	if !a.hasCredentials() {
 		return nil
 	}
-	const always = 1<<31 - 1
 	return agentProbe("/startupz", 1, always)
 }
 

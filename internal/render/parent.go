@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
@@ -37,37 +36,29 @@ func Parent(spec *corev1.PodSpec, role, size, volume, configMap string, mode int
 	}
 }
 
-// AskParent returns a handler that probes a path on the parent's port.
-func AskParent(path string) corev1.ProbeHandler {
-	return httpGet(path, parentName)
+// always is the number of failures after which a startup probe gives up, practically never.
+const always = 1<<31 - 1
+
+// ProbeParent makes the kubelet ask memcached's parent whether memcached serves. The startup probe only makes a pod ready soon: a node that
+// is being filled, or a proxy that waits for DNS, must not be restarted.
+func ProbeParent(container *corev1.Container) {
+	container.StartupProbe = Probe(httpGet("/readyz", parentName), 1, 3, always)
+	container.ReadinessProbe = Probe(httpGet("/readyz", parentName), 5, 3, 2)
+	container.LivenessProbe = nil
 }
 
-// installer returns the init container that copies the program from its image to a volume.
-func (a Agent) installer() corev1.Container {
+// installer returns the init container that copies the program from its image to a volume. It has the resources of memcached's container:
+// a pod needs the larger of the two, so this costs nothing, and what admits memcached's container admits it.
+func (a Agent) installer(resources corev1.ResourceRequirements) corev1.Container {
 	return corev1.Container{
 		Name:            memcached.InstallContainerName,
 		Image:           a.Image,
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		Command:         []string{"/agent", "install", parentPath + "/parent"},
-		Resources:       smallResources(a.Beside, "24Mi"),
+		Resources:       *resources.DeepCopy(),
 		VolumeMounts:    []corev1.VolumeMount{{Name: parentName, MountPath: parentPath}},
 		SecurityContext: Restricted(),
 	}
-}
-
-// smallResources returns resources for a small container beside memcached. limit is its memory limit. If wanted, the resources of
-// memcached, has a CPU limit, the result also has one, so that the pod can be Guaranteed.
-func smallResources(wanted cachev1alpha1.MemcachedResources, limit string) corev1.ResourceRequirements {
-	memory := resource.MustParse(limit)
-	resources := corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: memory},
-		Limits:   corev1.ResourceList{corev1.ResourceMemory: memory},
-	}
-	if _, limited := wanted.Limits[corev1.ResourceCPU]; limited {
-		cpu := resource.MustParse("100m")
-		resources.Requests[corev1.ResourceCPU], resources.Limits[corev1.ResourceCPU] = cpu, cpu
-	}
-	return resources
 }
 
 // httpGet returns a handler that probes a path on the container's port with this name.

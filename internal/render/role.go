@@ -86,7 +86,7 @@ func (r Role) ConfigMap(suffix string, data map[string]string) *corev1.ConfigMap
 	}
 }
 
-// NetworkPolicy returns a policy that admits only clients to the pods and, if the operator asks launchers or agents at ports of the pods,
+// NetworkPolicy returns a policy that admits only clients to the pods and, if the operator asks agents at ports of the pods,
 // also scrapers of metrics and the operator. Clients and scrapers are the peers in the spec, or by default all pods of the namespace.
 func (r Role) NetworkPolicy(
 	wanted cachev1alpha1.MemcachedNetworkPolicy, tls *cachev1alpha1.MemcachedTLS, asked ...int32,

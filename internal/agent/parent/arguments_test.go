@@ -122,7 +122,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// Entries that name another pod, or the arguments or the number in effect, leave memcached alone.
+// Entries that name another pod, or the arguments in effect, leave memcached alone.
 func TestEntriesThatChangeNothing(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -135,8 +135,6 @@ func TestEntriesThatChangeNothing(t *testing.T) {
 	same := inMemory(t)
 	same.Target = "another target"
 	p.runs(p.assign(same))
-	p.number--
-	p.assign(inMemory(t, "-t 4", "-t 6"))
 	status := p.status("a second has passed", func(s protocol.Status) bool { return s.SecondsInEffect >= before.SecondsInEffect+2 })
 	if before.Number != 0 || status.List != same || status.Restart != nil || !status.Since.Equal(before.Since) || p.stored(stored) != stored {
 		t.Errorf("%+v, then %+v", before, status)
@@ -169,6 +167,32 @@ func TestMissingEntryMeansKeep(t *testing.T) {
 	}
 }
 
+// After a loss of the ConfigMap while the container was down, the operator's numbers begin at 1 again.
+func TestNumbersThatBeginAgain(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string][2]string{"the first was accepted": {"-t 4", "-t 5"}, "the first was refused": {"-t 4", "-t 2"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPod(t)
+			p.begin(inMemory(t))
+			number := p.assign(inMemory(t, first[0], first[1]))
+			if strings.Contains(name, "refused") {
+				p.refuses(number, 0)
+			} else {
+				p.runs(number)
+			}
+			p.end()
+			p.number = 0
+			p.assign(inMemory(t, "-t 4", "-t 6"))
+			p.start()
+			p.runs(number)
+			if threads := p.setting("num_threads"); threads != "6" {
+				t.Errorf("%s threads; the parent logged:\n%s", threads, p.logged())
+			}
+		})
+	}
+}
+
 // TestLongestStatus checks that the operator, which reads 4 KiB of an answer, can read every status.
 func TestLongestStatus(t *testing.T) {
 	t.Parallel()
@@ -177,7 +201,7 @@ func TestLongestStatus(t *testing.T) {
 	must(t, n.current.Check())
 	n.accept()
 	long := strings.Repeat("x", 10_000)
-	n.refuse(math.MaxInt64, long)
+	n.refuse(protocol.Entry{Number: math.MaxInt64}, long)
 	n.view.status.Restart = &protocol.Restart{ItemsBefore: math.MaxInt64, ItemsAfter: math.MaxInt64, Seconds: math.Pi}
 	n.view.status.Fill = &protocol.Fill{From: long[:300], Items: math.MaxInt64, Bytes: math.MaxInt64, Seconds: math.Pi, Reason: shortened(long)}
 	if text, err := n.view.MarshalJSON(); err != nil || len(text) > 4<<10 {

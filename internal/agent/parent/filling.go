@@ -77,8 +77,8 @@ func (n *node) fill(ctx context.Context) {
 	}
 	go func() {
 		defer close(ended)
-		if n.view.unready() != nil {
-			f.run(ctx)
+		if n.view.fills() {
+			safely(n.log, func() { f.run(ctx) })
 		}
 	}()
 }

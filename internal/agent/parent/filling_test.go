@@ -62,9 +62,6 @@ func TestFilledBeforeReady(t *testing.T) {
 	if code := p.ready(); code != http.StatusServiceUnavailable || reply != "STORED" || waiting.From != other.options.Memcached {
 		t.Errorf("it is ready (%d), or does not serve (%s): %+v", code, reply, waiting)
 	}
-	if code := p.live(); code != http.StatusOK {
-		t.Errorf("it is not live: %d", code)
-	}
 	p.await("it is ready", func() error {
 		if code := p.ready(); code != http.StatusOK {
 			return fmt.Errorf("%d", code)

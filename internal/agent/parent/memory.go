@@ -40,6 +40,21 @@ func ask(ctx context.Context, address string, list protocol.List, question func(
 	return question(ctx, conn)
 }
 
+// answers returns nil if memcached answers. A refusal because clients use all connections counts as an answer.
+func answers(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	conn, err := memcache.Dial(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // the answer counts
+	if _, err := conn.DemandsLogin(ctx); err != nil && !errors.Is(err, memcache.ErrConnectionLimit) {
+		return err
+	}
+	return nil
+}
+
 // logIn logs in as the first user in memcached's file of users.
 func logIn(ctx context.Context, conn *memcache.Conn, users string) error {
 	text, err := os.ReadFile(users) //nolint:gosec // the operator names it

@@ -7,7 +7,6 @@ package parent
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -15,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/example/memcached-operator/internal/agent/protocol"
 )
@@ -78,43 +76,6 @@ func TestForgetting(t *testing.T) {
 	}
 }
 
-// Anybody who reaches the pod can open many connections without sending a request. The kubelet's probes must still succeed.
-func TestIdleConnections(t *testing.T) {
-	t.Parallel()
-	p := newPod(t)
-	p.begin(inFile(t))
-	for range 200 {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.options.Listen)
-		must(t, err)
-		t.Cleanup(func() { _ = conn.Close() })
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // the timeout of the probes
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.options.Listen+protocol.LivePath, http.NoBody)
-	must(t, err)
-	response, err := http.DefaultClient.Do(request)
-	must(t, err)
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		t.Error(response.Status)
-	}
-}
-
-func TestProbes(t *testing.T) {
-	t.Parallel()
-	p := newPod(t)
-	p.begin(inMemory(t))
-	if ready, live := p.ready(), p.live(); ready != http.StatusOK || live != http.StatusOK {
-		t.Errorf("ready %d, live %d", ready, live)
-	}
-	// A stopped process accepts connections, but answers nothing.
-	must(t, syscall.Kill(p.pid(), syscall.SIGSTOP))
-	defer func() { must(t, syscall.Kill(p.pid(), syscall.SIGCONT)) }()
-	if ready, live := p.ready(), p.live(); ready != http.StatusServiceUnavailable || live != http.StatusOK {
-		t.Errorf("memcached hangs: ready %d, live %d", ready, live)
-	}
-}
-
 func TestFreePagesAreTakenBackAfterARestart(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -158,8 +119,8 @@ func TestEndWhileRestarting(t *testing.T) {
 	must(t, syscall.Kill(p.pid(), syscall.SIGSTOP)) // memcached cannot end before SIGCONT
 	next := p.assign(inFile(t, "-t 4", "-t 5"))
 	p.status("memcached restarts", func(s protocol.Status) bool { return s.Restarting && s.Since.IsZero() })
-	if live := p.live(); live != http.StatusOK {
-		t.Errorf("while memcached restarts: %s: %d", protocol.LivePath, live)
+	if code := p.ready(); code != http.StatusServiceUnavailable {
+		t.Errorf("while memcached restarts, the probe gets %d", code)
 	}
 	p.signals <- syscall.SIGTERM
 	must(t, syscall.Kill(p.pid(), syscall.SIGCONT))
@@ -196,5 +157,43 @@ func TestIncompleteMetadata(t *testing.T) {
 				t.Error("items were found by incomplete metadata")
 			}
 		})
+	}
+}
+
+func TestMoreMemoryNeedsNoRestart(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.begin(inMemory(t))
+	p.store(stored)
+	conn := p.client()
+	status := p.runs(p.assign(inMemory(t, "-m 64", "-m 128")))
+	stats, err := conn.Stats(t.Context())
+	must(t, err)
+	if status.Restart != nil || p.stored(stored) != stored || stats["limit_maxbytes"] != "134217728" {
+		t.Errorf("restart %+v, memory %s", status.Restart, stats["limit_maxbytes"])
+	}
+	less := p.runs(p.assign(inMemory(t)))
+	if less.Restart == nil || less.Restart.ItemsAfter != 0 {
+		t.Errorf("less memory: restart %+v", less.Restart)
+	}
+}
+
+func TestMoreMemoryWaitsForAConnection(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.begin(inMemory(t, "-c 1055", "-c 100"))
+	var open []net.Conn
+	for range 150 {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.options.Memcached)
+		must(t, err)
+		open = append(open, conn)
+	}
+	more := p.assign(inMemory(t, "-c 1055", "-c 100", "-m 64", "-m 128"))
+	p.logs("trying again: ")
+	for _, conn := range open {
+		must(t, conn.Close())
+	}
+	if status := p.runs(more); status.Restart != nil || status.Refused != nil || strings.Count(p.logged(), "trying again: ") > 2 {
+		t.Errorf("%+v; the parent logged:\n%s", status, p.logged())
 	}
 }

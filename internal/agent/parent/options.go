@@ -46,6 +46,8 @@ type Options struct {
 	settleClients, refill time.Duration
 	// crawler is the longest time that a restart waits until memcached's background threads are idle: see node.awaitRest.
 	crawler time.Duration
+	// deafAfter is how long memcached may accept no connection, 0 for the default.
+	deafAfter time.Duration
 	// twin returns the address of the twin's node that has the same number as this node.
 	twin func(protocol.Twin) string
 }

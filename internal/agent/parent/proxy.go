@@ -21,7 +21,8 @@ type proxy struct {
 	options ProxyOptions
 	log     *log.Logger
 	signals <-chan os.Signal
-	view    proxyView
+	view    view
+	watch   watch
 
 	process *process
 	// read holds the last valid routes from the ConfigMap. Until there are any, it holds the routes that an earlier container accepted.
@@ -54,8 +55,9 @@ type proxy struct {
 // RunProxy runs a proxy until memcached ends. A signal other than SIGHUP makes RunProxy end memcached. It returns the container's exit
 // code. The caller must have called runtime.LockOSThread: see the function start.
 func RunProxy(ctx context.Context, o ProxyOptions, signals <-chan os.Signal, log *log.Logger) (int, error) {
-	p := &proxy{options: o, log: log, signals: signals, known: o.lastKnown(), found: make(chan search, 1)}
-	return runBeside(ctx, o.Listen, o.Memcached, &p.view, p.run)
+	p := &proxy{options: o, log: log, signals: signals, known: o.lastKnown(), watch: newWatch(o.Memcached, o.deafAfter), found: make(chan search, 1)}
+	p.view.status.Proxy = &protocol.ProxyStatus{}
+	return runBeside(ctx, o.Listen, &p.view, p.watch, log, p.run)
 }
 
 func (p *proxy) run(ctx context.Context) (int, error) {
@@ -72,6 +74,11 @@ func (p *proxy) run(ctx context.Context) (int, error) {
 		case signal := <-p.signals:
 			if signal != syscall.SIGHUP {
 				return exitCode(p.stop()), nil
+			}
+		case <-p.watch.deaf:
+			if p.watch.stillDeaf(ctx, &p.view) {
+				p.log.Print(errDeaf)
+				return max(exitCode(p.stop()), 1), errDeaf
 			}
 		case <-p.settling():
 			p.settle(ctx)
@@ -101,6 +108,7 @@ func (p *proxy) begin(ctx context.Context) error {
 		p.refuse(text, err)
 	}
 	p.read = routes
+	p.view.excuse(0)
 	if err := p.await(ctx); err != nil {
 		return err
 	}
@@ -121,6 +129,7 @@ func (p *proxy) begin(ctx context.Context) error {
 	if p.process, err = start(p.options.Program, p.options.arguments(nodes)); err != nil {
 		return err
 	}
+	p.view.excuse(patience(protocol.List{}))
 	p.reload = &reload{first: true, sent: time.Now()}
 	p.accept(routes, count)
 	return nil
@@ -183,11 +192,11 @@ func (p *proxy) accept(routes protocol.Routes, count int) {
 		}
 	}
 	p.routes, p.count = routes, count
-	p.view.update(func(v *proxyView) {
-		v.status.Routes = text
-		v.status.Reloading = p.reload != nil
-		if v.status.Count != count || v.since.IsZero() {
-			v.status.Count, v.since = count, time.Now()
+	p.view.update(func(v *view) {
+		v.status.Proxy.Routes = text
+		v.status.Proxy.Reloading = p.reload != nil
+		if v.status.Proxy.Count != count || v.since.IsZero() {
+			v.status.Proxy.Count, v.since = count, time.Now()
 		}
 	})
 }
@@ -197,7 +206,7 @@ func (p *proxy) forgive() {
 		return
 	}
 	p.refused = ""
-	p.view.update(func(v *proxyView) { v.status.Refused = nil })
+	p.view.update(func(v *view) { v.status.Proxy.Refused = nil })
 }
 
 // refuse logs and reports why routes are not accepted, unless it has just done so for the same reason.
@@ -207,7 +216,7 @@ func (p *proxy) refuse(text string, reason error) {
 	}
 	p.refused = reason.Error()
 	p.log.Printf("the routes stay as they are: %v", reason)
-	p.view.update(func(v *proxyView) {
-		v.status.Refused = &protocol.RefusedRoutes{Routes: protocol.Shorten(text), Reason: reason.Error()}
+	p.view.update(func(v *view) {
+		v.status.Proxy.Refused = &protocol.RefusedRoutes{Routes: protocol.Shorten(text), Reason: reason.Error()}
 	})
 }

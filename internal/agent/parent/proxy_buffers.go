@@ -36,9 +36,9 @@ func (p *proxy) watchBuffers(ctx context.Context, now time.Time) error {
 	}
 	p.log.Printf("restarting memcached: for %s, a client has not read its answers, and others of its thread got none", p.options.starvation)
 	p.starved = time.Time{}
-	p.view.update(func(v *proxyView) {
-		v.status.Reloading = true
-		v.status.BufferRestarts++
+	p.view.update(func(v *view) {
+		v.status.Proxy.Reloading = true
+		v.status.Proxy.BufferRestarts++
 	})
 	p.stop()
 	return p.begin(ctx)
@@ -77,6 +77,7 @@ const longestKey = 250
 
 // stop ends memcached, and returns its exit status.
 func (p *proxy) stop() syscall.WaitStatus {
+	p.view.excuse(patience(protocol.List{}))
 	_ = p.process.signal(syscall.SIGTERM) // its exit status is read below
 	select {
 	case status := <-p.process.ended:

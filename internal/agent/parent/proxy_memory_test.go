@@ -45,8 +45,8 @@ func TestSlowReaders(t *testing.T) {
 	if limit := 24 + 40*p.proxy.Threads; most > limit || most < 30 {
 		t.Errorf("memcached had %d MiB, and the limit would be %d", most, limit)
 	}
-	if p.ready() != 200 || p.live() != 200 {
-		t.Error("the proxy is not well")
+	if err := answers(t.Context(), p.proxy.Memcached); err != nil {
+		t.Errorf("the proxy is not well: %v", err)
 	}
 }
 
@@ -64,8 +64,8 @@ func TestClientThatDoesNotRead(t *testing.T) {
 		p.slow("get" + strings.Repeat(" key", 98) + "\r\n")
 	}
 	p.proxyStatus("memcached was restarted", func(s protocol.ProxyStatus) bool { return s.BufferRestarts == 1 && !s.Reloading })
-	if p.pid() == before || p.live() != 200 {
-		t.Error("the same memcached runs, or the container would be restarted")
+	if p.pid() == before {
+		t.Error("the same memcached runs")
 	}
 	p.untilStored(p.client())
 	if full, err := p.proxy.starves(t.Context()); p.ready() != 200 || full || err != nil {
@@ -93,8 +93,8 @@ func TestGetsOfManyKeys(t *testing.T) {
 	if has, limit := p.residentMiB(p.pid()), 24+40*p.proxy.Threads; has > limit {
 		t.Errorf("memcached has %d MiB, and the limit would be %d", has, limit)
 	}
-	if p.ready() != 200 || p.live() != 200 {
-		t.Error("the proxy is not well")
+	if err := answers(t.Context(), p.proxy.Memcached); err != nil {
+		t.Errorf("the proxy is not well: %v", err)
 	}
 }
 

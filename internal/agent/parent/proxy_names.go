@@ -59,7 +59,9 @@ func (p *proxy) look(ctx context.Context, now time.Time) {
 		if !all {
 			names = inTurn(p.options.away(ctx, names, known), turn)
 		}
-		p.found <- search{text: text, found: p.options.find(ctx, names, known)}
+		result := search{text: text}
+		safely(p.log, func() { result.found = p.options.find(ctx, names, known) })
+		p.found <- result
 	}()
 }
 

@@ -47,6 +47,8 @@ type ProxyOptions struct {
 	poll, settle, resend, confirm time.Duration
 	// starvation is how long the buffers of a thread may be full: see proxy.watchBuffers.
 	starvation time.Duration
+	// deafAfter is how long memcached may accept no connection, 0 for the default.
+	deafAfter time.Duration
 }
 
 // ParseProxy parses the flags of a proxy's parent.

@@ -7,9 +7,7 @@ package parent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"sync"
 	"syscall"
 	"time"
 
@@ -83,7 +81,7 @@ func (p *proxy) settled() {
 	if p.refused == errUnread.Error() {
 		p.forgive()
 	}
-	p.view.update(func(v *proxyView) { v.serving, v.status.Reloading = true, false })
+	p.view.update(func(v *view) { v.serving, v.status.Proxy.Reloading = true, false })
 }
 
 // reloads returns how often memcached has begun to read routes, and how often this has failed.
@@ -94,36 +92,4 @@ func (p *proxy) reloads(ctx context.Context) (loaded, failed int64, err error) {
 		return err
 	})
 	return loaded, failed, err
-}
-
-// proxyView is the status of a proxy. The goroutine of proxy.run updates it, and the HTTP server reads it.
-type proxyView struct {
-	mutex  sync.Mutex
-	status protocol.ProxyStatus
-	// since is when the current number of nodes came into effect.
-	since time.Time
-	// serving is false until memcached has answered for the first time.
-	serving bool
-}
-
-func (v *proxyView) update(change func(*proxyView)) {
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	change(v)
-}
-
-// excused reports whether memcached is still starting, and may therefore refuse connections. The startup probe limits this time.
-func (v *proxyView) excused(time.Time) bool {
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	return !v.serving
-}
-
-// MarshalJSON returns the status as JSON.
-func (v *proxyView) MarshalJSON() ([]byte, error) {
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	status := v.status
-	status.Seconds = time.Since(v.since).Seconds()
-	return json.Marshal(protocol.Status{Proxy: &status})
 }

@@ -20,8 +20,9 @@ type state struct {
 	// Accepted is the last entry that was in effect. The parent goes back to it if memcached fails with a new one. Before the first entry,
 	// it has the number 0 and the list of the pod's first start.
 	Accepted protocol.Entry `json:"accepted"`
-	// Refused is the last entry that was refused, or nil. It is cleared once an entry with another number is in effect.
-	Refused *protocol.Refusal `json:"refused,omitempty"`
+	// Refused is the last entry that was refused, or nil, and RefusedList its list. It is cleared once another entry is in effect.
+	Refused     *protocol.Refusal `json:"refused,omitempty"`
+	RefusedList protocol.List     `json:"refusedList,omitzero"`
 	// Version is the version of the memcached that wrote the file with the items.
 	Version string `json:"version,omitempty"`
 }
@@ -44,7 +45,13 @@ func loadState(folder string) (state, error) {
 	return loaded, nil
 }
 
-func (s state) refuses(number int64) bool { return s.Refused != nil && s.Refused.Number == number }
+// refuses reports whether an entry is the one that was refused.
+func (s state) refuses(entry protocol.Entry) bool {
+	return s.Refused != nil && s.Refused.Number == entry.Number && s.RefusedList == entry.List
+}
+
+// isSame reports whether two entries are the same. Their numbers alone do not tell: after a loss of the ConfigMap, they begin at 1 again.
+func isSame(a, b protocol.Entry) bool { return a.Number == b.Number && a.List == b.List }
 
 func (s state) save(folder string) error {
 	text, err := json.Marshal(s)

@@ -24,7 +24,9 @@ import (
 	"time"
 
 	"github.com/example/memcached-operator/internal/agent/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
 	"github.com/example/memcached-operator/test/repository"
+	"github.com/example/memcached-operator/test/traffic"
 )
 
 // patienceOfTests is longer than any wait in these tests takes, even on a busy machine.
@@ -218,7 +220,6 @@ func (p *pod) get(path string) (*http.Response, error) {
 }
 
 func (p *pod) ready() int { return p.code(protocol.ReadyPath) }
-func (p *pod) live() int  { return p.code(protocol.LivePath) }
 
 func (p *pod) code(path string) int {
 	p.t.Helper()
@@ -300,4 +301,48 @@ func (p *pod) pid() int {
 	}
 	p.t.Fatalf("memcached does not run; the parent logged:\n%s", p.logged())
 	return 0
+}
+
+func (p *pod) client() *memcache.Conn {
+	p.t.Helper()
+	var conn *memcache.Conn
+	p.await("memcached accepts a connection", func() (err error) {
+		conn, err = memcache.Dial(p.t.Context(), p.options.Memcached)
+		return err
+	})
+	p.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func (p *pod) store(count int) {
+	p.t.Helper()
+	conn := p.client()
+	for i := range count {
+		reply, err := conn.Command(p.t.Context(), fmt.Sprintf("set key-%d 0 3600 100\r\n%s", i, strings.Repeat("v", 100)))
+		must(p.t, err)
+		if reply != "STORED" {
+			p.t.Fatal(reply)
+		}
+	}
+}
+
+// stored returns how many of the items from store are still there.
+func (p *pod) stored(count int) int {
+	p.t.Helper()
+	conn, found := p.client(), 0
+	for i := range count {
+		value, err := traffic.Read(p.t.Context(), conn, fmt.Sprintf("key-%d", i))
+		must(p.t, err)
+		if value != nil {
+			found++
+		}
+	}
+	return found
+}
+
+func (p *pod) setting(name string) string {
+	p.t.Helper()
+	settings, err := p.client().Stats(p.t.Context(), "settings")
+	must(p.t, err)
+	return settings[name]
 }

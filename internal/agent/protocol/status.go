@@ -5,14 +5,13 @@ package protocol
 
 import "time"
 
-// Paths that the parent of memcached and the sidecar serve.
+// Paths that memcached's parent and the sidecar serve.
 const (
 	// StatusPath returns the Status as JSON.
 	StatusPath = "/status"
-	// ReadyPath succeeds if memcached answers and the node does not wait for the items of the twin (spec.fillFrom).
+	// ReadyPath succeeds at the parent if memcached serves and the node does not wait for the items of the twin (spec.fillFrom), and at the
+	// sidecar if memcached answers.
 	ReadyPath = "/readyz"
-	// LivePath succeeds if memcached accepts connections. For a limited time, it also succeeds while memcached starts or stops.
-	LivePath = "/livez"
 )
 
 // Status is what the parent of memcached and the sidecar answer at StatusPath. It contains no secrets.

@@ -1,24 +1,21 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package server limits what clients can take from the small HTTP servers beside memcached.
 package server
 
 import (
 	"net"
-	"net/http"
 	"slices"
 	"sync"
-	"time"
 )
 
-// PerHost is how many connections one IP address can have. The kubelet and each Prometheus server need only a few.
-const PerHost = 8
+// perHost is how many connections one IP address can have. The kubelet and each Prometheus server need only a few.
+const perHost = 8
 
 // limitedListener limits connections, so that nobody can open so many that the kubelet's probes fail. A host is an IP address. Pods
 // with hostNetwork have the kubelet's address. So a new connection is never refused: at a limit, an older one ends.
 //
-//   - If a host has PerHost connections, its new connection replaces its oldest one.
+//   - If a host has perHost connections, its new connection replaces its oldest one.
 //   - If there are as many connections as the listener allows, a new connection replaces the oldest connection of the host with the
 //     most connections.
 type limitedListener struct {
@@ -29,9 +26,6 @@ type limitedListener struct {
 	// conns are the open connections, the oldest first.
 	conns []*limitedConn
 }
-
-// Limit returns a listener that allows this number of connections.
-func Limit(listener net.Listener, connections int) net.Listener { return limit(listener, connections) }
 
 func limit(listener net.Listener, connections int) *limitedListener {
 	return &limitedListener{Listener: listener, max: connections}
@@ -62,14 +56,14 @@ func (l *limitedListener) admit(conn *limitedConn) (oldest *limitedConn) {
 	for _, open := range l.conns {
 		counts[open.host]++
 	}
-	if counts[conn.host] < PerHost && len(l.conns) >= l.max {
+	if counts[conn.host] < perHost && len(l.conns) >= l.max {
 		for host, count := range counts {
 			if count > counts[most] {
 				most = host
 			}
 		}
 	}
-	if counts[most] >= PerHost || len(l.conns) >= l.max {
+	if counts[most] >= perHost || len(l.conns) >= l.max {
 		oldest = l.conns[slices.IndexFunc(l.conns, func(open *limitedConn) bool { return open.host == most })]
 		l.forget(oldest)
 	}
@@ -98,18 +92,4 @@ func (c *limitedConn) Close() error {
 	c.listener.forget(c)
 	c.listener.mutex.Unlock()
 	return c.Conn.Close()
-}
-
-// RefuseBodies returns a handler that refuses requests with a body at once. Otherwise, net/http would wait for the body, and the
-// connection would stay in use.
-func RefuseBodies(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength == 0 {
-			next.ServeHTTP(w, r)
-			return
-		}
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // an error changes nothing: the read timeout still ends the wait
-		w.Header().Set("Connection", "close")
-		http.Error(w, "a request must not have a body", http.StatusRequestEntityTooLarge)
-	})
 }

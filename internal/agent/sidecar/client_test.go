@@ -182,17 +182,3 @@ func TestAClosedConnectionIsReplacedWithinTheScrape(t *testing.T) {
 	mustBeReadable(t, c)
 	mustCount(t, f, 1, 2)
 }
-
-func TestAConnectionIsNotUsedAgainAfterATimeout(t *testing.T) {
-	t.Parallel()
-	f := newFake(t, recorded(t, "default"))
-	c, _ := newTestClient(t, f)
-	f.behave(hangs)
-	if _, err := c.stats(); !errors.Is(err, errTimeout) {
-		t.Errorf("got %v", err)
-	}
-	mustCount(t, f, 0, 1)
-	f.behave(recorded(t, "default"))
-	mustBeReadable(t, c)
-	mustCount(t, f, 1, 2)
-}

@@ -6,19 +6,17 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/example/memcached-operator/internal/agent/credentials"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/agent/server"
+	"github.com/example/memcached-operator/internal/agent/stats"
 )
-
-// shutdownTimeout is how long running requests may continue when the agent ends. It is short, because the end of the pod waits for the
-// agent.
-const shutdownTimeout = 2 * time.Second
 
 // Run runs the agent with these command-line arguments until the context ends or an error occurs. The writer gets the log, or the
 // help if the arguments ask for help.
@@ -41,34 +39,54 @@ func serve(ctx context.Context, o Options, version string, log *slog.Logger, inc
 	defer memcached.close()
 	reloader := credentials.New(o.Credentials, o.Memcached, log)
 	memcached.logins = reloader.Logins
-	limited := newServer(o, log, newHandler(o, log, version, memcached, reloader))
 	log.Info("Serving", "version", version, "listen", incoming.Addr().String(),
 		"memcached", o.Memcached, "timeout", o.Timeout.String())
 
-	reloaded, stopped := make(chan error, 1), make(chan error, 1)
-	go func() { reloaded <- reloader.Run(ctx) }()
-	go func() { stopped <- limited.Serve(server.Limit(incoming, maxConnections)) }()
-	select {
-	case err := <-stopped:
-		return err
-	case err := <-reloaded:
-		return errors.Join(err, shutDown(ctx, limited, stopped))
-	case <-ctx.Done():
-		return errors.Join(shutDown(ctx, limited, stopped), <-reloaded)
-	}
+	reloaded := make(chan error, 1)
+	go func() {
+		defer cancel()
+		reloaded <- reloader.Run(ctx)
+	}()
+	err := server.Serve(ctx, incoming, newHandler(o, log, version, memcached, reloader), slog.NewLogLogger(log.Handler(), slog.LevelError))
+	cancel()
+	return errors.Join(err, <-reloaded)
 }
 
-// shutDown stops the server. It waits at most shutdownTimeout for running requests.
-func shutDown(ctx context.Context, server *http.Server, stopped <-chan error) error {
-	// If ctx has already ended, a shutdown with ctx would end at once.
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-	defer cancel()
-	if err := server.Shutdown(grace); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return err
+func newHandler(
+	o Options, log *slog.Logger, version string, memcached *client, reloader *credentials.Reloader,
+) http.Handler {
+	readable := newTransitions(log, memcached.now, "The statistics of memcached cannot be read",
+		"The statistics of memcached can be read")
+	answers := newTransitions(log, memcached.now, "memcached does not answer", "memcached answers")
+	mux := http.NewServeMux()
+	families := stats.Families()
+	if o.Proxy {
+		families = stats.ProxyFamilies()
 	}
-	err := server.Close()
-	if stop := <-stopped; !errors.Is(stop, http.ErrServerClosed) {
-		return stop
+	registry := newRegistry(newCollector(memcached, families, readable), version)
+	if o.Parent != "" {
+		registry.MustRegister(newParentGauges(o))
 	}
-	return err
+	if o.Credentials.Enabled() {
+		registry.MustRegister(newCredentialsGauges(reloader.Status))
+	}
+	mux.Handle("GET /metrics", newExposition(registry))
+	mux.HandleFunc("GET /startupz", func(w http.ResponseWriter, _ *http.Request) {
+		var err error
+		if status := reloader.Status(); !status.Started {
+			err = errors.New("memcached cannot start: " + status.Waiting)
+		}
+		server.Answer(w, err)
+	})
+	mux.HandleFunc("GET "+protocol.ReadyPath, func(w http.ResponseWriter, _ *http.Request) {
+		err := memcached.probe() //nolint:contextcheck // simultaneous requests share the probe, so none of them may end it
+		answers.observe(err)
+		if err != nil {
+			err = fmt.Errorf("memcached at %s: %w", o.Memcached, err)
+		}
+		server.Answer(w, err)
+	})
+	mux.HandleFunc("GET "+protocol.StatusPath, newStatusHandler(reloader.Status, memcached))
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { server.Answer(w, nil) })
+	return mux
 }

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -44,28 +43,4 @@ func TestWrongFlagsAreRefusedInOneSentence(t *testing.T) {
 			t.Errorf("%s: logged %s", arg, log.String())
 		}
 	}
-}
-
-func TestAScrapeIsAnsweredAlthoughTheAgentEnds(t *testing.T) {
-	f, a, release := startBlocked(t)
-	var scrape sync.WaitGroup
-	scrape.Go(func() { a.mustScrape(t, "memcached_up 1") })
-	eventually(t, "a connection", func() bool {
-		open, _, _ := f.counts()
-		return open == 1
-	})
-	a.cancel()
-	eventually(t, "an end to new connections", func() bool {
-		conn, err := a.dial(t)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err != nil
-	})
-	release()
-	scrape.Wait()
-	if err := a.stop(); err != nil {
-		t.Error(err)
-	}
-	mustCount(t, f, 0, 1)
 }

@@ -7,15 +7,15 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-
-	"github.com/example/memcached-operator/internal/agent/server"
 )
 
 // startBlocked starts an agent whose memcached answers only after the call of release.
@@ -34,7 +34,7 @@ func startBlocked(t *testing.T) (f *fake, a *agent, release func()) {
 func TestSimultaneousScrapesReadOnceAtATime(t *testing.T) {
 	f, a, release := startBlocked(t)
 	var scrapes sync.WaitGroup
-	for range server.PerHost {
+	for range 8 { // more would end earlier connections
 		scrapes.Go(func() { a.mustScrape(t, "memcached_up 1") })
 	}
 	eventually(t, "a connection", func() bool {
@@ -48,29 +48,36 @@ func TestSimultaneousScrapesReadOnceAtATime(t *testing.T) {
 	}
 }
 
-func TestTooManySimultaneousScrapesAreRefused(t *testing.T) {
-	release := make(chan struct{})
-	exposition := newExposition(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
-		<-release
-		return nil, nil
-	}))
-	statuses := make(chan int, maxScrapes+1)
-	for range maxScrapes + 1 {
-		go func() {
-			response := httptest.NewRecorder()
-			exposition.ServeHTTP(response, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
-			statuses <- response.Code
-		}()
-	}
-	if status := <-statuses; status != http.StatusServiceUnavailable {
-		t.Errorf("the scrape beyond the limit: %d", status)
-	}
-	close(release)
-	for range maxScrapes {
-		if status := <-statuses; status != http.StatusOK {
-			t.Errorf("a scrape within the limit: %d", status)
+// Simultaneous scrapes share one collection, and the memory that it takes.
+func TestSimultaneousScrapesShareAResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release, collections := make(chan struct{}), 0
+		exposition := newExposition(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+			collections++
+			<-release
+			return nil, nil
+		}))
+		statuses := make(chan int, 32)
+		for i := range cap(statuses) {
+			go func() {
+				response := httptest.NewRecorder()
+				request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody)
+				request.Header.Set("Accept", "application/format-"+strconv.Itoa(i)) // a client cannot ask for a response of its own
+				exposition.ServeHTTP(response, request)
+				statuses <- response.Code
+			}()
 		}
-	}
+		synctest.Wait()
+		close(release)
+		for range cap(statuses) {
+			if status := <-statuses; status != http.StatusOK {
+				t.Errorf("a scrape: %d", status)
+			}
+		}
+		if collections != 1 {
+			t.Errorf("%d collections", collections)
+		}
+	})
 }
 
 // slowReader is a response whose client reads nothing until the test closes the channel release.

@@ -27,8 +27,9 @@ func keepsItems(mc *cachev1alpha1.Memcached) bool {
 	return memcached.IsStatefulSet(mc) && mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile
 }
 
-// launch makes memcached's container start the launcher, which also answers the probes, so that they do not fail during a restart of
-// memcached, which takes a second or two. launch adds volumes for the argument lists, and for the file with the items.
+// launch makes memcached's container start memcached's parent, which also answers the probes. There is no liveness probe: whoever reaches
+// its port could make it fail and empty the node, so the parent itself ends a memcached that accepts nothing. launch adds volumes for the
+// argument lists, and for the file with the items.
 func launch(spec *corev1.PodSpec, mc *cachev1alpha1.Memcached) {
 	render.Parent(spec, "node", "32Mi", "arguments", mc.Name+memcached.ArgumentsSuffix, 0o444)
 	spec.Volumes[len(spec.Volumes)-1].ConfigMap.Optional = ptr.To(true)
@@ -37,10 +38,7 @@ func launch(spec *corev1.PodSpec, mc *cachev1alpha1.Memcached) {
 	container.Env = append(container.Env, corev1.EnvVar{
 		Name: "POD_UID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"}},
 	})
-	container.ReadinessProbe.ProbeHandler = render.AskParent("/readyz")
-	container.LivenessProbe.ProbeHandler = render.AskParent("/livez")
-	// A node that is being filled is not ready, but must not be restarted.
-	container.StartupProbe.ProbeHandler = render.AskParent("/livez")
+	render.ProbeParent(container)
 	if keepsItems(mc) {
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: itemsVolume, MountPath: itemsPath})
 		// The memory limit with which the pod starts also limits this volume. If the volume had its own limit, each change of
@@ -96,5 +94,6 @@ func renderingOf(template corev1.PodTemplateSpec) string {
 	rest := template.DeepCopy()
 	container := &rest.Spec.Containers[0]
 	container.Image, container.Resources, container.Args = "", corev1.ResourceRequirements{}, nil
+	rest.Spec.InitContainers[0].Resources = corev1.ResourceRequirements{} // the same as memcached's
 	return render.Hash(rest)
 }
