@@ -292,7 +292,7 @@ local function checked(rctx, internal, route)
             answer = route(request, quiet)
         end
         if quiet and (type(answer) == "string" or not answer:ok()) then
-            return rctx:enqueue_and_wait(meta("mg", request, " q"), internal)
+            return rctx:enqueue_and_wait(mcp.request("mg nothing q\r\n"), internal)
         end
         return answer
     end
