@@ -51,7 +51,10 @@ func connections(proxy *cachev1alpha1.MemcachedProxy) int32 {
 }
 
 // threads returns the number of worker threads: config.threads, or else the CPU limit rounded up, or else 1. With more threads, each
-// thread handles fewer requests at once, and a request takes more CPU time (docs/benchmarks.md).
+// thread handles fewer requests at once, and a request takes more CPU time (docs/benchmarks.md). Copies need one thread for one order.
 func threads(proxy *cachev1alpha1.MemcachedProxy) int32 {
+	if len(proxy.Spec.Pools) > 1 {
+		return 1
+	}
 	return render.Threads(proxy.Spec.Config.Threads, proxy.Spec.Resources, 1)
 }

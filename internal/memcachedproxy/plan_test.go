@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -270,6 +271,17 @@ func TestDefaultsAreKept(t *testing.T) {
 	adopted := memcached.PodTemplate(For(running, newer).Objects[3]).Spec
 	if adopted.Containers[0].Image != "memcached:2" || adopted.InitContainers[0].Image != "operator:2" {
 		t.Errorf("the images are %s and %s", adopted.Containers[0].Image, adopted.InitContainers[0].Image)
+	}
+}
+
+// Copies have one order of writes within a thread.
+func TestThreadsOfCopies(t *testing.T) {
+	for pools, want := range map[int]int32{1: 4, 2: 1} {
+		proxy := front(func(p *cachev1alpha1.MemcachedProxy) { p.Spec.Config.Threads = 4 })
+		proxy.Spec.Pools = slices.Repeat(proxy.Spec.Pools, pools)
+		if got := threads(proxy); got != want {
+			t.Errorf("%d pools: %d threads, not %d", pools, got, want)
+		}
 	}
 }
 

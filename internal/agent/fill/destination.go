@@ -43,12 +43,10 @@ func (d *destination) end() (added []item, err error) {
 	}
 	for _, i := range d.items {
 		line, err := d.line()
-		version, stored := strings.CutPrefix(line, "HD c")
 		switch {
 		case err != nil:
 			return nil, err
-		case stored:
-			i.version = version
+		case line == "HD":
 			added = append(added, i)
 		case strings.HasPrefix(line, "NS"):
 			d.sent.Present++

@@ -39,6 +39,7 @@ func TestItems(t *testing.T) {
 		}
 	}
 	from.ask("ms present 3\r\nold")
+	from.ask("ms numbered 1 E9007199254740991\r\nx")
 	for _, timed := range []string{
 		"ms last 1 T2147483647\r\nx", "ms hour 1 T3600\r\nx", fmt.Sprintf("ms year 1 T%d\r\nx", year), "ms gone 1 T-1\r\nx",
 	} {
@@ -47,7 +48,7 @@ func TestItems(t *testing.T) {
 	to.ask("ms present 3\r\nnew")
 	result, err := Copy{Source: from.Address, Destination: to.Address}.Run(t.Context())
 	must(t, err)
-	if result.Items != 11 || result.Present != 1 || result.Refused != 0 {
+	if result.Items != 12 || result.Present != 1 || result.Refused != 0 {
 		t.Errorf("%+v", result)
 	}
 	for _, item := range items {
@@ -64,6 +65,9 @@ func TestItems(t *testing.T) {
 		if _, err := fmt.Sscanf(to.ask("mg "+key+" t"), "HD t%d", &left); err != nil || left < want-60 || left > want+2 { // memcached rounds
 			t.Errorf("%s has %d s left, not %d: %v", key, left, want, err)
 		}
+	}
+	if got := to.ask("mg numbered c"); got != "HD c9007199254740991" {
+		t.Errorf("the copy has the CAS number %s", got)
 	}
 	if to.ask("mg gone") != "EN" {
 		t.Error("what has expired is back")

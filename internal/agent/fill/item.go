@@ -20,8 +20,8 @@ type item struct {
 	flags  uint32
 	// seconds is the remaining lifetime of the item, -1 if it is unlimited.
 	seconds int64
-	// cas is the CAS value in the source, which changes with each write. version is the CAS value in the destination.
-	cas, version string
+	// cas is the CAS number, which changes with each write. The copy keeps it, so that a client's "cas" means the same in both memcacheds.
+	cas string
 	// stale reports that a client has marked the item as stale. won reports that this answer carries the token: memcached gives it to
 	// one reader of a stale item, which must store the item again. claimed reports that the token was given away before.
 	stale, won, claimed bool
@@ -101,7 +101,7 @@ func (i item) changed(now item, within time.Duration) bool {
 // removal returns the request that deletes the added item from the destination. The request does nothing if the item has changed
 // there.
 func (i item) removal() string {
-	return fmt.Sprintf("md %s%s q C%s%s", i.key, i.base64(), i.version, crlf)
+	return fmt.Sprintf("md %s%s q C%s%s", i.key, i.base64(), i.cas, crlf)
 }
 
 // base64 returns the flag b for a binary key.
@@ -124,7 +124,7 @@ func (i item) request(now time.Time) string {
 	case i.seconds > 0:
 		expiry = i.seconds
 	}
-	return fmt.Sprintf("ms %s %d%s F%d T%d ME c%s", i.key, i.size, i.base64(), i.flags, expiry, crlf)
+	return fmt.Sprintf("ms %s %d%s F%d T%d ME E%s%s", i.key, i.size, i.base64(), i.flags, expiry, i.cas, crlf)
 }
 
 // keyOf returns the key in a line of the key list, such as "mg name", or "mg bmFtZQ== b" for a binary key.

@@ -149,7 +149,7 @@ func TestRemoveLeavesWhatClientsHaveStored(t *testing.T) {
 	must(t, err)
 	defer peer.close()
 	d := destination{peer: peer}
-	must(t, d.remove([]item{{key: "key", version: "1000"}, {key: "gone", version: "1"}}))
+	must(t, d.remove([]item{{key: "key", cas: "1000"}, {key: "gone", cas: "1"}}))
 	if to.value("key") != "2" {
 		t.Error("the item is gone")
 	}

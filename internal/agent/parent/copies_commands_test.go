@@ -85,7 +85,8 @@ func TestCountsOfCopies(t *testing.T) {
 	if reply := client.say("set key-1 0 0 1", "a"); reply != "SERVER_ERROR backend failure\r\nMN\r\n" {
 		t.Errorf("set without any node: %q", reply)
 	}
-	if reply := client.say("get key-1") + client.say("mg key-1 v T5 N5") + client.say("gets key-1"); reply != "END\r\nMN\r\nEN\r\nMN\r\nEND\r\nMN\r\n" {
+	if reply := client.say("get key-1") + client.say("mg key-1 v T5 N5") + client.say("gets key-1"); reply !=
+		"END\r\nMN\r\nEN\r\nMN\r\nEND\r\nMN\r\n" {
 		t.Errorf("get without any node: %q", reply)
 	}
 	if reply := client.say("mg key-1 v q") + client.say("mg key-1 v N5 q") + client.say("mg key-1 v T5 q"); reply != "MN\r\nMN\r\nMN\r\n" {
@@ -94,15 +95,38 @@ func TestCountsOfCopies(t *testing.T) {
 	counts("missed 0 106, found 100") // nothing is counted without any node
 }
 
-// Commands with the flag N keep their last flag if the client ends lines with a line feed only, as memcached allows.
+// Commands keep their last word if the client ends lines with a line feed only, as memcached allows.
 func TestLineFeedOnly(t *testing.T) {
 	t.Parallel()
 	p := newCopiesPod(t, 2)
+	talk, oracle := newTalk(t, p.proxy.Memcached), newTalk(t, p.node(oracleNode)+":11211")
+	for _, lines := range []string{
+		"set counter 0 0 2\n10", "ma counter N0 v D10\nma counter N0 q D5\nma missing N0 v J20\nmg counter N30 v", "set word 0 0 10\n0123456789",
+		"append word 0 0 2 noreply\nab", "get word\nincr counter 10\ndecr counter 11 noreply\nget counter", "md counter q\nmd word",
+	} {
+		if got, want := talk.say(lines), oracle.say(lines); got != want {
+			t.Errorf("%q is answered with %q, not %q", lines, got, want)
+		}
+	}
+}
+
+// A client that says noreply awaits no answer, not even an error.
+func TestNoreply(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	p.beginWith(1)
 	talk := newTalk(t, p.proxy.Memcached)
-	talk.say("set counter 0 0 2", "10")
-	if reply := talk.say("ma counter N0 v D10\nma counter N0 q D5\nma missing N0 v J20\nmg counter N30 v"); reply !=
-		"VA 2\r\n20\r\nVA 2\r\n20\r\nVA 2\r\n25\r\nMN\r\n" {
-		t.Errorf("%q", reply)
+	talk.say("set word 0 0 1", "a")
+	for _, line := range []string{
+		"incr word 1", "decr word x", "touch word x", "delete " + strings.Repeat("k", 251), "incr none 1", "touch word 100",
+	} {
+		if reply := talk.say(line + " noreply"); reply != "MN\r\n" {
+			t.Errorf("%.20s: %q", line, reply)
+		}
+	}
+	p.kill(0)
+	if reply := talk.say("touch word 100 noreply"); reply != "MN\r\n" {
+		t.Errorf("without the node: %q", reply)
 	}
 }
 

@@ -19,11 +19,7 @@ import (
 // dialogues are sequences of client commands. K stands for the key, B for the key in base64, and C for the last CAS value that the
 // client has received. Bars separate lines. TestAnswersOfCopies empties, kills or stops nodes after the first command, or before it
 // if the text begins with a bar.
-var dialogues = []struct {
-	name, text string
-	// single reports that one pool executes the command, and that the key is deleted from the others.
-	single bool
-}{
+var dialogues = []struct{ name, text string }{
 	{name: "get", text: "set K 7 0 1|a|get K|get K no-such-key K|get no-such-key"},
 	{name: "gets", text: "set K 7 0 1|a|gets K|gets no-such-key"},
 	{name: "set", text: "|set K 0 0 1|a|set K 3 100 2|bb"},
@@ -40,13 +36,23 @@ var dialogues = []struct {
 	{name: "append to nothing", text: "|append K 0 0 1|b"},
 	{name: "prepend", text: "set K 0 0 1|a|prepend K 0 0 1|b"},
 	{name: "prepend to nothing", text: "|prepend K 0 0 1|b"},
-	{name: "cas", text: "set K 0 0 1|a|gets K|cas K 4 0 1 C|b", single: true},
-	{name: "cas twice", text: "set K 0 0 1|a|gets K|cas K 4 0 1 C|b|cas K 4 0 1 C|c|gets K|cas K 4 0 1 C|d", single: true},
+	{name: "cas", text: "set K 0 0 1|a|gets K|cas K 4 0 1 C|b"},
+	{name: "cas twice", text: "set K 0 0 1|a|gets K|cas K 4 0 1 C|b|cas K 4 0 1 C|c|gets K|cas K 4 0 1 C|d"},
 	{name: "cas too late", text: "set K 0 0 1|a|gets K|set K 0 0 1|b|cas K 0 0 1 C|c"},
 	{name: "cas of nothing", text: "|cas K 0 0 1 5|b"},
 	{name: "incr", text: "set K 0 0 2|10|incr K 5|decr K 1|decr K 100"},
 	{name: "incr nothing", text: "|incr K 5|decr K 5"},
 	{name: "incr a word", text: "set K 0 0 1|a|incr K 5"},
+	{name: "incr to a longer number", text: "set K 0 0 1|9|incr K 1|gets K|cas K 0 0 1 C|8|decr K 3|incr K 9"},
+	{name: "incr by too much", text: "set K 0 0 1|9|incr K 18446744073709551615|incr K x"},
+	{name: "incr a word between gets and cas", text: "set K 0 0 1|a|gets K|incr K 5|cas K 0 0 1 C|b"},
+	{name: "noreply", text: "set K 0 0 1|9|incr K 1 noreply|decr K 5 noreply|incr no-such-key 1 noreply|append K 0 0 1 noreply|7"},
+	{name: "noreply of what is refused", text: "set K 0 0 1|a|incr K 5 noreply|add K 0 0 1 noreply|b"},
+	{name: "noreply of a bad set", text: "set K 0 0 1|a|set K x 0 1 noreply|c|set K 0 x 1 noreply|c|set K 0 x 1|c"},
+	{name: "cas noreply", text: "set K 0 0 1|a|gets K|cas K 0 0 1 C noreply|b|cas K 0 0 1 C noreply|c|cas no-such-key 0 0 1 5 noreply|d"},
+	{name: "a long key", text: strings.ReplaceAll(
+		"|set L 0 0 1|9|ma L N0 v|md L I|mg L N5 v|ms L 2 MA N0|77|incr L 1|cas L 0 0 1 5|a", " L", " K"+strings.Repeat("x", 240),
+	)},
 	{name: "touch", text: "set K 0 0 1|a|touch K 100|mg K t"},
 	{name: "touch nothing", text: "|touch K 100"},
 	{name: "touch to expire", text: "set K 0 0 1|a|touch K -1|get K"},
@@ -60,6 +66,8 @@ var dialogues = []struct {
 	{name: "mg that makes an item", text: "|mg K N100 v c|mg K N100 v|mg K v|ms K 1|a|mg K N100 v t"},
 	{name: "mg that finds one", text: "set K 0 0 1|a|mg K N100 v t|mg K v"},
 	{name: "mg that makes one quietly", text: "|mg K N100 v q|mg K N100 v q|mg K v q k"},
+	{name: "mg that makes one, and tells its lifetime", text: "|mg K N100 t|mg K t N100"},
+	{name: "ms with a number of the client", text: "|ms K 1 E5|a|mg K c|ma K E6|ms K 1 C5|b|ms K 1 C5 E7|b"},
 	{name: "mg with all of it", text: "set K 0 0 1|a|mg K N30 T100 v t|mg K v t"},
 	{name: "mg that makes one with a lifetime", text: "|mg K T100 N30 v|mg K v"},
 	{name: "mg before the end", text: "set K 0 20 1|a|mg K R30 v"},
@@ -71,26 +79,31 @@ var dialogues = []struct {
 	{name: "ms as append", text: "set K 0 0 1|a|ms K 1 MA|b|ms K 1 MP|c|ms no-such-key 1 MA|b"},
 	{name: "ms as append that may make an item", text: "set K 0 0 1|a|ms K 1 MA N100|b|ms K 1 MP N100 q|c"},
 	{name: "ms as append that makes one", text: "|ms K 1 MA N100|b|ms K 1 MA N100|c|mg K v t"},
-	{name: "ms with CAS", text: "set K 0 0 1|a|mg K c|ms K 1 CC|b|ms K 1 CC|c", single: true},
+	{name: "ms with CAS", text: "set K 0 0 1|a|mg K c|ms K 1 CC|b|ms K 1 CC|c"},
 	{name: "ms with CAS of nothing", text: "|ms K 1 C5|b"},
-	{name: "ms of a stale value", text: "set K 0 0 1|a|mg K c|set K 0 0 1|b|ms K 1 CC I|c|mg K v|mg K v", single: true},
+	{name: "ms of a stale value", text: "set K 0 0 1|a|mg K c|set K 0 0 1|b|ms K 1 CC I|c|mg K v|mg K v"},
 	{name: "ms of a binary key", text: "|ms B 1 b|a|ms B 1 b ME|b|mg B b v k|ma B b|md B b q|mg B b v"},
-	{name: "ms with CAS of a binary key", text: "ms B 1 b|a|mg B b c|ms B 1 b CC|b|mg B b v", single: true},
-	{name: "ma with CAS that may make an item", text: "set K 0 0 2|10|mg K c|ma K CC N100 J13 v", single: true},
+	{name: "ms with CAS of a binary key", text: "ms B 1 b|a|mg B b c|ms B 1 b CC|b|mg B b v"},
+	{name: "ma with CAS that may make an item", text: "set K 0 0 2|10|mg K c|ma K CC N100 J13 v"},
 	{name: "ma with CAS that makes one", text: "|ma K C5 N100 J13 v|mg K v"},
 	{name: "ms with CAS as add", text: "set K 0 0 1|a|ms K 1 ME C5|b"},
 	{name: "md", text: "set K 0 0 1|a|md K|md K|md K k Oabc|md no-such-key q"},
 	{name: "md quiet", text: "set K 0 0 1|a|md K q|mg K"},
-	{name: "md with CAS", text: "set K 0 0 1|a|mg K c|md K CC", single: true},
+	{name: "md with CAS", text: "set K 0 0 1|a|mg K c|md K CC"},
 	{name: "md with CAS too late", text: "set K 0 0 1|a|mg K c|set K 0 0 1|b|md K CC"},
 	{name: "md that marks as stale", text: "set K 0 0 1|a|md K I T100|mg K v t|mg K v|ms K 1|b|mg K v"},
 	{name: "md of the value", text: "set K 5 0 1|a|md K x|mg K v f"},
 	{name: "ma", text: "set K 0 0 2|10|ma K v|ma K D5 MD v|ma K MD D100 v|ma K q|ma no-such-key v|ma no-such-key q"},
+	{name: "ma to a longer number", text: "set K 0 0 1|9|ma K v c|ma K MD|ma K q|gets K|cas K 0 0 1 C|8"},
+	{name: "ma with CAS to a longer number", text: "set K 0 0 1|9|mg K c|ma K CC v c|ma K CC v"},
+	{name: "ma with CAS of a word", text: "set K 0 0 1|a|ma K C5 N100 v"},
+	{name: "ma of a stale number", text: "set K 0 0 2|15|md K I|ma K v|mg K v"},
+	{name: "ma that may make a longer one", text: "set K 0 0 1|9|ma K N100 v|mg K v c|ms K 1 CC|b"},
 	{name: "ma that makes an item", text: "|ma K N100 J13 v|ma K N100 J13 v|mg K v t"},
 	{name: "ma that makes one quietly", text: "|ma K N100 J13 v q|ma K N100 J13 q|mg K v"},
 	{name: "ma that may make one", text: "set K 0 0 2|10|ma K N100 J13 v|ma K N100 q"},
 	{name: "ma of a word", text: "set K 0 0 1|a|ma K N100 v"},
-	{name: "ma with CAS", text: "set K 0 0 2|10|mg K c|ma K CC v|ma K CC v", single: true},
+	{name: "ma with CAS", text: "set K 0 0 2|10|mg K c|ma K CC v|ma K CC v"},
 	{name: "me", text: "set K 0 0 1|a|me K|me no-such-key"},
 	{name: "mn", text: "|mn|mn"},
 }
@@ -134,7 +147,7 @@ func (c *talk) say(lines ...string) string {
 	c.t.Helper()
 	text := strings.Join(lines, "\r\n")
 	if c.cas != "" {
-		text = strings.NewReplacer(" 1 C\r", " 1 "+c.cas+"\r", " CC", " C"+c.cas).Replace(text)
+		text = strings.NewReplacer(" 1 C\r", " 1 "+c.cas+"\r", " 1 C ", " 1 "+c.cas+" ", " CC", " C"+c.cas).Replace(text)
 	}
 	_, err := c.conn.Write([]byte(text + "\r\nmn\r\n"))
 	must(c.t, err)
