@@ -70,8 +70,8 @@ func (r *Base[T]) Use(options Options) {
 	r.ServerClock = cmp.Or(options.ServerClock, r.ServerClock)
 }
 
-// Get returns the resource, or nil if the cache does not hold it. It returns ErrStale if the cache lacks the last status that this process has
-// written: a patch of an older status would be refused.
+// Get returns the resource, or nil if the cache does not hold it. It returns ErrStale if the cache lacks the last status that this process
+// has written: a patch of an older status would be refused.
 func (r *Base[T]) Get(ctx context.Context, name types.NamespacedName) (found T, _ error) {
 	cached := r.kind.New()
 	if err := r.Client.Get(ctx, name, cached); apierrors.IsNotFound(err) {

@@ -29,7 +29,7 @@ func (r *Base[T]) Classify(problem *memcached.Problem, err error) memcached.Writ
 	}
 	var retry []error
 	for _, err := range flatten(err) {
-		var obstacle *apply.Obstacle
+		var obstacle *apply.ObstacleError
 		switch {
 		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 			written.Waiting = "The namespace is being deleted"
@@ -79,7 +79,7 @@ func causedBy(answer apierrors.APIStatus, field func(string) bool) bool {
 }
 
 // remedy says what to do against another writer of the operator's fields.
-func remedy(kind string, contested *apply.Obstacle) string {
+func remedy(kind string, contested *apply.ObstacleError) string {
 	switch {
 	case contested.By == memcached.ManagedBy:
 		return "another Memcached operator manages the same namespace with other settings: let only one do so"
@@ -91,7 +91,7 @@ func remedy(kind string, contested *apply.Obstacle) string {
 }
 
 // recreate says what to do about a field that cannot change.
-func recreate(immutable *apply.Obstacle) string {
+func recreate(immutable *apply.ObstacleError) string {
 	return fmt.Sprintf("delete the %s but not its nodes, which the next one adopts, or replaces if they were ever restarted with kubectl "+
 		"rollout restart or the operator's defaults have changed since: kubectl delete %s %s -n %s --cascade=orphan",
 		immutable.Kind, strings.ToLower(immutable.Kind), immutable.Name, immutable.Namespace)

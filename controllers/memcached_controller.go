@@ -148,7 +148,7 @@ func (r *Reconciler) sources(c cache.Cache) []source.Source {
 		source.Kind(c, &corev1.Pod{}, Pods(instanceOf)),
 	}
 	for _, child := range memcached.Kinds() {
-		sources = append(sources, source.Kind(c, child.New(), watch(r, ChildChange(child))))
+		sources = append(sources, source.Kind(c, child.New(), Watch(ChildChange(child), memcachedsOf)))
 	}
 	if r.agents != nil {
 		sources = append(sources, r.agents.source())

@@ -28,8 +28,8 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// launchers imitates the launchers and agents of nodes. A launcher runs the arguments of its pod's first start, and reads its pod's entry in
-// the ConfigMap only when a test calls follow.
+// launchers imitates the launchers and agents of nodes. A launcher runs the arguments of its pod's first start, and reads its pod's entry
+// in the ConfigMap only when a test calls follow.
 type launchers struct {
 	mutex sync.Mutex
 	// entries has the entry in effect of each pod, and refused the last one that its launcher did not accept.

@@ -15,7 +15,8 @@ import (
 	"github.com/example/memcached-operator/controllers"
 )
 
-// TestOmitRunAsUser checks which decision follows from the setting and the HTTP status of the cluster's answer. It also checks whether the operator asks the cluster. With status 0, the cluster does not answer.
+// TestOmitRunAsUser checks which decision follows from the setting and the HTTP status of the cluster's answer. It also checks whether the
+// operator asks the cluster. With status 0, the cluster does not answer.
 func TestOmitRunAsUser(t *testing.T) {
 	const question = "GET /apis/security.openshift.io"
 	for name, test := range map[string]struct {

@@ -25,8 +25,8 @@ var ErrStale = errors.New("the cache has not received the latest version of the 
 
 // VerifyFresh asks the API server whether the cached resource has the latest spec and status, and returns an error if not. If the cached
 // spec is old, children that another process has written for the new spec look like drift: see ADR-0005. Whatever is to be changed must
-// have been read before: what another process changes later for a newer spec has another resource version than the write carries. VerifyFresh
-// lists a single resource, because the operator has no permission to get it.
+// have been read before: what another process changes later for a newer spec has another resource version than the write carries.
+// VerifyFresh lists a single resource, because the operator has no permission to get it.
 func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
 	list := r.kind.NewList()
 	err := r.Live.List(ctx, list, client.InNamespace(cached.GetNamespace()), client.MatchingFields{"metadata.name": cached.GetName()})
@@ -44,8 +44,8 @@ func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
 	return nil
 }
 
-// observeForSteps reads the StatefulSet, its pods and their arguments past the cache, also those of twins. A step that is decided from older
-// ones could stop more nodes than the spec allows, or two nodes with the same items.
+// observeForSteps reads the StatefulSet, its pods and their arguments past the cache, also those of twins. A step that is decided from
+// older ones could stop more nodes than the spec allows, or two nodes with the same items.
 func (r *Reconciler) observeForSteps(ctx context.Context, view memcached.View) (memcached.View, error) {
 	view.Twins = slices.Clone(view.Twins)
 	errs := []error{r.readPastCache(ctx, &view)}

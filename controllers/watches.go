@@ -125,10 +125,6 @@ func Watch(
 	}
 }
 
-func watch(r *Reconciler, change Reaction) handler.TypedFuncs[client.Object, reconcile.Request] {
-	return Watch(change, memcachedsOf)
-}
-
 // memcachedsOf returns the names of the Memcacheds that an object concerns, often the same name twice. The first is the Memcached whose
 // child would have the object's name: the object may prevent the creation of that child. The second is in the object's instance label.
 func memcachedsOf(object client.Object) []types.NamespacedName {

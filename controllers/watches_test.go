@@ -69,7 +69,7 @@ func TestAResyncReconcilesMemcachedsOnceWithLowPriority(t *testing.T) {
 	var queue addedTo
 	child, _ := memcached.ChildOf(deployment)
 	r.memcacheds().Update(t.Context(), event.TypedUpdateEvent[client.Object]{ObjectOld: mc, ObjectNew: mc}, &queue)
-	watch(r, ChildChange(child)).Update(t.Context(),
+	Watch(ChildChange(child), memcachedsOf).Update(t.Context(),
 		event.TypedUpdateEvent[client.Object]{ObjectOld: deployment, ObjectNew: deployment}, &queue)
 	if diff := cmp.Diff([]priorityqueue.AddOpts{{Priority: ptr.To(handler.LowPriority)}}, queue.opts); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -142,7 +142,6 @@ func watching() *Reconciler {
 // TestBothMemcachedsOfAnObjectAreReconciled updates objects, and in some cases their instance label. The name of an object and its
 // label may belong to two Memcacheds, to a single one, or to none.
 func TestBothMemcachedsOfAnObjectAreReconciled(t *testing.T) {
-	r := watching()
 	metadata := func(name, instance string) metav1.ObjectMeta {
 		labels := map[string]string{memcached.InstanceLabel: instance}
 		return metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: "1", Labels: labels}
@@ -175,7 +174,7 @@ func TestBothMemcachedsOfAnObjectAreReconciled(t *testing.T) {
 			child, _ := memcached.ChildOf(test.before)
 			var queue addedTo
 			update := event.TypedUpdateEvent[client.Object]{ObjectOld: test.before, ObjectNew: after}
-			watch(r, ChildChange(child)).Update(t.Context(), update, &queue)
+			Watch(ChildChange(child), memcachedsOf).Update(t.Context(), update, &queue)
 			if !slices.Equal(queue.names, test.want) {
 				t.Errorf("%v are reconciled, not %v", queue.names, test.want)
 			}

@@ -48,7 +48,8 @@ func (r *Base[T]) Apply(
 ) (memcached.Written, apply.Result) {
 	result, err := r.Applier.Apply(ctx, changes)
 	written := r.Classify(problem, err)
-	written.TemplatePending = err != nil && templateDiffers(changes) && templateDiffers(r.Applier.Plan(ctx, owner, false, desired, result.Objects))
+	written.TemplatePending = err != nil && templateDiffers(changes) &&
+		templateDiffers(r.Applier.Plan(ctx, owner, false, desired, result.Objects))
 	written.Objects, written.Created, written.Changed = result.Objects, len(result.Created) > 0, result.Written
 	if result.Written {
 		logf.FromContext(ctx).Info("Applied the objects of the " + r.kind.Name)

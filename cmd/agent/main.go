@@ -12,7 +12,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log"
 	"os"
 	"os/signal"
@@ -115,7 +114,7 @@ func told(run func(signals <-chan os.Signal) (int, error)) (int, error) {
 	}
 	// The kubelet has created the file. Errors are ignored, because the log also has the message.
 	if file, failed := os.OpenFile("/dev/termination-log", os.O_WRONLY|os.O_TRUNC, 0); failed == nil {
-		_, _ = io.WriteString(file, err.Error())
+		_, _ = file.WriteString(err.Error())
 		_ = file.Close()
 	}
 	return code, err

@@ -11,8 +11,8 @@
 // is an apply with the resource version "1": if the object exists, the API server answers 409. A change is a merge patch from the live
 // object to the target. It contains only what differs, so fields that a newer API server knows stay.
 //
-// While the cache lacks a write of this process, the plan compares an older version. Then nothing is written twice: the object is read before a
-// change, and has another resource version.
+// While the cache lacks a write of this process, the plan compares an older version. Then nothing is written twice: the object is read
+// before a change, and has another resource version.
 package apply
 
 import (

@@ -267,7 +267,7 @@ var _ = Describe("Apply", func() {
 		bad := deployment(owner)
 		bad.Spec.Template.Spec.Containers[0].Name = "Not A Name"
 		result, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, objects(service(owner), bad, budget(owner)), nil))
-		var conflict *apply.Obstacle
+		var conflict *apply.ObstacleError
 		Expect(errors.As(err, &conflict)).To(BeTrue())
 		Expect(conflict.Why).To(Equal(apply.Conflict))
 		Expect(apierrors.IsInvalid(err)).To(BeTrue())

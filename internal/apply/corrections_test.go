@@ -73,7 +73,7 @@ var _ = Describe("A correction", func() {
 			Expect(correction.Contested).To(BeFalse())
 		}
 		correction, err := correct(ctx, scale)
-		var contested *apply.Obstacle
+		var contested *apply.ObstacleError
 		Expect(errors.As(err, &contested)).To(BeTrue(), "%v", err)
 		Expect(contested).To(And(HaveField("Why", apply.Contested), HaveField("By", "somebody-else"), HaveField("Field", "spec.replicas")))
 		Expect(correction.Contested).To(BeTrue())

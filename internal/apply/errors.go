@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Obstacle says why an object is not as desired, or does not stay so. A retry alone does not help.
-type Obstacle struct {
+// ObstacleError says why an object is not as desired, or does not stay so. A retry alone does not help.
+type ObstacleError struct {
 	Why Why
 	// Kind, Namespace and Name identify the object.
 	Kind, Namespace, Name string
@@ -24,7 +24,7 @@ type Obstacle struct {
 	RetryAfter time.Duration
 }
 
-// Why is the kind of an Obstacle.
+// Why is the kind of an ObstacleError.
 type Why int
 
 const (
@@ -39,7 +39,7 @@ const (
 )
 
 // Error implements error.
-func (o *Obstacle) Error() string {
+func (o *ObstacleError) Error() string {
 	object := o.Kind + " " + o.Name
 	switch {
 	case o.Why == Conflict && o.By == "":

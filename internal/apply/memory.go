@@ -53,9 +53,9 @@ func (m *memories) set(object client.Object, known memory) { m.entries.Store(key
 
 func (m *memories) forget(object client.Object) { m.entries.Delete(keyOf(object)) }
 
-// contested returns an Obstacle if somebody fights for the object, else nil. Wait is the time until the next correction may be made.
+// contested returns an ObstacleError if somebody fights for the object, else nil. Wait is the time until the next correction may be made.
 // If it is 0 or less, the correction may be made at once.
-func (a *Applier) contested(desired, live client.Object) (_ *Obstacle, wait time.Duration) {
+func (a *Applier) contested(desired, live client.Object) (_ *ObstacleError, wait time.Duration) {
 	known := a.memories.of(live)
 	if len(known.corrections) < fightCorrections {
 		return nil, 0
@@ -65,7 +65,7 @@ func (a *Applier) contested(desired, live client.Object) (_ *Obstacle, wait time
 	if since >= fightWindow || last.Sub(known.corrections[0]) >= fightWindow {
 		return nil, 0
 	}
-	return &Obstacle{
+	return &ObstacleError{
 		Why: Contested, Kind: desired.GetObjectKind().GroupVersionKind().Kind, Name: live.GetName(),
 		Field: known.field, By: known.by, RetryAfter: fightWindow - since,
 	}, fightInterval - since
@@ -87,7 +87,7 @@ type Correction struct {
 	Fields []string
 	// Managers are the field managers that wrote these fields before the correction. A removed field has none.
 	Managers []string
-	// Contested reports that somebody fights for the object: Apply returns an Obstacle about it.
+	// Contested reports that somebody fights for the object: Apply returns an ObstacleError about it.
 	Contested bool
 }
 

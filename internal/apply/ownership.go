@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// checkOwnership returns nil if the owner may write a live object, else an Obstacle: Conflict or Waiting.
+// checkOwnership returns nil if the owner may write a live object, else an ObstacleError: Conflict or Waiting.
 func (a *Applier) checkOwnership(owner, desired, live client.Object) error {
-	obstacle := &Obstacle{Why: Conflict, Kind: desired.GetObjectKind().GroupVersionKind().Kind, Name: live.GetName()}
+	obstacle := &ObstacleError{Why: Conflict, Kind: desired.GetObjectKind().GroupVersionKind().Kind, Name: live.GetName()}
 	controller, terminating := metav1.GetControllerOfNoCopy(live), live.GetDeletionTimestamp() != nil
 	switch {
 	case controller != nil && controller.UID == owner.GetUID():

@@ -32,8 +32,6 @@ type step struct {
 	difference difference
 	// drifted reports that the operator's last write was this rendering. Every difference is then somebody else's change.
 	drifted bool
-	// again reports that the object has changed just before a write, and that the step is carried out once more.
-	again bool
 	// err is why the object cannot be written, or nil.
 	err error
 }
@@ -47,10 +45,10 @@ func (s step) pending() bool {
 // owner that are not desired. If the owner was reconciled before, Plan asks the API server for desired objects that were not observed: they
 // may lack the label by which the cache selects objects, or belong to somebody else.
 //
-// Desired objects are written in their order, so objects of a Kind that is a Guard come first. They must have apiVersion and kind. Go encodes
-// some fields even when they are empty, such as a Deployment's strategy. If the API server has a default for such a field, the object must
-// set the field. Objects in sizeOnly are not created, and only their size is written. For a Kind without a size (field.Rules), sizeOnly has
-// no effect.
+// Desired objects are written in their order, so objects of a Kind that is a Guard come first. They must have apiVersion and kind. Go
+// encodes some fields even when they are empty, such as a Deployment's strategy. If the API server has a default for such a field, the
+// object must set the field. Objects in sizeOnly are not created, and only their size is written. For a Kind without a size (field.Rules),
+// sizeOnly has no effect.
 func (a *Applier) Plan(
 	ctx context.Context, owner client.Object, reconciled bool, desired, observed []client.Object, sizeOnly ...client.Object,
 ) Plan {

@@ -91,7 +91,7 @@ type difference struct {
 	fields []string
 	// fingerprint is a hash of the differing fields and their live values, empty if there are none.
 	fingerprint string
-	// immutable is an Obstacle if an immutable field differs, else nil. The target has the live value.
+	// immutable is an ObstacleError if an immutable field differs, else nil. The target has the live value.
 	immutable error
 }
 
@@ -110,7 +110,7 @@ func (a *Applier) compare(live client.Object, rendered rendering, written *field
 			continue
 		}
 		if found.immutable == nil {
-			found.immutable = &Obstacle{
+			found.immutable = &ObstacleError{
 				Why: Immutable, Kind: rendered.GetKind(), Namespace: live.GetNamespace(), Name: live.GetName(), Field: strings.Join(path, "."),
 			}
 		}
@@ -130,7 +130,8 @@ func (a *Applier) compare(live client.Object, rendered rendering, written *field
 	}
 	content, _ := after.AsValue().Unstructured().(map[string]any)
 	found.target = &unstructured.Unstructured{Object: content}
-	return found, found.describe(before, after)
+	err = found.describe(before, after)
+	return found, err
 }
 
 // dropped returns the fields that the target only has if they are rendered.

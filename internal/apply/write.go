@@ -28,25 +28,25 @@ type Result struct {
 	Corrected []Correction
 }
 
-// Apply carries out a plan. If a write fails, Apply still makes the other writes, with one exception: if a guard (field.Rules) does not exist
-// or cannot be written, no object of a Guarded Kind is created, and only the size of existing ones is written. The returned error joins all
-// errors. It may contain Obstacles, ErrChanged and errors of the API server.
+// Apply carries out a plan. If a write fails, Apply still makes the other writes, with one exception: if a guard (field.Rules) does not
+// exist or cannot be written, no object of a Guarded Kind is created, and only the size of existing ones is written. The returned error
+// joins all errors. It may contain ObstacleErrors, ErrChanged and errors of the API server.
 func (a *Applier) Apply(ctx context.Context, plan Plan) (result Result, _ error) {
 	var errs []error
 	unguarded := false
 	for _, s := range plan.steps {
-		rules := a.rules(s.desired)
-		switch {
-		case unguarded && rules.Guarded && s.live == nil:
-			continue
-		case unguarded && rules.Guarded:
+		if unguarded && a.rules(s.desired).Guarded {
+			if s.live == nil {
+				continue
+			}
 			s = a.step(plan.owner, s.desired, s.live, true)
 		}
 		live, err := a.execute(ctx, plan.owner, s, &result)
 		if live != nil {
 			result.Objects = append(result.Objects, live)
 		}
-		unguarded = unguarded || rules.Guard && err != nil && (s.live == nil || s.err != nil)
+		missing := err != nil && (s.live == nil || s.err != nil)
+		unguarded = unguarded || missing && a.rules(s.desired).Guard
 		errs = append(errs, s.difference.immutable, err)
 	}
 	for _, object := range plan.undesired {
@@ -112,20 +112,32 @@ func (a *Applier) create(ctx context.Context, owner client.Object, s step, resul
 	return created, nil
 }
 
-// update changes an existing object, if it still differs as the plan has found. A write of another process for a newer owner would show, at least
-// in the hash. The object is read past the cache, because the cache drops managed fields. If the API server refuses the target, only the size is written.
+// update changes an existing object. If the API server refuses the target, only the size is written.
 func (a *Applier) update(ctx context.Context, owner client.Object, s step, result *Result) (client.Object, error) {
-	live, err := a.read(ctx, s.desired)
-	switch {
-	case err != nil:
-		return s.live, err
-	case live == nil:
-		return s.live, ErrChanged
-	case live.GetResourceVersion() != s.live.GetResourceVersion(): // perhaps only the status has changed
-		now := a.step(owner, s.desired, live, s.rendered.sizeOnly)
-		if now.err != nil || now.difference.fingerprint != s.difference.fingerprint {
-			return s.live, ErrChanged
+	changed, err := a.merge(ctx, owner, s, result)
+	if apierrors.IsConflict(err) { // perhaps only the status has changed
+		changed, err = a.merge(ctx, owner, s, result)
+	}
+	if !isRefusal(err) || s.rendered.sizeOnly || a.rules(s.desired).Size == nil {
+		return changed, err
+	}
+	if size := a.step(owner, s.desired, s.live, true); size.pending() {
+		if resized, sizeErr := a.merge(ctx, owner, size, result); sizeErr == nil {
+			return resized, err
 		}
+	}
+	return changed, err
+}
+
+// merge sends the difference between an object and its target, if that is still what the plan has found. A write of another process for a
+// newer owner would show, at least in the hash. The object is read past the cache, because the cache drops managed fields.
+func (a *Applier) merge(ctx context.Context, owner client.Object, s step, result *Result) (client.Object, error) {
+	live, err := a.read(ctx, s.desired)
+	if err != nil {
+		return s.live, err
+	}
+	if live == nil || !a.stillDiffers(owner, s, live) {
+		return s.live, ErrChanged
 	}
 	found, err := a.compare(live, s.rendered, managedBy(live, a.FieldOwner))
 	if err != nil {
@@ -136,25 +148,23 @@ func (a *Applier) update(ctx context.Context, owner client.Object, s step, resul
 		return s.live, errRender(s.desired, err)
 	}
 	changed, err := a.patch(ctx, s, client.RawPatch(types.MergePatchType, text))
-	if apierrors.IsConflict(err) && !s.again { // perhaps only the status has changed
-		s.again = true
-		return a.update(ctx, owner, s, result)
-	}
-	if isRefusal(err) && !s.rendered.sizeOnly && a.rules(s.desired).Size != nil {
-		if size := a.step(owner, s.desired, s.live, true); size.pending() {
-			if changed, sizeErr := a.update(ctx, owner, size, result); sizeErr == nil {
-				return changed, err
-			}
-		}
-	}
 	if err != nil {
 		return live, err
 	}
 	return changed, a.remember(s, live, changed, found, result)
 }
 
-// remember records how to recognize later changes by others. It returns an Obstacle if somebody fights for the object. A write that left the
-// object unchanged is no correction: the API server or a webhook has undone it, and would do so again.
+// stillDiffers reports whether the live object differs from the desired one as the plan has found. Its status may have changed.
+func (a *Applier) stillDiffers(owner client.Object, s step, live client.Object) bool {
+	if live.GetResourceVersion() == s.live.GetResourceVersion() {
+		return true
+	}
+	now := a.step(owner, s.desired, live, s.rendered.sizeOnly)
+	return now.err == nil && now.difference.fingerprint == s.difference.fingerprint
+}
+
+// remember records how to recognize later changes by others. It returns an ObstacleError if somebody fights for the object. A write that
+// left the object unchanged is no correction: the API server or a webhook has undone it, and would do so again.
 func (a *Applier) remember(s step, live, changed client.Object, found difference, result *Result) error {
 	known := a.memories.of(live)
 	known.hash, known.answer = s.rendered.hash, a.answer(changed, s.rendered)
@@ -192,8 +202,7 @@ func isRefusal(err error) bool {
 	return (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// patch sends a patch. Field validation is off: the API server would parse the body
-// twice to warn of duplicate fields.
+// patch sends a patch. Field validation is off: the API server would parse the body twice to warn of duplicate fields.
 func (a *Applier) patch(ctx context.Context, s step, patch client.Patch, opts ...client.PatchOption) (client.Object, error) {
 	answer := empty(s.desired)
 	opts = append(opts, client.FieldOwner(a.FieldOwner), client.FieldValidation(metav1.FieldValidationIgnore))
@@ -215,7 +224,7 @@ func (a *Applier) read(ctx context.Context, desired client.Object) (client.Objec
 // empty returns an object with only the type, name and namespace of the desired one. Decoding an answer into the desired object would
 // merge the two.
 func empty(desired client.Object) client.Object {
-	object, _ := reflect.New(reflect.TypeOf(desired).Elem()).Interface().(client.Object)
+	object, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(desired).Elem()))
 	object.SetName(desired.GetName())
 	object.SetNamespace(desired.GetNamespace())
 	return object

@@ -22,8 +22,8 @@ func Host(mc *cachev1alpha1.Memcached) string { return mc.Name + "." + mc.Namesp
 
 // Servers returns the addresses of the nodes of a StatefulSet as host:port with the first client port, sorted by node number. The list is
 // nil with a Deployment. At the first start, it has an address for each pod that could be created. Any other node joins when it has been
-// ready once. There are no more than spec.size addresses unless the Memcached is paused. If somebody deletes the StatefulSet or scales it down,
-// the list stays as it is, because the operator undoes that.
+// ready once. There are no more than spec.size addresses unless the Memcached is paused. If somebody deletes the StatefulSet or scales it
+// down, the list stays as it is, because the operator undoes that.
 func (v View) Servers() []string {
 	return v.serversAt(v.ports()[0])
 }

@@ -40,7 +40,7 @@ func TestServers(t *testing.T) {
 	const none = -1 // there is no list, not even an empty one
 	set := func(size int32) client.Object { return workloadOf(statefulSets, "ours", size) }
 	refusedOne := set(3)
-	refusedOne.(*appsv1.StatefulSet).Status.Replicas = 2 //nolint:forcetypeassert // it is one
+	refusedOne.(*appsv1.StatefulSet).Status.Replicas = 2
 	deployment := func(size int32) client.Object { return workloadOf(deployments, "ours", size) }
 	for name, test := range map[string]struct {
 		workload cachev1alpha1.WorkloadKind

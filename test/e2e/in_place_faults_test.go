@@ -175,5 +175,6 @@ func (c *keptCache) mustRunTheSame(ctx context.Context) {
 func launcherOf(ctx context.Context, pod *corev1.Pod) (status protocol.Status, err error) {
 	GinkgoHelper()
 	_, body := get(ctx, "http://"+net.JoinHostPort(pod.Status.PodIP, "9151")+"/status", "")
-	return status, json.Unmarshal([]byte(body), &status)
+	err = json.Unmarshal([]byte(body), &status)
+	return status, err
 }

@@ -61,8 +61,12 @@ func (f Filler) Fill(ctx context.Context) (report Report, err error) {
 	workers := make([]*worker, min(fillers, f.Connections))
 	for i := range workers {
 		workers[i] = &worker{number: i, random: rand.New(rand.NewPCG(1, uint64(i)))}
-		defer workers[i].close()
 	}
+	defer func() {
+		for _, w := range workers {
+			w.close()
+		}
+	}()
 	if err := inParallel(ctx, workers, f.connect); err != nil {
 		return report, err
 	}

@@ -103,7 +103,8 @@ func (s store) load() (record, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return read, nil
 	}
-	return read, errors.Join(err, json.Unmarshal(text, &read))
+	err = errors.Join(err, json.Unmarshal(text, &read))
+	return read, err
 }
 
 func (s store) save(written record) error {

@@ -52,20 +52,44 @@ func TestOrderOfCopies(t *testing.T) {
 	const add, set, replace = "add K 0 0 3\r\nold", "set K 0 0 3\r\nnew", "replace K 0 0 3\r\nnew"
 	const cas, appendN = "cas K 0 0 3 C\r\nold", "ms K 3 MA N0\r\nold"
 	pairs := [][2]string{
-		{add, "delete K"}, {"add K 0 0 3 noreply\r\nold", "delete K noreply"}, {"ms K 3 ME\r\nold", "md K"}, {add, set}, {add, replace},
-		{add, "touch K 100"}, {add, "append K 0 0 3\r\nnew"}, {add, "add K 0 0 3\r\nnew"}, {"ma K N0 J1", "set K 0 0 2\r\n50"},
-		{"ma K N0 J1", "delete K"}, {"ma K N0 J9", "incr K 5"}, {appendN, set}, {appendN, "delete K"}, {"mg K N30 v", set},
-		{"mg K N30 v", "delete K"}, {set, "delete K"}, {replace, "delete K"}, {"get K", set}, {"incr K 1", "set K 0 0 2\r\n50"},
-		{"incr K 99", "append K 0 0 1\r\n1"}, {"set K 0 0 2\r\n99", "incr K 1"}, {cas, set}, {cas, "append K 0 0 3\r\nnew"},
-		{cas, "delete K"}, {cas, cas}, {"append K 0 0 1\r\n1", "prepend K 0 0 1\r\n2"}, {"md K I", "ms K 3\r\nnew"}, {"delete K", add},
+		{add, "delete K"},
+		{"add K 0 0 3 noreply\r\nold", "delete K noreply"},
+		{"ms K 3 ME\r\nold", "md K"},
+		{add, set},
+		{add, replace},
+		{add, "touch K 100"},
+		{add, "append K 0 0 3\r\nnew"},
+		{add, "add K 0 0 3\r\nnew"},
+		{"ma K N0 J1", "set K 0 0 2\r\n50"},
+		{"ma K N0 J1", "delete K"},
+		{"ma K N0 J9", "incr K 5"},
+		{appendN, set},
+		{appendN, "delete K"},
+		{"mg K N30 v", set},
+		{"mg K N30 v", "delete K"},
+		{set, "delete K"},
+		{replace, "delete K"},
+		{"get K", set},
+		{"incr K 1", "set K 0 0 2\r\n50"},
+		{"incr K 99", "append K 0 0 1\r\n1"},
+		{"set K 0 0 2\r\n99", "incr K 1"},
+		{cas, set},
+		{cas, "append K 0 0 3\r\nnew"},
+		{cas, "delete K"},
+		{cas, cas},
+		{"append K 0 0 1\r\n1", "prepend K 0 0 1\r\n2"},
+		{"md K I", "ms K 3\r\nnew"},
+		{"delete K", add},
 	}
 	for _, row := range []struct {
 		name  string
 		pools int
 		lacks []int
 	}{
-		{name: "two copies", pools: 2}, {name: "three copies", pools: 3},
-		{name: "the first lacks the items", pools: 2, lacks: []int{0, 1}}, {name: "the second lacks the items", pools: 3, lacks: []int{2, 3}},
+		{name: "two copies", pools: 2},
+		{name: "three copies", pools: 3},
+		{name: "the first lacks the items", pools: 2, lacks: []int{0, 1}},
+		{name: "the second lacks the items", pools: 3, lacks: []int{2, 3}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

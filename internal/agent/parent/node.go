@@ -60,6 +60,11 @@ func (n *node) run(ctx context.Context) (int, error) {
 	if err := n.begin(ctx); err != nil {
 		return 1, err
 	}
+	return n.serve(ctx)
+}
+
+// serve follows what happens until memcached has ended.
+func (n *node) serve(ctx context.Context) (int, error) {
 	ticker, reclaims := time.NewTicker(n.options.poll), time.NewTicker(n.options.reclaim)
 	defer ticker.Stop()
 	defer reclaims.Stop()

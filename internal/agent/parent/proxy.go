@@ -55,7 +55,8 @@ type proxy struct {
 // RunProxy runs a proxy until memcached ends. A signal other than SIGHUP makes RunProxy end memcached. It returns the container's exit
 // code. The caller must have called runtime.LockOSThread: see the function start.
 func RunProxy(ctx context.Context, o ProxyOptions, signals <-chan os.Signal, log *log.Logger) (int, error) {
-	p := &proxy{options: o, log: log, signals: signals, known: o.lastKnown(), watch: newWatch(o.Memcached, o.deafAfter), found: make(chan search, 1)}
+	p := &proxy{options: o, log: log, signals: signals, known: o.lastKnown(), found: make(chan search, 1)}
+	p.watch = newWatch(o.Memcached, o.deafAfter)
 	p.view.status.Proxy = &protocol.ProxyStatus{}
 	return runBeside(ctx, o.Listen, &p.view, p.watch, log, p.run)
 }
@@ -64,6 +65,11 @@ func (p *proxy) run(ctx context.Context) (int, error) {
 	if err := p.begin(ctx); err != nil {
 		return failed(err)
 	}
+	return p.serve(ctx)
+}
+
+// serve follows what happens until memcached has ended.
+func (p *proxy) serve(ctx context.Context) (int, error) {
 	ticker := time.NewTicker(p.options.poll)
 	defer ticker.Stop()
 	for {

@@ -18,9 +18,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
-// The agent's series must equal those that prometheus/memcached_exporter 0.16.0 made from the same recording, which is of Debian's memcached
-// 1.6.45 with the operator's options. A proxy has the same series about the process and its connections as a node. Instead of series about
-// items, it has series that only a proxy has. In the recording, the proxy cannot reach one of its nodes.
+// The agent's series must equal those that prometheus/memcached_exporter 0.16.0 made from the same recording, which is of Debian's
+// memcached 1.6.45 with the operator's options. A proxy has the same series about the process and its connections as a node. Instead of
+// series about items, it has series that only a proxy has. In the recording, the proxy cannot reach one of its nodes.
 func TestGoldenScrape(t *testing.T) {
 	for name, parent := range map[string]string{
 		"default": "", "proxy": newParent(t, `{"proxy":{"routes":"sessions-%d.sessions.shop.svc 3\n","count":3,"seconds":5}}`),

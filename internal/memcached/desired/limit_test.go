@@ -19,7 +19,8 @@ func anotherTemplate(w *memcached.Workload) {
 	record(func(r *memcached.Record) { r.Template = "0123" })(w)
 }
 
-// TestLimitBelowTheFloor checks that a memory limit below the minimum is refused, except for running pods of a Deployment that do not change.
+// TestLimitBelowTheFloor checks that a memory limit below the minimum is refused, except for running pods of a Deployment that do not
+// change.
 func TestLimitBelowTheFloor(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit   string

@@ -308,9 +308,15 @@ func (f *fleet) observeResources(n *node, status *corev1.ContainerStatus) {
 	if former == nil || former.Resources == "" {
 		return // somebody else has asked for other resources
 	}
-	n.ResourcesTaken = known(n.resized)
+	if n.ResourcesTaken = known(n.resized); !n.resized {
+		n.observePending()
+	}
+}
+
+// observePending finds out why the kubelet has not applied the resources in the pod's spec.
+func (n *node) observePending() {
 	pending := memcached.PodCondition(n.pod, corev1.PodResizePending)
-	if pending == nil || pending.ObservedGeneration > 0 && pending.ObservedGeneration < n.pod.Generation || n.resized {
+	if pending == nil || pending.ObservedGeneration > 0 && pending.ObservedGeneration < n.pod.Generation {
 		return
 	}
 	if pending.Reason == corev1.PodReasonInfeasible {

@@ -75,28 +75,11 @@ func (c *change) take(n *node, action rollout.Action) {
 		c.assign(n)
 		return
 	case rollout.GoBack:
-		failed := n.Failed.Action
-		if n.Asked.Value(failed) != c.target.Value(failed) {
-			failed = rollout.Nothing // only the record of a refusal goes
-		}
-		if failed == rollout.Assign || failed == rollout.Nothing && n.Refused.Action == rollout.Assign {
-			c.unassign(n, failed)
+		if !c.goBack(n, &step) {
 			return
 		}
-		if failed == rollout.Nothing && c.target.InPlace && n.keepsRefused() {
-			return // the record stays until the resources are taken back: see follow
-		}
-		c.goBack(n, failed, &step)
 	case rollout.Resize:
-		former := inEffect(n)
-		if former.Resources == "" {
-			former.Resources, former.DefaultLimit = asked.Resources, asked.DefaultLimit
-		}
-		asked.Former, asked.Resources, asked.DefaultLimit = &former, c.target.Resources, c.fresh().DefaultLimit
-		former.PodResources = ""
-		if has := memcached.ContainerOf(&n.pod.Spec, memcached.ContainerName); has != nil && !holds(has.Resources, c.container().Resources) {
-			former.PodResources, step.Resources = render.Hash(has.Resources), &c.container().Resources
-		}
+		c.resize(n, &step)
 	case rollout.SetImage:
 		c.setImage(n, &step)
 	default:
@@ -221,13 +204,36 @@ func (c *change) refused(n *node, before *protocol.Refused) *protocol.Refused {
 	return &refused
 }
 
+// resize gives a pod the target's resources. The record of what it was asked for is written first: follow sends the resize if a crash came
+// between the two.
+func (c *change) resize(n *node, step *memcached.PodStep) {
+	asked, former := step.Asked, inEffect(n)
+	if former.Resources == "" {
+		former.Resources, former.DefaultLimit = asked.Resources, asked.DefaultLimit
+	}
+	asked.Former, asked.Resources, asked.DefaultLimit = &former, c.target.Resources, c.fresh().DefaultLimit
+	former.PodResources = ""
+	if has := memcached.ContainerOf(&n.pod.Spec, memcached.ContainerName); has != nil && !holds(has.Resources, c.container().Resources) {
+		former.PodResources, step.Resources = render.Hash(has.Resources), &c.container().Resources
+	}
+}
+
 // goBack gives a pod what it had before a failure, and records the failure in the same patch. Without a failure, it removes the record.
-// Resources follow in the next patch: see follow.
-func (c *change) goBack(n *node, failed rollout.Action, step *memcached.PodStep) {
-	asked := step.Asked
-	if failed == rollout.Nothing {
+// Resources follow in the next patch: see follow. It returns false if the pod itself stays as it is.
+func (c *change) goBack(n *node, step *memcached.PodStep) bool {
+	failed, asked := n.Failed.Action, step.Asked
+	if n.Asked.Value(failed) != c.target.Value(failed) {
+		failed = rollout.Nothing // only the record of a refusal goes
+	}
+	switch {
+	case failed == rollout.Assign || failed == rollout.Nothing && n.Refused.Action == rollout.Assign:
+		c.unassign(n, failed)
+		return false
+	case failed == rollout.Nothing && c.target.InPlace && n.keepsRefused():
+		return false // the record stays until the resources are taken back: see follow
+	case failed == rollout.Nothing:
 		asked.Refused = nil
-		return
+		return true
 	}
 	var before *protocol.Refused
 	if asked.Refused != nil {
@@ -240,10 +246,12 @@ func (c *change) goBack(n *node, failed rollout.Action, step *memcached.PodStep)
 		asked.Resources, asked.DefaultLimit = former.Resources, former.DefaultLimit
 	}
 	asked.Former = nil
+	return true
 }
 
-// follow completes earlier steps of a pod. It sends a resize that was not sent, and takes back resources that the pod has refused. It wakes the kubelet, so that it delivers
-// an entry at once. When the pod is done, it sets the label by which Kubernetes and others count updated pods.
+// follow completes earlier steps of a pod. It sends a resize that was not sent, and takes back resources that the pod has refused. It wakes
+// the kubelet, so that it delivers an entry at once. When the pod is done, it sets the label by which Kubernetes and others count updated
+// pods.
 func (c *change) follow(n *node) {
 	status := memcached.StatusOf(n.pod, memcached.ContainerName)
 	moves := slices.ContainsFunc(c.plan.Steps, func(s memcached.PodStep) bool { return s.Pod == n.pod })
@@ -258,8 +266,7 @@ func (c *change) follow(n *node) {
 		step.Action, step.Resources = rollout.GoBack, status.Resources
 	case c.asleep(n):
 		step.Action, step.Entry = memcached.Wake, strconv.FormatInt(n.entry.Number, 10)
-	case n.Done(c.target) && c.templateReady() && (n.pod.Labels[appsv1.ControllerRevisionHashLabelKey] != revision ||
-		n.asked.Former != nil || n.asked.Image != n.Asked.Image || n.asked.Resources != n.Asked.Resources):
+	case n.Done(c.target) && c.templateReady() && (n.pod.Labels[appsv1.ControllerRevisionHashLabelKey] != revision || n.unfinished()):
 		asked := n.asked
 		asked.Image, asked.Resources, asked.Former = n.Asked.Image, n.Asked.Resources, nil
 		step.Action, step.Asked, step.Revision = memcached.Finish, &asked, revision
@@ -267,6 +274,11 @@ func (c *change) follow(n *node) {
 		return
 	}
 	c.plan.Steps = append(c.plan.Steps, step)
+}
+
+// unfinished reports whether the record of what the pod was asked for still has what is over.
+func (n *node) unfinished() bool {
+	return n.asked.Former != nil || n.asked.Image != n.Asked.Image || n.asked.Resources != n.Asked.Resources
 }
 
 // keepsRefused reports whether the pod's spec still has the resources that it has refused, and may be without them.

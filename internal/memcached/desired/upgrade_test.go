@@ -84,8 +84,8 @@ func TestUpgradeAloneChangesNothing(t *testing.T) {
 	}
 }
 
-// TestUpgradeThenChange covers changes of a Deployment's spec after an upgrade. Only changes that replace the nodes anyway adopt the current
-// defaults.
+// TestUpgradeThenChange covers changes of a Deployment's spec after an upgrade. Only changes that replace the nodes anyway adopt the
+// current defaults.
 func TestUpgradeThenChange(t *testing.T) {
 	kept, adopted := [2]string{olderImage, olderLimit}, [2]string{memcachedtest.DefaultImage, presentLimit}
 	for name, c := range map[string]struct {

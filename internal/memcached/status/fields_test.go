@@ -90,8 +90,8 @@ func TestStatusNodes(t *testing.T) {
 	}
 }
 
-// TestStatusOfWhatWasLeft has a Deployment and a Service of the same name that the Memcached does not control. A Deployment that was created
-// for the Memcached, and that nobody controls, is its own nevertheless.
+// TestStatusOfWhatWasLeft has a Deployment and a Service of the same name that the Memcached does not control. A Deployment that was
+// created for the Memcached, and that nobody controls, is its own nevertheless.
 func TestStatusOfWhatWasLeft(t *testing.T) {
 	mc := memcachedtest.Cache(3)
 	for name, owners := range map[string][]metav1.OwnerReference{
@@ -177,8 +177,8 @@ func TestVersionOfAnImage(t *testing.T) {
 	}
 }
 
-// The version comes from the image in the workload, and is empty without one: before there is a workload, and after somebody has removed all
-// containers.
+// The version comes from the image in the workload, and is empty without one: before there is a workload, and after somebody has removed
+// all containers.
 func TestStatusHasTheVersionOfTheImage(t *testing.T) {
 	mc := memcachedtest.Cache(3, memcachedtest.Image("memcached:1.6.46-alpine"))
 	deployment, emptied := makeDeployment(t, mc, settled), makeDeployment(t, mc, settled)
@@ -193,8 +193,8 @@ func TestStatusHasTheVersionOfTheImage(t *testing.T) {
 	}
 }
 
-// TestEveryReasonIsInTheTruthTable reads the reasons from the source. Each must be in the table, which may have 30, and in a row of the truth
-// table.
+// TestEveryReasonIsInTheTruthTable reads the reasons from the source. Each must be in the table, which may have 30, and in a row of the
+// truth table.
 func TestEveryReasonIsInTheTruthTable(t *testing.T) {
 	want, inTable := map[string]bool{}, map[string]bool{}
 	for _, reason := range repository.Reasons(t) {

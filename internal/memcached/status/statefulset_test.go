@@ -227,8 +227,8 @@ func TestNodesOfStatefulSetsAreSortedByNumber(t *testing.T) {
 	}
 }
 
-// TestRequeueAfter expects another computation when a silent node becomes a problem, and when a change exceeds a deadline that Kubernetes does
-// not watch.
+// TestRequeueAfter expects another computation when a silent node becomes a problem, and when a change exceeds a deadline that Kubernetes
+// does not watch.
 func TestRequeueAfter(t *testing.T) {
 	set := memcachedtest.Cache(3, inStatefulSet)
 	of := func(ready int32, changes ...func(*corev1.Pod)) memcached.Observed {
