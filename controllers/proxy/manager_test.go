@@ -74,6 +74,14 @@ var _ = Describe("A running manager", Serial, func() {
 		mc.Namespace, mc.Name = namespace, "sessions"
 		mc.Spec = cachev1alpha1.MemcachedSpec{Size: 3, Workload: cachev1alpha1.WorkloadStatefulSet}
 		create(ctx, mc)
+		Eventually(ctx, func() error { // as the controller of StatefulSets says that it could create the pods
+			set := &appsv1.StatefulSet{}
+			if err := user.Get(ctx, client.ObjectKeyFromObject(mc), set); err != nil {
+				return err
+			}
+			set.Status = appsv1.StatefulSetStatus{ObservedGeneration: set.Generation, Replicas: 3}
+			return user.Status().Update(ctx, set)
+		}).Should(Succeed())
 		Eventually(ctx, func() error {
 			return user.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "front"}, &appsv1.Deployment{})
 		}).Should(Succeed())
