@@ -73,14 +73,15 @@ const (
 )
 
 // refusal returns why the API server refuses pods of a StatefulSet, or "". Its controller tells that only in events, which are read past
-// the cache. A failure of this read costs only the explanation.
+// the cache. After a failure of this read, the last explanation stays.
 func (r *Reconciler) refusal(ctx context.Context, view memcached.View) (refusal string) {
 	name, now := client.ObjectKeyFromObject(view.Memcached), r.Clock.Now()
 	known := r.states.get(name)
-	if since := now.Sub(known.refusalReadAt); since < refusalInterval || !r.refusals.AllowN(now, 1) {
-		if since > refusalLasts {
-			return ""
-		}
+	since := now.Sub(known.refusalReadAt)
+	if since > refusalLasts {
+		known.refusal = ""
+	}
+	if since < refusalInterval || !r.refusals.AllowN(now, 1) {
 		return known.refusal
 	}
 	var told eventsv1.EventList
@@ -89,6 +90,7 @@ func (r *Reconciler) refusal(ctx context.Context, view memcached.View) (refusal 
 	}, client.Limit(100))
 	if err != nil {
 		logf.FromContext(ctx).Info("The events of a StatefulSet that lacks pods cannot be read", "reason", err.Error())
+		return known.refusal
 	}
 	refusal = status.RefusalIn(view, told.Items)
 	r.states.update(name, func(s *instanceState) { s.refusal, s.refusalReadAt = refusal, now })

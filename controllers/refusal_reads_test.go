@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -23,11 +24,29 @@ type lists struct {
 	client.Reader
 
 	count int
+	err   error
 }
 
 func (l *lists) List(context.Context, client.ObjectList, ...client.ListOption) error {
 	l.count++
-	return nil
+	return l.err
+}
+
+// TestAFailureToReadEvents checks that an outage of the API server is no end of what it has refused.
+func TestAFailureToReadEvents(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	r := &Reconciler{
+		Base:     &Base[*cachev1alpha1.Memcached]{Live: &lists{err: errors.New("timeout")}, Clock: clock},
+		refusals: rate.NewLimiter(refusalReads, refusalReads),
+	}
+	view := memcached.View{Memcached: &cachev1alpha1.Memcached{}, Workload: memcached.AsWorkload(&appsv1.StatefulSet{})}
+	r.states.update(client.ObjectKeyFromObject(view.Memcached), func(s *instanceState) { s.refusal, s.refusalReadAt = "quota", clock.Now() })
+	for _, want := range []string{"quota", "quota", ""} {
+		if got := r.refusal(t.Context(), view); got != want {
+			t.Errorf("%s: %q, not %q", clock.Now(), got, want)
+		}
+		clock.SetTime(clock.Now().Add(refusalLasts/2 + time.Second))
+	}
 }
 
 // TestManyStatefulSetsWithoutPods starts a thousand StatefulSets at once, whose controller needs minutes to create all pods.
