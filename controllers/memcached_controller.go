@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -168,6 +169,8 @@ type Reconciler struct {
 	agents    *agents
 	states    states[instanceState]
 	twinLocks twinLocks
+	// refusals limits the reads of events.
+	refusals *rate.Limiter
 }
 
 var memcachedKind = Kind[*cachev1alpha1.Memcached]{
@@ -184,5 +187,8 @@ func NewReconciler(
 	c client.Client, live client.Reader, recorder events.EventRecorder, m *metrics.Metrics, clock clock.PassiveClock,
 	options memcached.Options,
 ) *Reconciler {
-	return &Reconciler{Base: NewBase(memcachedKind, c, live, recorder, clock, options), metrics: m, agents: newAgents()}
+	return &Reconciler{
+		Base: NewBase(memcachedKind, c, live, recorder, clock, options), metrics: m, agents: newAgents(),
+		refusals: rate.NewLimiter(refusalReads, refusalReads),
+	}
 }

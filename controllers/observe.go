@@ -63,22 +63,34 @@ func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (
 	return view, nil
 }
 
-// refusalInterval is the shortest time between two reads of the events of a StatefulSet: the API server has no index of events.
-const refusalInterval = 4 * time.Second
+// The API server has no index of events: each read takes it as long as there are events in the namespace. refusalInterval is the shortest
+// time between two reads for a StatefulSet, and refusalReads is how many there are in a second for all of them. An earlier refusal counts
+// for refusalLasts.
+const (
+	refusalInterval = 4 * time.Second
+	refusalReads    = 2
+	refusalLasts    = 10 * time.Minute
+)
 
 // refusal returns why the API server refuses pods of a StatefulSet, or "". Its controller tells that only in events, which are read past
-// the cache. A failure of this read costs only the explanation.
+// the cache. After a failure of this read, the last explanation stays.
 func (r *Reconciler) refusal(ctx context.Context, view memcached.View) (refusal string) {
 	name, now := client.ObjectKeyFromObject(view.Memcached), r.Clock.Now()
-	if known := r.states.get(name); now.Sub(known.refusalReadAt) < refusalInterval {
+	known := r.states.get(name)
+	since := now.Sub(known.refusalReadAt)
+	if since > refusalLasts {
+		known.refusal = ""
+	}
+	if since < refusalInterval || !r.refusals.AllowN(now, 1) {
 		return known.refusal
 	}
 	var told eventsv1.EventList
 	err := r.Live.List(ctx, &told, client.InNamespace(view.Memcached.Namespace), client.MatchingFields{
 		"regarding.uid": string(view.Workload.GetUID()), "reason": "FailedCreate",
-	})
+	}, client.Limit(100))
 	if err != nil {
 		logf.FromContext(ctx).Info("The events of a StatefulSet that lacks pods cannot be read", "reason", err.Error())
+		return known.refusal
 	}
 	refusal = status.RefusalIn(view, told.Items)
 	r.states.update(name, func(s *instanceState) { s.refusal, s.refusalReadAt = refusal, now })

@@ -25,11 +25,11 @@ type AgentReport struct {
 	Pod      string
 	UID      types.UID
 	Problems []protocol.Problem
-	// Restart is the ID of memcached's process if it must restart to forget what was removed from a Secret, and 0 otherwise.
+	// Restart is the start of memcached's process if it must restart to forget what was removed from a Secret, and 0 otherwise.
 	Restart int
 }
 
-// Restart returns the ID of the process that must restart in a pod, 0 if none must or if nothing is known.
+// Restart returns the start of the process that must restart in a pod, 0 if none must or if nothing is known.
 func (r AgentReports) Restart(pod *corev1.Pod) int {
 	for _, node := range r.Nodes {
 		if node.UID == pod.UID {

@@ -26,7 +26,7 @@ type fakeMemcached struct {
 	users  bool
 
 	process Process
-	started uint64
+	started int
 	// hangs makes it answer nothing, deaf makes it ignore signals, and onlyTLS13 makes it refuse TLS 1.2.
 	hangs, deaf, onlyTLS13 bool
 	signaled               bool

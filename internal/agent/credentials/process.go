@@ -6,6 +6,7 @@ package credentials
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ import (
 type Process struct {
 	ID int `json:"id"`
 	// Started is the start of the process, in clock ticks since the machine booted.
-	Started uint64 `json:"started"`
+	Started int `json:"started"`
 }
 
 // processes finds memcached, and sends it SIGHUP, unless it has ended. On SIGHUP, memcached reads its files again.
@@ -25,7 +26,7 @@ type processes interface {
 	hangUp(process Process) error
 }
 
-// procfs finds and signals processes of the program with this name by means of the files of /proc.
+// procfs finds and signals processes of the program with this name, or of any program without a name, by means of the files of /proc.
 type procfs struct {
 	files fs.FS
 	name  string
@@ -61,15 +62,18 @@ func (p procfs) read(id int) Process {
 	_, text, _ := strings.Cut(string(stat), " (")
 	end := max(strings.LastIndexByte(text, ')'), 0)
 	fields := strings.Fields(strings.TrimPrefix(text[end:], ")"))
-	if text[:end] != p.name || len(fields) <= startedField || fields[stateField] == "Z" || fields[stateField] == "X" {
+	if p.name != "" && text[:end] != p.name || len(fields) <= startedField || fields[stateField] == "Z" || fields[stateField] == "X" {
 		return Process{}
 	}
-	started, err := strconv.ParseUint(fields[startedField], 10, 64)
+	started, err := strconv.Atoi(fields[startedField])
 	if err != nil {
 		return Process{}
 	}
 	return Process{ID: id, Started: started}
 }
+
+// StartOf returns when the process with this ID has started, as in Process, 0 if there is none.
+func StartOf(id int) int { return procfs{files: os.DirFS("/proc")}.read(id).Started }
 
 var errGone = errors.New("memcached has ended")
 

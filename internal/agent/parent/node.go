@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/example/memcached-operator/internal/agent/credentials"
 	"github.com/example/memcached-operator/internal/agent/protocol"
 )
 
@@ -112,7 +113,7 @@ func (n *node) follow(ctx context.Context) error {
 	case found == nil || isSame(*found, n.current) || n.state.refuses(*found):
 	case err != nil:
 		n.refuse(*found, err.Error())
-	case found.Forget == n.process.pid: // the pod's containers share their process IDs
+	case found.Forget != 0 && found.Forget == credentials.StartOf(n.process.pid):
 		return n.restart(ctx, *found)
 	case n.current.Same(found.List):
 		n.current = *found

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/example/memcached-operator/internal/agent/credentials"
 	"github.com/example/memcached-operator/internal/agent/protocol"
 )
 
@@ -61,18 +62,24 @@ func TestOtherMemoryEmptiesTheFile(t *testing.T) {
 	}
 }
 
-// A memcached that cannot forget restarts with the arguments that it has. An entry that names another process changes nothing.
+// A memcached that cannot forget restarts with the arguments that it has. An entry that names another process changes nothing, nor does
+// one that names none.
 func TestForgetting(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
 	list, before := inMemory(t), 0
 	p.begin(list)
-	for list.Forget = p.pid(); before != p.pid(); {
+	for list.Forget = credentials.StartOf(p.pid()); before != p.pid(); {
 		before = p.pid()
+		must := list.Forget == credentials.StartOf(before)
 		p.runs(p.assign(list))
-		if restarted := before != p.pid(); restarted != (before == list.Forget) {
-			t.Errorf("the process %d is %d now, and %d must restart", before, p.pid(), list.Forget)
+		if restarted := before != p.pid(); restarted != must {
+			t.Errorf("the process %d is %d now, and the one of %d must restart", before, p.pid(), list.Forget)
 		}
+	}
+	list.Forget = 0
+	if p.runs(p.assign(list)); before != p.pid() {
+		t.Error("it was restarted for nothing")
 	}
 }
 

@@ -34,7 +34,7 @@ type List struct {
 	Arguments string `json:"arguments"`
 	// Restart is what else restarts memcached: with another value, equal arguments also need a restart.
 	Restart string `json:"restart,omitempty"`
-	// Forget is the ID of the process of memcached that must restart to forget what was removed from a Secret, 0 if none must. Another
+	// Forget is the start of the process of memcached that must restart to forget what was removed from a Secret, 0 if none must. Another
 	// process has nothing to forget.
 	Forget int `json:"forget,omitempty"`
 }

@@ -37,7 +37,8 @@ type Status struct {
 	Proxy *ProxyStatus `json:"proxy,omitempty"`
 	// Problems are what a sidecar answers instead of all of the above: at most one for each reason.
 	Problems []Problem `json:"problems,omitempty"`
-	// Forget is the ID of memcached's process if it must restart to forget what was removed from a Secret, and 0 otherwise. A sidecar sets it.
+	// Forget is the start of memcached's process if it must restart to forget what was removed from a Secret, and 0 otherwise: the kernel may
+	// use a process ID again. It counts clock ticks since the machine booted. A sidecar sets it.
 	Forget int `json:"forget,omitempty"`
 }
 

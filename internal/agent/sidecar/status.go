@@ -36,7 +36,7 @@ func newStatusHandler(status func() credentials.Status, memcached *client) http.
 		now, current := memcached.now(), status()
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(protocol.Status{
-			Problems: problemsOf(current, hosts, memcached.wasFull(now), now), Forget: current.Process.ID,
+			Problems: problemsOf(current, hosts, memcached.wasFull(now), now), Forget: current.Process.Started,
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"math/big"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -140,6 +141,21 @@ func TestStatus(t *testing.T) {
 		t.Errorf("/readyz: %d %s", got, body)
 	}
 	mustSay("", http.StatusOK, `"reason":"ConnectionLimit"`)
+}
+
+// The kernel uses the ID of a process again, for example when the kubelet has made a new sandbox for the pod.
+func TestAProcessThatMustForgetIsNoOtherWithItsID(t *testing.T) {
+	said := map[int]bool{}
+	for _, started := range []int{4711, 4712} {
+		status := credentials.Status{Process: credentials.Process{ID: 7, Started: started}}
+		answer, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, protocol.StatusPath, http.NoBody)
+		newStatusHandler(func() credentials.Status { return status }, newClient(Options{}))(answer, request)
+		var got protocol.Status
+		if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil || got.Forget == 0 || said[got.Forget] {
+			t.Errorf("%s, %v, after %v", answer.Body, err, said)
+		}
+		said[got.Forget] = true
+	}
 }
 
 func TestItIsToldForSomeTimeThatNoConnectionWasLeft(t *testing.T) {

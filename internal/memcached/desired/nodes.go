@@ -175,7 +175,8 @@ func (f *fleet) observeAnswer(n *node) {
 		n.answer = &answer.Status
 		n.Serves = known(answer.List.Target != "" && !answer.Restarting && !answer.Fill.Open())
 		minimum := int64(f.v.Memcached.Spec.UpdateStrategy.MinReadySeconds)
-		if left := minimum - answer.SecondsInEffect; n.Available && left > 0 {
+		// The owner of the pod can make it send any number.
+		if left := minimum - max(answer.SecondsInEffect, 0); n.Available && left > 0 {
 			n.Available = f.wait(time.Duration(left)*time.Second) == 0
 		}
 	case answered:

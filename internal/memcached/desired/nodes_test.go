@@ -262,6 +262,7 @@ func TestNodes(t *testing.T) {
 			p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(sceneTime.Add(-20 * time.Second))
 		}), want: "!Available next 45s"},
 		"restarted before 20 s":               {spec: minReady, is: answer(func(a *memcached.Answer) { a.SecondsInEffect = 20 }), want: "!Available next 40s"},
+		"says what would wait for 512 ns":     {spec: minReady, is: answer(func(a *memcached.Answer) { a.SecondsInEffect = -20211507185753137 }), want: "!Available next 1m0s"},
 		"does not answer":                     {is: answer(func(a *memcached.Answer) { *a = memcached.Answer{Failure: "timeout"} }), want: "Serves 0 Silent timeout"},
 		"was not asked":                       {is: silent, want: "Serves 0"},
 		"no address":                          {is: all(silent, node(func(p *corev1.Pod) { p.Status.PodIP = "" })), want: "Serves 0 Silent it has no address yet"},
