@@ -104,15 +104,15 @@ type PodStep struct {
 	Entry    string
 }
 
-// Answer is the answer of a node's launcher, or the reason why there is none.
+// Answer is the answer of a node's parent, or the reason why there is none.
 type Answer struct {
 	protocol.Status
 
-	// Failure is why the launcher did not answer, or empty.
+	// Failure is why the parent did not answer, or empty.
 	Failure string
 }
 
-// Answers maps the UID of a pod to the answer of its launcher.
+// Answers maps the UID of a pod to the answer of its parent.
 type Answers map[types.UID]Answer
 
 // retries are the pauses before a refused image or refused resources are tried again. Registries and cluster nodes recover.

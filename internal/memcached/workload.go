@@ -61,7 +61,7 @@ func WorkloadKind(mc *cachev1alpha1.Memcached) cachev1alpha1.WorkloadKind {
 	return cmp.Or(mc.Spec.Workload, cachev1alpha1.WorkloadDeployment)
 }
 
-// IsStatefulSet reports whether the spec asks for a StatefulSet. Only its pods have a launcher, which starts memcached, and an agent.
+// IsStatefulSet reports whether the spec asks for a StatefulSet. Only its pods have an agent, as the parent of memcached and beside it.
 func IsStatefulSet(mc *cachev1alpha1.Memcached) bool {
 	return WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
-// argumentsConfigMap returns the ConfigMap with the entries for launchers, and with the twin from which empty nodes copy items. It is nil
+// argumentsConfigMap returns the ConfigMap with the entries for parents, and with the twin from which empty nodes copy items. It is nil
 // if there is nothing to tell them. An entry goes when another pod has the number of its pod.
 func argumentsConfigMap(f *fleet) *corev1.ConfigMap {
 	data := map[string]string{}

@@ -19,7 +19,7 @@ import (
 func checkArguments(t *testing.T, args []string) {
 	t.Helper()
 	if !regexp.MustCompile(protocol.Pattern).MatchString(strings.Join(args, " ")) {
-		t.Errorf("a launcher refuses %v", args)
+		t.Errorf("a parent refuses %v", args)
 	}
 	udp := slices.Index(args, "-U")
 	if slices.Contains(args, "-A") || !slices.Contains(args, "-W") || udp < 0 || args[udp+1] != "0" {

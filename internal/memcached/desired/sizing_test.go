@@ -256,7 +256,7 @@ func TestConnectionLimit(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%d connections, %d threads: -c %d, not %d", c.connections, c.threads, got, c.want)
 		}
-		s.statefulSet = true // the launcher needs two connections, and the agent four
+		s.statefulSet = true // the parent needs two connections, and the sidecar four
 		if beside := s.connectionLimit(); beside != got+6 {
 			t.Errorf("%d connections, %d threads: -c %d in a StatefulSet, not %d", c.connections, c.threads, beside, got+6)
 		}

@@ -176,7 +176,7 @@ func (c *change) assign(n *node) {
 	c.enter(n, entry)
 }
 
-// nextNumber returns a number that the launcher does not know yet, even if an earlier entry was restored.
+// nextNumber returns a number that the parent does not know yet, even if an earlier entry was restored.
 func nextNumber(n *node) int64 {
 	last := n.entry.Number
 	if n.answer != nil {

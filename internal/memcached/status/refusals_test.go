@@ -103,7 +103,7 @@ func TestRemedies(t *testing.T) {
 		{denied, "policy 'sidecar' denied request: no", ""},
 		{pull, "The image of memcached in pod cache-0 cannot be pulled: not found", "Check spec.image, and " + login},
 		{pull, "The image of memcached-agent in pod cache-0 cannot be pulled: no", "The operator names the image of the agent: check its registry, and " + login},
-		{pull, "The image of launcher in pod cache-0 cannot be pulled: no", "The operator names the image of the agent: check its registry, and " + login},
+		{pull, "The image of install-agent in pod cache-0 cannot be pulled: no", "The operator names the image of the agent: check its registry, and " + login},
 		{pull, "The image of istio-proxy in pod cache-0 cannot be pulled: no", ""},
 		{fails, exits + "137 (OOMKilled)", "It needs more memory than its limit: raise spec.resources.limits.memory"},
 		{

@@ -49,7 +49,7 @@ func changedBy(mc *cachev1alpha1.Memcached, change func(*cachev1alpha1.Memcached
 	return mc
 }
 
-// fleetOf returns the view of a Memcached whose three nodes were created for was, and whose launchers answer.
+// fleetOf returns the view of a Memcached whose three nodes were created for was, and whose parents answer.
 func fleetOf(t *testing.T, mc, was *cachev1alpha1.Memcached, changes ...func(*corev1.Pod)) memcached.View {
 	t.Helper()
 	observed := memcached.Observed{
