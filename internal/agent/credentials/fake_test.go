@@ -53,8 +53,6 @@ func (f *fakeMemcached) start() {
 	}
 }
 
-func (f *fakeMemcached) stop() { f.process = Process{} }
-
 func (f *fakeMemcached) file(name string) []byte {
 	content, err := os.ReadFile(filepath.Join(f.folder, "current", name))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -62,11 +62,6 @@ func (a *agent) send(t *testing.T, method, path string, header http.Header) (*ht
 	return a.client.Do(request)
 }
 
-func (a *agent) dial(t *testing.T) (net.Conn, error) {
-	t.Helper()
-	return (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(a.url, "http://"))
-}
-
 func (a *agent) get(t *testing.T, path string) (status int, body string) {
 	t.Helper()
 	response, err := a.send(t, http.MethodGet, path, http.Header{})

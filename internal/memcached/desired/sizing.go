@@ -177,3 +177,15 @@ func sizingOf(mc *cachev1alpha1.Memcached) sizing {
 	}
 	return s
 }
+
+// checkMemoryLimit returns a problem if the spec sets a memory limit that is too small. Pods that do not change keep such a limit.
+func checkMemoryLimit(mc *cachev1alpha1.Memcached, changed bool) *memcached.Problem {
+	limit, given := render.MemoryLimit(mc.Spec.Resources)
+	if !given || !changed {
+		return nil
+	}
+	if err := sizingOf(mc).check(limit); err != nil {
+		return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: err.Error()}
+	}
+	return nil
+}

@@ -205,7 +205,7 @@ func TestOlderPods(t *testing.T) {
 	for image, want := range map[string]string{
 		memcachedtest.DefaultImage: complete,
 		"memcached:1.6.40":         tooOld + "adopt the operator's default image: " + replaceNow,
-		"memcached:1.6.46":         "False Outdated: 3 of 3 nodes have older helpers or defaults of the operator; new pods get the present ones. " + toReplace,
+		"memcached:1.6.46":         "False Outdated: 3 of 3 nodes have an older agent or defaults of the operator; new pods get the present ones. " + toReplace,
 	} {
 		status := planned(earlier(image))
 		if got := progressingOf(status); got != want || status.Image != image || status.UpdatedReplicas != 3 {
