@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/desired"
 )
 
-// AskedAtOnce is how many launchers are asked at the same time.
+// AskedAtOnce is how many parents are asked at the same time.
 const AskedAtOnce = 64
 
 // plan returns the Plan of a Memcached. A plan with a step of a pod is made again from what is read past the cache. So is the
@@ -62,7 +62,7 @@ func completes(view memcached.View, plan memcached.Plan) bool {
 		memcached.IsStatefulSet(view.Memcached)
 }
 
-// planAsking returns the Plan after the launchers were asked on whose answers it depends, in up to three rounds, because an answer may make
+// planAsking returns the Plan after the parents were asked on whose answers it depends, in up to three rounds, because an answer may make
 // other answers necessary.
 func (r *Reconciler) planAsking(ctx context.Context, view *memcached.View) memcached.Plan {
 	const rounds = 3
@@ -78,7 +78,7 @@ func (r *Reconciler) planAsking(ctx context.Context, view *memcached.View) memca
 	return desired.For(*view, r.Options)
 }
 
-// lasting returns the answers that stay true: of nodes that run, serve, and have the entry that they said they have. Their launchers
+// lasting returns the answers that stay true: of nodes that run, serve, and have the entry that they said they have. Their parents
 // are not asked again in the same rollout.
 func lasting(view memcached.View, plan memcached.Plan) memcached.Answers {
 	if plan.Rollout.Pending == 0 {
@@ -112,7 +112,7 @@ func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) memcached.Answ
 	})
 }
 
-// AskAll asks the launchers or agents of pods, at most this number at a time, and returns the answers by the UID of the pod.
+// AskAll asks the parents or sidecars of pods, at most this number at a time, and returns the answers by the UID of the pod.
 func AskAll[T any](pods []*corev1.Pod, atOnce int, ask func(*corev1.Pod) T) map[types.UID]T {
 	var mutex sync.Mutex
 	var asking sync.WaitGroup

@@ -5,15 +5,15 @@
 // and internal/apply how.
 //
 // An event enqueues a Memcached (watches.go). Reconcile reads a View of the Memcached and its children from the cache
-// (observe.go) and gets a Plan from desired.For, for which it may have to ask the launchers of nodes (ask.go). It writes what
+// (observe.go) and gets a Plan from desired.For, for which it may have to ask the parents of nodes (ask.go). It writes what
 // differs (write.go; errors.go classifies refusals), and takes the steps of pods (steps.go), which are decided from what is read past
 // the cache (verify.go).
 // If status.For returns a status that differs from the last one, Reconcile writes it (status.go) and emits events (events.go).
 // There is no finalizer: the garbage collector deletes the children.
 //
 // Words: a node is one memcached in its pod, and a cluster node is a machine. A child is an object that the operator keeps for a
-// Memcached. The launcher is the process that starts memcached in a pod of a StatefulSet. The agent is a sidecar that serves
-// metrics, loads Secrets into memcached and reports problems. A step changes, replaces or deletes a pod of a StatefulSet, or assigns
-// other arguments to its launcher (package rollout). A change in place gives a running pod another image or other resources. Two
-// Memcacheds are twins if one fills its empty nodes from the other (spec.fillFrom).
+// Memcached. The parent is the process that starts memcached in a pod of a StatefulSet. The sidecar serves metrics, loads Secrets
+// into memcached and reports problems. A step changes, replaces or deletes a pod of a StatefulSet, or assigns other arguments to its
+// parent (package rollout). A change in place gives a running pod another image or other resources. Two Memcacheds are twins if one
+// fills its empty nodes from the other (spec.fillFrom).
 package controllers

@@ -28,16 +28,16 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// launchers imitates the launchers and agents of nodes. A launcher runs the arguments of its pod's first start, and reads its pod's entry
-// in the ConfigMap only when a test calls follow.
-type launchers struct {
+// agents imitates the parents and sidecars of nodes. A parent runs the arguments of its pod's first start, and reads its pod's entry in
+// the ConfigMap only when a test calls follow.
+type agents struct {
 	mutex sync.Mutex
-	// entries has the entry in effect of each pod, and refused the last one that its launcher did not accept.
+	// entries has the entry in effect of each pod, and refused the last one that its parent did not accept.
 	entries map[types.UID]protocol.Entry
 	refused map[types.UID]*protocol.Refusal
 	// refuses makes memcached refuse all other arguments, with this reason. It is empty if memcached accepts them.
 	refuses string
-	// silent has the names of pods whose launchers do not answer, and fills are what the others say of their items.
+	// silent has the names of pods whose parents do not answer, and fills are what the others say of their items.
 	silent []string
 	fills  map[string]*protocol.Fill
 	asked  []string
@@ -50,70 +50,70 @@ type launchers struct {
 var errRefused = errors.New("connection refused")
 
 // Ask implements controllers.Nodes.
-func (l *launchers) Ask(_ context.Context, pod *corev1.Pod, port int, hosts ...string) (protocol.Status, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
+func (a *agents) Ask(_ context.Context, pod *corev1.Pod, port int, hosts ...string) (protocol.Status, error) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
 	if port == memcached.MetricsPort {
-		return l.sidecar(pod, hosts)
+		return a.sidecar(pod, hosts)
 	}
-	l.asked = append(l.asked, pod.Name)
-	if slices.Contains(l.silent, pod.Name) || pod.Status.PodIP == "" {
+	a.asked = append(a.asked, pod.Name)
+	if slices.Contains(a.silent, pod.Name) || pod.Status.PodIP == "" {
 		return protocol.Status{}, errRefused
 	}
-	status := protocol.Status{List: memcached.FirstList(pod), SecondsInEffect: 3600, Refused: l.refused[pod.UID], Fill: l.fills[pod.Name]}
-	if entry, found := l.entries[pod.UID]; found {
+	status := protocol.Status{List: memcached.FirstList(pod), SecondsInEffect: 3600, Refused: a.refused[pod.UID], Fill: a.fills[pod.Name]}
+	if entry, found := a.entries[pod.UID]; found {
 		status.Number, status.List = entry.Number, entry.List
 	}
 	return status, nil
 }
 
-func (l *launchers) sidecar(pod *corev1.Pod, hosts []string) (protocol.Status, error) {
-	l.asked = append(l.asked, strings.Join(append([]string{pod.Name}, hosts...), " "))
-	problems, ok := l.problems[pod.Name]
+func (a *agents) sidecar(pod *corev1.Pod, hosts []string) (protocol.Status, error) {
+	a.asked = append(a.asked, strings.Join(append([]string{pod.Name}, hosts...), " "))
+	problems, ok := a.problems[pod.Name]
 	if !ok || pod.Status.PodIP == "" {
 		return protocol.Status{}, errRefused
 	}
-	return protocol.Status{Problems: problems, Forget: l.restarts[pod.Name]}, nil
+	return protocol.Status{Problems: problems, Forget: a.restarts[pod.Name]}, nil
 }
 
 // look returns the requests since its last call, sorted. Each is the name of a pod, followed by the hosts if its agent was asked.
-func (l *launchers) look() []string {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	asked := l.asked
-	l.asked = nil
+func (a *agents) look() []string {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	asked := a.asked
+	a.asked = nil
 	slices.Sort(asked)
 	return asked
 }
 
-// follow makes the launchers of a Memcached read their entries.
-func (l *launchers) follow(ctx context.Context, mc *cachev1alpha1.Memcached) {
+// follow makes the parents of a Memcached read their entries.
+func (a *agents) follow(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
 	entries := entriesOf(ctx, mc)
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if l.entries == nil {
-		l.entries, l.refused = map[types.UID]protocol.Entry{}, map[types.UID]*protocol.Refusal{}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.entries == nil {
+		a.entries, a.refused = map[types.UID]protocol.Entry{}, map[types.UID]*protocol.Refusal{}
 	}
 	for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
 		ordinal, _ := memcached.Ordinal(&pod)
 		entry := entries[ordinal]
 		runs := memcached.FirstList(&pod)
-		if running, found := l.entries[pod.UID]; found {
+		if running, found := a.entries[pod.UID]; found {
 			runs = running.List
 		}
 		switch {
 		case entry.Pod != string(pod.UID):
-		case l.refuses != "" && !runs.Same(entry.List):
-			l.refused[pod.UID] = &protocol.Refusal{Number: entry.Number, Reason: l.refuses}
+		case a.refuses != "" && !runs.Same(entry.List):
+			a.refused[pod.UID] = &protocol.Refusal{Number: entry.Number, Reason: a.refuses}
 		default:
-			delete(l.refused, pod.UID)
-			l.entries[pod.UID] = entry
+			delete(a.refused, pod.UID)
+			a.entries[pod.UID] = entry
 		}
 	}
 }
 
-// entriesOf returns the entries for launchers, by the number of the node. There are none without the ConfigMap.
+// entriesOf returns the entries for parents, by the number of the node. There are none without the ConfigMap.
 func entriesOf(ctx context.Context, mc *cachev1alpha1.Memcached) map[int]protocol.Entry {
 	GinkgoHelper()
 	config := &corev1.ConfigMap{}
@@ -125,7 +125,7 @@ func entriesOf(ctx context.Context, mc *cachev1alpha1.Memcached) map[int]protoco
 	return memcached.View{Memcached: mc, Observed: memcached.Observed{Children: []client.Object{config}}}.Entries()
 }
 
-// TestNodesOutsideTheCluster asks a launcher and an agent through the API server, as "make run" does.
+// TestNodesOutsideTheCluster asks a parent and a sidecar through the API server, as "make run" does.
 func TestNodesOutsideTheCluster(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

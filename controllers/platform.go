@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// AgentImageVariable is the environment variable with the image of agents and launchers.
+// AgentImageVariable is the environment variable with the image of the agent.
 const AgentImageVariable = memcached.AgentImageVariable
 
 // openShiftGroup is the API group of OpenShift's SecurityContextConstraints. These refuse pods with a fixed user.

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -317,3 +318,17 @@ var _ = DescribeTable("Resources that the API server rounds are written once",
 	Entry(nil, corev1.ResourceMemory, "1073741824000001u", "1073741825"),
 	Entry(nil, corev1.ResourceEphemeralStorage, "1000001u", "2"),
 )
+
+var _ = Describe("A Memcached without nodes", func() {
+	It("has counts, so that clients can show them and wait for them", func(ctx SpecContext) {
+		o := newOperator(defaults)
+		mc := newMemcached(ctx, 0)
+		o.step(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)
+		stored := &unstructured.Unstructured{}
+		stored.SetGroupVersionKind(cachev1alpha1.GroupVersion.WithKind("Memcached"))
+		Expect(user.Get(ctx, client.ObjectKeyFromObject(mc), stored)).To(Succeed())
+		Expect(stored.Object["status"]).To(And(
+			HaveKeyWithValue("replicas", int64(0)), HaveKeyWithValue("readyReplicas", int64(0)), HaveKeyWithValue("updatedReplicas", int64(0)),
+		))
+	})
+})

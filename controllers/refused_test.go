@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -301,4 +302,78 @@ func (o *operator) gauge(name string, mc *cachev1alpha1.Memcached) float64 {
 	}
 	Fail("there is no series " + name)
 	return 0
+}
+
+var _ = Describe("A StatefulSet whose pods the API server refuses", func() {
+	It("says so within ten seconds, in the API server's words, and names the field that helps", func(ctx SpecContext) {
+		o := newOperator(defaults)
+		mc := settled(ctx, o, stable)
+		set := live(ctx, mc, &appsv1.StatefulSet{})
+		o.events()
+		Expect(user.Delete(ctx, podOf(ctx, mc, "cache-2"), client.GracePeriodSeconds(0))).To(Succeed())
+		o.step(ctx, mc, writeStatus)
+		Expect(summary(ctx, mc, "Ready")).To(Equal("False/NotReady"))
+		Expect(o.result.RequeueAfter).To(Equal(5*time.Second), "no watch tells what the controller of the StatefulSet says")
+
+		const words = "is forbidden: exceeded quota: pods, requested: pods=1, used: pods=2, limited: pods=2"
+		Expect(user.Create(ctx, &corev1.Event{ // as the controller of StatefulSets records it
+			ObjectMeta:     metav1.ObjectMeta{Namespace: mc.Namespace, Name: "cache.1"},
+			InvolvedObject: corev1.ObjectReference{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: mc.Namespace, Name: "cache", UID: set.UID},
+			Reason:         "FailedCreate", Type: corev1.EventTypeWarning, Source: corev1.EventSource{Component: "statefulset-controller"},
+			Message:        `create Pod cache-2 in StatefulSet cache failed error: pods "cache-2" ` + words,
+			FirstTimestamp: metav1.NewTime(o.clock.Now()), LastTimestamp: metav1.NewTime(o.clock.Now()), Count: 1,
+		})).To(Succeed())
+		o.wait(5 * time.Second)
+		o.step(ctx, mc, writeStatus)
+		Expect(summary(ctx, mc, "Ready")).To(Equal("False/QuotaExceeded"))
+		Expect(message(ctx, mc, "Degraded")).To(HavePrefix("pods " + words + ". Lower spec.size, or raise the quota. See "))
+		Expect(o.result.RequeueAfter).To(Equal(55*time.Second), "after a minute without a pod, its template may be written")
+
+		By("having its pod after all")
+		setReady(ctx, createNode(ctx, set, 2), corev1.ConditionTrue)
+		o.step(ctx, mc, writeStatus)
+		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
+		Expect(o.events()).To(ConsistOf(HavePrefix("Warning QuotaExceeded"), HavePrefix("Normal Recovered"), HavePrefix("Normal Ready")))
+	})
+})
+
+// probe returns a Service that only a quota, a policy or a webhook can refuse.
+func probe(mc *cachev1alpha1.Memcached) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, GenerateName: "probe-"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+}
+
+// denyServices installs a policy that refuses Services in a namespace.
+func denyServices(ctx context.Context, namespace string) {
+	GinkgoHelper()
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	policy.Spec.MatchConstraints = &admissionregistrationv1.MatchResources{
+		ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+			RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule: admissionregistrationv1.Rule{
+					APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"services"},
+				},
+			},
+		}},
+	}
+	policy.Spec.Validations = []admissionregistrationv1.Validation{{
+		Expression: "false", Message: "services are not for everybody",
+	}}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	binding.Spec = admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName:        namespace,
+		ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		MatchResources: &admissionregistrationv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
+			MatchLabels: map[string]string{corev1.LabelMetadataName: namespace},
+		}},
+	}
+	Expect(user.Create(ctx, policy)).To(Succeed())
+	Expect(user.Create(ctx, binding)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(user.Delete(ctx, binding)).To(Succeed())
+		Expect(user.Delete(ctx, policy)).To(Succeed())
+	})
 }

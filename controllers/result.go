@@ -81,7 +81,7 @@ func Requeue(wait time.Duration, written memcached.Written) (reconcile.Result, e
 	return reconcile.Result{}, written.Err
 }
 
-// Intervals between the steps of a change of pods. No watch reports what launchers do. So the operator asks them every
+// Intervals between the steps of a change of pods. No watch reports what the parents of nodes do. So the operator asks them every
 // stepInterval, or every blockedInterval while a person may have to act or nodes may lack items.
 const (
 	stepInterval    = 2 * time.Second

@@ -28,7 +28,7 @@ func (o *operator) moves(ctx context.Context, mc *cachev1alpha1.Memcached, write
 	Expect(o.requests.Gets()).To(ContainElements(HavePrefix("get configmaps"), Equal("get statefulsets")))
 }
 
-// goes reconciles as often as that, and lets the StatefulSet controller and the launchers do their work each time.
+// goes reconciles as often as that, and lets the StatefulSet controller and memcached's parents do their work each time.
 func (o *operator) goes(ctx context.Context, mc *cachev1alpha1.Memcached, times int) {
 	GinkgoHelper()
 	for range times {
@@ -365,7 +365,7 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 		Expect(metav1.IsControlledBy(arguments(ctx), mc)).To(BeTrue())
 	})
 
-	It("come back from the launchers if somebody deletes them; a manager that keeps changing them is named", func(ctx SpecContext) {
+	It("come back from the nodes if somebody deletes them; a manager that keeps changing them is named", func(ctx SpecContext) {
 		change(ctx, mc, threads(2))
 		o.goes(ctx, mc, 5)
 		before := entriesOf(ctx, mc)

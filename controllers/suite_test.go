@@ -53,7 +53,7 @@ type operator struct {
 	requests *testenv.Requests
 	recorder *events.FakeRecorder
 	registry *prometheus.Registry
-	nodes    *launchers
+	nodes    *agents
 	clock    *clocktesting.FakePassiveClock
 	// refuse is called before each write, unless it is nil. An error that it returns is the result of the write. Status is true
 	// for a write to a subresource.
@@ -68,7 +68,7 @@ type operator struct {
 	outdated *cachev1alpha1.Memcached
 	// outdatedPods are the pods in a lagging cache, or nil if the cache is current.
 	outdatedPods []corev1.Pod
-	// outdatedArguments is the ConfigMap with entries for launchers in a lagging cache, or nil if the cache is current.
+	// outdatedArguments is the ConfigMap with entries for parents in a lagging cache, or nil if the cache is current.
 	outdatedArguments *corev1.ConfigMap
 }
 
@@ -78,7 +78,7 @@ func newOperator(options memcached.Options) *operator {
 		requests: &testenv.Requests{},
 		recorder: events.NewFakeRecorder(1000),
 		registry: prometheus.NewRegistry(),
-		nodes:    &launchers{},
+		nodes:    &agents{},
 		clock:    clocktesting.NewFakePassiveClock(time.Now()),
 	}
 	writer, err := client.NewWithWatch(o.requests.Record(config), client.Options{Scheme: testenv.Scheme()})
@@ -229,7 +229,7 @@ const (
 	writePolicy      = "patch networkpolicies"
 	deletePolicy     = "delete networkpolicies"
 	writeConfigMap   = "patch configmaps"
-	writeArguments   = writeConfigMap // the ConfigMap with entries for launchers
+	writeArguments   = writeConfigMap // the ConfigMap with entries for parents
 	deleteArguments  = "delete configmaps"
 	writePod         = "patch pods"
 	writeResize      = "patch pods/resize"

@@ -93,7 +93,7 @@ var _ = Describe("A Memcached that fills its nodes from another one", func() {
 		return ""
 	}
 
-	It("tells launchers from where, and publishes nodes that are not ready", func(ctx SpecContext) {
+	It("tells the nodes from where, and publishes nodes that are not ready", func(ctx SpecContext) {
 		a, b := twins(ctx)
 		Expect(data(ctx, a)).To(HaveKeyWithValue(protocol.TwinKey, "twin "+a.Namespace+" 3\n"))
 		Expect(data(ctx, b)).To(HaveKeyWithValue(protocol.TwinKey, "cache "+a.Namespace+" 3\n"))

@@ -38,7 +38,7 @@ is_new_enough() {
 }
 
 # Writes bin/memcached: a script that executes this command line with its own arguments appended.
-write_launcher() {
+write_wrapper() {
 	printf '#!/bin/sh\nexec %s "$@"\n' "$1" >bin/memcached
 	chmod +x bin/memcached
 }
@@ -46,7 +46,7 @@ write_launcher() {
 mkdir -p bin
 installed=$(type -P memcached || true)
 if [[ ${1:-} != unpack && -n ${installed} && ! ${installed} -ef bin/memcached ]] && is_new_enough "${installed}"; then
-	write_launcher "'${installed}'"
+	write_wrapper "'${installed}'"
 	exit
 fi
 if ! command -v apt-get >/dev/null; then
@@ -63,7 +63,7 @@ fi
 # The system's loader would load the system's libraries instead of the unpacked ones.
 libraries=$(dirname "$(find "${context}/rootfs/usr/lib" -name libc.so.6 | head -1)")
 loader=$(find "${libraries}" "${context}/rootfs/usr/lib" -maxdepth 1 -name 'ld-linux*' | head -1)
-write_launcher "'${loader}' --library-path '${libraries}' '${context}/rootfs/usr/bin/memcached'"
+write_wrapper "'${loader}' --library-path '${libraries}' '${context}/rootfs/usr/bin/memcached'"
 if ! is_new_enough bin/memcached; then
 	rm bin/memcached
 	echo "Debian has an older memcached than ${wanted}." >&2

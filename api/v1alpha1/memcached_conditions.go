@@ -59,7 +59,7 @@ const (
 	ReasonPaused = "Paused"
 	// ReasonStuck means that a change cannot proceed. The message says why, or refers to Degraded.
 	ReasonStuck = "Stuck"
-	// ReasonOutdated means that no change is in progress, but the nodes have an older default, helper or memcached than they should.
+	// ReasonOutdated means that no change is in progress, but the nodes have an older default, agent or memcached than they should.
 	ReasonOutdated = "Outdated"
 
 	// ReasonConflict means that an existing object is in the way: it belongs to another owner, or cannot be changed.

@@ -155,7 +155,7 @@ type MemcachedSpec struct {
 	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 
 	// replacedAt is a time as in restartedAt. Each new time replaces the pods of a StatefulSet by empty ones with the operator's present
-	// helpers and defaults. The default is no replacement.
+	// agent and defaults. The default is no replacement.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=date-time

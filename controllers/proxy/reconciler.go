@@ -75,7 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return requeue(view, plan, written, status)
 }
 
-// askInterval is how often launchers are asked for their routes: no event reports that the kubelet has delivered new routes.
+// askInterval is how often parents are asked for their routes: no event reports that the kubelet has delivered new routes.
 const askInterval = 5 * time.Second
 
 func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]memcachedproxy.Answer {

@@ -66,7 +66,7 @@ type operator struct {
 	clock    *clocktesting.FakePassiveClock
 	// result is the result of the last step or try.
 	result  reconcile.Result
-	proxies *launchers
+	proxies *parents
 	// lagging is the old version of an object in a lagging cache, or nil if the cache is current.
 	lagging client.Object
 }
@@ -81,14 +81,14 @@ func newOperator(options memcached.Options) *operator {
 	Expect(err).NotTo(HaveOccurred())
 	cached := interceptor.NewClient(writer, interceptor.Funcs{Get: o.get, List: list})
 	o.Reconciler = proxy.NewReconciler(cached, writer, o.recorder, o.clock, options)
-	o.proxies = &launchers{clock: o.clock, former: map[string]string{}}
+	o.proxies = &parents{clock: o.clock, former: map[string]string{}}
 	o.Nodes = o.proxies
 	return o
 }
 
-// launchers imitates the launchers of proxies. The field former maps names of pods to routes: the launchers of these pods still have
-// these old routes. All other launchers have the routes in the ConfigMap.
-type launchers struct {
+// parents imitates the parents of proxies. The field former maps names of pods to routes: the parents of these pods still have
+// these old routes. All other parents have the routes in the ConfigMap.
+type parents struct {
 	clock  *clocktesting.FakePassiveClock
 	former map[string]string
 	mutex  sync.Mutex
@@ -96,11 +96,11 @@ type launchers struct {
 }
 
 // Ask implements controllers.Nodes.
-func (l *launchers) Ask(ctx context.Context, pod *corev1.Pod, _ int, _ ...string) (protocol.Status, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.asked++
-	text, found := l.former[pod.Name]
+func (p *parents) Ask(ctx context.Context, pod *corev1.Pod, _ int, _ ...string) (protocol.Status, error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.asked++
+	text, found := p.former[pod.Name]
 	if !found {
 		var routes corev1.ConfigMap
 		if err := user.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: "front-routes"}, &routes); err != nil {
@@ -109,7 +109,7 @@ func (l *launchers) Ask(ctx context.Context, pod *corev1.Pod, _ int, _ ...string
 		text = routes.Data["routes"]
 	}
 	routes, err := protocol.ParseRoutes(text)
-	return protocol.Status{Proxy: &protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(l.clock.Now())}}, err
+	return protocol.Status{Proxy: &protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(p.clock.Now())}}, err
 }
 
 // get reads as if from the cache: it records no request, and does not find children without the label memcached.ManagedByLabel.

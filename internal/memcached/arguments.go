@@ -13,7 +13,7 @@ import (
 	"github.com/example/memcached-operator/internal/agent/protocol"
 )
 
-// ArgumentsSuffix is appended to a Memcached's name to form the name of the ConfigMap with the entries for launchers: see ADR-0016. It
+// ArgumentsSuffix is appended to a Memcached's name to form the name of the ConfigMap with the entries for parents: see ADR-0016. It
 // exists only while there are entries, or with spec.fillFrom.
 const ArgumentsSuffix = "-arguments"
 
@@ -54,7 +54,7 @@ func (v View) Entries() map[int]protocol.Entry {
 	return found
 }
 
-// FirstList returns the arguments with which a pod starts memcached for the first time, according to the flags of its launcher.
+// FirstList returns the arguments with which a pod starts memcached for the first time, according to the flags of its parent.
 func FirstList(pod *corev1.Pod) protocol.List {
 	container := ContainerOf(&pod.Spec, ContainerName)
 	if container == nil {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/rollout"
 )
@@ -104,15 +105,15 @@ type PodStep struct {
 	Entry    string
 }
 
-// Answer is the answer of a node's launcher, or the reason why there is none.
+// Answer is the answer of a node's parent, or the reason why there is none.
 type Answer struct {
 	protocol.Status
 
-	// Failure is why the launcher did not answer, or empty.
+	// Failure is why the parent did not answer, or empty.
 	Failure string
 }
 
-// Answers maps the UID of a pod to the answer of its launcher.
+// Answers maps the UID of a pod to the answer of its parent.
 type Answers map[types.UID]Answer
 
 // retries are the pauses before a refused image or refused resources are tried again. Registries and cluster nodes recover.
@@ -124,4 +125,41 @@ func (r RefusedStep) RetryIn(now time.Time) (wait time.Duration, never bool) {
 		return 0, true
 	}
 	return max(0, r.At.Add(retries[max(r.Tries, 1)-1]).Sub(now)), false
+}
+
+// AgentReports are the reports of the agents of one Memcached.
+type AgentReports struct {
+	// Nodes are the reports of the agents that have answered.
+	Nodes []AgentReport
+	// Pending reports that the agent of some ready node has not been asked yet. Unanswered reports that the agent of some ready node
+	// has not answered yet.
+	Pending, Unanswered bool
+}
+
+// AgentReport is what the agent of one pod reports.
+type AgentReport struct {
+	Pod      string
+	UID      types.UID
+	Problems []protocol.Problem
+	// Restart is the start of memcached's process if it must restart to forget what was removed from a Secret, and 0 otherwise.
+	Restart int
+}
+
+// Restart returns the start of the process that must restart in a pod, 0 if none must or if nothing is known.
+func (r AgentReports) Restart(pod *corev1.Pod) int {
+	for _, node := range r.Nodes {
+		if node.UID == pod.UID {
+			return node.Restart
+		}
+	}
+	return 0
+}
+
+// CertificateHosts returns the host names by which clients reach a node, or nil without TLS. Clients expect one of these names in
+// the certificate.
+func CertificateHosts(mc *cachev1alpha1.Memcached, pod *corev1.Pod) []string {
+	if mc.Spec.TLS == nil {
+		return nil
+	}
+	return []string{Host(mc), pod.Name + "." + Host(mc)}
 }

@@ -8,9 +8,9 @@
 //
 // Words: a node is one memcached in its pod; a cluster node is a machine. The workload is the Deployment or StatefulSet of a
 // Memcached. The record (an annotation of a Deployment) says from which spec and defaults it was last written. In each pod of a
-// StatefulSet, a launcher runs memcached with the arguments of the pod's first start, or of its entry in a ConfigMap. A step of package
-// rollout changes, replaces or deletes one pod, or its entry. A change in place gives existing pods other arguments, images and
-// resources. Twins are Memcacheds with the same items: the spec.fillFrom of one names the other.
+// StatefulSet, the parent of memcached runs it with the arguments of the pod's first start, or of its entry in a ConfigMap. A step
+// of package rollout changes, replaces or deletes one pod, or its entry. A change in place gives existing pods other arguments,
+// images and resources. Twins are Memcacheds with the same items: the spec.fillFrom of one names the other.
 //
 // All three packages are pure: they use no cluster, clock, environment or log.
 package memcached

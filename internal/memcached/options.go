@@ -13,7 +13,7 @@ import (
 type Options struct {
 	// DefaultImage is the image of a Memcached without spec.image.
 	DefaultImage string
-	// AgentImage is the image of the agents and launchers.
+	// AgentImage is the image of the agent.
 	AgentImage string
 	// OmitRunAsUser lets the cluster choose the user of the pods. OpenShift's SCC restricted-v2 gives each namespace a range of users and
 	// refuses all other users.

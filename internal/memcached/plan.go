@@ -30,7 +30,7 @@ type Plan struct {
 	// has a step.
 	Steps     []PodStep
 	Arguments bool
-	// Ask are the pods whose launchers must be asked before the next step can be decided.
+	// Ask are the pods whose parents must be asked before the next step can be decided.
 	Ask []*corev1.Pod
 	// Effect is the greatest effect of the change on a node that is not what the spec asks for.
 	Effect Effect

@@ -15,7 +15,7 @@ import (
 
 // Twins says which nodes of a Memcached may lack items.
 type Twins struct {
-	// Ask are the pods, also of twins, whose launchers must be asked.
+	// Ask are the pods, also of twins, whose parents must be asked.
 	Ask []*corev1.Pod
 	// Filled holds the UIDs of the Memcached's own pods that are known to have all items of their twin's node. The twin's node has the
 	// same number, and belongs to the Memcached that spec.fillFrom names.

@@ -39,12 +39,12 @@ type View struct {
 	Workload *Workload
 	// Last holds parts of the last status.
 	Last Last
-	// Answers are the launchers' answers that are known so far. Plan.Ask names the launchers to ask next.
+	// Answers are the parents' answers that are known so far. Plan.Ask names the parents to ask next.
 	Answers Answers
 	// Twins are the views of the Memcached's twins: the Memcached that its spec.fillFrom names, and those whose spec.fillFrom names it.
 	// In these views, the field Twins is empty.
 	Twins []View
-	// Filled holds the UIDs of pods that have all items of their twin's node, as their launchers have already reported.
+	// Filled holds the UIDs of pods that have all items of their twin's node, as their parents have already reported.
 	Filled map[types.UID]bool
 	// Absent is since when pods are missing, by their names: see Plan.Absent.
 	Absent map[string]time.Time
@@ -110,7 +110,7 @@ func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View
 }
 
 // After returns the View after a write. The parameter answers holds objects as they exist after the write. They replace the objects
-// with the same names in the View. The field Answers, with the answers of launchers, stays as it is.
+// with the same names in the View. The field Answers, with the answers of parents, stays as it is.
 func (v View) After(answers []client.Object) View {
 	observed := v.Observed
 	observed.Children = Written{Objects: answers}.Over(observed.Children)

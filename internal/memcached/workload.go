@@ -61,7 +61,7 @@ func WorkloadKind(mc *cachev1alpha1.Memcached) cachev1alpha1.WorkloadKind {
 	return cmp.Or(mc.Spec.Workload, cachev1alpha1.WorkloadDeployment)
 }
 
-// IsStatefulSet reports whether the spec asks for a StatefulSet. Only its pods have a launcher, which starts memcached, and an agent.
+// IsStatefulSet reports whether the spec asks for a StatefulSet. Only its pods have an agent, as the parent of memcached and beside it.
 func IsStatefulSet(mc *cachev1alpha1.Memcached) bool {
 	return WorkloadKind(mc) == cachev1alpha1.WorkloadStatefulSet
 }
@@ -204,4 +204,33 @@ func (v View) Left() *Workload {
 	return WorkloadOf(v.Memcached, SelectorLabels(v.Memcached), v.Children, func(w *Workload) bool {
 		return w.Kind != wanted && metav1.GetControllerOfNoCopy(w) == nil // the operator deletes one that the Memcached controls
 	})
+}
+
+// statefulSetWorkload returns a StatefulSet as a Workload, nil for any other object. Overdue stays empty, because
+// its controller reports no missed deadlines. It reports refused pods only in events: see Observed.Refused.
+func statefulSetWorkload(object client.Object) *Workload {
+	set, ok := object.(*appsv1.StatefulSet)
+	if !ok || set == nil {
+		return nil
+	}
+	status := set.Status
+	return &Workload{
+		Object:             set,
+		Kind:               cachev1alpha1.WorkloadStatefulSet,
+		Size:               ptr.Deref(set.Spec.Replicas, 1),
+		Selector:           ptr.Deref(set.Spec.Selector, metav1.LabelSelector{}).MatchLabels,
+		Template:           &set.Spec.Template,
+		ObservedGeneration: status.ObservedGeneration,
+		Replicas:           status.Replicas,
+		Updated:            status.UpdatedReplicas,
+		Ready:              status.ReadyReplicas,
+		Available:          status.AvailableReplicas,
+		UpdateRevision:     status.UpdateRevision,
+		Owns:               func(pod *corev1.Pod) bool { return ownedByStatefulSet(pod, set.Name) },
+	}
+}
+
+func ownedByStatefulSet(pod *corev1.Pod, set string) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	return owner != nil && owner.Kind == "StatefulSet" && owner.Name == set
 }

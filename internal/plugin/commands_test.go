@@ -84,7 +84,7 @@ func TestStatusOfProblems(t *testing.T) {
 		mc.Status.Conditions[0] = conditionOf("Ready", "NodesFailing", "False", 1)
 		mc.Status.Conditions[0].Message = "the pod crashes\033[2J"
 		mc.Status.Conditions = append(mc.Status.Conditions, conditionOf("Progressing", "Outdated", "False", 1))
-		mc.Status.Conditions[1].Message = "1 of 2 nodes run an older helper"
+		mc.Status.Conditions[1].Message = "1 of 2 nodes have an older agent"
 	})
 	evicted := newPod(newCache("pages", 2), "pages-1-evicted")
 	evicted.Status.Phase = corev1.PodFailed
@@ -95,7 +95,7 @@ func TestStatusOfProblems(t *testing.T) {
 	}))
 	got := w.run(t, "", "status", "pages", "--interval=10ms")
 	contains(t, got.stdout, "1 of 2 nodes ready, StatefulSet, NodesFailing", "memcached does not run: CrashLoopBackOff",
-		"NodesFailing   the pod crashes^[[2J", "Outdated       1 of 2 nodes run an older helper")
+		"NodesFailing   the pod crashes^[[2J", "Outdated       1 of 2 nodes have an older agent")
 	if strings.Contains(got.stdout, "evicted") || got.code != 0 {
 		t.Error(got)
 	}

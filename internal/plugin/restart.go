@@ -23,7 +23,7 @@ which are empty and adopt newer defaults of the operator. In a StatefulSet, memc
 with storage.type MemoryFile keeps its items.
 
 With --replace, a StatefulSet gets new pods, too, by spec.replacedAt: they are empty, and run the operator's
-present helpers and defaults. A Deployment always gets new pods.
+present agent and defaults. A Deployment always gets new pods.
 
 The command says what that costs and asks. It does not wait: "kubectl wait" does, as in the example. If your
 manifests are in Git, write the field there instead.`
@@ -35,7 +35,7 @@ const restartExamples = `  # After a question
   kubectl memcached restart sessions --yes
   kubectl wait memcached/sessions --for=condition=Ready --timeout=10m
 
-  # Replace pods that run an older helper of the operator
+  # Replace pods that have an older agent of the operator
   kubectl memcached restart sessions --replace`
 
 func newRestartCommand(s *session) *cobra.Command {

@@ -17,6 +17,8 @@ import (
 	"net"
 	"time"
 
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 )
@@ -84,21 +86,6 @@ func (a *Authority) User(name string, groups ...string) (Identity, error) {
 	return id, nil
 }
 
-// ExpiredUser issues a client certificate that has expired.
-func (a *Authority) ExpiredUser(name string) (Identity, error) {
-	now := time.Now()
-	id, err := a.issue(x509.Certificate{
-		Subject:     pkix.Name{CommonName: name},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-		NotBefore:   now.Add(-2 * time.Hour),
-		NotAfter:    now.Add(-time.Hour),
-	})
-	if err != nil {
-		return Identity{}, fmt.Errorf("issuing the expired certificate of user %s: %w", name, err)
-	}
-	return id, nil
-}
-
 // issue makes a key and signs a certificate for it. If the template has no NotAfter, issue sets the validity period.
 func (a *Authority) issue(template x509.Certificate) (Identity, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -129,4 +116,22 @@ func (a *Authority) issue(template x509.Certificate) (Identity, error) {
 
 func encodeCertificate(raw []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: raw})
+}
+
+// WriteKubeconfig writes a kubeconfig file with a new client certificate for the user and the groups. server is the URL of the API
+// server.
+func (a *Authority) WriteKubeconfig(path, server, user string, groups ...string) error {
+	id, err := a.User(user, groups...)
+	if err != nil {
+		return err
+	}
+	const cluster = "cluster"
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters[cluster] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: a.pem}
+	kubeconfig.AuthInfos[user] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: id.Certificate, ClientKeyData: id.Key,
+	}
+	kubeconfig.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: user}
+	kubeconfig.CurrentContext = cluster
+	return clientcmd.WriteToFile(*kubeconfig, path)
 }

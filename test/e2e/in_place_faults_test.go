@@ -35,8 +35,8 @@ var disturbances = []struct {
 	lost int
 }{
 	{"memcached of a node crashes", func(_ context.Context, c *keptCache) { memcachedOf(&c.pods[0]).signal(syscall.SIGSEGV) }, 1},
-	{"the launcher of a node is killed", func(_ context.Context, c *keptCache) {
-		theOne(processesOf("parent", "pod"+string(c.pods[1].UID)), "launchers of the pod").signal(syscall.SIGKILL)
+	{"the parent of memcached is killed", func(_ context.Context, c *keptCache) {
+		theOne(processesOf("parent", "pod"+string(c.pods[1].UID)), "parents of the pod").signal(syscall.SIGKILL)
 	}, 1},
 	{"the kubelet is killed, and started again", func(ctx context.Context, _ *keptCache) { restartKubelet(ctx) }, 0},
 	{"the cluster node of a pod is drained", func(ctx context.Context, c *keptCache) {
@@ -161,7 +161,7 @@ func (c *keptCache) mustRunTheSame(ctx context.Context) {
 	asked, found := memcached.AskedOf(set.Spec.Template.Annotations)
 	Expect(found).To(BeTrue())
 	for _, pod := range k8s.Pods(ctx, c.mc) {
-		Eventually(ctx, launcherOf).WithArguments(&pod).Should(And( // a new pod reports its arguments after two seconds
+		Eventually(ctx, parentStatus).WithArguments(&pod).Should(And( // a new pod reports its arguments after two seconds
 			HaveField("List.Target", asked.Arguments), HaveField("Refused", BeNil()),
 		), pod.Name)
 	}
@@ -172,7 +172,7 @@ func (c *keptCache) mustRunTheSame(ctx context.Context) {
 	}
 }
 
-func launcherOf(ctx context.Context, pod *corev1.Pod) (status protocol.Status, err error) {
+func parentStatus(ctx context.Context, pod *corev1.Pod) (status protocol.Status, err error) {
 	GinkgoHelper()
 	_, body := get(ctx, "http://"+net.JoinHostPort(pod.Status.PodIP, "9151")+"/status", "")
 	err = json.Unmarshal([]byte(body), &status)

@@ -69,7 +69,7 @@ var _ = Describe("A change in place", Label(onLocalCluster), func() {
 		former := c.pods[0].Spec.InitContainers[1].Image
 		DeferCleanup(func(ctx SpecContext) { deploy(ctx, operatorImage) })
 		deploy(ctx, upgradedImage)
-		k8s.UntilCondition(ctx, c.mc, "Progressing", HaveField("Message", ContainSubstring("3 of 3 nodes run an older helper")))
+		k8s.UntilCondition(ctx, c.mc, "Progressing", HaveField("Message", ContainSubstring("3 of 3 nodes have an older agent")))
 		c.mustKeep(ctx, "image", longestUpdate, 1, c.image("-alpine"))
 		for _, pod := range k8s.Pods(ctx, c.mc) {
 			Expect(pod.Spec.Containers[0].Image).To(HaveSuffix("-alpine"))

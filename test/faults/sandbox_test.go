@@ -225,7 +225,7 @@ func startOperator(ctx context.Context, w *wire, namespace string) (*operator, e
 		return nil, fmt.Errorf("create the operator: %w", err)
 	}
 	controller := controllers.Options{
-		Memcached: defaults, MaxConcurrentReconciles: 8, Nodes: allLaunchers, ServerClock: clockOf(namespace),
+		Memcached: defaults, MaxConcurrentReconciles: 8, Nodes: allParents, ServerClock: clockOf(namespace),
 	}
 	err = errors.Join(controllers.SetupWithManager(running, o.manager, metrics.New(o.registry), controller),
 		proxies.SetupWithManager(o.manager, controller))

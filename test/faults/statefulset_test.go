@@ -157,8 +157,8 @@ var errLate = errors.New("a kubelet is late")
 // noticed maps the UID and generation of a pod to the time when the kubelet first saw the new image of this generation.
 var noticed sync.Map
 
-// sync does what the kubelet and the launcher do for a pod. The kubelet starts memcached, applies changed resources, and restarts memcached
-// if the image has changed. The launcher follows its entry.
+// sync does what the kubelet and memcached's parent do for a pod. The kubelet starts memcached, applies changed resources, and restarts
+// memcached if the image has changed. The parent follows its entry.
 func (s *statefulSet) sync(ctx context.Context, pod *corev1.Pod) error {
 	container, found := pod.Spec.Containers[0], memcached.StatusOf(pod, memcached.ContainerName)
 	status := corev1.ContainerStatus{
@@ -194,6 +194,6 @@ func (s *statefulSet) sync(ctx context.Context, pod *corev1.Pod) error {
 			return err
 		}
 	}
-	_, err := allLaunchers.follow(ctx, pod)
+	_, err := allParents.follow(ctx, pod)
 	return err
 }

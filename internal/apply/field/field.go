@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package field describes fields that need more than a server-side apply. It holds only data, for internal/apply.
+// Package field describes fields that need more than a merge patch. It holds only data, for internal/apply.
 package field
 
 // Rules name the fields of one Kind that need special treatment. Each field is a path of names.

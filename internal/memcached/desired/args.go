@@ -42,7 +42,7 @@ func args(mc *cachev1alpha1.Memcached) []string {
 		args = append(args, "-e", itemsPath+"/items")
 	}
 	args = append(args, credentialArgs(mc)...)
-	// All -o options are one argument, so that a launcher can check them together.
+	// All -o options are one argument, so that a parent can check them together.
 	options := fmt.Sprintf("read_buf_mem_limit=%d", sizing.buffers()/mebibyte)
 	if timeout := idleTimeoutOf(mc); timeout > 0 {
 		options += idleTimeoutOption + strconv.FormatInt(int64(timeout.Seconds()), 10)

@@ -4,7 +4,7 @@
 // Package desired computes the objects that a Memcached must have. It is pure, and does not import package status. The comment of
 // package memcached explains its words.
 //
-// In a StatefulSet, launchers run memcached. Package rollout decides the steps of its nodes: fleetOf observes the nodes for it, and change
+// In a StatefulSet, memcached has a parent. Package rollout decides the steps of its nodes: fleetOf observes the nodes for it, and change
 // turns its steps into changes of pods and of the ConfigMap with their arguments.
 package desired
 

@@ -119,7 +119,7 @@ func checkConfigMap(t *testing.T, mc *cachev1alpha1.Memcached, object *corev1.Co
 func checkNetworkPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) {
 	t.Helper()
 	for i, rule := range policy.Spec.Ingress {
-		known := []int{9150, 9151} // the ports of agents and launchers
+		known := []int{9150, 9151} // the ports of sidecars and parents
 		if i == 0 {
 			known = []int{11211, 11212}
 		}
@@ -131,7 +131,7 @@ func checkNetworkPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) {
 		}
 		operator := render.OperatorRule(memcached.ParentPort, memcached.MetricsPort)
 		if rule.Ports[0].Port.IntValue() == memcached.ParentPort && !reflect.DeepEqual(rule, operator) {
-			t.Errorf("others than the operator may ask launchers: %+v", rule)
+			t.Errorf("others than the operator may ask parents: %+v", rule)
 		}
 	}
 }
@@ -180,7 +180,7 @@ func checkStatefulSet(t *testing.T, mc *cachev1alpha1.Memcached, set *appsv1.Sta
 	}
 }
 
-// checkPods checks what no spec may change: users who may create a Memcached must be able to run nothing but memcached, its launcher
+// checkPods checks what no spec may change: users who may create a Memcached must be able to run nothing but memcached, its parent
 // and its agent.
 func checkPods(t *testing.T, opts memcached.Options, template corev1.PodTemplateSpec) {
 	t.Helper()
@@ -190,7 +190,7 @@ func checkPods(t *testing.T, opts memcached.Options, template corev1.PodTemplate
 	spec := template.Spec
 	switch {
 	case len(spec.Containers) != 1, !slices.Contains([]int{0, 2}, len(spec.InitContainers)), len(spec.EphemeralContainers) != 0:
-		t.Errorf("more than memcached, a launcher and an agent: %+v", spec)
+		t.Errorf("more than memcached, its parent and a sidecar: %+v", spec)
 	case spec.ServiceAccountName != "", spec.DeprecatedServiceAccount != "", *spec.AutomountServiceAccountToken:
 		t.Errorf("a service account: %+v", spec)
 	case spec.HostNetwork, spec.HostPID, spec.HostIPC, spec.HostUsers != nil, len(spec.HostAliases) != 0, spec.Hostname != "":

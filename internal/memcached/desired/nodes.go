@@ -41,7 +41,7 @@ type node struct {
 	// entry is the pod's entry in the ConfigMap, or nil. list is what memcached runs or was assigned.
 	entry *protocol.Entry
 	list  protocol.List
-	// answer is its launcher's answer, nil without one.
+	// answer is its parent's answer, nil without one.
 	answer *protocol.Status
 	// resized reports that the kubelet has applied the resources in the pod's spec, and unsent that the pod's spec does not have what the
 	// pod was asked for, because the operator has crashed or the API server has refused it.
@@ -167,7 +167,7 @@ func (f *fleet) observeResourcesAsked(n *node) {
 	}
 }
 
-// observeAnswer reads the launcher's answer. Without an address, there is nobody to ask.
+// observeAnswer reads the parent's answer. Without an address, there is nobody to ask.
 func (f *fleet) observeAnswer(n *node) {
 	answer, answered := f.v.Answers[n.pod.UID]
 	switch {
@@ -193,7 +193,7 @@ func known(yes bool) rollout.Known {
 	return rollout.No
 }
 
-// observeArguments finds out which arguments the pod was asked for, and whether they are in effect. If the entry was lost, the launcher's
+// observeArguments finds out which arguments the pod was asked for, and whether they are in effect. If the entry was lost, the parent's
 // answer restores it.
 func (f *fleet) observeArguments(n *node) {
 	n.list = memcached.FirstList(n.pod)
@@ -237,7 +237,7 @@ func (f *fleet) observeEntry(n *node) {
 const ProbeSeconds = 3
 
 // observeImage finds out whether the last image that the pod was asked for is in effect. The kubelet may report another name of the same
-// image, so only a later start of the container counts, and what its launcher says.
+// image, so only a later start of the container counts, and what its parent says.
 func (f *fleet) observeImage(n *node, status *corev1.ContainerStatus) {
 	n.ImageTaken = rollout.Yes
 	former := n.asked.Former
@@ -384,7 +384,7 @@ func (f *fleet) observeRefusal(n *node) {
 
 // outgrowsVolume reports whether the items need a larger volume, which only a new pod has. A volume is limited by the memory limit with
 // which its pod started. If this limit has grown in place, outgrowsVolume compares with the larger limit, and may miss that the volume
-// is too small. The launcher then refuses the arguments.
+// is too small. The parent then refuses the arguments.
 func (f *fleet) outgrowsVolume(pod *corev1.Pod) bool {
 	container := memcached.ContainerOf(&pod.Spec, memcached.ContainerName)
 	return f.target.InPlace && keepsItems(f.v.Memcached) && container != nil &&

@@ -25,7 +25,7 @@ import (
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
-// scene is a StatefulSet, its pods, and the answers of their launchers. In a new scene, all nodes are what the spec asks for.
+// scene is a StatefulSet, its pods, and the answers of their parents. In a new scene, all nodes are what the spec asks for.
 type scene struct {
 	mc      *cachev1alpha1.Memcached
 	set     *appsv1.StatefulSet
@@ -75,7 +75,7 @@ func (s *scene) replace(ordinal int) {
 	s.answer(pod, protocol.Entry{List: memcached.FirstList(pod)})
 }
 
-// answer lets the launcher of a pod answer that this entry has been in effect for an hour.
+// answer lets the parent of a pod answer that this entry has been in effect for an hour.
 func (s *scene) answer(pod *corev1.Pod, entry protocol.Entry) {
 	s.answers[pod.UID] = memcached.Answer{Status: protocol.Status{Number: entry.Number, List: entry.List, SecondsInEffect: 3600}}
 }

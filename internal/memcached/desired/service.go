@@ -8,9 +8,12 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // Service returns the headless Service. With spec.fillFrom, its DNS name resolves to all nodes, because proxies must store new items
@@ -42,4 +45,31 @@ func ConfigMap(v memcached.View) *corev1.ConfigMap {
 		data["tlsPort"], data["tlsServers"] = strconv.Itoa(memcached.TLSPort), strings.Join(servers, ",")
 	}
 	return role(mc).ConfigMap(memcached.ServersSuffix, data)
+}
+
+// NetworkPolicy returns the policy in the spec. To the nodes of a StatefulSet, it also admits twins that fill their nodes from these nodes.
+func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
+	mc := v.Memcached
+	var asked []int32
+	if memcached.IsStatefulSet(mc) {
+		asked = []int32{memcached.ParentPort, memcached.MetricsPort}
+	}
+	policy := role(mc).NetworkPolicy(*mc.Spec.NetworkPolicy, mc.Spec.TLS, asked...)
+	if twins := fillingTwins(v); len(twins) > 0 && len(mc.Spec.NetworkPolicy.From) > 0 {
+		rule := networkingv1.NetworkPolicyIngressRule{From: twins, Ports: render.TCPPorts(memcached.Port)}
+		policy.Spec.Ingress = append(policy.Spec.Ingress, rule)
+	}
+	return policy
+}
+
+// fillingTwins returns the pods of the Memcacheds that fill their nodes from this one.
+func fillingTwins(v memcached.View) []networkingv1.NetworkPolicyPeer {
+	var peers []networkingv1.NetworkPolicyPeer
+	for _, twin := range v.Copies() {
+		if memcached.FillsFrom(twin.Memcached) == v.Memcached.Name {
+			selector := &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(twin.Memcached)}
+			peers = append(peers, networkingv1.NetworkPolicyPeer{PodSelector: selector})
+		}
+	}
+	return peers
 }

@@ -34,7 +34,7 @@ type sizing struct {
 	connections int32
 	// threads is the number of worker threads, memcached -t.
 	threads int32
-	// statefulSet reports that a launcher runs memcached in the same container, and that an agent connects to memcached. credentials
+	// statefulSet reports that memcached's parent runs in the same container, and that a sidecar connects to memcached. credentials
 	// reports that the agent also checks certificates or users.
 	statefulSet, credentials bool
 	// tls reports that clients may use TLS. plaintext reports that they may connect without TLS.
@@ -53,7 +53,7 @@ func (s sizing) minimum() int64 {
 		int64(s.connections)*perConnection + s.buffers() + s.encryption() + s.parent()
 }
 
-// parent is the launcher's part of the minimum, in bytes. Measured were 2.9 MiB, with 20 connections and 60 requests.
+// parent is the parent's part of the minimum, in bytes. Measured were 2.9 MiB, with 20 connections and 60 requests.
 func (s sizing) parent() int64 {
 	if s.statefulSet {
 		return 4 * mebibyte
@@ -131,7 +131,7 @@ func (s sizing) connectionLimit() int32 {
 
 // otherConnections returns what counts against -c but is no client, so that clients cannot use up the connections of others. memcached also
 // counts 8 file descriptors of its own, 5 for each thread, and one for each listener but the first. The kubelet's two probes need one each.
-// In a StatefulSet, the launcher needs two more, and the agent four: one for metrics, one for readiness, and two earlier ones that
+// In a StatefulSet, the parent needs two more, and the sidecar four: one for metrics, one for readiness, and two earlier ones that
 // memcached has not closed yet. With credentials, the agent needs nine more, for a handshake and for a login of each of 8 users.
 func (s sizing) otherConnections() (own, others int32) {
 	const process, perThread, probes, questions, proofs = 8, 5, 2, 2 + 4, 9
@@ -176,4 +176,16 @@ func sizingOf(mc *cachev1alpha1.Memcached) sizing {
 		s.connections = defaultConnections
 	}
 	return s
+}
+
+// checkMemoryLimit returns a problem if the spec sets a memory limit that is too small. Pods that do not change keep such a limit.
+func checkMemoryLimit(mc *cachev1alpha1.Memcached, changed bool) *memcached.Problem {
+	limit, given := render.MemoryLimit(mc.Spec.Resources)
+	if !given || !changed {
+		return nil
+	}
+	if err := sizingOf(mc).check(limit); err != nil {
+		return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: err.Error()}
+	}
+	return nil
 }

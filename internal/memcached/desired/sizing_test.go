@@ -8,7 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
+	"github.com/example/memcached-operator/internal/render"
 )
 
 // The numbers in these tests were measured with memcached 1.6.45 (Debian) on 2 cores, kernel 6.18. They are VmHWM, the highest
@@ -256,7 +263,7 @@ func TestConnectionLimit(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%d connections, %d threads: -c %d, not %d", c.connections, c.threads, got, c.want)
 		}
-		s.statefulSet = true // the launcher needs two connections, and the agent four
+		s.statefulSet = true // the parent needs two connections, and the sidecar four
 		if beside := s.connectionLimit(); beside != got+6 {
 			t.Errorf("%d connections, %d threads: -c %d in a StatefulSet, not %d", c.connections, c.threads, beside, got+6)
 		}
@@ -273,6 +280,88 @@ func TestConnectionLimit(t *testing.T) {
 		}
 		if got < 5*c.threads+32 {
 			t.Errorf("%d connections, %d threads: memcached does not start with -c %d", c.connections, c.threads, got)
+		}
+	}
+}
+
+func anotherTemplate(w *memcached.Workload) {
+	record(func(r *memcached.Record) { r.Template = "0123" })(w)
+}
+
+// TestLimitBelowTheFloor checks that a memory limit below the minimum is refused, except for running pods of a Deployment that do not
+// change.
+func TestLimitBelowTheFloor(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit   string
+		change  func(*memcached.Workload)
+		refused bool
+	}{
+		"nothing runs":                 {"120Mi", nil, true},
+		"the same template runs":       {"120Mi", func(*memcached.Workload) {}, false},
+		"another template runs":        {"120Mi", anotherTemplate, true},
+		"it runs for somebody else":    {"120Mi", func(w *memcached.Workload) { w.GetOwnerReferences()[0].UID = "another" }, true},
+		"enough, and nothing runs":     {"170Mi", nil, false},
+		"enough, and the same runs":    {"170Mi", func(*memcached.Workload) {}, false},
+		"a limit of 0 is a limit":      {"0", nil, true},
+		"a negative limit is a limit":  {"-1Gi", nil, true},
+		"a limit that is no whole MiB": {"130000001", nil, true},
+	} {
+		for kind, list := range map[string]func(*cachev1alpha1.MemcachedSpec) *corev1.ResourceList{
+			"limit":           func(s *cachev1alpha1.MemcachedSpec) *corev1.ResourceList { return &s.Resources.Limits },
+			"request, so too": func(s *cachev1alpha1.MemcachedSpec) *corev1.ResourceList { return &s.Resources.Requests },
+		} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				mc := memcachedtest.Cache(3)
+				*list(&mc.Spec) = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
+				var observed memcached.Observed
+				workload := liveWorkload(t, mc, older)
+				*list(&mc.Spec) = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(c.limit)}
+				if c.change != nil {
+					record(func(r *memcached.Record) { r.Template = templateHash(mc, older) })(workload)
+					c.change(workload)
+					observed.Children = []client.Object{workload.Object}
+				}
+				plan := For(memcachedtest.View(mc, observed), memcachedtest.Options)
+				problem := plan.Problem
+				if (problem != nil) != c.refused {
+					t.Fatalf("refused: %v", problem)
+				}
+				if c.refused && (problem.Message == "" || problem.Reason != cachev1alpha1.ReasonInvalidSpec || len(plan.Objects) < 3) {
+					t.Errorf("reason %s, objects %v", problem.Reason, plan.Objects)
+				}
+			})
+		}
+	}
+}
+
+// TestQuantities covers quantities that the API server would round up, write differently, or keep.
+func TestQuantities(t *testing.T) {
+	for _, c := range []struct{ name, given, want string }{
+		{"cpu", "100500u", "101m"},
+		{"cpu", "1500000001n", "1501m"},
+		{"cpu", "0.1", "100m"},
+		{"cpu", "1n", "1m"},
+		{"cpu", "2", "2"},
+		{"cpu", "0", "0"},
+		{"memory", "1073741824500m", "1073741825"},
+		{"memory", "1Gi", "1Gi"},
+		{"memory", "0.3Gi", "322122548"},
+		{"memory", "2G", "2G"},
+		{"ephemeral-storage", "1u", "1"},
+		{"ephemeral-storage", "10Mi", "10Mi"},
+	} {
+		name := corev1.ResourceName(c.name)
+		list := corev1.ResourceList{name: resource.MustParse(c.given)}
+		mc := memcachedtest.Cache(3)
+		mc.Spec.Resources = cachev1alpha1.MemcachedResources{Limits: list, Requests: list}
+		got := render.Resources(mc.Spec.Resources, "1Gi")
+		for list, quantity := range map[string]resource.Quantity{"limit": got.Limits[name], "request": got.Requests[name]} {
+			if quantity.String() != c.want {
+				t.Errorf("%s: the %s of %s is %s, not %s", c.name, list, c.given, quantity.String(), c.want)
+			}
+		}
+		if given := mc.Spec.Resources.Limits[name]; given.Cmp(resource.MustParse(c.given)) != 0 {
+			t.Errorf("%s: the spec is now %s, not %s", c.name, given.String(), c.given)
 		}
 	}
 }

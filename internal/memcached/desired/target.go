@@ -73,7 +73,7 @@ func argumentList(mc *cachev1alpha1.Memcached) protocol.List {
 // memoryOf returns what memcached may use with these arguments, in bytes. It reverses the computation of the arguments.
 func memoryOf(list protocol.List) int64 {
 	number := func(option string) int32 {
-		value, _ := strconv.ParseInt(list.Value(option), 10, 32) // the launcher's pattern allows only numbers
+		value, _ := strconv.ParseInt(list.Value(option), 10, 32) // the parent's pattern allows only numbers
 		return int32(value)
 	}
 	s := sizing{
@@ -110,7 +110,7 @@ func timeOf(t *metav1.Time) string {
 }
 
 // podAnnotations returns the annotations of the pods, nil for none. Those of a StatefulSet do not include spec.restartedAt: it is
-// in the argument list, because the launcher restarts memcached without a new pod.
+// in the argument list, because the parent restarts memcached without a new pod.
 func podAnnotations(mc *cachev1alpha1.Memcached, volumes []corev1.Volume) map[string]string {
 	annotations := render.Annotations(mc.Spec.PodMetadata)
 	if memcached.IsStatefulSet(mc) {

@@ -17,7 +17,7 @@ import (
 // twinGuard finds out whether a node may stop. It may only if each twin has the items of this node, and stops no nodes itself.
 type twinGuard struct {
 	v memcached.View
-	// asks has, by the number of a node, the pods of twins whose launchers must be asked about it.
+	// asks has, by the number of a node, the pods of twins whose parents must be asked about it.
 	asks map[int][]*corev1.Pod
 }
 
@@ -90,7 +90,7 @@ func unfilled(twin memcached.View, node *corev1.Pod, answer memcached.Answer) st
 	}
 }
 
-// mayStop reports whether a node may stop without another decision of the operator: its launcher is restarting memcached, or has yet to
+// mayStop reports whether a node may stop without another decision of the operator: its parent is restarting memcached, or has yet to
 // read its entry.
 func mayStop(v memcached.View, node *corev1.Pod, answer memcached.Answer) bool {
 	ordinal, _ := memcached.Ordinal(node)

@@ -16,7 +16,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// twinOf returns the Memcached in spec.fillFrom in the form that launchers read, or nil if its nodes cannot be used as a source.
+// twinOf returns the Memcached in spec.fillFrom in the form that parents read, or nil if its nodes cannot be used as a source.
 func twinOf(v memcached.View) *protocol.Twin {
 	source := v.Source()
 	if source == nil || unusable(source) != "" {

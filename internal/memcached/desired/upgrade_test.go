@@ -188,7 +188,7 @@ func rendered(t *testing.T, mc *cachev1alpha1.Memcached, live *memcached.Workloa
 	return [2]string{container.Image, limit.String()}
 }
 
-// TestAgentWithoutImage covers an operator that does not know its own image, which is also the image of agents and launchers.
+// TestAgentWithoutImage covers an operator that does not know its own image.
 func TestAgentWithoutImage(t *testing.T) {
 	untold := memcached.Options{DefaultImage: memcachedtest.DefaultImage}
 	mc := memcachedtest.Cache(3, workloadKind(statefulSetKind))

@@ -24,7 +24,7 @@ import (
 // DefaultImage is the default image of the operator in the tests.
 const DefaultImage = "docker.io/library/memcached:1.6.45"
 
-// AgentImage is the image of agents and launchers in the tests.
+// AgentImage is the image of the agent in the tests.
 const AgentImage = "example.com/memcached-operator-agent:v0.1.0"
 
 // Options are the operator's options in the tests.

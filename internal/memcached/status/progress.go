@@ -184,7 +184,7 @@ func outdated(f *facts) string {
 		return fmt.Sprintf("The operator's defaults are now %s; the next rollout adopts them. To roll out now: %s", f.plan.StaleDefaults,
 			restartCommand(f.Memcached))
 	case f.plan.Older > 0:
-		return fmt.Sprintf("%d of %d nodes have older helpers or defaults of the operator; new pods get the present ones. %s",
+		return fmt.Sprintf("%d of %d nodes have an older agent or defaults of the operator; new pods get the present ones. %s",
 			f.plan.Older, f.size, f.toReplace())
 	default:
 		return ""

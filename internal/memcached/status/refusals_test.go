@@ -77,8 +77,8 @@ func TestRemedies(t *testing.T) {
 		nowhere, fails      = cachev1alpha1.ReasonUnschedulable, cachev1alpha1.ReasonNodesFailing
 		nobody, exits       = "0/3 nodes are available: ", "memcached in pod cache-0 exited with code "
 		login               = "spec.imagePullSecrets if its registry demands a login"
-		helpers             = "in a StatefulSet, spec.agent.resources"
-		resources           = "Lower spec.config.memory, spec.resources, spec.size or, " + helpers + "; or raise the quota"
+		sidecar             = "in a StatefulSet, spec.agent.resources"
+		resources           = "Lower spec.config.memory, spec.resources, spec.size or, " + sidecar + "; or raise the quota"
 	)
 	used := map[string]bool{}
 	for _, c := range []struct{ reason, message, advice string }{
@@ -92,18 +92,18 @@ func TestRemedies(t *testing.T) {
 			denied, "maximum memory usage per Container is 128Mi, but limit is 198Mi", "The memory limit follows from spec.config, unless " +
 				"spec.resources sets it: lower spec.config.memory, maxConnections or threads; or raise the maximum of the LimitRange",
 		},
-		{denied, "minimum memory usage per Container is 1Gi, but request is 16Mi", "Raise spec.resources and, " + helpers + "; or lower the minimum of the LimitRange"},
-		{denied, "minimum cpu usage per Pod is 1, but limit is 500m", "Raise spec.resources and, " + helpers + "; or lower the minimum of the LimitRange"},
-		{denied, "maximum cpu usage per Pod is 1.  No limit is specified", "Set limits in spec.resources and, " + helpers},
+		{denied, "minimum memory usage per Container is 1Gi, but request is 16Mi", "Raise spec.resources and, " + sidecar + "; or lower the minimum of the LimitRange"},
+		{denied, "minimum cpu usage per Pod is 1, but limit is 500m", "Raise spec.resources and, " + sidecar + "; or lower the minimum of the LimitRange"},
+		{denied, "maximum cpu usage per Pod is 1.  No limit is specified", "Set limits in spec.resources and, " + sidecar},
 		{
 			denied, "cpu max limit to request ratio per Container is 1, but provided ratio is 2",
-			"Let requests and limits differ less in spec.resources and, " + helpers,
+			"Let requests and limits differ less in spec.resources and, " + sidecar,
 		},
 		{denied, "no PriorityClass with name important was found", "Correct spec.scheduling.priorityClassName, or create the PriorityClass"},
 		{denied, "policy 'sidecar' denied request: no", ""},
 		{pull, "The image of memcached in pod cache-0 cannot be pulled: not found", "Check spec.image, and " + login},
 		{pull, "The image of memcached-agent in pod cache-0 cannot be pulled: no", "The operator names the image of the agent: check its registry, and " + login},
-		{pull, "The image of launcher in pod cache-0 cannot be pulled: no", "The operator names the image of the agent: check its registry, and " + login},
+		{pull, "The image of install-agent in pod cache-0 cannot be pulled: no", "The operator names the image of the agent: check its registry, and " + login},
 		{pull, "The image of istio-proxy in pod cache-0 cannot be pulled: no", ""},
 		{fails, exits + "137 (OOMKilled)", "It needs more memory than its limit: raise spec.resources.limits.memory"},
 		{

@@ -49,7 +49,7 @@ func changedBy(mc *cachev1alpha1.Memcached, change func(*cachev1alpha1.Memcached
 	return mc
 }
 
-// fleetOf returns the view of a Memcached whose three nodes were created for was, and whose launchers answer.
+// fleetOf returns the view of a Memcached whose three nodes were created for was, and whose parents answer.
 func fleetOf(t *testing.T, mc, was *cachev1alpha1.Memcached, changes ...func(*corev1.Pod)) memcached.View {
 	t.Helper()
 	observed := memcached.Observed{
@@ -205,7 +205,7 @@ func TestOlderPods(t *testing.T) {
 	for image, want := range map[string]string{
 		memcachedtest.DefaultImage: complete,
 		"memcached:1.6.40":         tooOld + "adopt the operator's default image: " + replaceNow,
-		"memcached:1.6.46":         "False Outdated: 3 of 3 nodes have older helpers or defaults of the operator; new pods get the present ones. " + toReplace,
+		"memcached:1.6.46":         "False Outdated: 3 of 3 nodes have an older agent or defaults of the operator; new pods get the present ones. " + toReplace,
 	} {
 		status := planned(earlier(image))
 		if got := progressingOf(status); got != want || status.Image != image || status.UpdatedReplicas != 3 {

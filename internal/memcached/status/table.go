@@ -111,7 +111,7 @@ var (
 	)
 	forPulls = advice(
 		`The image of memcached in pod `, "Check spec.image, and spec.imagePullSecrets if its registry demands a login",
-		`The image of (memcached-agent|launcher) in pod `, "The operator names the image of the agent: check its registry, and "+
+		`The image of (memcached-agent|install-agent) in pod `, "The operator names the image of the agent: check its registry, and "+
 			"spec.imagePullSecrets if its registry demands a login",
 	)
 	forScheduling = advice(

@@ -25,9 +25,9 @@ import (
 	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
-// launchers simulates the launchers in the pods of StatefulSets. In these tests, a launcher reads its entry when the simulated kubelet acts
-// on its pod, and when the operator asks for the launcher's status.
-type launchers struct {
+// parents simulates memcached's parents in the pods of StatefulSets. In these tests, a parent reads its entry when the simulated kubelet
+// acts on its pod, and when the operator asks for its status.
+type parents struct {
 	mutex   sync.Mutex
 	running map[types.UID]process
 }
@@ -40,28 +40,28 @@ type process struct {
 	refused *protocol.Refusal
 }
 
-var allLaunchers = &launchers{running: map[types.UID]process{}}
+var allParents = &parents{running: map[types.UID]process{}}
 
 // refusedThreads is a number of threads with which the simulated memcached does not start.
 const refusedThreads = 7
 
 // Ask implements controllers.Nodes. There is no answer while memcached's container does not run.
-func (l *launchers) Ask(ctx context.Context, pod *corev1.Pod, _ int, _ ...string) (protocol.Status, error) {
+func (all *parents) Ask(ctx context.Context, pod *corev1.Pod, _ int, _ ...string) (protocol.Status, error) {
 	if pod.Labels[memcached.NameLabel] == memcached.ProxyName {
 		return proxyStatus(ctx, pod)
 	}
 	if status := memcached.StatusOf(pod, memcached.ContainerName); status == nil || status.State.Running == nil {
 		return protocol.Status{}, errors.New("connection refused")
 	}
-	p, err := l.follow(ctx, pod)
+	p, err := all.follow(ctx, pod)
 	return protocol.Status{Number: p.number, List: p.list, SecondsInEffect: 3600, Refused: p.refused}, err
 }
 
-// follow lets the launcher of a pod read its entry, and returns what memcached then runs with.
-func (l *launchers) follow(ctx context.Context, pod *corev1.Pod) (process, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	p, started := l.running[pod.UID]
+// follow lets the parent of a pod read its entry, and returns what memcached then runs with.
+func (all *parents) follow(ctx context.Context, pod *corev1.Pod) (process, error) {
+	all.mutex.Lock()
+	defer all.mutex.Unlock()
+	p, started := all.running[pod.UID]
 	if !started {
 		p.list = memcached.FirstList(pod)
 	}
@@ -77,7 +77,7 @@ func (l *launchers) follow(ctx context.Context, pod *corev1.Pod) (process, error
 	default:
 		p.list, p.number, p.refused = entry.List, entry.Number, nil
 	}
-	l.running[pod.UID] = p
+	all.running[pod.UID] = p
 	return p, nil
 }
 
@@ -161,7 +161,7 @@ func differs(now objects, pod *corev1.Pod, template *corev1.PodTemplateSpec, fir
 	is, has := template.Spec.Containers[0], pod.Spec.Containers[0]
 	newest, _ := memcached.AskedOf(template.Annotations)
 	asked, _ := memcached.AskedOf(pod.Annotations)
-	p, err := allLaunchers.follow(context.Background(), pod) // real launchers read their entries even if the operator asks none of them
+	p, err := allParents.follow(context.Background(), pod) // real parents read their entries even if the operator asks none of them
 	switch {
 	case err != nil:
 		return err.Error()

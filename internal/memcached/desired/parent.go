@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/render"
 	"github.com/example/memcached-operator/internal/rollout"
@@ -96,4 +97,23 @@ func renderingOf(template corev1.PodTemplateSpec) string {
 	container.Image, container.Resources, container.Args = "", corev1.ResourceRequirements{}, nil
 	rest.Spec.InitContainers[0].Resources = corev1.ResourceRequirements{} // the same as memcached's
 	return render.Hash(rest)
+}
+
+// argumentsConfigMap returns the ConfigMap with the entries for parents, and with the twin from which empty nodes copy items. It is nil
+// if there is nothing to tell them. An entry goes when another pod has the number of its pod.
+func argumentsConfigMap(f *fleet) *corev1.ConfigMap {
+	data := map[string]string{}
+	for _, n := range f.nodes {
+		entry, found := f.entries[n.ordinal]
+		if found && (n.Pod != rollout.Present || entry.Pod == string(n.pod.UID)) {
+			data[protocol.EntryKey(n.ordinal)] = entry.String()
+		}
+	}
+	if twin := twinOf(f.v); twin != nil {
+		data[protocol.TwinKey] = twin.String()
+	}
+	if len(data) == 0 {
+		return nil
+	}
+	return role(f.v.Memcached).ConfigMap(memcached.ArgumentsSuffix, data)
 }
