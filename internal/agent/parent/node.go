@@ -113,7 +113,7 @@ func (n *node) follow(ctx context.Context) error {
 	case found == nil || isSame(*found, n.current) || n.state.refuses(*found):
 	case err != nil:
 		n.refuse(*found, err.Error())
-	case found.Forget != 0 && found.Forget == credentials.StartOf(n.process.pid):
+	case n.mustForget(*found):
 		return n.restart(ctx, *found)
 	case n.current.Same(found.List):
 		n.current = *found
@@ -124,6 +124,11 @@ func (n *node) follow(ctx context.Context) error {
 		return n.restart(ctx, *found)
 	}
 	return nil
+}
+
+// mustForget reports whether an entry names the running memcached as one that must restart.
+func (n *node) mustForget(entry protocol.Entry) bool {
+	return entry.Forget != 0 && entry.Forget == credentials.StartOf(n.process.pid)
 }
 
 func (n *node) grow(ctx context.Context, entry protocol.Entry, obstacle string) {
