@@ -236,8 +236,14 @@ func (c *change) goBack(n *node, step *memcached.PodStep) bool {
 		return false // the record stays until the resources are taken back: see follow
 	case failed == rollout.Nothing:
 		asked.Refused = nil
-		return true
+	default:
+		c.giveBack(n, failed, step)
 	}
+	return true
+}
+
+func (c *change) giveBack(n *node, failed rollout.Action, step *memcached.PodStep) {
+	asked := step.Asked
 	var before *protocol.Refused
 	if asked.Refused != nil {
 		before = &asked.Refused.Refused
@@ -249,7 +255,6 @@ func (c *change) goBack(n *node, step *memcached.PodStep) bool {
 		asked.Resources, asked.DefaultLimit = former.Resources, former.DefaultLimit
 	}
 	asked.Former = nil
-	return true
 }
 
 // follow completes earlier steps of a pod. It sends a resize that was not sent, and takes back resources that the pod has refused. It wakes
