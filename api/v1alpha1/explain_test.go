@@ -116,7 +116,7 @@ func TestExplainFitsOnAScreen(t *testing.T) {
 				schema.Properties = schema.Items.Schema.Properties
 			}
 			if place.Path == "spec" {
-				limit = 92
+				limit = 93
 			}
 			lines := 12 + wrappedLines(schema.Description)
 			for _, field := range schema.Properties {

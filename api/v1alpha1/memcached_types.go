@@ -14,7 +14,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="{{template `memoryLimitSuffices`}}",fieldPath=".resources.limits",messageExpression="'spec.resources.limits.memory is %s, but %s'.format([string(self.resources.limits['memory']), {{template `memoryNeed`}}])",message="spec.resources.limits.memory is less than memcached needs: raise it"
 // +kubebuilder:validation:XValidation:rule="{{template `memoryRequestSuffices`}}",fieldPath=".resources.requests",messageExpression="'spec.resources.requests.memory is %s and is also the limit as no limit is given, but %s'.format([string(self.resources.requests['memory']), {{template `memoryNeed`}}])",message="spec.resources.requests.memory is less than memcached needs: raise it"
 // +kubebuilder:validation:XValidation:rule="!has(self.agent) || self.workload == 'StatefulSet'",fieldPath=".agent",message="spec.agent must not be set with spec.workload Deployment, whose pods are memcached alone and have no agent: use a Memcached with spec.workload StatefulSet"
-// +kubebuilder:validation:XValidation:rule="{{template `agentMemorySuffices`}}",fieldPath=".agent.resources",messageExpression="'spec.agent.resources.%s.memory sets the memory limit to %s, but the agent needs at least %s%s: raise it'.format([{{template `agentLimited`}} ? 'limits' : 'requests', {{template `agentMemory`}}, {{template `agentNeed`}}, has(self.tls) || has(self.auth) ? ' with spec.tls or spec.auth' : ''])",message="spec.agent.resources has a smaller memory limit than the agent needs: raise it"
+// +kubebuilder:validation:XValidation:rule="{{template `agentMemorySuffices`}}",fieldPath=".agent.resources",messageExpression="'spec.agent.resources.%s.memory sets the memory limit to %s, but the agent needs at least %s%s: raise it'.format([{{template `agentLimited`}} ? 'limits' : 'requests', {{template `agentMemory`}}, {{template `agentNeed`}}, {{template `agentWhy`}}])",message="spec.agent.resources has a smaller memory limit than the agent needs: raise it"
 // +kubebuilder:validation:XValidation:rule="self.workload != 'StatefulSet' || !has(self.updateStrategy.maxUnavailable) || !(string(self.updateStrategy.maxUnavailable) in ['0', '0%'])",fieldPath=".updateStrategy.maxUnavailable",message="spec.updateStrategy.maxUnavailable must not be 0 with spec.workload StatefulSet, whose nodes keep their names: the old one must leave before the new one can start"
 // +kubebuilder:validation:XValidation:rule="self.workload == 'StatefulSet' || !has(self.updateStrategy.podUpdatePolicy) || self.updateStrategy.podUpdatePolicy == 'Recreate'",fieldPath=".updateStrategy.podUpdatePolicy",message="spec.updateStrategy.podUpdatePolicy must not be InPlaceOrRecreate with spec.workload Deployment, which replaces its pods for every change: use a Memcached with spec.workload StatefulSet"
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || self.workload == 'StatefulSet'",fieldPath=".tls",message="spec.tls must not be set with spec.workload Deployment, whose pods are memcached alone and have no agent to load the certificate: use a Memcached with spec.workload StatefulSet"
@@ -161,8 +161,8 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Restarted at",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 
-	// replacedAt is a time as in restartedAt. Each new one replaces the pods of a StatefulSet by empty ones with present helpers and
-	// defaults. The default is no replacement.
+	// replacedAt is a time as in restartedAt. Each new time replaces the pods of a StatefulSet by empty ones with the operator's present
+	// helpers and defaults. The default is no replacement.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Format=date-time

@@ -20,8 +20,8 @@ import (
 // difference between requests and limits. The golden files show the defaults.
 func TestAgentResources(t *testing.T) {
 	for given, want := range map[string]string{
-		`{"limits": {"memory": "64Mi"}}`:   `{"limits":{"memory":"64Mi"},"requests":{"cpu":"10m","memory":"64Mi"}}`,
-		`{"requests": {"memory": "64Mi"}}`: `{"limits":{"memory":"64Mi"},"requests":{"cpu":"10m","memory":"64Mi"}}`,
+		`{"limits": {"memory": "64Mi"}}`:                                              `{"limits":{"memory":"64Mi"},"requests":{"cpu":"10m","memory":"64Mi"}}`,
+		`{"requests": {"memory": "64Mi"}}`:                                            `{"limits":{"memory":"64Mi"},"requests":{"cpu":"10m","memory":"64Mi"}}`,
 		`{"limits": {"memory": "64Mi"}, "requests": {"memory": "16Mi", "cpu": "1m"}}`: `{"limits":{"memory":"64Mi"},"requests":{"cpu":"1m","memory":"16Mi"}}`,
 		`{"limits": {"cpu": "200m", "ephemeral-storage": "64Mi"}}`: `{"limits":{"cpu":"200m","ephemeral-storage":"64Mi","memory":"24Mi"},` +
 			`"requests":{"cpu":"200m","ephemeral-storage":"64Mi","memory":"24Mi"}}`,
