@@ -147,11 +147,12 @@ var _ = DescribeTable("A wrong value is refused with the field and the fix",
 
 // resourceLists returns rows for limits and requests.
 func resourceLists() (rows []TableEntry) {
-	for _, field := range []string{"spec.resources.limits", "spec.resources.requests"} {
+	for _, field := range []string{"spec.resources.limits", "spec.resources.requests", "spec.agent.resources.limits", "spec.agent.resources.requests"} {
+		list := strings.TrimPrefix(strings.TrimPrefix(field, "spec."), "agent.")
 		rows = append(rows,
-			wrong(field, field+" may hold cpu, memory and ephemeral-storage only: remove the others", `{"nvidia.com/gpu": 1}`, `{"": 1}`),
-			wrong(field, field+quantityRule, `{"memory": "10E"}`, `{"ephemeral-storage": "1025Ti"}`, `{"cpu": -1}`, `{"memory": "1GB"}`, `{"cpu": "1e1.5"}`),
-			wrong(field, field+" must hold quantities of at most 32 characters", `{"cpu": `+quoted("0", 33)+`}`),
+			wrong(field, list+" may hold cpu, memory and ephemeral-storage only: remove the others", `{"nvidia.com/gpu": 1}`, `{"": 1}`),
+			wrong(field, list+quantityRule, `{"memory": "10E"}`, `{"ephemeral-storage": "1025Ti"}`, `{"cpu": -1}`, `{"memory": "1GB"}`, `{"cpu": "1e1.5"}`),
+			wrong(field, list+" must hold quantities of at most 32 characters", `{"cpu": `+quoted("0", 33)+`}`),
 			wrong(field, "Too many: 4: must have at most 3 items", `{"a": 1, "b": 1, "c": 1, "d": 1}`),
 			// The API server checks types before it evaluates rules. The descriptions of the fields name the fix.
 			wrong(field, field+`.cpu in body must be of type integer,string: "number"`, `{"cpu": 0.5}`),
@@ -254,10 +255,18 @@ var _ = DescribeTable("Fields that cannot work together are refused with the fie
 		`memory 64Mi and 65536 connections needs at least 1236Mi: raise it, or lower spec.config.memory, maxConnections or threads`),
 	Entry(nil, `{size: 1, resources: {limits: {cpu: 1}, requests: {memory: 100Mi}}}`, `is 100Mi and is also the limit as no limit is given`),
 	Entry(nil, `{size: 1, resources: {limits: {cpu: 1}, requests: {cpu: 1001m}}}`, `spec.resources.requests: Invalid value: `,
-		`spec.resources.requests.cpu must not be larger than spec.resources.limits.cpu: lower the request or raise the limit`),
-	Entry(nil, `{size: 1, resources: {limits: {memory: 1Gi}, requests: {memory: 1025Mi}}}`, `requests.memory must not be larger than spec.resources.limits.memory`),
+		`resources.requests.cpu must not be larger than resources.limits.cpu: lower the request or raise the limit`),
+	Entry(nil, `{size: 1, resources: {limits: {memory: 1Gi}, requests: {memory: 1025Mi}}}`, `requests.memory must not be larger than resources.limits.memory`),
 	Entry(nil, `{size: 1, resources: {limits: {ephemeral-storage: 1Gi}, requests: {ephemeral-storage: 2Gi}}}`,
-		`requests.ephemeral-storage must not be larger than spec.resources.limits.ephemeral-storage`),
+		`requests.ephemeral-storage must not be larger than resources.limits.ephemeral-storage`),
+	Entry(nil, `{size: 1, agent: {resources: {limits: {cpu: 1}}}}`, `spec.agent: Invalid value: spec.agent must not be set with spec.workload `,
+		`Deployment, whose pods are memcached alone and have no agent: use a Memcached with spec.workload StatefulSet`),
+	Entry(nil, `{size: 1, workload: StatefulSet, agent: {resources: {limits: {memory: 23Mi}}}}`, `spec.agent.resources: Invalid value: `,
+		`spec.agent.resources.limits.memory sets the memory limit to 23Mi, but the agent needs at least 24Mi: raise it`),
+	Entry(nil, `{size: 1, workload: StatefulSet, auth: {secretName: a}, agent: {resources: {requests: {memory: 24Mi}}}}`,
+		`spec.agent.resources.requests.memory sets the memory limit to 24Mi, but the agent needs at least 32Mi with spec.tls or spec.auth: raise it`),
+	Entry(nil, `{size: 1, workload: StatefulSet, agent: {resources: {limits: {cpu: 1}, requests: {cpu: 2}}}}`, `spec.agent.resources.requests: `,
+		`Invalid value: resources.requests.cpu must not be larger than resources.limits.cpu: lower the request or raise the limit`),
 	Entry(nil, `{size: 1, tls: {secretName: a}, auth: {secretName: a}}`,
 		`spec.auth.secretName: Invalid value: spec.auth.secretName must not be the Secret of spec.tls: each of its keys would be a user`),
 	Entry(nil, `{size: 1, workload: StatefulSet, updateStrategy: {maxUnavailable: 0%}}`,

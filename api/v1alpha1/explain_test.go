@@ -22,6 +22,7 @@ var ruledBounds = map[string][]string{
 	"spec.config.idleTimeout":                 {"1s", "720h"},
 	"spec.resources.limits":                   {`"0.5"`, "a plain 0.5 is rejected"},
 	"spec.resources.requests":                 {`"0.5"`, "a plain 0.5 is rejected"},
+	"spec.agent.resources.limits":             {`"0.5"`, "a plain 0.5 is rejected"},
 	"spec.podDisruptionBudget.maxUnavailable": {"0", "1000", "0%", "100%"},
 	"spec.updateStrategy.maxUnavailable":      {"0", "1000", "0%", "100%"},
 }
@@ -42,6 +43,8 @@ var computedDefaults = map[string]string{
 	"spec.networkPolicy.metricsFrom":            "all pods of the namespace",
 	"spec.networkPolicy.from":                   "all pods of the namespace",
 	"spec.resources.requests":                   "the limits",
+	"spec.agent.resources":                      "24Mi of memory, or 32Mi with tls or auth, and a request of 10m CPU",
+	"spec.agent.resources.requests":             "the limits",
 	"spec.scheduling.priorityClassName":         "the cluster's",
 	"spec.scheduling.topologySpreadConstraints": "a soft spread (ScheduleAnyway) over hosts and over zones",
 }
@@ -113,7 +116,7 @@ func TestExplainFitsOnAScreen(t *testing.T) {
 				schema.Properties = schema.Items.Schema.Properties
 			}
 			if place.Path == "spec" {
-				limit = 90
+				limit = 93
 			}
 			lines := 12 + wrappedLines(schema.Description)
 			for _, field := range schema.Properties {

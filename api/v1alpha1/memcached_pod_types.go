@@ -5,19 +5,28 @@ package v1alpha1
 
 import corev1 "k8s.io/api/core/v1"
 
-// MemcachedResources are the compute resources of memcached's container in each pod.
+// MemcachedAgent configures the agent, which serves metrics and gives memcached its certificates and users.
+type MemcachedAgent struct {
+	// resources are the compute resources of the agent's container. The default is 24Mi of memory, or 32Mi with tls or auth, and a request
+	// of 10m CPU, or a limit of 100m if memcached has a CPU limit.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Resources of the agent",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:resourceRequirements","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Resources MemcachedResources `json:"resources,omitzero"`
+}
+
+// MemcachedResources are the compute resources of a container in each pod.
 //
-// +kubebuilder:validation:XValidation:rule="{{template `requestWithinLimit` `cpu`}}",fieldPath=".requests",message="spec.resources.requests.cpu must not be larger than spec.resources.limits.cpu: lower the request or raise the limit"
-// +kubebuilder:validation:XValidation:rule="{{template `requestWithinLimit` `memory`}}",fieldPath=".requests",message="spec.resources.requests.memory must not be larger than spec.resources.limits.memory: lower the request or raise the limit"
-// +kubebuilder:validation:XValidation:rule="{{template `requestWithinLimit` `ephemeral-storage`}}",fieldPath=".requests",message="spec.resources.requests.ephemeral-storage must not be larger than spec.resources.limits.ephemeral-storage: lower the request or raise the limit"
+// +kubebuilder:validation:XValidation:rule="{{template `requestWithinLimit` `cpu`}}",fieldPath=".requests",message="resources.requests.cpu must not be larger than resources.limits.cpu: lower the request or raise the limit"
+// +kubebuilder:validation:XValidation:rule="{{template `requestWithinLimit` `memory`}}",fieldPath=".requests",message="resources.requests.memory must not be larger than resources.limits.memory: lower the request or raise the limit"
+// +kubebuilder:validation:XValidation:rule="{{template `requestWithinLimit` `ephemeral-storage`}}",fieldPath=".requests",message="resources.requests.ephemeral-storage must not be larger than resources.limits.ephemeral-storage: lower the request or raise the limit"
 type MemcachedResources struct {
-	// limits are how much memcached's container may use of 3 resources: cpu, memory and ephemeral-storage. The default memory limit is
+	// limits are how much the container may use of 3 resources: cpu, memory and ephemeral-storage. The default memory limit of memcached is
 	// computed from config and tls. A fraction of a CPU must be text, such as 500m or "0.5" in quotation marks; a plain 0.5 is rejected.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.limits may hold cpu, memory and ephemeral-storage only: remove the others"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).compareTo(quantity('0')) >= 0 && quantity(string(self[k])).compareTo(quantity('1Pi')) <= 0)",message="spec.resources.limits must hold quantities from 0 to 1Pi, such as memory: 256Mi or cpu: 500m"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, size(string(self[k])) <= 32)",message="spec.resources.limits must hold quantities of at most 32 characters, such as memory: 256Mi or cpu: 500m"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="resources.limits may hold cpu, memory and ephemeral-storage only: remove the others"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).compareTo(quantity('0')) >= 0 && quantity(string(self[k])).compareTo(quantity('1Pi')) <= 0)",message="resources.limits must hold quantities from 0 to 1Pi, such as memory: 256Mi or cpu: 500m"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(string(self[k])) <= 32)",message="resources.limits must hold quantities of at most 32 characters, such as memory: 256Mi or cpu: 500m"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Limits",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 
@@ -26,9 +35,9 @@ type MemcachedResources struct {
 	// CPU is rounded up to thousandths, and the other resources are rounded up to whole bytes.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="spec.resources.requests may hold cpu, memory and ephemeral-storage only: remove the others"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).compareTo(quantity('0')) >= 0 && quantity(string(self[k])).compareTo(quantity('1Pi')) <= 0)",message="spec.resources.requests must hold quantities from 0 to 1Pi, such as memory: 256Mi or cpu: 500m"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, size(string(self[k])) <= 32)",message="spec.resources.requests must hold quantities of at most 32 characters, such as memory: 256Mi or cpu: 500m"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="resources.requests may hold cpu, memory and ephemeral-storage only: remove the others"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).compareTo(quantity('0')) >= 0 && quantity(string(self[k])).compareTo(quantity('1Pi')) <= 0)",message="resources.requests must hold quantities from 0 to 1Pi, such as memory: 256Mi or cpu: 500m"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(string(self[k])) <= 32)",message="resources.requests must hold quantities of at most 32 characters, such as memory: 256Mi or cpu: 500m"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Requests",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 }

@@ -13,6 +13,8 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="{{template `memoryLimitSuffices`}}",fieldPath=".resources.limits",messageExpression="'spec.resources.limits.memory is %s, but %s'.format([string(self.resources.limits['memory']), {{template `memoryNeed`}}])",message="spec.resources.limits.memory is less than memcached needs: raise it"
 // +kubebuilder:validation:XValidation:rule="{{template `memoryRequestSuffices`}}",fieldPath=".resources.requests",messageExpression="'spec.resources.requests.memory is %s and is also the limit as no limit is given, but %s'.format([string(self.resources.requests['memory']), {{template `memoryNeed`}}])",message="spec.resources.requests.memory is less than memcached needs: raise it"
+// +kubebuilder:validation:XValidation:rule="!has(self.agent) || self.workload == 'StatefulSet'",fieldPath=".agent",message="spec.agent must not be set with spec.workload Deployment, whose pods are memcached alone and have no agent: use a Memcached with spec.workload StatefulSet"
+// +kubebuilder:validation:XValidation:rule="{{template `agentMemorySuffices`}}",fieldPath=".agent.resources",messageExpression="'spec.agent.resources.%s.memory sets the memory limit to %s, but the agent needs at least %s%s: raise it'.format([{{template `agentLimited`}} ? 'limits' : 'requests', {{template `agentMemory`}}, {{template `agentNeed`}}, {{template `agentWhy`}}])",message="spec.agent.resources has a smaller memory limit than the agent needs: raise it"
 // +kubebuilder:validation:XValidation:rule="self.workload != 'StatefulSet' || !has(self.updateStrategy.maxUnavailable) || !(string(self.updateStrategy.maxUnavailable) in ['0', '0%'])",fieldPath=".updateStrategy.maxUnavailable",message="spec.updateStrategy.maxUnavailable must not be 0 with spec.workload StatefulSet, whose nodes keep their names: the old one must leave before the new one can start"
 // +kubebuilder:validation:XValidation:rule="self.workload == 'StatefulSet' || !has(self.updateStrategy.podUpdatePolicy) || self.updateStrategy.podUpdatePolicy == 'Recreate'",fieldPath=".updateStrategy.podUpdatePolicy",message="spec.updateStrategy.podUpdatePolicy must not be InPlaceOrRecreate with spec.workload Deployment, which replaces its pods for every change: use a Memcached with spec.workload StatefulSet"
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || self.workload == 'StatefulSet'",fieldPath=".tls",message="spec.tls must not be set with spec.workload Deployment, whose pods are memcached alone and have no agent to load the certificate: use a Memcached with spec.workload StatefulSet"
@@ -70,6 +72,11 @@ type MemcachedSpec struct {
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Resources",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:resourceRequirements"}
 	Resources MemcachedResources `json:"resources,omitzero"`
+
+	// agent is the sidecar of each pod of a StatefulSet: a change replaces them.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Agent",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:agent","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Agent MemcachedAgent `json:"agent,omitzero"`
 
 	// scheduling is where the nodes may run.
 	// +optional

@@ -52,7 +52,7 @@ var (
 	// kubernetesContent matches the fields whose content has Kubernetes' own types.
 	kubernetesContent = regexp.MustCompile(`^spec\.scheduling\.(nodeSelector|affinity|tolerations|topologySpreadConstraints)\b|` +
 		`^spec\.networkPolicy\.(from|metricsFrom)\b|^spec\.imagePullSecrets\[`)
-	resourceName = regexp.MustCompile(`^spec\.resources\.(limits|requests)\.`)
+	resourceName = regexp.MustCompile(`^spec\.(agent\.)?resources\.(limits|requests)\.`)
 )
 
 // ownFields returns the fields that this package names. It leaves out elements of lists and maps, and fields of Kubernetes' own
@@ -86,11 +86,11 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 
 // A rule without a message shows its CEL expression to the user. A rule with the message of another field misleads.
 func TestEveryRuleNamesItsField(t *testing.T) {
-	shared := regexp.MustCompile(`^spec\.(podMetadata|service)\b`)
+	shared := regexp.MustCompile(`^spec\.(podMetadata|service|resources|agent\.resources)\b`)
 	for kind := range resources {
 		check := func(path string, rules apiextensionsv1.ValidationRules) {
 			for _, rule := range rules {
-				inSharedType := shared.MatchString(path) && regexp.MustCompile(`\b(labels?|annotations)\b`).MatchString(rule.Message)
+				inSharedType := shared.MatchString(path) && regexp.MustCompile(`\b(labels?|annotations|resources\.(limits|requests))\b`).MatchString(rule.Message)
 				if !inSharedType && !strings.Contains(rule.Message, path) {
 					t.Errorf("%s %s: the message does not name the field: %q", kind, path, rule.Message)
 				}

@@ -71,6 +71,8 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, resources: {limits: {cpu: 0}, requests: {ephemeral-storage: 1Gi}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {cpu: "0.5"}, requests: {cpu: ".5"}}}`),
 		Entry(nil, `{size: 1, resources: {limits: {}, requests: {}}}`),
+		Entry(nil, `{size: 1, workload: StatefulSet, agent: {resources: {limits: {memory: 24Mi}, requests: {memory: 1}}}}`),
+		Entry(nil, `{size: 1, workload: StatefulSet, tls: {secretName: a}, agent: {resources: {requests: {memory: 33554432}}}}`),
 		Entry(nil, `{size: 1, podDisruptionBudget: {maxUnavailable: 0}}`),
 		Entry(nil, `{size: 1, podDisruptionBudget: {maxUnavailable: 1000}}`),
 		Entry(nil, `{size: 1, podDisruptionBudget: {maxUnavailable: 100%}}`),

@@ -19,8 +19,8 @@ type Agent struct {
 	// TLS and Auth are spec.tls and spec.auth, or nil.
 	TLS  *cachev1alpha1.MemcachedTLS
 	Auth *cachev1alpha1.MemcachedAuth
-	// Beside has the resources of the memcached container.
-	Beside cachev1alpha1.MemcachedResources
+	// Resources is spec.agent.resources. Beside has the resources of the memcached container.
+	Resources, Beside cachev1alpha1.MemcachedResources
 	// Proxy is true if memcached is a proxy.
 	Proxy bool
 }
@@ -84,18 +84,19 @@ func (a Agent) args() []string {
 	return args
 }
 
-// resources returns enough for two simultaneous scrapes of a node with all slab classes, and for two versions of the files on the
-// memory volume. These files count against the agent's memory limit, because the agent writes them. A CPU limit would slow scrapes
-// down, so the agent has one only if memcached has one.
+// resources returns the resources in the spec. Its defaults, the least that agentNeed in rules.tmpl allows, are enough for two simultaneous
+// scrapes of a node with all slab classes, and for two versions of the files on the memory volume. These files count against the agent's
+// memory limit, because the agent writes them. A CPU limit would slow scrapes down, so the agent has one only if memcached has one.
 func (a Agent) resources() corev1.ResourceRequirements {
-	memory := resource.MustParse("24Mi")
+	memory := "24Mi"
 	if a.hasCredentials() {
-		memory = resource.MustParse("32Mi")
+		memory = "32Mi"
 	}
-	resources := corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: memory},
-		Limits:   corev1.ResourceList{corev1.ResourceMemory: memory},
+	resources := Resources(a.Resources, memory)
+	if _, given := resources.Requests[corev1.ResourceCPU]; given {
+		return resources
 	}
+	resources.Requests[corev1.ResourceCPU] = resource.MustParse("10m")
 	if _, limited := a.Beside.Limits[corev1.ResourceCPU]; limited { // so that the pod can be Guaranteed
 		cpu := resource.MustParse("100m")
 		resources.Requests[corev1.ResourceCPU], resources.Limits[corev1.ResourceCPU] = cpu, cpu

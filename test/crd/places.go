@@ -14,8 +14,8 @@ import (
 
 // Place is a field, an element of an array, or a value of a map in a schema.
 type Place struct {
-	// Path has the form that the API server prints, such as spec.scheduling.tolerations[0].key. Maps in spec.resources have names of
-	// resources as keys, and all other maps have the key k.
+	// Path has the form that the API server prints, such as spec.scheduling.tolerations[0].key. Maps in spec.resources and
+	// spec.agent.resources have names of resources as keys, and all other maps have the key k.
 	Path   string
 	Schema apiextensionsv1.JSONSchemaProps
 	// With returns JSON for the schema that was passed to Places. The JSON has the given value in this place, and otherwise only
@@ -51,7 +51,7 @@ func below(p Place) []Place {
 
 // keysOf returns the keys that Places uses for the map at this path.
 func keysOf(path string) []string {
-	if strings.HasPrefix(path, "spec.resources.") {
+	if strings.HasPrefix(path, "spec.resources.") || strings.HasPrefix(path, "spec.agent.resources.") {
 		return []string{"cpu", "ephemeral-storage", "memory"}
 	}
 	return []string{"k"}

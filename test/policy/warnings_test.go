@@ -91,6 +91,7 @@ var changes = []struct{ base, change, words string }{
 	{"memory", "restartedAt: '2026-01-01T00:00:00Z'", "spec.restartedAt" + restarted},
 	{"memory", "config: {memory: 128Mi, threads: 8}", "spec.config.memory" + replaced},
 	{"memory", "resources: {limits: {cpu: 1}}", "spec.resources" + replaced},
+	{"memory", "agent: {resources: {limits: {memory: 64Mi}}}", "spec.agent" + replaced},
 	{"memory", "tls: {secretName: a}, networkPolicy: {}", "spec.tls" + replaced},
 	{"memory", "config: {dump: true}, fillFrom: {name: other}", "spec.config.dump" + restarted},
 	{"limited", "config: {memory: 128Mi}", ""},

@@ -46,6 +46,7 @@ func (g *generator) spec() map[string]any {
 		"image":               g.image,
 		"imagePullPolicy":     func() any { return one(g, "Always", "IfNotPresent", "Never") },
 		"imagePullSecrets":    g.secrets,
+		"agent":               func() any { return g.some(map[string]func() any{"resources": g.resources}) },
 		"config":              g.config,
 		"resources":           g.resources,
 		"scheduling":          g.scheduling,
@@ -75,6 +76,7 @@ func (g *generator) spec() map[string]any {
 	if policy, ok := spec["networkPolicy"].(map[string]any); spec["workload"] != "StatefulSet" && g.number(8) > 0 {
 		delete(spec, "tls") // the API server refuses these with a Deployment
 		delete(spec, "auth")
+		delete(spec, "agent")
 		if ok {
 			delete(policy, "metricsFrom")
 		}

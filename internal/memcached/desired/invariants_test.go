@@ -206,15 +206,15 @@ func checkPods(t *testing.T, opts memcached.Options, template corev1.PodTemplate
 		if len(env) != 0 || len(container.EnvFrom) != 0 || container.TTY || container.Stdin {
 			t.Errorf("the container has more than it needs: %+v", container)
 		}
+		for name, request := range container.Resources.Requests {
+			if limit, limited := container.Resources.Limits[name]; limited && request.Cmp(limit) > 0 || container.Resources.Limits.Memory().IsZero() {
+				t.Errorf("the resources of %s: %+v", container.Name, container.Resources)
+			}
+		}
 	}
 	checkCommands(t, template)
 	checkVolumes(t, spec)
-	container := spec.Containers[0]
-	limit, request := container.Resources.Limits.Memory(), container.Resources.Requests.Memory()
-	if limit.IsZero() || request.Cmp(*limit) > 0 {
-		t.Errorf("a memory limit of %s, a request of %s", limit, request)
-	}
-	if sleep := container.Lifecycle; sleep != nil && sleep.PreStop.Sleep.Seconds >= *spec.TerminationGracePeriodSeconds {
+	if sleep := spec.Containers[0].Lifecycle; sleep != nil && sleep.PreStop.Sleep.Seconds >= *spec.TerminationGracePeriodSeconds {
 		t.Error("the pod is killed before it is told to stop")
 	}
 }

@@ -36,7 +36,8 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 	if memcached.IsStatefulSet(mc) {
 		launch(&spec, mc)
 		image := defaults.Images[memcached.AgentContainerName]
-		render.Agent{Image: image, TLS: mc.Spec.TLS, Auth: mc.Spec.Auth, Beside: mc.Spec.Resources}.AddTo(&spec)
+		agent := render.Agent{Image: image, TLS: mc.Spec.TLS, Auth: mc.Spec.Auth, Resources: mc.Spec.Agent.Resources, Beside: mc.Spec.Resources}
+		agent.AddTo(&spec)
 	}
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: role(mc).Labels(mc.Spec.PodMetadata.Labels), Annotations: podAnnotations(mc, spec.Volumes)},

@@ -43,10 +43,14 @@ func onlyNewPods(mc *cachev1alpha1.Memcached, restarted string) any {
 		tls.MinVersion = "" // only an argument of memcached
 		spec.TLS = &tls
 	}
-	return []any{
+	fields := []any{
 		spec.Scheduling, spec.ImagePullSecrets, spec.ImagePullPolicy, spec.PodMetadata, spec.GracefulShutdown, spec.TLS, spec.Auth,
 		spec.Storage, timeOf(spec.ReplacedAt), restarted,
 	}
+	if resources := spec.Agent.Resources; len(resources.Limits)+len(resources.Requests) > 0 { // without it, the hash is that of older versions
+		fields = append(fields, resources)
+	}
+	return fields
 }
 
 // resourcesInSpec returns the fields on which the resources of memcached's container depend. More connections or threads only need another

@@ -42,6 +42,8 @@ func TestTarget(t *testing.T) {
 		"Config.Dump":           {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.Config.Dump = ptr.To(true) }), want: "Arguments"},
 		"Resources, memory":     {change: withLimit(corev1.ResourceMemory, "1Gi"), want: "Resources"},
 		"Resources, CPU":        {change: withLimit(corev1.ResourceCPU, "2"), want: "Resources Arguments"},
+		"Agent":                 {change: agentResources(`{"limits": {"memory": "64Mi"}}`), want: "Template"},
+		"Agent, empty":          {change: agentResources(`{"limits": {}}`)},
 		"Scheduling":            {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.Scheduling.PriorityClassName = "high" }), want: "Template"},
 		"PodMetadata":           {change: teamLabel, want: "Template"},
 		"TLS":                   {change: encryptedBy("a"), want: "Template Arguments"},

@@ -78,6 +78,7 @@ func TestRemedies(t *testing.T) {
 		nobody, exits       = "0/3 nodes are available: ", "memcached in pod cache-0 exited with code "
 		login               = "spec.imagePullSecrets if its registry demands a login"
 		sidecar             = "in a StatefulSet, spec.agent.resources"
+		nearer              = "Set requests and limits that differ less in spec.resources and, " + sidecar
 		resources           = "Lower spec.config.memory, spec.resources, spec.size or, " + sidecar + "; or raise the quota"
 	)
 	used := map[string]bool{}
@@ -93,12 +94,11 @@ func TestRemedies(t *testing.T) {
 				"spec.resources sets it: lower spec.config.memory, maxConnections or threads; or raise the maximum of the LimitRange",
 		},
 		{denied, "minimum memory usage per Container is 1Gi, but request is 16Mi", "Raise spec.resources and, " + sidecar + "; or lower the minimum of the LimitRange"},
+		{denied, "minimum ephemeral-storage usage per Container is 1Gi.  No request is specified", "Raise spec.resources and, " + sidecar + "; or lower the minimum of the LimitRange"},
 		{denied, "minimum cpu usage per Pod is 1, but limit is 500m", "Raise spec.resources and, " + sidecar + "; or lower the minimum of the LimitRange"},
 		{denied, "maximum cpu usage per Pod is 1.  No limit is specified", "Set limits in spec.resources and, " + sidecar},
-		{
-			denied, "cpu max limit to request ratio per Container is 1, but provided ratio is 2",
-			"Let requests and limits differ less in spec.resources and, " + sidecar,
-		},
+		{denied, "cpu max limit to request ratio per Container is 1, but provided ratio is 2", nearer},
+		{denied, "ephemeral-storage max limit to request ratio per Container is 1, but no request is specified or request is 0", nearer},
 		{denied, "no PriorityClass with name important was found", "Correct spec.scheduling.priorityClassName, or create the PriorityClass"},
 		{denied, "policy 'sidecar' denied request: no", ""},
 		{pull, "The image of memcached in pod cache-0 cannot be pulled: not found", "Check spec.image, and " + login},

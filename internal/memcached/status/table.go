@@ -101,12 +101,12 @@ var (
 			"spec.agent.resources; or raise the quota",
 	)
 	forPolicies = advice(
-		`minimum (memory|cpu) usage per `, "Raise spec.resources and, in a StatefulSet, spec.agent.resources; or lower the minimum of the "+
+		`minimum \S+ usage per `, "Raise spec.resources and, in a StatefulSet, spec.agent.resources; or lower the minimum of the "+
 			"LimitRange",
 		`maximum memory usage per `, "The memory limit follows from spec.config, unless spec.resources sets it: "+
 			"lower spec.config.memory, maxConnections or threads; or raise the maximum of the LimitRange",
 		`maximum cpu usage per `, "Set limits in spec.resources and, in a StatefulSet, spec.agent.resources",
-		`max limit to request ratio per `, "Let requests and limits differ less in spec.resources and, in a StatefulSet, spec.agent.resources",
+		`max limit to request ratio per `, "Set requests and limits that differ less in spec.resources and, in a StatefulSet, spec.agent.resources",
 		`no PriorityClass with name`, "Correct spec.scheduling.priorityClassName, or create the PriorityClass",
 	)
 	forPulls = advice(
