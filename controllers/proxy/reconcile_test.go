@@ -113,8 +113,8 @@ var _ = Describe("A MemcachedProxy", func() {
 			Equal(cachev1alpha1.MemcachedProxyRoutes{Nodes: 4})))
 		asked := o.proxies.asked
 		o.step(ctx, front)
-		Expect(o.result.RequeueAfter).To(BeZero())
-		Expect(o.proxies.asked).To(Equal(asked), "nobody is asked at rest")
+		Expect(o.result.RequeueAfter).To(Equal(20*time.Second), "no event reports that a proxy cannot use a node")
+		Expect(o.proxies.asked).To(Equal(asked + 2))
 		Expect(live(ctx, front, &appsv1.Deployment{}, "").Generation).To(Equal(generation))
 	})
 
@@ -147,6 +147,20 @@ var _ = Describe("A MemcachedProxy", func() {
 		resize(ctx, copied, 0)
 		o.step(ctx, front, writeStatus)
 		expectConditions(ctx, front, "False/Scaling", "True/AsExpected", "True/Scaling", "False/AsExpected")
+	})
+
+	It("says which proxy misses which node, although no event follows", func(ctx SpecContext) {
+		front, _ := converged(ctx, o)
+		cut := pods(ctx, front)[1]
+		o.proxies.missed[cut] = "1 of 3 nodes: sessions-1.sessions.shop.svc (no answer from 10.0.0.7:11211)"
+		o.step(ctx, front, writeStatus)
+		expectConditions(ctx, front, "False/NotReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
+		Expect(message(ctx, front)).To(Equal("2 of 2 proxies are ready; " + cut + " misses " + o.proxies.missed[cut]))
+		o.step(ctx, front)
+		Expect(o.result.RequeueAfter).To(Equal(20 * time.Second))
+		delete(o.proxies.missed, cut)
+		o.step(ctx, front, writeStatus)
+		expectConditions(ctx, front, "True/AllProxiesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
 	})
 
 	It("does not announce again what its cache has not received", func(ctx SpecContext) {

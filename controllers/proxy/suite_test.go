@@ -81,18 +81,18 @@ func newOperator(options memcached.Options) *operator {
 	Expect(err).NotTo(HaveOccurred())
 	cached := interceptor.NewClient(writer, interceptor.Funcs{Get: o.get, List: list})
 	o.Reconciler = proxy.NewReconciler(cached, writer, o.recorder, o.clock, options)
-	o.proxies = &launchers{clock: o.clock, former: map[string]string{}}
+	o.proxies = &launchers{clock: o.clock, former: map[string]string{}, missed: map[string]string{}}
 	o.Nodes = o.proxies
 	return o
 }
 
 // launchers imitates the launchers of proxies. The field former maps names of pods to routes: the launchers of these pods still have
-// these old routes. All other launchers have the routes in the ConfigMap.
+// these old routes. All other launchers have the routes in the ConfigMap. missed maps names of pods to what they say of their nodes.
 type launchers struct {
-	clock  *clocktesting.FakePassiveClock
-	former map[string]string
-	mutex  sync.Mutex
-	asked  int
+	clock          *clocktesting.FakePassiveClock
+	former, missed map[string]string
+	mutex          sync.Mutex
+	asked          int
 }
 
 // Ask implements controllers.Nodes.
@@ -109,7 +109,8 @@ func (l *launchers) Ask(ctx context.Context, pod *corev1.Pod, _ int, _ ...string
 		text = routes.Data["routes"]
 	}
 	routes, err := protocol.ParseRoutes(text)
-	return protocol.Status{Proxy: &protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(l.clock.Now())}}, err
+	status := &protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(l.clock.Now()), Missed: l.missed[pod.Name]}
+	return protocol.Status{Proxy: status}, err
 }
 
 // get reads as if from the cache: it records no request, and does not find children without the label memcached.ManagedByLabel.
