@@ -42,8 +42,13 @@ type nodes struct {
 	server string
 }
 
+var errNoAddress = errors.New("the pod has no address")
+
 // Ask implements Nodes.
 func (n nodes) Ask(ctx context.Context, pod *corev1.Pod, port int, hosts ...string) (protocol.Status, error) {
+	if pod.Status.PodIP == "" && n.server == "" {
+		return protocol.Status{}, errNoAddress
+	}
 	base := "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(port))
 	if n.server != "" {
 		base = fmt.Sprintf("%s/api/v1/namespaces/%s/pods/%s:%d/proxy", n.server, pod.Namespace, pod.Name, port)

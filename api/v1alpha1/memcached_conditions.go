@@ -87,7 +87,7 @@ const (
 	ReasonNodesFailing = "NodesFailing"
 	// ReasonUnschedulable means that no cluster node both matches a pod and has room for it.
 	ReasonUnschedulable = "Unschedulable"
-	// ReasonNodesUnresponsive means that memcached runs but does not answer its agent.
+	// ReasonNodesUnresponsive means that memcached runs but does not answer its agent, or that a proxy waits for nodes.
 	ReasonNodesUnresponsive = "NodesUnresponsive"
 	// ReasonNodesOrphaned means that clients still use nodes of a former workload. The message says how to remove them.
 	ReasonNodesOrphaned = "NodesOrphaned"

@@ -66,12 +66,13 @@ var _ = Describe("A MemcachedProxy", func() {
 		pattern := "sessions-%d.sessions." + front.Namespace + ".svc"
 		announced := o.clock.Now().Add(2 * time.Minute).UTC().Format(time.RFC3339)
 
+		before := o.proxies.asked
 		resize(ctx, pool, 4)
 		Expect(o.try(ctx, front, writeConfigMap, writeStatus)).To(Succeed())
 		Expect(o.requests.Gets()).To(Equal([]string{"get configmaps"}), "what was announced before must be known")
 		Expect(routes(ctx, front)).To(Equal(pattern + " 3 next 4 " + announced + "\n"))
 		Expect(o.result.RequeueAfter).To(Equal(5*time.Second), "the proxies are asked whether they have it")
-		Expect(o.proxies.asked).To(BeZero(), "nobody can have it yet")
+		Expect(o.proxies.asked).To(Equal(before), "nobody can have it yet")
 		expectConditions(ctx, front, "False/RollingOut", "True/AsExpected", "True/RollingOut", "False/AsExpected")
 		Expect(o.events()).To(ConsistOf(HavePrefix("Normal RollingOut From ")))
 
@@ -85,12 +86,12 @@ var _ = Describe("A MemcachedProxy", func() {
 		delete(o.proxies.former, slow)
 		o.step(ctx, front, writeStatus)
 		Expect(message(ctx, front)).To(HaveSuffix("2 of 2 proxies have the new routes"))
-		Expect(o.result.RequeueAfter).To(Equal(2 * time.Minute))
+		Expect(o.result.RequeueAfter).To(Equal(20 * time.Second))
 
 		By("keeping it while it does not hold, also in another process")
 		o.wait(time.Minute)
 		o.step(ctx, front)
-		Expect(o.result.RequeueAfter).To(Equal(time.Minute))
+		Expect(o.result.RequeueAfter).To(Equal(20 * time.Second))
 		other := newOperator(defaults)
 		other.clock.SetTime(o.clock.Now())
 		other.step(ctx, front)
@@ -113,8 +114,8 @@ var _ = Describe("A MemcachedProxy", func() {
 			Equal(cachev1alpha1.MemcachedProxyRoutes{Nodes: 4})))
 		asked := o.proxies.asked
 		o.step(ctx, front)
-		Expect(o.result.RequeueAfter).To(BeZero())
-		Expect(o.proxies.asked).To(Equal(asked), "nobody is asked at rest")
+		Expect(o.result.RequeueAfter).To(Equal(20*time.Second), "no event reports that a proxy cannot use a node")
+		Expect(o.proxies.asked).To(Equal(asked + 2))
 		Expect(live(ctx, front, &appsv1.Deployment{}, "").Generation).To(Equal(generation))
 	})
 
@@ -147,6 +148,21 @@ var _ = Describe("A MemcachedProxy", func() {
 		resize(ctx, copied, 0)
 		o.step(ctx, front, writeStatus)
 		expectConditions(ctx, front, "False/Scaling", "True/AsExpected", "True/Scaling", "False/AsExpected")
+	})
+
+	It("says which proxy misses which node, although no event follows", func(ctx SpecContext) {
+		front, _ := converged(ctx, o)
+		cut := pods(ctx, front)[1]
+		o.proxies.missed[cut] = "1 of 3 nodes: sessions-1.sessions.shop.svc (no answer from 10.0.0.7:11211)"
+		o.step(ctx, front, writeStatus)
+		expectConditions(ctx, front, "False/NotReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
+		status := live(ctx, front, &cachev1alpha1.MemcachedProxy{}, "").Status
+		Expect(status.Conditions).To(ContainElement(HaveField("Message", "2 of 2 proxies are ready; "+cut+" misses "+o.proxies.missed[cut])))
+		o.step(ctx, front)
+		Expect(o.result.RequeueAfter).To(Equal(20 * time.Second))
+		delete(o.proxies.missed, cut)
+		o.step(ctx, front, writeStatus)
+		expectConditions(ctx, front, "True/AllProxiesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
 	})
 
 	It("does not announce again what its cache has not received", func(ctx SpecContext) {

@@ -75,8 +75,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return requeue(view, plan, written, status)
 }
 
-// askInterval is how often parents are asked for their routes: no event reports that the kubelet has delivered new routes.
-const askInterval = 5 * time.Second
+// askInterval is how often parents are asked for their routes: no event reports that the kubelet has delivered new routes. Otherwise,
+// they are asked every restInterval, because no event reports that a proxy cannot use a node.
+const askInterval, restInterval = 5 * time.Second, 20 * time.Second
 
 func (r *Reconciler) ask(ctx context.Context, pods []*corev1.Pod) map[types.UID]memcachedproxy.Answer {
 	return controllers.AskAll(pods, controllers.AskedAtOnce, func(pod *corev1.Pod) memcachedproxy.Answer {
@@ -98,6 +99,9 @@ func requeue(
 	view memcachedproxy.View, plan memcachedproxy.Plan, written memcached.Written, status cachev1alpha1.MemcachedProxyStatus,
 ) (reconcile.Result, error) {
 	wait := memcached.Sooner(plan.Next, view.SilentFor())
+	if len(view.Answers) > 0 {
+		wait = memcached.Sooner(wait, restInterval)
+	}
 	if routes := status.Routes; routes != nil && routes.Proxies != nil && (*routes.Proxies < status.ReadyReplicas || routes.Next == nil) {
 		wait = memcached.Sooner(wait, askInterval)
 	}

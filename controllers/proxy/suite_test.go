@@ -81,18 +81,18 @@ func newOperator(options memcached.Options) *operator {
 	Expect(err).NotTo(HaveOccurred())
 	cached := interceptor.NewClient(writer, interceptor.Funcs{Get: o.get, List: list})
 	o.Reconciler = proxy.NewReconciler(cached, writer, o.recorder, o.clock, options)
-	o.proxies = &parents{clock: o.clock, former: map[string]string{}}
+	o.proxies = &parents{clock: o.clock, former: map[string]string{}, missed: map[string]string{}}
 	o.Nodes = o.proxies
 	return o
 }
 
 // parents imitates the parents of proxies. The field former maps names of pods to routes: the parents of these pods still have
-// these old routes. All other parents have the routes in the ConfigMap.
+// these old routes. All other parents have the routes in the ConfigMap. missed maps names of pods to what they say of their nodes.
 type parents struct {
-	clock  *clocktesting.FakePassiveClock
-	former map[string]string
-	mutex  sync.Mutex
-	asked  int
+	clock          *clocktesting.FakePassiveClock
+	former, missed map[string]string
+	mutex          sync.Mutex
+	asked          int
 }
 
 // Ask implements controllers.Nodes.
@@ -109,7 +109,8 @@ func (p *parents) Ask(ctx context.Context, pod *corev1.Pod, _ int, _ ...string) 
 		text = routes.Data["routes"]
 	}
 	routes, err := protocol.ParseRoutes(text)
-	return protocol.Status{Proxy: &protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(p.clock.Now())}}, err
+	status := &protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(p.clock.Now()), Missed: p.missed[pod.Name]}
+	return protocol.Status{Proxy: status}, err
 }
 
 // get reads as if from the cache: it records no request, and does not find children without the label memcached.ManagedByLabel.

@@ -91,16 +91,17 @@ func rollout(f facts) (reason, message string) {
 }
 
 // readyCondition returns Ready. It is True if everything is as specified. Otherwise, Ready repeats Degraded if there is a problem. If
-// there is none, it repeats Progressing if a change is in progress or stuck. If neither applies, it counts the ready proxies.
+// there is none, it repeats Progressing if a change is in progress or stuck. If neither applies, it counts the ready proxies. It also says
+// which proxies cannot use which nodes.
 func readyCondition(f facts, progressing, degraded metav1.Condition) metav1.Condition {
 	const about, isNot = cachev1alpha1.ConditionReady, metav1.ConditionFalse
 	switch {
 	case degraded.Status == metav1.ConditionTrue:
 		return says(about, isNot, degraded.Reason, "%s", degraded.Message)
 	case progressing.Status == metav1.ConditionTrue, progressing.Reason == cachev1alpha1.ReasonStuck:
-		return says(about, isNot, progressing.Reason, "%s", progressing.Message)
-	case f.ready != f.size || f.existing != f.size:
-		return says(about, isNot, cachev1alpha1.ReasonNotReady, "%d of %d proxies are ready", f.ready, f.size)
+		return says(about, isNot, progressing.Reason, "%s%s", progressing.Message, f.missed())
+	case f.ready != f.size || f.existing != f.size || f.missed() != "":
+		return says(about, isNot, cachev1alpha1.ReasonNotReady, "%d of %d proxies are ready%s", f.ready, f.size, f.missed())
 	default:
 		return says(about, metav1.ConditionTrue, cachev1alpha1.ReasonAllProxiesReady, "All %d proxies are ready%s", f.size, unfilled(f.View))
 	}

@@ -27,7 +27,7 @@ type Plan struct {
 	// Routes are the proxies' routes, nil if unknown. Announcing reports that the existing ConfigMap has other routes.
 	Routes     *protocol.Routes
 	Announcing bool
-	// Ask lists the pods whose parents of memcached must be asked which routes they have.
+	// Ask lists the pods whose parents of memcached must be asked which routes they have, and which nodes they miss.
 	Ask []*corev1.Pod
 	// TemplateHash is the hash of this spec's pod template.
 	TemplateHash string
@@ -65,8 +65,8 @@ func For(v View, opts memcached.Options) Plan {
 	} else if found := v.ConfigMap(); found != nil {
 		plan.Objects = append(plan.Objects, role.ConfigMap(RoutesSuffix, found.Data))
 	}
-	if v.changing() && !plan.Announcing {
-		plan.Ask = v.serving()
+	if !plan.Announcing {
+		plan.Ask = v.Workload().Nodes(v.Pods)
 	}
 	// Pods cannot start without the ConfigMap of the routes.
 	if plan.Routes != nil || v.Workload() != nil {

@@ -79,9 +79,12 @@ func factsOf(before View, plan Plan, written memcached.Written) facts {
 }
 
 // podProblem returns why proxies are missing or not ready, or nil. Advice for nodes may name spec.config.memory. The memory of a proxy
-// depends on spec.config.maxConnections, so podProblem names this field instead.
+// depends on spec.config.maxConnections, so podProblem names this field instead. memcached does not run while a proxy waits for DNS.
 func podProblem(f facts) *memcached.Problem {
 	problem := status.PodProblem(f.workload, f.Pods, f.Now)
+	if missed := f.missed(); problem != nil && problem.Reason == cachev1alpha1.ReasonNodesUnresponsive && missed != "" {
+		problem.Message = strings.TrimPrefix(missed, "; ")
+	}
 	if problem != nil {
 		problem.Message = strings.ReplaceAll(problem.Message, "spec.config.memory", "spec.config.maxConnections")
 	}

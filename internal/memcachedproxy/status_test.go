@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,6 +33,10 @@ func deployment(v View) *appsv1.Deployment {
 func TestConditions(t *testing.T) {
 	unready := func(v *View) {
 		v.Pods[0].Status.Conditions[0].Status = corev1.ConditionFalse
+	}
+	misses := func(v *View) {
+		v.Pods[0].UID = "cut off"
+		v.Answers = map[types.UID]Answer{v.Pods[0].UID: {Status: protocol.ProxyStatus{Missed: "all"}}}
 	}
 	for _, row := range []struct {
 		name    string
@@ -81,6 +86,31 @@ func TestConditions(t *testing.T) {
 		{
 			name: "one proxy is away", change: unready,
 			want: "False/NotReady True/AsExpected False/AsExpected False/AsExpected", message: "1 of 2 proxies are ready",
+		},
+		{
+			name: "a proxy misses a node", change: misses,
+			want:    "False/NotReady True/AsExpected False/AsExpected False/AsExpected",
+			message: "2 of 2 proxies are ready; front-1-0 misses all",
+		},
+		{
+			name: "it misses them from its start", change: func(v *View) {
+				misses(v)
+				unready(v)
+				d := deployment(*v)
+				d.Annotations["deployment.kubernetes.io/revision"], d.Status.Conditions, d.Status.ReadyReplicas = "1", nil, 1
+			},
+			want:    "False/Creating True/AsExpected True/Creating False/AsExpected",
+			message: "1 of 2 proxies are started; front-1-0 misses all",
+		},
+		{
+			name: "it has waited for DNS for a minute", change: func(v *View) {
+				misses(v)
+				unready(v)
+				running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(now.Add(-time.Hour))}}
+				v.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: memcached.ContainerName, State: running}}
+				v.Pods[0].Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: memcached.AgentContainerName, State: running}}
+			},
+			want: "False/NodesUnresponsive True/AsExpected False/AsExpected True/NodesUnresponsive", message: "front-1-0 misses all",
 		},
 		{
 			name: "no room for a proxy", change: func(v *View) {

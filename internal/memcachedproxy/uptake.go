@@ -28,6 +28,16 @@ func (v View) serving() (pods []*corev1.Pod) {
 	return pods
 }
 
+// missed returns the end of a message that says which proxies cannot use which nodes. It is empty if there are none.
+func (v View) missed() (words string) {
+	for _, pod := range v.Workload().Nodes(v.Pods) {
+		if missed := v.Answers[pod.UID].Status.Missed; missed != "" {
+			words += fmt.Sprintf("; %s misses %s", pod.Name, missed)
+		}
+	}
+	return words
+}
+
 // uptake is the progress of a change of the routes.
 type uptake struct {
 	// The field "of" is the number of ready proxies. The field "have" is how many of them have read the ConfigMap's routes, and use

@@ -39,9 +39,14 @@ type proxy struct {
 	known     addresses
 	found     chan search
 	searching bool
-	// searched is the text of the routes whose nodes were last looked up. swept is when the last search for all nodes began.
-	searched string
-	swept    time.Time
+	// searched is the text of the routes whose nodes were last looked up. swept is when the last search for all nodes began. dialed is when
+	// the parent last connected to all of them.
+	searched      string
+	swept, dialed time.Time
+	// missed has the result of the function missed for the nodes that were last looked up.
+	missed map[string]string
+	// reaching is since when memcached reaches a node, or zero.
+	reaching time.Time
 	// turn grows with each search. It selects the nodes that the next search looks up, if many nodes are unreachable.
 	turn int
 	// loaded and failed are the last values of memcached's counters of begun and failed reloads.

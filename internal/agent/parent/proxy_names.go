@@ -8,6 +8,7 @@ package parent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"net/netip"
@@ -30,16 +31,20 @@ type addresses map[string]netip.Addr
 // every N*sweepPerNode if that is longer.
 const (
 	sweepInterval, sweepPerNode = 30 * time.Second, time.Second / 2
+	// dialTimeout limits the time of a connection to a node, as memcached does (see routes.lua).
+	dialTimeout = time.Second / 2
 	// lookupsAtOnce limits the concurrent lookups, and the unreachable nodes in one search.
 	lookupsAtOnce = 16
 	// lookupTimeout limits the time of a whole search.
 	lookupTimeout = 2 * time.Second
 )
 
-// search is the result of a DNS search for the nodes of routes. text is the text of these routes.
+// search is the result of a DNS search for the nodes of routes. text is the text of these routes. missed is the result of the function
+// missed before the search.
 type search struct {
-	text  string
-	found addresses
+	text   string
+	found  addresses
+	missed map[string]string
 }
 
 // look starts a DNS search in the background, unless one is running. The search is for all nodes of p.read if the routes are new, or if
@@ -48,19 +53,25 @@ func (p *proxy) look(ctx context.Context, now time.Time) {
 	if p.searching {
 		return
 	}
-	names, text, known := namesOf(p.read), p.read.String(), maps.Clone(p.known)
+	names, text, known, before := namesOf(p.read), p.read.String(), maps.Clone(p.known), p.missed
 	all := text != p.searched || now.Sub(p.swept) >= max(sweepInterval, time.Duration(len(names))*sweepPerNode)
 	if all {
 		p.swept = now
 	}
+	if now.Sub(p.dialed) >= p.options.dial {
+		p.dialed, before = now, nil
+	}
 	p.searching, p.turn = true, p.turn+lookupsAtOnce
 	turn := p.turn
 	go func() {
-		if !all {
-			names = inTurn(p.options.away(ctx, names, known), turn)
-		}
 		result := search{text: text}
-		safely(p.log, func() { result.found = p.options.find(ctx, names, known) })
+		safely(p.log, func() {
+			result.missed = p.options.missed(ctx, names, known, before)
+			if !all {
+				names = inTurn(slices.DeleteFunc(names, func(name string) bool { return result.missed[name] == "" }), turn)
+			}
+			result.found = p.options.find(ctx, names, known)
+		})
 		p.found <- result
 	}()
 }
@@ -68,6 +79,9 @@ func (p *proxy) look(ctx context.Context, now time.Time) {
 func (p *proxy) learn(ctx context.Context, s search) {
 	p.searching, p.searched = false, s.text
 	p.merge(s.found)
+	if p.missed = s.missed; s.text == p.routes.String() && s.missed != nil {
+		p.judge(p.routes.Names(p.count), time.Now())
+	}
 	if p.busy() {
 		return
 	}
@@ -96,6 +110,7 @@ func (p *proxy) await(ctx context.Context) error {
 		return known
 	}
 	missing := namesOf(p.read)
+	p.missed = map[string]string{}
 	for told := false; ; told = true {
 		missing = slices.DeleteFunc(missing, knows)
 		p.merge(p.options.find(ctx, missing, nil))
@@ -105,6 +120,10 @@ func (p *proxy) await(ctx context.Context) error {
 		if !told {
 			p.log.Print("waiting for DNS to know the nodes")
 		}
+		for _, name := range missing {
+			p.missed[name] = noAnswer
+		}
+		p.judge(missing, time.Now())
 		select {
 		case signal := <-p.signals:
 			if signal != syscall.SIGHUP {
@@ -133,16 +152,63 @@ func inTurn(names []string, turn int) []string {
 	return slices.Concat(names[begin:], names[:begin])[:lookupsAtOnce]
 }
 
-// away returns the names of nodes that memcached cannot reach, and of nodes whose address is unknown. If memcached does not answer,
-// away returns all names.
-func (o ProxyOptions) away(ctx context.Context, names []string, known addresses) []string {
+// missed returns for each name why memcached cannot use the node, or an empty text. memcached notices only at a request that a node is cut
+// off, so missed also connects to each node, except those that memcached could use at the time of the result before.
+func (o ProxyOptions) missed(ctx context.Context, names []string, known addresses, before map[string]string) map[string]string {
 	var bad map[string]string
-	err := ask(ctx, o.Memcached, protocol.List{}, func(ctx context.Context, conn *memcache.Conn) (err error) {
-		bad, err = conn.Stats(ctx, "proxybe")
+	_ = ask(ctx, o.Memcached, protocol.List{}, func(ctx context.Context, conn *memcache.Conn) (err error) {
+		bad, err = conn.Stats(ctx, "proxybe") // without an answer, the connections below tell
 		return err
 	})
-	return slices.DeleteFunc(names, func(name string) bool {
-		return err == nil && known[name].IsValid() && bad[badStat(name)] == ""
+	return forEach(names, func(name string) (string, error) {
+		address, answered := known[name]
+		target := net.JoinHostPort(address.String(), "11211")
+		why, looked := before[name]
+		switch {
+		case !answered:
+			return noAnswer, nil
+		case !address.IsValid():
+			return "DNS has no address", nil
+		case bad[badStat(name)] != "":
+			return "no answer from " + target, nil
+		case bad != nil && looked && why == "":
+			return "", nil
+		}
+		conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", target)
+		if err != nil {
+			return err.Error(), nil
+		}
+		return "", conn.Close()
+	})
+}
+
+// noAnswer is the usual result of a NetworkPolicy that limits the egress of proxies.
+const noAnswer = "no answer from DNS, port 53"
+
+// judge reports which of the names are missed, and decides whether clients may use the proxy: see protocol.ReadyPath.
+func (p *proxy) judge(names []string, now time.Time) {
+	var lost []string
+	for _, name := range names {
+		if why := p.missed[name]; why != "" {
+			lost = append(lost, fmt.Sprintf("%s (%s)", name, why))
+		}
+	}
+	none, text := len(lost) == len(names), ""
+	switch {
+	case none:
+		p.reaching = time.Time{}
+	case p.reaching.IsZero():
+		p.reaching = now
+	}
+	switch {
+	case len(names) == 0:
+		text = "nodes: its pools have none"
+	case len(lost) > 0:
+		text = fmt.Sprintf("%d of %d nodes: %s", len(lost), len(names), strings.Join(lost[:min(len(lost), 3)], ", "))
+	}
+	p.view.update(func(v *view) {
+		v.status.Proxy.Missed = text
+		v.reaches = !none && (v.reaches || len(lost) == 0 || now.Sub(p.reaching) >= p.options.others)
 	})
 }
 
@@ -158,23 +224,29 @@ func badStat(name string) string {
 func (o ProxyOptions) find(ctx context.Context, names []string, known addresses) addresses {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
+	suffixes := o.searchList()
+	return forEach(names, func(name string) (netip.Addr, error) { return o.lookup(ctx, hostOf(name, suffixes), known[name]) })
+}
+
+// forEach calls the function for all names, lookupsAtOnce at a time. It returns the results without an error.
+func forEach[T any](names []string, do func(string) (T, error)) map[string]T {
 	var mutex sync.Mutex
-	var looking sync.WaitGroup
-	found, slots, suffixes := addresses{}, make(chan struct{}, lookupsAtOnce), o.searchList()
+	var running sync.WaitGroup
+	results, slots := map[string]T{}, make(chan struct{}, lookupsAtOnce)
 	for _, name := range names {
 		slots <- struct{}{}
-		looking.Go(func() {
+		running.Go(func() {
 			defer func() { <-slots }()
-			address, err := o.lookup(ctx, hostOf(name, suffixes), known[name])
+			result, err := do(name)
 			mutex.Lock()
 			defer mutex.Unlock()
 			if err == nil {
-				found[name] = address
+				results[name] = result
 			}
 		})
 	}
-	looking.Wait()
-	return found
+	running.Wait()
+	return results
 }
 
 // lookup returns the address of a host, or an invalid address if the host has none. Of several addresses, it prefers former. If DNS

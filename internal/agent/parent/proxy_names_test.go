@@ -9,7 +9,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -65,13 +67,8 @@ func TestNodeReplaced(t *testing.T) {
 	p.kill(1)
 	dns.change(func() { delete(dns.records, "node-1.shop.svc.cluster.test.") })
 	p.await("the parent knows that it is away", func() error { return p.has("node-1.shop.svc is away") })
-	p.await("memcached counts it as away", func() error {
-		stats, err := p.client().Stats(t.Context(), "proxybe")
-		if err == nil && stats[badStat("node-1.shop.svc")] == "" {
-			err = fmt.Errorf("the backends that are away are %v", stats)
-		}
-		return err
-	})
+	p.misses("1 of 3 nodes: node-1.shop.svc (DNS has no address)")
+	p.leads(p.pattern + " 3\n") // memcached would find the other server at the former address
 	// Another server gets the node's former address.
 	p.startNode(1)
 	p.startNode(7)
@@ -168,6 +165,7 @@ func TestFirstStartNeedsDNS(t *testing.T) {
 	text := p.lead(2) // the second node does not exist yet
 	p.startProxy()
 	p.await("it says so", func() error { return p.has("waiting for DNS") })
+	p.misses("2 of 2 nodes: node-0.shop.svc (no answer from DNS, port 53), node-1.shop.svc (no ")
 	if p.ready() == 200 {
 		t.Error("the probe does not know that it waits")
 	}
@@ -183,6 +181,73 @@ func TestFirstStartNeedsDNS(t *testing.T) {
 	}
 	if reply := p.set(conn, missing(owner, 1), "x"); reply != failure {
 		t.Error(reply)
+	}
+}
+
+// A proxy becomes ready when it reaches all nodes, and stops being ready when it reaches none.
+func TestReadyWithNodes(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	dns := p.named()
+	p.lead(3)
+	p.startProxy()
+	p.misses("3 of 3 nodes: node-0.shop.svc (DNS has no address), node-1.shop.svc (DNS has no address), node-2.shop.svc (DNS has no ")
+	p.startNode(0)
+	for i := range 2 {
+		p.at(dns, i, i)
+	}
+	p.misses("2 of 3 nodes: node-1.shop.svc (no answer from " + p.node(1) + ":11211), node-2.shop.svc (DNS has no address)")
+	if code := p.ready(); code != http.StatusServiceUnavailable {
+		t.Errorf("with one node of three, the probe got %d", code)
+	}
+	p.startNode(1)
+	p.startNode(2)
+	p.at(dns, 2, 2)
+	p.untilReady(http.StatusOK)
+	conn := p.client()
+	for _, key := range keys(300) {
+		if reply := p.set(conn, key, key); reply != "STORED" {
+			t.Fatalf("the ready proxy answers %s", reply)
+		}
+	}
+	p.kill(1)
+	p.kill(2)
+	p.misses("2 of 3 nodes: ")
+	if code := p.ready(); code != http.StatusOK {
+		t.Errorf("with the last node of three, the probe got %d", code)
+	}
+	p.kill(0)
+	p.untilReady(http.StatusServiceUnavailable)
+}
+
+func TestReadyWithoutAllNodes(t *testing.T) {
+	t.Parallel()
+	p := newProxyPod(t)
+	dns := p.named()
+	p.proxy.others = time.Millisecond
+	p.startNode(1)
+	p.at(dns, 1, 1)
+	p.lead(3)
+	p.startProxy()
+	p.misses("2 of 3 nodes: node-0.shop.svc (DNS has no address), node-2.shop.svc ")
+	p.untilReady(http.StatusOK)
+}
+
+// memcached does not answer here, so it knows of no node that is away.
+func TestMissed(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.77:11211")
+	must(t, err)
+	defer listener.Close()
+	o := ProxyOptions{Memcached: "127.0.0.78:11211"}
+	known := addresses{"up": netip.MustParseAddr("127.0.0.77"), "down": netip.MustParseAddr("127.0.0.78"), "none": {}}
+	before := map[string]string{"up": "", "down": "", "none": "", "new": ""}
+	got := o.missed(t.Context(), []string{"up", "down", "none", "new"}, known, before)
+	want := map[string]string{
+		"up": "", "down": "dial tcp 127.0.0.78:11211: connect: connection refused",
+		"none": "DNS has no address", "new": "no answer from DNS, port 53",
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %q", got)
 	}
 }
 

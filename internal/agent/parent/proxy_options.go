@@ -45,6 +45,9 @@ type ProxyOptions struct {
 	// memcached about a reload. resend is the time after which the parent signals memcached again, if memcached has not begun to reload.
 	// confirm is how long the parent waits for a failure after a reload has begun. Without a failure, the reload counts as successful.
 	poll, settle, resend, confirm time.Duration
+	// others is how long a proxy that reaches a node waits for the others before it becomes ready. dial is how often the parent connects to
+	// all nodes.
+	others, dial time.Duration
 	// starvation is how long the buffers of a thread may be full: see proxy.watchBuffers.
 	starvation time.Duration
 	// deafAfter is how long memcached may accept no connection, 0 for the default.
@@ -57,7 +60,7 @@ func ParseProxy(args []string, output io.Writer) (ProxyOptions, error) {
 		tlsListen: "*:11212", pair: "/run/memcached/current",
 		resolver: "/etc/resolv.conf", dns: &net.Resolver{PreferGo: true, StrictErrors: true}, // a partial answer counts as a failure
 		poll: time.Second, settle: settlePoll, resend: 5 * time.Second, confirm: time.Second,
-		starvation: starvation,
+		starvation: starvation, others: 10 * time.Second, dial: 10 * time.Second,
 	}
 	flags := flag.NewFlagSet("agent proxy", flag.ContinueOnError)
 	flags.SetOutput(output)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"syscall"
@@ -143,12 +144,17 @@ func TestNoNodes(t *testing.T) {
 	t.Parallel()
 	p := newProxyPod(t)
 	p.beginWith(0)
+	p.misses("nodes: its pools have none")
+	if code := p.ready(); code != http.StatusServiceUnavailable {
+		t.Errorf("without nodes, the probe got %d", code)
+	}
 	conn := p.client()
 	if reply := p.set(conn, "key", "value"); reply != failure || p.read(conn, "key") != "" {
 		t.Errorf("set: %q", reply)
 	}
 	p.startNode(0)
 	p.leads(p.lead(1))
+	p.untilReady(http.StatusOK)
 	if reply := p.set(conn, "key", "value"); reply != "STORED" || p.read(conn, "key") != "value" {
 		t.Errorf("set: %q", reply)
 	}

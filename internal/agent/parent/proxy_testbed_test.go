@@ -11,11 +11,13 @@ import (
 	"fmt"
 	"log"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -54,7 +56,7 @@ func newProxyPod(t *testing.T) *proxyPod {
 			Routes: filepath.Join(dir, "routes"), State: filepath.Join(dir, "state"), Listen: network + "1:9151", Memcached: network + "1:11211",
 			Program: filepath.Join(dir, "memcached"), Threads: 2, MaxConnections: 100, resolver: filepath.Join(dir, "resolv.conf"), dns: net.DefaultResolver,
 			poll: 20 * time.Millisecond, settle: 10 * time.Millisecond, resend: 2 * time.Second, confirm: 500 * time.Millisecond,
-			starvation: time.Hour,
+			starvation: time.Hour, others: time.Hour, dial: time.Hour,
 		},
 	}
 	p.options.Listen, p.options.Memcached = p.proxy.Listen, p.proxy.Memcached
@@ -115,6 +117,25 @@ func (p *proxyPod) beginWith(count int) {
 	text := p.lead(count)
 	p.startProxy()
 	p.leads(text)
+	if count > 0 {
+		p.untilReady(http.StatusOK)
+	}
+}
+
+func (p *proxyPod) untilReady(code int) {
+	p.t.Helper()
+	p.await(fmt.Sprintf("readiness is %d", code), func() error {
+		if got := p.ready(); got != code {
+			return fmt.Errorf("it is %d", got)
+		}
+		return nil
+	})
+}
+
+// misses waits until the status says this of the nodes.
+func (p *proxyPod) misses(text string) {
+	p.t.Helper()
+	p.proxyStatus("it misses "+text, func(s protocol.ProxyStatus) bool { return strings.HasPrefix(s.Missed, text) == (text != "") })
 }
 
 func (p *proxyPod) leads(text string) protocol.ProxyStatus {

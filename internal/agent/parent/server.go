@@ -31,6 +31,8 @@ type view struct {
 	// for something else than itself.
 	serving  bool
 	deadline time.Time
+	// reaches reports that a proxy has reached enough nodes to serve.
+	reaches bool
 }
 
 func (v *view) update(change func(*view)) {
@@ -73,12 +75,16 @@ func (v *view) unready() error {
 	if !v.serving {
 		return errNotServing
 	}
+	if proxy := v.status.Proxy; proxy != nil && !v.reaches {
+		return fmt.Errorf("%w: %s", errMissing, proxy.Missed)
+	}
 	return nil
 }
 
 var (
 	errFilling    = errors.New("memcached is being filled")
 	errNotServing = errors.New("memcached starts or stops")
+	errMissing    = errors.New("memcached waits for nodes")
 )
 
 // MarshalJSON returns the status as JSON.

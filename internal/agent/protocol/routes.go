@@ -168,6 +168,8 @@ type ProxyStatus struct {
 	Reloading bool `json:"reloading,omitempty"`
 	// BufferRestarts is how often the parent has restarted memcached because a client did not read its answers.
 	BufferRestarts int `json:"bufferRestarts,omitempty"`
+	// Missed says how many nodes the proxy cannot use, the first ones, and why. It is empty if there are none.
+	Missed string `json:"missed,omitempty"`
 	// Refused is the last text that the parent or memcached did not accept, or nil if a later text was accepted.
 	Refused *RefusedRoutes `json:"refused,omitempty"`
 }

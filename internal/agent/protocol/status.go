@@ -10,7 +10,8 @@ const (
 	// StatusPath returns the Status as JSON.
 	StatusPath = "/status"
 	// ReadyPath succeeds at the parent if memcached serves and the node does not wait for the items of the twin (spec.fillFrom), and at the
-	// sidecar if memcached answers.
+	// sidecar if memcached answers. A proxy must have reached all nodes of its routes, or some nodes for ten seconds. From then on, it
+	// succeeds until the proxy reaches none.
 	ReadyPath = "/readyz"
 )
 
