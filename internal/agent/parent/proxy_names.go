@@ -174,12 +174,18 @@ func (o ProxyOptions) missed(ctx context.Context, names []string, known addresse
 		case bad != nil && looked && why == "":
 			return "", nil
 		}
-		conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", target)
-		if err != nil {
-			return err.Error(), nil
-		}
-		return "", conn.Close()
+		return unreachable(ctx, target), nil
 	})
+}
+
+// unreachable returns why nobody accepts a connection at an address, or an empty text.
+func unreachable(ctx context.Context, target string) string {
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", target)
+	if err != nil {
+		return err.Error()
+	}
+	_ = conn.Close()
+	return ""
 }
 
 // noAnswer is the usual result of a NetworkPolicy that limits the egress of proxies.

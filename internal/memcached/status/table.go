@@ -106,7 +106,8 @@ var (
 		`maximum memory usage per `, "The memory limit follows from spec.config, unless spec.resources sets it: "+
 			"lower spec.config.memory, maxConnections or threads; or raise the maximum of the LimitRange",
 		`maximum cpu usage per `, "Set limits in spec.resources and, in a StatefulSet, spec.agent.resources",
-		`max limit to request ratio per `, "Set requests and limits that differ less in spec.resources and, in a StatefulSet, spec.agent.resources",
+		`max limit to request ratio per `, "Set requests and limits that differ less in spec.resources and, in a StatefulSet, "+
+			"spec.agent.resources",
 		`no PriorityClass with name`, "Correct spec.scheduling.priorityClassName, or create the PriorityClass",
 	)
 	forPulls = advice(
