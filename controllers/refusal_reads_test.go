@@ -32,7 +32,7 @@ func (l *lists) List(context.Context, client.ObjectList, ...client.ListOption) e
 	return l.err
 }
 
-// TestAFailureToReadEvents checks that an outage of the API server is no end of what it has refused.
+// TestAFailureToReadEvents checks that the status keeps a refusal while the events cannot be read.
 func TestAFailureToReadEvents(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	r := &Reconciler{

@@ -22,7 +22,7 @@ const RecheckInterval = 30 * time.Second
 // conflictInterval is the time between two checks whether another owner's object is still in the way.
 const conflictInterval = 10 * time.Second
 
-// anewInterval is the longest time until a reconcile begins anew that found something changed since it was read. Usually, an event comes
+// anewInterval is how long a reconcile waits before it starts again, when something has changed since it was read. Usually, an event comes
 // first.
 const anewInterval = time.Second
 

@@ -173,7 +173,7 @@ var _ = Describe("A MemcachedProxy", func() {
 		})
 		resize(ctx, pool, 5)
 		o.step(ctx, front)
-		Expect(o.result.RequeueAfter).To(Equal(time.Second), "it begins anew")
+		Expect(o.result.RequeueAfter).To(Equal(time.Second), "it reads again first")
 		o.lagging = nil
 		Expect(o.try(ctx, front, writeConfigMap, writeStatus)).To(Succeed(), "the hash is that of what was applied before")
 		Expect(routes(ctx, front)).To(ContainSubstring("3 next 4 2099"))
@@ -185,7 +185,7 @@ var _ = Describe("A MemcachedProxy", func() {
 		o.lagging = pool.DeepCopy()
 		resize(ctx, pool, 3)
 		o.step(ctx, front)
-		Expect(o.result.RequeueAfter).To(Equal(time.Second), "it begins anew, because an announcement could not be taken back")
+		Expect(o.result.RequeueAfter).To(Equal(time.Second), "it reads again first, because an announcement cannot be taken back")
 		o.lagging = nil
 		o.step(ctx, front)
 	})

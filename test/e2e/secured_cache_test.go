@@ -239,7 +239,7 @@ func (s *secured) newClient(ctx context.Context, v visitor) *traffic.Client {
 	}
 	dial := func(ctx context.Context, _, address string) (net.Conn, error) { return s.enter(ctx, address, v) }
 	cache := traffic.NewClient(clustertest.Must(traffic.NewRing(servers...)), dial)
-	cache.SetTimeout(patience) // on a busy machine, a late response is no loss
+	cache.SetTimeout(patience)                 // on a busy machine, a late response is no loss
 	DeferCleanup(func() { _ = cache.Close() }) // memcached may have restarted
 	return cache
 }
