@@ -79,7 +79,7 @@ var errGone = errors.New("memcached has ended")
 
 // hangUp implements processes.
 func (p procfs) hangUp(process Process) error {
-	if p.read(process.ID) != process {
+	if process == (Process{}) || p.read(process.ID) != process { // the ID 0 means every process of this group
 		return errGone
 	}
 	return syscall.Kill(process.ID, syscall.SIGHUP)
