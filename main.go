@@ -153,8 +153,11 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	opts.controller.ServerClock, cluster = controllers.NewServerClock(cluster, clock.RealClock{})
-	opts.controller.Memcached.OmitRunAsUser, err = controllers.OmitRunAsUser(ctx, cluster, opts.omitRunAsUser)
-	if err != nil {
+	settings := &opts.controller.Memcached
+	if settings.OmitRunAsUser, err = controllers.OmitRunAsUser(ctx, cluster, opts.omitRunAsUser); err != nil {
+		return err
+	}
+	if settings.LacksMatchLabelKeys, err = controllers.LacksMatchLabelKeys(cluster); err != nil {
 		return err
 	}
 	return serve(ctx, cluster, opts)

@@ -84,7 +84,7 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 	}
 	var reports memcached.AgentReports
 	nodes := map[types.UID]*agentNode{}
-	for _, pod := range view.Workload.Nodes(view.Pods) {
+	for _, pod := range view.Nodes() {
 		node := known[pod.UID]
 		if node == nil {
 			node = &agentNode{name: name}

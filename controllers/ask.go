@@ -48,7 +48,7 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (_ memcache
 		}
 	}
 	r.states.update(name, func(s *instanceState) {
-		s.answers, s.filled, s.absent = lasting(*view, plan), plan.Twins.Filled, plan.Absent
+		s.answers, s.filled, s.absent = lasting(*view, plan), plan.Fills.Filled, plan.Absent
 	})
 	return plan, changes, nil
 }
@@ -81,16 +81,15 @@ func (r *Reconciler) planAsking(ctx context.Context, view *memcached.View) memca
 // lasting returns the answers that stay true: of nodes that run, serve, and have the entry that they said they have. Their parents
 // are not asked again in the same rollout.
 func lasting(view memcached.View, plan memcached.Plan) memcached.Answers {
-	if plan.Rollout.Pending == 0 {
+	if plan.Rollout.Pending == 0 || memcached.Copies(view.Memcached) > 1 { // a node that has filled may be empty again
 		return nil
 	}
 	entries, kept := view.Entries(), memcached.Answers{}
 	for _, pod := range view.Workload.Nodes(view.Pods) {
 		answer, found := view.Answers[pod.UID]
-		ordinal, _ := memcached.Ordinal(pod)
 		asked, _ := memcached.AskedOf(pod.Annotations)
 		var number int64
-		if entry := entries[ordinal]; entry.Pod == string(pod.UID) {
+		if entry := entries[pod.Name]; entry.Pod == string(pod.UID) {
 			number, asked.Arguments = entry.Number, entry.Target
 		}
 		minimum := max(int64(view.Memcached.Spec.UpdateStrategy.MinReadySeconds), desired.ProbeSeconds)

@@ -61,12 +61,12 @@ type Options struct {
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch;delete
+// +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;list;patch
 
 // Reconcile brings the children of a Memcached in line with its spec, and writes its status.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	mc, unlock, err := r.getLocked(ctx, request.NamespacedName)
-	defer unlock()
+	mc, err := r.Get(ctx, request.NamespacedName)
 	if err != nil {
 		return Retry(err)
 	}
@@ -165,10 +165,9 @@ func RateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 // Reconciler reconciles Memcached resources.
 type Reconciler struct {
 	*Base[*cachev1alpha1.Memcached]
-	metrics   *metrics.Metrics
-	agents    *agents
-	states    states[instanceState]
-	twinLocks twinLocks
+	metrics *metrics.Metrics
+	agents  *agents
+	states  states[instanceState]
 	// refusals limits the reads of events.
 	refusals *rate.Limiter
 }

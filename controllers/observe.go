@@ -22,24 +22,12 @@ import (
 // InstanceIndex is the name of the index of pods by their Memcached or MemcachedProxy.
 const InstanceIndex = "instance"
 
-// FillFromIndex is the name of the index of Memcacheds by the Memcached from which they fill their nodes.
-const FillFromIndex = "spec.fillFrom.name"
-
 func indexFields(ctx context.Context, indexer client.FieldIndexer) error {
 	err := indexer.IndexField(ctx, &corev1.Pod{}, InstanceIndex, func(pod client.Object) []string {
 		return []string{pod.GetLabels()[memcached.InstanceLabel]}
 	})
 	if err != nil {
 		return fmt.Errorf("index pods by instance: %w", err)
-	}
-	err = indexer.IndexField(ctx, &cachev1alpha1.Memcached{}, FillFromIndex, func(object client.Object) []string {
-		if mc, ok := object.(*cachev1alpha1.Memcached); ok && memcached.FillsFrom(mc) != "" {
-			return []string{memcached.FillsFrom(mc)}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("index Memcacheds by their twins: %w", err)
 	}
 	return nil
 }
@@ -50,14 +38,12 @@ func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (
 	pods, podsErr := r.pods(ctx, mc)
 	observed := memcached.Observed{Children: children, Pods: pods}
 	view := memcached.NewView(mc, observed, r.ServerClock.Now())
-	twins, twinsErr := r.observeTwins(ctx, mc)
-	view.Twins = twins
-	if err := errors.Join(childrenErr, podsErr, twinsErr); err != nil {
+	if err := errors.Join(childrenErr, podsErr); err != nil {
 		return view, fmt.Errorf("observe: %w", err)
 	}
 	view.Agents = r.agents.track(view)
-	if status.LacksPods(view) {
-		view.Refused = r.refusal(ctx, view)
+	if set := status.LacksPods(view); set != nil {
+		view.Refused = r.refusal(ctx, view, set)
 		view = view.With(view.Observed)
 	}
 	return view, nil
@@ -74,7 +60,7 @@ const (
 
 // refusal returns why the API server refuses pods of a StatefulSet, or "". Its controller tells that only in events, which are read past
 // the cache. After a failure of this read, the last explanation stays.
-func (r *Reconciler) refusal(ctx context.Context, view memcached.View) (refusal string) {
+func (r *Reconciler) refusal(ctx context.Context, view memcached.View, set *memcached.Workload) (refusal string) {
 	name, now := client.ObjectKeyFromObject(view.Memcached), r.Clock.Now()
 	known := r.states.get(name)
 	since := now.Sub(known.refusalReadAt)
@@ -86,13 +72,13 @@ func (r *Reconciler) refusal(ctx context.Context, view memcached.View) (refusal 
 	}
 	var told eventsv1.EventList
 	err := r.Live.List(ctx, &told, client.InNamespace(view.Memcached.Namespace), client.MatchingFields{
-		"regarding.uid": string(view.Workload.GetUID()), "reason": "FailedCreate",
+		"regarding.uid": string(set.GetUID()), "reason": "FailedCreate",
 	}, client.Limit(100))
 	if err != nil {
 		logf.FromContext(ctx).Info("The events of a StatefulSet that lacks pods cannot be read", "reason", err.Error())
 		return known.refusal
 	}
-	refusal = status.RefusalIn(view, told.Items)
+	refusal = status.RefusalIn(view, set, told.Items)
 	r.states.update(name, func(s *instanceState) { s.refusal, s.refusalReadAt = refusal, now })
 	return refusal
 }

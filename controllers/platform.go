@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -34,6 +35,20 @@ func OmitRunAsUser(ctx context.Context, config *rest.Config, setting string) (bo
 	}
 	ctrl.Log.Info("Decided whether the cluster chooses the user of memcached pods", "omitRunAsUser", omit, "setting", setting)
 	return omit, nil
+}
+
+// LacksMatchLabelKeys reports whether the cluster is older than Kubernetes 1.31, and ignores matchLabelKeys in the affinity of pods.
+func LacksMatchLabelKeys(config *rest.Config) (bool, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return false, err
+	}
+	found, err := client.ServerVersion()
+	if err != nil {
+		return false, fmt.Errorf("ask for the version of Kubernetes: %w", err)
+	}
+	parsed, err := version.ParseGeneric(found.String())
+	return err == nil && parsed.LessThan(version.MajorMinor(1, 31)), err
 }
 
 // isOpenShift reports whether the cluster lists openShiftGroup. The cluster lists it even while the server of that group is down.

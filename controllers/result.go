@@ -88,7 +88,7 @@ const (
 	blockedInterval = 15 * time.Second
 )
 
-// nextStep returns how long to wait before the reconcile that continues a rollout or asks about twins (spec.fillFrom). It returns 0 if no
+// nextStep returns how long to wait before the reconcile that continues a rollout or asks whether nodes have filled. It returns 0 if no
 // such reconcile is needed.
 func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
 	rolls := plan.Rollout.Outdated > 0
@@ -98,7 +98,7 @@ func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
 		return 0
 	case rolls && !blocked:
 		return stepInterval
-	case rolls || plan.Twins.Asking:
+	case rolls || plan.Fills.Open:
 		return blockedInterval
 	default:
 		return 0

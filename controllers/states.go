@@ -74,8 +74,7 @@ func (r *Base[T]) IsTransient(name types.NamespacedName, written memcached.Writt
 type instanceState struct {
 	// answers holds the answers of parents that need not be asked again during a rollout.
 	answers memcached.Answers
-	// filled holds the UIDs of pods that have all items of the twin's node, as their parents have reported. The twin's node is the
-	// node with the same number in the Memcached that spec.fillFrom names.
+	// filled holds the UIDs of pods that have all items of their number, as their parents have reported.
 	filled map[types.UID]bool
 	// absent is since when pods are missing, by their names.
 	absent map[string]time.Time

@@ -6,12 +6,15 @@ package controllers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,7 +33,7 @@ func (r *Reconciler) takeSteps(ctx context.Context, view memcached.View, plan me
 		var err error
 		switch step.Action {
 		case rollout.Replace:
-			err = r.deletePod(ctx, step.Pod)
+			err = r.replacePod(ctx, view.Memcached, step.Pod)
 		case rollout.ForceDelete:
 			if err = r.deletePod(ctx, step.Pod, client.GracePeriodSeconds(0)); err == nil {
 				r.reportLostPod(view.Memcached, step.Pod)
@@ -40,6 +43,28 @@ func (r *Reconciler) takeSteps(ctx context.Context, view memcached.View, plan me
 		}
 		r.classifyStep(ctx, view.Memcached, step, err, written)
 	}
+}
+
+// replacePod deletes a pod. With copies, it evicts the pod, so that the API server counts it against the budget over all copies.
+func (r *Reconciler) replacePod(ctx context.Context, mc *cachev1alpha1.Memcached, pod *corev1.Pod) error {
+	if memcached.Copies(mc) == 1 {
+		return r.deletePod(ctx, pod)
+	}
+	unchanged := &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}
+	return r.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{Preconditions: unchanged}})
+}
+
+// budgetOf returns the API server's words about the budget that keeps a pod from being evicted, or "".
+func budgetOf(err error) string {
+	var refused apierrors.APIStatus
+	if !apierrors.IsTooManyRequests(err) || !errors.As(err, &refused) {
+		return ""
+	}
+	words := refused.Status().Message
+	if details := refused.Status().Details; details != nil && len(details.Causes) > 0 {
+		words = details.Causes[0].Message
+	}
+	return words
 }
 
 // deletePod deletes a pod if it has not changed since it was observed.
@@ -65,6 +90,8 @@ func (r *Reconciler) classifyStep(
 		logf.FromContext(ctx).Info("Took a step of a rollout", "pod", step.Pod.Name, "step", step.Action)
 	case apierrors.IsConflict(err), missesPod(err):
 		written.RetryAfter = memcached.Sooner(written.RetryAfter, stepInterval) // the pod has changed or is gone, and perhaps no event follows
+	case budgetOf(err) != "": // its nodes may come back
+		written.Kept, written.RetryAfter = budgetOf(err), memcached.Sooner(written.RetryAfter, blockedInterval)
 	case step.Action == memcached.Wake: // the kubelet delivers the entry later
 	case step.Resources != nil && cannotResize(err):
 		// Kubernetes 1.33 also refuses to take back a resize if that lowers a memory limit. The cluster node had refused the resize, so the

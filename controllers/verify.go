@@ -44,43 +44,38 @@ func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
 	return nil
 }
 
-// observeForSteps reads the StatefulSet, its pods and their arguments past the cache, also those of twins. A step that is decided from
-// older ones could stop more nodes than the spec allows, or two nodes with the same items.
+// observeForSteps reads the StatefulSets, their pods and the pods' arguments past the cache. A step that is decided from older ones could
+// stop more nodes than the spec allows, or two nodes with the same items.
 func (r *Reconciler) observeForSteps(ctx context.Context, view memcached.View) (memcached.View, error) {
-	view.Twins = slices.Clone(view.Twins)
-	errs := []error{r.readPastCache(ctx, &view)}
-	for i := range view.Twins {
-		errs = append(errs, r.readPastCache(ctx, &view.Twins[i]))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return view, fmt.Errorf("read the nodes before a step: %w", err)
-	}
-	return view, nil
-}
-
-func (r *Reconciler) readPastCache(ctx context.Context, view *memcached.View) error {
-	mc := view.Memcached
+	mc, observed := view.Memcached, view.Observed
 	var pods corev1.PodList
 	err := r.Live.List(ctx, &pods, client.InNamespace(mc.Namespace), client.MatchingLabels(memcached.SelectorLabels(mc)))
 	if err != nil {
-		return err
+		return view, fmt.Errorf("read the nodes before a step: %w", err)
 	}
-	observed := view.Observed
 	observed.Pods = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
+	arguments := &corev1.ConfigMap{}
+	arguments.Name = mc.Name + memcached.ArgumentsSuffix
+	objects := []client.Object{arguments}
+	for number := range memcached.Copies(mc) {
+		set := &appsv1.StatefulSet{}
+		set.Name = memcached.CopyName(mc, number)
+		objects = append(objects, set)
+	}
 	observed.Children = slices.Clone(view.Children)
-	for suffix, object := range map[string]client.Object{"": &appsv1.StatefulSet{}, memcached.ArgumentsSuffix: &corev1.ConfigMap{}} {
+	for _, object := range objects {
+		name := client.ObjectKey{Namespace: mc.Namespace, Name: object.GetName()}
 		observed.Children = slices.DeleteFunc(observed.Children, func(child client.Object) bool {
-			return reflect.TypeOf(child) == reflect.TypeOf(object) && child.GetName() == mc.Name+suffix
+			return reflect.TypeOf(child) == reflect.TypeOf(object) && child.GetName() == name.Name
 		})
-		switch err := r.Live.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: mc.Name + suffix}, object); {
+		switch err := r.Live.Get(ctx, name, object); {
 		case err == nil:
 			observed.Children = append(observed.Children, object)
 		case !apierrors.IsNotFound(err):
-			return err
+			return view, fmt.Errorf("read the nodes before a step: %w", err)
 		}
 	}
-	*view = view.With(observed)
-	return nil
+	return view.With(observed), nil
 }
 
 // forget drops what this process remembers of a deleted Memcached.

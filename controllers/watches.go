@@ -38,30 +38,22 @@ const never enqueueDelay = -1
 
 // memcacheds returns the event handler for Memcacheds.
 func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Request] {
-	return Owners(memcachedKind.Status, r.wakeTwins)
+	return Owners(memcachedKind.Status)
 }
 
 // Owners returns the event handler for Memcacheds or MemcachedProxies. It enqueues each at the start, at each resync, when it is created or
-// deleted, and as OwnerChange says. handler.TypedFuncs gives the initial list and resyncs a low priority. The function changed is called
-// with an owner that others have created or deleted, and with both versions of one whose spec has changed.
-func Owners[Owner client.Object](
-	status func(Owner) any, changed func(context.Context, queue, ...client.Object),
-) handler.TypedFuncs[client.Object, reconcile.Request] {
+// deleted, and as OwnerChange says. handler.TypedFuncs gives the initial list and resyncs a low priority.
+func Owners[Owner client.Object](status func(Owner) any) handler.TypedFuncs[client.Object, reconcile.Request] {
 	funcs := Watch(OwnerChange(status), func(owner client.Object) []types.NamespacedName {
 		return []types.NamespacedName{client.ObjectKeyFromObject(owner)}
 	})
-	created, updated, deleted := funcs.CreateFunc, funcs.UpdateFunc, funcs.DeleteFunc
-	funcs.DeleteFunc = func(ctx context.Context, e event.TypedDeleteEvent[client.Object], q queue) {
-		deleted(ctx, e, q)
-		changed(ctx, q, e.Object)
-	}
+	created, updated := funcs.CreateFunc, funcs.UpdateFunc
 	funcs.CreateFunc = func(ctx context.Context, e event.TypedCreateEvent[client.Object], q queue) {
 		if e.IsInInitialList {
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
 			return
 		}
 		created(ctx, e, q)
-		changed(ctx, q, e.Object)
 	}
 	funcs.UpdateFunc = func(ctx context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
 		if IsResync(e) {
@@ -69,9 +61,6 @@ func Owners[Owner client.Object](
 			return
 		}
 		updated(ctx, e, q)
-		if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
-			changed(ctx, q, e.ObjectNew, e.ObjectOld)
-		}
 	}
 	return funcs
 }
@@ -125,19 +114,10 @@ func Watch(
 	}
 }
 
-// memcachedsOf returns the names of the Memcacheds that an object concerns, often the same name twice. The first is the Memcached whose
-// child would have the object's name: the object may prevent the creation of that child. The second is in the object's instance label.
+// memcachedsOf returns the names of the Memcacheds that an object concerns, often the same name twice: those whose child would have the
+// object's name, because the object may prevent the creation of that child, and the one in the object's instance label.
 func memcachedsOf(object client.Object) []types.NamespacedName {
-	return []types.NamespacedName{namesakeOf(object), instanceOf(object)}
-}
-
-// namesakeOf returns the name of the Memcached whose child would have the object's name, or an empty name.
-func namesakeOf(object client.Object) types.NamespacedName {
-	name := client.ObjectKeyFromObject(object)
-	if child, ok := memcached.ChildOf(object); ok {
-		return child.OwnerOf(name)
-	}
-	return name // the object is a Memcached
+	return append(memcached.OwnersOf(object), instanceOf(object))
 }
 
 // Enqueue adds each name to the queue once. It skips empty names.

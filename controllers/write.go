@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -114,7 +115,7 @@ func (r *Reconciler) emitAbout(mc *cachev1alpha1.Memcached, e eventRecord, objec
 		return
 	}
 	for _, object := range objects {
-		if child, ok := memcached.ChildOf(object); ok && child.Kind.Kind == kind && object.GetName() == name {
+		if reflect.TypeOf(object).Elem().Name() == kind && object.GetName() == name {
 			e.related = object
 		}
 	}

@@ -45,6 +45,9 @@ const (
 	// fewer nodes are ready than spec.size asks for.
 	ReasonNotReady = "NotReady"
 
+	// ReasonFilling means that nodes which started empty copy items from another copy before they become ready.
+	ReasonFilling = "Filling"
+
 	// ReasonCreating means that the nodes start for the first time. As the reason of Available, it means that the cluster has not
 	// reported the state of the nodes yet.
 	ReasonCreating = "Creating"
@@ -91,8 +94,7 @@ const (
 	ReasonNodesUnresponsive = "NodesUnresponsive"
 	// ReasonNodesOrphaned means that clients still use nodes of a former workload. The message says how to remove them.
 	ReasonNodesOrphaned = "NodesOrphaned"
-	// ReasonNodesUnfilled means that a node serves without the items of the Memcached in spec.fillFrom.name. The node keeps trying
-	// to copy them.
+	// ReasonNodesUnfilled means that a node serves without the items of the other copies. The node keeps trying to copy them.
 	ReasonNodesUnfilled = "NodesUnfilled"
 
 	// ReasonRestartRequired means that memcached does not use the present content of the Secrets, or still accepts what was removed from

@@ -24,10 +24,10 @@ import (
 // +kubebuilder:validation:XValidation:rule="{{template `inMemory`}} || self.workload == 'StatefulSet'",fieldPath=".storage.type",message="spec.storage.type must not be MemoryFile with spec.workload Deployment, whose nodes never restart in their pods: use a Memcached with spec.workload StatefulSet, or set spec.storage.type to Memory"
 // +kubebuilder:validation:XValidation:rule="{{template `inMemory`}} || !isQuantity(string(self.config.memory)) || quantity(string(self.config.memory)).compareTo(quantity('128Mi')) >= 0",fieldPath=".config.memory",message="spec.config.memory must be at least 128Mi with spec.storage.type MemoryFile, which takes a page of 1 MiB for each of 39 item sizes at the start"
 // +kubebuilder:validation:XValidation:rule="!has(self.replacedAt) || self.workload == 'StatefulSet'",fieldPath=".replacedAt",message="spec.replacedAt must not be set with spec.workload Deployment, whose pods spec.restartedAt replaces: set that instead"
-// +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || self.workload == 'StatefulSet'",fieldPath=".fillFrom",message="spec.fillFrom must not be set with spec.workload Deployment, whose nodes have no numbers: use a Memcached with spec.workload StatefulSet"
-// +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || {{template `inMemory`}}",fieldPath=".fillFrom",message="spec.fillFrom must not be set with spec.storage.type MemoryFile, with which a node would serve what clients have overwritten in its twin: set spec.storage.type to Memory"
-// +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || has(self.config) && has(self.config.dump) && self.config.dump",fieldPath=".fillFrom",message="spec.fillFrom must not be set without spec.config.dump, with which nodes tell each other their keys: set spec.config.dump to true"
-// +kubebuilder:validation:XValidation:rule="!has(self.fillFrom) || !has(self.auth) && (!has(self.tls) || has(self.tls.plaintext) && self.tls.plaintext == 'Enabled')",fieldPath=".fillFrom",message="spec.fillFrom must not be set with spec.auth, nor with spec.tls without plaintext: remove spec.auth, and set spec.tls.plaintext to Enabled"
+// +kubebuilder:validation:XValidation:rule="self.copies == 1 || self.workload == 'StatefulSet'",fieldPath=".copies",message="spec.copies must not be more than 1 with spec.workload Deployment, whose nodes have no numbers: use a Memcached with spec.workload StatefulSet"
+// +kubebuilder:validation:XValidation:rule="self.copies == 1 || {{template `inMemory`}}",fieldPath=".copies",message="spec.copies must not be more than 1 with spec.storage.type MemoryFile, with which a node would serve what clients have overwritten in another copy: set spec.storage.type to Memory, which is enough because each copy fills the others"
+// +kubebuilder:validation:XValidation:rule="self.copies == 1 || !has(self.auth) && (!has(self.tls) || has(self.tls.plaintext) && self.tls.plaintext == 'Enabled')",fieldPath=".copies",message="spec.copies must not be more than 1 with spec.auth, nor with spec.tls without plaintext, because nodes do not log in to each other: remove spec.auth, and set spec.tls.plaintext to Enabled"
+// +kubebuilder:validation:XValidation:rule="self.copies == 1 || !has(self.podDisruptionBudget.maxUnavailable) || string(self.podDisruptionBudget.maxUnavailable) in ['0', '1']",fieldPath=".podDisruptionBudget.maxUnavailable",message="spec.podDisruptionBudget.maxUnavailable must be 0 or 1 with spec.copies of more than 1: a drain may not stop two copies of the same items"
 type MemcachedSpec struct {
 	// size is the number of memcached nodes, from 0 to 1000. With consistent hashing, one more or less remaps about 1/size of the keys.
 	// +required
@@ -117,7 +117,7 @@ type MemcachedSpec struct {
 	Auth *MemcachedAuth `json:"auth,omitempty"`
 
 	// workload is the Kind that runs the nodes, and cannot be changed. The default is Deployment: memcached alone. A StatefulSet has stable
-	// names, metrics, and may have tls, auth, storage and fillFrom.
+	// names, metrics, and may have tls, auth, storage and copies.
 	// +optional
 	// +kubebuilder:default=Deployment
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.workload is immutable, because a change would empty the cache: create a second Memcached, lead the clients to it, then delete this one"
@@ -129,10 +129,16 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Storage",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:storage","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Storage MemcachedStorage `json:"storage,omitzero"`
 
-	// fillFrom is another Memcached, from which empty nodes copy their items.
+	// copies is how many nodes hold each item, from 1 to 3, and cannot be changed. The default is 1. With more, size is the number of
+	// nodes of each copy. A node that starts empty copies its items from another copy before it is ready. The operator replaces nodes one
+	// at a time, and only while another copy has their items. It needs workload StatefulSet and Kubernetes 1.31.
 	// +optional
-	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Fill from",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:fillFrom","urn:alm:descriptor:com.tectonic.ui:advanced"}
-	FillFrom *MemcachedFillFrom `json:"fillFrom,omitempty"`
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=3
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.copies is immutable, because a change would give the keys to other nodes: create a second Memcached, lead the clients to it, then delete this one"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Copies",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
+	Copies int32 `json:"copies,omitempty"`
 
 	// updateStrategy is how nodes are replaced.
 	// +optional
@@ -278,7 +284,7 @@ const (
 // +kubebuilder:printcolumn:name="Item-Memory",type=string,priority=1,JSONPath=`.spec.config.memory`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",fieldPath=".metadata",message="metadata.name must be the name of a Service: at most 63 lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
 // +kubebuilder:validation:XValidation:rule="self.spec.workload != 'StatefulSet' || size(self.metadata.name) <= 52",fieldPath=".metadata",message="metadata.name must have at most 52 characters with spec.workload StatefulSet: its pods have a label with the name and up to 11 characters more"
-// +kubebuilder:validation:XValidation:rule="!has(self.spec.fillFrom) || self.spec.fillFrom.name != self.metadata.name",fieldPath=".spec.fillFrom.name",message="spec.fillFrom.name must not be metadata.name: a Memcached cannot fill itself, name the other copy"
+// +kubebuilder:validation:XValidation:rule="self.spec.copies == 1 || size(self.metadata.name) <= 50",fieldPath=".metadata",message="metadata.name must have at most 50 characters with spec.copies of more than 1: the StatefulSets of the other copies are named NAME-b and NAME-c"
 // +operator-sdk:csv:customresourcedefinitions:displayName="Memcached",resources={{Deployment,v1},{StatefulSet,v1},{ConfigMap,v1},{Service,v1},{PodDisruptionBudget,v1},{NetworkPolicy,v1},{Pod,v1},{Event,v1}}
 type Memcached struct {
 	metav1.TypeMeta `json:",inline"`

@@ -118,7 +118,7 @@ func SetupWithManager(mgr ctrl.Manager, options controllers.Options) error {
 	r.Use(options)
 	sources := []source.Source{
 		source.Kind[client.Object](mgr.GetCache(), &cachev1alpha1.MemcachedProxy{},
-			controllers.Owners(proxyKind.Status, func(context.Context, queue, ...client.Object) {})),
+			controllers.Owners(proxyKind.Status)),
 		source.Kind[client.Object](mgr.GetCache(), &cachev1alpha1.Memcached{}, r.memcacheds()),
 		source.Kind(mgr.GetCache(), &corev1.Pod{}, controllers.Pods(instanceOf)),
 	}

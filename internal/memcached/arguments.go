@@ -14,7 +14,7 @@ import (
 )
 
 // ArgumentsSuffix is appended to a Memcached's name to form the name of the ConfigMap with the entries for parents: see ADR-0016. It
-// exists only while there are entries, or with spec.fillFrom.
+// exists only while there are entries.
 const ArgumentsSuffix = "-arguments"
 
 // ArgumentsObject returns the ConfigMap with the entries, or nil.
@@ -35,20 +35,16 @@ func ours(config *corev1.ConfigMap, v View) bool {
 	return owner == nil && config.Annotations[AppliedHashAnnotation] != "" || owner != nil && owner.UID == v.Memcached.UID
 }
 
-// Entries returns the entries in the cluster by the numbers of the nodes. It leaves out what the operator would never write.
-func (v View) Entries() map[int]protocol.Entry {
-	found := map[int]protocol.Entry{}
+// Entries returns the entries in the cluster by the names of the nodes. It leaves out what the operator would never write.
+func (v View) Entries() map[string]protocol.Entry {
+	found := map[string]protocol.Entry{}
 	config := v.ArgumentsObject()
 	if config == nil {
 		return found
 	}
 	for key, text := range config.Data {
-		ordinal, err := strconv.Atoi(key)
-		if err != nil || key != protocol.EntryKey(ordinal) {
-			continue
-		}
 		if entry, err := protocol.ParseEntry(text); err == nil {
-			found[ordinal] = entry
+			found[key] = entry
 		}
 	}
 	return found
@@ -77,13 +73,18 @@ func FirstList(pod *corev1.Pod) protocol.List {
 }
 
 const (
-	targetFlag  = "--target="
-	restartFlag = "--restart="
+	targetFlag   = "--target="
+	restartFlag  = "--restart="
+	fillFromFlag = "--fill-from="
 )
 
-// NodeArgs returns the flags of memcached's parent whose pod starts with this list. $(POD_UID) is an environment variable of the container.
-func NodeArgs(list protocol.List) []string {
+// NodeArgs returns the flags of memcached's parent whose pod starts with this list, and fills from hosts of these patterns. $(POD_UID) is an
+// environment variable of the container.
+func NodeArgs(list protocol.List, fillFrom []string) []string {
 	args := []string{"--pod=$(POD_UID)", targetFlag + list.Target}
+	if len(fillFrom) > 0 {
+		args = append(args, fillFromFlag+strings.Join(fillFrom, ","))
+	}
 	if list.Restart != "" {
 		args = append(args, restartFlag+list.Restart)
 	}

@@ -51,8 +51,16 @@ var Children = []row{
 		Fields:   DeploymentFields,
 		Expected: wasWritten(cachev1alpha1.WorkloadDeployment),
 	}, func(d *appsv1.Deployment) any { return &d.Spec }),
-	NewChild(row{
+	statefulSetRow(0),
+	statefulSetRow(1),
+	statefulSetRow(2),
+}
+
+// statefulSetRow returns the row of the StatefulSet of a copy.
+func statefulSetRow(number int) row {
+	return NewChild(row{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
+		Suffix:   copySuffixes[number],
 		Workload: true,
 		Fields: field.Rules{
 			// The operator removes spec.ordinals, so that nodes are numbered from 0. With OnDelete, spec.updateStrategy has nothing else.
@@ -61,27 +69,26 @@ var Children = []row{
 			Immutable: [][]string{{"spec", "selector"}, {"spec", "serviceName"}, {"spec", "podManagementPolicy"}},
 			Guarded:   true,
 		},
-		Expected: wasWritten(cachev1alpha1.WorkloadStatefulSet),
-	}, func(s *appsv1.StatefulSet) any { return &s.Spec }),
+		Expected: func(mc *cachev1alpha1.Memcached) bool {
+			return number < Copies(mc) && wasWritten(cachev1alpha1.WorkloadStatefulSet)(mc)
+		},
+	}, func(s *appsv1.StatefulSet) any { return &s.Spec })
 }
 
 // podSpecPath is the pod spec in a workload. The operator removes what others add there: see ADR-0015. Others can still add labels
 // and annotations to the pod template.
 var podSpecPath = []string{"spec", "template", "spec"}
 
-// ChildOf returns the row for an object, and false if the table does not contain its Kind. If the object's name has none of the
-// suffixes, it returns the first row of the Kind.
-func ChildOf(object client.Object) (Child[*cachev1alpha1.Memcached], bool) {
-	var found row
+// OwnersOf returns the names of the Memcacheds whose child would have the type and name of the object. There may be several: web-b is the
+// first copy of the Memcached web-b, or the second of web.
+func OwnersOf(object client.Object) []types.NamespacedName {
+	var owners []types.NamespacedName
 	for _, child := range Children {
-		if reflect.TypeOf(child.New()) != reflect.TypeOf(object) {
-			continue
-		}
-		if found.New == nil || strings.HasSuffix(object.GetName(), child.Suffix) {
-			found = child
+		if owner := child.OwnerOf(client.ObjectKeyFromObject(object)); reflect.TypeOf(child.New()) == reflect.TypeOf(object) && owner.Name != "" {
+			owners = append(owners, owner)
 		}
 	}
-	return found, found.New != nil
+	return owners
 }
 
 // Kinds returns the first row of each Kind.
@@ -110,8 +117,7 @@ func IsWorkload(kind string) bool {
 type Child[Owner client.Object] struct {
 	// Kind is the GroupVersionKind of the objects.
 	Kind schema.GroupVersionKind
-	// Suffix is appended to the owner's name to form the object's name. If several rows have the same Kind, each needs a suffix that does
-	// not end with the suffix of another row. Otherwise, objects of two owners could have the same name.
+	// Suffix is appended to the owner's name to form the object's name.
 	Suffix string
 	// New returns an empty object.
 	New func() client.Object

@@ -18,6 +18,8 @@ type Options struct {
 	// OmitRunAsUser lets the cluster choose the user of the pods. OpenShift's SCC restricted-v2 gives each namespace a range of users and
 	// refuses all other users.
 	OmitRunAsUser bool
+	// LacksMatchLabelKeys reports that the cluster is older than Kubernetes 1.31, and ignores matchLabelKeys in the affinity of pods.
+	LacksMatchLabelKeys bool
 	// AllowSystemPriorityClasses permits the PriorityClasses of Kubernetes' own components. Pods with such a class preempt all
 	// others.
 	AllowSystemPriorityClasses bool

@@ -36,8 +36,8 @@ type Plan struct {
 	Effect Effect
 	// Refused is what nodes have refused, or nil. All objects are written nevertheless, unlike with Problem.
 	Refused *Problem
-	// Twins says which nodes may lack items.
-	Twins Twins
+	// Fills says which nodes may lack items.
+	Fills Fills
 	// NextStep is the time until a pod may count as lost, be available or try again, 0 if no such time is known.
 	NextStep time.Duration
 	// Absent is since when pods are missing, by their names.
@@ -52,7 +52,7 @@ type Plan struct {
 	MaxUnavailable intstr.IntOrString
 }
 
-// Workload returns the workload that the spec asks for, or nil.
+// Workload returns the workload of the first copy that the spec asks for, or nil.
 func (p Plan) Workload() client.Object {
 	for _, object := range p.Objects {
 		if PodTemplate(object) != nil {
@@ -117,6 +117,8 @@ type Written struct {
 
 	// Created reports that an object was created. Changed reports that one was created, changed or deleted.
 	Created, Changed bool
+	// Kept is why the API server does not let a pod be evicted now, or empty.
+	Kept string
 	// Err is the error to return from the reconcile, or nil. A terminal error is not retried, because the same spec would fail again.
 	Err error
 	// Transient reports that the API server could not decide about some objects, or that they have changed since they were read. A

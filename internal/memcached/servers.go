@@ -77,7 +77,7 @@ func (v View) slots() int {
 	case set != nil && slots == 0: // the first start
 		slots = int(min(cmp.Or(set.Replicas, set.Size), set.Size))
 	case set != nil:
-		for slots < int(set.Size) && v.Node(slots) != nil && PodReady(v.Node(slots)) {
+		for slots < int(set.Size) && v.ready(slots) {
 			slots++
 		}
 	}
@@ -85,6 +85,16 @@ func (v View) slots() int {
 		slots = min(slots, size)
 	}
 	return slots
+}
+
+// ready reports whether the node with this number is ready in every copy.
+func (v View) ready(ordinal int) bool {
+	for number := range v.Workloads {
+		if node := v.Node(CopyName(v.Memcached, number) + "-" + strconv.Itoa(ordinal)); node == nil || !PodReady(node) {
+			return false
+		}
+	}
+	return true
 }
 
 // ClientPort is a port of the nodes that clients can reach.

@@ -35,16 +35,15 @@ type View struct {
 
 	// Memcached may come from a cache and must not be changed.
 	Memcached *cachev1alpha1.Memcached
-	// Workload is the Memcached's workload, nil if there is none. A workload of another Kind than spec.workload does not count.
-	Workload *Workload
+	// Workloads are the workloads of the copies, in order, nil where there is none. A workload of another Kind than spec.workload does not
+	// count. Workload is the first of them.
+	Workloads []*Workload
+	Workload  *Workload
 	// Last holds parts of the last status.
 	Last Last
 	// Answers are the parents' answers that are known so far. Plan.Ask names the parents to ask next.
 	Answers Answers
-	// Twins are the views of the Memcached's twins: the Memcached that its spec.fillFrom names, and those whose spec.fillFrom names it.
-	// In these views, the field Twins is empty.
-	Twins []View
-	// Filled holds the UIDs of pods that have all items of their twin's node, as their parents have already reported.
+	// Filled holds the UIDs of pods that have all items of their number, as their parents have already reported.
 	Filled map[types.UID]bool
 	// Absent is since when pods are missing, by their names: see Plan.Absent.
 	Absent map[string]time.Time
@@ -86,8 +85,7 @@ func (l Last) IsTrue(condition string) bool {
 	return meta.IsStatusConditionTrue(l.Conditions, condition)
 }
 
-// NewView returns the View of a Memcached. The fields that it does not know stay empty: Answers, Twins, Filled, Absent and
-// Agents.
+// NewView returns the View of a Memcached. The fields that it does not know stay empty: Answers, Filled, Absent and Agents.
 func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View {
 	v := View{
 		Observed:  observed,
@@ -102,7 +100,12 @@ func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View
 		Now: now,
 	}
 	wanted := WorkloadKind(mc)
-	v.Workload = WorkloadOf(mc, SelectorLabels(mc), observed.Children, func(w *Workload) bool { return w.Kind == wanted })
+	for number := range Copies(mc) {
+		v.Workloads = append(v.Workloads, WorkloadOf(mc, CopyLabels(mc, number), observed.Children, func(w *Workload) bool {
+			return w.Kind == wanted && w.GetName() == CopyName(mc, number)
+		}))
+	}
+	v.Workload = v.Workloads[0]
 	if v.Workload != nil && wanted == cachev1alpha1.WorkloadStatefulSet {
 		v.Workload.Refused = observed.Refused
 	}
@@ -120,7 +123,7 @@ func (v View) After(answers []client.Object) View {
 // With returns the View with other observed objects. What the operator knows otherwise stays.
 func (v View) With(observed Observed) View {
 	other := NewView(v.Memcached, observed, v.Now)
-	other.Answers, other.Twins, other.Filled, other.Absent, other.Agents = v.Answers, v.Twins, v.Filled, v.Absent, v.Agents
+	other.Answers, other.Filled, other.Absent, other.Agents = v.Answers, v.Filled, v.Absent, v.Agents
 	return other
 }
 

@@ -200,8 +200,11 @@ func (v View) Orphans() []*corev1.Pod {
 // Left returns the workload of the other Kind that a former Memcached of the same name has left, or nil: it was deleted with
 // --cascade=orphan, or a backup was restored.
 func (v View) Left() *Workload {
-	wanted := WorkloadKind(v.Memcached)
-	return WorkloadOf(v.Memcached, SelectorLabels(v.Memcached), v.Children, func(w *Workload) bool {
+	wanted, pods := WorkloadKind(v.Memcached), SelectorLabels(v.Memcached)
+	if wanted == cachev1alpha1.WorkloadDeployment {
+		pods[CopyLabel] = "a"
+	}
+	return WorkloadOf(v.Memcached, pods, v.Children, func(w *Workload) bool {
 		return w.Kind != wanted && metav1.GetControllerOfNoCopy(w) == nil // the operator deletes one that the Memcached controls
 	})
 }

@@ -103,6 +103,6 @@ func readyCondition(f facts, progressing, degraded metav1.Condition) metav1.Cond
 	case f.ready != f.size || f.existing != f.size || f.missed() != "":
 		return says(about, isNot, cachev1alpha1.ReasonNotReady, "%d of %d proxies are ready%s", f.ready, f.size, f.missed())
 	default:
-		return says(about, metav1.ConditionTrue, cachev1alpha1.ReasonAllProxiesReady, "All %d proxies are ready%s", f.size, unfilled(f.View))
+		return says(about, metav1.ConditionTrue, cachev1alpha1.ReasonAllProxiesReady, "All %d proxies are ready", f.size)
 	}
 }

@@ -98,21 +98,6 @@ func differingSizes(v View) string {
 		"is the same", strings.Join(sizes, ", "))
 }
 
-// unfilled returns a hint that names the Memcacheds without spec.fillFrom. Their empty nodes get only new writes, and no items from other
-// pools. With one pool, or without such a Memcached, unfilled returns an empty text.
-func unfilled(v View) string {
-	var names []string
-	for _, mc := range v.Pools() {
-		if len(v.Copies) > 0 && mc != nil && memcached.FillsFrom(mc) == "" {
-			names = append(names, mc.Name)
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; empty nodes of %s get new writes only: set spec.fillFrom there", strings.Join(names, " and "))
-}
-
 // mayBe reports whether pods of the same namespace with these labels may belong to the peer. The namespace's labels and the pods'
 // addresses are unknown, so parts of the peer that depend on them are assumed to match.
 func mayBe(peer networkingv1.NetworkPolicyPeer, pods map[string]string) bool {

@@ -26,10 +26,11 @@ func routesOf(v View) *protocol.Routes {
 	if !known {
 		return live
 	}
-	wanted := protocol.Routes{Pool: protocol.Pool{Pattern: patternOf(v.Pool), Count: count}}
+	patterns := memcached.Patterns(v.Pool)
 	for _, mc := range v.Copies {
-		wanted.Copies = append(wanted.Copies, patternOf(mc))
+		patterns = append(patterns, memcached.Patterns(mc)...)
 	}
+	wanted := protocol.Routes{Pool: protocol.Pool{Pattern: patterns[0], Count: count}, Copies: patterns[1:]}
 	if live == nil || live.Pool.At(v.Now) == 0 || !slices.ContainsFunc(wanted.Patterns(), func(pattern string) bool {
 		return slices.Contains(live.Patterns(), pattern)
 	}) {
@@ -57,9 +58,6 @@ func (v View) liveRoutes() *protocol.Routes {
 	}
 	return &routes
 }
-
-// patternOf returns the pattern of the host names in status.servers: one name, with %d in place of the node's number.
-func patternOf(mc *cachev1alpha1.Memcached) string { return mc.Name + "-%d." + memcached.Host(mc) }
 
 // slotsOf returns the number of slots over which the keys are spread, and false if it is unknown. A slot consists of one node from
 // each pool, all with the same number. So there are as many slots as the smallest pool has nodes. A pool without nodes does not count:

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -99,12 +98,11 @@ func restartCost(mc *cachev1alpha1.Memcached, replace bool, items int64, complet
 		how, replace = "replaces the pods", true
 	}
 	cost := "are lost, node by node. spec.updateStrategy.minReadySeconds gives each node time to fill before the next one leaves."
-	degraded := apimeta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionDegraded)
-	switch from := memcached.FillsFrom(mc); {
+	switch {
 	case !memcached.IsStatefulSet(mc):
 		cost += " Each new node has a new address."
-	case from != "" && (degraded == nil || degraded.Reason != cachev1alpha1.ReasonInvalidReference):
-		cost = fmt.Sprintf("come back from %s, where it has a node of the same number: each node copies them before it is ready.", from)
+	case memcached.Copies(mc) > 1:
+		cost = "stay in another copy: each node copies them before it is ready."
 	case mc.Spec.Storage.Type == cachev1alpha1.StorageMemoryFile && !replace:
 		cost = "are kept. A node is away for a second or two. What clients delete there meanwhile stays in the cache."
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 )
 
 const idleTimeoutOption = ",idle_timeout="
@@ -32,7 +33,7 @@ func args(mc *cachev1alpha1.Memcached) []string {
 		"-I", itemSize(mc),
 		"-W",
 	}
-	if !ptr.Deref(config.Dump, false) {
+	if !ptr.Deref(config.Dump, false) && memcached.Copies(mc) == 1 { // nodes of copies tell each other their keys
 		args = append(args, "-X")
 	}
 	if !ptr.Deref(config.FlushAll, true) {

@@ -33,12 +33,12 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 	}
 	plan := memcached.Plan{Objects: objects}
 	_, plan.MaxUnavailable = updateLimits(mc)
-	workload := statefulSetOf
+	workloads := statefulSetsOf
 	if !memcached.IsStatefulSet(mc) {
-		workload = deploymentOf
+		workloads = deploymentOf
 	}
-	if object := workload(v, opts, &plan); v.Workload != nil || !v.Occupied() { // otherwise, clients would not find new nodes
-		plan.Objects = append(plan.Objects, object)
+	if objects := workloads(v, opts, &plan); v.Workload != nil || !v.Occupied() { // otherwise, clients would not find new nodes
+		plan.Objects = append(plan.Objects, objects...)
 	}
 	return plan
 }

@@ -20,9 +20,10 @@ import (
 
 // fleet is what was observed of the nodes of a StatefulSet.
 type fleet struct {
-	v       memcached.View
-	target  rollout.Target
-	entries map[int]protocol.Entry
+	v      memcached.View
+	target rollout.Target
+	// entries are the entries by the names of the nodes.
+	entries map[string]protocol.Entry
 	nodes   []*node
 	// next is the time until a pod may count as lost, be available or try again, 0 if no such time is known.
 	next time.Duration
@@ -34,7 +35,9 @@ type fleet struct {
 type node struct {
 	rollout.Node
 
-	ordinal int
+	// copy is the number of the node's copy, and ordinal is its number in there. set is its StatefulSet, or nil.
+	copy, ordinal int
+	set           *memcached.Workload
 	// pod is the node's pod, or nil.
 	pod   *corev1.Pod
 	asked memcached.Asked
@@ -49,26 +52,35 @@ type node struct {
 }
 
 // fleetOf observes the nodes that the spec asks for.
-func fleetOf(v memcached.View, target rollout.Target, guard *twinGuard) *fleet {
+func fleetOf(v memcached.View, target rollout.Target) *fleet {
 	f := &fleet{v: v, target: target, entries: v.Entries(), absent: map[string]time.Time{}}
-	pods := map[int]*corev1.Pod{}
+	servers := len(v.Servers())
+	for copy, set := range v.Workloads {
+		pods := podsOf(v, set)
+		for ordinal := range int(v.Memcached.Spec.Size) {
+			n := &node{copy: copy, ordinal: ordinal, set: set}
+			n.Name, n.Served = fmt.Sprintf("%s-%d", memcached.CopyName(v.Memcached, copy), ordinal), ordinal < servers
+			n.pod = pods[n.Name]
+			f.observe(n)
+			f.nodes = append(f.nodes, n)
+		}
+	}
+	f.observePeers()
+	return f
+}
+
+// podsOf returns the pods of a StatefulSet by their names.
+func podsOf(v memcached.View, set *memcached.Workload) map[string]*corev1.Pod {
+	pods := map[string]*corev1.Pod{}
 	for i := range v.Pods {
 		pod := &v.Pods[i]
-		if ordinal, ok := memcached.Ordinal(pod); ok && v.Workload != nil && v.Workload.Owns(pod) {
-			if other := pods[ordinal]; other == nil || !present(other) {
-				pods[ordinal] = pod
+		if set != nil && set.Owns(pod) {
+			if other := pods[pod.Name]; other == nil || !present(other) {
+				pods[pod.Name] = pod
 			}
 		}
 	}
-	servers := len(v.Servers())
-	for ordinal := range int(v.Memcached.Spec.Size) {
-		n := &node{ordinal: ordinal, pod: pods[ordinal]}
-		n.Name, n.Served = fmt.Sprintf("%s-%d", v.Memcached.Name, ordinal), ordinal < servers
-		n.PeersWhole, n.PeerWords = guard.peers(ordinal)
-		f.observe(n)
-		f.nodes = append(f.nodes, n)
-	}
-	return f
+	return pods
 }
 
 func present(pod *corev1.Pod) bool {
@@ -136,7 +148,7 @@ func (f *fleet) presence(pod *corev1.Pod) rollout.Presence {
 // or the rollout was complete.
 func (f *fleet) observeAsked(n *node) {
 	var found bool
-	live, revision := f.v.Workload, n.pod.Labels[appsv1.ControllerRevisionHashLabelKey]
+	live, revision := n.set, n.pod.Labels[appsv1.ControllerRevisionHashLabelKey]
 	if n.asked, found = memcached.AskedOf(n.pod.Annotations); !found &&
 		(!live.Unobserved() && revision == live.UpdateRevision || f.v.Last.Complete(f.v.Memcached.Generation)) {
 		n.asked, _ = memcached.AskedOf(live.Template.Annotations)
@@ -198,11 +210,11 @@ func known(yes bool) rollout.Known {
 func (f *fleet) observeArguments(n *node) {
 	n.list = memcached.FirstList(n.pod)
 	n.Asked.Arguments = cmp.Or(n.list.Target, n.Asked.Arguments)
-	if entry, found := f.entries[n.ordinal]; found && entry.Pod == string(n.pod.UID) {
+	if entry, found := f.entries[n.Name]; found && entry.Pod == string(n.pod.UID) {
 		n.entry = &entry
 	} else if n.answer != nil && n.answer.Number > 0 {
 		n.entry = &protocol.Entry{Pod: string(n.pod.UID), Number: n.answer.Number, List: n.answer.List}
-		f.entries[n.ordinal] = *n.entry
+		f.entries[n.Name] = *n.entry
 	}
 	switch {
 	case n.entry != nil:
@@ -331,7 +343,7 @@ func (n *node) observePending() {
 // may start.
 func (f *fleet) observeFailedStart(n *node) {
 	n.Failed = neverStarted(n.pod)
-	live, _ := memcached.AskedOf(f.v.Workload.Template.Annotations)
+	live, _ := memcached.AskedOf(n.set.Template.Annotations)
 	if n.Failed.Action != rollout.Nothing && (n.asked.Rendering != live.Rendering || n.asked.DefaultImage != live.DefaultImage) {
 		n.Asked.Template = ""
 	}

@@ -5,13 +5,13 @@ package desired
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/render"
 	"github.com/example/memcached-operator/internal/rollout"
@@ -31,11 +31,11 @@ func keepsItems(mc *cachev1alpha1.Memcached) bool {
 // launch makes memcached's container start memcached's parent, which also answers the probes. There is no liveness probe: whoever reaches
 // its port could make it fail and empty the node, so the parent itself ends a memcached that accepts nothing. launch adds volumes for the
 // argument lists, and for the file with the items.
-func launch(spec *corev1.PodSpec, mc *cachev1alpha1.Memcached) {
+func launch(spec *corev1.PodSpec, mc *cachev1alpha1.Memcached, number int) {
 	render.Parent(spec, "node", "32Mi", "arguments", mc.Name+memcached.ArgumentsSuffix, 0o444)
 	spec.Volumes[len(spec.Volumes)-1].ConfigMap.Optional = ptr.To(true)
 	container := &spec.Containers[0]
-	container.Args = memcached.NodeArgs(argumentList(mc))
+	container.Args = memcached.NodeArgs(argumentList(mc), slices.Delete(memcached.Patterns(mc), number, number+1))
 	container.Env = append(container.Env, corev1.EnvVar{
 		Name: "POD_UID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"}},
 	})
@@ -67,11 +67,12 @@ func evictable(volumes []corev1.Volume, annotations map[string]string) map[strin
 	return all
 }
 
-// askedTemplate returns the pod template of a StatefulSet, with the present defaults. Its annotation says what a new pod is asked for.
+// askedTemplate returns the pod template of a copy's StatefulSet, with the present defaults. Its annotation says what a new pod is asked
+// for.
 func askedTemplate(
-	mc *cachev1alpha1.Memcached, opts memcached.Options, target rollout.Target, restarted string,
+	mc *cachev1alpha1.Memcached, number int, opts memcached.Options, target rollout.Target, restarted string,
 ) corev1.PodTemplateSpec {
-	template := podTemplate(mc, opts, presentDefaults(mc, opts))
+	template := podTemplate(mc, number, opts, presentDefaults(mc, opts))
 	container := &template.Spec.Containers[0]
 	asked := memcached.Asked{
 		Asked: target.Asked, Rendering: renderingOf(template), Applied: render.Hash(render.WithAPIDefaults(template).Spec),
@@ -99,18 +100,15 @@ func renderingOf(template corev1.PodTemplateSpec) string {
 	return render.Hash(rest)
 }
 
-// argumentsConfigMap returns the ConfigMap with the entries for parents, and with the twin from which empty nodes copy items. It is nil
-// if there is nothing to tell them. An entry goes when another pod has the number of its pod.
+// argumentsConfigMap returns the ConfigMap with the entries for parents. It is nil if there is nothing to tell them. An entry goes when
+// another pod has the name of its pod.
 func argumentsConfigMap(f *fleet) *corev1.ConfigMap {
 	data := map[string]string{}
 	for _, n := range f.nodes {
-		entry, found := f.entries[n.ordinal]
+		entry, found := f.entries[n.Name]
 		if found && (n.Pod != rollout.Present || entry.Pod == string(n.pod.UID)) {
-			data[protocol.EntryKey(n.ordinal)] = entry.String()
+			data[n.Name] = entry.String()
 		}
-	}
-	if twin := twinOf(f.v); twin != nil {
-		data[protocol.TwinKey] = twin.String()
 	}
 	if len(data) == 0 {
 		return nil

@@ -5,6 +5,7 @@ package desired
 
 import (
 	"cmp"
+	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -23,9 +24,9 @@ const (
 	shutdownSeconds = 30
 )
 
-// podTemplate returns the pod template. If another version of the operator renders it differently, an upgrade replaces the nodes of
+// podTemplate returns the pod template of a copy. If another version of the operator renders it differently, an upgrade replaces the nodes of
 // all users' Deployments. Golden files make such changes visible.
-func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults podDefaults) corev1.PodTemplateSpec {
+func podTemplate(mc *cachev1alpha1.Memcached, number int, opts memcached.Options, defaults podDefaults) corev1.PodTemplateSpec {
 	rollout := appsv1.DefaultDeploymentUniqueLabelKey
 	if memcached.IsStatefulSet(mc) {
 		rollout = "" // a node stops before its successor starts
@@ -34,20 +35,25 @@ func podTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults p
 	spec.TerminationGracePeriodSeconds = ptr.To(int64(preStopDelay(mc)) + shutdownSeconds)
 	spec.Containers = []corev1.Container{container(mc, defaults)}
 	if memcached.IsStatefulSet(mc) {
-		launch(&spec, mc)
+		launch(&spec, mc, number)
 		image := defaults.Images[memcached.AgentContainerName]
 		agent := render.Agent{Image: image, TLS: mc.Spec.TLS, Auth: mc.Spec.Auth, Resources: mc.Spec.Agent.Resources, Beside: mc.Spec.Resources}
 		agent.AddTo(&spec)
 	}
+	labels := role(mc).Labels(mc.Spec.PodMetadata.Labels)
+	maps.Copy(labels, memcached.CopyLabels(mc, number))
+	if memcached.Copies(mc) > 1 && spec.Affinity == nil {
+		spec.Affinity = apart(mc)
+	}
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: role(mc).Labels(mc.Spec.PodMetadata.Labels), Annotations: podAnnotations(mc, spec.Volumes)},
+		ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: podAnnotations(mc, spec.Volumes)},
 		Spec:       spec,
 	}
 }
 
 // templateHash returns the hash of a Deployment's pod template without the podDefaults.
 func templateHash(mc *cachev1alpha1.Memcached, opts memcached.Options) string {
-	return render.Hash(podTemplate(mc, opts, podDefaults{}))
+	return render.Hash(podTemplate(mc, 0, opts, podDefaults{}))
 }
 
 // defaultPreStopDelay is the default time, in seconds, for which a node continues to serve after the deletion of its pod.

@@ -16,13 +16,13 @@ import (
 	"github.com/example/memcached-operator/internal/render"
 )
 
-// Service returns the headless Service. With spec.fillFrom, its DNS name resolves to all nodes, because proxies must store new items
-// in nodes that are still being filled. Otherwise, it resolves only to ready nodes, because clients must not connect to nodes that
-// are starting or stopping.
+// Service returns the headless Service. With copies, its DNS name resolves to all nodes, because proxies must store new items in nodes that
+// are still being filled. Otherwise, it resolves only to ready nodes, because clients must not connect to nodes that are starting or
+// stopping.
 func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
 	service := role(mc).Service(mc.Spec.Service, mc.Spec.TLS)
 	service.Spec.ClusterIP = corev1.ClusterIPNone
-	service.Spec.PublishNotReadyAddresses = memcached.FillsFrom(mc) != ""
+	service.Spec.PublishNotReadyAddresses = memcached.Copies(mc) > 1
 	return service
 }
 
@@ -47,7 +47,7 @@ func ConfigMap(v memcached.View) *corev1.ConfigMap {
 	return role(mc).ConfigMap(memcached.ServersSuffix, data)
 }
 
-// NetworkPolicy returns the policy in the spec. To the nodes of a StatefulSet, it also admits twins that fill their nodes from these nodes.
+// NetworkPolicy returns the policy in the spec. With copies, nodes also admit each other.
 func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 	mc := v.Memcached
 	var asked []int32
@@ -55,21 +55,11 @@ func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 		asked = []int32{memcached.ParentPort, memcached.MetricsPort}
 	}
 	policy := role(mc).NetworkPolicy(*mc.Spec.NetworkPolicy, mc.Spec.TLS, asked...)
-	if twins := fillingTwins(v); len(twins) > 0 && len(mc.Spec.NetworkPolicy.From) > 0 {
-		rule := networkingv1.NetworkPolicyIngressRule{From: twins, Ports: render.TCPPorts(memcached.Port)}
-		policy.Spec.Ingress = append(policy.Spec.Ingress, rule)
+	if memcached.Copies(mc) > 1 && len(mc.Spec.NetworkPolicy.From) > 0 {
+		nodes := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)}}
+		policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{
+			From: []networkingv1.NetworkPolicyPeer{nodes}, Ports: render.TCPPorts(memcached.Port),
+		})
 	}
 	return policy
-}
-
-// fillingTwins returns the pods of the Memcacheds that fill their nodes from this one.
-func fillingTwins(v memcached.View) []networkingv1.NetworkPolicyPeer {
-	var peers []networkingv1.NetworkPolicyPeer
-	for _, twin := range v.Copies() {
-		if memcached.FillsFrom(twin.Memcached) == v.Memcached.Name {
-			selector := &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(twin.Memcached)}
-			peers = append(peers, networkingv1.NetworkPolicyPeer{PodSelector: selector})
-		}
-	}
-	return peers
 }

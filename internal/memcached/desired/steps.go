@@ -24,11 +24,10 @@ import (
 type change struct {
 	*fleet
 
-	guard *twinGuard
-	// list has the arguments that the spec asks for, and template is the rendered pod template.
-	list     protocol.List
-	template *corev1.PodTemplateSpec
-	plan     *memcached.Plan
+	// list has the arguments that the spec asks for, and templates are the rendered pod templates of the copies.
+	list      protocol.List
+	templates []corev1.PodTemplateSpec
+	plan      *memcached.Plan
 }
 
 // decide asks the rollout for the next steps.
@@ -56,14 +55,15 @@ func (c *change) decide(held bool) {
 	c.plan.NextStep, c.plan.Absent = c.next, c.absent
 }
 
-// templateReady reports whether a pod that is created now is what the spec asks for.
+// templateReady reports whether each pod that is created now is what the spec asks for.
 func (c *change) templateReady() bool {
-	live := c.v.Workload
-	if live == nil || live.Unobserved() {
-		return false
-	}
-	asked, _ := memcached.AskedOf(live.Template.Annotations)
-	return asked.Asked == c.target.Asked
+	return !slices.ContainsFunc(c.v.Workloads, func(live *memcached.Workload) bool {
+		if live == nil || live.Unobserved() {
+			return true
+		}
+		asked, _ := memcached.AskedOf(live.Template.Annotations)
+		return asked.Asked != c.target.Asked
+	})
 }
 
 // take turns a step into changes.
@@ -91,13 +91,14 @@ func (c *change) take(n *node, action rollout.Action) {
 	c.plan.Steps = append(c.plan.Steps, step)
 }
 
+// container returns memcached's container as rendered. Only its flags differ between the copies.
 func (c *change) container() *corev1.Container {
-	return memcached.ContainerOf(&c.template.Spec, memcached.ContainerName)
+	return memcached.ContainerOf(&c.templates[0].Spec, memcached.ContainerName)
 }
 
-// fresh returns what a pod of the rendered template would be asked for.
-func (c *change) fresh() memcached.Asked {
-	asked, _ := memcached.AskedOf(c.template.Annotations)
+// fresh returns what a pod of the rendered template of the node's copy would be asked for.
+func (c *change) fresh(n *node) memcached.Asked {
+	asked, _ := memcached.AskedOf(c.templates[n.copy].Annotations)
 	return asked
 }
 
@@ -133,18 +134,16 @@ func (c *change) setImage(n *node, step *memcached.PodStep) {
 		former.Restarts = starts
 		asked.Former = &former
 	}
-	asked.Image, asked.DefaultImage = c.target.Image, c.fresh().DefaultImage
+	asked.Image, asked.DefaultImage = c.target.Image, c.fresh(n).DefaultImage
 }
 
-// ask adds the pods that have to be asked about a node: its own, and those of the same number in twins.
+// ask adds the pods that have to be asked about a node: those of its number in all copies.
 func (c *change) ask(n *node) {
-	pods := c.guard.asks[n.ordinal]
-	if n.pod != nil && n.pod.Status.PodIP != "" {
-		pods = append(pods, n.pod)
-	}
-	for _, pod := range pods {
-		if _, answered := c.v.Answers[pod.UID]; !answered {
-			c.plan.Ask = append(c.plan.Ask, pod)
+	for _, other := range c.nodes {
+		if pod := other.pod; other.ordinal == n.ordinal && pod != nil && pod.Status.PodIP != "" {
+			if _, answered := c.v.Answers[pod.UID]; !answered {
+				c.plan.Ask = append(c.plan.Ask, pod)
+			}
 		}
 	}
 }
@@ -193,7 +192,7 @@ func (c *change) unassign(n *node, failed rollout.Action) {
 }
 
 func (c *change) enter(n *node, entry protocol.Entry) {
-	c.entries[n.ordinal], n.entry, c.plan.Arguments = entry, &entry, true
+	c.entries[n.Name], n.entry, c.plan.Arguments = entry, &entry, true
 }
 
 // refused returns the record of the node's failure, after an earlier record or nil.
@@ -214,7 +213,7 @@ func (c *change) resize(n *node, step *memcached.PodStep) {
 	if former.Resources == "" {
 		former.Resources, former.DefaultLimit = asked.Resources, asked.DefaultLimit
 	}
-	asked.Former, asked.Resources, asked.DefaultLimit = &former, c.target.Resources, c.fresh().DefaultLimit
+	asked.Former, asked.Resources, asked.DefaultLimit = &former, c.target.Resources, c.fresh(n).DefaultLimit
 	former.PodResources = ""
 	if has := memcached.ContainerOf(&n.pod.Spec, memcached.ContainerName); has != nil && !holds(has.Resources, c.container().Resources) {
 		former.PodResources, step.Resources = render.Hash(has.Resources), &c.container().Resources
@@ -263,7 +262,7 @@ func (c *change) giveBack(n *node, failed rollout.Action, step *memcached.PodSte
 func (c *change) follow(n *node) {
 	status := memcached.StatusOf(n.pod, memcached.ContainerName)
 	moves := slices.ContainsFunc(c.plan.Steps, func(s memcached.PodStep) bool { return s.Pod == n.pod })
-	revision := c.v.Workload.UpdateRevision
+	revision := n.set.UpdateRevision
 	step := memcached.PodStep{Pod: n.pod}
 	switch {
 	case moves || !c.target.InPlace:
@@ -306,7 +305,7 @@ func (c *change) deleteLost() {
 	for i := range c.v.Pods {
 		pod := &c.v.Pods[i]
 		deleted := slices.ContainsFunc(c.plan.Steps, func(s memcached.PodStep) bool { return s.Pod == pod })
-		if c.v.Workload != nil && c.v.Workload.Owns(pod) && !deleted && c.presence(pod) == rollout.Lost {
+		if c.v.Owns(pod) && !deleted && c.presence(pod) == rollout.Lost {
 			c.plan.Steps = append(c.plan.Steps, memcached.PodStep{Action: rollout.ForceDelete, Pod: pod})
 		}
 	}
@@ -340,7 +339,7 @@ func (c *change) effect(n *node) memcached.Effect {
 
 // note counts pods of an older operator, and reports what nodes have refused.
 func (c *change) note(n *node) {
-	was, now := n.asked, c.fresh()
+	was, now := n.asked, c.fresh(n)
 	image := was.DefaultImage != now.DefaultImage && was.DefaultImage != "" && now.DefaultImage != ""
 	limit := now.DefaultLimit > 0 && was.DefaultLimit < c.target.Use
 	if n.Updated(c.target) && (was.Rendering != now.Rendering || image || limit) {
@@ -354,7 +353,7 @@ func (c *change) note(n *node) {
 
 // maxAway returns how many nodes may be unavailable at the same time. Like for a Deployment, a percentage is rounded down.
 func maxAway(v memcached.View) int {
-	if len(v.Copies()) > 0 {
+	if memcached.Copies(v.Memcached) > 1 {
 		return 1
 	}
 	_, unavailable := updateLimits(v.Memcached)

@@ -31,7 +31,7 @@ func targetOf(v memcached.View) rollout.Target {
 			Arguments: argumentList(mc).Target,
 		},
 		Limit: limit.Value(), Use: sizingOf(mc).minimum(),
-		InPlace: mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceOrRecreate && len(v.Copies()) == 0,
+		InPlace: mc.Spec.UpdateStrategy.PodUpdatePolicy == cachev1alpha1.PodUpdateInPlaceOrRecreate && memcached.Copies(mc) == 1,
 	}
 }
 
@@ -141,15 +141,15 @@ type restarts struct {
 // lastRestarts reads the last requests from the pod template and from the living pods. So they survive a StatefulSet that somebody deletes
 // with --cascade=orphan, and annotations that somebody removes.
 func lastRestarts(v memcached.View) (last restarts) {
-	pods, entries := append(v.Workload.Nodes(v.Pods), v.Orphans()...), v.Entries()
+	pods, entries := append(v.Nodes(), v.Orphans()...), v.Entries()
 	if live := v.Workload; live != nil {
 		pods = append(pods, &corev1.Pod{ObjectMeta: live.Template.ObjectMeta, Spec: live.Template.Spec})
 	}
 	for _, pod := range pods {
 		asked, _ := memcached.AskedOf(pod.Annotations)
 		restartedAt := cmp.Or(pod.Annotations[memcached.RestartedAtAnnotation], memcached.FirstList(pod).Restart)
-		if ordinal, ok := memcached.Ordinal(pod); ok && entries[ordinal].Pod == string(pod.UID) {
-			restartedAt = entries[ordinal].Restart
+		if entry := entries[pod.Name]; entry.Pod == string(pod.UID) {
+			restartedAt = entry.Restart
 		}
 		last.restartedAt = max(last.restartedAt, restartedAt)
 		last.replacedAt = max(last.replacedAt, asked.ReplacedAt)

@@ -19,9 +19,9 @@ import (
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
-// deploymentOf returns the Deployment that runs the nodes. It does not check the memory limit of running pods again. A later version of the
+// deploymentOf returns, alone, the Deployment that runs the nodes. It does not check the memory limit of running pods again. A later version of the
 // operator may compute a higher minimum, but must not stop a running cache.
-func deploymentOf(v memcached.View, opts memcached.Options, plan *memcached.Plan) client.Object {
+func deploymentOf(v memcached.View, opts memcached.Options, plan *memcached.Plan) []client.Object {
 	mc := v.Memcached
 	hash := templateHash(mc, opts)
 	defaults, changed := decideDefaults(v, opts, hash)
@@ -29,32 +29,34 @@ func deploymentOf(v memcached.View, opts memcached.Options, plan *memcached.Plan
 	plan.Record = memcached.Record{Template: hash, Defaults: defaults}
 	plan.StaleDefaults = staleDefaults(mc, defaults, opts)
 	surge, unavailable := updateLimits(mc)
-	return role(mc).Deployment(plan.Record, mc.Spec.Size, mc.Spec.UpdateStrategy.MinReadySeconds, surge, unavailable,
-		podTemplate(mc, opts, defaults))
+	return []client.Object{role(mc).Deployment(plan.Record, mc.Spec.Size, mc.Spec.UpdateStrategy.MinReadySeconds, surge, unavailable,
+		podTemplate(mc, 0, opts, defaults))}
 }
 
-// statefulSetOf returns the StatefulSet that runs the nodes, and adds to the plan what its pods do next. Its update strategy is OnDelete.
-// So its template, which has the present defaults, reaches only new pods.
-func statefulSetOf(v memcached.View, opts memcached.Options, plan *memcached.Plan) client.Object {
+// statefulSetsOf returns the StatefulSets that run the nodes, and adds to the plan what their pods do next. Their update strategy is
+// OnDelete. So their templates, which have the present defaults, reach only new pods.
+func statefulSetsOf(v memcached.View, opts memcached.Options, plan *memcached.Plan) []client.Object {
 	mc := v.Memcached
-	guard := &twinGuard{v: v, asks: map[int][]*corev1.Pod{}}
-	c := change{
-		fleet: fleetOf(v, targetOf(v), guard), guard: guard, list: argumentList(mc), plan: plan,
+	c := change{fleet: fleetOf(v, targetOf(v)), list: argumentList(mc), plan: plan}
+	for number := range v.Workloads {
+		c.templates = append(c.templates, askedTemplate(mc, number, opts, c.target, lastRestarts(v).kubectl))
 	}
-	template := askedTemplate(mc, opts, c.target, lastRestarts(v).kubectl)
-	c.template = &template
 	plan.Problem = memcached.CheckPriority(mc.Spec.Scheduling, opts).And(checkMemoryLimit(mc, c.asksForMore())).
-		And(memcached.CheckAgentImage("spec.workload StatefulSet", opts.AgentImage))
+		And(memcached.CheckAgentImage("spec.workload StatefulSet", opts.AgentImage)).And(checkCopies(mc, opts))
 	c.decide(mc.Spec.Paused || mc.DeletionTimestamp != nil || plan.Problem != nil)
-	plan.Twins = twinsOf(v)
-	plan.Ask = append(plan.Ask, plan.Twins.Ask...)
+	c.observeFills()
 	if arguments := argumentsConfigMap(c.fleet); arguments != nil {
 		plan.Objects = append(plan.Objects, arguments)
 	}
-	if v.Workload != nil && !plan.Rollout.Template && asApplied(v.Workload.Template) {
-		template = held(v.Workload.Template, template.ObjectMeta)
+	var sets []client.Object
+	for number, template := range c.templates {
+		live := v.Workloads[number]
+		if live != nil && !plan.Rollout.Template && asApplied(live.Template) {
+			template = held(live.Template, template.ObjectMeta)
+		}
+		sets = append(sets, statefulSet(mc, number, template))
 	}
-	return statefulSet(mc, template)
+	return sets
 }
 
 // asApplied reports whether the pod spec in the template is as the operator has applied it. If somebody has changed it, the operator writes
@@ -110,15 +112,17 @@ func isZero(value intstr.IntOrString) bool {
 	return value.String() == "0" || value.String() == "0%"
 }
 
-// statefulSet returns the StatefulSet that runs the nodes. Nodes keep their names when they are replaced. They start and stop independently
-// of each other.
-func statefulSet(mc *cachev1alpha1.Memcached, template corev1.PodTemplateSpec) *appsv1.StatefulSet {
+// statefulSet returns the StatefulSet that runs the nodes of a copy. Nodes keep their names when they are replaced. They start and stop
+// independently of each other.
+func statefulSet(mc *cachev1alpha1.Memcached, number int, template corev1.PodTemplateSpec) *appsv1.StatefulSet {
+	metadata := role(mc).Metadata("", cachev1alpha1.Metadata{})
+	metadata.Name = memcached.CopyName(mc, number)
 	return &appsv1.StatefulSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
-		ObjectMeta: role(mc).Metadata("", cachev1alpha1.Metadata{}),
+		ObjectMeta: metadata,
 		Spec: appsv1.StatefulSetSpec{
 			Replicas:            &mc.Spec.Size,
-			Selector:            &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)},
+			Selector:            &metav1.LabelSelector{MatchLabels: memcached.CopyLabels(mc, number)},
 			ServiceName:         mc.Name,
 			PodManagementPolicy: appsv1.ParallelPodManagement,
 			MinReadySeconds:     mc.Spec.UpdateStrategy.MinReadySeconds,

@@ -6,6 +6,7 @@ package status
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -21,18 +22,19 @@ type facts struct {
 	memcached.Written
 
 	plan memcached.Plan
-	size int32
-	// accepted is the number of nodes that the workload asks for. It differs from spec.size if a new size was not written.
+	// size is spec.size, and total is how many nodes all copies have then.
+	size, total int32
+	// accepted is the number of nodes that the workloads ask for. It differs from spec.size if a new size was not written.
 	accepted int32
-	// required is how many nodes must be ready for the cache to become available. available reports that this many nodes are ready, or
-	// that the cache is still available: see stillAvailable.
+	// required is how many nodes of a copy must be ready for the cache to become available. available reports that for so many numbers a
+	// node of some copy is ready, or that the cache is still available: see stillAvailable.
 	required  int32
 	available bool
 	// discoverable reports whether a Service lets clients find the nodes.
 	discoverable bool
-	// nodes are the nodes of the workload, and then orphans. ready is the number of ready nodes.
-	nodes []*corev1.Pod
-	ready int32
+	// nodes are the nodes of the first copy, and then orphans. others are the nodes of other copies. ready is the number of ready nodes.
+	nodes, others []*corev1.Pod
+	ready         int32
 	// troubled reports that something is wrong with the pods, or that they cannot be created or changed.
 	troubled bool
 	// unobserved reports that it is not known what exists.
@@ -51,19 +53,24 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	if !memcached.IsStatefulSet(mc) {
 		plan.Effect = memcached.ReplacesPod
 	}
-	f := &facts{View: v, Written: written, plan: plan, size: mc.Spec.Size}
+	f := &facts{View: v, Written: written, plan: plan, size: mc.Spec.Size, total: mc.Spec.Size * int32(len(v.Workloads))} //nolint:gosec // 3
 	if f.plan.Rollout.Waits == rollout.WaitMemory {
 		f.plan.Rollout.Words += ". " + f.toReplace()
 	}
 	f.nodes = slices.Concat(w.Nodes(v.Pods), v.Orphans())
-	f.ready = readyNodes(f.nodes)
+	f.others = v.Nodes()[len(w.Nodes(v.Pods)):]
+	f.ready = readyNodes(f.nodes) + readyNodes(f.others)
 	f.accepted = f.size
+	for _, set := range v.Workloads {
+		if set != nil && set.Size != f.size {
+			f.accepted = set.Size
+		}
+	}
 	if w != nil {
-		f.accepted = w.Size
 		f.TemplatePending = written.TemplatePending || written.HeldBack(v) && memcached.RecordOf(w).Template != plan.Record.Template
 	}
 	f.required = required(mc, plan, f.accepted)
-	f.available = f.ready >= f.required || stillAvailable(v.Last, f.ready)
+	f.available = f.serving() >= f.required || stillAvailable(v.Last, f.serving())
 	f.discoverable = memcached.Discoverable(v.Children, memcached.SelectorLabels(mc))
 	f.templateUnobserved = !templateObserved(before.Workload, v)
 	f.change = f.observeChange()
@@ -76,9 +83,23 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	return f
 }
 
-// reported returns the problems of the write, the plan and the twins with this reason.
+// serving returns for how many numbers a node of some copy is ready.
+func (f *facts) serving() int32 {
+	if len(f.others) == 0 {
+		return f.ready
+	}
+	numbers := map[int]bool{}
+	for _, node := range slices.Concat(f.nodes, f.others) {
+		if number, found := memcached.Ordinal(node); found && memcached.PodReady(node) {
+			numbers[number] = true
+		}
+	}
+	return int32(len(numbers)) //nolint:gosec // a thousand at most
+}
+
+// reported returns the problems of the write, the plan and the fills with this reason.
 func (f *facts) reported(reason string) (words []string) {
-	for _, problem := range []*memcached.Problem{f.Problem, f.plan.Refused, f.plan.Twins.Problem} {
+	for _, problem := range []*memcached.Problem{f.Problem, f.plan.Refused, f.plan.Fills.Problem} {
 		if problem != nil && problem.Reason == reason {
 			words = append(words, problem.Message)
 		}
@@ -126,7 +147,7 @@ func stillAvailable(last memcached.Last, ready int32) bool {
 	return last.IsTrue(cachev1alpha1.ConditionAvailable) && ready >= max(last.Ready, 1)
 }
 
-func (f *facts) readyOf() string { return fmt.Sprintf("%d of %d nodes are ready", f.ready, f.size) }
+func (f *facts) readyOf() string { return fmt.Sprintf("%d of %d nodes are ready", f.ready, f.total) }
 
 // serving says that enough nodes are ready, and that clients find them.
 func serving(f *facts) string { return when(f.available && f.discoverable, "%s", f.readyOf()) }
@@ -140,11 +161,20 @@ func unavailable(f *facts) string {
 	if f.available {
 		return f.readyOf() + ", but no Service leads clients to them"
 	}
+	if f.total > f.size {
+		return f.readyOf() + fmt.Sprintf(", and of %d numbers one is needed", f.required)
+	}
 	return f.readyOf() + fmt.Sprintf(", %d are needed", f.required)
 }
 
 func surplus(f *facts) string {
-	return when(len(f.nodes) > int(f.size), "%d nodes exist, %d are wanted", len(f.nodes), f.size)
+	exist := len(f.nodes) + len(f.others)
+	return when(exist > int(f.total), "%d nodes exist, %d are wanted", exist, f.total)
 }
 
-func missing(f *facts) string { return when(f.ready != f.size, "%s", f.readyOf()) }
+func missing(f *facts) string { return when(f.ready != f.total, "%s", f.readyOf()) }
+
+func filling(f *facts) string {
+	return when(len(f.plan.Fills.Filling) > 0, "%s: the items of another copy come first to %s", f.readyOf(),
+		strings.Join(f.plan.Fills.Filling, ", "))
+}

@@ -18,10 +18,10 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// eachNode returns what check says of the first node of the workload of which it says something.
+// eachNode returns what check says of the first node of which it says something.
 func eachNode(check func(*facts, *corev1.Pod) string) func(*facts) string {
 	return func(f *facts) string {
-		for _, pod := range f.Workload.Nodes(f.Pods) {
+		for _, pod := range f.Nodes() {
 			if words := check(f, pod); words != "" {
 				return words
 			}
@@ -127,12 +127,13 @@ func (f *facts) agentsSay(reason string) []string {
 // failing speaks if a container of a node does not start, or has exited and is not ready again. Otherwise, if nodes are missing, it says
 // why the kubelet rejected or ended a pod.
 func failing(f *facts) string {
-	w := f.Workload
-	nodes := w.Nodes(f.Pods)
-	if crash := eachNode(crashing)(f); crash != "" || w == nil || readyNodes(nodes) >= w.Size {
-		return crash
+	words := eachNode(crashing)(f)
+	for _, w := range f.Workloads {
+		if nodes := w.Nodes(f.Pods); words == "" && w != nil && readyNodes(nodes) < w.Size {
+			words = podFailed(w, f.Pods, w.Size-int32(len(nodes))) //nolint:gosec // see For
+		}
 	}
-	return podFailed(w, f.Pods, w.Size-int32(len(nodes))) //nolint:gosec // see For
+	return words
 }
 
 func crashing(_ *facts, pod *corev1.Pod) string {
@@ -276,7 +277,7 @@ func silentUntil(pod *corev1.Pod) (reportAt time.Time, silent bool) {
 // items of these nodes, so only the user may remove them. If a ReplicaSet or a workload would replace removed pods, the command in the
 // message deletes that object.
 func orphaned(f *facts) string {
-	orphans := f.nodes[min(len(f.nodes), len(f.Workload.Nodes(f.Pods))):]
+	orphans := f.Orphans()
 	if len(orphans) == 0 || f.Workload == nil || f.change.reason != "" {
 		return ""
 	}

@@ -78,21 +78,23 @@ func (f *facts) unfinished() (starts, rolls bool) {
 }
 
 func (f *facts) changeOfStatefulSet() change {
-	w, plan := f.Workload, f.plan.Rollout
+	plan := f.plan.Rollout
 	starts, rolls := f.unfinished()
-	late := overdue(f.View, plan)
+	late := overdue(f.View, plan, f.Kept)
 	switch {
-	case w.ObservedGeneration == 0:
-		return change{cachev1alpha1.ReasonCreating, fmt.Sprintf("Starting %d nodes", f.size), late}
+	case slices.ContainsFunc(f.Workloads, func(w *memcached.Workload) bool { return w == nil || w.ObservedGeneration == 0 }):
+		return change{cachev1alpha1.ReasonCreating, fmt.Sprintf("Starting %d nodes", f.total), late}
 	case (plan.Outdated > 0 || rolls) && !f.Memcached.Spec.Paused:
 		return change{cachev1alpha1.ReasonRollingOut, plan.Message(), late}
 	case starts:
-		return change{cachev1alpha1.ReasonCreating, fmt.Sprintf("%d of %d nodes are started", plan.Done, f.size), late}
-	case w.Replicas != f.size:
-		return change{cachev1alpha1.ReasonScaling, fmt.Sprintf("Scaling from %d to %d nodes", w.Replicas, f.size), late}
-	default:
-		return change{}
+		return change{cachev1alpha1.ReasonCreating, fmt.Sprintf("%d of %d nodes are started", plan.Done, f.total), late}
 	}
+	for _, w := range f.Workloads {
+		if w.Replicas != f.size {
+			return change{cachev1alpha1.ReasonScaling, fmt.Sprintf("Scaling from %d to %d nodes", w.Replicas, f.size), late}
+		}
+	}
+	return change{}
 }
 
 // cost says what a change does to the nodes and their items: will is for a change that is held back, doing for one in progress.
@@ -119,8 +121,7 @@ func (f *facts) cost() (will, doing string) {
 
 // itemsLeft says what becomes of the items of nodes that start empty.
 func (f *facts) itemsLeft() string {
-	source := f.Source()
-	if source != nil && source.DeletionTimestamp == nil && source.Spec.Size >= f.size && f.plan.Twins.Problem == nil {
+	if len(f.Workloads) > 1 && f.plan.Fills.Problem == nil {
 		return "while their copies keep the items"
 	}
 	return "without their items"
@@ -185,7 +186,7 @@ func outdated(f *facts) string {
 			restartCommand(f.Memcached))
 	case f.plan.Older > 0:
 		return fmt.Sprintf("%d of %d nodes have an older agent or defaults of the operator; new pods get the present ones. %s",
-			f.plan.Older, f.size, f.toReplace())
+			f.plan.Older, f.total, f.toReplace())
 	default:
 		return ""
 	}
@@ -254,7 +255,7 @@ func restartCommand(mc *cachev1alpha1.Memcached) string {
 
 // overdue returns a message if a change of a StatefulSet has exceeded the progress deadline, else an empty text: Kubernetes applies none.
 // These events count as progress: a pod is created or deleted, a pod changes its readiness, or memcached restarts within its pod.
-func overdue(v memcached.View, plan rollout.Plan) string {
+func overdue(v memcached.View, plan rollout.Plan, kept string) string {
 	workload := v.Workload
 	since, began := progressingSince(v)
 	if !began {
@@ -265,11 +266,6 @@ func overdue(v memcached.View, plan rollout.Plan) string {
 		since = memcached.Later(since, movedAt(&v.Pods[i]))
 		since = memcached.Later(since, v.Answers[v.Pods[i].UID].Since) // a restart in place does not change the pod
 	}
-	for _, twin := range v.Twins { // this change may wait for the rollout of a twin
-		for i := range twin.Pods {
-			since = memcached.Later(since, movedAt(&twin.Pods[i]))
-		}
-	}
 	deadline := progressDeadline(v.Memcached)
 	if v.Now.Sub(since) < deadline {
 		return ""
@@ -277,6 +273,9 @@ func overdue(v memcached.View, plan rollout.Plan) string {
 	message := fmt.Sprintf("No node has come, gone or changed for %d minutes", int(deadline.Minutes()))
 	if now := plan.Now(); now != "" {
 		message += ": " + now
+	}
+	if kept != "" {
+		return message + ", but its eviction is refused: " + kept
 	}
 	if plan.Words == "" {
 		message += fmt.Sprintf("; to see why: kubectl describe statefulset %s -n %s", workload.GetName(), workload.GetNamespace())
@@ -313,13 +312,13 @@ func movedAt(pod *corev1.Pod) time.Time {
 
 // RequeueAfter returns the time after which to reconcile again even if no event occurs, or 0 for never.
 func RequeueAfter(v memcached.View, current cachev1alpha1.MemcachedStatus) time.Duration {
-	wait := SilentFor(v.Workload.Nodes(v.Pods), v.Now)
+	wait := SilentFor(v.Nodes(), v.Now)
 	if memcached.IsStatefulSet(v.Memcached) && meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionProgressing) {
 		wait = memcached.Sooner(wait, progressDeadline(v.Memcached))
 	}
 	v.Last.Conditions = current.Conditions
 	switch {
-	case missingSince(v).IsZero():
+	case lacking(v, 0) == nil:
 	case v.Refused == "" && !meta.IsStatusConditionTrue(current.Conditions, degraded):
 		wait = memcached.Sooner(wait, refusalInterval)
 	default:

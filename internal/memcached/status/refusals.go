@@ -53,10 +53,20 @@ const (
 	refusalInterval = 5 * time.Second
 )
 
+// lacking returns the first StatefulSet that has lacked pods for this long, or nil.
+func lacking(v memcached.View, patience time.Duration) *memcached.Workload {
+	for _, w := range v.Workloads {
+		if since := missingSince(v, w); !since.IsZero() && v.Now.Sub(since) >= patience {
+			return w
+		}
+	}
+	return nil
+}
+
 // missingSince returns since when a StatefulSet may lack pods, or the zero time if it lacks none. Pods that terminate or have failed count
 // until they are gone.
-func missingSince(v memcached.View) time.Time {
-	w, last := v.Workload, meta.FindStatusCondition(v.Last.Conditions, ready)
+func missingSince(v memcached.View, w *memcached.Workload) time.Time {
+	last := meta.FindStatusCondition(v.Last.Conditions, ready)
 	if w == nil || w.Kind != cachev1alpha1.WorkloadStatefulSet || w.Unobserved() || v.Memcached.DeletionTimestamp != nil ||
 		last == nil || last.Status == is {
 		return time.Time{}
@@ -73,18 +83,20 @@ func missingSince(v memcached.View) time.Time {
 	return memcached.Later(last.LastTransitionTime.Time, w.GetCreationTimestamp().Time)
 }
 
-// LacksPods reports whether a StatefulSet lacks pods for some seconds, and nothing that the operator watches says why.
-func LacksPods(v memcached.View) bool {
-	since := missingSince(v)
-	return !since.IsZero() && v.Now.Sub(since) >= refusalPatience && PodProblem(v.Workload, v.Pods, v.Now) == nil
+// LacksPods returns a StatefulSet that lacks pods for some seconds, if nothing that the operator watches says why, and nil otherwise.
+func LacksPods(v memcached.View) *memcached.Workload {
+	if w := lacking(v, refusalPatience); w != nil && PodProblem(w, v.Pods, v.Now) == nil {
+		return w
+	}
+	return nil
 }
 
 // RefusalIn returns the API server's words in the latest of the events with the reason FailedCreate of a StatefulSet, or "". An event from
 // before the pods were missing, or before the latest pod was created, is over.
-func RefusalIn(v memcached.View, events []eventsv1.Event) (refusal string) {
-	at := missingSince(v)
+func RefusalIn(v memcached.View, w *memcached.Workload, events []eventsv1.Event) (refusal string) {
+	at := missingSince(v, w)
 	for i := range v.Pods {
-		if v.Workload.Owns(&v.Pods[i]) {
+		if w.Owns(&v.Pods[i]) {
 			at = memcached.Later(at, v.Pods[i].CreationTimestamp.Time)
 		}
 	}

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package status computes the status of a Memcached from what was observed, the plan, and the result of the write. It is pure, and
-// knows of the desired state only what is in memcached.Plan. Package memcached explains the words node, workload, twin and
+// knows of the desired state only what is in memcached.Plan. Package memcached explains the words node, workload, copy and
 // record. An orphan is a node of a former workload.
 package status
 
@@ -26,8 +26,8 @@ func For(before memcached.View, plan memcached.Plan, written memcached.Written) 
 	status := cachev1alpha1.MemcachedStatus{
 		ObservedGeneration: mc.Generation,
 		Replicas:           int32(len(facts.nodes)), //nolint:gosec // a thousand at most, and a few more in a rollout
-		ReadyReplicas:      facts.ready,
-		Selector:           labels.SelectorFromSet(memcached.SelectorLabels(mc)).String(),
+		ReadyReplicas:      readyNodes(facts.nodes),
+		Selector:           labels.SelectorFromSet(memcached.CopyLabels(mc, 0)).String(),
 		ServiceName:        facts.ServiceName(),
 		Servers:            facts.Servers(),
 	}
@@ -41,7 +41,7 @@ func For(before memcached.View, plan memcached.Plan, written memcached.Written) 
 		status.Image = plain(facts.image()) // somebody else may have set it
 		switch {
 		case memcached.IsStatefulSet(mc):
-			status.UpdatedReplicas = int32(plan.Rollout.Updated) //nolint:gosec // as above
+			status.UpdatedReplicas = int32(plan.Rollout.Updated / len(facts.Workloads)) //nolint:gosec // as above
 		case !facts.templateUnobserved && !facts.TemplatePending:
 			status.UpdatedReplicas = facts.Workload.Updated
 		}
@@ -110,7 +110,7 @@ func (f *facts) readyCondition(trouble, change metav1.Condition, asks []metav1.C
 // PodProblem returns why pods of a workload are missing or not ready, or nil. It leaves out parts of the cluster's messages that
 // differ at each retry, because each new message costs a write of the status.
 func PodProblem(w *memcached.Workload, pods []corev1.Pod, now time.Time) *memcached.Problem {
-	f := &facts{View: memcached.View{Workload: w, Observed: memcached.Observed{Pods: pods}, Now: now}}
+	f := &facts{View: memcached.View{Workloads: []*memcached.Workload{w}, Workload: w, Observed: memcached.Observed{Pods: pods}, Now: now}}
 	if trouble := f.all(degraded); trouble.Status == is {
 		return &memcached.Problem{Reason: trouble.Reason, Message: trouble.Message}
 	}

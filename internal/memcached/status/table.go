@@ -81,6 +81,7 @@ var table = []row{
 	{ready, isNot, cachev1alpha1.ReasonRollingOut, changes(cachev1alpha1.ReasonRollingOut), nil, ""},
 	{ready, isNot, cachev1alpha1.ReasonScaling, changes(cachev1alpha1.ReasonScaling), nil, ""},
 	{ready, isNot, cachev1alpha1.ReasonScaling, surplus, nil, ""},
+	{ready, isNot, cachev1alpha1.ReasonFilling, filling, nil, ""},
 	{ready, isNot, cachev1alpha1.ReasonNotReady, missing, nil, ""},
 	{ready, is, cachev1alpha1.ReasonAllNodesReady, (*facts).readyOf, nil, ""},
 	{ready, is, cachev1alpha1.ReasonAllProxiesReady, nil, nil, ""},
@@ -120,7 +121,7 @@ var (
 		`didn't match Pod's node affinity/selector`, "Correct spec.scheduling.nodeSelector or affinity, or label cluster nodes",
 		`untolerated taint`, "Add spec.scheduling.tolerations",
 		`didn't match pod topology spread constraints`, "Relax spec.scheduling.topologySpreadConstraints, or add cluster nodes",
-		`didn't match pod anti-affinity rules`, "Relax spec.scheduling.affinity, or add cluster nodes",
+		`didn't match pod anti-affinity rules`, "Add cluster nodes, or set other rules in spec.scheduling.affinity",
 	)
 	// 71 is the exit code of a memcached that cannot raise its limit of open files (EX_OSERR, memcached.c).
 	forExits = advice(
