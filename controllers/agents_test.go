@@ -124,7 +124,7 @@ var _ = Describe("The agents of nodes", func() {
 			return config.Data
 		}
 		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		Expect(forget()).To(And(HaveLen(1), HaveKeyWithValue("2", ContainSubstring(`"forget":17`))))
+		Expect(forget()).To(And(HaveLen(1), HaveKeyWithValue("cache-2", ContainSubstring(`"forget":17`))))
 		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		Expect(forget()).To(HaveLen(1), "node 2 has not restarted yet")
 	})

@@ -96,8 +96,7 @@ func (a *agents) follow(ctx context.Context, mc *cachev1alpha1.Memcached) {
 		a.entries, a.refused = map[types.UID]protocol.Entry{}, map[types.UID]*protocol.Refusal{}
 	}
 	for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
-		ordinal, _ := memcached.Ordinal(&pod)
-		entry := entries[ordinal]
+		entry := entries[pod.Name]
 		runs := memcached.FirstList(&pod)
 		if running, found := a.entries[pod.UID]; found {
 			runs = running.List
@@ -113,8 +112,8 @@ func (a *agents) follow(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	}
 }
 
-// entriesOf returns the entries for parents, by the number of the node. There are none without the ConfigMap.
-func entriesOf(ctx context.Context, mc *cachev1alpha1.Memcached) map[int]protocol.Entry {
+// entriesOf returns the entries for parents, by the names of the nodes. There are none without the ConfigMap.
+func entriesOf(ctx context.Context, mc *cachev1alpha1.Memcached) map[string]protocol.Entry {
 	GinkgoHelper()
 	config := &corev1.ConfigMap{}
 	err := user.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: mc.Name + memcached.ArgumentsSuffix}, config)

@@ -42,7 +42,7 @@ func TestAFailureToReadEvents(t *testing.T) {
 	view := memcached.View{Memcached: &cachev1alpha1.Memcached{}, Workload: memcached.AsWorkload(&appsv1.StatefulSet{})}
 	r.states.update(client.ObjectKeyFromObject(view.Memcached), func(s *instanceState) { s.refusal, s.refusalReadAt = "quota", clock.Now() })
 	for _, want := range []string{"quota", "quota", ""} {
-		if got := r.refusal(t.Context(), view); got != want {
+		if got := r.refusal(t.Context(), view, view.Workload); got != want {
 			t.Errorf("%s: %q, not %q", clock.Now(), got, want)
 		}
 		clock.SetTime(clock.Now().Add(refusalLasts/2 + time.Second))
@@ -60,7 +60,7 @@ func TestManyStatefulSetsWithoutPods(t *testing.T) {
 		for i := range 1000 {
 			view := memcached.View{Memcached: &cachev1alpha1.Memcached{}, Workload: memcached.AsWorkload(&appsv1.StatefulSet{})}
 			view.Memcached.Name = fmt.Sprint(i)
-			r.refusal(t.Context(), view)
+			r.refusal(t.Context(), view, view.Workload)
 		}
 		clock.SetTime(clock.Now().Add(time.Second))
 	}

@@ -66,11 +66,25 @@ func rollOutSet(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	observeSet(ctx, mc)
 }
 
-// observeSet does the work of the StatefulSet controller with the strategy OnDelete, and of the kubelet: it creates missing pods, which are
-// ready at once, and deletes those beyond the size.
+// observeSet does the work of the StatefulSet controller with the strategy OnDelete, and of the kubelet, for each copy: it creates missing
+// pods, which are ready at once, and deletes those beyond the size.
 func observeSet(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	GinkgoHelper()
-	set := live(ctx, mc, &appsv1.StatefulSet{})
+	for number := range memcached.Copies(mc) {
+		observeCopy(ctx, mc, setOf(ctx, mc, number))
+	}
+}
+
+// setOf returns the StatefulSet of a copy.
+func setOf(ctx context.Context, mc *cachev1alpha1.Memcached, number int) *appsv1.StatefulSet {
+	GinkgoHelper()
+	set := &appsv1.StatefulSet{}
+	Expect(user.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: memcached.CopyName(mc, number)}, set)).To(Succeed())
+	return set
+}
+
+func observeCopy(ctx context.Context, mc *cachev1alpha1.Memcached, set *appsv1.StatefulSet) {
+	GinkgoHelper()
 	revision, size := "rev-"+render.Hash(set.Spec.Template), int(*set.Spec.Replicas)
 	status := appsv1.StatefulSetStatus{ObservedGeneration: set.Generation, CurrentRevision: revision, UpdateRevision: revision}
 	missing := map[int]bool{}
@@ -79,6 +93,9 @@ func observeSet(ctx context.Context, mc *cachev1alpha1.Memcached) {
 	}
 	for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
 		ordinal, _ := memcached.Ordinal(&pod)
+		if memcached.Copies(mc) > 1 && metav1.GetControllerOf(&pod).Name != set.Name {
+			continue
+		}
 		delete(missing, ordinal)
 		if ordinal >= size {
 			Expect(user.Delete(ctx, &pod, client.GracePeriodSeconds(0))).To(Succeed())

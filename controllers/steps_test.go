@@ -207,11 +207,11 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 	threads := func(n int32) func(*cachev1alpha1.Memcached) {
 		return func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.Threads = n }
 	}
-	numbers := func(ctx context.Context) map[int]int64 {
+	numbers := func(ctx context.Context) map[string]int64 {
 		GinkgoHelper()
-		found := map[int]int64{}
-		for ordinal, entry := range entriesOf(ctx, mc) {
-			found[ordinal] = entry.Number
+		found := map[string]int64{}
+		for name, entry := range entriesOf(ctx, mc) {
+			found[name] = entry.Number
 		}
 		return found
 	}
@@ -227,14 +227,14 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 		Expect(entriesOf(ctx, mc)).To(BeNil())
 		change(ctx, mc, threads(2))
 		o.moves(ctx, mc, writeArguments, writeStatus)
-		Expect(numbers(ctx)).To(Equal(map[int]int64{2: 1}))
+		Expect(numbers(ctx)).To(Equal(map[string]int64{"cache-2": 1}))
 		Expect(summary(ctx, mc, "Progressing")).To(Equal("True/RollingOut"))
 		o.step(ctx, mc)
 		Expect(o.nodes.look()).To(ContainElement("cache-2"))
 		Expect(o.result.RequeueAfter).To(Equal(2 * time.Second))
 		o.nodes.follow(ctx, mc)
 		o.moves(ctx, mc, writeArguments, writeStatefulSet, writeStatus)
-		Expect(numbers(ctx)).To(Equal(map[int]int64{2: 1, 1: 1}))
+		Expect(numbers(ctx)).To(Equal(map[string]int64{"cache-2": 1, "cache-1": 1}))
 		observeSet(ctx, mc)
 		o.nodes.follow(ctx, mc)
 		o.nodes.look()
@@ -279,8 +279,8 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 		o.nodes.refuses = "no."
 		o.nodes.follow(ctx, mc)
 		o.moves(ctx, mc, writeArguments, writeStatus)
-		entry := entriesOf(ctx, mc)[2]
-		Expect(numbers(ctx)).To(Equal(map[int]int64{2: 2}))
+		entry := entriesOf(ctx, mc)["cache-2"]
+		Expect(numbers(ctx)).To(Equal(map[string]int64{"cache-2": 2}))
 		Expect(entry.List).To(Equal(former))
 		Expect(entry.Refused).To(And(HaveField("Words", "no."), HaveField("Tries", 1)))
 		o.step(ctx, mc, writeStatus)
@@ -290,7 +290,7 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 		for range 3 { // no other node gets them, and this one is not asked again
 			o.wait(time.Hour)
 			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-			Expect(numbers(ctx)).To(Equal(map[int]int64{2: 2}))
+			Expect(numbers(ctx)).To(Equal(map[string]int64{"cache-2": 2}))
 		}
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ChangeRefused"))
 		o.nodes.refuses = ""
@@ -312,13 +312,13 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 		o.nodes.look()
 		o.step(ctx, mc, writeStatus)
 		o.step(ctx, mc)
-		Expect(numbers(ctx)).To(Equal(map[int]int64{2: 1}))
+		Expect(numbers(ctx)).To(Equal(map[string]int64{"cache-2": 1}))
 		Expect(o.nodes.look()).To(BeEmpty())
 		pause(ctx, mc, false)
 		another := newOperator(defaults)
 		another.nodes, another.Nodes = o.nodes, o.nodes
 		another.moves(ctx, mc, writeArguments, writeStatefulSet, writeStatus)
-		Expect(numbers(ctx)).To(Equal(map[int]int64{2: 1, 1: 1}))
+		Expect(numbers(ctx)).To(Equal(map[string]int64{"cache-2": 1, "cache-1": 1}))
 	})
 
 	It("do not change if a look past the cache shows a newer entry", func(ctx SpecContext) {
@@ -330,7 +330,7 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 		another.moves(ctx, mc, writeArguments, writeStatefulSet, writeStatus)
 		config := arguments(ctx)
 		o.outdatedArguments = config.DeepCopy()
-		delete(o.outdatedArguments.Data, "1") // the cache lacks what the other process has just written
+		delete(o.outdatedArguments.Data, "cache-1") // the cache lacks what the other process has just written
 		o.outdatedArguments.ResourceVersion = "1"
 		third := newOperator(defaults)
 		third.nodes, third.Nodes, third.outdatedArguments = o.nodes, o.nodes, o.outdatedArguments
@@ -342,7 +342,7 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 		o.nodes.silent = []string{"cache-2"}
 		change(ctx, mc, threads(2))
 		o.goes(ctx, mc, 3)
-		Expect(numbers(ctx)).To(Equal(map[int]int64{1: 1, 0: 1}))
+		Expect(numbers(ctx)).To(Equal(map[string]int64{"cache-1": 1, "cache-0": 1}))
 		Expect(message(ctx, mc, "Progressing")).To(And(ContainSubstring("; cache-2 waits for an answer"), ContainSubstring("connection refused")))
 		o.step(ctx, mc)
 		Expect(o.result.RequeueAfter).To(Equal(15 * time.Second))
@@ -372,9 +372,9 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 		Expect(user.Delete(ctx, arguments(ctx))).To(Succeed())
 		o.goes(ctx, mc, 4)
 		Expect(entriesOf(ctx, mc)).To(HaveLen(3))
-		for ordinal, entry := range entriesOf(ctx, mc) {
-			Expect(entry.List).To(Equal(before[ordinal].List))
-			Expect(entry.Number).To(Equal(before[ordinal].Number))
+		for name, entry := range entriesOf(ctx, mc) {
+			Expect(entry.List).To(Equal(before[name].List))
+			Expect(entry.Number).To(Equal(before[name].Number))
 		}
 		for range 3 {
 			o.wait(30 * time.Second)

@@ -128,9 +128,6 @@ func (o *operator) getLive(
 func (o *operator) list(ctx context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 	var options client.ListOptions
 	options.ApplyOptions(opts)
-	if twins, ok := list.(*cachev1alpha1.MemcachedList); ok {
-		return listTwins(ctx, twins, options)
-	}
 	name, _ := options.FieldSelector.RequiresExactMatch("instance")
 	found := slices.DeleteFunc(slices.Clone(o.outdatedPods), func(pod corev1.Pod) bool { return pod.Labels[memcached.InstanceLabel] != name })
 	if o.outdatedPods == nil {
@@ -138,14 +135,6 @@ func (o *operator) list(ctx context.Context, _ client.WithWatch, list client.Obj
 	}
 	list.(*corev1.PodList).Items = found
 	return nil
-}
-
-// listTwins lists as if from FillFromIndex.
-func listTwins(ctx context.Context, list *cachev1alpha1.MemcachedList, options client.ListOptions) error {
-	name, _ := options.FieldSelector.RequiresExactMatch(controllers.FillFromIndex)
-	err := user.List(ctx, list, client.InNamespace(options.Namespace))
-	list.Items = slices.DeleteFunc(list.Items, func(mc cachev1alpha1.Memcached) bool { return memcached.FillsFrom(&mc) != name })
-	return err
 }
 
 func (o *operator) patch(

@@ -24,6 +24,7 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
+	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 	"github.com/example/memcached-operator/test/testenv"
 )
 
@@ -67,7 +68,7 @@ func TestAResyncReconcilesMemcachedsOnceWithLowPriority(t *testing.T) {
 	mc, deployment := &cachev1alpha1.Memcached{}, &appsv1.Deployment{}
 	r := watching()
 	var queue addedTo
-	child, _ := memcached.ChildOf(deployment)
+	child := memcachedtest.ChildOf(deployment)
 	r.memcacheds().Update(t.Context(), event.TypedUpdateEvent[client.Object]{ObjectOld: mc, ObjectNew: mc}, &queue)
 	Watch(ChildChange(child), memcachedsOf).Update(t.Context(),
 		event.TypedUpdateEvent[client.Object]{ObjectOld: deployment, ObjectNew: deployment}, &queue)
@@ -124,7 +125,7 @@ func TestACompletedRolloutIsReportedAtOnce(t *testing.T) {
 		"a rollout has not begun": {one, with(func(d *appsv1.Deployment) { d.Generation = 3 }), debounce},
 	} {
 		t.Run(name, func(t *testing.T) {
-			child, _ := memcached.ChildOf(test.after)
+			child := memcachedtest.ChildOf(test.after)
 			if delay := ChildChange(child)(test.before, test.after); delay != test.want {
 				t.Errorf("it is reconciled after %s, not %s", delay, test.want)
 			}
@@ -134,8 +135,7 @@ func TestACompletedRolloutIsReportedAtOnce(t *testing.T) {
 
 // watching returns a Reconciler with only what event handlers need.
 func watching() *Reconciler {
-	server := fake.NewClientBuilder().WithScheme(testenv.Scheme()).
-		WithIndex(&cachev1alpha1.Memcached{}, FillFromIndex, func(client.Object) []string { return nil }).Build()
+	server := fake.NewClientBuilder().WithScheme(testenv.Scheme()).Build()
 	return &Reconciler{Base: &Base[*cachev1alpha1.Memcached]{kind: memcachedKind, Client: server}}
 }
 
@@ -171,7 +171,7 @@ func TestBothMemcachedsOfAnObjectAreReconciled(t *testing.T) {
 			after, _ := test.before.DeepCopyObject().(client.Object)
 			after.SetResourceVersion("2")
 			after.SetLabels(map[string]string{memcached.InstanceLabel: test.later, "changed": "yes"})
-			child, _ := memcached.ChildOf(test.before)
+			child := memcachedtest.ChildOf(test.before)
 			var queue addedTo
 			update := event.TypedUpdateEvent[client.Object]{ObjectOld: test.before, ObjectNew: after}
 			Watch(ChildChange(child), memcachedsOf).Update(t.Context(), update, &queue)

@@ -96,7 +96,7 @@ func checkCommands(t *testing.T, template corev1.PodTemplateSpec) {
 		commands[memcached.InstallContainerName] = []string{"/agent", "install", "/run/parent/parent"}
 		list := memcached.FirstList(&corev1.Pod{Spec: template.Spec})
 		asked, found := memcached.AskedOf(template.Annotations)
-		if want := memcached.NodeArgs(list); !slices.Equal(args, want) || !found || list.Target != asked.Arguments || asked.Former != nil {
+		if want := memcached.NodeArgs(list, nil); !slices.Equal(args, want) || !found || list.Target != asked.Arguments || asked.Former != nil {
 			t.Errorf("the parent of memcached in a pod that is asked for %+v has the arguments %v, want %v", asked, args, want)
 		}
 		args = list.Fields()

@@ -102,7 +102,7 @@ func encoded(t testing.TB, objects []client.Object) []byte {
 
 func encodedSpec(t testing.TB, workload client.Object) []byte {
 	t.Helper()
-	child, _ := memcached.ChildOf(workload)
+	child := memcachedtest.ChildOf(workload)
 	text, err := json.MarshalIndent(child.Spec(workload), "", " ")
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ package desired
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 	for _, object := range objects {
 		gvk := object.GetObjectKind().GroupVersionKind()
 		kinds = append(kinds, gvk.GroupVersion().String()+" "+gvk.Kind)
-		if child, ok := memcached.ChildOf(object); !ok || child.OwnerOf(client.ObjectKeyFromObject(object)) != client.ObjectKeyFromObject(mc) {
+		if !slices.Contains(memcached.OwnersOf(object), client.ObjectKeyFromObject(mc)) {
 			t.Errorf("%s is %s/%s", gvk.Kind, object.GetNamespace(), object.GetName())
 		}
 		if !contains(object.GetLabels(), selector) {
@@ -60,7 +61,8 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 			selected = object.Spec.Selector.MatchLabels
 			checkDeployment(t, mc, object)
 		case *appsv1.StatefulSet:
-			selected = object.Spec.Selector.MatchLabels
+			selected = maps.Clone(object.Spec.Selector.MatchLabels)
+			delete(selected, memcached.CopyLabel)
 			checkStatefulSet(t, mc, object)
 		}
 		if template := memcached.PodTemplate(object); template != nil {

@@ -25,14 +25,15 @@ import (
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
-// scene is a StatefulSet, its pods, and the answers of their parents. In a new scene, all nodes are what the spec asks for.
+// scene is a StatefulSet, its pods, and the answers of their parents. In a new scene, all nodes are what the spec asks for. With copies,
+// others are their StatefulSets, and the pods are in the order of the copies.
 type scene struct {
 	mc      *cachev1alpha1.Memcached
 	set     *appsv1.StatefulSet
+	others  []*appsv1.StatefulSet
 	config  *corev1.ConfigMap
 	pods    []corev1.Pod
 	answers memcached.Answers
-	twins   []memcached.View
 	absent  map[string]time.Time
 	agents  memcached.AgentReports
 	made    int
@@ -45,25 +46,37 @@ func newScene(t *testing.T, size int32, changes ...edit) *scene {
 	mc := memcachedtest.Cache(size, append([]edit{workloadKind(statefulSetKind)}, changes...)...)
 	mc.Status.Servers = make([]string, size)
 	plan := For(memcachedtest.View(mc, memcached.Observed{}), memcachedtest.Options)
-	s := &scene{mc: mc, set: memcachedtest.Live(t, mc, plan.Workload().(*appsv1.StatefulSet)), answers: memcached.Answers{}}
-	s.set.Status = appsv1.StatefulSetStatus{ObservedGeneration: 1, UpdateRevision: "revision-1"}
-	for ordinal := range int(size) {
+	s := &scene{mc: mc, answers: memcached.Answers{}}
+	for _, object := range plan.Objects {
+		if set, ok := object.(*appsv1.StatefulSet); ok {
+			set = memcachedtest.Live(t, mc, set)
+			set.Status = appsv1.StatefulSetStatus{ObservedGeneration: 1, UpdateRevision: "revision-1"}
+			s.others = append(s.others, set)
+		}
+	}
+	s.set, s.others = s.others[0], s.others[1:]
+	for number := range int(size) * (len(s.others) + 1) {
 		s.pods = append(s.pods, corev1.Pod{})
-		s.replace(ordinal)
+		s.replace(number)
 	}
 	return s
 }
 
-// replace creates the pod of a node from the template, and starts it.
-func (s *scene) replace(ordinal int) {
+// replace creates a pod from the template, and starts it.
+func (s *scene) replace(number int) {
 	s.made++
-	template, pod := s.set.Spec.Template.DeepCopy(), &s.pods[ordinal]
+	size := int(s.mc.Spec.Size)
+	set := append([]*appsv1.StatefulSet{s.set}, s.others...)[number/max(size, 1)%(len(s.others)+1)]
+	template, pod := set.Spec.Template.DeepCopy(), &s.pods[number]
 	labels := memcached.SelectorLabels(s.mc)
-	labels[appsv1.ControllerRevisionHashLabelKey] = s.set.Status.UpdateRevision
+	labels[appsv1.ControllerRevisionHashLabelKey] = set.Status.UpdateRevision
+	if len(s.others) > 0 {
+		number %= size
+	}
 	*pod = corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: fmt.Sprintf("%s-%d", s.mc.Name, ordinal), Namespace: "shop", UID: types.UID(fmt.Sprintf("%s-pod-%d", s.mc.Name, s.made)), Labels: labels,
+		Name: fmt.Sprintf("%s-%d", set.Name, number), Namespace: "shop", UID: types.UID(fmt.Sprintf("%s-pod-%d", s.mc.Name, s.made)), Labels: labels,
 		Annotations:     template.Annotations,
-		OwnerReferences: []metav1.OwnerReference{memcachedtest.Controller("StatefulSet", s.mc.Name, "statefulset-uid")},
+		OwnerReferences: []metav1.OwnerReference{memcachedtest.Controller("StatefulSet", set.Name, "statefulset-uid")},
 	}, Spec: template.Spec}
 	long := metav1.NewTime(sceneTime.Add(-time.Hour))
 	pod.Status = corev1.PodStatus{PodIP: "10.0.0.1", Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
@@ -92,21 +105,25 @@ func (s *scene) enter(ordinal int, change func(*protocol.Entry), spec ...edit) p
 		s.config = role(s.mc).ConfigMap(memcached.ArgumentsSuffix, map[string]string{})
 		s.config.OwnerReferences = []metav1.OwnerReference{memcachedtest.Controller("Memcached", s.mc.Name, s.mc.UID)}
 	}
-	s.config.Data[protocol.EntryKey(ordinal)] = entry.String()
+	s.config.Data[s.pods[ordinal].Name] = entry.String()
 	return entry
 }
 
 func (s *scene) view() memcached.View {
 	pods := slices.DeleteFunc(slices.Clone(s.pods), func(pod corev1.Pod) bool { return pod.Name == "" })
-	v := memcachedtest.View(s.mc, memcached.Observed{Children: memcachedtest.Children(s.set, s.config), Pods: pods})
-	v.Answers, v.Twins, v.Absent = maps.Clone(s.answers), s.twins, s.absent
+	children := memcachedtest.Children(s.set, s.config)
+	for _, set := range s.others {
+		children = append(children, set)
+	}
+	v := memcachedtest.View(s.mc, memcached.Observed{Children: children, Pods: pods})
+	v.Answers, v.Absent = maps.Clone(s.answers), s.absent
 	v.Agents = s.agents
 	return v
 }
 
 func (s *scene) observe(ordinal int) (*fleet, *node) {
 	v := s.view()
-	f := fleetOf(v, targetOf(v), &twinGuard{v: v, asks: map[int][]*corev1.Pod{}})
+	f := fleetOf(v, targetOf(v))
 	return f, f.nodes[ordinal]
 }
 
@@ -390,7 +407,7 @@ func said(f *fleet, steady, n *node) string {
 		say(n.Refused.Action != rollout.Nothing, "Refused %s", n.Refused.Action)
 		say(n.Refused.Due, "due")
 		say(n.Refused.Forever, "forever")
-		say(n.entry != nil && n.entry.Number > 1, "restored %d", f.entries[2].Number)
+		say(n.entry != nil && n.entry.Number > 1, "restored %d", f.entries["cache-2"].Number)
 	} else {
 		say(true, "%s", map[rollout.Presence]string{rollout.Absent: "Absent"}[n.Pod]+string(n.Pod))
 	}

@@ -65,7 +65,7 @@ func TestTopologySpread(t *testing.T) {
 			MaxSkew: 2, TopologyKey: "rack", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: c.want, MatchLabelKeys: c.keys,
 		}}
 		before := mc.DeepCopy()
-		if diff := cmp.Diff(want, podTemplate(mc, memcachedtest.Options, podDefaults{}).Spec.TopologySpreadConstraints); diff != "" {
+		if diff := cmp.Diff(want, podTemplate(mc, 0, memcachedtest.Options, podDefaults{}).Spec.TopologySpreadConstraints); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		if diff := cmp.Diff(before, mc); diff != "" {

@@ -35,13 +35,13 @@ func TestAgentResources(t *testing.T) {
 	if got := agentOf(mc).Resources; !got.Limits.Cpu().IsZero() || got.Requests.Cpu().String() != "200m" {
 		t.Errorf("with a request larger than the default limit, the agent has %v", got)
 	}
-	if installer := podTemplate(mc, memcachedtest.Options, podDefaults{}).Spec.InitContainers[0]; installer.Resources.Limits.Cpu().String() != "1" {
+	if installer := podTemplate(mc, 0, memcachedtest.Options, podDefaults{}).Spec.InitContainers[0]; installer.Resources.Limits.Cpu().String() != "1" {
 		t.Errorf("the first init container does not have memcached's resources: %v", installer.Resources)
 	}
 }
 
 func agentOf(mc *cachev1alpha1.Memcached) corev1.Container {
-	return podTemplate(mc, memcachedtest.Options, podDefaults{}).Spec.InitContainers[1]
+	return podTemplate(mc, 0, memcachedtest.Options, podDefaults{}).Spec.InitContainers[1]
 }
 
 func agentResources(text string) func(*cachev1alpha1.Memcached) {

@@ -52,9 +52,10 @@ func (s *scene) short(plan memcached.Plan) string {
 	}
 	entries, before := s.after(plan).Entries(), s.view().Entries()
 	for ordinal := range int(s.mc.Spec.Size) {
-		entry, found := entries[ordinal]
-		say(!found && before[ordinal].Pod != "", "-entry %d", ordinal)
-		if found && entry.String() != before[ordinal].String() {
+		name := fmt.Sprintf("cache-%d", ordinal)
+		entry, found := entries[name]
+		say(!found && before[name].Pod != "", "-entry %d", ordinal)
+		if found && entry.String() != before[name].String() {
 			say(true, "entry %d #%d -t %s", ordinal, entry.Number, entry.Value("-t"))
 			say(entry.Former != nil, "former -t %s", ptr.Deref(entry.Former, protocol.List{}).Value("-t"))
 			say(entry.Refused != nil, "refused %d", ptr.Deref(entry.Refused, protocol.Refused{}).Tries)
@@ -263,7 +264,8 @@ func TestForgetting(t *testing.T) {
 			t.Helper()
 			plan := For(s.view(), memcachedtest.Options)
 			var forget []int
-			for ordinal, entry := range s.after(plan).Entries() {
+			for name, entry := range s.after(plan).Entries() {
+				ordinal := int(name[len(name)-1] - '0')
 				forget = append(forget, ordinal, entry.Forget)
 				s.enter(ordinal, func(e *protocol.Entry) { e.Number, e.Forget = entry.Number, entry.Forget })
 			}
@@ -278,7 +280,7 @@ func TestForgetting(t *testing.T) {
 		s.answers[s.pods[2].UID] = memcached.Answer{Status: protocol.Status{List: memcached.FirstList(&s.pods[2]), SecondsInEffect: 3600}}
 		says(0, 0, 17)
 		mustForget(2, 17)
-		s.answer(&s.pods[2], s.view().Entries()[2])
+		s.answer(&s.pods[2], s.view().Entries()["cache-2"])
 		mustForget(2, 17) // the agent has not been asked since
 		says(0, 0, 18)
 		mustForget(2, 18)
@@ -362,7 +364,7 @@ func TestRefusals(t *testing.T) {
 
 // write writes the template that the spec asks for, even if it is not its time yet.
 func (s *scene) write() {
-	template := askedTemplate(s.mc, memcachedtest.Options, targetOf(s.view()), lastRestarts(s.view()).kubectl)
+	template := askedTemplate(s.mc, 0, memcachedtest.Options, targetOf(s.view()), lastRestarts(s.view()).kubectl)
 	s.set.Spec.Template = render.WithAPIDefaults(*template.DeepCopy())
 	s.set.Status.UpdateRevision = render.Hash(s.set.Spec.Template)
 }

@@ -148,7 +148,7 @@ func lastRestarts(v memcached.View) (last restarts) {
 	for _, pod := range pods {
 		asked, _ := memcached.AskedOf(pod.Annotations)
 		restartedAt := cmp.Or(pod.Annotations[memcached.RestartedAtAnnotation], memcached.FirstList(pod).Restart)
-		if entry := entries[pod.Name]; entry.Pod == string(pod.UID) {
+		if entry, found := entries[pod.Name]; found && entry.Pod == string(pod.UID) {
 			restartedAt = entry.Restart
 		}
 		last.restartedAt = max(last.restartedAt, restartedAt)

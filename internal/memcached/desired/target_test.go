@@ -64,7 +64,6 @@ func TestTarget(t *testing.T) {
 		})},
 		"PodDisruptionBudget": {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.PodDisruptionBudget.Enabled = ptr.To(false) })},
 		"NetworkPolicy":       {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{} })},
-		"FillFrom":            {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.FillFrom = &cachev1alpha1.MemcachedFillFrom{Name: "twin"} })},
 		"UpdateStrategy":      {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.UpdateStrategy.PodUpdatePolicy = "InPlaceOrRecreate" })},
 		"Paused":              {change: memcachedtest.Paused},
 	}
@@ -88,7 +87,7 @@ func TestTarget(t *testing.T) {
 		for field := range part.fields.Fields() {
 			name := part.prefix + field.Name
 			_, found := cases[name]
-			if immutable := name == "Workload"; !found && !immutable && name != "Config" && name != "Resources" {
+			if immutable := name == "Workload" || name == "Copies"; !found && !immutable && name != "Config" && name != "Resources" {
 				t.Errorf("what does %s change?", name)
 			}
 		}
@@ -97,7 +96,7 @@ func TestTarget(t *testing.T) {
 
 // renderedFor returns the hash of the parts of a new pod that only a new pod can have.
 func renderedFor(mc *cachev1alpha1.Memcached) string {
-	asked, _ := memcached.AskedOf(askedTemplate(mc, memcachedtest.Options, rollout.Target{Asked: rollout.Asked{Template: "any"}}, "").Annotations)
+	asked, _ := memcached.AskedOf(askedTemplate(mc, 0, memcachedtest.Options, rollout.Target{Asked: rollout.Asked{Template: "any"}}, "").Annotations)
 	return asked.Rendering
 }
 

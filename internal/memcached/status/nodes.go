@@ -277,8 +277,11 @@ func silentUntil(pod *corev1.Pod) (reportAt time.Time, silent bool) {
 // items of these nodes, so only the user may remove them. If a ReplicaSet or a workload would replace removed pods, the command in the
 // message deletes that object.
 func orphaned(f *facts) string {
+	if f.Workload == nil || f.Memcached == nil || f.change.reason != "" {
+		return ""
+	}
 	orphans := f.Orphans()
-	if len(orphans) == 0 || f.Workload == nil || f.change.reason != "" {
+	if len(orphans) == 0 {
 		return ""
 	}
 	var names, objects []string

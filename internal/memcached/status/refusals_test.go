@@ -115,7 +115,7 @@ func TestRemedies(t *testing.T) {
 		{nowhere, nobody + "3 node(s) didn't match Pod's node affinity/selector.", "Correct spec.scheduling.nodeSelector or affinity, or label cluster nodes"},
 		{nowhere, nobody + "3 node(s) had untolerated taint(s).", "Add spec.scheduling.tolerations"},
 		{nowhere, nobody + "3 node(s) didn't match pod topology spread constraints.", "Relax spec.scheduling.topologySpreadConstraints, or add cluster nodes"},
-		{nowhere, nobody + "3 node(s) didn't match pod anti-affinity rules.", "Relax spec.scheduling.affinity, or add cluster nodes"},
+		{nowhere, nobody + "3 node(s) didn't match pod anti-affinity rules.", "Add cluster nodes, or set other rules in spec.scheduling.affinity"},
 		{
 			nowhere, nobody + "1 Insufficient memory, 2 node(s) had untolerated taint(s).",
 			"Lower spec.resources or spec.config.memory, or add cluster nodes. Add spec.scheduling.tolerations",
@@ -206,13 +206,14 @@ func TestRefusalOfAStatefulSet(t *testing.T) {
 				c.set(set)
 			}
 			v := memcached.NewView(mc, withService(mc, memcached.Observed{Children: []client.Object{set}, Pods: c.pods}), noon)
-			if asks := LacksPods(v); asks != c.asks {
-				t.Fatalf("asks: %v", asks)
+			w := LacksPods(v)
+			if (w != nil) != c.asks {
+				t.Fatalf("asks: %v", w)
 			}
 			if !c.asks {
 				return
 			}
-			v.Refused = RefusalIn(v, []eventsv1.Event{
+			v.Refused = RefusalIn(v, w, []eventsv1.Event{
 				{Note: "create Pod cache-2 in StatefulSet cache failed error: " + refusal, DeprecatedLastTimestamp: at(c.event)},
 				{Note: "something else", DeprecatedLastTimestamp: at(0)},
 			})

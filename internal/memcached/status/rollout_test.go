@@ -169,7 +169,7 @@ func TestRefusals(t *testing.T) {
 		entry.Refused = &protocol.Refused{Value: target.Value(rollout.Assign), Words: "memcached exits", Tries: 1, At: noon}
 		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Name: "cache-arguments", OwnerReferences: []metav1.OwnerReference{memcachedtest.Controller("Memcached", "cache", "cache-uid")},
-		}, Data: map[string]string{"2": entry.String()}}
+		}, Data: map[string]string{"cache-2": entry.String()}}
 		view.Children = append(view.Children, config)
 		answer := view.Answers[types.UID("cache-2")]
 		answer.Number = 2

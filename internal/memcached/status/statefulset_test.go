@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -257,65 +257,83 @@ func TestRequeueAfter(t *testing.T) {
 	}
 }
 
-func fillsFromTwin(mc *cachev1alpha1.Memcached) {
-	inStatefulSet(mc)
-	mc.Spec.FillFrom = &cachev1alpha1.MemcachedFillFrom{Name: "twin"}
-	mc.Spec.Config.Dump = ptr.To(true)
+func twoCopies(mc *cachev1alpha1.Memcached) {
+	mc.Spec.Workload, mc.Spec.Copies = cachev1alpha1.WorkloadStatefulSet, 2
 }
 
-func twinRows(t *testing.T) []statusCase {
-	mc := memcachedtest.Cache(3, fillsFromTwin)
-	at := func(changes ...func(*cachev1alpha1.Memcached)) []memcached.View {
-		twin := memcachedtest.Cache(3, append([]func(*cachev1alpha1.Memcached){inStatefulSet}, changes...)...)
-		twin.Name = "twin"
-		return []memcached.View{memcachedtest.View(twin, memcached.Observed{})}
+// copyRows have two copies of three nodes.
+func copyRows(t *testing.T) []statusCase {
+	mc := memcachedtest.Cache(3, twoCopies, reported("AsExpected", time.Hour))
+	sets := func(changes ...func(*appsv1.StatefulSet)) (sets []client.Object) {
+		for _, object := range desired.For(memcachedtest.View(mc, memcached.Observed{}), memcachedtest.Options).Objects {
+			if set, ok := object.(*appsv1.StatefulSet); ok {
+				set = memcachedtest.Live(t, mc, set)
+				for _, change := range append([]func(*appsv1.StatefulSet){setCounts(3, 3)}, changes...) {
+					change(set)
+				}
+				sets = append(sets, set)
+			}
+		}
+		return sets
 	}
-	dump := func(twin *cachev1alpha1.Memcached) { twin.Spec.Config.Dump = ptr.To(true) }
-	answers := func(fill *protocol.Fill) memcached.Answers {
-		return memcached.Answers{"cache-0": {Status: protocol.Status{List: protocol.List{Target: "a"}, Fill: fill}}}
+	// pods has all pods, with changes of the last one.
+	pods := func(changes ...func(*corev1.Pod)) []corev1.Pod {
+		all := append(setPods(3), setPods(3)...)
+		for i := range all[3:] {
+			pod := &all[3+i]
+			pod.Name, pod.UID, pod.OwnerReferences[0].Name = fmt.Sprintf("cache-b-%d", i), types.UID(fmt.Sprintf("cache-b-%d", i)), "cache-b"
+		}
+		for _, change := range changes {
+			change(&all[5])
+		}
+		return all
 	}
-	set := []client.Object{makeStatefulSet(t, mc, setCounts(3, 3))}
-	was := memcachedtest.Cache(3, inStatefulSet, memcachedtest.Image("memcached:1"))
-	const empty = ". Nodes that start meanwhile stay empty: restart them after the correction"
+	answers := func(state protocol.FillState) memcached.Answers {
+		return memcached.Answers{"cache-b-2": {Status: protocol.Status{List: protocol.List{Target: "a"}, Fill: &protocol.Fill{
+			From: "cache-2.cache.shop.svc:11211", State: state, Reason: "connection refused",
+		}}}}
+	}
+	const allSix, five = "True AllNodesReady: 6 of 6 nodes are ready", "5 of 6 nodes are ready"
 	return []statusCase{{
-		name: "twins: all nodes are filled", mc: mc, others: set, pods: setPods(3), twins: at(dump),
-		answers: answers(&protocol.Fill{State: protocol.FillDone}),
+		name: "copies: all nodes are filled", mc: mc, others: sets(), pods: pods(), answers: answers(protocol.FillDone),
+		ready: allSix, available: "True AsExpected: 6 of 6 nodes are ready",
 	}, {
-		name: "twins: there is none", mc: mc, others: set, pods: setPods(3),
-		trouble: "InvalidReference: spec.fillFrom.name: there is no Memcached twin in the namespace: create it, or correct the name" + empty,
+		name: "copies: a node is being filled", mc: mc, others: sets(), pods: pods(notReady), answers: answers(protocol.FillCopying),
+		ready: "False Filling: " + five + ": the items of another copy come first to cache-b-2", available: "True AsExpected: " + five,
 	}, {
-		name: "twins: without dump", mc: mc, others: set, pods: setPods(3), twins: at(),
-		trouble: "InvalidReference: spec.fillFrom.name: the Memcached twin must have spec.config.dump true, with which nodes tell each other their keys" + empty,
+		name: "copies: a node is away", mc: mc, others: sets(), pods: pods(notReady),
+		ready: "False NotReady: " + five, available: "True AsExpected: " + five,
 	}, {
-		name: "twins: a node is not filled", mc: mc, others: set, pods: setPods(3), twins: at(dump),
-		answers: answers(&protocol.Fill{From: "twin-0.twin.shop.svc:11211", State: protocol.FillFailed, Reason: "connection refused"}),
-		trouble: "NodesUnfilled: the node cache-0 serves without the items of its twin, and tries again to get them from " +
-			"twin-0.twin.shop.svc:11211: connection refused",
+		name: "copies: a node is not filled", mc: mc, others: sets(), pods: pods(), answers: answers(protocol.FillFailed),
+		trouble: "NodesUnfilled: the node cache-b-2 serves without the items of the other copies, and tries again to get them from " +
+			"cache-2.cache.shop.svc:11211: connection refused", available: "True AsExpected: 6 of 6 nodes are ready",
 	}, {
-		name: "twins: a rollout waits", mc: mc, others: set, pods: setPods(3, of(t, was)), twins: at(dump),
-		changing: "RollingOut: Replacing nodes, while their copies keep the items: 0 of 3 nodes are updated; cache-2 is waiting until all nodes " +
-			"of its twin twin are ready: 0 of 0 are. To go on without its items, remove spec.fillFrom of cache",
+		name: "copies: each number has a node", mc: mc, others: sets(), pods: append(pods()[:1], pods()[4:]...),
+		ready: "False NotReady: 3 of 6 nodes are ready", available: "True AsExpected: 3 of 6 nodes are ready",
+	}, {
+		name: "copies: two numbers have none", mc: mc, others: sets(), pods: append(pods()[:1], pods()[3:4]...),
+		ready: "False NotReady: 2 of 6 nodes are ready", available: "False NotReady: 2 of 6 nodes are ready, and of 2 numbers one is needed",
+	}, {
+		name: "copies: the second has another size", mc: mc, pods: pods(), others: []client.Object{sets()[0], sets(setCounts(2, 2))[1]},
+		changing: "Scaling: Scaling from 2 to 3 nodes", available: "True AsExpected: 6 of 6 nodes are ready",
 	}}
 }
 
-// TestItemsLeft covers a Memcached that fills its nodes from a twin, also from one that lacks some of them, and the twin itself.
+// TestItemsLeft covers caches with and without copies, and one in which a node lacks items.
 func TestItemsLeft(t *testing.T) {
-	filled, twin, smaller := memcachedtest.Cache(3, fillsFromTwin), memcachedtest.Cache(3, inStatefulSet), memcachedtest.Cache(2, inStatefulSet)
-	twin.Name, smaller.Name = "twin", "twin"
 	for _, test := range []struct {
-		mc, twin *cachev1alpha1.Memcached
-		problem  *memcached.Problem
-		items    string
+		workloads int
+		problem   *memcached.Problem
+		items     string
 	}{
-		{filled, twin, nil, "while their copies keep the items"},
-		{filled, twin, &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidReference}, "without their items"},
-		{filled, smaller, nil, "without their items"},
-		{twin, filled, nil, "without their items"},
+		{2, nil, "while their copies keep the items"},
+		{2, &memcached.Problem{}, "without their items"},
+		{1, nil, "without their items"},
 	} {
-		f := &facts{View: memcached.View{Memcached: test.mc, Twins: []memcached.View{{Memcached: test.twin}}}, size: 3}
-		f.plan.Twins.Problem = test.problem
+		f := &facts{View: memcached.View{Workloads: make([]*memcached.Workload, test.workloads)}}
+		f.plan.Fills.Problem = test.problem
 		if items := f.itemsLeft(); items != test.items {
-			t.Error(items, test.mc.Name, test.twin.Spec.Size)
+			t.Error(items, test.workloads)
 		}
 	}
 }

@@ -40,7 +40,6 @@ type statusCase struct {
 	others  []client.Object
 	pods    []corev1.Pod
 	written memcached.Written
-	twins   []memcached.View
 	answers memcached.Answers
 	// planned changes the plan, unless it is nil.
 	planned func(*memcached.Plan)
@@ -72,7 +71,7 @@ func rows(t *testing.T) []statusCase {
 	for _, rows := range [][]statusCase{
 		creationRows(t), rolloutRows(t), scalingRows(t), steadyRows(t), pauseRows(t), deletionRows(t), stuckRows(t),
 		refusalRows(), nodeRows(), priorityRows(t), acceptedRows(t), templateRows(t), failedPodRows(), statefulSetRows(t), orphanRows(t),
-		attentionRows(), twinRows(t),
+		attentionRows(), copyRows(t),
 	} {
 		for _, row := range rows {
 			all = append(all, row.complete(t))
@@ -205,7 +204,7 @@ func (c statusCase) status(now time.Time) cachev1alpha1.MemcachedStatus {
 	written := c.written
 	written.Objects = []client.Object{c.deployment}
 	view := memcached.NewView(c.mc, withService(c.mc, observed), now)
-	view.Twins, view.Answers, view.Agents = c.twins, c.answers, c.agents
+	view.Answers, view.Agents = c.answers, c.agents
 	plan := desired.For(view, memcachedtest.Options)
 	if c.planned != nil {
 		c.planned(&plan)
