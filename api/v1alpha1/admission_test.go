@@ -127,8 +127,8 @@ var _ = DescribeTable("A wrong value is refused with the field and the fix",
 	wrong("spec.auth.secretName", "Too long: may not be more than 253 bytes", quoted("a", 254)),
 	wrong("spec.workload", `Unsupported value: "DaemonSet": supported values: "Deployment", "StatefulSet"`, `"DaemonSet"`),
 	wrong("spec.storage.type", `Unsupported value: "File": supported values: "Memory", "MemoryFile"`, `"File"`),
-	wrong("spec.fillFrom.name", "spec.fillFrom.name must be the name of a Memcached of the namespace", `"Twin"`, `""`),
-	wrong("spec.fillFrom.name", "Too long: may not be more than 52 bytes", quoted("a", 53)),
+	wrong("spec.copies", "in body should be greater than or equal to 1", `0`),
+	wrong("spec.copies", "in body should be less than or equal to 3", `4`),
 	share("spec.updateStrategy.maxUnavailable"),
 	wrong("spec.updateStrategy.minReadySeconds", "in body should be greater than or equal to 0", `-1`),
 	wrong("spec.updateStrategy.minReadySeconds", "in body should be less than or equal to 3600", `3601`),
@@ -240,7 +240,6 @@ var _ = DescribeTable("Fields that cannot work together are refused with the fie
 	Entry(nil, `{size: null}`, `spec.size: Required value`),
 	Entry(nil, `{size: 1, tls: {}}`, `spec.tls.secretName: Required value`),
 	Entry(nil, `{size: 1, auth: {}}`, `spec.auth.secretName: Required value`),
-	Entry(nil, `{size: 1, fillFrom: {}}`, `spec.fillFrom.name: Required value`),
 	Entry(nil, `{size: 1, config: {maxItemSize: 66Mi, memory: 131Mi}}`, `spec.config.maxItemSize is 66Mi, more than half of spec.config.memory (131Mi)`),
 	Entry(nil, `{size: 1, resources: {limits: {memory: 164Mi}}}`,
 		`spec.resources.limits: Invalid value: spec.resources.limits.memory is 164Mi, but memcached with memory 64Mi and 1024 connections needs at `,
@@ -289,16 +288,16 @@ var _ = DescribeTable("Fields that cannot work together are refused with the fie
 		`Deployment, whose pods are memcached alone and have no metrics: use a Memcached with spec.workload StatefulSet`),
 	Entry(nil, `{size: 1, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 127Mi}}`,
 		`spec.config.memory must be at least 128Mi with spec.storage.type MemoryFile, which takes a page of 1 MiB for each of 39 item sizes at the start`),
-	Entry(nil, `{size: 1, config: {dump: true}, fillFrom: {name: twin}}`, `spec.fillFrom must not be set with spec.workload Deployment`),
-	Entry(nil, `{size: 1, workload: StatefulSet, fillFrom: {name: twin}}`, `spec.fillFrom must not be set without spec.config.dump`),
-	Entry(nil, `{size: 1, workload: StatefulSet, config: {dump: true, memory: 128Mi}, storage: {type: MemoryFile}, fillFrom: {name: twin}}`,
-		`spec.fillFrom must not be set with spec.storage.type MemoryFile`),
-	Entry(nil, `{size: 1, workload: StatefulSet, config: {dump: true}, auth: {secretName: users}, fillFrom: {name: twin}}`,
-		`spec.fillFrom must not be set with spec.auth`),
-	Entry(nil, `{size: 1, workload: StatefulSet, config: {dump: true}, tls: {secretName: tls}, fillFrom: {name: twin}}`,
-		`spec.fillFrom must not be set with spec.auth, nor with spec.tls without plaintext`),
-	Entry(nil, `{size: 1, workload: StatefulSet, config: {dump: true}, fillFrom: {name: cache}}`,
-		`spec.fillFrom.name must not be metadata.name: a Memcached cannot fill itself, name the other copy`),
+	Entry(nil, `{size: 1, copies: 2}`, `spec.copies must not be more than 1 with spec.workload Deployment, whose nodes have no numbers: use a `,
+		`Memcached with spec.workload StatefulSet`),
+	Entry(nil, `{size: 1, workload: StatefulSet, copies: 2, config: {memory: 128Mi}, storage: {type: MemoryFile}}`,
+		`spec.copies must not be more than 1 with spec.storage.type MemoryFile`),
+	Entry(nil, `{size: 1, workload: StatefulSet, copies: 2, auth: {secretName: users}}`,
+		`spec.copies must not be more than 1 with spec.auth, nor with spec.tls without plaintext`),
+	Entry(nil, `{size: 1, workload: StatefulSet, copies: 2, tls: {secretName: tls}}`,
+		`spec.copies must not be more than 1 with spec.auth, nor with spec.tls without plaintext`),
+	Entry(nil, `{size: 1, workload: StatefulSet, copies: 2, podDisruptionBudget: {maxUnavailable: 2}}`,
+		`spec.podDisruptionBudget.maxUnavailable must be 0 or 1 with spec.copies of more than 1: a drain may not stop two copies of the same items`),
 )
 
 var _ = Describe("A wrong name is refused with the fix", func() {
@@ -322,6 +321,8 @@ var _ = Describe("A wrong name is refused with the fix", func() {
 		for length, accepted := range map[int]bool{52: true, 53: false} {
 			_, err := dryRun(ctx, "Memcached", strings.Repeat("a", length), `{"size": 1, "workload": "StatefulSet"}`)
 			expectRefusalIf(!accepted, err, "metadata: Invalid value: metadata.name must have at most 52 characters with spec.workload StatefulSet")
+			_, err = dryRun(ctx, "Memcached", strings.Repeat("a", length-2), `{"size": 1, "workload": "StatefulSet", "copies": 3}`)
+			expectRefusalIf(!accepted, err, "metadata: Invalid value: metadata.name must have at most 50 characters with spec.copies of more than 1")
 		}
 	})
 
@@ -357,3 +358,12 @@ var _ = DescribeTable("spec.workload is immutable, whether it is set or not",
 	Entry(nil, "StatefulSet", `{"size": 1}`, false),
 	Entry(nil, "StatefulSet", `{"size": 1, "workload": null}`, false),
 )
+
+var _ = It("spec.copies is immutable, whether it is set or not", func(ctx SpecContext) {
+	mc := create(ctx, "copies", cachev1alpha1.MemcachedSpec{Size: 1, Workload: cachev1alpha1.WorkloadStatefulSet})
+	for spec, accepted := range map[string]bool{`"size": 2`: true, `"size": 2, "copies": 1`: true, `"size": 1, "copies": 2`: false} {
+		text := manifest("Memcached", mc.Name, mc.ResourceVersion, `{"workload": "StatefulSet", `+spec+`}`)
+		_, err := send(ctx, raw.Put().Name(mc.Name), "Memcached", text)
+		expectRefusalIf(!accepted, err, "spec.copies is immutable, because a change would give the keys to other nodes")
+	}
+})

@@ -129,9 +129,8 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Storage",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:storage","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Storage MemcachedStorage `json:"storage,omitzero"`
 
-	// copies is how many nodes hold each item, from 1 to 3, and cannot be changed. The default is 1. With more, size is the number of
-	// nodes of each copy. A node that starts empty copies its items from another copy before it is ready. The operator replaces nodes one
-	// at a time, and only while another copy has their items. It needs workload StatefulSet and Kubernetes 1.31.
+	// copies is how many nodes hold each item, from 1 to 3, and cannot be changed. The default is 1. With more, size counts the nodes of
+	// each copy.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1

@@ -25,6 +25,7 @@ imagePullPolicy: IfNotPresent
 config: {memory: 64Mi, maxConnections: 1024, maxItemSize: 1Mi, flushAll: true, dump: false}
 podDisruptionBudget: {enabled: true}
 workload: Deployment
+copies: 1
 updateStrategy: {minReadySeconds: 0}
 gracefulShutdown: {preStopDelaySeconds: 5}
 `))
@@ -86,9 +87,9 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 3, workload: StatefulSet, updateStrategy: {maxUnavailable: 50%}}`),
 		Entry(nil, `{size: 3, workload: Deployment, updateStrategy: {maxUnavailable: 0}}`),
 		Entry(nil, `{size: 1, updateStrategy: {maxUnavailable: 0%}}`),
-		Entry(nil, `{size: 1, workload: StatefulSet, config: {dump: true}, fillFrom: {name: twin}}`),
-		Entry(nil, `{size: 1, workload: StatefulSet, config: {dump: true}, tls: {secretName: tls, plaintext: Enabled}, fillFrom: {name: twin}}`),
-		Entry(nil, `{size: 1, workload: StatefulSet, config: {dump: true}, storage: {type: Memory}, fillFrom: {name: twin}}`),
+		Entry(nil, `{size: 1, workload: StatefulSet, copies: 3}`),
+		Entry(nil, `{size: 1, workload: StatefulSet, copies: 2, tls: {secretName: tls, plaintext: Enabled}}`),
+		Entry(nil, `{size: 1, workload: StatefulSet, copies: 2, storage: {type: Memory}, podDisruptionBudget: {maxUnavailable: 0}}`),
 		Entry(nil, `{size: 1, updateStrategy: {minReadySeconds: 3600}}`),
 		Entry(nil, `{size: 1, gracefulShutdown: {preStopDelaySeconds: 0}}`),
 		Entry(nil, `{size: 1, gracefulShutdown: {preStopDelaySeconds: 300}}`),
