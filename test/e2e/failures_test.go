@@ -50,7 +50,7 @@ var _ = Describe("A failure is told in words, takes nothing away that serves, an
 			good := i.cache.Status.Image
 			i.passes(ctx, incidentNodes-1, i.edit(ctx, func() { i.cache.Spec.Image = good + "-missing" }),
 				i.edit(ctx, func() { i.cache.Spec.Image = good }),
-				cachev1alpha1.ReasonImagePullFailed, "The image of pod cache-", "cannot be pulled", good+"-missing", "not found")
+				cachev1alpha1.ReasonImagePullFailed, "The image of memcached in pod cache-", "cannot be pulled", good+"-missing", "not found")
 		})
 	}
 })
