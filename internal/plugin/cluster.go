@@ -95,13 +95,15 @@ func poolsOf(proxy *cachev1alpha1.MemcachedProxy) []string {
 }
 
 // pods reads the pods of a Memcached, without those that will never run again, for example after an eviction: Kubernetes keeps them for
-// days. It sorts the pods of a StatefulSet by number.
+// days. It sorts the pods of a StatefulSet by number, so that those of several copies with the same items stand side by side.
 func (c *cluster) pods(ctx context.Context, mc *cachev1alpha1.Memcached) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	err := c.List(ctx, &list, client.InNamespace(mc.Namespace), client.MatchingLabels(memcached.SelectorLabels(mc)))
 	slices.SortFunc(list.Items, func(a, b corev1.Pod) int {
 		if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
-			return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
+			numberA, _ := memcached.Ordinal(&a)
+			numberB, _ := memcached.Ordinal(&b)
+			return cmp.Or(cmp.Compare(numberA, numberB), cmp.Compare(a.Name, b.Name))
 		}
 		return cmp.Compare(a.Name, b.Name)
 	})

@@ -72,7 +72,8 @@ type cacheReport struct {
 	Namespace string                     `json:"namespace"`
 	Name      string                     `json:"name"`
 	Workload  cachev1alpha1.WorkloadKind `json:"workload"`
-	Size      int32                      `json:"size"`
+	// Size is how many nodes all copies are to have.
+	Size int32 `json:"size"`
 	// ReadyNodes counts the nodes whose State is Ready.
 	ReadyNodes int32 `json:"readyNodes"`
 	// Status is the reason of the condition Ready.
@@ -165,7 +166,7 @@ func (r *reading) read(ctx context.Context, conn *memcache.Conn) (err error) {
 
 func reportOf(mc *cachev1alpha1.Memcached, nodes []nodeReport) cacheReport {
 	report := cacheReport{
-		Namespace: mc.Namespace, Name: mc.Name, Workload: memcached.WorkloadKind(mc), Size: mc.Spec.Size,
+		Namespace: mc.Namespace, Name: mc.Name, Workload: memcached.WorkloadKind(mc), Size: mc.Spec.Size * int32(memcached.Copies(mc)), //nolint:gosec // 3
 		Status: readyReason(mc.Status.Conditions), Conditions: problemsOf(mc.Status.Conditions), Nodes: nodes, Total: total(nodes),
 	}
 	report.Memory = report.Total.advice()
