@@ -41,7 +41,7 @@ const (
 // Reasons why the source does not list its keys.
 var (
 	// ErrDumpRefused means that the source's arguments forbid listing keys (-X).
-	ErrDumpRefused = errors.New("memcached refuses to list its keys: set spec.config.dump to true")
+	ErrDumpRefused = errors.New("memcached refuses to list its keys (-X)")
 	// errBusy means that the source cannot list its keys now: its LRU crawler is busy, or it enlarges its hash table.
 	errBusy = errors.New("memcached is busy with another crawl, perhaps for a client that lists keys")
 )

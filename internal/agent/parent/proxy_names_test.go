@@ -6,7 +6,6 @@
 package parent
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,14 +13,10 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcache"
@@ -281,21 +276,6 @@ func TestInTurn(t *testing.T) {
 	}
 }
 
-func TestLookup(t *testing.T) {
-	dns := newNameserver(t)
-	dns.change(func() { dns.records = map[string]string{"six.test.": "fd00::5", "four.test.": "10.0.0.7"} })
-	o := ProxyOptions{dns: dns.resolver(), resolver: filepath.Join(t.TempDir(), "none")}
-	names := []string{"six.test.", "four.test.", "none.test."}
-	found := o.find(t.Context(), names, nil)
-	if got := fmt.Sprint(found); got != "map[four.test.:10.0.0.7 none.test.:invalid IP six.test.:fd00::5]" {
-		t.Error(got)
-	}
-	dns.change(func() { dns.failing = true })
-	if found := o.find(t.Context(), names, nil); len(found) > 0 {
-		t.Errorf("%v", found)
-	}
-}
-
 // memcached must also understand IPv6 addresses as the parent writes them.
 func TestAddressOfIPv6(t *testing.T) {
 	t.Parallel()
@@ -314,25 +294,6 @@ func TestAddressOfIPv6(t *testing.T) {
 	}
 }
 
-func TestHosts(t *testing.T) {
-	for _, row := range []struct{ resolver, name, want string }{
-		{"search shop.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.96.0.10\n", "s-0.s.shop.svc", "s-0.s.shop.svc.cluster.local."},
-		{"search shop.svc.k8s.example. svc.k8s.example. example.com\n", "s-0.s.shop.svc", "s-0.s.shop.svc.k8s.example."},
-		{"nameserver 10.96.0.10\n", "s-0.s.shop.svc", "s-0.s.shop.svc"},
-		{"", "s-0.s.shop.svc", "s-0.s.shop.svc"},
-		{"search svc.svc.cluster.local svc.cluster.local cluster.local\n", "s-0.s.svc.svc", "s-0.s.svc.svc.cluster.local."},
-		{"search shop.svc.cluster.local\n", "127.0.0.10", "127.0.0.10"},
-	} {
-		o := ProxyOptions{resolver: filepath.Join(t.TempDir(), "resolv.conf")}
-		if row.resolver != "" {
-			must(t, os.WriteFile(o.resolver, []byte(row.resolver), 0o600))
-		}
-		if got := hostOf(row.name, o.searchList()); got != row.want {
-			t.Errorf("%q: %q, not %q", row.resolver, got, row.want)
-		}
-	}
-}
-
 func (p *proxyPod) has(text string) error {
 	if !strings.Contains(p.logged(), text) {
 		return fmt.Errorf("the parent logged:\n%s", p.logged())
@@ -347,92 +308,11 @@ func (p *proxyPod) stat(conn *memcache.Conn, name string) int64 {
 	return number(stats, name)
 }
 
-// nameserver is a DNS server on the loopback address.
-type nameserver struct {
-	conn  net.PacketConn
-	mutex sync.Mutex
-	// records maps names that end with a dot to addresses. If away is set, the server does not answer. If failing is set, it sends
-	// errors.
-	records       map[string]string
-	away, failing bool
-	asked         map[string]int
-}
-
-func newNameserver(t *testing.T) *nameserver {
-	t.Helper()
-	conn, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
-	must(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	s := &nameserver{conn: conn, records: map[string]string{}, asked: map[string]int{}}
-	go s.serve()
-	return s
-}
-
-func (s *nameserver) serve() {
-	for buffer := make([]byte, 512); ; {
-		size, client, err := s.conn.ReadFrom(buffer)
-		if err != nil {
-			return
-		}
-		if reply := s.reply(buffer[:size]); reply != nil {
-			_, _ = s.conn.WriteTo(reply, client) // a client without a reply asks again
-		}
-	}
-}
-
-func (s *nameserver) reply(request []byte) []byte {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	var message dnsmessage.Message
-	if message.Unpack(request) != nil || s.away {
-		return nil
-	}
-	question := message.Questions[0]
-	name := question.Name.String()
-	s.asked[name]++
-	message.Response, message.Authoritative, message.Additionals = true, true, nil
-	address, err := netip.ParseAddr(s.records[name])
-	header := dnsmessage.ResourceHeader{Name: question.Name, Class: question.Class, Type: question.Type}
-	switch {
-	case s.failing:
-		message.RCode = dnsmessage.RCodeServerFailure
-	case err != nil:
-		message.RCode = dnsmessage.RCodeNameError
-	case address.Is4() && question.Type == dnsmessage.TypeA:
-		message.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.AResource{A: address.As4()}}}
-	case address.Is6() && question.Type == dnsmessage.TypeAAAA:
-		message.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.AAAAResource{AAAA: address.As16()}}}
-	}
-	reply, _ := message.Pack() // this cannot fail for an unpacked message
-	return reply
-}
-
-func (s *nameserver) change(change func()) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	change()
-}
-
-func (s *nameserver) questions() (count int) {
-	s.change(func() {
-		for _, asked := range s.asked {
-			count += asked
-		}
-	})
-	return count
-}
-
-func (s *nameserver) resolver() *net.Resolver {
-	return &net.Resolver{PreferGo: true, StrictErrors: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "udp", s.conn.LocalAddr().String())
-	}}
-}
-
 func (p *proxyPod) named() *nameserver {
 	p.t.Helper()
 	dns := newNameserver(p.t)
-	p.pattern, p.proxy.dns = "node-%d.shop.svc", dns.resolver()
-	must(p.t, os.WriteFile(p.proxy.resolver, []byte("search shop.svc.cluster.test svc.cluster.test\nnameserver 127.0.0.1\n"), 0o600))
+	p.pattern, p.proxy.dns.client = "node-%d.shop.svc", dns.client()
+	must(p.t, os.WriteFile(p.proxy.dns.config, []byte("search shop.svc.cluster.test svc.cluster.test\nnameserver 127.0.0.1\n"), 0o600))
 	return dns
 }
 

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -54,7 +53,7 @@ func newProxyPod(t *testing.T) *proxyPod {
 		pod: pod{t: t}, nodes: map[int]*exec.Cmd{}, self: self.Username, network: network, pattern: network + "1%d",
 		proxy: ProxyOptions{
 			Routes: filepath.Join(dir, "routes"), State: filepath.Join(dir, "state"), Listen: network + "1:9151", Memcached: network + "1:11211",
-			Program: filepath.Join(dir, "memcached"), Threads: 2, MaxConnections: 100, resolver: filepath.Join(dir, "resolv.conf"), dns: net.DefaultResolver,
+			Program: filepath.Join(dir, "memcached"), Threads: 2, MaxConnections: 100, dns: resolver{config: filepath.Join(dir, "resolv.conf")},
 			poll: 20 * time.Millisecond, settle: 10 * time.Millisecond, resend: 2 * time.Second, confirm: 500 * time.Millisecond,
 			starvation: time.Hour, others: time.Hour, dial: time.Hour,
 		},
@@ -120,16 +119,6 @@ func (p *proxyPod) beginWith(count int) {
 	if count > 0 {
 		p.untilReady(http.StatusOK)
 	}
-}
-
-func (p *proxyPod) untilReady(code int) {
-	p.t.Helper()
-	p.await(fmt.Sprintf("readiness is %d", code), func() error {
-		if got := p.ready(); got != code {
-			return fmt.Errorf("it is %d", got)
-		}
-		return nil
-	})
 }
 
 // misses waits until the status says this of the nodes.

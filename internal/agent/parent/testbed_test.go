@@ -51,7 +51,7 @@ func newPod(t *testing.T) *pod {
 	t.Helper()
 	dir := t.TempDir()
 	p := &pod{t: t, options: Options{
-		Arguments: filepath.Join(dir, "arguments"), Pod: uid, Ordinal: 1, State: filepath.Join(dir, "state"),
+		Arguments: filepath.Join(dir, "arguments"), Name: "sessions-1", Pod: uid, State: filepath.Join(dir, "state"),
 		Items: filepath.Join(dir, "items"), Listen: freeAddress(t), Memcached: freeAddress(t), Program: filepath.Join(dir, "memcached"),
 		settled: time.Second, poll: 20 * time.Millisecond, reclaim: 100 * time.Millisecond,
 		settleClients: 300 * time.Millisecond, refill: 300 * time.Millisecond, crawler: patienceOfTests,
@@ -101,7 +101,7 @@ func (p *pod) write(name, text string) {
 func (p *pod) assign(list protocol.List) int64 {
 	p.t.Helper()
 	p.number++
-	p.write(protocol.EntryKey(p.options.Ordinal), protocol.Entry{Pod: p.options.Pod, Number: p.number, List: list}.String())
+	p.write(protocol.EntryKey(p.options.Name), protocol.Entry{Pod: p.options.Pod, Number: p.number, List: list}.String())
 	return p.number
 }
 
@@ -220,6 +220,16 @@ func (p *pod) get(path string) (*http.Response, error) {
 }
 
 func (p *pod) ready() int { return p.code(protocol.ReadyPath) }
+
+func (p *pod) untilReady(code int) {
+	p.t.Helper()
+	p.await(fmt.Sprintf("readiness is %d", code), func() error {
+		if got := p.ready(); got != code {
+			return fmt.Errorf("it is %d", got)
+		}
+		return nil
+	})
+}
 
 func (p *pod) code(path string) int {
 	p.t.Helper()

@@ -89,10 +89,27 @@ func (r Routes) Names(count int) []string {
 	var names []string
 	for _, pattern := range r.Patterns() {
 		for i := range count {
-			names = append(names, strings.Replace(pattern, ordinal, strconv.Itoa(i), 1))
+			names = append(names, nameOf(pattern, i))
 		}
 	}
 	return names
+}
+
+// Sources returns the addresses of the nodes with this number in the other copies of a cache. The patterns are separated by commas.
+func Sources(patterns string, number int) ([]string, error) {
+	sources := strings.Split(patterns, ",")
+	if len(sources) >= MaxPools {
+		return nil, fmt.Errorf("%w: %d other copies", ErrNotOurs, len(sources))
+	}
+	err := checkPatterns(sources)
+	for i, pattern := range sources {
+		sources[i] = nameOf(pattern, number) + ":11211"
+	}
+	return sources, err
+}
+
+func nameOf(pattern string, number int) string {
+	return strings.Replace(pattern, ordinal, strconv.Itoa(number), 1)
 }
 
 // checkPatterns returns what is wrong with the patterns of the pools. No two patterns may be equal.
@@ -108,7 +125,7 @@ func checkPatterns(patterns []string) error {
 }
 
 func checkPattern(pattern string) error {
-	if strings.Count(pattern, ordinal) != 1 || len(pattern) > maxPattern || !host.MatchString(strings.Replace(pattern, ordinal, "0", 1)) {
+	if strings.Count(pattern, ordinal) != 1 || len(pattern) > maxPattern || !host.MatchString(nameOf(pattern, 0)) {
 		return fmt.Errorf("%w: pattern %q, which must be the name of a host with %s once", ErrNotOurs, shorten(pattern), ordinal)
 	}
 	return nil
