@@ -25,7 +25,7 @@ func TestParse(t *testing.T) {
 	line := "--pod=" + uid + " --target=target --restart=" + list.Restart + " -- " + list.Arguments
 	const b, c = "sessions-b-%d.sessions-nodes.shop.svc", "sessions-c-%d.sessions-nodes.shop.svc"
 	o, err := Parse(strings.Fields("--fill-from="+b+","+c+" "+line), "sessions-12", io.Discard)
-	from := "sessions-b-12.sessions-nodes.shop.svc:11211, sessions-c-12.sessions-nodes.shop.svc:11211"
+	from := "sessions-b-12.sessions-nodes.shop.svc, sessions-c-12.sessions-nodes.shop.svc"
 	if err != nil || o.Name != "sessions-12" || o.Pod != uid || o.First != list || o.from() != from {
 		t.Errorf("%+v, %v", o, err)
 	}

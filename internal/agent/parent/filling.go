@@ -29,12 +29,12 @@ const (
 	settleClients = 35 * time.Second
 	// refill is the pause before a failed fill is tried again.
 	refill = 15 * time.Second
+	// sourcePort is the port at which nodes serve without TLS.
+	sourcePort = "11211"
 	// slowestFill is the minimum speed of a fill in MiB per second. The first attempt may take one minute, plus the time to copy the whole
 	// item memory (-m) at this speed.
 	slowestFill = 16
 )
-
-var errFillLimit = errors.New("it took too long")
 
 // emptied stops the current fill, and sets the status for the next start of memcached.
 func (n *node) emptied() {
@@ -89,7 +89,7 @@ type filler struct {
 // run waits for the time settleClients. Then it tries the fill until it succeeds or the context ends.
 func (f filler) run(ctx context.Context) {
 	f.settle(ctx)
-	for limit := f.limit; ctx.Err() == nil; limit = unlimited {
+	for limit := f.limit; ctx.Err() == nil; limit = math.MaxInt64 { // later attempts need no limit, because the node is already ready
 		result, err := f.once(ctx, limit)
 		if ctx.Err() != nil {
 			return
@@ -127,7 +127,7 @@ func (f filler) settle(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// candidate is a node of another copy. items is its number of items, -1 if unknown.
+// candidate is the address of a node of another copy, with its number of items, -1 if unknown.
 type candidate struct {
 	address string
 	items   int64
@@ -136,14 +136,11 @@ type candidate struct {
 // survey returns the nodes of the other copies, except those whose names do not exist: such a copy has no items. It begins with the node
 // that has the most items, because one that is being filled itself has fewer.
 func (f filler) survey(ctx context.Context) []candidate {
-	names := make([]string, len(f.options.sources))
-	for i, source := range f.options.sources {
-		names[i], _, _ = net.SplitHostPort(source) // the pattern of names is checked
-	}
 	var candidates []candidate
-	known := f.options.dns.find(ctx, names, nil)
-	for i, source := range f.options.sources {
-		if address, answered := known[names[i]]; !answered || address.IsValid() {
+	known := f.options.dns.find(ctx, f.options.sources, nil)
+	for _, name := range f.options.sources {
+		if address, answered := known[name]; !answered || address.IsValid() {
+			source := net.JoinHostPort(name, sourcePort)
 			candidates = append(candidates, candidate{source, count(ctx, source, protocol.List{})})
 		}
 	}
@@ -151,12 +148,9 @@ func (f filler) survey(ctx context.Context) []candidate {
 	return candidates
 }
 
-// unlimited is the time limit of attempts after the first one. They need no limit, because the node is already ready.
-const unlimited = math.MaxInt64
-
 // once tries the candidates one by one, and gives up after the time limit. If it fails, the result also contains the reasons.
 func (f filler) once(ctx context.Context, limit time.Duration) (protocol.Fill, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %s", errFillLimit, limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s", limit))
 	defer cancel()
 	status := protocol.Fill{From: f.options.from(), State: protocol.FillDone}
 	candidates := f.survey(ctx)
@@ -187,22 +181,17 @@ func (f filler) copyFrom(ctx context.Context, address string) (protocol.Fill, er
 	report := func(result fill.Result) {
 		status.Items, status.Bytes, status.Present, status.Refused = result.Items, result.Bytes, result.Present, result.Refused
 		status.Seconds = time.Since(began).Seconds()
-		f.report(status)
+		f.view.update(func(v *view) {
+			if v.status.Fill.Open() { // later attempts show only their result
+				progress := status
+				progress.Ready, v.status.Fill = v.status.Fill.Ready, &progress
+			}
+		})
 	}
 	result, err := fill.Copy{Source: address, Destination: f.options.Memcached, Progress: report}.Run(ctx)
 	report(result)
 	status.State = protocol.FillDone
 	return status, err
-}
-
-// report shows the progress of the first attempt in the status. Later attempts show only their result.
-func (f filler) report(status protocol.Fill) {
-	f.view.update(func(v *view) {
-		if v.status.Fill.Open() {
-			status.Ready = v.status.Fill.Ready
-			v.status.Fill = &status
-		}
-	})
 }
 
 // localAddress matches the local address in a network error. The local port differs in each attempt.

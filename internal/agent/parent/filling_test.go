@@ -8,6 +8,7 @@ package parent
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"syscall"
@@ -23,7 +24,9 @@ func filledFrom(t *testing.T, others ...*pod) *pod {
 	t.Helper()
 	p := newPod(t)
 	for _, other := range others {
-		p.options.sources = append(p.options.sources, other.options.Memcached)
+		host, _, err := net.SplitHostPort(other.options.Memcached)
+		must(t, err)
+		p.options.sources = append(p.options.sources, host)
 	}
 	return p
 }
@@ -53,7 +56,7 @@ func TestFilledBeforeReady(t *testing.T) {
 	// The copy must not replace what clients store meanwhile.
 	reply, err := conn.Command(t.Context(), "set key-0 0 3600 3\r\nnew")
 	must(t, err)
-	if code := p.ready(); code != http.StatusServiceUnavailable || reply != "STORED" || waiting.From != other.options.Memcached {
+	if code := p.ready(); code != http.StatusServiceUnavailable || reply != "STORED" || waiting.From != p.options.from() {
 		t.Errorf("it is ready (%d), or does not serve (%s): %+v", code, reply, waiting)
 	}
 	p.untilReady(http.StatusOK)
@@ -169,7 +172,7 @@ func TestFilledFromTheFullest(t *testing.T) {
 	}
 	p := filledFrom(t, partial, full)
 	p.options.dns.client = newNameserver(t).client()
-	p.options.sources = append([]string{"node-1.shop.svc:11211"}, p.options.sources...)
+	p.options.sources = append([]string{"node-1.shop.svc"}, p.options.sources...)
 	p.begin(open(t))
 	if done := p.fill(protocol.FillDone); done.Items != stored || done.From != full.options.Memcached {
 		t.Errorf("%+v", done)
@@ -200,7 +203,7 @@ func TestNoOtherCopy(t *testing.T) {
 	dns := newNameserver(t)
 	dns.change(func() { dns.failing = true })
 	p := newPod(t)
-	p.options.sources, p.options.dns.client = []string{"b-1.shop.svc:11211", "c-1.shop.svc:11211"}, dns.client()
+	p.options.sources, p.options.dns.client = []string{"b-1.shop.svc", "c-1.shop.svc"}, dns.client()
 	p.options.settleClients = 3 * time.Second
 	p.begin(open(t))
 	if code := p.ready(); code != http.StatusServiceUnavailable {
@@ -208,7 +211,7 @@ func TestNoOtherCopy(t *testing.T) {
 	}
 	dns.change(func() { dns.failing = false })
 	p.untilReady(http.StatusOK)
-	if done := p.fill(protocol.FillDone); !strings.HasSuffix(done.Reason, "no address of b-1.shop.svc:11211, c-1.shop.svc:11211") {
+	if done := p.fill(protocol.FillDone); !strings.HasSuffix(done.Reason, "no address of b-1.shop.svc, c-1.shop.svc") {
 		t.Errorf("%+v", done)
 	}
 }

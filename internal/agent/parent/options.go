@@ -39,7 +39,7 @@ type Options struct {
 	poll time.Duration
 	// reclaim is how often the parent takes free pages from slab classes.
 	reclaim time.Duration
-	// sources are the addresses of the nodes with the same number in the other copies of the cache. dns looks up their names.
+	// sources are the names of the nodes with the same number in the other copies of the cache. dns looks them up.
 	sources []string
 	dns     resolver
 	// settleClients is how long a fill waits after memcached has begun to serve, so that clients find the node first. refill is the pause

@@ -17,7 +17,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -40,15 +39,12 @@ type proxyPod struct {
 	self    string
 }
 
-// networks is the number of networks that this process has used.
-var networks atomic.Int32
-
 func newProxyPod(t *testing.T) *proxyPod {
 	t.Helper()
 	dir := t.TempDir()
 	self, err := user.Current()
 	must(t, err)
-	network := fmt.Sprintf("127.%d.%d.", 64+os.Getpid()%128, networks.Add(1))
+	network := newNetwork()
 	p := &proxyPod{
 		pod: pod{t: t}, nodes: map[int]*exec.Cmd{}, self: self.Username, network: network, pattern: network + "1%d",
 		proxy: ProxyOptions{

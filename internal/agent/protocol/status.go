@@ -75,7 +75,7 @@ const (
 
 // Fill describes how an empty node gets the items of its cache from another copy.
 type Fill struct {
-	// From is the address of the node from which the items come, or the addresses of all that may have them.
+	// From is the address of the node from which the items come, or the names of all that may have them.
 	From  string    `json:"from"`
 	State FillState `json:"state"`
 	// Ready reports that the node does not wait for the fill, because no other copy had an item when it started.
