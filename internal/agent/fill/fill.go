@@ -15,8 +15,6 @@ import (
 type Copy struct {
 	// Source and Destination are the addresses of memcacheds that demand neither TLS nor a login.
 	Source, Destination string
-	// Keep selects the keys to copy. If it is nil, all keys are copied.
-	Keep func(key []byte) bool
 	// Progress is called after each batch. It may be nil.
 	Progress func(Result)
 	// stall and retry replace stallTimeout and busyRetry in tests.
@@ -41,7 +39,7 @@ const (
 // Reasons why the source does not list its keys.
 var (
 	// ErrDumpRefused means that the source's arguments forbid listing keys (-X).
-	ErrDumpRefused = errors.New("memcached refuses to list its keys: set spec.config.dump to true")
+	ErrDumpRefused = errors.New("memcached refuses to list its keys (-X)")
 	// errBusy means that the source cannot list its keys now: its LRU crawler is busy, or it enlarges its hash table.
 	errBusy = errors.New("memcached is busy with another crawl, perhaps for a client that lists keys")
 )
@@ -82,7 +80,7 @@ func (c Copy) once(ctx context.Context, total *Result) error {
 		return fmt.Errorf("%s: %w", c.Source, err)
 	}
 	defer from.close()
-	b := batch{from: from, to: &destination{peer: to}, keep: c.Keep, size: firstBatch}
+	b := batch{from: from, to: &destination{peer: to}, size: firstBatch}
 	for more := true; more; {
 		if more, err = b.next(); err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -117,7 +115,6 @@ const (
 type batch struct {
 	from *source
 	to   *destination
-	keep func([]byte) bool
 	// size is the number of keys that the next batch reads from the list.
 	size int
 	// copied is the result of the last batch.
@@ -126,7 +123,7 @@ type batch struct {
 
 // next copies a batch, and reports whether another batch may follow.
 func (b *batch) next() (more bool, err error) {
-	asked, more, err := b.from.ask(b.size, b.keep)
+	asked, more, err := b.from.ask(b.size)
 	if err != nil {
 		return false, err
 	}

@@ -122,7 +122,7 @@ func TestSourceIsLeftAsItWas(t *testing.T) {
 	}
 }
 
-func TestManyItemsAndAFilter(t *testing.T) {
+func TestManyItems(t *testing.T) {
 	t.Parallel()
 	const count = 20000
 	from, all, some := start(t), start(t), start(t)
@@ -133,18 +133,11 @@ func TestManyItemsAndAFilter(t *testing.T) {
 	if result.Items != count || result.Bytes != 100*count || all.items() != "20000" || batches < count/maxBatch {
 		t.Errorf("%+v in %d batches, %s items", result, batches, all.items())
 	}
-	result, err = Copy{
-		Source: from.Address, Destination: some.Address,
-		Keep: func(key []byte) bool { return strings.HasSuffix(string(key), "7") },
-	}.Run(t.Context())
+	some.store(count/10, 100)
+	result, err = Copy{Source: from.Address, Destination: some.Address}.Run(t.Context())
 	must(t, err)
-	if result.Items != count/10 || some.items() != "2000" || some.value("key-17") == "" || some.value("key-18") != "" {
-		t.Errorf("%+v, %s items", result, some.items())
-	}
-	again, err := Copy{Source: from.Address, Destination: some.Address}.Run(t.Context())
-	must(t, err)
-	if again.Items != count-count/10 || again.Present != count/10 {
-		t.Errorf("again: %+v", again)
+	if result.Items != count-count/10 || result.Present != count/10 {
+		t.Errorf("%+v", result)
 	}
 }
 

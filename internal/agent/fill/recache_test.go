@@ -117,7 +117,7 @@ func TestItemsChangeWhileTheyAreCopied(t *testing.T) {
 	must(t, err)
 	defer destinationPeer.close()
 	b := batch{from: s, to: &destination{peer: destinationPeer}}
-	asked, _, err := s.ask(maxBatch, nil)
+	asked, _, err := s.ask(maxBatch)
 	must(t, err)
 	if asked != len(items) {
 		t.Fatalf("%d items", asked)

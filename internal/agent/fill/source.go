@@ -86,19 +86,18 @@ func (s *source) idle() error {
 	return err
 }
 
-// ask reads at most "most" lines of the key list, and requests the items of these keys. If the function keep is not nil, ask leaves
-// out the keys for which keep returns false. It returns the number of requested items, and whether more keys may follow. The flag u
-// leaves the order of eviction as it is. The flag q suppresses answers for missing items.
-func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, err error) {
+// ask reads at most "most" lines of the key list, and requests the items of these keys. It returns the number of requested items, and
+// whether more keys may follow. The flag u leaves the order of eviction as it is. The flag q suppresses answers for missing items.
+func (s *source) ask(most int) (asked int, more bool, err error) {
 	if err := errors.Join(s.keys.patient(0), s.values.patient(0)); err != nil {
 		return 0, false, err
 	}
 	for listed := 0; listed < most && !s.ended; listed++ {
-		line, key, valid, err := s.key()
+		line, valid, err := s.key()
 		if err != nil {
 			return 0, false, err
 		}
-		if !valid || keep != nil && !keep(key) {
+		if !valid {
 			continue
 		}
 		asked++
@@ -113,23 +112,23 @@ func (s *source) ask(most int, keep func([]byte) bool) (asked int, more bool, er
 	return asked, !s.ended, s.values.complete()
 }
 
-// key reads the next line of the key list, and returns the line and its key. At the end of the list, it sets ended. Keys with spaces or
+// key reads the next line of the key list, and reports whether its key is valid. At the end of the list, it sets ended. Keys with spaces or
 // line ends are not valid: only a client with the binary protocol can have stored them, and a text command cannot name them. A key that
 // contains the line "EN" still ends the list.
-func (s *source) key() (line string, key []byte, valid bool, err error) {
+func (s *source) key() (line string, valid bool, err error) {
 	line, err = s.keys.line()
 	if err != nil {
-		return "", nil, false, err
+		return "", false, err
 	}
 	s.ended = line == "EN"
 	if s.ended {
-		return "", nil, false, nil
+		return "", false, nil
 	}
 	if strings.HasPrefix(line, "ERROR locked") {
-		return "", nil, false, errBusy // memcached is enlarging its hash table
+		return "", false, errBusy // memcached is enlarging its hash table
 	}
-	key, valid = keyOf(line)
-	return line, key, valid, nil
+	_, valid = keyOf(line)
+	return line, valid, nil
 }
 
 // answer reads the line before the next value. At the end of the batch, it gives back the tokens and returns false.

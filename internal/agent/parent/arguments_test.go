@@ -108,9 +108,12 @@ func TestEntries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPod(t)
 			if test.text != "" {
-				p.write(protocol.EntryKey(1), test.text)
+				p.write(protocol.EntryKey("sessions-1"), test.text)
 			}
-			s := source{folder: p.options.Arguments, pod: uid, ordinal: 1, items: items(p.options.Items)}
+			for _, other := range []string{"1", "sessions-b-1"} {
+				p.write(other, protocol.Entry{Pod: uid, Number: 8, List: inMemory(t)}.String())
+			}
+			s := source{folder: p.options.Arguments, name: "sessions-1", pod: uid, items: items(p.options.Items)}
 			entry, err := s.entry()
 			if (entry != nil) != test.found || entry != nil && entry.Number != 7 {
 				t.Errorf("%+v", entry)
@@ -156,7 +159,7 @@ func TestMissingEntryMeansKeep(t *testing.T) {
 	p.runs(p.assign(inMemory(t, "-t 4", "-t 5")))
 	p.runs(p.assign(inMemory(t)))
 	last := p.runs(p.assign(inMemory(t, "-t 4", "-t 6")))
-	p.write(protocol.EntryKey(1), "{")
+	p.write(protocol.EntryKey(p.options.Name), "{")
 	p.logs("trying again: not what the operator writes")
 	must(t, os.RemoveAll(p.options.Arguments))
 	p.end()
@@ -203,7 +206,7 @@ func TestLongestStatus(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	n.refuse(protocol.Entry{Number: math.MaxInt64}, long)
 	n.view.status.Restart = &protocol.Restart{ItemsBefore: math.MaxInt64, ItemsAfter: math.MaxInt64, Seconds: math.Pi}
-	n.view.status.Fill = &protocol.Fill{From: long[:300], Items: math.MaxInt64, Bytes: math.MaxInt64, Seconds: math.Pi, Reason: shortened(long)}
+	n.view.status.Fill = &protocol.Fill{From: long[:600], Items: math.MaxInt64, Bytes: math.MaxInt64, Seconds: math.Pi, Reason: shortened(long)}
 	if text, err := n.view.MarshalJSON(); err != nil || len(text) > 4<<10 {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}

@@ -23,15 +23,26 @@ func TestParse(t *testing.T) {
 	list := inMemory(t)
 	list.Restart = "2026-11-24T07:00:00Z"
 	line := "--pod=" + uid + " --target=target --restart=" + list.Restart + " -- " + list.Arguments
-	o, err := Parse(strings.Fields(line), "sessions-a-12", io.Discard)
-	if err != nil || o.Pod != uid || o.First != list || o.Ordinal != 12 {
+	const b, c = "sessions-b-%d.sessions-nodes.shop.svc", "sessions-c-%d.sessions-nodes.shop.svc"
+	o, err := Parse(strings.Fields("--fill-from="+b+","+c+" "+line), "sessions-12", io.Discard)
+	from := "sessions-b-12.sessions-nodes.shop.svc, sessions-c-12.sessions-nodes.shop.svc"
+	if err != nil || o.Name != "sessions-12" || o.Pod != uid || o.First != list || o.from() != from {
 		t.Errorf("%+v, %v", o, err)
 	}
-	for _, line := range []string{
+	if o, err := Parse(strings.Fields(line), "sessions-12", io.Discard); err != nil || len(o.sources) > 0 {
+		t.Errorf("%+v, %v", o, err)
+	}
+	lines := []string{
 		"", strings.Replace(line, uid, "", 1), strings.Replace(line, "=target", "=", 1), strings.Replace(line, " -- ", " ", 1),
 		line + " -A", "--template=0123 " + line,
+	}
+	for _, from := range []string{
+		"", ",", b + ",", b + "," + b, b + "," + c + ",d-%d.svc", "b-1.svc", b + ":11211", "B-%d.svc", "%d-%d.svc", b + ".", "[::%d]",
 	} {
-		if o, err := Parse(strings.Fields(line), "sessions-a-12", io.Discard); !errors.Is(err, ErrUsage) {
+		lines = append(lines, "--fill-from="+from+" "+line)
+	}
+	for _, line := range lines {
+		if o, err := Parse(strings.Fields(line), "sessions-12", io.Discard); !errors.Is(err, ErrUsage) {
 			t.Errorf("%s: %+v, %v", line, o, err)
 		}
 	}

@@ -9,6 +9,6 @@
 // memory counts against the limit of memcached's container: see ADR-0016.
 //
 // A node is a pod with a memcached that stores items. A list is a command line of memcached (protocol.List). An entry assigns a list to the
-// pod of a node (protocol.Entry). The twin is the Memcached that spec.fillFrom names: a node copies items from the twin's node with the
-// same number. A proxy is a memcached that passes requests on to nodes, and its routes name those nodes (protocol.Routes).
+// pod of a node (protocol.Entry). An empty node gets its items from the node with the same number in another copy of the cache. A proxy
+// is a memcached that passes requests on to nodes, and its routes name those nodes (protocol.Routes).
 package parent

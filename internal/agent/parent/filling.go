@@ -6,12 +6,16 @@
 package parent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/example/memcached-operator/internal/agent/fill"
@@ -19,47 +23,40 @@ import (
 )
 
 const (
-	// settleClients is how long a copy from the twin (the Memcached in spec.fillFrom) waits after memcached has begun to serve. Proxies
-	// may need that long to find the node: DNS answers are cached for 30 s with kubeadm, and proxies retry after 1 s. Until then, they
-	// store items only in the twin. If the copy ran earlier, the node would lack the items that proxies store in the twin after the copy.
+	// settleClients is how long a fill waits after memcached has begun to serve. Proxies may need that long to find the node: DNS answers
+	// are cached for 30 s with kubeadm, and proxies retry after 1 s. Until then, they store items only in the other copies of the cache.
+	// An earlier fill would lack these items.
 	settleClients = 35 * time.Second
-	// refill is the pause before a failed copy is tried again.
+	// refill is the pause before a failed fill is tried again.
 	refill = 15 * time.Second
-	// twinPort is the port at which the twin's nodes serve without TLS.
-	twinPort = "11211"
-	// slowestFill is the minimum speed of a copy in MiB per second. The first attempt may take one minute, plus the time to copy the whole
+	// sourcePort is the port at which nodes serve without TLS.
+	sourcePort = "11211"
+	// slowestFill is the minimum speed of a fill in MiB per second. The first attempt may take one minute, plus the time to copy the whole
 	// item memory (-m) at this speed.
 	slowestFill = 16
 )
 
-var (
-	errNoTwin     = errors.New("its twin has no node of this number")
-	errFillLimit  = errors.New("it took too long")
-	errUnreadable = errors.New("the name of its twin cannot be read")
-)
-
-// emptied stops the current copy, and sets the status for the next start of memcached. If memcached keeps its items in memory and
-// spec.fillFrom names a twin, the node is not ready before its first copy has succeeded or failed.
+// emptied stops the current fill, and sets the status for the next start of memcached.
 func (n *node) emptied() {
 	if n.stopFilling != nil {
 		n.stopFilling()
 		n.stopFilling = nil
 	}
-	twin, found, err := n.source.twin()
 	n.view.update(func(v *view) {
 		v.status.Fill = nil
-		switch {
-		case n.current.InFile():
-		case found:
-			v.status.Fill = &protocol.Fill{From: n.options.twin(twin), State: protocol.FillWaiting}
-		case err != nil: // the copy reports this error
-			v.status.Fill = &protocol.Fill{State: protocol.FillWaiting}
+		if n.fills() {
+			v.status.Fill = &protocol.Fill{From: n.options.from(), State: protocol.FillWaiting}
 		}
 	})
 }
 
-// fill copies the twin's items into memcached in the background, if the node's status says that it waits for them. memcached must
-// already serve.
+// fills reports whether memcached has to get its items from another copy after a start.
+func (n *node) fills() bool { return len(n.options.sources) > 0 && !n.current.InFile() }
+
+// from returns the addresses of all sources.
+func (o Options) from() string { return strings.Join(o.sources, ", ") }
+
+// fill copies the items of another copy into memcached in the background. memcached must already serve.
 func (n *node) fill(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -72,20 +69,16 @@ func (n *node) fill(ctx context.Context) {
 		memory = 0
 	}
 	f := filler{
-		source: source{folder: n.source.folder}, options: n.options, view: &n.view, log: n.log.Printf,
-		limit: time.Minute + time.Duration(memory/slowestFill)*time.Second,
+		options: n.options, view: &n.view, log: n.log.Printf, limit: time.Minute + time.Duration(memory/slowestFill)*time.Second,
 	}
 	go func() {
 		defer close(ended)
-		if n.view.fills() {
-			safely(n.log, func() { f.run(ctx) })
-		}
+		safely(n.log, func() { f.run(ctx) })
 	}()
 }
 
 // filler copies items into one process of memcached.
 type filler struct {
-	source  source
 	options Options
 	view    *view
 	log     func(format string, arguments ...any)
@@ -93,83 +86,122 @@ type filler struct {
 	limit time.Duration
 }
 
-// run waits for the time settleClients. Then it tries the copy until the copy succeeds, the context ends, or the ConfigMap names no twin.
+// run waits for the time settleClients. Then it tries the fill until it succeeds or the context ends.
 func (f filler) run(ctx context.Context) {
-	limit := f.limit
-	for wait := f.options.settleClients; ; wait, limit = f.options.refill, unlimited {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
-		}
+	f.settle(ctx)
+	for limit := f.limit; ctx.Err() == nil; limit = math.MaxInt64 { // later attempts need no limit, because the node is already ready
 		result, err := f.once(ctx, limit)
 		if ctx.Err() != nil {
 			return
 		}
-		f.view.update(func(v *view) { v.status.Fill = result })
+		f.view.update(func(v *view) { v.status.Fill = &result })
 		switch {
-		case result == nil:
+		case err == nil && result.Reason != "":
+			f.log("not filled: %s", result.Reason)
 			return
 		case err == nil:
 			f.log("filled from %s in %.1f s: %d items, %d were here already, %d have no place",
 				result.From, result.Seconds, result.Items, result.Present, result.Refused)
 			return
 		}
-		f.log("serving without the items of the twin, and trying again in %s: %s", f.options.refill, result.Reason)
+		f.log("serving without the items of another copy, and trying again in %s: %s", f.options.refill, result.Reason)
+		select {
+		case <-ctx.Done():
+		case <-time.After(f.options.refill):
+		}
 	}
 }
 
-// unlimited is the time limit of attempts after the first one. They need no limit, because the node is already ready.
-const unlimited = math.MaxInt64
-
-// once tries to copy the twin's items, and gives up after the time limit. If it fails, the result also contains the reason. Without a
-// twin, the result is nil.
-func (f filler) once(ctx context.Context, limit time.Duration) (*protocol.Fill, error) {
-	began := time.Now()
-	twin, found, err := f.source.twin()
-	switch {
-	case err != nil:
-		err = errors.Join(errUnreadable, err)
-	case !found:
-		return nil, nil
-	case f.options.Ordinal >= twin.Size:
-		err = fmt.Errorf("%w: %s has %d nodes", errNoTwin, twin.Name, twin.Size)
+// settle waits for the time settleClients. Meanwhile, the node becomes ready if no other copy has an item.
+func (f filler) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, f.options.settleClients)
+	defer cancel()
+	for slices.ContainsFunc(f.survey(ctx), func(c candidate) bool { return c.items != 0 }) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(f.options.poll):
+		}
 	}
-	status := protocol.Fill{From: f.options.twin(twin), State: protocol.FillCopying}
+	f.view.update(func(v *view) { v.status.Fill.Ready = true })
+	<-ctx.Done()
+}
+
+// candidate is the address of a node of another copy, with its number of items, -1 if unknown.
+type candidate struct {
+	address string
+	items   int64
+}
+
+// survey returns the nodes of the other copies, except those whose names do not exist: such a copy has no items. It begins with the node
+// that has the most items, because one that is being filled itself has fewer.
+func (f filler) survey(ctx context.Context) []candidate {
+	var candidates []candidate
+	known := f.options.dns.find(ctx, f.options.sources, nil)
+	for _, name := range f.options.sources {
+		if address, answered := known[name]; !answered || address.IsValid() {
+			source := net.JoinHostPort(name, sourcePort)
+			candidates = append(candidates, candidate{source, count(ctx, source, protocol.List{})})
+		}
+	}
+	slices.SortStableFunc(candidates, func(a, b candidate) int { return cmp.Compare(b.items, a.items) })
+	return candidates
+}
+
+// once tries the candidates one by one, and gives up after the time limit. If it fails, the result also contains the reasons.
+func (f filler) once(ctx context.Context, limit time.Duration) (protocol.Fill, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took longer than %s", limit))
+	defer cancel()
+	status := protocol.Fill{From: f.options.from(), State: protocol.FillDone}
+	candidates := f.survey(ctx)
+	if len(candidates) == 0 {
+		status.Reason = "there is no other copy: DNS has no address of " + status.From
+		return status, nil
+	}
+	unknown := candidates[len(candidates)-1].items < 0
+	var errs []error
+	for _, c := range candidates {
+		if c.items == 0 && (unknown || len(errs) > 0) {
+			continue // another copy may have items
+		}
+		result, err := f.copyFrom(ctx, c.address)
+		if err == nil {
+			return result, nil
+		}
+		status, errs = result, append(errs, err)
+	}
+	err := errors.Join(errs...)
+	status.From, status.State, status.Reason = f.options.from(), protocol.FillFailed, shortened(steady(err))
+	return status, err
+}
+
+// copyFrom copies the items of the memcached at an address.
+func (f filler) copyFrom(ctx context.Context, address string) (protocol.Fill, error) {
+	began, status := time.Now(), protocol.Fill{From: address, State: protocol.FillCopying}
 	report := func(result fill.Result) {
 		status.Items, status.Bytes, status.Present, status.Refused = result.Items, result.Bytes, result.Present, result.Refused
 		status.Seconds = time.Since(began).Seconds()
-		f.report(status)
+		f.view.update(func(v *view) {
+			if v.status.Fill.Open() { // later attempts show only their result
+				progress := status
+				progress.Ready, v.status.Fill = v.status.Fill.Ready, &progress
+			}
+		})
 	}
-	if err == nil {
-		var result fill.Result
-		ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %s", errFillLimit, limit))
-		defer cancel()
-		result, err = fill.Copy{Source: status.From, Destination: f.options.Memcached, Progress: report}.Run(ctx)
-		report(result)
-	}
+	result, err := fill.Copy{Source: address, Destination: f.options.Memcached, Progress: report}.Run(ctx)
+	report(result)
 	status.State = protocol.FillDone
-	if err != nil {
-		status.State, status.Reason = protocol.FillFailed, shortened(steady(err))
-	}
-	return &status, err
-}
-
-// report shows the progress of a copy in the status, until the node is ready. Later attempts show only their result.
-func (f filler) report(status protocol.Fill) {
-	f.view.update(func(v *view) {
-		if v.status.Fill.Open() {
-			v.status.Fill = &status
-		}
-	})
+	return status, err
 }
 
 // localAddress matches the local address in a network error. The local port differs in each attempt.
 var localAddress = regexp.MustCompile(`\S+->`)
 
-// steady removes local addresses from the text of an error. So an attempt that fails for the same reason as the last one does not
-// change the status.
-func steady(err error) string { return localAddress.ReplaceAllString(err.Error(), "") }
+// steady returns the text of an error in one line and without local addresses. So an attempt that fails for the same reason as the last
+// one does not change the status.
+func steady(err error) string {
+	return strings.ReplaceAll(localAddress.ReplaceAllString(err.Error(), ""), "\n", "; ")
+}
 
 // shortened cuts a reason to maxReason bytes, to keep the status small.
 func shortened(reason string) string { return reason[:min(len(reason), maxReason)] }

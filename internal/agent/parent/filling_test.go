@@ -8,9 +8,8 @@ package parent
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,18 +19,16 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// twinOf returns a new pod that copies items from the other pod.
-func twinOf(t *testing.T, other *pod) *pod {
+// filledFrom returns a new pod that gets its items from the other pods.
+func filledFrom(t *testing.T, others ...*pod) *pod {
 	t.Helper()
 	p := newPod(t)
-	p.options.twin = func(protocol.Twin) string { return other.options.Memcached }
-	p.name("sessions-b shop 3\n")
+	for _, other := range others {
+		host, _, err := net.SplitHostPort(other.options.Memcached)
+		must(t, err)
+		p.options.sources = append(p.options.sources, host)
+	}
 	return p
-}
-
-func (p *pod) name(text string) {
-	p.t.Helper()
-	p.write(protocol.TwinKey, text)
 }
 
 func (p *pod) fill(state protocol.FillState) protocol.Fill {
@@ -51,7 +48,7 @@ func TestFilledBeforeReady(t *testing.T) {
 	other := newPod(t)
 	other.begin(open(t))
 	other.store(stored)
-	p := twinOf(t, other)
+	p := filledFrom(t, other)
 	p.options.settleClients = time.Second
 	p.first(open(t))
 	waiting := p.fill(protocol.FillWaiting)
@@ -59,15 +56,10 @@ func TestFilledBeforeReady(t *testing.T) {
 	// The copy must not replace what clients store meanwhile.
 	reply, err := conn.Command(t.Context(), "set key-0 0 3600 3\r\nnew")
 	must(t, err)
-	if code := p.ready(); code != http.StatusServiceUnavailable || reply != "STORED" || waiting.From != other.options.Memcached {
+	if code := p.ready(); code != http.StatusServiceUnavailable || reply != "STORED" || waiting.From != p.options.from() {
 		t.Errorf("it is ready (%d), or does not serve (%s): %+v", code, reply, waiting)
 	}
-	p.await("it is ready", func() error {
-		if code := p.ready(); code != http.StatusOK {
-			return fmt.Errorf("%d", code)
-		}
-		return nil
-	})
+	p.untilReady(http.StatusOK)
 	if found := p.stored(stored); found != stored {
 		t.Errorf("ready with %d of %d items", found, stored)
 	}
@@ -88,7 +80,7 @@ func TestFilledAfterEachStart(t *testing.T) {
 	other := newPod(t)
 	other.begin(open(t))
 	other.store(stored)
-	p := twinOf(t, other)
+	p := filledFrom(t, other)
 	p.begin(open(t))
 	p.fill(protocol.FillDone)
 	status := p.runs(p.assign(open(t, "-t 4", "-t 5")))
@@ -106,55 +98,51 @@ func TestFilledAfterEachStart(t *testing.T) {
 	}
 }
 
-// TestReadyWithout starts nodes whose twin (spec.fillFrom) cannot be copied at first.
+// TestReadyWithout starts nodes that cannot get the items of another copy at first.
 func TestReadyWithout(t *testing.T) {
 	t.Parallel()
-	full := func(t *testing.T, other *pod) {
-		t.Helper()
-		other.begin(open(t))
-		other.store(stored)
-	}
 	for name, story := range map[string]struct {
-		twin   func(*testing.T, *pod)
-		text   string
+		begin  func(t *testing.T, other, another *pod)
 		reason string
-		heal   func(t *testing.T, other, p *pod)
+		heal   func(t *testing.T, other, another *pod)
 		items  int64
 	}{
 		"away": {
-			twin: func(*testing.T, *pod) {}, reason: "connection refused",
-			heal: func(t *testing.T, other, _ *pod) { other.begin(open(t)) },
+			begin: func(*testing.T, *pod, *pod) {}, reason: "connection refused",
+			heal: func(t *testing.T, other, another *pod) { other.begin(open(t)); another.begin(open(t)) },
 		},
 		"without dump": {
-			twin: func(t *testing.T, other *pod) { other.begin(inMemory(t)) }, reason: "spec.config.dump",
+			begin: func(t *testing.T, other, another *pod) { other.begin(inMemory(t)); another.begin(inMemory(t)) }, reason: "refuses to list",
 			heal: func(t *testing.T, other, _ *pod) { other.runs(other.assign(open(t))) },
 		},
-		"unreadable": {
-			twin: full, text: "sessions b\n", reason: errUnreadable.Error(), items: stored,
-			heal: func(_ *testing.T, _, p *pod) { p.name("sessions-b shop 2\n") },
+		"one hangs, and one is away": {
+			begin: func(t *testing.T, other, _ *pod) {
+				other.begin(open(t))
+				other.store(stored)
+				must(t, syscall.Kill(other.pid(), syscall.SIGSTOP))
+			},
+			reason: "i/o timeout",
+			heal:   func(t *testing.T, other, _ *pod) { must(t, syscall.Kill(other.pid(), syscall.SIGCONT)) }, items: stored,
 		},
-		"smaller": {
-			twin: full, text: "sessions-b shop 1\n", reason: "sessions-b has 1 nodes", items: stored,
-			heal: func(_ *testing.T, _, p *pod) { p.name("sessions-b shop 2\n") },
+		"one is away, and one is empty": {
+			begin: func(t *testing.T, _, another *pod) { another.begin(open(t)) }, reason: "connection refused",
+			heal: func(t *testing.T, other, _ *pod) { other.begin(open(t)) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			other := newPod(t)
-			story.twin(t, other)
-			p := twinOf(t, other)
-			if story.text != "" {
-				p.name(story.text)
-			}
+			other, another := newPod(t), newPod(t)
+			story.begin(t, other, another)
+			p := filledFrom(t, other, another)
 			p.first(open(t))
 			failed := p.fill(protocol.FillFailed)
-			if !strings.Contains(failed.Reason, story.reason) || !strings.Contains(p.logged(), "serving without the items of the twin") {
+			if !strings.Contains(failed.Reason, story.reason) || !strings.Contains(p.logged(), "serving without the items of another copy") {
 				t.Errorf("%+v; it logged:\n%s", failed, p.logged())
 			}
 			if code := p.ready(); code != http.StatusOK {
 				t.Errorf("it is not ready: %d", code)
 			}
-			story.heal(t, other, p)
+			story.heal(t, other, another)
 			if done := p.fill(protocol.FillDone); done.Items != story.items {
 				t.Errorf("%+v", done)
 			}
@@ -174,58 +162,83 @@ func TestReasonsAreSteady(t *testing.T) {
 	}
 }
 
-// TestTwinIsGone removes the twin from the ConfigMap: once while a node waits, and once while a node serves without the twin's items.
-func TestTwinIsGone(t *testing.T) {
+// TestFilledFromTheFullest fills a node from the third of its sources: the first does not exist, and the second is being filled itself.
+func TestFilledFromTheFullest(t *testing.T) {
 	t.Parallel()
-	gone := func(t *testing.T, p *pod) {
-		t.Helper()
-		must(t, os.Remove(filepath.Join(p.options.Arguments, protocol.TwinKey)))
-		p.status("it has no twin", func(s protocol.Status) bool { return s.Fill == nil })
-		if code := p.ready(); code != http.StatusOK {
-			t.Errorf("it is not ready: %d", code)
-		}
+	partial, full := newPod(t), newPod(t)
+	for other, items := range map[*pod]int{partial: stored / 2, full: stored} {
+		other.begin(open(t))
+		other.store(items)
 	}
-	away := newPod(t)
-	waiting := twinOf(t, away)
-	waiting.options.settleClients = time.Second
-	waiting.first(open(t))
-	waiting.fill(protocol.FillWaiting)
-	gone(t, waiting)
-	without := twinOf(t, away)
-	without.begin(open(t))
-	without.fill(protocol.FillFailed)
-	gone(t, without)
+	p := filledFrom(t, partial, full)
+	p.options.dns.client = newNameserver(t).client()
+	p.options.sources = append([]string{"node-1.shop.svc"}, p.options.sources...)
+	p.begin(open(t))
+	if done := p.fill(protocol.FillDone); done.Items != stored || done.From != full.options.Memcached {
+		t.Errorf("%+v", done)
+	}
+}
+
+// TestReadyBeforeItIsFilled starts a node whose other copies have no items. Clients store items there before they find the node.
+func TestReadyBeforeItIsFilled(t *testing.T) {
+	t.Parallel()
+	other := newPod(t)
+	other.begin(open(t))
+	p := filledFrom(t, other)
+	p.options.settleClients = 5 * time.Second
+	p.begin(open(t))
+	p.untilReady(http.StatusOK)
+	if waiting := p.fill(protocol.FillWaiting); !waiting.Open() || !waiting.Ready {
+		t.Errorf("%+v", waiting)
+	}
+	other.store(stored)
+	if done := p.fill(protocol.FillDone); done.Items != stored || p.stored(stored) != stored {
+		t.Errorf("%+v", done)
+	}
+}
+
+// TestNoOtherCopy starts a node whose other copies have no address. While DNS fails, nobody knows that.
+func TestNoOtherCopy(t *testing.T) {
+	t.Parallel()
+	dns := newNameserver(t)
+	dns.change(func() { dns.failing = true })
+	p := newPod(t)
+	p.options.sources, p.options.dns.client = []string{"b-1.shop.svc", "c-1.shop.svc"}, dns.client()
+	p.options.settleClients = 3 * time.Second
+	p.begin(open(t))
+	if code := p.ready(); code != http.StatusServiceUnavailable {
+		t.Errorf("readiness is %d", code)
+	}
+	dns.change(func() { dns.failing = false })
+	p.untilReady(http.StatusOK)
+	if done := p.fill(protocol.FillDone); !strings.HasSuffix(done.Reason, "no address of b-1.shop.svc, c-1.shop.svc") {
+		t.Errorf("%+v", done)
+	}
 }
 
 func TestNothingToFill(t *testing.T) {
 	t.Parallel()
-	other := newPod(t)
-	other.begin(open(t))
-	p := twinOf(t, other)
-	p.begin(open(t))
-	if done := p.fill(protocol.FillDone); done.Items != 0 || p.ready() != http.StatusOK {
-		t.Errorf("an empty twin: %+v", done)
-	}
 	alone := newPod(t)
 	alone.begin(open(t))
-	if status := alone.status("it is ready", func(protocol.Status) bool { return alone.ready() == http.StatusOK }); status.Fill != nil {
-		t.Errorf("no twin: %+v", status.Fill)
+	alone.untilReady(http.StatusOK)
+	if status := alone.runs(0); status.Fill != nil {
+		t.Errorf("one copy: %+v", status.Fill)
 	}
-	warm := twinOf(t, other)
+	warm := filledFrom(t, alone)
 	warm.begin(inFile(t))
 	if status := warm.runs(0); status.Fill != nil || warm.ready() != http.StatusOK {
 		t.Errorf("items in a file: %+v", status.Fill)
 	}
 }
 
-// TestEndWhileFilling ends a container while its twin (spec.fillFrom) hangs.
+// TestEndWhileFilling ends a container while the other copy hangs.
 func TestEndWhileFilling(t *testing.T) {
 	t.Parallel()
 	other := newPod(t)
 	other.begin(open(t))
 	must(t, syscall.Kill(other.pid(), syscall.SIGSTOP))
 	t.Cleanup(func() { _ = syscall.Kill(other.pid(), syscall.SIGCONT) })
-	p := twinOf(t, other)
+	p := filledFrom(t, other)
 	p.begin(open(t))
 	began := time.Now()
 	if code := p.end(); code != 0 || time.Since(began) > 5*time.Second {

@@ -43,7 +43,7 @@ type node struct {
 	obstacle string
 	// ending reports that the container must end, so memcached must not be started again.
 	ending bool
-	// stopFilling cancels the copy of items into memcached, and waits until the copy has ended. It is nil before memcached serves.
+	// stopFilling cancels the fill of memcached, and waits until it has ended. It is nil if none has begun.
 	stopFilling func()
 }
 
@@ -52,7 +52,7 @@ type node struct {
 func Run(ctx context.Context, o Options, signals <-chan os.Signal, log *log.Logger) (int, error) {
 	n := &node{
 		options: o, log: log, signals: signals, items: items(o.Items), watch: newWatch(o.Memcached, o.deafAfter),
-		source: source{folder: o.Arguments, pod: o.Pod, ordinal: o.Ordinal, items: items(o.Items)},
+		source: source{folder: o.Arguments, name: o.Name, pod: o.Pod, items: items(o.Items)},
 	}
 	return runBeside(ctx, o.Listen, &n.view, n.watch, log, n.run)
 }
@@ -186,9 +186,10 @@ func (n *node) settle(ctx context.Context) {
 	}
 }
 
-// served records that memcached serves after a start or a restart. For each process of memcached, it calls the method fill once.
+// served records that memcached serves after a start or a restart. For each process of memcached that needs the items of
+// another copy, it calls the method fill once.
 func (n *node) served(ctx context.Context) {
-	if n.stopFilling == nil {
+	if n.stopFilling == nil && n.fills() {
 		n.fill(ctx)
 	}
 	if n.stopped.IsZero() {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -22,9 +21,8 @@ import (
 type Options struct {
 	// Arguments is the directory with the files of the ConfigMap. It may be missing.
 	Arguments string
-	// Pod is the UID of the pod. Ordinal is its number in the StatefulSet.
-	Pod     string
-	Ordinal int
+	// Name and Pod are the name and the UID of the pod.
+	Name, Pod string
 	// First is the list for the pod's first start.
 	First protocol.List
 	// State is the directory for what must outlive the container.
@@ -41,15 +39,16 @@ type Options struct {
 	poll time.Duration
 	// reclaim is how often the parent takes free pages from slab classes.
 	reclaim time.Duration
-	// settleClients is how long a copy from the twin (the Memcached in spec.fillFrom) waits after memcached has begun to serve, so that
-	// clients find the node first. refill is the pause before a failed copy is tried again.
+	// sources are the names of the nodes with the same number in the other copies of the cache. dns looks them up.
+	sources []string
+	dns     resolver
+	// settleClients is how long a fill waits after memcached has begun to serve, so that clients find the node first. refill is the pause
+	// before a failed fill is tried again.
 	settleClients, refill time.Duration
 	// crawler is the longest time that a restart waits until memcached's background threads are idle: see node.awaitRest.
 	crawler time.Duration
 	// deafAfter is how long memcached may accept no connection, 0 for the default.
 	deafAfter time.Duration
-	// twin returns the address of the twin's node that has the same number as this node.
-	twin func(protocol.Twin) string
 }
 
 // ErrUsage is wrapped by every error of Parse and ParseProxy.
@@ -58,12 +57,18 @@ var ErrUsage = errors.New("usage")
 // Parse parses the flags of a node's parent, and memcached's arguments after them. The host name must end with the pod's ordinal.
 func Parse(args []string, hostname string, output io.Writer) (Options, error) {
 	o := Options{
-		Items: "/run/memcached-items/items", settled: 2 * time.Second, poll: time.Second, reclaim: 10 * time.Second,
+		Name: hostname, dns: strictly, Items: "/run/memcached-items/items",
+		settled: 2 * time.Second, poll: time.Second, reclaim: 10 * time.Second,
 		settleClients: settleClients, refill: refill, crawler: crawlerWait,
 	}
+	ordinal, noOrdinal := strconv.Atoi(hostname[strings.LastIndex(hostname, "-")+1:])
 	flags := flag.NewFlagSet("agent node", flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.Arguments, "arguments", "/etc/memcached", "the `folder` with the entries that change the arguments")
+	flags.Func("fill-from", "the `names` of nodes in other copies, separated by commas, with %d for the ordinal", func(text string) (err error) {
+		o.sources, err = protocol.Sources(text, ordinal)
+		return err
+	})
 	flags.StringVar(&o.Pod, "pod", "", "the `UID` of the pod, whose entry counts")
 	flags.StringVar(&o.First.Target, "target", "", "the `hash` of what the spec asks for with the arguments after the flags")
 	flags.StringVar(&o.First.Restart, "restart", "", "the `text` whose change restarts memcached")
@@ -79,13 +84,10 @@ func Parse(args []string, hostname string, output io.Writer) (Options, error) {
 	if err := o.First.Check(); err != nil || o.Pod == "" || o.First.Target == "" {
 		return Options{}, errors.Join(ErrUsage, errors.New("--pod and --target need values, and memcached's arguments follow after --"), err)
 	}
-	ordinal := hostname[strings.LastIndex(hostname, "-")+1:]
-	var err error
-	if o.Ordinal, err = strconv.Atoi(ordinal); err != nil {
+	if noOrdinal != nil {
 		return Options{}, errors.Join(ErrUsage, errors.New("the host name "+strconv.Quote(hostname)+
 			" does not end with an ordinal: the parent runs in pods of a StatefulSet"))
 	}
-	o.twin = func(twin protocol.Twin) string { return net.JoinHostPort(twin.Host(o.Ordinal), twinPort) }
 	return o, nil
 }
 

@@ -10,7 +10,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -38,9 +37,7 @@ type ProxyOptions struct {
 	Threads, MaxConnections int
 	// tlsListen is the address at which memcached serves TLS. pair is the directory into which an agent writes the certificate and key.
 	tlsListen, pair string
-	// resolver is the file with the DNS search list (resolv.conf). dns looks up names.
-	resolver string
-	dns      *net.Resolver
+	dns             resolver
 	// poll is how often the parent reads the ConfigMap, looks up unreachable nodes and checks the buffers. settle is how often it asks
 	// memcached about a reload. resend is the time after which the parent signals memcached again, if memcached has not begun to reload.
 	// confirm is how long the parent waits for a failure after a reload has begun. Without a failure, the reload counts as successful.
@@ -57,8 +54,7 @@ type ProxyOptions struct {
 // ParseProxy parses the flags of a proxy's parent.
 func ParseProxy(args []string, output io.Writer) (ProxyOptions, error) {
 	o := ProxyOptions{
-		tlsListen: "*:11212", pair: "/run/memcached/current",
-		resolver: "/etc/resolv.conf", dns: &net.Resolver{PreferGo: true, StrictErrors: true}, // a partial answer counts as a failure
+		tlsListen: "*:11212", pair: "/run/memcached/current", dns: strictly,
 		poll: time.Second, settle: settlePoll, resend: 5 * time.Second, confirm: time.Second,
 		starvation: starvation, others: 10 * time.Second, dial: 10 * time.Second,
 	}

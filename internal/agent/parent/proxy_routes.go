@@ -42,7 +42,7 @@ func (o ProxyOptions) readRoutes() (protocol.Routes, string, error) {
 // checkNamespace refuses routes to nodes outside the pod's namespace: whoever may write the ConfigMap could otherwise send the clients
 // elsewhere. The kubelet begins the DNS search list with NAMESPACE.svc.DOMAIN.
 func (o ProxyOptions) checkNamespace(routes protocol.Routes) error {
-	namespace, _, found := strings.Cut(strings.Join(o.searchList(), " "), ".svc.")
+	namespace, _, found := strings.Cut(strings.Join(o.dns.searchList(), " "), ".svc.")
 	for _, pattern := range routes.Patterns() {
 		if found && !strings.HasSuffix(pattern, "."+namespace+".svc") {
 			return fmt.Errorf("%w: the nodes %s are not in the namespace %s", protocol.ErrNotOurs, protocol.Shorten(pattern), namespace)

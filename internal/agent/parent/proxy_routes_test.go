@@ -56,8 +56,8 @@ func TestAnnouncedCount(t *testing.T) {
 func TestRoutesToAnotherNamespace(t *testing.T) {
 	routes, err := protocol.ParseRoutes("a-%d.a.shop.svc 2\nb-%d.b.elsewhere.svc\n")
 	must(t, err)
-	o := ProxyOptions{resolver: filepath.Join(t.TempDir(), "resolv.conf")}
-	must(t, os.WriteFile(o.resolver, []byte("search shop.svc.cluster.test svc.cluster.test cluster.test\n"), 0o600))
+	o := ProxyOptions{dns: resolver{config: filepath.Join(t.TempDir(), "resolv.conf")}}
+	must(t, os.WriteFile(o.dns.config, []byte("search shop.svc.cluster.test svc.cluster.test cluster.test\n"), 0o600))
 	if err := o.checkNamespace(routes); !errors.Is(err, protocol.ErrNotOurs) {
 		t.Errorf("with a pool elsewhere: %v", err)
 	}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,7 +17,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -41,20 +39,17 @@ type proxyPod struct {
 	self    string
 }
 
-// networks is the number of networks that this process has used.
-var networks atomic.Int32
-
 func newProxyPod(t *testing.T) *proxyPod {
 	t.Helper()
 	dir := t.TempDir()
 	self, err := user.Current()
 	must(t, err)
-	network := fmt.Sprintf("127.%d.%d.", 64+os.Getpid()%128, networks.Add(1))
+	network := newNetwork()
 	p := &proxyPod{
 		pod: pod{t: t}, nodes: map[int]*exec.Cmd{}, self: self.Username, network: network, pattern: network + "1%d",
 		proxy: ProxyOptions{
 			Routes: filepath.Join(dir, "routes"), State: filepath.Join(dir, "state"), Listen: network + "1:9151", Memcached: network + "1:11211",
-			Program: filepath.Join(dir, "memcached"), Threads: 2, MaxConnections: 100, resolver: filepath.Join(dir, "resolv.conf"), dns: net.DefaultResolver,
+			Program: filepath.Join(dir, "memcached"), Threads: 2, MaxConnections: 100, dns: resolver{config: filepath.Join(dir, "resolv.conf")},
 			poll: 20 * time.Millisecond, settle: 10 * time.Millisecond, resend: 2 * time.Second, confirm: 500 * time.Millisecond,
 			starvation: time.Hour, others: time.Hour, dial: time.Hour,
 		},
@@ -120,16 +115,6 @@ func (p *proxyPod) beginWith(count int) {
 	if count > 0 {
 		p.untilReady(http.StatusOK)
 	}
-}
-
-func (p *proxyPod) untilReady(code int) {
-	p.t.Helper()
-	p.await(fmt.Sprintf("readiness is %d", code), func() error {
-		if got := p.ready(); got != code {
-			return fmt.Errorf("it is %d", got)
-		}
-		return nil
-	})
 }
 
 // misses waits until the status says this of the nodes.

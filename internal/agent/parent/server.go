@@ -58,18 +58,11 @@ func (v *view) excused(now time.Time) bool {
 	return !v.serving && (v.deadline.IsZero() || now.Before(v.deadline))
 }
 
-// fills reports whether the first copy of the twin's items is still to come or in progress.
-func (v *view) fills() bool {
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	return v.status.Fill.Open()
-}
-
 // unready returns why clients must not use memcached, or nil. Whether memcached answers, the sidecar finds out.
 func (v *view) unready() error {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	if fill := v.status.Fill; fill.Open() {
+	if fill := v.status.Fill; fill.Open() && !fill.Ready {
 		return fmt.Errorf("%w: %s, %d items from %s", errFilling, fill.State, fill.Items, fill.From)
 	}
 	if !v.serving {

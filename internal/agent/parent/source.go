@@ -18,15 +18,15 @@ import (
 
 // source reads the ConfigMap with the arguments, which the kubelet delivers as files. The ConfigMap is optional.
 type source struct {
-	folder, pod string
-	ordinal     int
-	items       items
+	// pod is the UID of the pod.
+	folder, name, pod string
+	items             items
 }
 
 // entry returns the entry for this pod, or nil if there is none. An error with an entry is why the entry cannot be used. An error without
 // an entry is why nobody can tell whether there is one.
 func (s source) entry() (*protocol.Entry, error) {
-	text, err := s.read(protocol.EntryKey(s.ordinal))
+	text, err := s.read(protocol.EntryKey(s.name))
 	if err != nil || text == "" {
 		return nil, err
 	}
@@ -40,16 +40,6 @@ func (s source) entry() (*protocol.Entry, error) {
 		err = s.items.checkVolume(entry.List)
 	}
 	return &entry, err
-}
-
-// twin returns the Memcached that spec.fillFrom names, and false if there is none.
-func (s source) twin() (_ protocol.Twin, found bool, _ error) {
-	text, err := s.read(protocol.TwinKey)
-	if err != nil || text == "" {
-		return protocol.Twin{}, false, err
-	}
-	twin, err := protocol.ParseTwin(text)
-	return twin, err == nil, err
 }
 
 // maxText bounds the text of a file, because the parent has little memory.

@@ -10,8 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/user"
@@ -19,6 +17,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -49,18 +48,16 @@ type pod struct {
 
 func newPod(t *testing.T) *pod {
 	t.Helper()
-	dir := t.TempDir()
+	dir, address := t.TempDir(), newNetwork()+"1"
 	p := &pod{t: t, options: Options{
-		Arguments: filepath.Join(dir, "arguments"), Pod: uid, Ordinal: 1, State: filepath.Join(dir, "state"),
-		Items: filepath.Join(dir, "items"), Listen: freeAddress(t), Memcached: freeAddress(t), Program: filepath.Join(dir, "memcached"),
+		Arguments: filepath.Join(dir, "arguments"), Name: "sessions-1", Pod: uid, State: filepath.Join(dir, "state"),
+		Items: filepath.Join(dir, "items"), Listen: address + ":9151", Memcached: address + ":11211", Program: filepath.Join(dir, "memcached"),
 		settled: time.Second, poll: 20 * time.Millisecond, reclaim: 100 * time.Millisecond,
 		settleClients: 300 * time.Millisecond, refill: 300 * time.Millisecond, crawler: patienceOfTests,
 	}}
 	must(t, os.Mkdir(p.options.Arguments, 0o700))
 	must(t, os.Mkdir(p.options.State, 0o700))
 	self, err := user.Current()
-	must(t, err)
-	_, port, err := net.SplitHostPort(p.options.Memcached)
 	must(t, err)
 	// The script lets memcached run as root, and sets the address and the items file of this test. It fails at once for -t 2, and
 	// after half a second for -t 3.
@@ -73,8 +70,8 @@ case "$*" in
 *"-t 2 "*) echo no such option >&2; exit 64 ;;
 *"-t 3 "*) limit="timeout --signal=KILL 0.5" ;;
 esac
-exec $limit %s -u %s "$@" -l 127.0.0.1:%s
-`, p.options.Items, repository.Path("bin", "memcached"), self.Username, port)
+exec $limit %s -u %s "$@" -l %s
+`, p.options.Items, repository.Path("bin", "memcached"), self.Username, p.options.Memcached)
 	must(t, os.WriteFile(p.options.Program, []byte(script), 0o700))
 	return p
 }
@@ -101,7 +98,7 @@ func (p *pod) write(name, text string) {
 func (p *pod) assign(list protocol.List) int64 {
 	p.t.Helper()
 	p.number++
-	p.write(protocol.EntryKey(p.options.Ordinal), protocol.Entry{Pod: p.options.Pod, Number: p.number, List: list}.String())
+	p.write(protocol.EntryKey(p.options.Name), protocol.Entry{Pod: p.options.Pod, Number: p.number, List: list}.String())
 	return p.number
 }
 
@@ -221,6 +218,16 @@ func (p *pod) get(path string) (*http.Response, error) {
 
 func (p *pod) ready() int { return p.code(protocol.ReadyPath) }
 
+func (p *pod) untilReady(code int) {
+	p.t.Helper()
+	p.await(fmt.Sprintf("readiness is %d", code), func() error {
+		if got := p.ready(); got != code {
+			return fmt.Errorf("it is %d", got)
+		}
+		return nil
+	})
+}
+
 func (p *pod) code(path string) int {
 	p.t.Helper()
 	response, err := p.get(path)
@@ -240,23 +247,13 @@ func (p *pod) await(what string, check func() error) {
 	p.t.Fatalf("waiting until %s: %v; the parent logged:\n%s", what, err, p.logged())
 }
 
-// takenAddresses are the addresses that freeAddress has returned.
-var takenAddresses sync.Map
+// networks is the number of networks that this process has used.
+var networks atomic.Int32
 
-// freeAddress returns an address that stays free while the pod restarts: connections get their ports from the range above 32767, and no
-// other test gets this address.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	for {
-		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000))
-		if _, taken := takenAddresses.LoadOrStore(address, true); taken {
-			continue
-		}
-		if listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address); err == nil {
-			must(t, listener.Close())
-			return address
-		}
-	}
+// newNetwork returns the beginning of loopback addresses that nobody else uses, such as "127.64.1.".
+func newNetwork() string {
+	number := int(networks.Add(1))
+	return fmt.Sprintf("127.%d.%d.", 64+(os.Getpid()+number/256)%128, number%256)
 }
 
 func must(t *testing.T, err error) {

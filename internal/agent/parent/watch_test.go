@@ -49,7 +49,7 @@ func TestDeafMemcached(t *testing.T) {
 // Only a memcached that serves is judged, and any answer is a sign of life.
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	silent := freeAddress(t)
+	silent := newNetwork() + "1:11211"
 	for name, test := range map[string]struct {
 		view *view
 		// answer is what the server says, empty if nobody listens.

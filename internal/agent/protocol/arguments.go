@@ -48,7 +48,7 @@ const maxList = 1 << 10
 // Check refuses a list that the operator would never write.
 func (l List) Check() error {
 	if !pattern.MatchString(l.Arguments) || len(l.Target)+len(l.Arguments)+len(l.Restart) > maxList {
-		return fmt.Errorf("%w: arguments %q", ErrNotOurs, shorten(l.Arguments))
+		return fmt.Errorf("%w: arguments %q", ErrNotOurs, Shorten(l.Arguments))
 	}
 	return nil
 }
@@ -67,8 +67,8 @@ func (l List) Value(option string) string {
 	return ""
 }
 
-// shorten cuts off a text after 200 bytes.
-func shorten(text string) string {
+// Shorten cuts off a text after 200 bytes.
+func Shorten(text string) string {
 	const most = 200
 	if len(text) > most {
 		return text[:most] + "..."

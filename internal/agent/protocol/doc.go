@@ -6,7 +6,7 @@
 // the parent reports what it does with them, and the sidecar its problems. The package imports only the standard library, because the
 // parent must be small.
 //
-// The twin is the Memcached that spec.fillFrom names: an empty node copies items from the twin's node with the same number. A proxy
-// is a memcached that passes requests on to nodes. A pool is a group of nodes. The routes of a proxy name its pools and the number
-// of nodes in each.
+// A cache may have several copies. An empty node gets its items from the node with the same number in another copy. A proxy is a
+// memcached that passes requests on to nodes. A pool is a group of nodes. The routes of a proxy name its pools and the number of nodes in
+// each.
 package protocol

@@ -6,12 +6,10 @@ package protocol
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
-	"strconv"
 	"time"
 )
 
-// Entry is what the ConfigMap of arguments assigns to the living pod of one node, as JSON. A parent ignores the entry of another pod.
+// Entry is what the ConfigMap of arguments assigns to the living pod of one node, as JSON. A parent ignores the entry of another UID.
 type Entry struct {
 	// Pod is the UID of the pod.
 	Pod string `json:"pod"`
@@ -35,8 +33,8 @@ type Refused struct {
 	At    time.Time `json:"at"`
 }
 
-// EntryKey returns the ConfigMap's key of the entry of the node with this number.
-func EntryKey(ordinal int) string { return strconv.Itoa(ordinal) }
+// EntryKey returns the ConfigMap's key of a pod's entry. It is the pod's name, because the copies of a cache share the ConfigMap.
+func EntryKey(pod string) string { return pod }
 
 // ParseEntry parses the text of an entry. It returns the entry and an error if the operator would never write its arguments.
 func ParseEntry(text string) (Entry, error) {
@@ -58,34 +56,4 @@ func (e Entry) String() string {
 		panic(err) // impossible: an entry holds only text, numbers and times
 	}
 	return string(text)
-}
-
-// TwinKey is the key of the ConfigMap whose value is the text of a Twin. It is absent without spec.fillFrom.
-const TwinKey = "fillFrom"
-
-// twinPattern matches the text of a Twin: name, namespace and size.
-var twinPattern = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])? [a-z0-9]([-a-z0-9]{0,61}[a-z0-9])? [0-9]{1,4}\n$`)
-
-// Twin is the Memcached that spec.fillFrom names. An empty node copies items from the twin's node with the same number.
-type Twin struct {
-	Name, Namespace string
-	Size            int
-}
-
-// ParseTwin parses the text of a Twin.
-func ParseTwin(text string) (Twin, error) {
-	if !twinPattern.MatchString(text) {
-		return Twin{}, fmt.Errorf("%w: %s %q", ErrNotOurs, TwinKey, shorten(text))
-	}
-	var twin Twin
-	_, err := fmt.Sscan(text, &twin.Name, &twin.Namespace, &twin.Size)
-	return twin, err
-}
-
-// String returns the text of the Twin.
-func (t Twin) String() string { return fmt.Sprintf("%s %s %d\n", t.Name, t.Namespace, t.Size) }
-
-// Host returns the DNS name of the twin's node with this number. Resolvers in pods append the cluster's domain.
-func (t Twin) Host(ordinal int) string {
-	return t.Name + "-" + strconv.Itoa(ordinal) + "." + t.Name + "." + t.Namespace + ".svc"
 }

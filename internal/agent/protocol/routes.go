@@ -64,7 +64,7 @@ func ParseRoutes(text string) (Routes, error) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	parts := pool.FindStringSubmatch(lines[0])
 	if parts == nil || len(lines) > MaxPools {
-		return Routes{}, fmt.Errorf("%w: routes %q", ErrNotOurs, shorten(text))
+		return Routes{}, fmt.Errorf("%w: routes %q", ErrNotOurs, Shorten(text))
 	}
 	parsed := Routes{Pool: Pool{Pattern: parts[1]}}
 	if len(lines) > 1 {
@@ -89,10 +89,27 @@ func (r Routes) Names(count int) []string {
 	var names []string
 	for _, pattern := range r.Patterns() {
 		for i := range count {
-			names = append(names, strings.Replace(pattern, ordinal, strconv.Itoa(i), 1))
+			names = append(names, nameOf(pattern, i))
 		}
 	}
 	return names
+}
+
+// Sources returns the names of the nodes with this number in the other copies of a cache. The patterns are separated by commas.
+func Sources(patterns string, number int) ([]string, error) {
+	sources := strings.Split(patterns, ",")
+	if len(sources) >= MaxPools {
+		return nil, fmt.Errorf("%w: %d other copies", ErrNotOurs, len(sources))
+	}
+	err := checkPatterns(sources)
+	for i, pattern := range sources {
+		sources[i] = nameOf(pattern, number)
+	}
+	return sources, err
+}
+
+func nameOf(pattern string, number int) string {
+	return strings.Replace(pattern, ordinal, strconv.Itoa(number), 1)
 }
 
 // checkPatterns returns what is wrong with the patterns of the pools. No two patterns may be equal.
@@ -101,15 +118,15 @@ func checkPatterns(patterns []string) error {
 	for i, pattern := range patterns {
 		errs = append(errs, checkPattern(pattern))
 		if slices.Contains(patterns[:i], pattern) {
-			errs = append(errs, fmt.Errorf("%w: pattern %q twice", ErrNotOurs, shorten(pattern)))
+			errs = append(errs, fmt.Errorf("%w: pattern %q twice", ErrNotOurs, Shorten(pattern)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 func checkPattern(pattern string) error {
-	if strings.Count(pattern, ordinal) != 1 || len(pattern) > maxPattern || !host.MatchString(strings.Replace(pattern, ordinal, "0", 1)) {
-		return fmt.Errorf("%w: pattern %q, which must be the name of a host with %s once", ErrNotOurs, shorten(pattern), ordinal)
+	if strings.Count(pattern, ordinal) != 1 || len(pattern) > maxPattern || !host.MatchString(nameOf(pattern, 0)) {
+		return fmt.Errorf("%w: pattern %q, which must be the name of a host with %s once", ErrNotOurs, Shorten(pattern), ordinal)
 	}
 	return nil
 }
@@ -179,6 +196,3 @@ type RefusedRoutes struct {
 	Routes string `json:"routes"`
 	Reason string `json:"reason"`
 }
-
-// Shorten cuts off a text after 200 bytes.
-func Shorten(text string) string { return shorten(text) }

@@ -9,9 +9,9 @@ import "time"
 const (
 	// StatusPath returns the Status as JSON.
 	StatusPath = "/status"
-	// ReadyPath succeeds at the parent if memcached serves and the node does not wait for the items of the twin (spec.fillFrom), and at the
-	// sidecar if memcached answers. A proxy must have reached all nodes of its routes, or some nodes for ten seconds. From then on, it
-	// succeeds until the proxy reaches none.
+	// ReadyPath succeeds at the parent if memcached serves and the node does not wait for the items of another copy, and at the sidecar if
+	// memcached answers. A proxy must have reached all nodes of its routes, or some nodes for ten seconds. From then on, it succeeds until
+	// the proxy reaches none.
 	ReadyPath = "/readyz"
 )
 
@@ -32,7 +32,7 @@ type Status struct {
 	Refused *Refusal `json:"refused,omitempty"`
 	// Restart is the result of the last restart in this container, or nil.
 	Restart *Restart `json:"restart,omitempty"`
-	// Fill is the copy of items from the twin (spec.fillFrom) since memcached started, or nil if there is none.
+	// Fill is the copy of items from another copy of the cache since memcached started, or nil if there is none.
 	Fill *Fill `json:"fill,omitempty"`
 	// Proxy is what the parent of a proxy answers instead of all of the above.
 	Proxy *ProxyStatus `json:"proxy,omitempty"`
@@ -58,36 +58,39 @@ type Restart struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// FillState is the state of a copy of items from the twin (spec.fillFrom).
+// FillState is the state of a Fill.
 type FillState string
 
 const (
-	// FillWaiting means that the copy has not begun. It waits until clients have had time to find the node. Until then, they store items
-	// only in the twin, and an earlier copy would lack these items.
+	// FillWaiting means that copying has not begun. It waits until clients have had time to find the node. Until then, they store items
+	// only in the other copies, and an earlier fill would lack these items.
 	FillWaiting FillState = "Waiting"
 	// FillCopying means that items are being copied.
 	FillCopying FillState = "Copying"
-	// FillDone means that the copy has ended without an error.
+	// FillDone means that copying has ended without an error, or that there is nothing to copy from.
 	FillDone FillState = "Done"
-	// FillFailed means that the copy has failed, so the node serves without some or all of the twin's items. The parent will try again.
+	// FillFailed means that copying has failed, so the node serves without some or all of the items. The parent will try again.
 	FillFailed FillState = "Failed"
 )
 
-// Fill describes a copy of items from the twin.
+// Fill describes how an empty node gets the items of its cache from another copy.
 type Fill struct {
-	// From is the address of the twin's node.
+	// From is the address of the node from which the items come, or the names of all that may have them.
 	From  string    `json:"from"`
 	State FillState `json:"state"`
+	// Ready reports that the node does not wait for the fill, because no other copy had an item when it started.
+	Ready bool `json:"ready,omitempty"`
 	// Items and Bytes count what was copied. Present counts items that the node already had. Refused counts items that it could not store.
 	Items   int64 `json:"items"`
 	Bytes   int64 `json:"bytes"`
 	Present int64 `json:"present"`
 	Refused int64 `json:"refused,omitempty"`
-	// Seconds is how long the copy has run.
+	// Seconds is how long copying has taken.
 	Seconds float64 `json:"seconds"`
-	// Reason is why the copy failed.
+	// Reason is why copying has failed, or why there is nothing to copy from.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Open reports whether the first copy is still to come or in progress. Until it ends, the node must not become ready.
+// Open reports whether the first attempt is still to come or in progress. Until it ends, the node may lack items.
+// It must not become ready, except if Ready is true.
 func (f *Fill) Open() bool { return f != nil && (f.State == FillWaiting || f.State == FillCopying) }

@@ -6,8 +6,8 @@
 // credentials). It does not use the API server.
 //
 // The memcached is a node, which stores items, or a proxy, which forwards requests to nodes. A node's
-// parent can fill the node with the items of another Memcached, which spec.fillFrom names. A proxy's parent gives the proxy its routes,
-// which name the nodes that share the keys. Some series come from the parent's status.
+// parent can fill the node with the items of another copy of the cache. A proxy's parent gives the proxy its routes, which name the nodes
+// that share the keys. Some series come from the parent's status.
 //
 // After an upgrade of the operator, older agents keep running: see docs/design/agent-interface.md.
 package sidecar

@@ -57,7 +57,7 @@ func newParent(t *testing.T, status string) string {
 func TestSeriesOfTheParent(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	const copied = `{"fill":{"from":"twin-0.twin.shop.svc:11211","items":90,"bytes":9000,"present":7,"refused":3,"seconds":1.5,"state":"%s"}}`
+	const copied = `{"fill":{"from":"cache-b-0.cache-nodes.shop.svc:11211","items":90,"bytes":9000,"present":7,"refused":3,"seconds":1.5,"state":"%s"}}`
 	const series = "memcached_fill_bytes 9000\nmemcached_fill_complete %d\nmemcached_fill_items{result=\"copied\"} 90\n" +
 		"memcached_fill_items{result=\"present\"} 7\nmemcached_fill_items{result=\"refused\"} 3\nmemcached_fill_seconds 1.5\n"
 	for name, test := range map[string]struct {
@@ -65,10 +65,10 @@ func TestSeriesOfTheParent(t *testing.T) {
 		proxy  bool
 		want   string
 	}{
-		"copying": {parent: newParent(t, fmt.Sprintf(copied, "Copying")), want: fmt.Sprintf(series, 0)},
-		"done":    {parent: newParent(t, fmt.Sprintf(copied, "Done")), want: fmt.Sprintf(series, 1)},
-		"no twin": {parent: newParent(t, `{"hash":"abc"}`)},
-		"gone":    {parent: gone.Listener.Addr().String()},
+		"copying":  {parent: newParent(t, fmt.Sprintf(copied, "Copying")), want: fmt.Sprintf(series, 0)},
+		"done":     {parent: newParent(t, fmt.Sprintf(copied, "Done")), want: fmt.Sprintf(series, 1)},
+		"one copy": {parent: newParent(t, `{"hash":"abc"}`)},
+		"gone":     {parent: gone.Listener.Addr().String()},
 		"refused routes": {
 			parent: newParent(t, `{"proxy":{"routes":"a","count":4,"refused":{"routes":"b","reason":"it is not ours"}}}`),
 			proxy:  true, want: "memcached_proxy_nodes 4\nmemcached_proxy_routes_refused 1\n",

@@ -66,15 +66,15 @@ func newCredentialsGauges(status func() credentials.Status) gauges {
 	}
 }
 
-// Series about a fill: the parent copies items from the twin, the Memcached that spec.fillFrom names, into this node. The series are
-// absent without spec.fillFrom, and while the parent does not answer.
+// Series about a fill: the parent copies items from another copy of the cache into this node. The series are absent if there is one copy,
+// and while the parent does not answer.
 var (
 	fillComplete = prometheus.NewDesc("memcached_fill_complete",
-		"Whether memcached has the items that its twin had: 1 or 0.", nil, nil)
+		"Whether memcached has the items that another copy had: 1 or 0.", nil, nil)
 	fillItems = prometheus.NewDesc("memcached_fill_items",
-		"Items of the twin since memcached started: copied, present here before, or refused because they have no place here.",
+		"Items of another copy since memcached started: copied, present here before, or refused because they have no place here.",
 		[]string{"result"}, nil)
-	fillBytes   = prometheus.NewDesc("memcached_fill_bytes", "Length of the values that were copied from the twin.", nil, nil)
+	fillBytes   = prometheus.NewDesc("memcached_fill_bytes", "Length of the values that were copied.", nil, nil)
 	fillSeconds = prometheus.NewDesc("memcached_fill_seconds", "How long the copy took, or has taken so far.", nil, nil)
 )
 

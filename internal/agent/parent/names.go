@@ -23,10 +23,6 @@ import (
 	"github.com/example/memcached-operator/internal/memcache"
 )
 
-// addresses maps the names of nodes to their IP addresses. An invalid address means that DNS has no address for the name. A missing
-// entry means that DNS has not answered yet.
-type addresses map[string]netip.Addr
-
 // Limits of DNS requests. The parent looks up unreachable nodes every second. It looks up all N nodes every sweepInterval, or
 // every N*sweepPerNode if that is longer.
 const (
@@ -70,7 +66,7 @@ func (p *proxy) look(ctx context.Context, now time.Time) {
 			if !all {
 				names = inTurn(slices.DeleteFunc(names, func(name string) bool { return result.missed[name] == "" }), turn)
 			}
-			result.found = p.options.find(ctx, names, known)
+			result.found = p.options.dns.find(ctx, names, known)
 		})
 		p.found <- result
 	}()
@@ -113,7 +109,7 @@ func (p *proxy) await(ctx context.Context) error {
 	p.missed = map[string]string{}
 	for told := false; ; told = true {
 		missing = slices.DeleteFunc(missing, knows)
-		p.merge(p.options.find(ctx, missing, nil))
+		p.merge(p.options.dns.find(ctx, missing, nil))
 		if !slices.ContainsFunc(missing, func(name string) bool { return !knows(name) }) {
 			return nil
 		}
@@ -225,13 +221,26 @@ func badStat(name string) string {
 	return stat[:min(len(stat), 126)]
 }
 
+// resolver looks up the names of nodes. config is the file with the DNS search list.
+type resolver struct {
+	client *net.Resolver
+	config string
+}
+
+// strictly counts a partial answer as a failure. Otherwise, a name could seem not to exist.
+var strictly = resolver{client: &net.Resolver{PreferGo: true, StrictErrors: true}, config: "/etc/resolv.conf"}
+
+// addresses maps the names of nodes to their IP addresses. An invalid address means that DNS has no address for the name. A missing
+// entry means that DNS has not answered yet.
+type addresses map[string]netip.Addr
+
 // find looks up the addresses of names. If a name has several addresses, find prefers the address in known. The result leaves out names
 // for which DNS does not answer.
-func (o ProxyOptions) find(ctx context.Context, names []string, known addresses) addresses {
+func (r resolver) find(ctx context.Context, names []string, known addresses) addresses {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	suffixes := o.searchList()
-	return forEach(names, func(name string) (netip.Addr, error) { return o.lookup(ctx, hostOf(name, suffixes), known[name]) })
+	suffixes := r.searchList()
+	return forEach(names, func(name string) (netip.Addr, error) { return r.lookup(ctx, hostOf(name, suffixes), known[name]) })
 }
 
 // forEach calls the function for all names, lookupsAtOnce at a time. It returns the results without an error.
@@ -257,8 +266,8 @@ func forEach[T any](names []string, do func(string) (T, error)) map[string]T {
 
 // lookup returns the address of a host, or an invalid address if the host has none. Of several addresses, it prefers former. If DNS
 // does not answer, it returns an error.
-func (o ProxyOptions) lookup(ctx context.Context, host string, former netip.Addr) (netip.Addr, error) {
-	answers, err := o.dns.LookupNetIP(ctx, "ip", host)
+func (r resolver) lookup(ctx context.Context, host string, former netip.Addr) (netip.Addr, error) {
+	answers, err := r.client.LookupNetIP(ctx, "ip", host)
 	var failure *net.DNSError
 	switch {
 	case errors.As(err, &failure) && failure.IsNotFound:
@@ -286,8 +295,8 @@ func hostOf(name string, suffixes []string) string {
 }
 
 // searchList returns the suffixes that the resolver tries, or nil if they are unknown.
-func (o ProxyOptions) searchList() []string {
-	text, err := os.ReadFile(o.resolver)
+func (r resolver) searchList() []string {
+	text, err := os.ReadFile(r.config)
 	if err != nil {
 		return nil
 	}

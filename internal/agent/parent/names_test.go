@@ -281,21 +281,6 @@ func TestInTurn(t *testing.T) {
 	}
 }
 
-func TestLookup(t *testing.T) {
-	dns := newNameserver(t)
-	dns.change(func() { dns.records = map[string]string{"six.test.": "fd00::5", "four.test.": "10.0.0.7"} })
-	o := ProxyOptions{dns: dns.resolver(), resolver: filepath.Join(t.TempDir(), "none")}
-	names := []string{"six.test.", "four.test.", "none.test."}
-	found := o.find(t.Context(), names, nil)
-	if got := fmt.Sprint(found); got != "map[four.test.:10.0.0.7 none.test.:invalid IP six.test.:fd00::5]" {
-		t.Error(got)
-	}
-	dns.change(func() { dns.failing = true })
-	if found := o.find(t.Context(), names, nil); len(found) > 0 {
-		t.Errorf("%v", found)
-	}
-}
-
 // memcached must also understand IPv6 addresses as the parent writes them.
 func TestAddressOfIPv6(t *testing.T) {
 	t.Parallel()
@@ -314,25 +299,6 @@ func TestAddressOfIPv6(t *testing.T) {
 	}
 }
 
-func TestHosts(t *testing.T) {
-	for _, row := range []struct{ resolver, name, want string }{
-		{"search shop.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.96.0.10\n", "s-0.s.shop.svc", "s-0.s.shop.svc.cluster.local."},
-		{"search shop.svc.k8s.example. svc.k8s.example. example.com\n", "s-0.s.shop.svc", "s-0.s.shop.svc.k8s.example."},
-		{"nameserver 10.96.0.10\n", "s-0.s.shop.svc", "s-0.s.shop.svc"},
-		{"", "s-0.s.shop.svc", "s-0.s.shop.svc"},
-		{"search svc.svc.cluster.local svc.cluster.local cluster.local\n", "s-0.s.svc.svc", "s-0.s.svc.svc.cluster.local."},
-		{"search shop.svc.cluster.local\n", "127.0.0.10", "127.0.0.10"},
-	} {
-		o := ProxyOptions{resolver: filepath.Join(t.TempDir(), "resolv.conf")}
-		if row.resolver != "" {
-			must(t, os.WriteFile(o.resolver, []byte(row.resolver), 0o600))
-		}
-		if got := hostOf(row.name, o.searchList()); got != row.want {
-			t.Errorf("%q: %q, not %q", row.resolver, got, row.want)
-		}
-	}
-}
-
 func (p *proxyPod) has(text string) error {
 	if !strings.Contains(p.logged(), text) {
 		return fmt.Errorf("the parent logged:\n%s", p.logged())
@@ -345,6 +311,64 @@ func (p *proxyPod) stat(conn *memcache.Conn, name string) int64 {
 	stats, err := conn.Stats(p.t.Context())
 	must(p.t, err)
 	return number(stats, name)
+}
+
+func (p *proxyPod) named() *nameserver {
+	p.t.Helper()
+	dns := newNameserver(p.t)
+	p.pattern, p.proxy.dns.client = "node-%d.shop.svc", dns.client()
+	must(p.t, os.WriteFile(p.proxy.dns.config, []byte("search shop.svc.cluster.test svc.cluster.test\nnameserver 127.0.0.1\n"), 0o600))
+	return dns
+}
+
+// beginNamed starts nodes, a nameserver that knows their names, and a proxy for them.
+func (p *proxyPod) beginNamed(count int) *nameserver {
+	p.t.Helper()
+	dns := p.named()
+	for i := range count {
+		p.at(dns, i, i)
+	}
+	p.beginWith(count)
+	return dns
+}
+
+// at makes the DNS name of the given node resolve to the address of the memcached that startNode(number) starts.
+func (p *proxyPod) at(dns *nameserver, node, number int) {
+	dns.change(func() { dns.records[fmt.Sprintf("node-%d.shop.svc.cluster.test.", node)] = p.node(number) })
+}
+
+func TestLookup(t *testing.T) {
+	dns := newNameserver(t)
+	dns.change(func() { dns.records = map[string]string{"six.test.": "fd00::5", "four.test.": "10.0.0.7"} })
+	r := resolver{client: dns.client()}
+	names := []string{"six.test.", "four.test.", "none.test."}
+	found := r.find(t.Context(), names, nil)
+	if got := fmt.Sprint(found); got != "map[four.test.:10.0.0.7 none.test.:invalid IP six.test.:fd00::5]" {
+		t.Error(got)
+	}
+	dns.change(func() { dns.failing = true })
+	if found := r.find(t.Context(), names, nil); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
+}
+
+func TestHosts(t *testing.T) {
+	for _, row := range []struct{ config, name, want string }{
+		{"search shop.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.96.0.10\n", "s-0.s.shop.svc", "s-0.s.shop.svc.cluster.local."},
+		{"search shop.svc.k8s.example. svc.k8s.example. example.com\n", "s-0.s.shop.svc", "s-0.s.shop.svc.k8s.example."},
+		{"nameserver 10.96.0.10\n", "s-0.s.shop.svc", "s-0.s.shop.svc"},
+		{"", "s-0.s.shop.svc", "s-0.s.shop.svc"},
+		{"search svc.svc.cluster.local svc.cluster.local cluster.local\n", "s-0.s.svc.svc", "s-0.s.svc.svc.cluster.local."},
+		{"search shop.svc.cluster.local\n", "127.0.0.10", "127.0.0.10"},
+	} {
+		r := resolver{config: filepath.Join(t.TempDir(), "resolv.conf")}
+		if row.config != "" {
+			must(t, os.WriteFile(r.config, []byte(row.config), 0o600))
+		}
+		if got := hostOf(row.name, r.searchList()); got != row.want {
+			t.Errorf("%q: %q, not %q", row.config, got, row.want)
+		}
+	}
 }
 
 // nameserver is a DNS server on the loopback address.
@@ -422,32 +446,8 @@ func (s *nameserver) questions() (count int) {
 	return count
 }
 
-func (s *nameserver) resolver() *net.Resolver {
+func (s *nameserver) client() *net.Resolver {
 	return &net.Resolver{PreferGo: true, StrictErrors: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "udp", s.conn.LocalAddr().String())
 	}}
-}
-
-func (p *proxyPod) named() *nameserver {
-	p.t.Helper()
-	dns := newNameserver(p.t)
-	p.pattern, p.proxy.dns = "node-%d.shop.svc", dns.resolver()
-	must(p.t, os.WriteFile(p.proxy.resolver, []byte("search shop.svc.cluster.test svc.cluster.test\nnameserver 127.0.0.1\n"), 0o600))
-	return dns
-}
-
-// beginNamed starts nodes, a nameserver that knows their names, and a proxy for them.
-func (p *proxyPod) beginNamed(count int) *nameserver {
-	p.t.Helper()
-	dns := p.named()
-	for i := range count {
-		p.at(dns, i, i)
-	}
-	p.beginWith(count)
-	return dns
-}
-
-// at makes the DNS name of the given node resolve to the address of the memcached that startNode(number) starts.
-func (p *proxyPod) at(dns *nameserver, node, number int) {
-	dns.change(func() { dns.records[fmt.Sprintf("node-%d.shop.svc.cluster.test.", node)] = p.node(number) })
 }
