@@ -185,7 +185,8 @@ func (f *fleet) observeAnswer(n *node) {
 	switch {
 	case answered && answer.Failure == "":
 		n.answer = &answer.Status
-		n.Serves = known(answer.List.Target != "" && !answer.Restarting && !answer.Fill.Open())
+		filling := answer.Fill.Open() && !answer.Fill.Ready
+		n.Serves = known(answer.List.Target != "" && !answer.Restarting && !filling)
 		minimum := int64(f.v.Memcached.Spec.UpdateStrategy.MinReadySeconds)
 		// The owner of the pod can make it send any number.
 		if left := minimum - max(answer.SecondsInEffect, 0); n.Available && left > 0 {

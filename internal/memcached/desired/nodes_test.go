@@ -285,6 +285,7 @@ func TestNodes(t *testing.T) {
 		"no address":                          {is: all(silent, node(func(p *corev1.Pod) { p.Status.PodIP = "" })), want: "Serves 0 Silent it has no address yet"},
 		"restarts":                            {is: answer(func(a *memcached.Answer) { a.Restarting = true }), want: "Serves 1"},
 		"is being filled":                     {is: answer(func(a *memcached.Answer) { a.Fill = &protocol.Fill{State: protocol.FillCopying} }), want: "Serves 1"},
+		"is filled while it serves":           {is: answer(func(a *memcached.Answer) { a.Fill = &protocol.Fill{State: protocol.FillCopying, Ready: true} })},
 		"has nothing in effect":               {is: answer(func(a *memcached.Answer) { a.List = protocol.List{} }), want: "Serves 1"},
 		"no annotation":                       {is: node(unasked)},
 		"no annotation, of a former template": {is: node(unasked, formerTemplate), want: "Template Resources"},
