@@ -5,6 +5,7 @@ package controllers_test
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -56,5 +57,18 @@ func TestOmitRunAsUser(t *testing.T) {
 				t.Errorf("the cluster was asked %q", asked)
 			}
 		})
+	}
+}
+
+func TestLacksMatchLabelKeys(t *testing.T) {
+	for version, want := range map[string]bool{"v1.30.14": true, "v1.31.0-eks-a1": false, "v1.37.2": false} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"gitVersion": %q}`, version)
+		}))
+		if got, err := controllers.LacksMatchLabelKeys(&rest.Config{Host: server.URL}); err != nil || got != want {
+			t.Errorf("%s: %t, %v", version, got, err)
+		}
+		server.Close()
 	}
 }
