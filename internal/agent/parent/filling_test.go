@@ -185,7 +185,7 @@ func TestReadyBeforeItIsFilled(t *testing.T) {
 	other := newPod(t)
 	other.begin(open(t))
 	p := filledFrom(t, other)
-	p.options.settleClients = 5 * time.Second
+	p.options.settleClients = 4 * time.Second
 	p.begin(open(t))
 	p.untilReady(http.StatusOK)
 	if waiting := p.fill(protocol.FillWaiting); !waiting.Open() || !waiting.Ready {
@@ -194,6 +194,16 @@ func TestReadyBeforeItIsFilled(t *testing.T) {
 	other.store(stored)
 	if done := p.fill(protocol.FillDone); done.Items != stored || p.stored(stored) != stored {
 		t.Errorf("%+v", done)
+	}
+}
+
+func TestReadyWhileCopying(t *testing.T) {
+	v := view{serving: true, status: protocol.Status{Fill: &protocol.Fill{State: protocol.FillWaiting, Ready: true}}}
+	if _, err := (filler{view: &v}).copyFrom(t.Context(), newNetwork()+"1:11211"); err == nil {
+		t.Error("copied from nobody")
+	}
+	if err := v.unready(); err != nil || v.status.Fill.State != protocol.FillCopying {
+		t.Errorf("%+v, %v", v.status.Fill, err)
 	}
 }
 
