@@ -28,6 +28,7 @@ type row = Child[*cachev1alpha1.Memcached]
 var Children = []row{
 	NewChild(row{
 		Kind:   corev1.SchemeGroupVersion.WithKind("Service"),
+		Suffix: NodesSuffix,
 		Fields: field.Rules{Owned: [][]string{{"spec", "publishNotReadyAddresses"}, {"spec", "ports"}}},
 	}, func(s *corev1.Service) any { return &s.Spec }),
 	BudgetChild(func(mc *cachev1alpha1.Memcached) (cachev1alpha1.MemcachedPodDisruptionBudget, int64) {

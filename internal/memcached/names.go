@@ -24,6 +24,15 @@ const (
 	ProxyName = "memcached-proxy"
 )
 
+// Suffixes of the names of children. The headless Service of the nodes is NAME-nodes, and most children of the proxies are NAME-proxy. The
+// Service NAME leads to the proxies, and exists only with them: no name resolves that is not safe to use as an address.
+const (
+	NodesSuffix = "-nodes"
+	ProxySuffix = "-proxy"
+	// RoutesSuffix ends the name of the ConfigMap with the routes of the proxies.
+	RoutesSuffix = "-routes"
+)
+
 // ContainerName is the name of the container that runs memcached.
 const ContainerName = "memcached"
 

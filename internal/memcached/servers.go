@@ -17,8 +17,8 @@ import (
 // ServersSuffix is appended to a Memcached's name to form the name of the ConfigMap that lists its servers.
 const ServersSuffix = "-servers"
 
-// Host returns the DNS name of the Service. Resolvers in pods append the cluster's domain.
-func Host(mc *cachev1alpha1.Memcached) string { return mc.Name + "." + mc.Namespace + ".svc" }
+// Host returns the DNS name of the Service of the nodes. Resolvers in pods append the cluster's domain.
+func Host(mc *cachev1alpha1.Memcached) string { return mc.Name + NodesSuffix + "." + mc.Namespace + ".svc" }
 
 // Servers returns the addresses of the nodes of a StatefulSet as host:port with the first client port, sorted by node number. The list is
 // nil with a Deployment. At the first start, it has an address for each pod that could be created. Any other node joins when it has been

@@ -43,7 +43,7 @@ func For(v View, opts memcached.Options) Plan {
 	}
 	template, problem := deploymentOf(v, opts)
 	role := role(v.Proxy)
-	service := role.Service(v.Proxy.Spec.Service, v.Proxy.Spec.TLS)
+	service := role.Service("", v.Proxy.Spec.Service, v.Proxy.Spec.TLS)
 	service.Spec.SessionAffinity = corev1.ServiceAffinityNone // the connections of one client are spread over several proxies
 	plan := Plan{
 		Objects:      []client.Object{service},

@@ -61,13 +61,13 @@ func Annotations(metadata cachev1alpha1.Metadata) map[string]string {
 	return annotations
 }
 
-// Service returns a Service of the pods, with the client ports for these TLS settings.
-func (r Role) Service(wanted cachev1alpha1.MemcachedService, tls *cachev1alpha1.MemcachedTLS) *corev1.Service {
+// Service returns a Service of the pods, with the client ports for these TLS settings. The suffix ends its name.
+func (r Role) Service(suffix string, wanted cachev1alpha1.MemcachedService, tls *cachev1alpha1.MemcachedTLS) *corev1.Service {
 	// This default of Kubernetes is set explicitly. Without a value, an existing Service would keep another policy.
 	families := ptr.Deref(wanted.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
 	return &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
-		ObjectMeta: r.Metadata("", wanted.Metadata),
+		ObjectMeta: r.Metadata(suffix, wanted.Metadata),
 		Spec: corev1.ServiceSpec{
 			Type:           corev1.ServiceTypeClusterIP,
 			IPFamilyPolicy: &families,

@@ -87,5 +87,5 @@ func (t Twin) String() string { return fmt.Sprintf("%s %s %d\n", t.Name, t.Names
 
 // Host returns the DNS name of the twin's node with this number. Resolvers in pods append the cluster's domain.
 func (t Twin) Host(ordinal int) string {
-	return t.Name + "-" + strconv.Itoa(ordinal) + "." + t.Name + "." + t.Namespace + ".svc"
+	return t.Name + "-" + strconv.Itoa(ordinal) + "." + t.Name + "-nodes." + t.Namespace + ".svc"
 }

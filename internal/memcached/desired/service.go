@@ -20,7 +20,7 @@ import (
 // in nodes that are still being filled. Otherwise, it resolves only to ready nodes, because clients must not connect to nodes that
 // are starting or stopping.
 func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
-	service := role(mc).Service(mc.Spec.Service, mc.Spec.TLS)
+	service := role(mc).Service(memcached.NodesSuffix, mc.Spec.Service, mc.Spec.TLS)
 	service.Spec.ClusterIP = corev1.ClusterIPNone
 	service.Spec.PublishNotReadyAddresses = memcached.FillsFrom(mc) != ""
 	return service

@@ -119,7 +119,7 @@ func statefulSet(mc *cachev1alpha1.Memcached, template corev1.PodTemplateSpec) *
 		Spec: appsv1.StatefulSetSpec{
 			Replicas:            &mc.Spec.Size,
 			Selector:            &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)},
-			ServiceName:         mc.Name,
+			ServiceName:         mc.Name + memcached.NodesSuffix,
 			PodManagementPolicy: appsv1.ParallelPodManagement,
 			MinReadySeconds:     mc.Spec.UpdateStrategy.MinReadySeconds,
 			// A rollback cannot restore the items of a cache. One old revision is enough to show what has changed.
