@@ -78,6 +78,9 @@ func observeSet(ctx context.Context, mc *cachev1alpha1.Memcached) {
 		missing[ordinal] = true
 	}
 	for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
+		if pod.Labels[memcached.NameLabel] == memcached.ProxyName {
+			continue
+		}
 		ordinal, _ := memcached.Ordinal(&pod)
 		delete(missing, ordinal)
 		if ordinal >= size {

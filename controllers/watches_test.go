@@ -69,7 +69,7 @@ func TestAResyncReconcilesMemcachedsOnceWithLowPriority(t *testing.T) {
 	var queue addedTo
 	child, _ := memcached.ChildOf(deployment)
 	r.memcacheds().Update(t.Context(), event.TypedUpdateEvent[client.Object]{ObjectOld: mc, ObjectNew: mc}, &queue)
-	Watch(ChildChange(child), memcachedsOf).Update(t.Context(),
+	watch(childChange(child), memcachedsOf).Update(t.Context(),
 		event.TypedUpdateEvent[client.Object]{ObjectOld: deployment, ObjectNew: deployment}, &queue)
 	if diff := cmp.Diff([]priorityqueue.AddOpts{{Priority: ptr.To(handler.LowPriority)}}, queue.opts); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -125,7 +125,7 @@ func TestACompletedRolloutIsReportedAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			child, _ := memcached.ChildOf(test.after)
-			if delay := ChildChange(child)(test.before, test.after); delay != test.want {
+			if delay := childChange(child)(test.before, test.after); delay != test.want {
 				t.Errorf("it is reconciled after %s, not %s", delay, test.want)
 			}
 		})
@@ -136,7 +136,7 @@ func TestACompletedRolloutIsReportedAtOnce(t *testing.T) {
 func watching() *Reconciler {
 	server := fake.NewClientBuilder().WithScheme(testenv.Scheme()).
 		WithIndex(&cachev1alpha1.Memcached{}, FillFromIndex, func(client.Object) []string { return nil }).Build()
-	return &Reconciler{Base: &Base[*cachev1alpha1.Memcached]{kind: memcachedKind, Client: server}}
+	return &Reconciler{Client: server}
 }
 
 // TestBothMemcachedsOfAnObjectAreReconciled updates objects, and in some cases their instance label. The name of an object and its
@@ -154,6 +154,9 @@ func TestBothMemcachedsOfAnObjectAreReconciled(t *testing.T) {
 	}{
 		"a Service": {
 			&corev1.Service{ObjectMeta: metadata("cache-other", "cache")}, "another", []string{"cache-other", "another", "cache"},
+		},
+		"a Service with the name of the nodes of one": {
+			&corev1.Service{ObjectMeta: metadata("cache-nodes", "cache-nodes")}, "cache-nodes", []string{"cache", "cache-nodes"},
 		},
 		"a Service of the Memcached of its name": {&corev1.Service{ObjectMeta: metadata("cache", "cache")}, "cache", []string{"cache"}},
 		"a ConfigMap": {
@@ -174,7 +177,7 @@ func TestBothMemcachedsOfAnObjectAreReconciled(t *testing.T) {
 			child, _ := memcached.ChildOf(test.before)
 			var queue addedTo
 			update := event.TypedUpdateEvent[client.Object]{ObjectOld: test.before, ObjectNew: after}
-			Watch(ChildChange(child), memcachedsOf).Update(t.Context(), update, &queue)
+			watch(childChange(child), memcachedsOf).Update(t.Context(), update, &queue)
 			if !slices.Equal(queue.names, test.want) {
 				t.Errorf("%v are reconciled, not %v", queue.names, test.want)
 			}

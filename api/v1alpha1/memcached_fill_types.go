@@ -8,7 +8,7 @@ type MemcachedFillFrom struct {
 	// name is the name of another Memcached in the namespace, in at most 52 characters. Each empty node copies the items of the node
 	// with the same number there, before it becomes ready. The operator replaces and restarts nodes one at a time, and only while all
 	// nodes of the other Memcached are ready. Both need workload StatefulSet, config.dump true, storage Memory and no auth; with tls,
-	// plaintext must be Enabled. Both should be pools of the same MemcachedProxy. The Service then also lists nodes that are not ready.
+	// plaintext must be Enabled. The Service then also lists nodes that are not ready.
 	// +required
 	// +kubebuilder:validation:MaxLength=52
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",message="spec.fillFrom.name must be the name of a Memcached of the namespace: lowercase letters, digits and '-', starting with a letter"

@@ -19,7 +19,7 @@ import (
 )
 
 func TestAfter(t *testing.T) {
-	cache, mc := metav1.ObjectMeta{Name: "cache"}, &cachev1alpha1.Memcached{}
+	cache, mc := metav1.ObjectMeta{Name: "cache"}, &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache"}}
 	service, observed := &corev1.Service{ObjectMeta: cache}, &appsv1.Deployment{ObjectMeta: cache}
 	observed.OwnerReferences = []metav1.OwnerReference{{UID: "ours", Controller: ptr.To(true)}}
 	mc.UID = "ours"

@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,15 +48,23 @@ func ConfigMap(v memcached.View) *corev1.ConfigMap {
 	return role(mc).ConfigMap(memcached.ServersSuffix, data)
 }
 
-// NetworkPolicy returns the policy in the spec. To the nodes of a StatefulSet, it also admits twins that fill their nodes from these nodes.
+// NetworkPolicy returns the policy of the nodes. With proxies, only these are its clients. To the nodes of a StatefulSet, it also admits
+// twins that fill their nodes from these nodes.
 func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 	mc := v.Memcached
 	var asked []int32
 	if memcached.IsStatefulSet(mc) {
 		asked = []int32{memcached.ParentPort, memcached.MetricsPort}
 	}
-	policy := role(mc).NetworkPolicy(*mc.Spec.NetworkPolicy, mc.Spec.TLS, asked...)
-	if twins := fillingTwins(v); len(twins) > 0 && len(mc.Spec.NetworkPolicy.From) > 0 {
+	wanted := *mc.Spec.NetworkPolicy
+	switch {
+	case memcached.HasProxies(mc) && onlyProxies(v):
+		wanted.From = proxyPeers(mc)
+	case memcached.HasProxies(mc) && len(wanted.From) > 0:
+		wanted.From = slices.Concat(wanted.From, proxyPeers(mc))
+	}
+	policy := role(mc).NetworkPolicy(wanted, mc.Spec.TLS, asked...)
+	if twins := fillingTwins(v); len(twins) > 0 && len(wanted.From) > 0 {
 		rule := networkingv1.NetworkPolicyIngressRule{From: twins, Ports: render.TCPPorts(memcached.Port)}
 		policy.Spec.Ingress = append(policy.Spec.Ingress, rule)
 	}

@@ -43,7 +43,7 @@ func statefulSetOf(v memcached.View, opts memcached.Options, plan *memcached.Pla
 	}
 	template := askedTemplate(mc, opts, c.target, lastRestarts(v).kubectl)
 	c.template = &template
-	plan.Problem = memcached.CheckPriority(mc.Spec.Scheduling, opts).And(checkMemoryLimit(mc, c.asksForMore())).
+	plan.Problem = plan.Problem.And(memcached.CheckPriority(mc.Spec.Scheduling, opts)).And(checkMemoryLimit(mc, c.asksForMore())).
 		And(memcached.CheckAgentImage("spec.workload StatefulSet", opts.AgentImage))
 	c.decide(mc.Spec.Paused || mc.DeletionTimestamp != nil || plan.Problem != nil)
 	plan.Twins = twinsOf(v)

@@ -76,7 +76,7 @@ func missingSince(v memcached.View) time.Time {
 // LacksPods reports whether a StatefulSet lacks pods for some seconds, and nothing that the operator watches says why.
 func LacksPods(v memcached.View) bool {
 	since := missingSince(v)
-	return !since.IsZero() && v.Now.Sub(since) >= refusalPatience && PodProblem(v.Workload, v.Pods, v.Now) == nil
+	return !since.IsZero() && v.Now.Sub(since) >= refusalPatience && !(&facts{View: v}).podsTroubled()
 }
 
 // RefusalIn returns the API server's words in the latest of the events with the reason FailedCreate of a StatefulSet, or "". An event from
