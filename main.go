@@ -36,7 +36,6 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
-	"github.com/example/memcached-operator/controllers/proxy"
 	"github.com/example/memcached-operator/internal/logging"
 	"github.com/example/memcached-operator/internal/metrics"
 )
@@ -93,7 +92,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.leaderElectionNamespace, "leader-election-namespace", "",
 		"Namespace of the lease. Default: that of the operator's pod.")
 	flags.IntVar(&o.controller.MaxConcurrentReconciles, "max-concurrent-reconciles", controllers.DefaultConcurrentReconciles,
-		"How many resources of each Kind are reconciled at the same time.")
+		"How many Memcacheds are reconciled at the same time.")
 	flags.BoolVar(&o.controller.AskAgents, "ask-agents", true,
 		"Ask the agents of nodes once a minute, at the pods' port 9150, what is wrong, for the condition NeedsAttention.")
 	flags.StringVar(&o.omitRunAsUser, "omit-run-as-user", cmp.Or(os.Getenv(userVariable), "auto"),
@@ -112,7 +111,7 @@ func usage(flags *flag.FlagSet) {
 	flags.SetOutput(os.Stdout)
 	fmt.Fprintf(flags.Output(), "Usage: manager [flags]\n\nEnvironment:\n"+
 		"  %s\n    \tImage of a Memcached without spec.image. Required.\n"+
-		"  %s\n    \tImage of the agents in the pods of StatefulSets and MemcachedProxies.\n"+
+		"  %s\n    \tImage of the agents in the pods of StatefulSets and proxies.\n"+
 		"  %s\n    \tNamespace to watch. Default: all.\n"+
 		"  %s\n    \tDefault of --omit-run-as-user: auto, true or false.\n"+
 		"  %s\n    \tDefault of --allow-system-priority-classes: true or false.\n"+
@@ -170,10 +169,7 @@ func serve(ctx context.Context, cluster *rest.Config, opts options) error {
 		return err
 	}
 	if err := controllers.SetupWithManager(ctx, mgr, metrics.New(ctrlmetrics.Registry), opts.controller); err != nil {
-		return fmt.Errorf("set up the controller, which needs the CRDs of this version: %w", err)
-	}
-	if err := proxy.SetupWithManager(mgr, opts.controller); err != nil {
-		return fmt.Errorf("set up the controller of the proxies: %w", err)
+		return fmt.Errorf("set up the controller, which needs the CRD of this version: %w", err)
 	}
 	ctrl.Log.Info("Starting", "version", version, "defaultImage", opts.controller.Memcached.DefaultImage,
 		"agentImage", opts.controller.Memcached.AgentImage, "watchNamespace", opts.namespace)

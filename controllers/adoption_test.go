@@ -9,14 +9,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
 var _ = Describe("An object of ours that", func() {
@@ -49,53 +47,31 @@ var _ = Describe("An object of ours that", func() {
 		Expect(status(ctx, mc).Nodes).To(HaveLen(len(pods)))
 	})
 
-	It("was made for a MemcachedProxy of the name is not adopted when it is orphaned", func(ctx SpecContext) {
-		mc := newMemcached(ctx, 1)
-		orphan := &appsv1.Deployment{
+	It("was made for the proxies of another Memcached is left alone, and the condition names its owner", func(ctx SpecContext) {
+		mc := newMemcached(ctx, 1, func(mc *cachev1alpha1.Memcached) { mc.Name = "web-proxy" })
+		other := newMemcached(ctx, 1, func(other *cachev1alpha1.Memcached) { other.Namespace, other.Name = mc.Namespace, "web" })
+		theirs := &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: mc.Namespace, Name: mc.Name, Labels: memcachedproxy.IdentityOf(mc.Name),
+				Namespace: mc.Namespace, Name: mc.Name, Labels: memcached.ProxyLabels(other.Name),
 				Annotations: map[string]string{memcached.AppliedHashAnnotation: "0123456789abcdef"},
 			},
 			Spec: appsv1.DeploymentSpec{
-				Selector: &metav1.LabelSelector{MatchLabels: memcachedproxy.IdentityOf(mc.Name)},
+				Selector: &metav1.LabelSelector{MatchLabels: memcached.ProxyLabels(other.Name)},
 				Template: corev1.PodTemplateSpec{
-					ObjectMeta: metav1.ObjectMeta{Labels: memcachedproxy.IdentityOf(mc.Name)},
+					ObjectMeta: metav1.ObjectMeta{Labels: memcached.ProxyLabels(other.Name)},
 					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "memcached", Image: "memcached"}}},
 				},
 			},
 		}
-		Expect(user.Create(ctx, orphan)).To(Succeed())
+		Expect(user.Create(ctx, theirs)).To(Succeed())
 		Expect(o.try(ctx, mc, writeService, writeBudget, writeStatus)).To(Succeed())
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
-		Expect(live(ctx, mc, &appsv1.Deployment{})).To(And(
-			HaveField("Generation", Equal(orphan.Generation)), HaveField("OwnerReferences", BeEmpty())))
-	})
+		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("belongs to nobody"), "an orphan of another is not adopted")
 
-	It("has the name of a Memcached, but is the Service of an older MemcachedProxy, is left alone, and the condition says so", func(ctx SpecContext) {
-		mc := newMemcached(ctx, 3, stable)
-		front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name}}
-		front.Spec.Pools = []cachev1alpha1.MemcachedProxyPool{{Name: "sessions"}}
-		Expect(user.Create(ctx, front)).To(Succeed())
-		service := &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: mc.Namespace, Name: mc.Name, Labels: memcachedproxy.IdentityOf(mc.Name),
-				Annotations: map[string]string{memcached.AppliedHashAnnotation: "0123456789abcdef"},
-			},
-			Spec: corev1.ServiceSpec{Selector: memcachedproxy.IdentityOf(mc.Name), Ports: []corev1.ServicePort{{Port: 11211}}},
-		}
-		Expect(controllerutil.SetControllerReference(front, service, user.Scheme())).To(Succeed())
-		Expect(user.Create(ctx, service)).To(Succeed())
-		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		Expect(controllerutil.SetControllerReference(other, theirs, user.Scheme())).To(Succeed())
+		Expect(user.Update(ctx, theirs)).To(Succeed())
+		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
-		Expect(summary(ctx, mc, "Ready")).To(HavePrefix("False/"))
-		Expect(live(ctx, mc, &corev1.Service{})).To(And(
-			HaveField("ResourceVersion", Equal(service.ResourceVersion)), HaveField("Spec.ClusterIP", Not(Equal(corev1.ClusterIPNone)))))
-		Expect(user.Get(ctx, client.ObjectKeyFromObject(mc), &appsv1.StatefulSet{})).To(MatchError(apierrors.IsNotFound, "no nodes"))
-
-		By("beginning when the proxy has gone")
-		Expect(user.Delete(ctx, front)).To(Succeed())
-		Expect(user.Delete(ctx, service)).To(Succeed())
-		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		live(ctx, mc, &appsv1.StatefulSet{})
+		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("Deployment web-proxy exists already and belongs to Memcached web"))
+		Expect(live(ctx, mc, &appsv1.Deployment{})).To(HaveField("Generation", Equal(theirs.Generation)))
 	})
 })

@@ -50,6 +50,7 @@ type agentNode struct {
 	pod   *corev1.Pod
 	name  types.NamespacedName
 	hosts []string
+	proxy bool
 	// serves reports that the node is ready and has an address. Otherwise, its agent is not asked: the pod's status then shows what
 	// is wrong.
 	serves bool
@@ -84,10 +85,14 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 	}
 	var reports memcached.AgentReports
 	nodes := map[types.UID]*agentNode{}
-	for _, pod := range view.Nodes() {
+	pods, proxies := view.Nodes(), memcached.HasProxies(mc)
+	if proxies { // TLS ends there
+		pods = view.ProxyPods()
+	}
+	for _, pod := range pods {
 		node := known[pod.UID]
 		if node == nil {
-			node = &agentNode{name: name}
+			node = &agentNode{name: name, proxy: proxies}
 		}
 		node.pod = &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
@@ -202,7 +207,9 @@ func (a *agents) note(ctx context.Context, name types.NamespacedName, pod *corev
 		}
 		return first
 	}
-	report := memcached.AgentReport{Pod: pod.Name, UID: pod.UID, Problems: status.Known(), Restart: max(status.Forget, 0)}
+	report := memcached.AgentReport{
+		Pod: pod.Name, UID: pod.UID, Proxy: node.proxy, Problems: status.Known(), Restart: max(status.Forget, 0),
+	}
 	changed := node.report == nil || !reflect.DeepEqual(report, *node.report)
 	node.report = &report
 	return changed

@@ -55,7 +55,7 @@ var _ = Describe("The agents of nodes", func() {
 
 		o.wait(time.Second)
 		Expect(o.PollAgents(ctx)).To(Equal([]types.NamespacedName{client.ObjectKeyFromObject(mc)}))
-		host := "cache." + mc.Namespace + ".svc"
+		host := "cache-nodes." + mc.Namespace + ".svc"
 		Expect(o.nodes.look()).To(Equal([]string{
 			"cache-0 " + host + " cache-0." + host, "cache-1 " + host + " cache-1." + host, "cache-2 " + host + " cache-2." + host,
 		}))

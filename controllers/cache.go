@@ -45,10 +45,10 @@ func CacheOptions(namespace string) cache.Options {
 	return options
 }
 
-// Synced returns an error if a cache of Memcacheds, MemcachedProxies, their children or pods is not filled yet. It does not wait. The
+// Synced returns an error if a cache of Memcacheds, their children or pods is not filled yet. It does not wait. The
 // operator starts to reconcile only when all of these caches are filled.
 func Synced(ctx context.Context, c cache.Cache) error {
-	objects := []client.Object{&cachev1alpha1.Memcached{}, &cachev1alpha1.MemcachedProxy{}, &corev1.Pod{}}
+	objects := []client.Object{&cachev1alpha1.Memcached{}, &corev1.Pod{}}
 	for _, child := range memcached.Kinds() {
 		objects = append(objects, child.New())
 	}
@@ -64,14 +64,11 @@ func Synced(ctx context.Context, c cache.Cache) error {
 	return nil
 }
 
-// transformObject removes managed fields before the cache stores an object. From Memcacheds and MemcachedProxies, it also removes the
-// labels and annotations, which the operator does not read: annotations may take 256 KiB.
+// transformObject removes managed fields before the cache stores an object. From Memcacheds, it also removes the labels and
+// annotations, which the operator does not read: annotations may take 256 KiB.
 func transformObject(object any) (any, error) {
-	switch owner := object.(type) {
-	case *cachev1alpha1.Memcached:
-		owner.Labels, owner.Annotations = nil, nil
-	case *cachev1alpha1.MemcachedProxy:
-		owner.Labels, owner.Annotations = nil, nil
+	if mc, ok := object.(*cachev1alpha1.Memcached); ok {
+		mc.Labels, mc.Annotations = nil, nil
 	}
 	return cache.TransformStripManagedFields()(object)
 }

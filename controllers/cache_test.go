@@ -45,21 +45,6 @@ func TestTheCacheKeepsOfAMemcachedWhatIsRead(t *testing.T) {
 	}
 }
 
-// TestTheCacheKeepsNoMetadataOfAMemcachedProxy caches a MemcachedProxy with annotations and labels, which may take 256 KiB.
-func TestTheCacheKeepsNoMetadataOfAMemcachedProxy(t *testing.T) {
-	read := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front", UID: "1", Generation: 3}}
-	read.Spec.Pools = []cachev1alpha1.MemcachedProxyPool{{Name: "cache"}}
-	received := read.DeepCopy()
-	received.Labels, received.Annotations = map[string]string{"team": "shop"}, map[string]string{"example.com/note": "long"}
-	reduced, err := controllers.CacheOptions("").DefaultTransform(received)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(client.Object(read), reduced); diff != "" {
-		t.Errorf("-wanted +kept:\n%s", diff)
-	}
-}
-
 // TestTheCacheKeepsAllOfAChild expects that the cache drops nothing but the managed fields of a child.
 func TestTheCacheKeepsAllOfAChild(t *testing.T) {
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "cache"}}

@@ -18,12 +18,12 @@ import (
 // TestAFightFloodsNobodyWithEvents deletes a Service as often as the operator creates it again.
 func TestAFightFloodsNobodyWithEvents(t *testing.T) {
 	clock, recorder := clocktesting.NewFakePassiveClock(time.Now()), events.NewFakeRecorder(1000)
-	r := &Reconciler{Base: &Base[*cachev1alpha1.Memcached]{Recorder: recorder, Clock: clock}}
+	r := &Reconciler{Recorder: recorder, Clock: clock}
 	view := memcached.View{Memcached: &cachev1alpha1.Memcached{}}
 	view.Memcached.Status.ServiceName = "cache"
 	fight := func() int {
 		for range 100 {
-			r.emitCorrections(view, apply.Result{Created: []string{"Service cache"}})
+			r.emitCorrections(view, apply.Result{Created: []string{"Service cache-nodes"}})
 		}
 		sent := len(recorder.Events)
 		for range sent {

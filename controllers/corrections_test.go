@@ -44,7 +44,7 @@ var _ = Describe("What somebody changes in the objects of a Memcached", func() {
 		}, "Deployment cache was changed by user (spec.replicas): restored"),
 		Entry("a Service", &corev1.Service{}, func(object client.Object) {
 			object.(*corev1.Service).Spec.PublishNotReadyAddresses = true
-		}, "Service cache was changed by user (spec.publishNotReadyAddresses): restored"),
+		}, "Service cache-nodes was changed by user (spec.publishNotReadyAddresses): restored"),
 		Entry("a label that was removed, by nobody knows whom", &policyv1.PodDisruptionBudget{}, func(object client.Object) {
 			delete(object.GetLabels(), "app.kubernetes.io/name")
 		}, "PodDisruptionBudget cache was changed (metadata.labels.app.kubernetes.io/name): restored"),
@@ -66,7 +66,7 @@ var _ = Describe("What somebody changes in the objects of a Memcached", func() {
 		}
 		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		Expect(o.events()).To(ContainElements(
-			"Warning Corrected Deployment cache was deleted: created again", "Warning Corrected Service cache was deleted: created again"))
+			"Warning Corrected Deployment cache was deleted: created again", "Warning Corrected Service cache-nodes was deleted: created again"))
 	},
 		Entry("while all is well", func(ctx context.Context, o *operator) *cachev1alpha1.Memcached { return converged(ctx, o, 3) }),
 		Entry("while nodes are missing", func(ctx context.Context, o *operator) *cachev1alpha1.Memcached {
@@ -98,8 +98,8 @@ var _ = Describe("What somebody changes in the objects of a Memcached", func() {
 			delete(b.Labels, "app.kubernetes.io/name")
 		})
 		Eventually(ctx, func() []string { return correctionsOf(ctx, mc) }).Should(ConsistOf(
-			"Service cache was changed by user (spec.publishNotReadyAddresses): restored",
-			"Service cache was changed by user (spec.publishNotReadyAddresses): restored",
+			"Service cache-nodes was changed by user (spec.publishNotReadyAddresses): restored",
+			"Service cache-nodes was changed by user (spec.publishNotReadyAddresses): restored",
 			"PodDisruptionBudget cache was changed by user (spec.maxUnavailable): restored",
 			"PodDisruptionBudget cache was changed (metadata.labels.app.kubernetes.io/name): restored",
 		))

@@ -22,7 +22,7 @@ import (
 
 // Classify combines the problem of a plan, which may be nil, with an error of the reconcile. The result holds the problem to report
 // and the error to return.
-func (r *Base[T]) Classify(problem *memcached.Problem, err error) memcached.Written {
+func (r *Reconciler) Classify(problem *memcached.Problem, err error) memcached.Written {
 	written := memcached.Written{Problem: problem}
 	report := func(reason, message string) {
 		written.Problem = written.Problem.And(&memcached.Problem{Reason: reason, Message: message})
@@ -43,7 +43,7 @@ func (r *Base[T]) Classify(problem *memcached.Problem, err error) memcached.Writ
 			report(cachev1alpha1.ReasonConflict, obstacle.Error())
 			written.RetryAfter = memcached.Sooner(written.RetryAfter, conflictInterval)
 		case obstacle.Why == apply.Contested:
-			report(cachev1alpha1.ReasonFieldContested, obstacle.Error()+": "+remedy(r.kind.Name, obstacle))
+			report(cachev1alpha1.ReasonFieldContested, obstacle.Error()+": "+remedy(obstacle))
 			written.RetryAfter = memcached.Sooner(written.RetryAfter, obstacle.RetryAfter)
 		default:
 			report(cachev1alpha1.ReasonConflict, obstacle.Error()+": "+recreate(obstacle))
@@ -79,14 +79,14 @@ func causedBy(answer apierrors.APIStatus, field func(string) bool) bool {
 }
 
 // remedy says what to do against another writer of the operator's fields.
-func remedy(kind string, contested *apply.ObstacleError) string {
+func remedy(contested *apply.ObstacleError) string {
 	switch {
 	case contested.By == memcached.ManagedBy:
 		return "another Memcached operator manages the same namespace with other settings: let only one do so"
 	case memcached.IsWorkload(contested.Kind) && contested.Field == "spec.replicas":
-		return "aim what scales it at the " + kind + ", whose spec.size has the subresource scale"
+		return "aim what scales nodes at the Memcached, whose spec.size has the subresource scale, and to scale proxies remove spec.proxy.size"
 	default:
-		return "stop that, or set the field of the " + kind + " that it follows from; until then it is corrected every 30 s at most"
+		return "stop that, or set the field of the Memcached that it follows from; until then it is corrected every 30 s at most"
 	}
 }
 

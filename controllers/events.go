@@ -33,8 +33,8 @@ type eventRecord struct {
 func transitions(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 	var records []eventRecord
 	for _, condition := range after.Conditions {
-		if condition.Type == cachev1alpha1.ConditionAvailable && after.ReadyReplicas >= before.ReadyReplicas {
-			continue // no node was lost; for example, the Memcached was scaled up from size 0
+		if condition.Type == cachev1alpha1.ConditionAvailable && after.ReadyReplicas >= before.ReadyReplicas && !losesProxies(before, after) {
+			continue // nothing was lost; for example, the Memcached was scaled up from size 0
 		}
 		if condition.Type == cachev1alpha1.ConditionDegraded && condition.Status != metav1.ConditionTrue &&
 			progress(after.Conditions) == cachev1alpha1.ReasonPaused {
@@ -45,6 +45,11 @@ func transitions(before, after cachev1alpha1.MemcachedStatus) []eventRecord {
 		}
 	}
 	return append(records, attentionEnded(before, after)...)
+}
+
+func losesProxies(before, after cachev1alpha1.MemcachedStatus) bool {
+	none := cachev1alpha1.MemcachedProxiesStatus{}
+	return ptr.Deref(after.Proxies, none).Ready < ptr.Deref(before.Proxies, none).Ready
 }
 
 // attentionEnded returns the event for the end of NeedsAttention, or none.
@@ -74,21 +79,12 @@ func reasonOf(conditions []metav1.Condition, conditionType string) string {
 	return ""
 }
 
-// EmitTransitions emits the events for conditions whose status or reason changed.
-func (r *Base[T]) EmitTransitions(owner T, before, after []metav1.Condition) {
-	for _, condition := range after {
-		if record := transition(before, condition); record != nil {
-			r.emit(owner, *record)
-		}
-	}
-}
-
-func (r *Base[T]) emit(owner T, e eventRecord) {
+func (r *Reconciler) emit(mc *cachev1alpha1.Memcached, e eventRecord) {
 	var related runtime.Object
 	if e.related != nil {
 		related = e.related
 	}
-	r.Recorder.Eventf(owner, related, e.kind, e.reason, e.action, "%s", e.note)
+	r.Recorder.Eventf(mc, related, e.kind, e.reason, e.action, "%s", e.note)
 }
 
 // transition returns the event for the change of one condition, or nil for none. The argument conditions holds the conditions before
@@ -147,7 +143,7 @@ func progressEvent(before, after metav1.Condition) *eventRecord {
 
 // corrected returns the event for a correction, which has undone a change by somebody else. Contested fields cause no event: the
 // condition Degraded reports them with the reason FieldContested.
-func corrected(c apply.Correction) eventRecord {
+func corrected(mc *cachev1alpha1.Memcached, c apply.Correction) eventRecord {
 	note := fmt.Sprintf("%s %s was changed", c.Kind, c.Name)
 	if len(c.Managers) > 0 {
 		note += " by " + strings.Join(c.Managers, " and ")
@@ -155,7 +151,7 @@ func corrected(c apply.Correction) eventRecord {
 	note += fmt.Sprintf(" (%s): restored", someFields(c.Fields))
 	ofTemplate := func(field string) bool { return strings.HasPrefix(field, podTemplate) }
 	switch {
-	case !memcached.IsWorkload(c.Kind) || !slices.ContainsFunc(c.Fields, ofTemplate):
+	case !memcached.IsWorkload(c.Kind) || c.Name == mc.Name+memcached.ProxySuffix || !slices.ContainsFunc(c.Fields, ofTemplate):
 	case c.Kind == string(cachev1alpha1.WorkloadDeployment):
 		note += "; nodes that have started with the change lost their keys, and are replaced"
 	default:

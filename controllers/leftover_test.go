@@ -101,7 +101,7 @@ var _ = Describe("A StatefulSet beside the Deployment that spec.workload asks fo
 			set := &appsv1.StatefulSet{
 				ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name, Labels: selector, OwnerReferences: owner(mc)},
 				Spec: appsv1.StatefulSetSpec{
-					Replicas: ptr.To(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: selector}, ServiceName: mc.Name,
+					Replicas: ptr.To(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: selector}, ServiceName: mc.Name + "-nodes",
 					Template: corev1.PodTemplateSpec{
 						ObjectMeta: metav1.ObjectMeta{Labels: selector},
 						Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "memcached", Image: "memcached:1.6.45"}}},

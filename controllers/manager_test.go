@@ -107,6 +107,10 @@ func ready(ctx context.Context, all ...*cachev1alpha1.Memcached) {
 		rollOut(ctx, mc)
 	}
 	for _, mc := range all {
+		if mc.Spec.Proxy != nil {
+			Eventually(ctx, func() error { return user.Get(ctx, proxyName(mc), &appsv1.Deployment{}) }).Should(Succeed())
+			rollOutProxies(ctx, mc)
+		}
 		Eventually(ctx, func() string { return summary(ctx, mc, "Ready") }).Should(Equal("True/AllNodesReady"))
 	}
 }
@@ -143,7 +147,7 @@ var _ = Describe("A running manager", Ordered, func() {
 		Expect(user.Delete(ctx, service)).To(Succeed())
 		Eventually(ctx, func() bool {
 			again := &corev1.Service{}
-			return user.Get(ctx, client.ObjectKeyFromObject(mc), again) == nil && again.UID != service.UID
+			return user.Get(ctx, client.ObjectKeyFromObject(service), again) == nil && again.UID != service.UID
 		}).Should(BeTrue())
 		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(9)) })
 		Eventually(ctx, func() int32 { return *live(ctx, mc, &appsv1.Deployment{}).Spec.Replicas }).Should(Equal(int32(1)))
@@ -156,7 +160,7 @@ var _ = Describe("A running manager", Ordered, func() {
 		p := start(ctx, "", 0)
 		namespace := suite.NewNamespace(ctx, user)
 		theirs := &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cache"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "cache-nodes"},
 			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 		}
 		Expect(user.Create(ctx, theirs)).To(Succeed())

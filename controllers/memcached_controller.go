@@ -4,6 +4,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -22,6 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/agent/protocol"
+	"github.com/example/memcached-operator/internal/apply"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/status"
 	"github.com/example/memcached-operator/internal/metrics"
@@ -48,7 +51,7 @@ type Options struct {
 	AskAgents bool
 	// ServerClock is the clock for comparisons with times in objects. If it is nil, the operator uses this machine's clock.
 	ServerClock clock.PassiveClock
-	// MaxConcurrentReconciles is how many resources of one kind are reconciled at the same time.
+	// MaxConcurrentReconciles is how many Memcacheds are reconciled at the same time.
 	MaxConcurrentReconciles int
 }
 
@@ -56,7 +59,7 @@ type Options struct {
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=patch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch;delete
@@ -102,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // nodes' agents. The controller updates the metrics m. The manager's cache must use CacheOptions.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics, options Options) error {
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(memcached.ManagedBy), m, clock.RealClock{}, options.Memcached)
-	r.Use(options)
+	r.Nodes, r.ServerClock = cmp.Or(options.Nodes, r.Nodes), cmp.Or(options.ServerClock, r.ServerClock)
 	if !options.AskAgents {
 		r.agents = nil
 	} else if err := mgr.Add(manager.RunnableFunc(r.runAgentPolls)); err != nil {
@@ -111,12 +114,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 	if err := indexFields(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	return AddController(mgr, "memcached", options, r, r.sources(mgr.GetCache()))
-}
-
-// AddController adds a controller with these event sources to a manager.
-func AddController(mgr ctrl.Manager, name string, options Options, r reconcile.Reconciler, sources []source.Source) error {
-	builder := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(controller.Options{
+	builder := ctrl.NewControllerManagedBy(mgr).Named("memcached").WithOptions(controller.Options{
 		MaxConcurrentReconciles: options.MaxConcurrentReconciles,
 		// A standby fills its caches before it becomes the leader.
 		EnableWarmup: ptr.To(true),
@@ -124,7 +122,7 @@ func AddController(mgr ctrl.Manager, name string, options Options, r reconcile.R
 		ReconciliationTimeout: 90 * time.Second,
 		RateLimiter:           RateLimiter(),
 	})
-	for _, source := range sources {
+	for _, source := range r.sources(mgr.GetCache()) {
 		builder = builder.WatchesRawSource(source)
 	}
 	return builder.Complete(retryingLater(r))
@@ -146,10 +144,10 @@ func retryingLater(r reconcile.Reconciler) reconcile.Func {
 func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	sources := []source.Source{
 		source.Kind[client.Object](c, &cachev1alpha1.Memcached{}, r.memcacheds()),
-		source.Kind(c, &corev1.Pod{}, Pods(instanceOf)),
+		source.Kind(c, &corev1.Pod{}, podHandler()),
 	}
 	for _, child := range memcached.Kinds() {
-		sources = append(sources, source.Kind(c, child.New(), Watch(ChildChange(child), memcachedsOf)))
+		sources = append(sources, source.Kind(c, child.New(), watch(childChange(child), memcachedsOf)))
 	}
 	if r.agents != nil {
 		sources = append(sources, r.agents.source())
@@ -164,30 +162,41 @@ func RateLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
 
 // Reconciler reconciles Memcached resources.
 type Reconciler struct {
-	*Base[*cachev1alpha1.Memcached]
+	// Client reads from the cache and writes to the API server. Live reads from the API server.
+	Client   client.Client
+	Live     client.Reader
+	Applier  *apply.Applier
+	Nodes    Nodes
+	Recorder events.EventRecorder
+	// Clock measures elapsed time. ServerClock shows the API server's time, for comparison with the times in objects.
+	Clock, ServerClock clock.PassiveClock
+	Options            memcached.Options
+
 	metrics *metrics.Metrics
 	agents  *agents
+	known   states[known]
 	states  states[instanceState]
 	// refusals limits the reads of events.
 	refusals *rate.Limiter
 }
 
-var memcachedKind = Kind[*cachev1alpha1.Memcached]{
-	Name:       "Memcached",
-	New:        func() *cachev1alpha1.Memcached { return &cachev1alpha1.Memcached{} },
-	NewList:    func() client.ObjectList { return &cachev1alpha1.MemcachedList{} },
-	Children:   memcached.Children,
-	IdentityOf: memcached.IdentityOf,
-	Status:     func(mc *cachev1alpha1.Memcached) any { return mc.Status },
-}
-
-// NewReconciler returns a Reconciler that reads from the cache and writes with c, and reads from the API server with live.
+// NewReconciler returns a Reconciler that reads from the cache and writes with c, and reads from the API server with live. It uses the given
+// clock for both of its clocks, and its Nodes connect to the addresses of pods.
 func NewReconciler(
 	c client.Client, live client.Reader, recorder events.EventRecorder, m *metrics.Metrics, clock clock.PassiveClock,
 	options memcached.Options,
 ) *Reconciler {
 	return &Reconciler{
-		Base: NewBase(memcachedKind, c, live, recorder, clock, options), metrics: m, agents: newAgents(),
-		refusals: rate.NewLimiter(refusalReads, refusalReads),
+		Client: c, Live: live, Nodes: nodes{client: protocol.NewClient()}, Recorder: recorder,
+		Clock: clock, ServerClock: clock, Options: options,
+		Applier: apply.New(c, live, clock, apply.Options{
+			FieldOwner:     memcached.ManagedBy,
+			HashAnnotation: memcached.AppliedHashAnnotation,
+			Identity: func(owner, object client.Object) map[string]string {
+				return memcached.IdentityOf(owner.GetName(), object)
+			},
+			Rules: memcached.FieldRules,
+		}),
+		metrics: m, agents: newAgents(), refusals: rate.NewLimiter(refusalReads, refusalReads),
 	}
 }

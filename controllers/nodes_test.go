@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -31,6 +32,7 @@ import (
 // agents imitates the parents and sidecars of nodes. A parent runs the arguments of its pod's first start, and reads its pod's entry in
 // the ConfigMap only when a test calls follow.
 type agents struct {
+	clock *clocktesting.FakePassiveClock
 	mutex sync.Mutex
 	// entries has the entry in effect of each pod, and refused the last one that its parent did not accept.
 	entries map[types.UID]protocol.Entry
@@ -45,18 +47,24 @@ type agents struct {
 	problems map[string][]protocol.Problem
 	// restarts are the processes that must restart according to the agents, by the name of the pod.
 	restarts map[string]int
+	// routes are the routes that proxies have, by the name of the pod. All other proxies have those in the ConfigMap. missed is what proxies
+	// say of nodes that they cannot use.
+	routes, missed map[string]string
 }
 
 var errRefused = errors.New("connection refused")
 
 // Ask implements controllers.Nodes.
-func (a *agents) Ask(_ context.Context, pod *corev1.Pod, port int, hosts ...string) (protocol.Status, error) {
+func (a *agents) Ask(ctx context.Context, pod *corev1.Pod, port int, hosts ...string) (protocol.Status, error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if port == memcached.MetricsPort {
 		return a.sidecar(pod, hosts)
 	}
 	a.asked = append(a.asked, pod.Name)
+	if pod.Labels[memcached.NameLabel] == memcached.ProxyName {
+		return a.proxy(ctx, pod)
+	}
 	if slices.Contains(a.silent, pod.Name) || pod.Status.PodIP == "" {
 		return protocol.Status{}, errRefused
 	}
@@ -65,6 +73,21 @@ func (a *agents) Ask(_ context.Context, pod *corev1.Pod, port int, hosts ...stri
 		status.Number, status.List = entry.Number, entry.List
 	}
 	return status, nil
+}
+
+func (a *agents) proxy(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
+	text, found := a.routes[pod.Name]
+	if !found {
+		var config corev1.ConfigMap
+		name := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[memcached.InstanceLabel] + memcached.RoutesSuffix}
+		if err := user.Get(ctx, name, &config); err != nil {
+			return protocol.Status{}, err
+		}
+		text = config.Data[protocol.RoutesKey]
+	}
+	routes, err := protocol.ParseRoutes(text)
+	status := &protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(a.clock.Now()), Missed: a.missed[pod.Name]}
+	return protocol.Status{Proxy: status}, err
 }
 
 func (a *agents) sidecar(pod *corev1.Pod, hosts []string) (protocol.Status, error) {

@@ -9,11 +9,13 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/test/testenv/suite"
 )
 
@@ -41,9 +43,18 @@ func change[T client.Object](ctx context.Context, object T, change func(T)) {
 	Expect(user.Patch(ctx, object, client.MergeFrom(before), client.FieldOwner("user"))).To(Succeed())
 }
 
+// live returns the object with the name of the Memcached or, of a Service, the one of its nodes.
 func live[T client.Object](ctx context.Context, mc *cachev1alpha1.Memcached, object T) T {
 	GinkgoHelper()
-	Expect(user.Get(ctx, client.ObjectKeyFromObject(mc), object)).To(Succeed())
+	if _, service := any(object).(*corev1.Service); service {
+		return child(ctx, mc, object, memcached.NodesSuffix)
+	}
+	return child(ctx, mc, object, "")
+}
+
+func child[T client.Object](ctx context.Context, mc *cachev1alpha1.Memcached, object T, suffix string) T {
+	GinkgoHelper()
+	Expect(user.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: mc.Name + suffix}, object)).To(Succeed())
 	return object
 }
 

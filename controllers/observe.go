@@ -19,7 +19,7 @@ import (
 	"github.com/example/memcached-operator/internal/memcached/status"
 )
 
-// InstanceIndex is the name of the index of pods by their Memcached or MemcachedProxy.
+// InstanceIndex is the name of the index of pods by their Memcached.
 const InstanceIndex = "instance"
 
 func indexFields(ctx context.Context, indexer client.FieldIndexer) error {
@@ -34,9 +34,16 @@ func indexFields(ctx context.Context, indexer client.FieldIndexer) error {
 
 // observe builds the View of a Memcached from the cache.
 func (r *Reconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (memcached.View, error) {
-	children, childrenErr := r.ReadChildren(ctx, mc)
+	children, childrenErr := r.readChildren(ctx, mc)
 	pods, podsErr := r.pods(ctx, mc)
-	observed := memcached.Observed{Children: children, Pods: pods}
+	observed := memcached.Observed{Children: children}
+	for _, pod := range pods {
+		if pod.Labels[memcached.NameLabel] == memcached.ProxyName {
+			observed.Proxies = append(observed.Proxies, pod)
+		} else {
+			observed.Pods = append(observed.Pods, pod)
+		}
+	}
 	view := memcached.NewView(mc, observed, r.ServerClock.Now())
 	if err := errors.Join(childrenErr, podsErr); err != nil {
 		return view, fmt.Errorf("observe: %w", err)
@@ -83,6 +90,7 @@ func (r *Reconciler) refusal(ctx context.Context, view memcached.View, set *memc
 	return refusal
 }
 
+// pods returns the nodes and proxies of a Memcached.
 func (r *Reconciler) pods(ctx context.Context, mc *cachev1alpha1.Memcached) ([]corev1.Pod, error) {
 	var pods corev1.PodList
 	err := r.Client.List(ctx, &pods, client.InNamespace(mc.Namespace), client.MatchingFields{InstanceIndex: mc.Name})

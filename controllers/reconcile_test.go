@@ -53,7 +53,7 @@ var _ = Describe("A Memcached", func() {
 			HaveField("ReadyReplicas", Equal(int32(3))),
 			HaveField("UpdatedReplicas", Equal(int32(3))),
 			HaveField("Image", Equal("memcached:1.6.45")),
-			HaveField("ServiceName", Equal("cache")),
+			HaveField("ServiceName", Equal("cache-nodes")),
 			HaveField("Selector", Equal("app.kubernetes.io/instance=cache,"+
 				"app.kubernetes.io/managed-by=memcached-operator,app.kubernetes.io/name=memcached")),
 		))

@@ -36,7 +36,7 @@ func (l *lists) List(context.Context, client.ObjectList, ...client.ListOption) e
 func TestAFailureToReadEvents(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	r := &Reconciler{
-		Base:     &Base[*cachev1alpha1.Memcached]{Live: &lists{err: errors.New("timeout")}, Clock: clock},
+		Live: &lists{err: errors.New("timeout")}, Clock: clock,
 		refusals: rate.NewLimiter(refusalReads, refusalReads),
 	}
 	view := memcached.View{Memcached: &cachev1alpha1.Memcached{}, Workload: memcached.AsWorkload(&appsv1.StatefulSet{})}
@@ -53,7 +53,7 @@ func TestAFailureToReadEvents(t *testing.T) {
 func TestManyStatefulSetsWithoutPods(t *testing.T) {
 	clock, reader := clocktesting.NewFakePassiveClock(time.Now()), &lists{}
 	r := &Reconciler{
-		Base:     &Base[*cachev1alpha1.Memcached]{Live: reader, Clock: clock},
+		Live: reader, Clock: clock,
 		refusals: rate.NewLimiter(refusalReads, refusalReads),
 	}
 	for range 60 {

@@ -30,11 +30,11 @@ var _ = Describe("What prevents the desired state", func() {
 	var o *operator
 	BeforeEach(func() { o = newOperator(defaults) })
 
-	// foreignService creates a Service with a Memcached's name. So the operator cannot create its own.
+	// foreignService creates a Service with the name of a Memcached's Service. So the operator cannot create its own.
 	foreignService := func(ctx context.Context, mc *cachev1alpha1.Memcached, labels map[string]string) *corev1.Service {
 		GinkgoHelper()
 		service := &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name, Labels: labels},
+			ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name + "-nodes", Labels: labels},
 			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 		}
 		Expect(user.Create(ctx, service)).To(Succeed())
@@ -49,9 +49,9 @@ var _ = Describe("What prevents the desired state", func() {
 		Expect(o.try(ctx, mc, writeService+" (409)", writeBudget, writeDeployment, writeStatus)).To(Succeed())
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
 		Expect(message(ctx, mc, "Degraded")).To(Equal(
-			"Service cache exists already and belongs to nobody: delete or rename one of the two"))
+			"Service cache-nodes exists already and belongs to nobody: delete or rename one of the two"))
 		Expect(summary(ctx, mc, "Ready")).To(Equal("False/Conflict"))
-		Expect(o.events()).To(ContainElement(HavePrefix("Warning Conflict Service cache exists already")))
+		Expect(o.events()).To(ContainElement(HavePrefix("Warning Conflict Service cache-nodes exists already")))
 
 		By("changing nothing and repeating nothing, but asking whether it is still there")
 		const interval = 10 * time.Second

@@ -64,14 +64,7 @@ func join(written *memcached.Written, other memcached.Written) {
 func requeue(
 	view memcached.View, plan memcached.Plan, written memcached.Written, current cachev1alpha1.MemcachedStatus,
 ) (reconcile.Result, error) {
-	return Requeue(memcached.Sooner(status.RequeueAfter(view, current), nextStep(view, plan)), written)
-}
-
-// Requeue returns the result of Reconcile after a write. If the write failed with an error that is not terminal, Requeue returns the
-// error. Otherwise, it returns the time until the next reconcile without an event. If no such reconcile is needed, it returns the
-// terminal error, if any. Wait is the caller's limit for that time, 0 for no limit.
-func Requeue(wait time.Duration, written memcached.Written) (reconcile.Result, error) {
-	wait = memcached.Sooner(written.RetryAfter, wait)
+	wait := memcached.Sooner(written.RetryAfter, memcached.Sooner(status.RequeueAfter(view, current), nextStep(view, plan)))
 	if written.Created || written.Waiting != "" {
 		wait = memcached.Sooner(wait, RecheckInterval)
 	}

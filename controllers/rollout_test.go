@@ -92,6 +92,9 @@ func observeCopy(ctx context.Context, mc *cachev1alpha1.Memcached, set *appsv1.S
 		missing[ordinal] = true
 	}
 	for _, pod := range pods(ctx, mc.Namespace, mc.Name) {
+		if pod.Labels[memcached.NameLabel] == memcached.ProxyName {
+			continue
+		}
 		ordinal, _ := memcached.Ordinal(&pod)
 		if memcached.Copies(mc) > 1 && metav1.GetControllerOf(&pod).Name != set.Name {
 			continue

@@ -42,7 +42,7 @@ func (s *states[T]) forget(name types.NamespacedName) {
 	delete(s.states, name)
 }
 
-// known is what this process remembers of a resource of any Kind.
+// known is what this process remembers of its writes of the status.
 type known struct {
 	// written is the resource version of the last status that this process has written, at the time writtenAt.
 	written   string
@@ -56,7 +56,7 @@ type known struct {
 const transientGracePeriod = time.Minute
 
 // IsTransient reports whether reconciles have failed transiently, but for so short a time that the status should not report it yet.
-func (r *Base[T]) IsTransient(name types.NamespacedName, written memcached.Written) (transient bool) {
+func (r *Reconciler) IsTransient(name types.NamespacedName, written memcached.Written) (transient bool) {
 	now := r.Clock.Now()
 	r.known.update(name, func(k *known) {
 		switch {

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -47,35 +48,22 @@ func (r *Reconciler) reportUnobserved(ctx context.Context, view memcached.View, 
 // writeStatus writes the status and emits events for its transitions. Nothing else writes the status.
 func (r *Reconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) error {
 	base, updated := &cachev1alpha1.Memcached{Status: mc.Status}, &cachev1alpha1.Memcached{Status: status}
+	updated.ResourceVersion = mc.ResourceVersion // otherwise, a patch of an old one would mix two statuses
 	// In Go, a count of 0 and a missing count are equal. With -1 in the base, the patch always contains the counts.
 	base.Status.Replicas, base.Status.ReadyReplicas, base.Status.UpdatedReplicas = -1, -1, -1
-	if written, err := r.PatchStatus(ctx, mc, base, updated); !written {
-		return err
+	data, err := client.MergeFrom(base).Data(updated)
+	if err != nil {
+		return fmt.Errorf("encode the status: %w", err)
 	}
+	answer := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name}}
+	if err := r.Client.Status().Patch(ctx, answer, client.RawPatch(client.Merge.Type(), data)); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
+	}
+	r.known.update(client.ObjectKeyFromObject(mc), func(k *known) { k.written, k.writtenAt = answer.ResourceVersion, r.Clock.Now() })
 	for _, record := range transitions(mc.Status, status) {
 		r.emit(mc, record)
 	}
 	return nil
-}
-
-// PatchStatus writes the difference between two statuses of a resource. Written is false if the write failed, or if the resource no
-// longer exists. The patch carries the resource version of the cached resource: otherwise, a patch of an old one would mix two statuses.
-func (r *Base[T]) PatchStatus(ctx context.Context, owner, base, updated T) (written bool, _ error) {
-	updated.SetResourceVersion(owner.GetResourceVersion())
-	data, err := client.MergeFrom(base).Data(updated)
-	if err != nil {
-		return false, fmt.Errorf("encode the status: %w", err)
-	}
-	answer := r.kind.New()
-	answer.SetNamespace(owner.GetNamespace())
-	answer.SetName(owner.GetName())
-	if err := r.Client.Status().Patch(ctx, answer, client.RawPatch(client.Merge.Type(), data)); err != nil {
-		return false, client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
-	}
-	r.known.update(client.ObjectKeyFromObject(owner), func(k *known) {
-		k.written, k.writtenAt = answer.GetResourceVersion(), r.Clock.Now()
-	})
-	return true, nil
 }
 
 // progressStatusInterval is the shortest time between status writes that only report progress. By default, a stopping node still

@@ -78,9 +78,9 @@ func newOperator(options memcached.Options) *operator {
 		requests: &testenv.Requests{},
 		recorder: events.NewFakeRecorder(1000),
 		registry: prometheus.NewRegistry(),
-		nodes:    &agents{},
 		clock:    clocktesting.NewFakePassiveClock(time.Now()),
 	}
+	o.nodes = &agents{clock: o.clock}
 	writer, err := client.NewWithWatch(o.requests.Record(config), client.Options{Scheme: testenv.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
 	cached := interceptor.NewClient(writer, interceptor.Funcs{
@@ -223,4 +223,6 @@ const (
 	writePod         = "patch pods"
 	writeResize      = "patch pods/resize"
 	deletePod        = "delete pods"
+	deleteService    = "delete services"
+	deleteDeployment = "delete deployments"
 )

@@ -13,32 +13,28 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// ErrStale means that a cached Memcached or MemcachedProxy is not the latest.
-var ErrStale = errors.New("the cache has not received the latest version of the Memcached or MemcachedProxy")
+// ErrStale means that a cached Memcached is not the latest.
+var ErrStale = errors.New("the cache has not received the latest version of the Memcached")
 
-// VerifyFresh asks the API server whether the cached resource has the latest spec and status, and returns an error if not. If the cached
+// VerifyFresh asks the API server whether the cached Memcached has the latest spec and status, and returns an error if not. If the cached
 // spec is old, children that another process has written for the new spec look like drift: see ADR-0005. Whatever is to be changed must
 // have been read before: what another process changes later for a newer spec has another resource version than the write carries.
-// VerifyFresh lists a single resource, because the operator has no permission to get it.
-func (r *Base[T]) VerifyFresh(ctx context.Context, cached T) error {
-	list := r.kind.NewList()
-	err := r.Live.List(ctx, list, client.InNamespace(cached.GetNamespace()), client.MatchingFields{"metadata.name": cached.GetName()})
+// VerifyFresh lists a single one, because the operator has no permission to get it.
+func (r *Reconciler) VerifyFresh(ctx context.Context, cached *cachev1alpha1.Memcached) error {
+	var found cachev1alpha1.MemcachedList
+	err := r.Live.List(ctx, &found, client.InNamespace(cached.GetNamespace()), client.MatchingFields{"metadata.name": cached.GetName()})
 	if err != nil {
-		return fmt.Errorf("verify the owner: %w", err)
+		return fmt.Errorf("verify the Memcached: %w", err)
 	}
-	found, err := meta.ExtractList(list)
-	if err != nil || len(found) == 0 {
-		return errors.Join(ErrStale, err)
-	}
-	latest, _ := found[0].(T)
-	if latest.GetResourceVersion() != cached.GetResourceVersion() {
+	if len(found.Items) == 0 || found.Items[0].ResourceVersion != cached.ResourceVersion {
 		return ErrStale
 	}
 	return nil
@@ -80,7 +76,11 @@ func (r *Reconciler) observeForSteps(ctx context.Context, view memcached.View) (
 
 // forget drops what this process remembers of a deleted Memcached.
 func (r *Reconciler) forget(name types.NamespacedName) {
-	r.Forget(name)
+	r.Applier.Forget(&cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}})
+	for _, child := range memcached.Children {
+		r.Applier.Forget(child.Named(name))
+	}
+	r.known.forget(name)
 	r.states.forget(name)
 	r.agents.forget(name)
 	r.metrics.Forget(name.Namespace, name.Name)

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
@@ -36,16 +37,12 @@ type enqueueDelay = time.Duration
 
 const never enqueueDelay = -1
 
-// memcacheds returns the event handler for Memcacheds.
+// memcacheds returns the event handler for Memcacheds. It enqueues each at the start, at each resync, when it is created or deleted, and as
+// memcachedChange says. handler.TypedFuncs gives the initial list and resyncs a low priority. Twins of a Memcached that others have created
+// or deleted, or whose spec has changed, are enqueued, too.
 func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Request] {
-	return Owners(memcachedKind.Status)
-}
-
-// Owners returns the event handler for Memcacheds or MemcachedProxies. It enqueues each at the start, at each resync, when it is created or
-// deleted, and as OwnerChange says. handler.TypedFuncs gives the initial list and resyncs a low priority.
-func Owners[Owner client.Object](status func(Owner) any) handler.TypedFuncs[client.Object, reconcile.Request] {
-	funcs := Watch(OwnerChange(status), func(owner client.Object) []types.NamespacedName {
-		return []types.NamespacedName{client.ObjectKeyFromObject(owner)}
+	funcs := watch(memcachedChange, func(mc client.Object) []types.NamespacedName {
+		return []types.NamespacedName{client.ObjectKeyFromObject(mc)}
 	})
 	created, updated := funcs.CreateFunc, funcs.UpdateFunc
 	funcs.CreateFunc = func(ctx context.Context, e event.TypedCreateEvent[client.Object], q queue) {
@@ -56,7 +53,7 @@ func Owners[Owner client.Object](status func(Owner) any) handler.TypedFuncs[clie
 		created(ctx, e, q)
 	}
 	funcs.UpdateFunc = func(ctx context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
-		if IsResync(e) {
+		if isResync(e) {
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)})
 			return
 		}
@@ -65,9 +62,8 @@ func Owners[Owner client.Object](status func(Owner) any) handler.TypedFuncs[clie
 	return funcs
 }
 
-// Pods returns an event handler for pods. For each created, changed or deleted pod, it enqueues the Memcached or MemcachedProxy that
-// instanceOf returns, unless that name is empty.
-func Pods(instanceOf func(client.Object) types.NamespacedName) handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
+// podHandler returns an event handler for pods. For each created, changed or deleted pod, it enqueues the Memcached.
+func podHandler() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
 			if !e.IsInInitialList {
@@ -83,19 +79,19 @@ func Pods(instanceOf func(client.Object) types.NamespacedName) handler.TypedFunc
 	}
 }
 
-// IsResync reports whether an update repeats what the cache holds, as in periodic resyncs and after interrupted watches. Only
+// isResync reports whether an update repeats what the cache holds, as in periodic resyncs and after interrupted watches. Only
 // resyncs of owners cause reconciles, to make up for missed events.
-func IsResync(e event.TypedUpdateEvent[client.Object]) bool {
+func isResync(e event.TypedUpdateEvent[client.Object]) bool {
 	return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 }
 
-// Reaction returns the delay from an update to the reconcile.
-type Reaction = func(before, after client.Object) enqueueDelay
+// reaction returns the delay from an update to the reconcile.
+type reaction = func(before, after client.Object) enqueueDelay
 
-// Watch returns an event handler for owners and children. After a deletion or a creation, it enqueues at once. After an
-// update, it enqueues with the delay that the argument change returns. OwnersOf returns the names of the owners to enqueue.
-func Watch(
-	change Reaction, ownersOf func(client.Object) []types.NamespacedName,
+// watch returns an event handler for Memcacheds and children. After a deletion or a creation, it enqueues at once. After an
+// update, it enqueues with the delay that the argument change returns. ownersOf returns the names of the Memcacheds to enqueue.
+func watch(
+	change reaction, ownersOf func(client.Object) []types.NamespacedName,
 ) handler.TypedFuncs[client.Object, reconcile.Request] {
 	return handler.TypedFuncs[client.Object, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {
@@ -104,7 +100,7 @@ func Watch(
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
-			if !IsResync(e) {
+			if !isResync(e) {
 				Enqueue(q, change(e.ObjectOld, e.ObjectNew), append(ownersOf(e.ObjectNew), ownersOf(e.ObjectOld)...)...)
 			}
 		},
@@ -114,8 +110,8 @@ func Watch(
 	}
 }
 
-// memcachedsOf returns the names of the Memcacheds that an object concerns, often the same name twice: those whose child would have the
-// object's name, because the object may prevent the creation of that child, and the one in the object's instance label.
+// memcachedsOf returns the names of the Memcacheds that an object concerns, often the same name twice. The first are those whose child would
+// have the object's name: the object may prevent the creation of that child. The last is in the object's instance label.
 func memcachedsOf(object client.Object) []types.NamespacedName {
 	return append(memcached.OwnersOf(object), instanceOf(object))
 }
@@ -134,29 +130,27 @@ func instanceOf(object client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[memcached.InstanceLabel]}
 }
 
-// OwnerChange returns a Reaction to updates of Memcacheds or MemcachedProxies. A new spec causes a reconcile at once. Another
-// status causes a reconcile after debounce: others may have written it.
-func OwnerChange[Owner client.Object](status func(Owner) any) Reaction {
-	return func(before, after client.Object) enqueueDelay {
-		old, oldOK := before.(Owner)
-		current, ok := after.(Owner)
-		switch {
-		case !ok || !oldOK:
-			return never
-		case old.GetGeneration() != current.GetGeneration():
-			return 0
-		case !equality.Semantic.DeepEqual(status(old), status(current)):
-			return debounce
-		default:
-			return never
-		}
+// memcachedChange is the reaction to updates of Memcacheds. A new spec causes a reconcile at once. Another status causes a reconcile after
+// debounce: others may have written it.
+func memcachedChange(before, after client.Object) enqueueDelay {
+	old, oldOK := before.(*cachev1alpha1.Memcached)
+	current, ok := after.(*cachev1alpha1.Memcached)
+	switch {
+	case !ok || !oldOK:
+		return never
+	case old.Generation != current.Generation:
+		return 0
+	case !equality.Semantic.DeepEqual(old.Status, current.Status):
+		return debounce
+	default:
+		return never
 	}
 }
 
-// ChildChange returns a Reaction to updates of a child by others. A changed spec, label or owner reference causes a reconcile at
+// childChange returns a reaction to updates of a child by others. A changed spec, label or owner reference causes a reconcile at
 // once. So does the start of a deletion, and the end of a rollout or of scaling, because users wait for that end. Changed
 // annotations, and other updates of a workload, cause a reconcile after debounce.
-func ChildChange[Owner client.Object](child memcached.Child[Owner]) Reaction {
+func childChange(child memcached.Child) reaction {
 	return func(before, after client.Object) enqueueDelay {
 		switch {
 		case !equality.Semantic.DeepEqual(child.Spec(before), child.Spec(after)) || metadataChanged(before, after):

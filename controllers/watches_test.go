@@ -24,7 +24,6 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
 	"github.com/example/memcached-operator/test/testenv"
 )
 
@@ -68,9 +67,9 @@ func TestAResyncReconcilesMemcachedsOnceWithLowPriority(t *testing.T) {
 	mc, deployment := &cachev1alpha1.Memcached{}, &appsv1.Deployment{}
 	r := watching()
 	var queue addedTo
-	child := memcachedtest.ChildOf(deployment)
+	child, _ := memcached.ChildOf(deployment)
 	r.memcacheds().Update(t.Context(), event.TypedUpdateEvent[client.Object]{ObjectOld: mc, ObjectNew: mc}, &queue)
-	Watch(ChildChange(child), memcachedsOf).Update(t.Context(),
+	watch(childChange(child), memcachedsOf).Update(t.Context(),
 		event.TypedUpdateEvent[client.Object]{ObjectOld: deployment, ObjectNew: deployment}, &queue)
 	if diff := cmp.Diff([]priorityqueue.AddOpts{{Priority: ptr.To(handler.LowPriority)}}, queue.opts); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -125,8 +124,8 @@ func TestACompletedRolloutIsReportedAtOnce(t *testing.T) {
 		"a rollout has not begun": {one, with(func(d *appsv1.Deployment) { d.Generation = 3 }), debounce},
 	} {
 		t.Run(name, func(t *testing.T) {
-			child := memcachedtest.ChildOf(test.after)
-			if delay := ChildChange(child)(test.before, test.after); delay != test.want {
+			child, _ := memcached.ChildOf(test.after)
+			if delay := childChange(child)(test.before, test.after); delay != test.want {
 				t.Errorf("it is reconciled after %s, not %s", delay, test.want)
 			}
 		})
@@ -135,8 +134,7 @@ func TestACompletedRolloutIsReportedAtOnce(t *testing.T) {
 
 // watching returns a Reconciler with only what event handlers need.
 func watching() *Reconciler {
-	server := fake.NewClientBuilder().WithScheme(testenv.Scheme()).Build()
-	return &Reconciler{Base: &Base[*cachev1alpha1.Memcached]{kind: memcachedKind, Client: server}}
+	return &Reconciler{Client: fake.NewClientBuilder().WithScheme(testenv.Scheme()).Build()}
 }
 
 // TestBothMemcachedsOfAnObjectAreReconciled updates objects, and in some cases their instance label. The name of an object and its
@@ -155,6 +153,9 @@ func TestBothMemcachedsOfAnObjectAreReconciled(t *testing.T) {
 		"a Service": {
 			&corev1.Service{ObjectMeta: metadata("cache-other", "cache")}, "another", []string{"cache-other", "another", "cache"},
 		},
+		"a Service with the name of the nodes of one": {
+			&corev1.Service{ObjectMeta: metadata("cache-nodes", "cache-nodes")}, "cache-nodes", []string{"cache", "cache-nodes"},
+		},
 		"a Service of the Memcached of its name": {&corev1.Service{ObjectMeta: metadata("cache", "cache")}, "cache", []string{"cache"}},
 		"a ConfigMap": {
 			&corev1.ConfigMap{ObjectMeta: metadata("other-servers", "cache")}, "another", []string{"other", "another", "cache"},
@@ -171,10 +172,10 @@ func TestBothMemcachedsOfAnObjectAreReconciled(t *testing.T) {
 			after, _ := test.before.DeepCopyObject().(client.Object)
 			after.SetResourceVersion("2")
 			after.SetLabels(map[string]string{memcached.InstanceLabel: test.later, "changed": "yes"})
-			child := memcachedtest.ChildOf(test.before)
+			child, _ := memcached.ChildOf(test.before)
 			var queue addedTo
 			update := event.TypedUpdateEvent[client.Object]{ObjectOld: test.before, ObjectNew: after}
-			Watch(ChildChange(child), memcachedsOf).Update(t.Context(), update, &queue)
+			watch(childChange(child), memcachedsOf).Update(t.Context(), update, &queue)
 			if !slices.Equal(queue.names, test.want) {
 				t.Errorf("%v are reconciled, not %v", queue.names, test.want)
 			}

@@ -6,7 +6,6 @@ package controllers
 import (
 	"context"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,27 +34,19 @@ func (r *Reconciler) apply(ctx context.Context, view memcached.View, plan memcac
 	}
 	if mc.Spec.Paused {
 		written := r.Classify(plan.Problem, changes.Err())
-		written.Pending, written.TemplatePending = changes.Pending(), templateDiffers(changes)
+		written.Pending, written.TemplatePending = changes.Pending(), templateDiffers(mc, changes)
 		return written
 	}
-	written, result := r.Apply(ctx, mc, changes, plan.Objects, plan.Problem)
-	r.emitCorrections(view, result)
-	return written
-}
-
-// Apply carries out changes towards the desired objects. It combines the result with the problem of the plan, which may be nil.
-func (r *Base[T]) Apply(
-	ctx context.Context, owner T, changes apply.Plan, desired []client.Object, problem *memcached.Problem,
-) (memcached.Written, apply.Result) {
 	result, err := r.Applier.Apply(ctx, changes)
-	written := r.Classify(problem, err)
-	written.TemplatePending = err != nil && templateDiffers(changes) &&
-		templateDiffers(r.Applier.Plan(ctx, owner, false, desired, result.Objects))
+	written := r.Classify(plan.Problem, err)
+	written.TemplatePending = err != nil && templateDiffers(mc, changes) &&
+		templateDiffers(mc, r.Applier.Plan(ctx, mc, false, plan.Objects, result.Objects))
 	written.Objects, written.Created, written.Changed = result.Objects, len(result.Created) > 0, result.Written
 	if result.Written {
-		logf.FromContext(ctx).Info("Applied the objects of the " + r.kind.Name)
+		logf.FromContext(ctx).Info("Applied the objects of the Memcached")
 	}
-	return written, result
+	r.emitCorrections(view, result)
+	return written
 }
 
 // changes returns what has to be written for a plan.
@@ -73,27 +64,29 @@ func (r *Reconciler) emitCorrections(view memcached.View, result apply.Result) {
 	for _, correction := range result.Corrected {
 		r.metrics.Corrected(correction.Kind)
 		if !correction.Contested {
-			r.emitAbout(mc, corrected(correction), result.Objects, correction.Kind, correction.Name)
+			r.emitAbout(mc, corrected(mc, correction), result.Objects, correction.Kind, correction.Name)
 		}
 	}
 	for _, object := range result.Created {
-		if kind, name, _ := strings.Cut(object, " "); wasThere(view, kind) {
+		if kind, name, _ := strings.Cut(object, " "); wasThere(view, kind, name) {
 			r.emitAbout(mc, recreated(object), result.Objects, kind, name)
 		}
 	}
 }
 
-// wasThere reports whether the last status shows that the child of this kind existed. The status names only the Service and the
-// workload. The other children existed if the Memcached was Ready with the current spec.
-func wasThere(view memcached.View, kind string) bool {
-	last := view.Last
+// wasThere reports whether the last status shows that the child of this kind and name existed. The status names only the Services and the
+// workloads. The other children existed if the Memcached was Ready with the current spec.
+func wasThere(view memcached.View, kind, name string) bool {
+	mc, last := view.Memcached, view.Last
 	switch {
+	case kind == "Service" && name == mc.Name, memcached.IsWorkload(kind) && name == mc.Name+memcached.ProxySuffix:
+		return mc.Status.Proxies != nil
 	case kind == "Service":
-		return view.Memcached.Status.ServiceName != ""
+		return mc.Status.ServiceName != ""
 	case memcached.IsWorkload(kind):
-		return view.Memcached.Status.Image != "" && string(memcached.WorkloadKind(view.Memcached)) == kind
+		return mc.Status.Image != "" && string(memcached.WorkloadKind(mc)) == kind
 	}
-	return last.Generation == view.Memcached.Generation && last.IsTrue(cachev1alpha1.ConditionReady)
+	return last.Generation == mc.Generation && last.IsTrue(cachev1alpha1.ConditionReady)
 }
 
 // Bounds of the events about corrections of one Memcached. Others can make the operator correct as often as they write.
@@ -124,9 +117,7 @@ func (r *Reconciler) emitAbout(mc *cachev1alpha1.Memcached, e eventRecord, objec
 
 const podTemplate = "spec.template"
 
-// templateDiffers reports whether the live pod template differs from the desired one.
-func templateDiffers(changes apply.Plan) bool {
-	return slices.ContainsFunc(memcached.Children, func(child memcached.Child[*cachev1alpha1.Memcached]) bool {
-		return child.Workload && changes.Differs(child.Kind.Kind, podTemplate)
-	})
+// templateDiffers reports whether the live pod template of the nodes differs from the desired one.
+func templateDiffers(mc *cachev1alpha1.Memcached, changes apply.Plan) bool {
+	return changes.Differs(string(memcached.WorkloadKind(mc)), podTemplate)
 }

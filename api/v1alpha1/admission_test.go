@@ -293,9 +293,9 @@ var _ = DescribeTable("Fields that cannot work together are refused with the fie
 	Entry(nil, `{size: 1, workload: StatefulSet, copies: 2, config: {memory: 128Mi}, storage: {type: MemoryFile}}`,
 		`spec.copies must not be more than 1 with spec.storage.type MemoryFile`),
 	Entry(nil, `{size: 1, workload: StatefulSet, copies: 2, auth: {secretName: users}}`,
-		`spec.copies must not be more than 1 with spec.auth, nor with spec.tls without plaintext`),
-	Entry(nil, `{size: 1, workload: StatefulSet, copies: 2, tls: {secretName: tls}}`,
-		`spec.copies must not be more than 1 with spec.auth, nor with spec.tls without plaintext`),
+		`spec.auth must not be set with spec.copies of more than 1, because proxies cannot log in to nodes`),
+	Entry(nil, `{size: 1, workload: StatefulSet, copies: 2, proxy: {threads: 2}}`,
+		`spec.proxy.threads must be 1 with spec.copies of more than 1, because one thread gives the writes of a key one order`),
 	Entry(nil, `{size: 1, workload: StatefulSet, copies: 2, podDisruptionBudget: {maxUnavailable: 2}}`,
 		`spec.podDisruptionBudget.maxUnavailable must be 0 or 1 with spec.copies of more than 1: a drain may not stop two copies of the same items`),
 )

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 defines the Kinds Memcached and MemcachedProxy of the API group cache.example.com. In its comments, a node is a
+// Package v1alpha1 defines the Kind Memcached of the API group cache.example.com. In its comments, a node is a
 // memcached that stores items, a proxy is a memcached that passes requests on to nodes, and a cluster node is a machine.
 //
 // Users read the comments on the types with kubectl explain and in docs/api.md. The markers become the schemas of the

@@ -20,7 +20,7 @@ var (
 )
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &Memcached{}, &MemcachedList{}, &MemcachedProxy{}, &MemcachedProxyList{})
+	scheme.AddKnownTypes(GroupVersion, &Memcached{}, &MemcachedList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -5,10 +5,11 @@ package v1alpha1
 
 // Condition types of a Memcached that are always present.
 const (
-	// ConditionReady is True while every node is ready and runs what the spec asks for, and the Memcached is not Degraded.
+	// ConditionReady is True while every node and proxy is ready and runs what the spec asks for, and the Memcached is not Degraded.
 	ConditionReady = "Ready"
 	// ConditionAvailable is True while a Service leads clients to enough ready nodes: at least one, unless spec.size is 0. At most
-	// spec.updateStrategy.maxUnavailable nodes may be missing. Nodes that a larger size adds do not count as missing.
+	// spec.updateStrategy.maxUnavailable nodes may be missing. Nodes that a larger size adds do not count as missing. With spec.proxy, at
+	// least one proxy must be ready as well.
 	ConditionAvailable = "Available"
 	// ConditionProgressing is True while a change is being carried out.
 	ConditionProgressing = "Progressing"
@@ -33,10 +34,8 @@ const ConditionNeedsAttention = "NeedsAttention"
 // Reasons, at most 30. Package internal/memcached/status has the table of what each is about. If another condition is the cause, Ready has
 // the reason of that condition.
 const (
-	// ReasonAllNodesReady means that every node is ready and up to date.
+	// ReasonAllNodesReady means that every node is ready and up to date, and every proxy is, too, and uses all nodes.
 	ReasonAllNodesReady = "AllNodesReady"
-	// ReasonAllProxiesReady means that every proxy is ready, up to date, and uses all nodes of the pools.
-	ReasonAllProxiesReady = "AllProxiesReady"
 	// ReasonAsExpected means that the condition has nothing to report: enough nodes serve, no change is in progress, nothing is wrong.
 	ReasonAsExpected = "AsExpected"
 	// ReasonWaitingForOperator means that no operator has handled the Memcached yet. The API server sets this reason by default.
@@ -51,9 +50,9 @@ const (
 	// ReasonCreating means that the nodes start for the first time. As the reason of Available, it means that the cluster has not
 	// reported the state of the nodes yet.
 	ReasonCreating = "Creating"
-	// ReasonRollingOut means that nodes are being replaced, that memcached restarts in the existing pods, or that proxies get other routes.
+	// ReasonRollingOut means that nodes or proxies are being replaced, or that memcached restarts in the existing pods.
 	ReasonRollingOut = "RollingOut"
-	// ReasonScaling means that nodes are being added or removed, or that the Memcacheds of a MemcachedProxy differ in size.
+	// ReasonScaling means that nodes or proxies are being added or removed, or that proxies get another number of nodes.
 	ReasonScaling = "Scaling"
 	// ReasonWaitingForDeletion means that the Memcached is being deleted, or that an old object must disappear before a new one can
 	// have its name.

@@ -23,7 +23,7 @@ type MemcachedTLS struct {
 	ClientAuth ClientAuth `json:"clientAuth,omitempty"`
 
 	// minVersion is the lowest version of TLS that clients may use: "1.2" or "1.3", which are 3 characters in quotation marks. The
-	// default is 1.2. A change replaces proxies. In a Memcached, it only restarts memcached in its pods.
+	// default is 1.2. A change replaces proxies, or without proxies restarts memcached in its pods.
 	// +optional
 	// +kubebuilder:default="1.2"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Lowest version",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:tls","urn:alm:descriptor:com.tectonic.ui:select:1.2","urn:alm:descriptor:com.tectonic.ui:select:1.3","urn:alm:descriptor:com.tectonic.ui:advanced"}

@@ -5,11 +5,11 @@ package v1alpha1
 
 import networkingv1 "k8s.io/api/networking/v1"
 
-// MemcachedNetworkPolicy is the NetworkPolicy of the nodes or proxies. It has an effect only if the network plugin of the cluster
+// MemcachedNetworkPolicy is the NetworkPolicy of the nodes and proxies. It has an effect only if the network plugin of the cluster
 // enforces NetworkPolicies.
 type MemcachedNetworkPolicy struct {
-	// from are the clients that may connect, in at least 1 group. The default is all pods of the namespace. The kubelet's probes are
-	// always allowed.
+	// from are the clients that may connect, in at least 1 group. The default is all pods of the namespace. With spec.proxy, they may
+	// connect to the proxies, and only the proxies to the nodes. The kubelet's probes are always allowed.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -18,7 +18,7 @@ type MemcachedNetworkPolicy struct {
 	From []networkingv1.NetworkPolicyPeer `json:"from,omitempty"`
 
 	// metricsFrom are the clients that may read the metrics of the agents, in at least 1 group. The default is all pods of the
-	// namespace. In a Memcached, it needs workload StatefulSet.
+	// namespace. It needs workload StatefulSet.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

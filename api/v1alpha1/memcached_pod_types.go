@@ -25,7 +25,7 @@ type MemcachedResources struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="resources.limits may hold cpu, memory and ephemeral-storage only: remove the others"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).compareTo(quantity('0')) >= 0 && quantity(string(self[k])).compareTo(quantity('1Pi')) <= 0)",message="resources.limits must hold quantities from 0 to 1Pi, such as memory: 256Mi or cpu: 500m"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && [quantity(string(self[k]))].all(q, q.compareTo(quantity('0')) >= 0 && q.compareTo(quantity('1Pi')) <= 0))",message="resources.limits must hold quantities from 0 to 1Pi, such as memory: 256Mi or cpu: 500m"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(string(self[k])) <= 32)",message="resources.limits must hold quantities of at most 32 characters, such as memory: 256Mi or cpu: 500m"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Limits",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Limits corev1.ResourceList `json:"limits,omitempty"`
@@ -36,7 +36,7 @@ type MemcachedResources struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=3
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'])",message="resources.requests may hold cpu, memory and ephemeral-storage only: remove the others"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).compareTo(quantity('0')) >= 0 && quantity(string(self[k])).compareTo(quantity('1Pi')) <= 0)",message="resources.requests must hold quantities from 0 to 1Pi, such as memory: 256Mi or cpu: 500m"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && [quantity(string(self[k]))].all(q, q.compareTo(quantity('0')) >= 0 && q.compareTo(quantity('1Pi')) <= 0))",message="resources.requests must hold quantities from 0 to 1Pi, such as memory: 256Mi or cpu: 500m"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(string(self[k])) <= 32)",message="resources.requests must hold quantities of at most 32 characters, such as memory: 256Mi or cpu: 500m"
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Requests",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Requests corev1.ResourceList `json:"requests,omitempty"`

@@ -44,13 +44,24 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Names of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Nodes []string `json:"nodes,omitempty"`
 
-	// servers are the addresses of the nodes of a StatefulSet as host:port, sorted by number. They stay the same when nodes are
+	// servers are the addresses of the nodes of a StatefulSet as host:port, sorted by number, for clients that spread keys themselves:
+	// with spec.proxy, use status.address instead. They stay the same when nodes are
 	// replaced. A node of a larger size joins when it has been ready once. The ConfigMap NAME-servers, where NAME is the name of the
 	// Memcached, has the same list.
 	// +optional
 	// +listType=atomic
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Addresses of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Servers []string `json:"servers,omitempty"`
+
+	// address is the host:port to which clients connect. It is absent without spec.proxy.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Address",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	Address string `json:"address,omitempty"`
+
+	// proxies are the proxies. It is absent without spec.proxy.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Proxies",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	Proxies *MemcachedProxiesStatus `json:"proxies,omitempty"`
 
 	// image is the image that the nodes run, or will run after the rollout.
 	// +optional

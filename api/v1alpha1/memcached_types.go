@@ -19,6 +19,9 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.workload == 'StatefulSet' || !has(self.updateStrategy.podUpdatePolicy) || self.updateStrategy.podUpdatePolicy == 'Recreate'",fieldPath=".updateStrategy.podUpdatePolicy",message="spec.updateStrategy.podUpdatePolicy must not be InPlaceOrRecreate with spec.workload Deployment, which replaces its pods for every change: use a Memcached with spec.workload StatefulSet"
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || self.workload == 'StatefulSet'",fieldPath=".tls",message="spec.tls must not be set with spec.workload Deployment, whose pods are memcached alone and have no agent to load the certificate: use a Memcached with spec.workload StatefulSet"
 // +kubebuilder:validation:XValidation:rule="!has(self.auth) || self.workload == 'StatefulSet'",fieldPath=".auth",message="spec.auth must not be set with spec.workload Deployment, whose pods are memcached alone and have no agent to load the users: use a Memcached with spec.workload StatefulSet"
+// +kubebuilder:validation:XValidation:rule="!has(self.proxy) || self.workload == 'StatefulSet'",fieldPath=".proxy",message="spec.proxy must not be set with spec.workload Deployment, whose nodes have no stable names to which proxies could route: use a Memcached with spec.workload StatefulSet"
+// +kubebuilder:validation:XValidation:rule="!has(self.proxy) || !has(self.auth)",fieldPath=".auth",message="spec.auth must not be set with spec.proxy, because proxies cannot log in to nodes: remove one of the two, and limit who may connect with spec.networkPolicy"
+// +kubebuilder:validation:XValidation:rule="self.copies > 1 || has(self.proxy) == has(oldSelf.proxy) || !has(self.tls) && !has(oldSelf.tls)",fieldPath=".proxy",message="spec.proxy must not be added or removed with spec.tls, because nodes and proxies cannot change at the same moment: remove spec.tls before, or create a second Memcached and lead the clients to it"
 // +kubebuilder:validation:XValidation:rule="!has(self.networkPolicy) || !has(self.networkPolicy.metricsFrom) || self.workload == 'StatefulSet'",fieldPath=".networkPolicy.metricsFrom",message="spec.networkPolicy.metricsFrom must not be set with spec.workload Deployment, whose pods are memcached alone and have no metrics: use a Memcached with spec.workload StatefulSet"
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.auth) || self.tls.secretName != self.auth.secretName",fieldPath=".auth.secretName",message="spec.auth.secretName must not be the Secret of spec.tls: each of its keys would be a user"
 // +kubebuilder:validation:XValidation:rule="{{template `inMemory`}} || self.workload == 'StatefulSet'",fieldPath=".storage.type",message="spec.storage.type must not be MemoryFile with spec.workload Deployment, whose nodes never restart in their pods: use a Memcached with spec.workload StatefulSet, or set spec.storage.type to Memory"
@@ -26,7 +29,8 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.replacedAt) || self.workload == 'StatefulSet'",fieldPath=".replacedAt",message="spec.replacedAt must not be set with spec.workload Deployment, whose pods spec.restartedAt replaces: set that instead"
 // +kubebuilder:validation:XValidation:rule="self.copies == 1 || self.workload == 'StatefulSet'",fieldPath=".copies",message="spec.copies must not be more than 1 with spec.workload Deployment, whose nodes have no numbers: use a Memcached with spec.workload StatefulSet"
 // +kubebuilder:validation:XValidation:rule="self.copies == 1 || {{template `inMemory`}}",fieldPath=".copies",message="spec.copies must not be more than 1 with spec.storage.type MemoryFile, with which a node would serve what clients have overwritten in another copy: set spec.storage.type to Memory, which is enough because each copy fills the others"
-// +kubebuilder:validation:XValidation:rule="self.copies == 1 || !has(self.auth) && (!has(self.tls) || has(self.tls.plaintext) && self.tls.plaintext == 'Enabled')",fieldPath=".copies",message="spec.copies must not be more than 1 with spec.auth, nor with spec.tls without plaintext, because nodes do not log in to each other: remove spec.auth, and set spec.tls.plaintext to Enabled"
+// +kubebuilder:validation:XValidation:rule="self.copies == 1 || !has(self.auth)",fieldPath=".auth",message="spec.auth must not be set with spec.copies of more than 1, because proxies cannot log in to nodes: remove spec.auth, and limit who may connect with spec.networkPolicy"
+// +kubebuilder:validation:XValidation:rule="self.copies == 1 || !has(self.proxy) || !has(self.proxy.threads) || self.proxy.threads == 1",fieldPath=".proxy.threads",message="spec.proxy.threads must be 1 with spec.copies of more than 1, because one thread gives the writes of a key one order: remove it, and raise spec.proxy.size instead"
 // +kubebuilder:validation:XValidation:rule="self.copies == 1 || !has(self.podDisruptionBudget.maxUnavailable) || string(self.podDisruptionBudget.maxUnavailable) in ['0', '1']",fieldPath=".podDisruptionBudget.maxUnavailable",message="spec.podDisruptionBudget.maxUnavailable must be 0 or 1 with spec.copies of more than 1: a drain may not stop two copies of the same items"
 type MemcachedSpec struct {
 	// size is the number of memcached nodes, from 0 to 1000. With consistent hashing, one more or less remaps about 1/size of the keys.
@@ -89,7 +93,8 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod metadata",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podMetadata","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodMetadata Metadata `json:"podMetadata,omitzero"`
 
-	// service is the headless Service through which clients find the nodes.
+	// service is the headless Service NAME-nodes through which clients find the nodes, where NAME is the name of the Memcached, and the
+	// Service NAME of the proxies.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Service",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:service","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Service MemcachedService `json:"service,omitzero"`
@@ -116,8 +121,15 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Users",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:auth"}
 	Auth *MemcachedAuth `json:"auth,omitempty"`
 
+	// proxy puts proxies in front of the nodes, so that any client can use the whole cache at the address in status.address. TLS ends at
+	// the proxies, and networkPolicy.from is who may connect to them; the traffic between proxies and nodes is plaintext. It needs
+	// workload StatefulSet, and excludes auth.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Proxies",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:proxy"}
+	Proxy *MemcachedProxy `json:"proxy,omitempty"`
+
 	// workload is the Kind that runs the nodes, and cannot be changed. The default is Deployment: memcached alone. A StatefulSet has stable
-	// names, metrics, and may have tls, auth, storage and copies.
+	// names, metrics, and may have tls, auth, proxy, storage and copies.
 	// +optional
 	// +kubebuilder:default=Deployment
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.workload is immutable, because a change would empty the cache: create a second Memcached, lead the clients to it, then delete this one"
@@ -191,8 +203,9 @@ type MemcachedConfig struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Memory for items",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:config","urn:alm:descriptor:com.tectonic.ui:text"}
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
-	// maxConnections is how many connections clients can have open to each node at once, from 1 to 65536. The default is 1024. A client
-	// beyond the limit gets an error and is disconnected. Each connection takes 17 KiB of the memory limit, or 59 KiB with tls.
+	// maxConnections is how many connections clients can have open to each node at once, or to each proxy, from 1 to 65536. The default
+	// is 1024. A client beyond the limit gets an error and is disconnected. Each connection takes 17 KiB of the memory limit of a node, or
+	// 59 KiB if it has tls, and 8 or 50 KiB of that of a proxy.
 	// memcached's option -c is higher, because it also counts connections of probes and of the operator.
 	// +optional
 	// +kubebuilder:default=1024
@@ -241,7 +254,7 @@ type MemcachedConfig struct {
 	Dump *bool `json:"dump,omitempty"`
 }
 
-// MemcachedService configures the Service, which has the same name as the resource. Its ports are the ones that clients can use:
+// MemcachedService configures the Services. Their ports are the ones that clients can use:
 // memcached (11211), memcached-tls (11212), or both.
 type MemcachedService struct {
 	Metadata `json:",inline"`
@@ -265,8 +278,8 @@ const (
 	WorkloadStatefulSet WorkloadKind = "StatefulSet"
 )
 
-// Memcached is a cache of memcached nodes. The operator creates a Deployment or a StatefulSet for it, with a headless Service and a
-// PodDisruptionBudget of the same name.
+// Memcached is a cache of memcached nodes. The operator creates a Deployment or a StatefulSet and a PodDisruptionBudget of the same name,
+// and a headless Service; with proxy, also a Deployment of proxies with a Service of the same name.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -279,9 +292,10 @@ const (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Updated",type=integer,priority=1,JSONPath=`.status.updatedReplicas`
 // +kubebuilder:printcolumn:name="Workload",type=string,priority=1,JSONPath=`.spec.workload`
+// +kubebuilder:printcolumn:name="Address",type=string,priority=1,JSONPath=`.status.address`
 // +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.status.image`
 // +kubebuilder:printcolumn:name="Item-Memory",type=string,priority=1,JSONPath=`.spec.config.memory`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$')",fieldPath=".metadata",message="metadata.name must be the name of a Service: at most 63 lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,55}[a-z0-9])?$')",fieldPath=".metadata",message="metadata.name must be the name of a Service, like that of the Service NAME-nodes: at most 57 lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
 // +kubebuilder:validation:XValidation:rule="self.spec.workload != 'StatefulSet' || size(self.metadata.name) <= 52",fieldPath=".metadata",message="metadata.name must have at most 52 characters with spec.workload StatefulSet: its pods have a label with the name and up to 11 characters more"
 // +kubebuilder:validation:XValidation:rule="self.spec.copies == 1 || size(self.metadata.name) <= 50",fieldPath=".metadata",message="metadata.name must have at most 50 characters with spec.copies of more than 1: the StatefulSets of the other copies are named NAME-b and NAME-c"
 // +operator-sdk:csv:customresourcedefinitions:displayName="Memcached",resources={{Deployment,v1},{StatefulSet,v1},{ConfigMap,v1},{Service,v1},{PodDisruptionBudget,v1},{NetworkPolicy,v1},{Pod,v1},{Event,v1}}

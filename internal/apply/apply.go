@@ -34,10 +34,10 @@ type Options struct {
 	FieldOwner string
 	// HashAnnotation is the key of the annotation with the hash of the desired object as it was last written.
 	HashAnnotation string
-	// Identity returns the labels that every object of an owner has.
-	Identity func(owner client.Object) map[string]string
-	// Rules maps each Kind to the rules for its fields.
-	Rules map[schema.GroupVersionKind]field.Rules
+	// Identity returns the labels that an object of an owner has.
+	Identity func(owner, object client.Object) map[string]string
+	// Rules returns the rules for the fields of an object of this Kind and name.
+	Rules func(kind schema.GroupVersionKind, name string) field.Rules
 }
 
 // Applier writes the objects of owners.

@@ -36,7 +36,7 @@ func (a *Applier) orphaned(owner, live client.Object) bool {
 	if metav1.GetControllerOfNoCopy(live) != nil || live.GetAnnotations()[a.HashAnnotation] == "" {
 		return false
 	}
-	for key, value := range a.Identity(owner) {
+	for key, value := range a.Identity(owner, live) {
 		if live.GetLabels()[key] != value {
 			return false
 		}

@@ -65,18 +65,20 @@ func newApplierOf(c client.Client) *apply.Applier {
 	return apply.New(c, ours, now, apply.Options{
 		FieldOwner:     "test",
 		HashAnnotation: hashAnnotation,
-		Identity:       labelsOf,
-		Rules: map[schema.GroupVersionKind]field.Rules{
-			corev1.SchemeGroupVersion.WithKind("Service"): {
-				Owned: [][]string{{"spec", "publishNotReadyAddresses"}, {"spec", "ports"}},
-			},
-			policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"): {Owned: [][]string{{"spec"}}},
-			appsv1.SchemeGroupVersion.WithKind("Deployment"): {
-				Owned: [][]string{{"spec", "template", "spec"}, {"spec", "paused"}, {"spec", "minReadySeconds"}},
-				Size:  []string{"spec", "replicas"},
-			},
-		},
+		Identity:       func(owner, _ client.Object) map[string]string { return labelsOf(owner) },
+		Rules:          func(kind schema.GroupVersionKind, _ string) field.Rules { return rules[kind] },
 	})
+}
+
+var rules = map[schema.GroupVersionKind]field.Rules{
+	corev1.SchemeGroupVersion.WithKind("Service"): {
+		Owned: [][]string{{"spec", "publishNotReadyAddresses"}, {"spec", "ports"}},
+	},
+	policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"): {Owned: [][]string{{"spec"}}},
+	appsv1.SchemeGroupVersion.WithKind("Deployment"): {
+		Owned: [][]string{{"spec", "template", "spec"}, {"spec", "paused"}, {"spec", "minReadySeconds"}},
+		Size:  []string{"spec", "replicas"},
+	},
 }
 
 var names int

@@ -78,9 +78,9 @@ func (a *Applier) fields(object client.Object) (*unstructured.Unstructured, erro
 	return fields, err
 }
 
-func (a *Applier) rules(object runtime.Object) field.Rules {
+func (a *Applier) rules(object client.Object) field.Rules {
 	kind, _ := apiutil.GVKForObject(object, a.client.Scheme())
-	return a.Rules[kind]
+	return a.Rules(kind, object.GetName())
 }
 
 // difference is how a live object differs from its target. The zero value means no difference.

@@ -141,6 +141,8 @@ type AgentReport struct {
 	Pod      string
 	UID      types.UID
 	Problems []protocol.Problem
+	// Proxy reports that the pod is a proxy.
+	Proxy bool
 	// Restart is the start of memcached's process if it must restart to forget what was removed from a Secret, and 0 otherwise.
 	Restart int
 }
@@ -155,11 +157,14 @@ func (r AgentReports) Restart(pod *corev1.Pod) int {
 	return 0
 }
 
-// CertificateHosts returns the host names by which clients reach a node, or nil without TLS. Clients expect one of these names in
-// the certificate.
+// CertificateHosts returns the host names by which clients reach a node or a proxy, or nil without TLS. Clients expect one of these names
+// in the certificate.
 func CertificateHosts(mc *cachev1alpha1.Memcached, pod *corev1.Pod) []string {
 	if mc.Spec.TLS == nil {
 		return nil
+	}
+	if HasProxies(mc) {
+		return []string{ClientHost(mc)}
 	}
 	return []string{Host(mc), pod.Name + "." + Host(mc)}
 }

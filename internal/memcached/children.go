@@ -21,35 +21,56 @@ import (
 	"github.com/example/memcached-operator/internal/apply/field"
 )
 
-// row describes one Kind of child of a Memcached.
-type row = Child[*cachev1alpha1.Memcached]
-
 // Children is the table of the objects that the operator keeps for a Memcached. docs/development.md says how to add a Kind.
-var Children = []row{
-	NewChild(row{
+var Children = []Child{
+	NewChild(Child{
 		Kind:   corev1.SchemeGroupVersion.WithKind("Service"),
-		Fields: field.Rules{Owned: [][]string{{"spec", "publishNotReadyAddresses"}, {"spec", "ports"}}},
+		Suffix: NodesSuffix,
+		Fields: serviceFields,
 	}, func(s *corev1.Service) any { return &s.Spec }),
-	BudgetChild(func(mc *cachev1alpha1.Memcached) (cachev1alpha1.MemcachedPodDisruptionBudget, int64) {
-		return mc.Spec.PodDisruptionBudget, mc.Status.ObservedGeneration
-	}),
-	PolicyChild[*cachev1alpha1.Memcached](),
-	NewChild(row{
+	NewChild(Child{
+		Kind:   corev1.SchemeGroupVersion.WithKind("Service"),
+		Proxy:  true,
+		Fields: serviceFields,
+	}, func(s *corev1.Service) any { return &s.Spec }),
+	budgetChild(Child{Expected: func(mc *cachev1alpha1.Memcached) bool {
+		// If the spec has changed and asks for no budget, one from before the change may still exist, even if the cache does not contain it.
+		return mc.Status.ObservedGeneration > 0 && mc.Status.ObservedGeneration != mc.Generation && !WantsBudget(mc.Spec.PodDisruptionBudget)
+	}}),
+	budgetChild(Child{Suffix: ProxySuffix, Proxy: true}),
+	policyChild(Child{}),
+	policyChild(Child{Suffix: ProxySuffix, Proxy: true}),
+	NewChild(Child{
 		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix: ServersSuffix,
 		// Applications may read all keys into their environment, so keys that others add are removed.
-		Fields: ConfigMapFields,
-	}, ConfigMapData),
-	NewChild(row{
+		Fields: configMapFields,
+	}, configMapData),
+	NewChild(Child{
 		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		Suffix: ArgumentsSuffix,
-		Fields: ConfigMapFields,
-	}, ConfigMapData),
-	NewChild(row{
+		Fields: configMapFields,
+	}, configMapData),
+	NewChild(Child{
+		Kind:     corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+		Suffix:   RoutesSuffix,
+		Proxy:    true,
+		Fields:   field.Rules{Owned: configMapFields.Owned, Guard: true}, // no proxy may start with the routes of somebody else
+		Expected: hadProxies,
+	}, configMapData),
+	NewChild(Child{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("Deployment"),
 		Workload: true,
-		Fields:   DeploymentFields,
+		Fields:   deploymentFields,
 		Expected: wasWritten(cachev1alpha1.WorkloadDeployment),
+	}, func(d *appsv1.Deployment) any { return &d.Spec }),
+	NewChild(Child{
+		Kind:     appsv1.SchemeGroupVersion.WithKind("Deployment"),
+		Suffix:   ProxySuffix,
+		Proxy:    true,
+		Workload: true,
+		Fields:   deploymentFields,
+		Expected: hadProxies,
 	}, func(d *appsv1.Deployment) any { return &d.Spec }),
 	statefulSetRow(0),
 	statefulSetRow(1),
@@ -57,8 +78,8 @@ var Children = []row{
 }
 
 // statefulSetRow returns the row of the StatefulSet of a copy.
-func statefulSetRow(number int) row {
-	return NewChild(row{
+func statefulSetRow(number int) Child {
+	return NewChild(Child{
 		Kind:     appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
 		Suffix:   copySuffixes[number],
 		Workload: true,
@@ -79,12 +100,28 @@ func statefulSetRow(number int) row {
 // and annotations to the pod template.
 var podSpecPath = []string{"spec", "template", "spec"}
 
-// OwnersOf returns the names of the Memcacheds whose child would have the type and name of the object. There may be several: web-b is the
-// first copy of the Memcached web-b, or the second of web.
-func OwnersOf(object client.Object) []types.NamespacedName {
-	var owners []types.NamespacedName
+// ChildOf returns the row for an object, and false if the table does not contain its Kind. The label NameLabel tells objects of the proxies
+// from others of the same name: NAME-proxy may be the Deployment of proxies, or that of a Memcached of this name. If no row fits, it
+// returns the first row of the Kind.
+func ChildOf(object client.Object) (found Child, ok bool) {
+	proxy := object.GetLabels()[NameLabel] == ProxyName
 	for _, child := range Children {
-		if owner := child.OwnerOf(client.ObjectKeyFromObject(object)); reflect.TypeOf(child.New()) == reflect.TypeOf(object) && owner.Name != "" {
+		if reflect.TypeOf(child.New()) != reflect.TypeOf(object) {
+			continue
+		}
+		if found.New == nil || child.Proxy == proxy && strings.HasSuffix(object.GetName(), child.Suffix) {
+			found = child
+		}
+	}
+	return found, found.New != nil
+}
+
+// OwnersOf returns the names of the Memcacheds that could have a child with the name of the object. There may be several, because
+// Memcacheds can be named like children of others.
+func OwnersOf(object client.Object) (owners []types.NamespacedName) {
+	for _, child := range Children {
+		owner := child.OwnerOf(client.ObjectKeyFromObject(object))
+		if reflect.TypeOf(child.New()) == reflect.TypeOf(object) && owner.Name != "" && !slices.Contains(owners, owner) {
 			owners = append(owners, owner)
 		}
 	}
@@ -92,33 +129,38 @@ func OwnersOf(object client.Object) []types.NamespacedName {
 }
 
 // Kinds returns the first row of each Kind.
-func Kinds() []Child[*cachev1alpha1.Memcached] {
-	var kinds []row
+func Kinds() []Child {
+	var kinds []Child
 	for _, child := range Children {
-		if !slices.ContainsFunc(kinds, func(other row) bool { return other.Kind == child.Kind }) {
+		if !slices.ContainsFunc(kinds, func(other Child) bool { return other.Kind == child.Kind }) {
 			kinds = append(kinds, child)
 		}
 	}
 	return kinds
 }
 
+// hadProxies reports whether the last status shows proxies. While the spec asks for none, they are deleted.
+func hadProxies(mc *cachev1alpha1.Memcached) bool { return mc.Status.Proxies != nil }
+
 // wasWritten returns a function that reports whether a Memcached has a workload of this Kind, according to its spec and last status.
 func wasWritten(kind cachev1alpha1.WorkloadKind) func(*cachev1alpha1.Memcached) bool {
 	return func(mc *cachev1alpha1.Memcached) bool { return mc.Status.Image != "" && WorkloadKind(mc) == kind }
 }
 
-// IsWorkload reports whether objects of this Kind run nodes.
+// IsWorkload reports whether objects of this Kind run nodes or proxies.
 func IsWorkload(kind string) bool {
-	return slices.ContainsFunc(Children, func(child row) bool { return child.Workload && child.Kind.Kind == kind })
+	return slices.ContainsFunc(Children, func(child Child) bool { return child.Workload && child.Kind.Kind == kind })
 }
 
-// Child describes one Kind of object that the operator keeps for each owner, a Memcached or a MemcachedProxy. The code that caches,
-// watches and writes objects is the same for all Kinds. A table with one Child in each row holds their differences.
-type Child[Owner client.Object] struct {
+// Child describes one Kind of object that the operator keeps for each Memcached. The code that caches, watches and writes objects is the
+// same for all Kinds. The table Children, with one Child in each row, holds their differences.
+type Child struct {
 	// Kind is the GroupVersionKind of the objects.
 	Kind schema.GroupVersionKind
-	// Suffix is appended to the owner's name to form the object's name.
+	// Suffix is appended to the Memcached's name to form the object's name. Rows of the same Kind have different suffixes.
 	Suffix string
+	// Proxy reports that the object is about the proxies. Its labels are those of ProxyLabels.
+	Proxy bool
 	// New returns an empty object.
 	New func() client.Object
 	// Spec returns the part of an object in which the operator sets fields. If somebody else changes that part, the operator reacts at
@@ -130,14 +172,14 @@ type Child[Owner client.Object] struct {
 	Fields field.Rules
 	// Expected reports whether the plan depends on an object that is missing from the cache. It may exist, but lack the label by which the
 	// cache selects objects, so the API server is asked. If Expected is nil, the plan does not.
-	Expected func(Owner) bool
+	Expected func(*cachev1alpha1.Memcached) bool
 }
 
 // NewChild adds the functions New and Spec, which depend on the Go type of the object, to a row.
-func NewChild[Owner client.Object, T any, P interface {
+func NewChild[T any, P interface {
 	*T
 	client.Object
-}](row Child[Owner], spec func(P) any) Child[Owner] {
+}](row Child, spec func(P) any) Child {
 	row.New = func() client.Object { return P(new(T)) }
 	row.Spec = func(object client.Object) any {
 		return spec(object.(P)) //nolint:forcetypeassert // all objects of this row have type P
@@ -145,35 +187,26 @@ func NewChild[Owner client.Object, T any, P interface {
 	return row
 }
 
-// Named returns an object of this Kind that has only the namespace and name of the owner's child.
-func (c Child[Owner]) Named(owner types.NamespacedName) client.Object {
+// Named returns an object of this Kind that has only the namespace and name of the Memcached's child.
+func (c Child) Named(owner types.NamespacedName) client.Object {
 	object := c.New()
 	object.SetNamespace(owner.Namespace)
 	object.SetName(owner.Name + c.Suffix)
 	return object
 }
 
-// OwnerOf returns the name of the owner whose child has this name. It returns an empty name if the suffix does not match.
-func (c Child[Owner]) OwnerOf(object types.NamespacedName) types.NamespacedName {
+// OwnerOf returns the name of the Memcached whose child has this name. It returns an empty name if the suffix does not match.
+func (c Child) OwnerOf(object types.NamespacedName) types.NamespacedName {
 	name, found := strings.CutSuffix(object.Name, c.Suffix)
-	if !found {
+	if !found || name == "" {
 		return types.NamespacedName{}
 	}
 	return types.NamespacedName{Namespace: object.Namespace, Name: name}
 }
 
-// BudgetChild returns the row of the PodDisruptionBudget. The function returns the part of an owner's spec about it, and the generation of
-// the spec for which the last status was computed. If the spec has changed since, and asks for no budget, one from before the change may
-// still exist, even if the cache does not contain it.
-func BudgetChild[Owner client.Object](of func(Owner) (wanted cachev1alpha1.MemcachedPodDisruptionBudget, observed int64)) Child[Owner] {
-	return NewChild(Child[Owner]{
-		Kind:   policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
-		Fields: field.Rules{Owned: [][]string{{"spec"}}},
-		Expected: func(owner Owner) bool {
-			wanted, observed := of(owner)
-			return observed > 0 && observed != owner.GetGeneration() && !WantsBudget(wanted)
-		},
-	}, func(b *policyv1.PodDisruptionBudget) any { return &b.Spec })
+func budgetChild(row Child) Child {
+	row.Kind, row.Fields = policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), field.Rules{Owned: [][]string{{"spec"}}}
+	return NewChild(row, func(b *policyv1.PodDisruptionBudget) any { return &b.Spec })
 }
 
 // WantsBudget reports whether the spec asks for a PodDisruptionBudget.
@@ -181,33 +214,45 @@ func WantsBudget(wanted cachev1alpha1.MemcachedPodDisruptionBudget) bool {
 	return ptr.Deref(wanted.Enabled, true)
 }
 
-// PolicyChild returns the row of the NetworkPolicy.
-func PolicyChild[Owner client.Object]() Child[Owner] {
-	return NewChild(Child[Owner]{
-		Kind:   networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
-		Fields: field.Rules{Owned: [][]string{{"spec"}}, Guard: true},
-	}, func(p *networkingv1.NetworkPolicy) any { return &p.Spec })
+func policyChild(row Child) Child {
+	row.Kind = networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy")
+	row.Fields = field.Rules{Owned: [][]string{{"spec"}}, Guard: true}
+	return NewChild(row, func(p *networkingv1.NetworkPolicy) any { return &p.Spec })
 }
 
-// ConfigMapFields are the rules for a ConfigMap. The operator removes keys that others add.
-var ConfigMapFields = field.Rules{Owned: [][]string{{"data"}, {"binaryData"}}}
+// serviceFields are the rules for a Service.
+var serviceFields = field.Rules{Owned: [][]string{{"spec", "publishNotReadyAddresses"}, {"spec", "ports"}, {"spec", "sessionAffinity"}}}
 
-// ConfigMapData returns the fields of a ConfigMap that the operator controls.
-func ConfigMapData(c *corev1.ConfigMap) any { return []any{c.Data, c.BinaryData} }
+// configMapFields are the rules for a ConfigMap. The operator removes keys that others add.
+var configMapFields = field.Rules{Owned: [][]string{{"data"}, {"binaryData"}}}
 
-// DeploymentFields are the rules for a Deployment.
-var DeploymentFields = field.Rules{
+func configMapData(c *corev1.ConfigMap) any { return []any{c.Data, c.BinaryData} }
+
+// deploymentFields are the rules for a Deployment.
+var deploymentFields = field.Rules{
 	Owned:     [][]string{podSpecPath, {"spec", "paused"}, {"spec", "minReadySeconds"}},
 	Size:      []string{"spec", "replicas"},
 	Immutable: [][]string{{"spec", "selector"}},
 	Guarded:   true,
 }
 
-// FieldRules returns the rules for the fields of each Kind.
-func FieldRules[Owner client.Object](children []Child[Owner]) map[schema.GroupVersionKind]field.Rules {
-	rules := map[schema.GroupVersionKind]field.Rules{}
-	for _, child := range children {
-		rules[child.Kind] = child.Fields
+// FieldRules returns the rules for the fields of an object of this Kind and name. Of several rows of a Kind whose suffixes fit, the
+// rules are the same.
+func FieldRules(kind schema.GroupVersionKind, name string) (rules field.Rules) {
+	for _, child := range Children {
+		if child.Kind == kind && strings.HasSuffix(name, child.Suffix) {
+			rules = child.Fields
+		}
 	}
 	return rules
+}
+
+// IdentityOf returns the labels that the child with this name of a Memcached has.
+func IdentityOf(owner string, object client.Object) map[string]string {
+	for _, child := range Children {
+		if child.Proxy && reflect.TypeOf(child.New()) == reflect.TypeOf(object) && object.GetName() == owner+child.Suffix {
+			return ProxyLabels(owner)
+		}
+	}
+	return NodeLabels(owner)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,32 +15,34 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// TestNamesOfChildren derives each child's name from a Memcached, and the Memcached from that name.
+// TestNamesOfChildren derives each child's name and labels from a Memcached, and the Memcached from these. Memcacheds may be named like
+// children of others.
 func TestNamesOfChildren(t *testing.T) {
-	suffixes := map[string][]string{}
 	for _, child := range Children {
-		kind := child.Kind.String()
-		suffixes[kind] = append(suffixes[kind], child.Suffix)
-		for _, name := range []string{"cache", "cache-servers", "servers", "cache-arguments", "arguments"} {
-			memcached := types.NamespacedName{Namespace: "shop", Name: name}
-			object := client.ObjectKeyFromObject(child.Named(memcached))
-			if object != (types.NamespacedName{Namespace: "shop", Name: name + child.Suffix}) {
-				t.Errorf("the %s of %s is %s", child.Kind.Kind, memcached, object)
+		for _, name := range []string{"cache", "cache-servers", "servers", "cache-arguments", "cache-nodes", "cache-proxy", "cache-routes", "proxy"} {
+			owner := types.NamespacedName{Namespace: "shop", Name: name}
+			object := child.Named(owner)
+			if key := client.ObjectKeyFromObject(object); key != (types.NamespacedName{Namespace: "shop", Name: name + child.Suffix}) {
+				t.Errorf("the %s of %s is %s", child.Kind.Kind, owner, key)
 			}
-			if got := child.OwnerOf(object); got != memcached {
-				t.Errorf("the %s %s is that of %s", child.Kind.Kind, object, got)
+			if got := child.OwnerOf(client.ObjectKeyFromObject(object)); got != owner || !slices.Contains(OwnersOf(object), owner) {
+				t.Errorf("the %s %s is that of %s, or of one of %v", child.Kind.Kind, object.GetName(), got, OwnersOf(object))
 			}
-			if owners := OwnersOf(child.Named(memcached)); !slices.Contains(owners, memcached) {
-				t.Errorf("the %s %s is that of %v", child.Kind.Kind, object, owners)
+			object.SetLabels(IdentityOf(name, object))
+			if child.Proxy != (object.GetLabels()[NameLabel] == ProxyName) {
+				t.Errorf("the %s %s has the labels %v", child.Kind.Kind, object.GetName(), object.GetLabels())
+			}
+			if row, ok := ChildOf(object); !ok || row.Kind != child.Kind || row.Suffix != child.Suffix || row.Proxy != child.Proxy {
+				t.Errorf("the %s %s is of the row %s with %q", child.Kind.Kind, object.GetName(), row.Kind, row.Suffix)
+			}
+			if diff := cmp.Diff(child.Fields, FieldRules(child.Kind, object.GetName())); diff != "" {
+				t.Errorf("the rules of the %s %s (-want +got):\n%s", child.Kind.Kind, object.GetName(), diff)
 			}
 		}
 		stranger := types.NamespacedName{Namespace: "shop", Name: "stranger"}
 		if got := child.OwnerOf(stranger); child.Suffix != "" && got.Name != "" {
 			t.Errorf("the %s %s is that of %s", child.Kind.Kind, stranger, got)
 		}
-	}
-	if !slices.Equal(suffixes["/v1, Kind=ConfigMap"], []string{"-servers", "-arguments"}) {
-		t.Errorf("the suffixes are %v", suffixes)
 	}
 }
 

@@ -14,14 +14,24 @@ const (
 	ManagedBy      = "memcached-operator"
 )
 
-// InstanceLabel holds the name of the Memcached or MemcachedProxy.
+// InstanceLabel holds the name of the Memcached.
 const InstanceLabel = "app.kubernetes.io/instance"
 
-// NameLabel has the value nodeName on the objects and pods of a Memcached, and ProxyName on those of a MemcachedProxy.
+// NameLabel has the value nodeName on nodes and the objects that are about them, and ProxyName on proxies and theirs. So selectors of nodes
+// never match proxies.
 const (
 	NameLabel = "app.kubernetes.io/name"
 	nodeName  = "memcached"
 	ProxyName = "memcached-proxy"
+)
+
+// Suffixes of the names of children. The headless Service of the nodes is NAME-nodes, and most children of the proxies are NAME-proxy. The
+// Service NAME leads to the proxies, and exists only with them: no name resolves that is not safe to use as an address.
+const (
+	NodesSuffix = "-nodes"
+	ProxySuffix = "-proxy"
+	// RoutesSuffix ends the name of the ConfigMap with the routes of the proxies.
+	RoutesSuffix = "-routes"
 )
 
 // ContainerName is the name of the container that runs memcached.
@@ -55,12 +65,17 @@ const Port = 11211
 // TLSPort is the port on which the nodes serve TLS.
 const TLSPort = 11212
 
-// SelectorLabels returns the labels that select the pods of a Memcached. They contain no version, because selectors are immutable.
+// SelectorLabels returns the labels that select the nodes of a Memcached. They contain no version, because selectors are immutable.
 func SelectorLabels(mc *cachev1alpha1.Memcached) map[string]string {
-	return IdentityOf(mc.Name)
+	return NodeLabels(mc.Name)
 }
 
-// IdentityOf returns the labels of the objects that belong to a Memcached of this name.
-func IdentityOf(name string) map[string]string {
+// NodeLabels returns the labels of the objects that are about the nodes of a Memcached of this name.
+func NodeLabels(name string) map[string]string {
 	return map[string]string{NameLabel: nodeName, InstanceLabel: name, ManagedByLabel: ManagedBy}
+}
+
+// ProxyLabels returns the labels of the objects that are about the proxies of a Memcached of this name. They also select the proxies.
+func ProxyLabels(name string) map[string]string {
+	return map[string]string{NameLabel: ProxyName, InstanceLabel: name, ManagedByLabel: ManagedBy}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
@@ -32,6 +33,10 @@ type Plan struct {
 	Arguments bool
 	// Ask are the pods whose parents must be asked before the next step can be decided.
 	Ask []*corev1.Pod
+	// Routes are the routes of the proxies, nil if there are none or they are unknown. Announcing reports that the existing ConfigMap has
+	// other ones.
+	Routes     *protocol.Routes
+	Announcing bool
 	// Effect is the greatest effect of the change on a node that is not what the spec asks for.
 	Effect Effect
 	// Refused is what nodes have refused, or nil. All objects are written nevertheless, unlike with Problem.

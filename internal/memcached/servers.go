@@ -17,8 +17,10 @@ import (
 // ServersSuffix is appended to a Memcached's name to form the name of the ConfigMap that lists its servers.
 const ServersSuffix = "-servers"
 
-// Host returns the DNS name of the Service. Resolvers in pods append the cluster's domain.
-func Host(mc *cachev1alpha1.Memcached) string { return mc.Name + "." + mc.Namespace + ".svc" }
+// Host returns the DNS name of the Service of the nodes. Resolvers in pods append the cluster's domain.
+func Host(mc *cachev1alpha1.Memcached) string {
+	return mc.Name + NodesSuffix + "." + mc.Namespace + ".svc"
+}
 
 // Servers returns the addresses of the nodes of a StatefulSet as host:port with the first client port, sorted by node number. The list is
 // nil with a Deployment. At the first start, it has an address for each pod that could be created. Any other node joins when it has been
@@ -26,6 +28,18 @@ func Host(mc *cachev1alpha1.Memcached) string { return mc.Name + "." + mc.Namesp
 // down, the list stays as it is, because the operator undoes that.
 func (v View) Servers() []string {
 	return v.serversAt(v.ports()[0])
+}
+
+// KnownServers returns the addresses of Servers for the status. Of a first start, they are known when the workload's controller has said
+// which pods it could create.
+func (v View) KnownServers() []string { return v.Servers()[:v.knownServers()] }
+
+func (v View) knownServers() int {
+	count := max(v.slots(), 0)
+	if v.Workload == nil || v.Workload.Replicas == 0 {
+		count = min(count, v.Last.Servers)
+	}
+	return count
 }
 
 // ServerPort returns the port in the addresses that Servers returns.
@@ -41,7 +55,7 @@ func (v View) TLSServers() []string {
 
 // ports returns the client ports that the workload opens. If there is no workload, or it opens no client port, they come from the spec.
 func (v View) ports() []ClientPort {
-	wanted, set := ClientPorts(v.Memcached.Spec.TLS), v.Workload
+	wanted, set := ClientPorts(NodeTLS(v.Memcached)), v.Workload
 	if set == nil {
 		return wanted
 	}
@@ -154,7 +168,7 @@ func openPorts(template *corev1.PodTemplateSpec) []ClientPort {
 	return open
 }
 
-// HasPlaintext reports whether clients can connect without TLS.
+// HasPlaintext reports whether clients, or proxies, can connect to the nodes without TLS.
 func HasPlaintext(mc *cachev1alpha1.Memcached) bool {
-	return mc.Spec.TLS == nil || mc.Spec.TLS.Plaintext == cachev1alpha1.PlaintextEnabled
+	return NodeTLS(mc) == nil || mc.Spec.TLS.Plaintext == cachev1alpha1.PlaintextEnabled
 }

@@ -101,7 +101,7 @@ func TestServers(t *testing.T) {
 			}
 			var want []string
 			for i := range max(test.want, 0) {
-				want = append(want, fmt.Sprintf("cache-%d.cache.shop.svc:11211", i))
+				want = append(want, fmt.Sprintf("cache-%d.cache-nodes.shop.svc:11211", i))
 			}
 			if !slices.Equal(got, want) {
 				t.Errorf("the servers are %v, want %v", got, want)
@@ -180,7 +180,7 @@ func TestServersHaveOpenPorts(t *testing.T) {
 				observed.Children = []client.Object{set}
 			}
 			view := NewView(mc, observed, time.Time{})
-			if got, want := view.Servers(), fmt.Sprintf("cache-0.cache.shop.svc:%d", test.servers); !slices.Equal(got, []string{want}) {
+			if got, want := view.Servers(), fmt.Sprintf("cache-0.cache-nodes.shop.svc:%d", test.servers); !slices.Equal(got, []string{want}) {
 				t.Errorf("the servers are %v, want %s", got, want)
 			}
 			if got := view.ServerPort(); got != int(test.servers) {
@@ -188,7 +188,7 @@ func TestServersHaveOpenPorts(t *testing.T) {
 			}
 			var want []string
 			if test.tlsToo {
-				want = []string{"cache-0.cache.shop.svc:11212"}
+				want = []string{"cache-0.cache-nodes.shop.svc:11212"}
 			}
 			if got := view.TLSServers(); !slices.Equal(got, want) {
 				t.Errorf("those with TLS are %v, want %v", got, want)
@@ -204,7 +204,32 @@ func TestCertificateHosts(t *testing.T) {
 		t.Errorf("without TLS: %v", got)
 	}
 	mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{}
-	if got := CertificateHosts(mc, pod); !slices.Equal(got, []string{"cache.shop.svc", "cache-0.cache.shop.svc"}) {
+	if got := CertificateHosts(mc, pod); !slices.Equal(got, []string{"cache-nodes.shop.svc", "cache-0.cache-nodes.shop.svc"}) {
 		t.Errorf("with TLS: %v", got)
+	}
+	mc.Spec.Workload, mc.Spec.Proxy = cachev1alpha1.WorkloadStatefulSet, &cachev1alpha1.MemcachedProxy{}
+	if got := CertificateHosts(mc, pod); !slices.Equal(got, []string{"cache.shop.svc"}) {
+		t.Errorf("with TLS, behind proxies: %v", got)
+	}
+}
+
+// If the port without TLS is open, the address has that port, so that clients without TLS can still use the address.
+func TestAddress(t *testing.T) {
+	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cache"}}
+	mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet
+	if got := Address(mc); got != "" {
+		t.Errorf("without proxies: %s", got)
+	}
+	mc.Spec.Proxy = &cachev1alpha1.MemcachedProxy{}
+	if got := Address(mc); got != "cache.shop.svc:11211" {
+		t.Errorf("without TLS: %s", got)
+	}
+	for plaintext, want := range map[cachev1alpha1.PlaintextMode]string{
+		"": "cache.shop.svc:11212", cachev1alpha1.PlaintextDisabled: "cache.shop.svc:11212", cachev1alpha1.PlaintextEnabled: "cache.shop.svc:11211",
+	} {
+		mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{Plaintext: plaintext}
+		if got := Address(mc); got != want {
+			t.Errorf("plaintext %s: %s", plaintext, got)
+		}
 	}
 }

@@ -6,6 +6,7 @@ package memcached
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,9 +23,11 @@ import (
 type Observed struct {
 	// Children are the existing objects with the names of the Memcached's children.
 	Children []client.Object
-	// Pods are the pods with the Memcached's instance label, without those that have succeeded. They have only the fields that the
+	// Pods are the pods with the labels of the Memcached's nodes, without those that have succeeded. They have only the fields that the
 	// cache keeps: see CacheOptions in package controllers.
 	Pods []corev1.Pod
+	// Proxies are the pods with the labels of the Memcached's proxies, in the same way.
+	Proxies []corev1.Pod
 	// Refused is the API server's error when it refused pods of a StatefulSet, as an event tells, or "".
 	Refused string
 }
@@ -41,7 +44,7 @@ type View struct {
 	Workload  *Workload
 	// Last holds parts of the last status.
 	Last Last
-	// Answers are the parents' answers that are known so far. Plan.Ask names the parents to ask next.
+	// Answers are the answers of the parents of nodes and proxies that are known so far. Plan.Ask names the parents to ask next.
 	Answers Answers
 	// Filled holds the UIDs of pods that have all items of their number, as their parents have already reported.
 	Filled map[types.UID]bool
@@ -60,6 +63,8 @@ type Last struct {
 	// Servers, Ready and Updated are the numbers of servers, ready nodes and updated nodes in the status.
 	Servers        int
 	Ready, Updated int32
+	// ReadyProxies is the number of ready proxies in the status.
+	ReadyProxies int32
 	// Conditions are the conditions of the last status. They show since when a change has been in progress.
 	Conditions []metav1.Condition
 }
@@ -72,12 +77,17 @@ func (l Last) Complete(generation int64) bool {
 }
 
 // LastReason returns the reason of a condition of the last status, or "". The API server's default for a new Memcached does not count.
+// A change of the proxies says nothing about nodes, so it counts as none.
 func (v View) LastReason(condition string) string {
 	last := meta.FindStatusCondition(v.Last.Conditions, condition)
-	if last == nil || last.Reason == cachev1alpha1.ReasonWaitingForOperator {
+	switch {
+	case last == nil || last.Reason == cachev1alpha1.ReasonWaitingForOperator:
 		return ""
+	case last.Type == cachev1alpha1.ConditionProgressing && strings.Contains(last.Message, " proxies"):
+		return cachev1alpha1.ReasonAsExpected
+	default:
+		return last.Reason
 	}
-	return last.Reason
 }
 
 // IsTrue reports whether this condition was True in the last status.
@@ -98,6 +108,9 @@ func NewView(mc *cachev1alpha1.Memcached, observed Observed, now time.Time) View
 			Conditions: mc.Status.Conditions,
 		},
 		Now: now,
+	}
+	if mc.Status.Proxies != nil {
+		v.Last.ReadyProxies = mc.Status.Proxies.Ready
 	}
 	wanted := WorkloadKind(mc)
 	for number := range Copies(mc) {
@@ -138,10 +151,11 @@ func WorkloadOf(owner metav1.Object, pods map[string]string, children []client.O
 	return nil
 }
 
-// ServiceName returns the name of the Service that the Memcached controls, or "".
+// ServiceName returns the name of the Service of the nodes that the Memcached controls, or "".
 func (v View) ServiceName() string {
 	for _, child := range v.Children {
-		if service, ok := child.(*corev1.Service); ok && metav1.IsControlledBy(service, v.Memcached) {
+		service, ok := child.(*corev1.Service)
+		if ok && metav1.IsControlledBy(service, v.Memcached) && service.Name == v.Memcached.Name+NodesSuffix {
 			return service.Name
 		}
 	}
@@ -153,13 +167,5 @@ func Discoverable(objects []client.Object, pods map[string]string) bool {
 	return slices.ContainsFunc(objects, func(object client.Object) bool {
 		service, ok := object.(*corev1.Service)
 		return ok && maps.Equal(service.Spec.Selector, pods)
-	})
-}
-
-// Occupied reports whether the Service with the Memcached's name belongs to a MemcachedProxy.
-func (v View) Occupied() bool {
-	return slices.ContainsFunc(v.Children, func(child client.Object) bool {
-		service, ok := child.(*corev1.Service)
-		return ok && service.Spec.Selector[NameLabel] == ProxyName
 	})
 }

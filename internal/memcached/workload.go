@@ -188,7 +188,9 @@ func deploymentCondition(deployment *appsv1.Deployment, conditionType appsv1.Dep
 // Somebody has deleted their workload with --cascade=orphan, or their workload is Left. The pods of a ReplicaSet that remains from a
 // deleted Deployment count, too.
 func (v View) Orphans() []*corev1.Pod {
-	deployment := findWorkload(v.Children, func(w *Workload) bool { return w.Kind == cachev1alpha1.WorkloadDeployment })
+	deployment := findWorkload(v.Children, func(w *Workload) bool {
+		return w.Kind == cachev1alpha1.WorkloadDeployment && w.GetName() == v.Memcached.Name
+	})
 	left := v.Left()
 	return nodesOf(v.Pods, func(pod *corev1.Pod) bool {
 		return pod.Labels[NameLabel] == nodeName && // as in the selector of the Service
@@ -205,7 +207,8 @@ func (v View) Left() *Workload {
 		pods[CopyLabel] = "a"
 	}
 	return WorkloadOf(v.Memcached, pods, v.Children, func(w *Workload) bool {
-		return w.Kind != wanted && metav1.GetControllerOfNoCopy(w) == nil // the operator deletes one that the Memcached controls
+		return w.Kind != wanted && w.GetName() == v.Memcached.Name &&
+			metav1.GetControllerOfNoCopy(w) == nil // the operator deletes one that the Memcached controls
 	})
 }
 

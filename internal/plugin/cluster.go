@@ -77,23 +77,6 @@ func (c *cluster) memcacheds(ctx context.Context) ([]cachev1alpha1.Memcached, er
 	return list.Items, err
 }
 
-// proxiesOf reads the MemcachedProxies that have the Memcached with this name as a pool.
-func (c *cluster) proxiesOf(ctx context.Context, name string) ([]cachev1alpha1.MemcachedProxy, error) {
-	var list cachev1alpha1.MemcachedProxyList
-	err := c.List(ctx, &list, client.InNamespace(c.namespace))
-	return slices.DeleteFunc(list.Items, func(proxy cachev1alpha1.MemcachedProxy) bool {
-		return !slices.Contains(poolsOf(&proxy), name)
-	}), err
-}
-
-func poolsOf(proxy *cachev1alpha1.MemcachedProxy) []string {
-	var names []string
-	for _, pool := range proxy.Spec.Pools {
-		names = append(names, pool.Name)
-	}
-	return names
-}
-
 // pods reads the pods of a Memcached, without those that will never run again, for example after an eviction: Kubernetes keeps them for
 // days. It sorts the pods of a StatefulSet by number, so that those of several copies with the same items stand side by side.
 func (c *cluster) pods(ctx context.Context, mc *cachev1alpha1.Memcached) ([]corev1.Pod, error) {

@@ -85,22 +85,20 @@ func TestStatusOfProblems(t *testing.T) {
 		mc.Status.Conditions[0].Message = "the pod crashes\033[2J"
 		mc.Status.Conditions = append(mc.Status.Conditions, conditionOf("Progressing", "Outdated", "False", 1))
 		mc.Status.Conditions[1].Message = "1 of 2 nodes have an older agent"
+		mc.Status.Address, mc.Status.Proxies = "pages.shop.svc:11211", &cachev1alpha1.MemcachedProxiesStatus{Size: 3, Ready: 1, Nodes: 2}
 	})
 	evicted := newPod(newCache("pages", 2), "pages-1-evicted")
 	evicted.Status.Phase = corev1.PodFailed
 	must(t, w.client.Create(t.Context(), evicted))
-	must(t, w.client.Create(t.Context(), &cachev1alpha1.MemcachedProxy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front"},
-		Spec:       cachev1alpha1.MemcachedProxySpec{Pools: []cachev1alpha1.MemcachedProxyPool{{Name: "pages"}, {Name: "copies"}}},
-	}))
 	got := w.run(t, "", "status", "pages", "--interval=10ms")
-	contains(t, got.stdout, "1 of 2 nodes ready, StatefulSet, NodesFailing", "memcached does not run: CrashLoopBackOff",
+	contains(t, got.stdout, "1 of 2 nodes ready, StatefulSet, NodesFailing",
+		"\nAddress pages.shop.svc:11211: 1 of 3 proxies ready, which lead to 2 nodes\n", "memcached does not run: CrashLoopBackOff",
 		"NodesFailing   the pod crashes^[[2J", "Outdated       1 of 2 nodes have an older agent")
 	if strings.Contains(got.stdout, "evicted") || got.code != 0 {
 		t.Error(got)
 	}
 	contains(t, w.run(t, "n\n", "flush", "pages").stderr,
-		"pages-0: memcached does not run", "flush each of pages, copies", "from 1 of 2 nodes")
+		"pages-0: memcached does not run", "from 1 of 2 nodes")
 	w.addresses["pages-1"] = "nowhere"
 	got = w.run(t, "", "status", "--interval=10ms")
 	if got.code != 1 || got.stderr != "error: shop/pages: no node answers\n" || !strings.Contains(got.stdout, "pages-1") {

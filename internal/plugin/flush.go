@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,13 +87,6 @@ func (o *flushCommand) run(ctx context.Context, name string) error {
 	}
 	consequences := fmt.Sprintf("This deletes %d items from %d of %d nodes of %s/%s: requests for them miss until the cache fills again.",
 		items, len(answering), len(pods), mc.Namespace, mc.Name)
-	proxies, _ := c.proxiesOf(ctx, mc.Name) // most caches have no copies, so an error does not matter
-	for i := range proxies {
-		if pools := poolsOf(&proxies[i]); len(pools) > 1 {
-			consequences = fmt.Sprintf("%s\nBut the MemcachedProxy %s also finds them in its other pools: flush each of %s.", consequences,
-				proxies[i].Name, strings.Join(pools, ", "))
-		}
-	}
 	if err := o.confirm(ctx, consequences); err != nil {
 		return err
 	}

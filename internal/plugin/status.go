@@ -76,6 +76,9 @@ type cacheReport struct {
 	Size int32 `json:"size"`
 	// ReadyNodes counts the nodes whose State is Ready.
 	ReadyNodes int32 `json:"readyNodes"`
+	// Address and Proxies are those in the status, empty without proxies.
+	Address string                                `json:"address,omitempty"`
+	Proxies *cachev1alpha1.MemcachedProxiesStatus `json:"proxies,omitempty"`
 	// Status is the reason of the condition Ready.
 	Status string `json:"status"`
 	// Conditions are those that tell of a problem or a change.
@@ -167,6 +170,7 @@ func (r *reading) read(ctx context.Context, conn *memcache.Conn) (err error) {
 func reportOf(mc *cachev1alpha1.Memcached, nodes []nodeReport) cacheReport {
 	report := cacheReport{
 		Namespace: mc.Namespace, Name: mc.Name, Workload: memcached.WorkloadKind(mc), Size: mc.Spec.Size * int32(memcached.Copies(mc)), //nolint:gosec // 3
+		Address: mc.Status.Address, Proxies: mc.Status.Proxies,
 		Status: readyReason(mc.Status.Conditions), Conditions: problemsOf(mc.Status.Conditions), Nodes: nodes, Total: total(nodes),
 	}
 	report.Memory = report.Total.advice()
@@ -214,6 +218,9 @@ func silent(reports []cacheReport) error {
 // printCache writes the report on a cache.
 func (o *statusCommand) printCache(r *cacheReport) error {
 	fmt.Fprintf(o.Out, "%s/%s: %d of %d nodes ready, %s, %s\n", r.Namespace, r.Name, r.ReadyNodes, r.Size, r.Workload, r.Status)
+	if r.Proxies != nil {
+		fmt.Fprintf(o.Out, "Address %s: %d of %d proxies ready, which lead to %d nodes\n", r.Address, r.Proxies.Ready, r.Proxies.Size, r.Proxies.Nodes)
+	}
 	var nodes, conditions [][]string
 	for i := range r.Nodes {
 		node := &r.Nodes[i]

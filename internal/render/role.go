@@ -20,10 +20,12 @@ import (
 	"github.com/example/memcached-operator/internal/memcached"
 )
 
-// Role is what the pods of an owner do: they are nodes or proxies. It builds the owner's objects.
+// Role is what the pods of a Memcached do: they are nodes or proxies. It builds the objects.
 type Role struct {
-	// Owner is the Memcached or the MemcachedProxy.
+	// Owner is the Memcached.
 	Owner client.Object
+	// Suffix ends the names of the PodDisruptionBudget, the NetworkPolicy and the Deployment.
+	Suffix string
 	// Component is the value of the label app.kubernetes.io/component.
 	Component string
 	// Selector has the labels that select the pods. All objects have them.
@@ -61,18 +63,19 @@ func Annotations(metadata cachev1alpha1.Metadata) map[string]string {
 	return annotations
 }
 
-// Service returns a Service of the pods, with the client ports for these TLS settings.
-func (r Role) Service(wanted cachev1alpha1.MemcachedService, tls *cachev1alpha1.MemcachedTLS) *corev1.Service {
+// Service returns a Service of the pods, with the client ports for these TLS settings. The suffix ends its name.
+func (r Role) Service(suffix string, wanted cachev1alpha1.MemcachedService, tls *cachev1alpha1.MemcachedTLS) *corev1.Service {
 	// This default of Kubernetes is set explicitly. Without a value, an existing Service would keep another policy.
 	families := ptr.Deref(wanted.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
 	return &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
-		ObjectMeta: r.Metadata("", wanted.Metadata),
+		ObjectMeta: r.Metadata(suffix, wanted.Metadata),
 		Spec: corev1.ServiceSpec{
-			Type:           corev1.ServiceTypeClusterIP,
-			IPFamilyPolicy: &families,
-			Selector:       r.Selector,
-			Ports:          memcached.ServicePorts(memcached.ClientPorts(tls)),
+			Type:            corev1.ServiceTypeClusterIP,
+			SessionAffinity: corev1.ServiceAffinityNone, // the connections of one client are spread over several proxies
+			IPFamilyPolicy:  &families,
+			Selector:        r.Selector,
+			Ports:           memcached.ServicePorts(memcached.ClientPorts(tls)),
 		},
 	}
 }
@@ -101,7 +104,7 @@ func (r Role) NetworkPolicy(
 	}
 	return &networkingv1.NetworkPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "NetworkPolicy"},
-		ObjectMeta: r.Metadata("", cachev1alpha1.Metadata{}),
+		ObjectMeta: r.Metadata(r.Suffix, cachev1alpha1.Metadata{}),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: r.Selector},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
@@ -146,7 +149,7 @@ func TCPPorts(numbers ...int32) []networkingv1.NetworkPolicyPort {
 func (r Role) PodDisruptionBudget(wanted cachev1alpha1.MemcachedPodDisruptionBudget) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
-		ObjectMeta: r.Metadata("", cachev1alpha1.Metadata{}),
+		ObjectMeta: r.Metadata(r.Suffix, cachev1alpha1.Metadata{}),
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			Selector:                   &metav1.LabelSelector{MatchLabels: r.Selector},
 			MaxUnavailable:             cmp.Or(wanted.MaxUnavailable, ptr.To(intstr.FromInt32(1))),
@@ -159,7 +162,7 @@ func (r Role) PodDisruptionBudget(wanted cachev1alpha1.MemcachedPodDisruptionBud
 func (r Role) Deployment(
 	record memcached.Record, size, minReadySeconds int32, surge, unavailable intstr.IntOrString, template corev1.PodTemplateSpec,
 ) *appsv1.Deployment {
-	metadata := r.Metadata("", cachev1alpha1.Metadata{})
+	metadata := r.Metadata(r.Suffix, cachev1alpha1.Metadata{})
 	metadata.Annotations = record.Annotations()
 	return &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},

@@ -21,6 +21,11 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 	mc := v.Memcached.DeepCopy() // because the original is in the cache
 	keepRestart(mc, v)
 	v.Memcached = mc
+	var plan memcached.Plan
+	front := proxies(v, opts, &plan)
+	mc = mc.DeepCopy()
+	mc.Spec.TLS = memcached.NodeTLS(mc)
+	v.Memcached = mc
 	objects := []client.Object{Service(mc)}
 	if memcached.WantsBudget(mc.Spec.PodDisruptionBudget) {
 		objects = append(objects, role(mc).PodDisruptionBudget(mc.Spec.PodDisruptionBudget))
@@ -31,14 +36,16 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 	if v.Servers() != nil {
 		objects = append(objects, ConfigMap(v))
 	}
-	plan := memcached.Plan{Objects: objects}
+	plan.Objects = objects
 	_, plan.MaxUnavailable = updateLimits(mc)
 	workloads := statefulSetsOf
 	if !memcached.IsStatefulSet(mc) {
 		workloads = deploymentOf
 	}
-	if objects := workloads(v, opts, &plan); v.Workload != nil || !v.Occupied() { // otherwise, clients would not find new nodes
-		plan.Objects = append(plan.Objects, objects...)
+	plan.Objects = append(plan.Objects, workloads(v, opts, &plan)...)
+	plan.Objects = append(plan.Objects, front...)
+	if plan.Routes != nil { // no event reports that an announced number of nodes takes effect
+		plan.NextStep = memcached.Sooner(plan.NextStep, plan.Routes.Pool.Wait(v.Now))
 	}
 	return plan
 }

@@ -102,7 +102,7 @@ func encoded(t testing.TB, objects []client.Object) []byte {
 
 func encodedSpec(t testing.TB, workload client.Object) []byte {
 	t.Helper()
-	child := memcachedtest.ChildOf(workload)
+	child, _ := memcached.ChildOf(workload)
 	text, err := json.MarshalIndent(child.Spec(workload), "", " ")
 	if err != nil {
 		t.Fatal(err)

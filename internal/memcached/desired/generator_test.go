@@ -60,6 +60,11 @@ func (g *generator) spec() map[string]any {
 				"secretName": func() any { return one(g, "users", "users", "a.b", "c.d", "users", "sessions", "No") },
 			}, "secretName")
 		},
+		"proxy": func() any {
+			return g.some(map[string]func() any{
+				"size": func() any { return one(g, 0, 1, 2, 1000, 1001) }, "threads": func() any { return g.number(66) }, "resources": g.resources,
+			})
+		},
 		"workload": func() any { return one(g, "StatefulSet", "Deployment", "Deployment", "StatefulSet", "DaemonSet", "") },
 		"storage": func() any {
 			return g.some(map[string]func() any{"type": func() any { return one(g, "Memory", "Memory", "Memory", "MemoryFile") }})
@@ -77,9 +82,13 @@ func (g *generator) spec() map[string]any {
 		delete(spec, "tls") // the API server refuses these with a Deployment
 		delete(spec, "auth")
 		delete(spec, "agent")
+		delete(spec, "proxy")
 		if ok {
 			delete(policy, "metricsFrom")
 		}
+	}
+	if spec["proxy"] != nil && g.number(8) > 0 {
+		delete(spec, "auth")
 	}
 	return spec
 }

@@ -37,6 +37,10 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 	}
 	var kinds []string
 	for _, object := range objects {
+		if child, _ := memcached.ChildOf(object); child.Proxy {
+			checkProxyObject(t, mc, object)
+			continue
+		}
 		gvk := object.GetObjectKind().GroupVersionKind()
 		kinds = append(kinds, gvk.GroupVersion().String()+" "+gvk.Kind)
 		if !slices.Contains(memcached.OwnersOf(object), client.ObjectKeyFromObject(mc)) {
@@ -90,11 +94,38 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 	}
 }
 
+// checkProxyObject checks an object of the proxies. Its selector never matches a node.
+func checkProxyObject(t *testing.T, mc *cachev1alpha1.Memcached, object client.Object) {
+	t.Helper()
+	selector := memcached.ProxyLabels(mc.Name)
+	selected := selector
+	switch object := object.(type) {
+	case *corev1.Service:
+		selected = object.Spec.Selector
+	case *policyv1.PodDisruptionBudget:
+		selected = object.Spec.Selector.MatchLabels
+	case *networkingv1.NetworkPolicy:
+		selected = object.Spec.PodSelector.MatchLabels
+		checkNetworkPolicy(t, object)
+	case *appsv1.Deployment:
+		selected = object.Spec.Selector.MatchLabels
+		if result := podSecurity(t, object.Spec.Template); !result.Allowed {
+			t.Errorf("the proxies violate restricted:latest: %s", result.ForbiddenDetail())
+		}
+		if !contains(object.Spec.Template.Labels, selector) {
+			t.Errorf("the proxies have the labels %v", object.Spec.Template.Labels)
+		}
+	}
+	if mc.Spec.Proxy == nil || !reflect.DeepEqual(selected, selector) || !contains(object.GetLabels(), selector) {
+		t.Errorf("%T %s selects %v", object, object.GetName(), selected)
+	}
+}
+
 // checkConfigMap checks the ConfigMap that lists the servers for applications.
 func checkConfigMap(t *testing.T, mc *cachev1alpha1.Memcached, object *corev1.ConfigMap) {
 	t.Helper()
 	lists := map[string]string{"servers": "11211"}
-	if mc.Spec.TLS != nil {
+	if memcached.NodeTLS(mc) != nil {
 		lists["tlsServers"] = "11212"
 		if mc.Spec.TLS.Plaintext != cachev1alpha1.PlaintextEnabled {
 			lists["servers"] = "11212"
@@ -171,7 +202,7 @@ func checkDeployment(t *testing.T, mc *cachev1alpha1.Memcached, deployment *apps
 func checkStatefulSet(t *testing.T, mc *cachev1alpha1.Memcached, set *appsv1.StatefulSet) {
 	t.Helper()
 	spec := set.Spec
-	if *spec.Replicas != mc.Spec.Size || spec.ServiceName != mc.Name || spec.Ordinals != nil {
+	if *spec.Replicas != mc.Spec.Size || spec.ServiceName != mc.Name+"-nodes" || spec.Ordinals != nil {
 		t.Errorf("%d replicas of the Service %q from %v", *spec.Replicas, spec.ServiceName, spec.Ordinals)
 	}
 	if spec.PodManagementPolicy != appsv1.ParallelPodManagement || len(spec.VolumeClaimTemplates) != 0 {

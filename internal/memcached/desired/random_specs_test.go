@@ -59,6 +59,7 @@ func randomChoices(count int) [][]byte {
 // checkDesired checks the desired objects of a Memcached, and reports whether its spec can be carried out.
 func checkDesired(t *testing.T, mc *cachev1alpha1.Memcached) bool {
 	t.Helper()
+	mc.Status.Servers = make([]string, mc.Spec.Size) // so that proxies have routes
 	before := encodedText(t, mc)
 	opts := memcachedtest.Options
 	plan := For(memcachedtest.View(mc, memcached.Observed{}), opts)

@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,7 +21,7 @@ import (
 // are still being filled. Otherwise, it resolves only to ready nodes, because clients must not connect to nodes that are starting or
 // stopping.
 func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
-	service := role(mc).Service(mc.Spec.Service, mc.Spec.TLS)
+	service := role(mc).Service(memcached.NodesSuffix, mc.Spec.Service, mc.Spec.TLS)
 	service.Spec.ClusterIP = corev1.ClusterIPNone
 	service.Spec.PublishNotReadyAddresses = memcached.Copies(mc) > 1
 	return service
@@ -47,15 +48,22 @@ func ConfigMap(v memcached.View) *corev1.ConfigMap {
 	return role(mc).ConfigMap(memcached.ServersSuffix, data)
 }
 
-// NetworkPolicy returns the policy in the spec. With copies, nodes also admit each other.
+// NetworkPolicy returns the policy of the nodes. With proxies, only these are its clients. With copies, nodes also admit each other.
 func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 	mc := v.Memcached
 	var asked []int32
 	if memcached.IsStatefulSet(mc) {
 		asked = []int32{memcached.ParentPort, memcached.MetricsPort}
 	}
-	policy := role(mc).NetworkPolicy(*mc.Spec.NetworkPolicy, mc.Spec.TLS, asked...)
-	if memcached.Copies(mc) > 1 && len(mc.Spec.NetworkPolicy.From) > 0 {
+	wanted := *mc.Spec.NetworkPolicy
+	switch {
+	case memcached.HasProxies(mc) && onlyProxies(v):
+		wanted.From = proxyPeers(mc)
+	case memcached.HasProxies(mc) && len(wanted.From) > 0:
+		wanted.From = slices.Concat(wanted.From, proxyPeers(mc))
+	}
+	policy := role(mc).NetworkPolicy(wanted, mc.Spec.TLS, asked...)
+	if memcached.Copies(mc) > 1 && len(wanted.From) > 0 {
 		nodes := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)}}
 		policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{
 			From: []networkingv1.NetworkPolicyPeer{nodes}, Ports: render.TCPPorts(memcached.Port),

@@ -74,8 +74,8 @@ func admissionBound(t *testing.T) admissible {
 	if err != nil {
 		t.Fatal(err)
 	}
-	formula := regexp.MustCompile(`self\.config\.memory"}} \* ([0-9.]+) \+ \(has\(self\.tls\) \? ([0-9.]+) : ([0-9.]+)\) \+ ` +
-		`double\(self\.config\.maxConnections\) \* \(has\(self\.tls\) \? ([0-9.]+) : ([0-9.]+)\) / ([0-9.]+) \+ ` +
+	formula := regexp.MustCompile(`self\.config\.memory"}} \* ([0-9.]+) \+ \({{template "nodeTLS"}} \? ([0-9.]+) : ([0-9.]+)\) \+ ` +
+		`double\(self\.config\.maxConnections\) \* \({{template "nodeTLS"}} \? ([0-9.]+) : ([0-9.]+)\) / ([0-9.]+) \+ ` +
 		`\(has\(self\.config\.threads\) \? double\(self\.config\.threads\) : ` +
 		`has\(self\.resources\.limits\) && 'cpu' in self\.resources\.limits \? 1\.0 : ([0-9.]+)\) \* ([0-9.]+)`)
 	found := formula.FindStringSubmatch(strings.Join(strings.Fields(string(rules)), " "))

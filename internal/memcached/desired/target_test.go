@@ -64,6 +64,7 @@ func TestTarget(t *testing.T) {
 		})},
 		"PodDisruptionBudget": {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.PodDisruptionBudget.Enabled = ptr.To(false) })},
 		"NetworkPolicy":       {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{} })},
+		"Proxy":               {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.Proxy = &cachev1alpha1.MemcachedProxy{} })},
 		"UpdateStrategy":      {change: inSpec(func(s *cachev1alpha1.MemcachedSpec) { s.UpdateStrategy.PodUpdatePolicy = "InPlaceOrRecreate" })},
 		"Paused":              {change: memcachedtest.Paused},
 	}

@@ -41,7 +41,7 @@ func statefulSetsOf(v memcached.View, opts memcached.Options, plan *memcached.Pl
 	for number := range v.Workloads {
 		c.templates = append(c.templates, askedTemplate(mc, number, opts, c.target, lastRestarts(v).kubectl))
 	}
-	plan.Problem = memcached.CheckPriority(mc.Spec.Scheduling, opts).And(checkMemoryLimit(mc, c.asksForMore())).
+	plan.Problem = plan.Problem.And(memcached.CheckPriority(mc.Spec.Scheduling, opts)).And(checkMemoryLimit(mc, c.asksForMore())).
 		And(memcached.CheckAgentImage("spec.workload StatefulSet", opts.AgentImage)).And(checkCopies(mc, opts))
 	c.decide(mc.Spec.Paused || mc.DeletionTimestamp != nil || plan.Problem != nil)
 	c.observeFills()
@@ -123,7 +123,7 @@ func statefulSet(mc *cachev1alpha1.Memcached, number int, template corev1.PodTem
 		Spec: appsv1.StatefulSetSpec{
 			Replicas:            &mc.Spec.Size,
 			Selector:            &metav1.LabelSelector{MatchLabels: memcached.CopyLabels(mc, number)},
-			ServiceName:         mc.Name,
+			ServiceName:         mc.Name + memcached.NodesSuffix,
 			PodManagementPolicy: appsv1.ParallelPodManagement,
 			MinReadySeconds:     mc.Spec.UpdateStrategy.MinReadySeconds,
 			// A rollback cannot restore the items of a cache. One old revision is enough to show what has changed.

@@ -87,14 +87,6 @@ func Live[T client.Object](t testing.TB, mc *cachev1alpha1.Memcached, rendered T
 	return live
 }
 
-// ChildOf returns the first row of the table of children for objects of this Go type.
-func ChildOf(object client.Object) memcached.Child[*cachev1alpha1.Memcached] {
-	i := slices.IndexFunc(memcached.Children, func(child memcached.Child[*cachev1alpha1.Memcached]) bool {
-		return reflect.TypeOf(child.New()) == reflect.TypeOf(object)
-	})
-	return memcached.Children[i]
-}
-
 // Controller returns a reference to an owner that controls an object.
 func Controller(kind, name string, uid types.UID) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "v1", Kind: kind, Name: name, UID: uid, Controller: ptr.To(true)}

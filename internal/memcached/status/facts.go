@@ -35,6 +35,8 @@ type facts struct {
 	// nodes are the nodes of the first copy, and then orphans. others are the nodes of other copies. ready is the number of ready nodes.
 	nodes, others []*corev1.Pod
 	ready         int32
+	// front are the facts about the proxies, as if they were nodes, or nil.
+	front *facts
 	// troubled reports that something is wrong with the pods, or that they cannot be created or changed.
 	troubled bool
 	// unobserved reports that it is not known what exists.
@@ -43,6 +45,8 @@ type facts struct {
 	// Its count of updated nodes may then be about an earlier template.
 	change             change
 	templateUnobserved bool
+	// changing are the facts about those that change: f for nodes, front for proxies, nil if only the routes change.
+	changing *facts
 	// held are the changes that a pause holds back.
 	held []string
 }
@@ -73,10 +77,11 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	f.available = f.serving() >= f.required || stillAvailable(v.Last, f.serving())
 	f.discoverable = memcached.Discoverable(v.Children, memcached.SelectorLabels(mc))
 	f.templateUnobserved = !templateObserved(before.Workload, v)
-	f.change = f.observeChange()
-	f.troubled = plan.Refused != nil || slices.ContainsFunc(table, func(r row) bool {
-		return r.condition == degraded && r.status == is && r.look != nil && r.look(f) != ""
-	})
+	if f.front = frontOf(v); f.front != nil {
+		f.front.troubled = f.front.podsTroubled()
+	}
+	f.change, f.changing = f.observeChange()
+	f.troubled = plan.Refused != nil || f.podsTroubled()
 	if mc.Spec.Paused {
 		f.held = f.heldBack()
 	}
@@ -105,6 +110,13 @@ func (f *facts) reported(reason string) (words []string) {
 		}
 	}
 	return words
+}
+
+// podsTroubled reports that something is wrong with the pods, or that they cannot be created.
+func (f *facts) podsTroubled() bool {
+	return slices.ContainsFunc(table, func(r row) bool {
+		return r.condition == degraded && r.status == is && r.look != nil && r.look(f) != ""
+	})
 }
 
 func readyNodes(nodes []*corev1.Pod) int32 {
@@ -147,10 +159,17 @@ func stillAvailable(last memcached.Last, ready int32) bool {
 	return last.IsTrue(cachev1alpha1.ConditionAvailable) && ready >= max(last.Ready, 1)
 }
 
-func (f *facts) readyOf() string { return fmt.Sprintf("%d of %d nodes are ready", f.ready, f.total) }
+func (f *facts) readyOf() string {
+	if f.front != nil {
+		return fmt.Sprintf("%d of %d nodes and %d of %d proxies are ready", f.ready, f.total, f.front.ready, f.front.size)
+	}
+	return fmt.Sprintf("%d of %d nodes are ready", f.ready, f.total)
+}
 
 // serving says that enough nodes are ready, and that clients find them.
-func serving(f *facts) string { return when(f.available && f.discoverable, "%s", f.readyOf()) }
+func serving(f *facts) string {
+	return when(f.available && f.discoverable && f.reachable(), "%s", f.readyOf())
+}
 
 func unreported(f *facts) string {
 	unseen := f.Workload != nil && f.Workload.ObservedGeneration == 0 && len(f.nodes) == 0 && !f.troubled
@@ -158,13 +177,16 @@ func unreported(f *facts) string {
 }
 
 func unavailable(f *facts) string {
-	if f.available {
+	switch {
+	case !f.available && f.total > f.size:
+		return f.readyOf() + fmt.Sprintf(", and of %d numbers one is needed", f.required)
+	case !f.available:
+		return f.readyOf() + fmt.Sprintf(", %d are needed", f.required)
+	case f.discoverable && (f.front == nil || f.proxiesDiscoverable()):
+		return f.readyOf() + ", and no proxy leads clients to them"
+	default:
 		return f.readyOf() + ", but no Service leads clients to them"
 	}
-	if f.total > f.size {
-		return f.readyOf() + fmt.Sprintf(", and of %d numbers one is needed", f.required)
-	}
-	return f.readyOf() + fmt.Sprintf(", %d are needed", f.required)
 }
 
 func surplus(f *facts) string {
@@ -172,7 +194,10 @@ func surplus(f *facts) string {
 	return when(exist > int(f.total), "%d nodes exist, %d are wanted", exist, f.total)
 }
 
-func missing(f *facts) string { return when(f.ready != f.total, "%s", f.readyOf()) }
+func missing(f *facts) string {
+	proxies := f.front != nil && (f.front.ready != f.front.size || len(f.front.nodes) != int(f.front.size))
+	return when(f.ready != f.total || proxies || f.missed() != "", "%s%s", f.readyOf(), f.missed())
+}
 
 func filling(f *facts) string {
 	return when(len(f.plan.Fills.Filling) > 0, "%s: the items of another copy come first to %s", f.readyOf(),

@@ -33,7 +33,7 @@ func TestStatusFields(t *testing.T) {
 		ObservedGeneration: memcachedtest.Generation, Replicas: 3, ReadyReplicas: 2, UpdatedReplicas: 1,
 		Selector: "app.kubernetes.io/instance=cache,app.kubernetes.io/managed-by=memcached-operator,app.kubernetes.io/name=memcached",
 		Nodes:    []string{"cache-5d4f-a", "cache-5d4f-b", "cache-5d4f-c"}, Image: memcachedtest.DefaultImage, Version: "1.6.45",
-		ServiceName: "cache",
+		ServiceName: "cache-nodes",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -210,7 +210,7 @@ func TestEveryReasonIsInTheTruthTable(t *testing.T) {
 		t.Errorf("%d reasons: in the API (-) and in the table (+):\n%s", len(want), diff)
 	}
 	delete(want, cachev1alpha1.ReasonWaitingForOperator) // the default of the schema, which no operator writes
-	delete(want, cachev1alpha1.ReasonAllProxiesReady)    // of a MemcachedProxy
+	delete(want, cachev1alpha1.ReasonFilling)            // see TestStatusOfCopies
 	for _, row := range rows(t) {
 		for _, condition := range []string{row.ready, row.available, row.progressing, row.degraded, row.attention} {
 			_, condition, _ = strings.Cut(condition, " ")

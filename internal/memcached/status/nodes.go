@@ -102,6 +102,16 @@ func agentsSay(reasons ...string) func(*facts) string {
 	}
 }
 
+// restartRequired says which nodes and proxies must restart. The operator restarts nodes, but not proxies.
+func restartRequired(f *facts) string {
+	message := agentsSay(protocol.ReasonReloadFailed, protocol.ReasonRestartRequired)(f)
+	if message != "" && slices.ContainsFunc(f.Agents.Nodes, func(report memcached.AgentReport) bool { return report.Proxy }) {
+		message += fmt.Sprintf(". To replace the proxies: kubectl rollout restart deployment %s -n %s", f.Memcached.Name+memcached.ProxySuffix,
+			f.Memcached.Namespace)
+	}
+	return message
+}
+
 func (f *facts) agentsSay(reason string) []string {
 	var pods, messages []string
 	for _, report := range f.Agents.Nodes {
@@ -241,6 +251,9 @@ const (
 // unresponsive speaks if memcached runs but has not answered its agent for too long.
 func unresponsive(f *facts, pod *corev1.Pod) string {
 	reportAt, silent := silentUntil(pod)
+	if missed := missedBy(f, pod); silent && missed != "" { // memcached does not run while a proxy waits for its nodes
+		return when(!f.Now.Before(reportAt), "%s", missed)
+	}
 	return when(silent && !f.Now.Before(reportAt), "The agent of pod %s gets no answer from memcached. The node serves again when "+
 		"memcached answers; to replace it by an empty one: kubectl delete pod %s -n %s", pod.Name, pod.Name, pod.Namespace)
 }

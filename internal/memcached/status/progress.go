@@ -50,8 +50,18 @@ func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	return counted && v.Last.Generation == v.Memcached.Generation
 }
 
-// observeChange finds out about a first start, scaling or a rollout.
-func (f *facts) observeChange() change {
+// observeChange finds out about a first start, scaling or a rollout of the nodes, or else of the proxies, or else of their routes.
+func (f *facts) observeChange() (found change, changing *facts) {
+	if found = f.changeOfNodes(); found.reason != "" || f.front == nil {
+		return found, f
+	}
+	if found = f.front.changeOfProxies(); found.reason != "" {
+		return found, f.front
+	}
+	return f.changeOfRoutes(), nil
+}
+
+func (f *facts) changeOfNodes() change {
 	found := f.changeOfDeployment()
 	if f.Workload != nil && memcached.IsStatefulSet(f.Memcached) {
 		found = f.changeOfStatefulSet()
@@ -167,7 +177,7 @@ const stoppedByProblem = "The change cannot continue: see the condition Degraded
 func stuck(f *facts) string {
 	changing := f.change.reason != "" && f.Workload != nil
 	switch {
-	case f.Problem != nil && (!changing || f.unwritten()), changing && f.troubled:
+	case f.Problem != nil && (!changing || f.changing != f || f.unwritten()), changing && f.changing != nil && f.changing.troubled:
 		return stoppedByProblem
 	case changing:
 		return f.change.overdue
@@ -317,6 +327,7 @@ func RequeueAfter(v memcached.View, current cachev1alpha1.MemcachedStatus) time.
 		wait = memcached.Sooner(wait, progressDeadline(v.Memcached))
 	}
 	v.Last.Conditions = current.Conditions
+	wait = memcached.Sooner(wait, askProxiesAfter(v))
 	switch {
 	case lacking(v, 0) == nil:
 	case v.Refused == "" && !meta.IsStatusConditionTrue(current.Conditions, degraded):

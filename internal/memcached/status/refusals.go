@@ -85,7 +85,7 @@ func missingSince(v memcached.View, w *memcached.Workload) time.Time {
 
 // LacksPods returns a StatefulSet that lacks pods for some seconds, if nothing that the operator watches says why, and nil otherwise.
 func LacksPods(v memcached.View) *memcached.Workload {
-	if w := lacking(v, refusalPatience); w != nil && PodProblem(w, v.Pods, v.Now) == nil {
+	if w := lacking(v, refusalPatience); w != nil && !(&facts{View: v}).podsTroubled() {
 		return w
 	}
 	return nil

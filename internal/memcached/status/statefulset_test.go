@@ -13,11 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/desired"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
@@ -255,68 +253,6 @@ func TestRequeueAfter(t *testing.T) {
 			}
 		})
 	}
-}
-
-func twoCopies(mc *cachev1alpha1.Memcached) {
-	mc.Spec.Workload, mc.Spec.Copies = cachev1alpha1.WorkloadStatefulSet, 2
-}
-
-// copyRows have two copies of three nodes.
-func copyRows(t *testing.T) []statusCase {
-	mc := memcachedtest.Cache(3, twoCopies, reported("AsExpected", time.Hour))
-	sets := func(changes ...func(*appsv1.StatefulSet)) (sets []client.Object) {
-		for _, object := range desired.For(memcachedtest.View(mc, memcached.Observed{}), memcachedtest.Options).Objects {
-			if set, ok := object.(*appsv1.StatefulSet); ok {
-				set = memcachedtest.Live(t, mc, set)
-				for _, change := range append([]func(*appsv1.StatefulSet){setCounts(3, 3)}, changes...) {
-					change(set)
-				}
-				sets = append(sets, set)
-			}
-		}
-		return sets
-	}
-	// pods has all pods, with changes of the last one.
-	pods := func(changes ...func(*corev1.Pod)) []corev1.Pod {
-		all := append(setPods(3), setPods(3)...)
-		for i := range all[3:] {
-			pod := &all[3+i]
-			pod.Name, pod.UID, pod.OwnerReferences[0].Name = fmt.Sprintf("cache-b-%d", i), types.UID(fmt.Sprintf("cache-b-%d", i)), "cache-b"
-		}
-		for _, change := range changes {
-			change(&all[5])
-		}
-		return all
-	}
-	answers := func(state protocol.FillState) memcached.Answers {
-		return memcached.Answers{"cache-b-2": {Status: protocol.Status{List: protocol.List{Target: "a"}, Fill: &protocol.Fill{
-			From: "cache-2.cache.shop.svc:11211", State: state, Reason: "connection refused",
-		}}}}
-	}
-	const allSix, five = "True AllNodesReady: 6 of 6 nodes are ready", "5 of 6 nodes are ready"
-	return []statusCase{{
-		name: "copies: all nodes are filled", mc: mc, others: sets(), pods: pods(), answers: answers(protocol.FillDone),
-		ready: allSix, available: "True AsExpected: 6 of 6 nodes are ready",
-	}, {
-		name: "copies: a node is being filled", mc: mc, others: sets(), pods: pods(notReady), answers: answers(protocol.FillCopying),
-		ready: "False Filling: " + five + ": the items of another copy come first to cache-b-2", available: "True AsExpected: " + five,
-	}, {
-		name: "copies: a node is away", mc: mc, others: sets(), pods: pods(notReady),
-		ready: "False NotReady: " + five, available: "True AsExpected: " + five,
-	}, {
-		name: "copies: a node is not filled", mc: mc, others: sets(), pods: pods(), answers: answers(protocol.FillFailed),
-		trouble: "NodesUnfilled: the node cache-b-2 serves without the items of the other copies, and tries again to get them from " +
-			"cache-2.cache.shop.svc:11211: connection refused", available: "True AsExpected: 6 of 6 nodes are ready",
-	}, {
-		name: "copies: each number has a node", mc: mc, others: sets(), pods: append(pods()[:1], pods()[4:]...),
-		ready: "False NotReady: 3 of 6 nodes are ready", available: "True AsExpected: 3 of 6 nodes are ready",
-	}, {
-		name: "copies: two numbers have none", mc: mc, others: sets(), pods: append(pods()[:1], pods()[3:4]...),
-		ready: "False NotReady: 2 of 6 nodes are ready", available: "False NotReady: 2 of 6 nodes are ready, and of 2 numbers one is needed",
-	}, {
-		name: "copies: the second has another size", mc: mc, pods: pods(), others: []client.Object{sets()[0], sets(setCounts(2, 2))[1]},
-		changing: "Scaling: Scaling from 2 to 3 nodes", available: "True AsExpected: 6 of 6 nodes are ready",
-	}}
 }
 
 // TestItemsLeft covers caches with and without copies, and one in which a node lacks items.

@@ -9,7 +9,6 @@ package status
 import (
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -29,10 +28,9 @@ func For(before memcached.View, plan memcached.Plan, written memcached.Written) 
 		ReadyReplicas:      readyNodes(facts.nodes),
 		Selector:           labels.SelectorFromSet(memcached.CopyLabels(mc, 0)).String(),
 		ServiceName:        facts.ServiceName(),
-		Servers:            facts.Servers(),
-	}
-	if facts.Workload == nil || facts.Workload.Replicas == 0 { // until its controller says which pods it could create
-		status.Servers = status.Servers[:min(len(status.Servers), before.Last.Servers)]
+		Servers:            facts.KnownServers(),
+		Address:            memcached.Address(mc),
+		Proxies:            facts.proxiesStatus(),
 	}
 	for _, pod := range facts.nodes {
 		status.Nodes = append(status.Nodes, pod.Name)
@@ -58,7 +56,7 @@ func For(before memcached.View, plan memcached.Plan, written memcached.Written) 
 // not acted on the spec.
 func Unobserved(v memcached.View, problem memcached.Problem) cachev1alpha1.MemcachedStatus {
 	v.Agents.Pending = true // agents are asked only if everything could be read
-	f := &facts{View: v, Written: memcached.Written{Problem: &problem}, unobserved: true}
+	f := &facts{View: v, Written: memcached.Written{Problem: &problem}, unobserved: true, front: frontOf(v)}
 	if v.Memcached.Spec.Paused {
 		f.held = []string{"what cannot be read"}
 	}
@@ -91,7 +89,7 @@ func (f *facts) needsAttention() []metav1.Condition {
 	return []metav1.Condition{said}
 }
 
-// readyCondition returns the summary. A problem comes before what a pause holds back, and that before a change. While all nodes are
+// readyCondition returns the summary. It also says which proxies cannot use which nodes. A problem comes before what a pause holds back, and that before a change. While all nodes are
 // ready, a problem that agents report is the reason, because kubectl get shows it.
 func (f *facts) readyCondition(trouble, change metav1.Condition, asks []metav1.Condition) metav1.Condition {
 	result := f.first(ready)
@@ -100,29 +98,11 @@ func (f *facts) readyCondition(trouble, change metav1.Condition, asks []metav1.C
 		result.Status, result.Reason, result.Message = isNot, trouble.Reason, trouble.Message
 	case len(f.held) > 0:
 	case change.Status == is, change.Reason == cachev1alpha1.ReasonStuck:
-		result.Status, result.Reason, result.Message = isNot, change.Reason, change.Message
+		result.Status, result.Reason, result.Message = isNot, change.Reason, change.Message+f.missed()
 	case result.Status == is && len(asks) > 0:
 		result.Reason, result.Message = asks[0].Reason, result.Message+". "+asks[0].Message
 	}
 	return result
-}
-
-// PodProblem returns why pods of a workload are missing or not ready, or nil. It leaves out parts of the cluster's messages that
-// differ at each retry, because each new message costs a write of the status.
-func PodProblem(w *memcached.Workload, pods []corev1.Pod, now time.Time) *memcached.Problem {
-	f := &facts{View: memcached.View{Workloads: []*memcached.Workload{w}, Workload: w, Observed: memcached.Observed{Pods: pods}, Now: now}}
-	if trouble := f.all(degraded); trouble.Status == is {
-		return &memcached.Problem{Reason: trouble.Reason, Message: trouble.Message}
-	}
-	return nil
-}
-
-// Degraded returns the condition Degraded: True for a problem, and False for nil.
-func Degraded(problem *memcached.Problem) metav1.Condition {
-	if problem == nil {
-		return (&facts{}).first(degraded)
-	}
-	return metav1.Condition{Type: degraded, Status: is, Reason: problem.Reason, Message: problem.Message}
 }
 
 // Complete adds the generation and the transition time to each condition, and sanitizes its message. A condition with an unchanged

@@ -71,7 +71,7 @@ func rows(t *testing.T) []statusCase {
 	for _, rows := range [][]statusCase{
 		creationRows(t), rolloutRows(t), scalingRows(t), steadyRows(t), pauseRows(t), deletionRows(t), stuckRows(t),
 		refusalRows(), nodeRows(), priorityRows(t), acceptedRows(t), templateRows(t), failedPodRows(), statefulSetRows(t), orphanRows(t),
-		attentionRows(), copyRows(t),
+		attentionRows(),
 	} {
 		for _, row := range rows {
 			all = append(all, row.complete(t))

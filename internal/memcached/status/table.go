@@ -42,7 +42,7 @@ const (
 
 // table has the rows of each condition in order of precedence. The first row that speaks decides about the reason. What other rows of
 // Degraded and NeedsAttention say follows in the message. Ready repeats Degraded and Progressing first: see readyCondition. Rows without
-// a look that are not of Degraded are the words of others: of the schema, and of proxies.
+// a look that are not of Degraded are the words of the schema.
 var table = []row{
 	{degraded, is, cachev1alpha1.ReasonConflict, nil, nil, ""},
 	{degraded, is, cachev1alpha1.ReasonInvalidSpec, nil, nil, ""},
@@ -84,11 +84,10 @@ var table = []row{
 	{ready, isNot, cachev1alpha1.ReasonFilling, filling, nil, ""},
 	{ready, isNot, cachev1alpha1.ReasonNotReady, missing, nil, ""},
 	{ready, is, cachev1alpha1.ReasonAllNodesReady, (*facts).readyOf, nil, ""},
-	{ready, is, cachev1alpha1.ReasonAllProxiesReady, nil, nil, ""},
 
 	{attention, is, cachev1alpha1.ReasonInvalidSecret, agentsSay(protocol.ReasonInvalidCertificate, protocol.ReasonInvalidCredentials,
 		protocol.ReasonCertificateNames), nil, ""},
-	{attention, is, cachev1alpha1.ReasonRestartRequired, agentsSay(protocol.ReasonReloadFailed, protocol.ReasonRestartRequired), nil, ""},
+	{attention, is, cachev1alpha1.ReasonRestartRequired, restartRequired, nil, ""},
 	{attention, is, cachev1alpha1.ReasonConnectionLimit, agentsSay(protocol.ReasonConnectionLimit), nil, ""},
 	{attention, is, cachev1alpha1.ReasonCertificateExpiring, agentsSay(protocol.ReasonCertificateExpiring), nil, ""},
 }
@@ -141,8 +140,20 @@ func advice(pairs ...string) []remedy {
 	return remedies
 }
 
-// says returns what the row has to say, with the remedies, or "".
+// ofProxies maps fields that concern nodes to those that concern proxies.
+var ofProxies = strings.NewReplacer("spec.resources", "spec.proxy.resources", "spec.config.memory", "spec.config.maxConnections",
+	"spec.size", "spec.proxy.size", "The node serves", "It serves")
+
+// says returns what the row has to say about nodes and proxies, with the remedies, or "".
 func (r *row) says(f *facts) string {
+	message := r.saysOf(f)
+	if f.front == nil || r.condition != degraded || r.status != is {
+		return message
+	}
+	return strings.TrimPrefix(strings.TrimSuffix(message+"; "+ofProxies.Replace(r.saysOf(f.front)), "; "), "; ")
+}
+
+func (r *row) saysOf(f *facts) string {
 	var words []string
 	if r.condition == degraded {
 		words = f.reported(r.reason)
