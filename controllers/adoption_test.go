@@ -4,6 +4,8 @@
 package controllers_test
 
 import (
+	"time"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -69,6 +71,7 @@ var _ = Describe("An object of ours that", func() {
 
 		Expect(controllerutil.SetControllerReference(other, theirs, user.Scheme())).To(Succeed())
 		Expect(user.Update(ctx, theirs)).To(Succeed())
+		o.wait(5 * time.Second) // the condition Degraded only has another message
 		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
 		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("Deployment web-proxy exists already and belongs to Memcached web"))

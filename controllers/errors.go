@@ -84,7 +84,11 @@ func remedy(contested *apply.ObstacleError) string {
 	case contested.By == memcached.ManagedBy:
 		return "another Memcached operator manages the same namespace with other settings: let only one do so"
 	case memcached.IsWorkload(contested.Kind) && contested.Field == "spec.replicas":
-		return "aim what scales nodes at the Memcached, whose spec.size has the subresource scale, and to scale proxies remove spec.proxy.size"
+		words := "aim what scales it at the Memcached, whose spec.size has the subresource scale"
+		if strings.HasSuffix(contested.Name, memcached.ProxySuffix) {
+			words += "; to scale proxies, remove spec.proxy.size"
+		}
+		return words
 	default:
 		return "stop that, or set the field of the Memcached that it follows from; until then it is corrected every 30 s at most"
 	}

@@ -82,7 +82,7 @@ var _ = Describe("A paused Memcached", func() {
 		o := newOperator(defaults)
 		mc := newMemcached(ctx, 1)
 		theirs := probe(mc)
-		theirs.GenerateName, theirs.Name = "", mc.Name
+		theirs.GenerateName, theirs.Name = "", mc.Name+"-nodes"
 		Expect(user.Create(ctx, theirs)).To(Succeed())
 		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		pause(ctx, mc, true)

@@ -131,7 +131,7 @@ var _ = Describe("The proxies of a Memcached", func() {
 		mc := ready(ctx)
 		generation := deploymentOf(ctx, mc).Generation
 		scaled(ctx, mc, 4)
-		Expect(o.try(ctx, mc, writeConfigMap, writeStatefulSet, writeStatus)).To(Succeed())
+		Expect(o.try(ctx, mc, writeStatefulSet, writeStatus)).To(Succeed())
 		Expect(routesOf(ctx, mc)).To(HaveSuffix("svc 3\n"), "until the new node was ready once")
 		observeSet(ctx, mc)
 		announced := o.clock.Now().Add(2 * time.Minute).UTC().Format(time.RFC3339)

@@ -47,7 +47,7 @@ var _ = Describe("The ConfigMap with the servers of a Memcached", func() {
 		Expect(status(ctx, mc).Servers).To(BeEmpty(), "until a pod exists")
 		rollOut(ctx, mc)
 		o.step(ctx, mc, writeStatus)
-		host := "cache." + mc.Namespace + ".svc"
+		host := "cache-nodes." + mc.Namespace + ".svc"
 		servers := []string{"cache-0." + host + ":11211", "cache-1." + host + ":11211"}
 		Expect(status(ctx, mc).Servers).To(Equal(servers))
 		Expect(serversOf(ctx, mc).Data).To(Equal(map[string]string{

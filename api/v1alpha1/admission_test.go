@@ -138,17 +138,16 @@ var _ = DescribeTable("A wrong value is refused with the field and the fix",
 	wrong("spec.paused", boolean, `"yes"`),
 	instant("spec.restartedAt"),
 	instant("spec.replacedAt"),
-	wrong("spec.pools", "in body should have at least 1 items", `[]`),
-	wrong("spec.pools", "Duplicate value", `[{"name": "a"}, {"name": "a"}]`),
-	wrong("spec.pools", "must have at most 3 items", many(4, `{"name": "a%d"}`)),
-	wrong("spec.pools[0].name", "spec.pools[].name must be the name of a Memcached of the namespace", `"Sessions"`, `""`),
-	wrong("spec.pools[0].name", "Too long: may not be more than 63 bytes", quoted("a", 64)),
+	wrong("spec.proxy.size", "in body should be less than or equal to 1000", `1001`),
+	wrong("spec.proxy.size", "in body should be greater than or equal to 0", `-1`),
+	wrong("spec.proxy.threads", "in body should be less than or equal to 64", `65`),
 )
 
 // resourceLists returns rows for limits and requests.
 func resourceLists() (rows []TableEntry) {
-	for _, field := range []string{"spec.resources.limits", "spec.resources.requests", "spec.agent.resources.limits", "spec.agent.resources.requests"} {
-		list := strings.TrimPrefix(strings.TrimPrefix(field, "spec."), "agent.")
+	for _, field := range []string{"spec.resources.limits", "spec.resources.requests", "spec.agent.resources.limits", "spec.agent.resources.requests",
+		"spec.proxy.resources.limits", "spec.proxy.resources.requests"} {
+		list := field[strings.Index(field, "resources"):]
 		rows = append(rows,
 			wrong(field, list+" may hold cpu, memory and ephemeral-storage only: remove the others", `{"nvidia.com/gpu": 1}`, `{"": 1}`),
 			wrong(field, list+quantityRule, `{"memory": "10E"}`, `{"ephemeral-storage": "1025Ti"}`, `{"cpu": -1}`, `{"memory": "1GB"}`, `{"cpu": "1e1.5"}`),
@@ -284,6 +283,10 @@ var _ = DescribeTable("Fields that cannot work together are refused with the fie
 		`no agent to load the certificate: use a Memcached with spec.workload StatefulSet`),
 	Entry(nil, `{size: 1, auth: {secretName: a}}`, `spec.auth must not be set with spec.workload Deployment, whose pods are memcached alone and `,
 		`have no agent to load the users: use a Memcached with spec.workload StatefulSet`),
+	Entry(nil, `{size: 1, proxy: {}}`, `spec.proxy must not be set with spec.workload Deployment, whose nodes have no stable names to which `,
+		`proxies could route: use a Memcached with spec.workload StatefulSet`),
+	Entry(nil, `{size: 1, workload: StatefulSet, proxy: {}, auth: {secretName: a}}`, `spec.auth must not be set with spec.proxy, because proxies `,
+		`cannot log in to nodes: remove one of the two, and limit who may connect with spec.networkPolicy`),
 	Entry(nil, `{size: 1, networkPolicy: {metricsFrom: [{podSelector: {}}]}}`, `spec.networkPolicy.metricsFrom must not be set with spec.workload `,
 		`Deployment, whose pods are memcached alone and have no metrics: use a Memcached with spec.workload StatefulSet`),
 	Entry(nil, `{size: 1, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 127Mi}}`,
@@ -305,14 +308,14 @@ var _ = Describe("A wrong name is refused with the fix", func() {
 		for kind, resource := range resources {
 			for _, name := range names {
 				_, err := dryRun(ctx, kind, name, resource.smallest)
-				expectRefusalIf(!accepted, err, "metadata: Invalid value: metadata.name must be the name of a Service: at most 63 lowercase letters, "+
-					"digits and '-', starting with a letter and ending with a letter or digit")
+				expectRefusalIf(!accepted, err, "metadata: Invalid value: metadata.name must be the name of a Service, like that of the Service NAME-nodes: at most 57 "+
+					"lowercase letters, digits and '-', starting with a letter and ending with a letter or digit")
 			}
 		}
 	},
 		EntryDescription("accepted: %t"),
-		Entry(nil, true, "b", "m-1", strings.Repeat("a", 63)),
-		Entry(nil, false, strings.Repeat("a", 64), "1cache", "my.cache", "Cache", "cache-", "-cache", "my_cache", "缓存", "🚀"),
+		Entry(nil, true, "b", "m-1", strings.Repeat("a", 57)),
+		Entry(nil, false, strings.Repeat("a", 58), "1cache", "my.cache", "Cache", "cache-", "-cache", "my_cache", "缓存", "🚀"),
 	)
 
 	// The label controller-revision-hash on the pods of a StatefulSet holds the name of the StatefulSet, "-" and ten more characters.
@@ -326,16 +329,9 @@ var _ = Describe("A wrong name is refused with the fix", func() {
 		}
 	})
 
-	It("if it is missing, or that of a pool", func(ctx SpecContext) {
+	It("if it is missing", func(ctx SpecContext) {
 		_, err := dryRun(ctx, "Memcached", "", `{"size": 1}`)
 		expectRefusal(err, "metadata.name: Required value: name or generateName is required")
-		_, err = dryRun(ctx, "MemcachedProxy", "front", `{"pools": [{"name": "a"}, {"name": "front"}]}`)
-		expectRefusal(err, "spec.pools[].name must not be the name of the MemcachedProxy, whose objects bear the same names as those of a Memcached: "+
-			"give the MemcachedProxy another name")
-		for _, spec := range []string{`{}`, `{"pools": null}`} {
-			_, err = dryRun(ctx, "MemcachedProxy", "front", spec)
-			expectRefusal(err, "spec.pools: Required value")
-		}
 	})
 })
 
@@ -367,3 +363,30 @@ var _ = It("spec.copies is immutable, whether it is set or not", func(ctx SpecCo
 		expectRefusalIf(!accepted, err, "spec.copies is immutable, because a change would give the keys to other nodes")
 	}
 })
+
+var _ = DescribeTable("spec.proxy neither comes nor goes with TLS",
+	func(ctx SpecContext, proxy, tls bool, spec string, accepted bool) {
+		stored := cachev1alpha1.MemcachedSpec{Size: 1, Workload: cachev1alpha1.WorkloadStatefulSet}
+		if proxy {
+			stored.Proxy = &cachev1alpha1.MemcachedProxy{}
+		}
+		if tls {
+			stored.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "a"}
+		}
+		mc := create(ctx, "proxy", stored)
+		spec = `{"size": 1, "workload": "StatefulSet"` + spec + `}`
+		_, err := send(ctx, raw.Put().Name(mc.Name), "Memcached", manifest("Memcached", mc.Name, mc.ResourceVersion, spec))
+		expectRefusalIf(!accepted, err, "spec.proxy must not be added or removed with spec.tls, because nodes and proxies cannot change at the "+
+			"same moment: remove spec.tls before, or create a second Memcached and lead the clients to it")
+	},
+	EntryDescription("proxy %t, tls %t, then %s"),
+	Entry(nil, false, false, `, "proxy": {}`, true),
+	Entry(nil, true, false, ``, true),
+	Entry(nil, true, false, `, "proxy": {"size": 3}, "tls": {"secretName": "a"}`, true),
+	Entry(nil, true, true, `, "proxy": {}`, true),
+	Entry(nil, false, true, `, "proxy": {}, "tls": {"secretName": "a"}`, false),
+	Entry(nil, true, true, `, "tls": {"secretName": "a"}`, false),
+	Entry(nil, true, true, ``, false),
+	Entry(nil, false, true, `, "proxy": {}`, false),
+	Entry(nil, false, false, `, "proxy": {}, "tls": {"secretName": "a"}`, false),
+)

@@ -10,11 +10,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,7 +45,7 @@ var _ = Describe("kubectl get", func() {
 	})
 
 	It("says that nobody has seen it, before the operator has", func(ctx SpecContext) {
-		Expect(cells(ctx, "memcacheds", mc, 1)).To(Equal("Size=3 Ready=0 Status=WaitingForOperator Updated=0 Workload=Deployment Image=<nil> Item-Memory=64Mi"))
+		Expect(cells(ctx, "memcacheds", mc, 1)).To(Equal("Size=3 Ready=0 Status=WaitingForOperator Updated=0 Workload=Deployment Address=<nil> Image=<nil> Item-Memory=64Mi"))
 		stored := &cachev1alpha1.Memcached{}
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(mc), stored)).To(Succeed())
 		Expect(stored.Status.Conditions).To(ConsistOf(And(HaveField("Type", "Ready"), HaveField("Status", metav1.ConditionUnknown),
@@ -87,38 +85,3 @@ func cells(ctx context.Context, resource string, object client.Object, priority 
 	}
 	return line[1:]
 }
-
-var _ = Describe("A MemcachedProxy", func() {
-	It("needs nothing but a pool, and gets the documented defaults", func(ctx SpecContext) {
-		Expect(specOf(dryRun(ctx, "MemcachedProxy", "front", `{"pools": [{"name": "sessions"}]}`))).To(MatchYAML(`
-size: 2
-pools: [{name: sessions}]
-imagePullPolicy: IfNotPresent
-config: {maxConnections: 1024}
-podDisruptionBudget: {enabled: true}
-`))
-	})
-
-	It("can be scaled, and kubectl get shows what it leads to", func(ctx SpecContext) {
-		proxy := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "scaled"}}
-		proxy.Spec.Pools = []cachev1alpha1.MemcachedProxyPool{{Name: "sessions"}}
-		Expect(k8s.Create(ctx, proxy)).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) { Expect(k8s.Delete(ctx, proxy)).To(Succeed()) })
-		Expect(proxy.Status.ObservedGeneration).To(BeEquivalentTo(-1))
-		proxy.Status = cachev1alpha1.MemcachedProxyStatus{
-			Replicas: 2, ReadyReplicas: 1, Selector: "a=b", Image: "memcached:1.6.45", ObservedGeneration: 1,
-			Routes: &cachev1alpha1.MemcachedProxyRoutes{Nodes: 3, Next: ptr.To(int32(4)), From: ptr.To(metav1.Now())},
-			Conditions: []metav1.Condition{{
-				Type: cachev1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonCreating, LastTransitionTime: metav1.Now(),
-			}},
-		}
-		Expect(k8s.Status().Update(ctx, proxy)).To(Succeed())
-		scale := &autoscalingv1.Scale{}
-		Expect(k8s.SubResource("scale").Get(ctx, proxy, scale)).To(Succeed())
-		Expect(scale.Spec.Replicas).To(BeEquivalentTo(2))
-		Expect(scale.Status).To(Equal(autoscalingv1.ScaleStatus{Replicas: 2, Selector: "a=b"}))
-		scale.Spec.Replicas = 5
-		Expect(k8s.SubResource("scale").Update(ctx, proxy, client.WithSubResourceBody(scale))).To(Succeed())
-		Expect(cells(ctx, "memcachedproxies", proxy, 1)).To(Equal("Size=5 Ready=1 Pool=sessions Status=Creating Nodes=3 Image=memcached:1.6.45"))
-	})
-})

@@ -23,6 +23,7 @@ var ruledBounds = map[string][]string{
 	"spec.resources.limits":                   {`"0.5"`, "a plain 0.5 is rejected"},
 	"spec.resources.requests":                 {`"0.5"`, "a plain 0.5 is rejected"},
 	"spec.agent.resources.limits":             {`"0.5"`, "a plain 0.5 is rejected"},
+	"spec.proxy.resources.limits":             {`"0.5"`, "a plain 0.5 is rejected"},
 	"spec.podDisruptionBudget.maxUnavailable": {"0", "1000", "0%", "100%"},
 	"spec.updateStrategy.maxUnavailable":      {"0", "1000", "0%", "100%"},
 }
@@ -45,6 +46,9 @@ var computedDefaults = map[string]string{
 	"spec.resources.requests":                   "the limits",
 	"spec.agent.resources":                      "24Mi of memory, or 32Mi with tls or auth, and a request of 10m CPU",
 	"spec.agent.resources.requests":             "the limits",
+	"spec.proxy.size":                           "2",
+	"spec.proxy.threads":                        "the CPU limit rounded up, or 1 without a CPU limit",
+	"spec.proxy.resources.requests":             "the limits",
 	"spec.scheduling.priorityClassName":         "the cluster's",
 	"spec.scheduling.topologySpreadConstraints": "a soft spread (ScheduleAnyway) over hosts and over zones",
 }

@@ -6,8 +6,8 @@ package v1alpha1
 // MemcachedProxy configures the proxies. Each finds the node of each key, and stores nothing. The image, scheduling, podMetadata, service,
 // networkPolicy and tls of the Memcached are also those of the proxies, and config.maxConnections is the limit of each proxy.
 type MemcachedProxy struct {
-	// size is the number of proxies, from 0 to 1000. If it is absent, the operator creates 2 and leaves the number to others, such as a
-	// HorizontalPodAutoscaler for the Deployment NAME-proxy, where NAME is the name of the Memcached. A change moves no key.
+	// size is the number of proxies, from 0 to 1000. The default is 2, which others may change: the operator then leaves the number to
+	// them, such as a HorizontalPodAutoscaler for the Deployment NAME-proxy, where NAME is the name of the Memcached. No change moves a key.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000

@@ -22,8 +22,7 @@ import (
 
 // resources has the file with the CustomResourceDefinition of each Kind, the name of its resource, and the smallest spec.
 var resources = map[string]struct{ file, plural, smallest string }{
-	"Memcached":      {crd.File, "memcacheds", `{"size": 1}`},
-	"MemcachedProxy": {crd.ProxyFile, "memcachedproxies", `{"pools": [{"name": "a"}]}`},
+	"Memcached": {crd.File, "memcacheds", `{"size": 1}`},
 }
 
 var schemas sync.Map
@@ -52,7 +51,7 @@ var (
 	// kubernetesContent matches the fields whose content has Kubernetes' own types.
 	kubernetesContent = regexp.MustCompile(`^spec\.scheduling\.(nodeSelector|affinity|tolerations|topologySpreadConstraints)\b|` +
 		`^spec\.networkPolicy\.(from|metricsFrom)\b|^spec\.imagePullSecrets\[`)
-	resourceName = regexp.MustCompile(`^spec\.(agent\.)?resources\.(limits|requests)\.`)
+	resourceName = regexp.MustCompile(`^spec\.((agent|proxy)\.)?resources\.(limits|requests)\.`)
 )
 
 // ownFields returns the fields that this package names. It leaves out elements of lists and maps, and fields of Kubernetes' own
@@ -86,7 +85,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 
 // A rule without a message shows its CEL expression to the user. A rule with the message of another field misleads.
 func TestEveryRuleNamesItsField(t *testing.T) {
-	shared := regexp.MustCompile(`^spec\.(podMetadata|service|resources|agent\.resources)\b`)
+	shared := regexp.MustCompile(`^spec\.(podMetadata|service|resources|(agent|proxy)\.resources)\b`)
 	for kind := range resources {
 		check := func(path string, rules apiextensionsv1.ValidationRules) {
 			for _, rule := range rules {
@@ -103,7 +102,7 @@ func TestEveryRuleNamesItsField(t *testing.T) {
 			}
 		}
 		for _, rule := range schemaOf(kind).XValidations {
-			check(strings.TrimPrefix(strings.Replace(rule.FieldPath, "pools", "pools[]", 1), "."), apiextensionsv1.ValidationRules{rule})
+			check(strings.TrimPrefix(rule.FieldPath, "."), apiextensionsv1.ValidationRules{rule})
 		}
 		for _, place := range places(kind) {
 			check(strings.ReplaceAll(place.Path, "[0]", "[]"), place.Schema.XValidations)
@@ -141,8 +140,8 @@ func TestEverythingIsBounded(t *testing.T) {
 func TestEveryFieldHasAnExample(t *testing.T) {
 	sample := everyField()
 	for _, field := range ownFields("Memcached") {
-		if !strings.HasPrefix(field.Path, "spec.") || field.Path == "spec.copies" { // the sample has auth instead
-			continue
+		if !strings.HasPrefix(field.Path, "spec.") || field.Path == "spec.copies" || strings.HasPrefix(field.Path, "spec.proxy") {
+			continue // the sample has auth instead
 		}
 		value := valueAt(sample, field.Path)
 		if value == "" {

@@ -93,8 +93,8 @@ func TestInstallModes(t *testing.T) {
 // CustomResourceDefinitions, and so every cache of the cluster.
 func TestTheDefinitionsOutliveTheOperator(t *testing.T) {
 	definitions := bundle(t).V1CRDs
-	if len(definitions) != 2 {
-		t.Fatalf("the bundle has %d definitions, want those of Memcached and MemcachedProxy", len(definitions))
+	if len(definitions) != 1 {
+		t.Fatalf("the bundle has %d definitions, want that of Memcached", len(definitions))
 	}
 	for _, definition := range definitions {
 		if policy := definition.Annotations["helm.sh/resource-policy"]; policy != "keep" {

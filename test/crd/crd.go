@@ -27,11 +27,8 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The paths of the CustomResourceDefinitions of Memcached and of MemcachedProxy, relative to the root of the repository.
-const (
-	File      = "config/crd/bases/cache.example.com_memcacheds.yaml"
-	ProxyFile = "config/crd/bases/cache.example.com_memcachedproxies.yaml"
-)
+// File is the path of the CustomResourceDefinition, relative to the root of the repository.
+const File = "config/crd/bases/cache.example.com_memcacheds.yaml"
 
 // Read reads a CustomResourceDefinition from a file.
 func Read(file string) (*apiextensionsv1.CustomResourceDefinition, error) {

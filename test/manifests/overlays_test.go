@@ -34,7 +34,6 @@ func TestOverlaysInstallExactly(t *testing.T) {
 			"ClusterRole memcached-operator-metrics-reader",
 			"ClusterRoleBinding memcached-operator-manager-rolebinding",
 			"ClusterRoleBinding memcached-operator-metrics-auth-rolebinding",
-			"CustomResourceDefinition memcachedproxies.cache.example.com",
 			"CustomResourceDefinition memcacheds.cache.example.com",
 			"Deployment memcached-operator-controller-manager",
 			"Namespace memcached-operator-system",

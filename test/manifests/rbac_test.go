@@ -46,32 +46,26 @@ func permissionsOf(t *testing.T, all kustomize.Objects, kind, name string) permi
 // managerPermissions are all permissions of the manager role. It has no Secret and no wildcard. It deletes pods, and what a change of a spec
 // makes unnecessary. A new line needs a reason.
 var managerPermissions = permissions{
-	"cache.example.com/memcacheds":                  "list watch",
-	"cache.example.com/memcacheds/status":           "patch",
-	"cache.example.com/memcacheds/finalizers":       "update",
-	"cache.example.com/memcachedproxies":            "list watch",
-	"cache.example.com/memcachedproxies/status":     "patch",
-	"cache.example.com/memcachedproxies/finalizers": "update",
-	"apps/deployments":                              "create delete get list patch watch",
-	"apps/statefulsets":                             "create delete get list patch watch",
-	"services":                                      "create get list patch watch",
-	"policy/poddisruptionbudgets":                   "create delete get list patch watch",
-	"networking.k8s.io/networkpolicies":             "create delete get list patch watch",
-	"configmaps":                                    "create delete get list patch watch",
-	"pods":                                          "delete list watch",
-	"events.k8s.io/events":                          "create list patch", // list: only the events of a StatefulSet say that its pods are refused
+	"cache.example.com/memcacheds":            "list watch",
+	"cache.example.com/memcacheds/status":     "patch",
+	"cache.example.com/memcacheds/finalizers": "update",
+	"apps/deployments":                        "create delete get list patch watch",
+	"apps/statefulsets":                       "create delete get list patch watch",
+	"services":                                "create delete get list patch watch",
+	"policy/poddisruptionbudgets":             "create delete get list patch watch",
+	"networking.k8s.io/networkpolicies":       "create delete get list patch watch",
+	"configmaps":                              "create delete get list patch watch",
+	"pods":                                    "delete list watch",
+	"events.k8s.io/events":                    "create list patch", // list: only the events of a StatefulSet say that its pods are refused
 }
 
 func TestPermissions(t *testing.T) {
 	leaderElection := permissions{"coordination.k8s.io/leases": "create get update", "events": "create patch"}
 	user := func(memcacheds, scale string) permissions {
 		return permissions{
-			"cache.example.com/memcacheds":              memcacheds,
-			"cache.example.com/memcacheds/scale":        scale,
-			"cache.example.com/memcacheds/status":       "get",
-			"cache.example.com/memcachedproxies":        memcacheds,
-			"cache.example.com/memcachedproxies/scale":  scale,
-			"cache.example.com/memcachedproxies/status": "get",
+			"cache.example.com/memcacheds":        memcacheds,
+			"cache.example.com/memcacheds/scale":  scale,
+			"cache.example.com/memcacheds/status": "get",
 		}
 	}
 	tests := map[string]map[string]permissions{

@@ -32,12 +32,11 @@ func TestTenantsAreHeldByQuotas(t *testing.T) {
 	in := metav1.ObjectMeta{Namespace: "shop", Name: "tenant"}
 	g.Expect(i.Admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: in.Namespace}})).To(Succeed())
 	applyTenants(t, i)
-	mc, proxy := &cachev1alpha1.Memcached{ObjectMeta: in}, &cachev1alpha1.MemcachedProxy{ObjectMeta: in}
-	proxy.Spec.Pools = []cachev1alpha1.MemcachedProxyPool{{Name: "cache"}}
-	tolerant, tolerantProxy := mc.DeepCopy(), proxy.DeepCopy()
+	mc := &cachev1alpha1.Memcached{ObjectMeta: in}
+	tolerant, careless := mc.DeepCopy(), mc.DeepCopy()
 	every := corev1.Toleration{Operator: corev1.TolerationOpExists}
 	tolerant.Spec.Scheduling.Tolerations = []corev1.Toleration{{Key: "node-role.kubernetes.io/control-plane", Operator: every.Operator}}
-	tolerantProxy.Spec.Scheduling.Tolerations = []corev1.Toleration{every}
+	careless.Spec.Scheduling.Tolerations = []corev1.Toleration{every}
 	amounts := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi")}
 	usual := &corev1.Pod{ObjectMeta: in, Spec: corev1.PodSpec{Containers: []corev1.Container{{
 		Name: "memcached", Image: "memcached", Resources: corev1.ResourceRequirements{Requests: amounts, Limits: amounts},
@@ -53,16 +52,15 @@ func TestTenantsAreHeldByQuotas(t *testing.T) {
 		anti := &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}
 		return func(pod *corev1.PodSpec) { pod.Affinity = &corev1.Affinity{PodAntiAffinity: anti} }
 	}
-	full := []string{"count/memcacheds.cache.example.com", "count/memcachedproxies.cache.example.com", "count/configmaps"}
+	full := []string{"count/memcacheds.cache.example.com", "count/configmaps"}
 	for _, refused := range []struct {
 		object client.Object
 		words  string
 	}{
 		{mc, "exceeded quota: memcacheds, requested: " + full[0]},
-		{proxy, "exceeded quota: memcacheds, requested: " + full[1]},
-		{&corev1.ConfigMap{ObjectMeta: in}, "exceeded quota: memcacheds, requested: " + full[2]},
+		{&corev1.ConfigMap{ObjectMeta: in}, "exceeded quota: memcacheds, requested: " + full[1]},
 		{tolerant, "spec.scheduling.tolerations: must have keys, and none that starts with node-role.kubernetes.io/"},
-		{tolerantProxy, "spec.scheduling.tolerations: must have keys"},
+		{careless, "spec.scheduling.tolerations: must have keys"},
 		{pod(func(pod *corev1.PodSpec) { pod.PriorityClassName = "system-node-critical" }), "exceeded quota: no-system-priority"},
 		{pod(near(corev1.PodAffinityTerm{Namespaces: []string{"default"}})), "exceeded quota: no-affinity-across-namespaces"},
 		{pod(near(corev1.PodAffinityTerm{NamespaceSelector: &metav1.LabelSelector{}})), "exceeded quota: no-affinity-across-namespaces"},
@@ -76,8 +74,8 @@ func TestTenantsAreHeldByQuotas(t *testing.T) {
 	g.Expect(i.Admin.Create(t.Context(), usual)).To(Succeed())
 }
 
-// applyTenants applies tenants.yaml and sets the status of the quotas, because there is no controller manager: those of Memcacheds,
-// MemcachedProxies and ConfigMaps are used up.
+// applyTenants applies tenants.yaml and sets the status of the quotas, because there is no controller manager: those of Memcacheds
+// and ConfigMaps are used up.
 func applyTenants(t *testing.T, i *manifests.Installation) {
 	t.Helper()
 	g := NewWithT(t)

@@ -37,7 +37,6 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
-	"github.com/example/memcached-operator/controllers/proxy"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/metrics"
 	"github.com/example/memcached-operator/test/kustomize"
@@ -95,8 +94,10 @@ func TestTokenWritesOnlyChildren(t *testing.T) {
 	i := install(t)
 	requests := i.start(t)
 	g := NewWithT(t)
-	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: named("front")}
-	front.Spec.Pools, front.Spec.NetworkPolicy = []cachev1alpha1.MemcachedProxyPool{{Name: "stable"}}, &cachev1alpha1.MemcachedNetworkPolicy{}
+	front := &cachev1alpha1.Memcached{ObjectMeta: named("front")}
+	front.Spec = cachev1alpha1.MemcachedSpec{
+		Workload: cachev1alpha1.WorkloadStatefulSet, Proxy: &cachev1alpha1.MemcachedProxy{}, NetworkPolicy: &cachev1alpha1.MemcachedNetworkPolicy{},
+	}
 	g.Expect(i.Admin.Create(t.Context(), front)).To(Succeed())
 	cache, stable := &cachev1alpha1.Memcached{ObjectMeta: named("cache")}, &cachev1alpha1.Memcached{ObjectMeta: named("stable")}
 	stable.Spec.Workload = cachev1alpha1.WorkloadStatefulSet
@@ -169,7 +170,6 @@ func (i *installation) start(t *testing.T) *testenv.Requests {
 	images := memcached.Options{DefaultImage: "docker.io/library/memcached:1.6.45", AgentImage: "example.com/memcached-operator-agent:v0.1.0"}
 	options := controllers.Options{Memcached: images, MaxConcurrentReconciles: 8}
 	g.Expect(controllers.SetupWithManager(running, mgr, metrics.New(prometheus.NewRegistry()), options)).To(Succeed())
-	g.Expect(proxy.SetupWithManager(mgr, options)).To(Succeed())
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(running) }()
 	t.Cleanup(func() {
@@ -267,14 +267,14 @@ func read[T client.Object](t *testing.T, i *installation, name string) T {
 
 const (
 	kubes     = "metadata.namespace: the operator writes nothing in namespaces of Kubernetes"
-	owner     = "metadata.ownerReferences: the controller must be the Memcached or MemcachedProxy of this name, before and after"
+	owner     = "metadata.ownerReferences: the controller must be the Memcached of this name, before and after"
 	selector  = "spec.selector: must select pods with the operator's label only"
 	addresses = "spec.externalIPs: the operator takes no traffic of other addresses"
 	accounts  = "spec.template.spec.serviceAccountName, automountServiceAccountToken: pods act as nobody"
 	rights    = "spec.template.spec: must have no host namespaces, host ports, privileged containers or added capabilities"
 	volumes   = "spec.template.spec.volumes: must be no folder of the cluster node, no storage of others and no token"
 	pods      = "metadata: the operator changes and deletes pods of the StatefulSets of Memcacheds only"
-	reports   = "regarding: the operator reports about Memcacheds, MemcachedProxies and leases only"
+	reports   = "regarding: the operator reports about Memcacheds and leases only"
 )
 
 // foreign are writes of what is not a child, or of children that select or take what belongs to others.
@@ -321,7 +321,7 @@ func dangerous() []attempt {
 	add := func(name, message string, change func(*corev1.PodSpec)) {
 		all = append(all, attempt{"create " + name, message, created("cache", func(d *appsv1.Deployment) { change(&d.Spec.Template.Spec) })},
 			attempt{"change " + name, message, changed("stable", func(s *appsv1.StatefulSet) { change(&s.Spec.Template.Spec) })},
-			attempt{"proxies: " + name, message, changed("front", func(d *appsv1.Deployment) { change(&d.Spec.Template.Spec) })})
+			attempt{"proxies: " + name, message, changed("front-proxy", func(d *appsv1.Deployment) { change(&d.Spec.Template.Spec) })})
 	}
 	add("another account", accounts, func(p *corev1.PodSpec) { p.ServiceAccountName = "namespace-controller" })
 	add("a token", accounts, func(p *corev1.PodSpec) { p.AutomountServiceAccountToken = nil })

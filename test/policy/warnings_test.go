@@ -36,6 +36,10 @@ var specs = []struct {
 		"size: 1, workload: StatefulSet, auth: {secretName: a}, tls: {secretName: b, plaintext: Enabled}, networkPolicy: {}",
 		[]string{"use port 11212"},
 	},
+	{
+		"size: 1, workload: StatefulSet, proxy: {}, tls: {secretName: a}, networkPolicy: {}",
+		[]string{"spec.tls ends at the proxies: what they send to the nodes crosses the network unencrypted"},
+	},
 	{"size: 1, workload: StatefulSet, tls: {secretName: a}", []string{"spec.tls is set without a NetworkPolicy"}},
 	{
 		"size: 1, workload: StatefulSet, networkPolicy: {metricsFrom: [{podSelector: {}}]}",
