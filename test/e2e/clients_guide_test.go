@@ -54,7 +54,7 @@ func newGuide(ctx context.Context, memcached string) *guide {
 	writeFile(manifest, g.blocks[memcached])
 	k8s.Kubectl(ctx, "apply", "--namespace", namespace, "--filename", manifest)
 	g.mc = &cachev1alpha1.Memcached{}
-	Expect(yaml.Unmarshal([]byte(g.blocks[memcached]), g.mc)).To(Succeed(), "the first object is the Memcached")
+	Expect(yaml.Unmarshal([]byte(g.blocks[memcached]), g.mc)).To(Succeed())
 	g.mc.Namespace = namespace
 	k8s.UntilReady(ctx, g.mc)
 	g.service = serviceOf(g.mc)
@@ -62,7 +62,7 @@ func newGuide(ctx context.Context, memcached string) *guide {
 }
 
 func serviceOf(mc *cachev1alpha1.Memcached) string {
-	return fmt.Sprintf("%s.%s.svc.cluster.local.", mc.Name, mc.Namespace)
+	return fmt.Sprintf("%s.%s.svc.cluster.local.", nodesOf(mc.Name), mc.Namespace)
 }
 
 // followNodes starts the clients that find the nodes by resolving the name of the Service again and again.

@@ -14,10 +14,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
 // Applications that know only the address of a proxy use the settings of docs/clients. One process stores a value,
@@ -25,17 +21,12 @@ import (
 var _ = Describe("The settings of docs/clients", Label(onLocalCluster), func() {
 	It("store and find with the one address", SpecTimeout(3*time.Minute), func(ctx SpecContext) {
 		g := newGuide(ctx, "proxy")
-		front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: g.mc.Namespace, Name: "sessions-proxy"}}
-		Eventually(ctx, func(gomega Gomega) {
-			gomega.Expect(k8s.Reread(ctx, front)).To(Succeed())
-			gomega.Expect(meta.IsStatusConditionTrue(front.Status.Conditions, cachev1alpha1.ConditionReady)).To(BeTrue(), "%v", front.Status.Conditions)
-		}).Should(Succeed())
-		address := front.Name + "." + front.Namespace + ".svc.cluster.local:11211"
+		address := g.mc.Name + "." + g.mc.Namespace + ".svc.cluster.local:11211"
 		for name, application := range map[string]string{
 			"page": "page.py", "one address": "one_address.py", "django": "django.py", "keystone": "keystone.py", "php sessions": "sessions.php",
 		} {
 			By(name)
-			settings := strings.ReplaceAll(g.blocks[name], "sessions-proxy:11211", address)
+			settings := strings.ReplaceAll(g.blocks[name], "sessions:11211", address)
 			Expect(settings).NotTo(Equal(g.blocks[name]), "the settings of %s name the address", name)
 			Eventually(ctx, func() string { // some clients do not say that a value was not stored
 				return runApplication(ctx, settings, application, "store") + runApplication(ctx, settings, application, "find")

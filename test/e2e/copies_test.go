@@ -7,7 +7,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -17,10 +16,8 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gexec"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,9 +25,9 @@ import (
 	"github.com/example/memcached-operator/test/clustertest"
 )
 
-// Two caches hold the same items, and two proxies serve clients from both caches. So clients notice nothing when a node ends.
-var _ = Describe("Two copies of a cache", Label(onLocalCluster), func() {
-	It("lose no hit with a node, nor then with its twin while a proxy ends", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
+// Node i of both copies holds the same items, and two proxies serve clients from both. So clients notice nothing when a node ends.
+var _ = Describe("A cache with two copies", Label(onLocalCluster), func() {
+	It("loses no hit with a node, nor then with the same node of the other copy while a proxy ends", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
 		cacheDNS(ctx)
 		c := newCopies(ctx)
 		for _, event := range []struct {
@@ -42,23 +39,24 @@ var _ = Describe("Two copies of a cache", Label(onLocalCluster), func() {
 		} {
 			clients := c.startOwners(ctx)
 			By("a node is " + event.name)
-			c.replace(ctx, c.caches[0], 0, event.do)
-			By("then its twin, and memcached of a proxy")
-			c.replace(ctx, c.caches[1], 0, func(pod *corev1.Pod) {
+			c.replace(ctx, c.mc.Name+"-0", event.do)
+			By("then the same node of the other copy, and memcached of a proxy")
+			c.replace(ctx, c.mc.Name+"-b-0", func(pod *corev1.Pod) {
 				event.do(pod)
-				memcachedOf(&proxiesOf(ctx, c.front)[0]).signal(syscall.SIGKILL)
+				memcachedOf(&proxiesOf(ctx, c.mc)[0]).signal(syscall.SIGKILL)
 			})
 			clients.mustHaveNoticedNothing(ctx, event.name, int64(ownersPerProxy*len(clients.proxies)))
 		}
 	})
 
-	It("lose no hit when all of their nodes are drained", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
+	It("loses no hit when all of its nodes are drained", SpecTimeout(8*time.Minute), func(ctx SpecContext) {
 		c := newCopies(ctx)
-		before := c.pods(ctx)
+		before := k8s.Pods(ctx, c.mc)
 		clients := c.startOwners(ctx)
 		node := before[0].Spec.NodeName
 		DeferCleanup(func(ctx SpecContext) { k8s.Kubectl(ctx, "uncordon", node) })
-		drain := clustertest.Must(gexec.Start(exec.CommandContext(ctx, "kubectl", "drain", node, "--pod-selector=copies="+c.namespace,
+		drain := clustertest.Must(gexec.Start(exec.CommandContext(ctx, "kubectl", "drain", node,
+			"--pod-selector=app.kubernetes.io/name=memcached,app.kubernetes.io/instance="+c.mc.Name,
 			"--ignore-daemonsets", "--delete-emptydir-data", "--timeout=6m"), GinkgoWriter, GinkgoWriter))
 		DeferCleanup(func(ctx SpecContext) { Eventually(ctx, drain.Kill()).Should(gexec.Exit()) })
 		Eventually(ctx, func(g Gomega) { // new pods need this cluster node: it is uncordoned as soon as the drain has begun
@@ -70,91 +68,66 @@ var _ = Describe("Two copies of a cache", Label(onLocalCluster), func() {
 		Eventually(ctx, drain).WithTimeout(6 * time.Minute).Should(gexec.Exit(0))
 		c.untilReady(ctx)
 		clients.mustHaveNoticedNothing(ctx, "a drain", 0)
-		for _, pod := range c.pods(ctx) {
+		for _, pod := range k8s.Pods(ctx, c.mc) {
 			for i := range before {
 				Expect(pod.UID).NotTo(Equal(before[i].UID), pod.Name)
 			}
 		}
 	})
 
-	It("lose no hit when one kubectl apply changes the image, the configuration and the memory of both", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
+	It("loses no hit when one kubectl apply changes the image, the configuration and the memory", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
 		c := newCopies(ctx)
-		before := clustertest.Incarnations(c.pods(ctx))
+		before := k8s.Incarnations(ctx, c.mc)
 		clients := c.startOwners(ctx)
-		for _, mc := range c.caches {
-			k8s.Change(ctx, mc, func() {
-				mc.Spec.Image, mc.Spec.Config.Threads = strings.TrimPrefix(mc.Status.Image, "docker.io/library/"), 2
-				mc.Spec.Config.Memory = ptr.To(resource.MustParse("96Mi"))
-			})
-		}
+		k8s.Change(ctx, c.mc, func() {
+			c.mc.Spec.Image, c.mc.Spec.Config.Threads = strings.TrimPrefix(c.mc.Status.Image, "docker.io/library/"), 2
+			c.mc.Spec.Config.Memory = ptr.To(resource.MustParse("96Mi"))
+		})
 		Eventually(ctx, func(g Gomega) {
-			for name, incarnation := range clustertest.Incarnations(c.pods(ctx)) {
+			for name, incarnation := range k8s.Incarnations(ctx, c.mc) {
 				g.Expect(incarnation.Pod).NotTo(Equal(before[name].Pod), name)
 			}
 		}).WithTimeout(4 * time.Minute).Should(Succeed())
-		memcachedOf(&proxiesOf(ctx, c.front)[0]).signal(syscall.SIGKILL)
+		memcachedOf(&proxiesOf(ctx, c.mc)[0]).signal(syscall.SIGKILL)
 		c.untilReady(ctx)
-		clients.mustHaveNoticedNothing(ctx, "changes of both", int64(ownersPerProxy*len(clients.proxies)))
+		clients.mustHaveNoticedNothing(ctx, "changes of all nodes", int64(ownersPerProxy*len(clients.proxies)))
 	})
 })
 
-// copies are two caches with the same items, and a MemcachedProxy for both. Each of the three has two pods. One
-// PodDisruptionBudget covers the nodes of both caches.
-type copies struct {
-	namespace string
-	caches    []*cachev1alpha1.Memcached
-	front     *cachev1alpha1.MemcachedProxy
-}
+// copies is a cache with two copies of two nodes each, and two proxies.
+type copies struct{ mc *cachev1alpha1.Memcached }
 
 func newCopies(ctx context.Context) *copies {
 	GinkgoHelper()
-	c := &copies{namespace: k8s.NewNamespace(ctx)}
-	label := map[string]string{"copies": c.namespace}
-	Expect(k8s.Create(ctx, &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "copies"},
-		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: label},
-			UnhealthyPodEvictionPolicy: ptr.To(policyv1.AlwaysAllow),
-		},
-	})).To(Succeed())
-	for _, names := range [][2]string{{"first", "second"}, {"second", "first"}} {
-		c.caches = append(c.caches, k8s.CreateMemcached(ctx, c.namespace, 2, clustertest.Named(names[0]), func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Workload, mc.Spec.Config.Dump = cachev1alpha1.WorkloadStatefulSet, ptr.To(true)
-			mc.Spec.FillFrom = &cachev1alpha1.MemcachedFillFrom{Name: names[1]}
-			mc.Spec.PodMetadata.Labels = map[string]cachev1alpha1.LabelValue{"copies": cachev1alpha1.LabelValue(c.namespace)}
-			mc.Spec.PodDisruptionBudget.Enabled = ptr.To(false)
-		}))
-	}
+	c := &copies{}
+	c.mc = k8s.CreateMemcached(ctx, k8s.NewNamespace(ctx), 2, clustertest.Named("copies"), clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet),
+		onOneHost, func(mc *cachev1alpha1.Memcached) { mc.Spec.Copies = 2 })
 	c.untilReady(ctx)
-	c.front = newProxy(ctx, c.caches...)
 	return c
 }
 
-// untilReady waits until both caches are Ready. Its timeout is long enough to replace all four nodes, one after another.
-func (c *copies) untilReady(ctx context.Context) {
-	GinkgoHelper()
-	for _, mc := range c.caches {
-		Eventually(ctx, func(g Gomega) {
-			ready := k8s.Condition(ctx, g, mc, cachev1alpha1.ConditionReady)
-			g.Expect(ready.ObservedGeneration).To(Equal(mc.Generation))
-			g.Expect(ready.Status).To(Equal(metav1.ConditionTrue), ready.Message)
-		}).WithTimeout(8 * time.Minute).Should(Succeed())
-	}
+// onOneHost lets nodes share a cluster node. Otherwise, copies need as many cluster nodes as there are copies.
+func onOneHost(mc *cachev1alpha1.Memcached) {
+	preferred := corev1.WeightedPodAffinityTerm{Weight: 1, PodAffinityTerm: apart(mc).PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]}
+	mc.Spec.Scheduling.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{preferred},
+	}}
 }
 
-func (c *copies) pods(ctx context.Context) (pods []corev1.Pod) {
+// untilReady waits until the cache is Ready. Its timeout is long enough to replace all four nodes, one after another.
+func (c *copies) untilReady(ctx context.Context) {
 	GinkgoHelper()
-	for _, mc := range c.caches {
-		pods = append(pods, k8s.Pods(ctx, mc)...)
-	}
-	return pods
+	Eventually(ctx, func(g Gomega) {
+		ready := k8s.Condition(ctx, g, c.mc, cachev1alpha1.ConditionReady)
+		g.Expect(ready.Status).To(Equal(metav1.ConditionTrue), ready.Message)
+	}).WithTimeout(8 * time.Minute).Should(Succeed())
 }
 
 // replace calls the function do, which ends the pod or the container of a node. It waits until the new pod, or the pod with the
 // restarted container, is ready.
-func (*copies) replace(ctx context.Context, mc *cachev1alpha1.Memcached, ordinal int, do func(*corev1.Pod)) {
+func (c *copies) replace(ctx context.Context, name string, do func(*corev1.Pod)) {
 	GinkgoHelper()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: fmt.Sprintf("%s-%d", mc.Name, ordinal)}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.mc.Namespace, Name: name}}
 	Expect(k8s.Reread(ctx, pod)).To(Succeed())
 	before := clustertest.Incarnations([]corev1.Pod{*pod})
 	do(pod)

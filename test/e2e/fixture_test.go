@@ -85,14 +85,14 @@ func (f *fixture) userScalesOther(ctx context.Context) time.Time {
 	return time.Now()
 }
 
-// mustBeUntouched calls bystander.mustBeUntouched. It also fails if the operator has sent a write request for an object with the name
-// of the cache, even if the request changed nothing.
+// mustBeUntouched calls bystander.mustBeUntouched. It also fails if the operator has sent a write request for an object whose name
+// begins with that of the cache, even if the request changed nothing.
 func (f *fixture) mustBeUntouched(ctx context.Context) {
 	GinkgoHelper()
 	f.bystander.mustBeUntouched(ctx)
 	for event := range requestsOf(operatorUser(operatorNamespace), f.since) {
 		if isWrite(event) && event.ObjectRef != nil {
-			Expect(event.ObjectRef.Namespace+"/"+event.ObjectRef.Name).NotTo(Equal(f.namespace+"/"+f.cache.Name),
+			Expect(event.ObjectRef.Namespace+"/"+event.ObjectRef.Name).NotTo(HavePrefix(f.namespace+"/"+f.cache.Name),
 				"%s %s", event.Verb, event.RequestURI)
 		}
 	}
@@ -117,7 +117,8 @@ func workloadOf(mc *cachev1alpha1.Memcached) client.Object {
 // objectsOf returns the objects that the operator manages for every Memcached with this workload. Only their names
 // and namespaces are set.
 func objectsOf(mc *cachev1alpha1.Memcached) []client.Object {
-	objects := []client.Object{workloadOf(mc), &corev1.Service{}, &policyv1.PodDisruptionBudget{}}
+	nodes := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: nodesOf(mc.Name)}}
+	objects := []client.Object{workloadOf(mc), nodes, &policyv1.PodDisruptionBudget{}}
 	if mc.Spec.Workload == cachev1alpha1.WorkloadStatefulSet {
 		objects = append(objects, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: mc.Name + "-servers"}})
 	}
@@ -127,6 +128,9 @@ func objectsOf(mc *cachev1alpha1.Memcached) []client.Object {
 	}
 	return objects
 }
+
+// nodesOf returns the name of the headless Service of the nodes of a cache with this name.
+func nodesOf(name string) string { return name + "-nodes" }
 
 // childrenOf returns the current state of the objects in objectsOf.
 func childrenOf(ctx context.Context, mc *cachev1alpha1.Memcached) []child {

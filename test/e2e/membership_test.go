@@ -148,7 +148,7 @@ func (m *members) sample(ctx context.Context, key client.ObjectKey, followers *s
 	limited, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	// Without "ip4", Go's resolver would also ask for AAAA records, and return their empty answer if the query for A records failed.
-	found, err := resolver().LookupNetIP(limited, "ip4", key.Name+"."+key.Namespace+".svc.cluster.local.")
+	found, err := resolver().LookupNetIP(limited, "ip4", nodesOf(key.Name)+"."+key.Namespace+".svc.cluster.local.")
 	var mc cachev1alpha1.Memcached
 	if missing := new(net.DNSError); err != nil && (!errors.As(err, &missing) || !missing.IsNotFound) || k8s.Get(limited, key, &mc) != nil {
 		return // a busy machine is slow

@@ -35,7 +35,7 @@ var _ = Describe("A user who monitors a cache", Label(onLocalCluster), func() {
 			HaveField("Reason", cachev1alpha1.ReasonNodesUnresponsive), HaveField("Message", ContainSubstring(pod.Name))))
 		degraded := time.Since(began)
 		Eventually(ctx, func() ([]string, error) {
-			return resolver().LookupHost(ctx, mc.Name+"."+mc.Namespace+".svc.cluster.local")
+			return resolver().LookupHost(ctx, nodesOf(mc.Name)+"."+mc.Namespace+".svc.cluster.local")
 		}).
 			ShouldNot(ContainElement(pod.Status.PodIP))
 		gone := time.Since(began)

@@ -45,7 +45,7 @@ type owners struct {
 // clients are spread evenly over the proxies.
 func (c *copies) startOwners(ctx context.Context) *owners {
 	GinkgoHelper()
-	o := newOwners(ctx, c.front)
+	o := newOwners(ctx, c.mc)
 	count := len(o.proxies) * ownersPerProxy
 	for number := range count {
 		step := number
@@ -61,9 +61,9 @@ func (c *copies) startOwners(ctx context.Context) *owners {
 }
 
 // newOwners stores all keys, and starts no clients.
-func newOwners(ctx context.Context, front *cachev1alpha1.MemcachedProxy) *owners {
+func newOwners(ctx context.Context, mc *cachev1alpha1.Memcached) *owners {
 	GinkgoHelper()
-	o := &owners{proxyClients: proxyClients{address: proxyServer(ctx, front).Address}, proxies: proxiesOf(ctx, front)}
+	o := &owners{proxyClients: proxyClients{address: proxyServer(ctx, mc).Address}, proxies: proxiesOf(ctx, mc)}
 	o.throughEach(ctx, func(conn **traffic.Conn, proxy int) {
 		for key := proxy; key < ownedKeys; key += len(o.proxies) {
 			o.set(ctx, conn, key)

@@ -76,10 +76,10 @@ func observe(ctx context.Context, namespace string) *observed {
 	return o
 }
 
-// aboutOthers reports whether a query is about certificates, users, proxies or spec.fillFrom. The caches of this test have none of
+// aboutOthers reports whether a query is about certificates, users, proxies or copies. The caches of this test have none of
 // these. promtool tests the alerts about them.
 func aboutOthers(query string) bool {
-	return strings.Contains(query, "memcached_agent_") || strings.Contains(query, "memcachedproxy") || strings.Contains(query, "memcached_fill_")
+	return strings.Contains(query, "memcached_agent_") || strings.Contains(query, "memcached_proxy") || strings.Contains(query, "memcached_fill_")
 }
 
 // credentialsInPod creates a service account with the documented permissions, and writes its credentials to the files

@@ -22,10 +22,10 @@ import (
 
 // Hostile clients can take all free connections of a proxy, and cause errors for other clients. They must never end the proxy. They
 // may end open connections of other clients only with gets of more keys than memcached has buffers for.
-var _ = Describe("Hostile clients of a MemcachedProxy", Label(onLocalCluster), func() {
+var _ = Describe("Hostile clients of proxies", Label(onLocalCluster), func() {
 	It("restart nothing, and others stay connected", SpecTimeout(5*time.Minute), func(ctx SpecContext) {
 		f := newFront(ctx)
-		nodes, pod := k8s.Incarnations(ctx, f.mc), &proxiesOf(ctx, f.proxy)[0]
+		nodes, pod := k8s.Incarnations(ctx, f.mc), &proxiesOf(ctx, f.mc)[0]
 		h := &hostileClients{address: traffic.Address(pod)}
 		var keys []string
 		for number := range 100 {
@@ -73,7 +73,7 @@ var _ = Describe("Hostile clients of a MemcachedProxy", Label(onLocalCluster), f
 		others.stop()
 		peak := peakOf(ctx, pod)
 		AddReportEntry("peak, in MiB", peak)
-		Expect(clustertest.Incarnations(proxiesOf(ctx, f.proxy))).To(Equal(f.proxies), "pods and restarts of the proxies")
+		Expect(clustertest.Incarnations(proxiesOf(ctx, f.mc))).To(Equal(f.proxies), "pods and restarts of the proxies")
 		Expect(k8s.Incarnations(ctx, f.mc)).To(Equal(nodes), "pods and restarts of the nodes")
 	})
 })

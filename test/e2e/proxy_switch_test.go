@@ -13,8 +13,11 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/test/clustertest"
 	"github.com/example/memcached-operator/test/traffic"
 )
@@ -24,23 +27,23 @@ import (
 var _ = Describe("Writers through two proxies", Label(onLocalCluster), func() {
 	It("read nothing older than they have stored, before and after the number of nodes changes", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
 		f := newFront(ctx)
-		mc, front := f.mc, f.proxy
-		w := startWriters(ctx, front)
+		mc := f.mc
+		w := startWriters(ctx, mc)
 		for _, size := range []int32{4, 3} {
 			w.refused.Store(0)
 			scale(ctx, mc, size)
 			var from time.Time
 			Eventually(ctx, func(g Gomega) {
-				g.Expect(k8s.Reread(ctx, front)).To(Succeed())
-				g.Expect(front.Status.Routes.Next).To(HaveValue(Equal(size)))
-				from = front.Status.Routes.From.Time
+				next := routesOf(ctx, g, mc).Pool.Next
+				g.Expect(next).To(HaveField("Count", int(size)))
+				from = next.From
 			}).WithTimeout(2 * time.Minute).Should(Succeed())
 			Eventually(ctx, func() time.Duration { return time.Until(from) }).WithTimeout(3 * time.Minute).Should(BeNumerically("<", time.Second))
 			w.since.Store(math.MaxInt64) // the proxies do not switch at exactly the same moment: old values are allowed now
 			Expect(w.wrong.Load()).To(BeZero(), "old values until %d nodes share the keys", size)
 			Eventually(ctx, func(g Gomega) {
-				g.Expect(k8s.Reread(ctx, front)).To(Succeed())
-				g.Expect(front.Status.Routes).To(Equal(&cachev1alpha1.MemcachedProxyRoutes{Nodes: size}))
+				g.Expect(k8s.Condition(ctx, g, mc, cachev1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue))
+				g.Expect(mc.Status.Proxies).To(HaveValue(Equal(cachev1alpha1.MemcachedProxies{Size: 2, Ready: 2, Nodes: size})))
 			}).WithTimeout(time.Minute).Should(Succeed())
 			w.since.Store(w.numbers.Load() + 1)
 			late := w.refused.Load()
@@ -59,15 +62,24 @@ var _ = Describe("Writers through two proxies", Label(onLocalCluster), func() {
 		Expect(w.hit.Load()).To(BeNumerically(">", 2*ownedKeys))
 		Expect(w.failed.Load()).To(BeZero(), "%v", w.failure.Load())
 		w.reconnected(0)
-		Expect(clustertest.Incarnations(proxiesOf(ctx, front))).To(Equal(f.proxies), "pods and restarts of the proxies")
+		Expect(clustertest.Incarnations(proxiesOf(ctx, mc))).To(Equal(f.proxies), "pods and restarts of the proxies")
 	})
 })
 
+// routesOf returns the routes that the proxies of a cache read.
+func routesOf(ctx context.Context, g Gomega, mc *cachev1alpha1.Memcached) protocol.Routes {
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name + "-routes"}}
+	g.Expect(k8s.Reread(ctx, config)).To(Succeed())
+	routes, err := protocol.ParseRoutes(config.Data[protocol.RoutesKey])
+	g.Expect(err).NotTo(HaveOccurred())
+	return routes
+}
+
 // startWriters starts clients that have a connection to each proxy. Each client writes and reads only its own keys.
-func startWriters(ctx context.Context, front *cachev1alpha1.MemcachedProxy) *owners {
+func startWriters(ctx context.Context, mc *cachev1alpha1.Memcached) *owners {
 	GinkgoHelper()
 	const writers = 4
-	o := newOwners(ctx, front)
+	o := newOwners(ctx, mc)
 	for number := range writers {
 		other, step := k8s.ConnectTo(ctx, traffic.Address(&o.proxies[1])), 0
 		o.start(ctx, traffic.Address(&o.proxies[0]), func(ctx context.Context, conn **traffic.Conn) {

@@ -18,7 +18,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,7 +34,7 @@ const (
 
 // Whatever happens to nodes, proxies and DNS, each get is answered: with the value, or with a miss if the node of the
 // key is unreachable.
-var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
+var _ = Describe("Clients of proxies", Label(onLocalCluster), func() {
 	It("get an answer whatever happens to nodes, DNS and proxies", SpecTimeout(9*time.Minute), func(ctx SpecContext) {
 		f := newFront(ctx)
 		Expect(f.proxies).To(HaveLen(2))
@@ -75,7 +74,7 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 			f.storeAll(ctx)
 			mustBeAnswered(readers, event.name, 0, time.Second)
 		}
-		Expect(clustertest.Incarnations(proxiesOf(ctx, f.proxy))).To(Equal(f.proxies), "pods and restarts of the proxies")
+		Expect(clustertest.Incarnations(proxiesOf(ctx, f.mc))).To(Equal(f.proxies), "pods and restarts of the proxies")
 
 		for _, event := range []struct {
 			name string
@@ -88,14 +87,12 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 				Expect(k8s.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}})).To(Succeed())
 			}, 1},
 			{"all proxies are replaced", func(*corev1.Pod) {
-				k8s.Change(ctx, f.proxy, func() {
-					f.proxy.Spec.PodMetadata.Annotations = map[string]cachev1alpha1.AnnotationValue{"example.com/try": "2"}
-				})
+				k8s.Change(ctx, f.mc, func() { f.mc.Spec.Proxy.Threads = 2 })
 			}, 2},
 		} {
 			By(event.name)
-			readers, before := f.startReaders(ctx), clustertest.Incarnations(proxiesOf(ctx, f.proxy))
-			event.do(&proxiesOf(ctx, f.proxy)[0])
+			readers, before := f.startReaders(ctx), clustertest.Incarnations(proxiesOf(ctx, f.mc))
+			event.do(&proxiesOf(ctx, f.mc)[0])
 			f.untilOthers(ctx, before, event.others)
 			readers.untilAsked(ctx, eventKeys)
 			mustBeAnswered(readers, event.name, eventReaders, repeatable)
@@ -104,54 +101,27 @@ var _ = Describe("Clients of a MemcachedProxy", Label(onLocalCluster), func() {
 	})
 })
 
-// newProxy creates a MemcachedProxy of size 2, and waits until it is Ready. The pools are one Memcached, or several
-// that hold the same items.
-func newProxy(ctx context.Context, pools ...*cachev1alpha1.Memcached) *cachev1alpha1.MemcachedProxy {
-	GinkgoHelper()
-	front := newProxySpec(pools...)
-	createProxy(ctx, front)
-	return front
+// withProxies puts two proxies in front of the nodes.
+func withProxies(mc *cachev1alpha1.Memcached) {
+	mc.Spec.Proxy = &cachev1alpha1.MemcachedProxy{Size: ptr.To(int32(2))}
 }
 
-func newProxySpec(pools ...*cachev1alpha1.Memcached) *cachev1alpha1.MemcachedProxy {
-	front := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: pools[0].Namespace, Name: "front"}}
-	front.Spec.Size = ptr.To(int32(2))
-	for _, mc := range pools {
-		front.Spec.Pools = append(front.Spec.Pools, cachev1alpha1.MemcachedProxyPool{Name: mc.Name})
-	}
-	return front
-}
-
-func createProxy(ctx context.Context, front *cachev1alpha1.MemcachedProxy) {
+// proxyServer returns the address of a cache with proxies, which is the only server that its clients know.
+func proxyServer(ctx context.Context, mc *cachev1alpha1.Memcached) traffic.Server {
 	GinkgoHelper()
-	Expect(k8s.Create(ctx, front)).To(Succeed())
-	untilProxyReady(ctx, front)
-}
-
-func untilProxyReady(ctx context.Context, front *cachev1alpha1.MemcachedProxy) {
-	GinkgoHelper()
-	Eventually(ctx, func(g Gomega) {
-		g.Expect(k8s.Reread(ctx, front)).To(Succeed())
-		g.Expect(front.Status.ObservedGeneration).To(Equal(front.Generation))
-		g.Expect(meta.IsStatusConditionTrue(front.Status.Conditions, cachev1alpha1.ConditionReady)).To(BeTrue(), "%v", front.Status.Conditions)
-	}).Should(Succeed())
-}
-
-// proxyServer returns the Service of a MemcachedProxy, which is the only server that its clients know.
-func proxyServer(ctx context.Context, front *cachev1alpha1.MemcachedProxy) traffic.Server {
-	GinkgoHelper()
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: front.Namespace, Name: front.Name}}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name}}
 	Expect(k8s.Reread(ctx, service)).To(Succeed())
-	_, port, err := net.SplitHostPort(front.Status.Address)
+	host, port, err := net.SplitHostPort(mc.Status.Address)
 	Expect(err).NotTo(HaveOccurred())
-	return traffic.Server{Name: front.Name, Address: net.JoinHostPort(service.Spec.ClusterIP, port)}
+	Expect(host).To(HavePrefix(mc.Name + "." + mc.Namespace + ".svc"))
+	return traffic.Server{Name: mc.Name, Address: net.JoinHostPort(service.Spec.ClusterIP, port)}
 }
 
-func proxiesOf(ctx context.Context, front *cachev1alpha1.MemcachedProxy) []corev1.Pod {
+func proxiesOf(ctx context.Context, mc *cachev1alpha1.Memcached) []corev1.Pod {
 	GinkgoHelper()
 	var pods corev1.PodList
-	Expect(k8s.List(ctx, &pods, client.InNamespace(front.Namespace), client.MatchingLabels{
-		"app.kubernetes.io/name": "memcached-proxy", "app.kubernetes.io/instance": front.Name,
+	Expect(k8s.List(ctx, &pods, client.InNamespace(mc.Namespace), client.MatchingLabels{
+		"app.kubernetes.io/name": "memcached-proxy", "app.kubernetes.io/instance": mc.Name,
 	})).To(Succeed())
 	return pods.Items
 }
@@ -159,7 +129,6 @@ func proxiesOf(ctx context.Context, front *cachev1alpha1.MemcachedProxy) []corev
 // front is a cache of three nodes, which hold all keys, and its two proxies.
 type front struct {
 	mc      *cachev1alpha1.Memcached
-	proxy   *cachev1alpha1.MemcachedProxy
 	server  traffic.Server
 	cache   *traffic.Client
 	proxies map[string]clustertest.Incarnation
@@ -167,10 +136,9 @@ type front struct {
 
 func newFront(ctx context.Context) *front {
 	GinkgoHelper()
-	f := &front{mc: k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet))}
-	f.proxy = newProxy(ctx, f.mc)
-	f.server = proxyServer(ctx, f.proxy)
-	f.cache, f.proxies = k8s.NewClientOf(f.server), clustertest.Incarnations(proxiesOf(ctx, f.proxy))
+	f := &front{mc: k8s.NewMemcached(ctx, k8s.NewNamespace(ctx), 3, clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet), withProxies)}
+	f.server = proxyServer(ctx, f.mc)
+	f.cache, f.proxies = k8s.NewClientOf(f.server), clustertest.Incarnations(proxiesOf(ctx, f.mc))
 	f.storeAll(ctx)
 	return f
 }
@@ -213,7 +181,7 @@ func (f *front) untilUsed(ctx context.Context, node string) {
 func (f *front) untilOthers(ctx context.Context, before map[string]clustertest.Incarnation, others int) {
 	GinkgoHelper()
 	Eventually(ctx, func(g Gomega) {
-		changed, pods := 0, proxiesOf(ctx, f.proxy)
+		changed, pods := 0, proxiesOf(ctx, f.mc)
 		g.Expect(pods).To(HaveLen(2))
 		for i := range pods {
 			g.Expect(pods[i].DeletionTimestamp).To(BeNil())

@@ -107,7 +107,7 @@ func (s *secured) put(ctx context.Context, secret *corev1.Secret, content map[st
 // newPair returns content for the Secret for TLS: a new certificate of the nodes, its key, and the CAs of clients.
 func (s *secured) newPair(clients ...*credentials.Authority) map[string][]byte {
 	GinkgoHelper()
-	host := s.mc.Name + "." + s.mc.Namespace + ".svc"
+	host := nodesOf(s.mc.Name) + "." + s.mc.Namespace + ".svc"
 	identity := clustertest.Must(s.authority.Server("cache",
 		"*."+host, "*."+host+".cluster.local", host, host+".cluster.local", "localhost"))
 	return map[string][]byte{"tls.crt": identity.Certificate, "tls.key": identity.Key, "ca.crt": bundle(clients...)}
@@ -150,7 +150,7 @@ func (s *secured) address(pod *corev1.Pod) string {
 func (s *secured) config(v visitor) *tls.Config {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.authority.PEM())
-	config := &tls.Config{RootCAs: roots, ServerName: s.mc.Name + "." + s.mc.Namespace + ".svc"}
+	config := &tls.Config{RootCAs: roots, ServerName: nodesOf(s.mc.Name) + "." + s.mc.Namespace + ".svc"}
 	if v.identity.Key != nil {
 		// Go sends a certificate of config.Certificates only if the node names the CA that has signed it. The tests also need clients that
 		// send a certificate of another CA, which the node must refuse.

@@ -7,7 +7,7 @@
 // real memcached serves real clients.
 //
 // Here, a cache is a Memcached, a node is a pod that runs memcached for it, and a cluster node is a Kubernetes node.
-// A proxy is a pod of a MemcachedProxy. An agent is a container that runs beside memcached: it delivers Secrets and serves
+// A proxy is a pod in front of the nodes, to which the one address of a cache leads. An agent is a container that runs beside memcached: it delivers Secrets and serves
 // metrics. The parent of memcached starts it in the pods of a StatefulSet, and restarts it in place.
 //
 // "make test-e2e" runs the tests on the cluster of KUBECONFIG, or on a local cluster that it starts.
