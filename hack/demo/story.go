@@ -29,7 +29,8 @@ const (
 	selector     = " -l app.kubernetes.io/instance=" + sampleName
 	getNodes     = "kubectl get " + sample + " -o jsonpath='{.status.nodes}'"
 	getChildren  = "kubectl get deployment,service,poddisruptionbudget,pods" + selector
-	getService   = "kubectl get service " + sampleName
+	nodesService = "service " + sampleName + "-nodes"
+	getService   = "kubectl get " + nodesService
 	operatorLogs = "kubectl logs --namespace memcached-operator-system deployment/memcached-operator-controller-manager"
 	// created is the number of nodes at first. more is the number of nodes after the scaling.
 	created, more = 3, 5
@@ -106,7 +107,7 @@ func (d *demo) changeImage(ctx context.Context) error {
 }
 
 func (d *demo) deleteService(ctx context.Context) error {
-	if err := d.shell(ctx, "kubectl delete service "+sampleName); err != nil {
+	if err := d.shell(ctx, "kubectl delete "+nodesService); err != nil {
 		return err
 	}
 	err := d.until(ctx, func(ctx context.Context) (string, error) {

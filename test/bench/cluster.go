@@ -328,13 +328,10 @@ func (r request) disturbsRest() bool {
 	return r.resource != "leases" && r.resource != "pods/proxy" && r.Verb != "watch"
 }
 
-// memcached returns the name of the Memcached that the request is about. A child has its name, with a suffix if it is a ConfigMap.
+// memcached returns the name of the Memcached that the request is about. Its children have this name, some with a suffix.
 func (r request) memcached() string {
-	name := r.ObjectRef.Name
-	if r.resource == "configmaps" {
-		name = strings.TrimSuffix(strings.TrimSuffix(name, memcached.ServersSuffix), memcached.ArgumentsSuffix)
-	}
-	return name
+	const name = len("cache-00000") // see memcachedNumber
+	return r.ObjectRef.Name[:min(name, len(r.ObjectRef.Name))]
 }
 
 func countIf(requests []request, matches func(request) bool) float64 {

@@ -26,7 +26,7 @@ const (
 	each = 30
 	// changed is the number of Memcacheds that undergo a change.
 	changed = 4
-	// fronts is the number of MemcachedProxies.
+	// fronts is the number of Memcacheds with a proxy.
 	fronts = 10
 	// rest is how long the operator is observed after a restart.
 	rest = 20 * time.Second
@@ -103,11 +103,11 @@ func (b *bench) requests(ctx context.Context, t *testbed) {
 		ready.waitFor(ctx, (i+1)*each)
 		b.holdCreation(t.log.whenQuiet(ctx, mark, o.user), v)
 	}
-	t.createProxies(ctx)
+	t.addProxies(ctx)
 	t.log.whenQuiet(ctx, 0, o.user)
 	check(o.stop())
 
-	all := fmt.Sprintf("%d resources and %d proxies", total, fronts)
+	all := fmt.Sprintf("%d resources, %d of them with a proxy", total, fronts)
 	o = t.startOperator(ctx)
 	pause(ctx, rest)
 	requests := t.log.whenQuiet(ctx, 0, o.user)
@@ -141,18 +141,18 @@ func (b *bench) holdCreation(requests []request, v variant) {
 	b.hold(name+"most", "writes", float64(most), float64(count)+mostStatuses)
 }
 
-// createProxies creates MemcachedProxies in front of the last StatefulSets, which do not change, and waits until they are ready.
-func (t *testbed) createProxies(ctx context.Context) {
-	ready := t.count(ctx, &cachev1alpha1.MemcachedProxy{}, func(object client.Object) bool {
-		proxy, ok := object.(*cachev1alpha1.MemcachedProxy)
-		return ok && proxy.Status.ReadyReplicas == 1
+// addProxies puts a proxy in front of each of the last StatefulSets, which do not change otherwise, and waits until all are ready.
+func (t *testbed) addProxies(ctx context.Context) {
+	ready := t.count(ctx, &cachev1alpha1.Memcached{}, func(object client.Object) bool {
+		mc, ok := object.(*cachev1alpha1.Memcached)
+		return ok && mc.Status.Proxies != nil && mc.Status.Proxies.Ready == 1
 	})
-	t.create(ctx, 2*each-fronts, 2*each, pace/2, func(i int) []client.Object {
-		mc := memcachedNumber(i)
-		proxy := &cachev1alpha1.MemcachedProxy{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: "front-" + mc.Name}}
-		proxy.Spec.Size, proxy.Spec.Pools = ptr.To[int32](1), []cachev1alpha1.MemcachedProxyPool{{Name: mc.Name}}
-		return []client.Object{proxy}
-	})
+	for i := 2*each - fronts; i < 2*each; i++ {
+		check(t.edit(ctx, i, func(mc *cachev1alpha1.Memcached) {
+			mc.Spec.Proxy = &cachev1alpha1.MemcachedProxy{Size: ptr.To[int32](1)}
+		}))
+		pause(ctx, pace/2)
+	}
 	ready.waitFor(ctx, fronts)
 }
 

@@ -26,7 +26,6 @@ import (
 	"github.com/example/memcached-operator/internal/agent/fill"
 	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/memcachedproxy"
 	"github.com/example/memcached-operator/test/process"
 	"github.com/example/memcached-operator/test/traffic"
 )
@@ -113,7 +112,7 @@ func (l *loopback) node(ctx context.Context, number int, pod corev1.PodSpec) {
 	l.untilListening(ctx, number)
 }
 
-// proxy starts the program that runs memcached as a proxy in the pods of a MemcachedProxy. The proxy serves pool 1. copies
+// proxy starts the program that runs memcached as a proxy in the pods of proxies. The proxy leads to pool 1. copies
 // are the address patterns of pools with the same items as pool 1. If threads is 0, the proxy has the default number of threads.
 func (l *loopback) proxy(ctx context.Context, name string, number int, threads int32, copies ...string) path {
 	host, dir := l.host(number), l.folder(number)
@@ -123,7 +122,7 @@ func (l *loopback) proxy(ctx context.Context, name string, number int, threads i
 	script := fmt.Sprintf("#!/bin/sh\nexec '%s' -u '%s' \"$@\" -l %s\n", must(filepath.Abs(memcachedBinary)), self, host)
 	check(os.WriteFile(filepath.Join(dir, "memcached"), []byte(script), 0o700))
 	listen := net.JoinHostPort(host, strconv.Itoa(memcached.ParentPort))
-	args := append([]string{"proxy"}, podOf(proxyObjects(threads)).Containers[0].Args...)
+	args := append([]string{"proxy"}, proxyPod(threads).Containers[0].Args...)
 	args = append(args, "--routes="+dir, "--state="+dir,
 		"--program="+filepath.Join(dir, "memcached"), "--listen="+listen, "--memcached="+addressOf(host))
 	p := l.run(number, agentBinary, args...)
@@ -144,15 +143,11 @@ func podOf(children []client.Object) corev1.PodSpec {
 	panic("there is no Deployment")
 }
 
-// proxyObjects returns the children of a MemcachedProxy with this number of threads and otherwise the smallest possible spec.
-func proxyObjects(threads int32) []client.Object {
-	pool := memcachedNumber(0, statefulSet)
-	pool.Status.ObservedGeneration, pool.Status.Servers = 1, make([]string, size)
-	proxy := &cachev1alpha1.MemcachedProxy{}
-	proxy.Spec.Pools = []cachev1alpha1.MemcachedProxyPool{{Name: pool.Name}}
-	proxy.Spec.Config.Threads = threads
-	options := memcached.Options{DefaultImage: "memcached", AgentImage: "agent"}
-	return memcachedproxy.For(memcachedproxy.View{Proxy: proxy, Pool: pool}, options).Objects
+// proxyPod returns the spec of proxies with this number of threads. The nodes behind them have a StatefulSet, no Deployment.
+func proxyPod(threads int32) corev1.PodSpec {
+	return podOf(childrenOf(memcachedNumber(0, statefulSet, func(mc *cachev1alpha1.Memcached) {
+		mc.Spec.Proxy = &cachev1alpha1.MemcachedProxy{Threads: threads}
+	})))
 }
 
 // nutcracker starts Twitter's proxy in front of pool 1, with its default settings and one thread.
@@ -175,8 +170,8 @@ const (
 	proxyClients = 16
 	proxyKeys    = 10000
 	proxyValue   = 100
-	// twinValue is the size, in bytes, of the values that an empty node copies from another node, its twin.
-	twinValue = 1024
+	// copiedValue is the size, in bytes, of the values that an empty node copies from the same node of another copy.
+	copiedValue = 1024
 )
 
 // The benchmark compares these two paths.
@@ -261,7 +256,7 @@ func (p path) sample(ctx context.Context) []float64 {
 	}
 }
 
-// fill measures how long an empty node takes to copy all items of its twin. In a pod, memcached's parent copies them in the same
+// fill measures how long an empty node takes to copy all items of another. In a pod, memcached's parent copies them in the same
 // way. Then fill checks that each item is there.
 func (b *bench) fill(ctx context.Context, l *loopback) {
 	for _, mebibytes := range []int{64, 1024} {
@@ -277,13 +272,13 @@ func (b *bench) fill(ctx context.Context, l *loopback) {
 			clients[number] = traffic.NewClient(must(traffic.NewRing(traffic.Server{Name: address, Address: address})), nil)
 			clients[number].SetTimeout(stopGrace)
 		}
-		items := mebibytes * mebibyte / twinValue
-		check(clients[0].Write(ctx, items, twinValue))
+		items := mebibytes * mebibyte / copiedValue
+		check(clients[0].Write(ctx, items, copiedValue))
 		began := time.Now()
 		must(fill.Copy{Source: l.address(1), Destination: l.address(2)}.Run(ctx))
 		took := time.Since(began)
 		found := must(clients[1].Read(ctx, items))
-		b.add(fmt.Sprintf("time to fill an empty node from its twin, %d MiB", mebibytes), "s", took.Seconds())
+		b.add(fmt.Sprintf("time to fill an empty node from another copy, %d MiB", mebibytes), "s", took.Seconds())
 		b.hold(fmt.Sprintf("items that it then does not have, %d MiB", mebibytes), "items", float64(items-found.Hits), 0)
 		check(l.stop())
 	}

@@ -100,17 +100,17 @@ type copies struct{ mc *cachev1alpha1.Memcached }
 func newCopies(ctx context.Context) *copies {
 	GinkgoHelper()
 	c := &copies{}
-	c.mc = k8s.CreateMemcached(ctx, k8s.NewNamespace(ctx), 2, clustertest.Named("copies"), clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet),
-		onOneHost, func(mc *cachev1alpha1.Memcached) { mc.Spec.Copies = 2 })
+	c.mc = k8s.CreateMemcached(ctx, k8s.NewNamespace(ctx), 2, clustertest.Named("copies"),
+		clustertest.RunBy(cachev1alpha1.WorkloadStatefulSet), onOneHost, func(mc *cachev1alpha1.Memcached) { mc.Spec.Copies = 2 })
 	c.untilReady(ctx)
 	return c
 }
 
 // onOneHost lets nodes share a cluster node. Otherwise, copies need as many cluster nodes as there are copies.
 func onOneHost(mc *cachev1alpha1.Memcached) {
-	preferred := corev1.WeightedPodAffinityTerm{Weight: 1, PodAffinityTerm: apart(mc).PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]}
+	spread := apart(mc).PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
 	mc.Spec.Scheduling.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{preferred},
+		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 1, PodAffinityTerm: spread}},
 	}}
 }
 

@@ -156,7 +156,7 @@ func removeRest(ctx context.Context) {
 	}).Should(BeEmpty())
 }
 
-var definitions = []string{"memcacheds.cache.example.com"}
+const definition = "memcacheds.cache.example.com"
 
 func remains(ctx context.Context) []string {
 	GinkgoHelper()

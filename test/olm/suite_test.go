@@ -63,7 +63,7 @@ func beginStory(ctx context.Context) {
 	GinkgoHelper()
 	Expect(remains(ctx)).To(BeEmpty())
 	DeferCleanup(func(ctx SpecContext) {
-		k8s.Kubectl(ctx, append([]string{"delete", "customresourcedefinition", "--ignore-not-found", "--timeout=1m"}, definitions...)...)
+		k8s.Kubectl(ctx, "delete", "customresourcedefinition", definition, "--ignore-not-found", "--timeout=1m")
 		removeRest(ctx)
 	})
 }
