@@ -27,7 +27,7 @@ func TestCertificateOfTheSampleHasTheNamesOfTheCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := mc.Name + "." + mc.Namespace + ".svc"
+	service := mc.Name + "-nodes." + mc.Namespace + ".svc"
 	hosts := []string{"localhost", service, service + ".cluster.local"}
 	for i := range mc.Spec.Size {
 		hosts = append(hosts, fmt.Sprintf("%s-%d.%s", mc.Name, i, service), fmt.Sprintf("%s-%d.%s.cluster.local", mc.Name, i, service))
@@ -41,7 +41,7 @@ func TestCertificateOfTheSampleHasTheNamesOfTheCache(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := certificate.VerifyHostname("sessions.shop.svc"); err == nil {
+	if err := certificate.VerifyHostname("sessions-nodes.shop.svc"); err == nil {
 		t.Error("the certificate is valid for other caches")
 	}
 }

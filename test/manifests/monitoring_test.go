@@ -41,7 +41,7 @@ type podMetricsEndpoint struct {
 // The PodMonitors must select the pods of StatefulSets and of proxies, and the port of the agent.
 func TestMonitoringScrapesTheAgents(t *testing.T) {
 	checkPodMonitor(t, "memcached-operator-nodes", "memcached", monitoredPods(t, "memcached/desired/testdata/statefulset"))
-	checkPodMonitor(t, "memcached-operator-proxies", "memcachedproxy", monitoredPods(t, "memcached/desired/testdata/proxies"))
+	checkPodMonitor(t, "memcached-operator-proxies", "memcached_proxy", monitoredPods(t, "memcached/desired/testdata/proxies"))
 }
 
 func checkPodMonitor(t *testing.T, name, label string, template corev1.PodTemplateSpec) {
