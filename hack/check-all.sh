@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source hack/checks.sh
 faults=() specs=()
 if [[ ${1:-} == core ]]; then
-	faults=(FAULT_SCENARIOS="create|scale-up|scale-down|image-change|delete|statefulset-create|proxy-create")
+	faults=(FAULT_SCENARIOS="create|scale-up|scale-down|image-change|delete|statefulset-create|copies-create")
 	specs=({E2E,OLM}_FLAGS=--ginkgo.label-filter=core)
 fi
 

@@ -6,6 +6,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,12 +14,20 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,13 +37,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
+	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/memcachedproxy"
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// cluster simulates the garbage collector, the workload controllers and the kubelet in all namespaces. Every run has the same steps and the
-// same names of pods.
+// cluster simulates the garbage collector, the controllers of workloads and of disruptions, and the kubelet in all namespaces. Every run has
+// the same steps and the same names of pods.
 type cluster struct {
 	client client.Client
 	live   client.Reader
@@ -42,27 +51,21 @@ type cluster struct {
 
 // startCluster starts the cluster, which runs until the context ends. Then the returned channel receives the cluster's error, or nil.
 func startCluster(ctx context.Context) (<-chan error, error) {
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: testenv.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"},
-	})
+	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: testenv.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}})
 	if err != nil {
 		return nil, fmt.Errorf("create the manager of the cluster: %w", err)
 	}
 	c := &cluster{client: mgr.GetClient(), live: mgr.GetAPIReader()}
-	byInstance := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
-		name := client.ObjectKey{Namespace: object.GetNamespace(), Name: object.GetLabels()[memcached.InstanceLabel]}
-		if ownedByMemcached(object) {
-			name.Name = metav1.GetControllerOfNoCopy(object).Name
-		}
-		return []reconcile.Request{{NamespacedName: name}}
+	// Each namespace has one Memcached.
+	byNamespace := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace(), Name: cacheName}}}
 	})
 	builder := ctrl.NewControllerManagedBy(mgr).Named("cluster").WithOptions(controller.Options{MaxConcurrentReconciles: 16}).
-		For(&cachev1alpha1.Memcached{}).Watches(&cachev1alpha1.MemcachedProxy{}, &handler.EnqueueRequestForObject{}).
-		Watches(&corev1.Pod{}, byInstance)
-	for _, child := range memcached.Children {
-		builder = builder.Watches(child.New(), byInstance)
+		For(&cachev1alpha1.Memcached{}).Watches(&corev1.Pod{}, byNamespace)
+	for _, child := range memcached.Kinds() {
+		builder = builder.Watches(child.New(), byNamespace)
 	}
-	if err := builder.Complete(c); err != nil {
+	if err := errors.Join(builder.Complete(c), history.follow(ctx, mgr.GetCache())); err != nil {
 		return nil, fmt.Errorf("create the controller of the cluster: %w", err)
 	}
 	stopped := make(chan error, 1)
@@ -70,10 +73,10 @@ func startCluster(ctx context.Context) (<-chan error, error) {
 	return stopped, nil
 }
 
-// Reconcile takes the next steps for the objects of the Memcached or MemcachedProxy with this name.
+// Reconcile takes the next steps in the namespace.
 func (c *cluster) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	for _, step := range []func(context.Context, client.ObjectKey) error{c.collectGarbage, c.runWorkloads} {
-		err := step(ctx, request.NamespacedName)
+	for _, step := range []func(context.Context, string) error{c.collectGarbage, c.runWorkloads, c.countDisruptions} {
+		err := step(ctx, request.Namespace)
 		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
 			return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // a stale cache: retry with a backoff
 		}
@@ -87,82 +90,45 @@ func (c *cluster) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	return reconcile.Result{}, nil
 }
 
-// runWorkloads takes the next steps for the Deployment and the StatefulSet with this name, and deletes the pods of deleted workloads.
-func (c *cluster) runWorkloads(ctx context.Context, name client.ObjectKey) error {
-	deployment, set := &appsv1.Deployment{}, &appsv1.StatefulSet{}
-	for _, object := range []client.Object{deployment, set} {
-		if err := client.IgnoreNotFound(c.client.Get(ctx, name, object)); err != nil {
-			return err
-		}
-		if object.GetDeletionTimestamp() != nil || !ownedByMemcached(object) {
-			object.SetUID("")
-		}
-	}
-	// Also the pods of a workload that no longer exists.
-	var pods corev1.PodList
-	err := c.client.List(ctx, &pods, client.InNamespace(name.Namespace), client.MatchingLabels{
-		memcached.InstanceLabel: name.Name, memcached.ManagedByLabel: memcached.ManagedBy,
-	})
-	return errors.Join(err, c.runDeployment(ctx, deployment, pods.Items), c.runStatefulSet(ctx, set, pods.Items))
-}
-
 func ownedByMemcached(object client.Object) bool {
 	owner := metav1.GetControllerOfNoCopy(object)
-	return owner != nil && (owner.Kind == "Memcached" || owner.Kind == "MemcachedProxy")
+	return owner != nil && owner.Kind == "Memcached"
 }
 
-// collectGarbage deletes the children that a deleted Memcached or MemcachedProxy with this name has left. It compares UIDs, because a new
-// owner may have the same name.
-func (c *cluster) collectGarbage(ctx context.Context, name client.ObjectKey) error {
-	var owner client.Object = &cachev1alpha1.Memcached{}
-	var children []client.Object
-	for _, child := range memcached.Children {
-		children = append(children, child.Named(name))
-	}
-	if name.Name == frontName {
-		owner, children = &cachev1alpha1.MemcachedProxy{}, nil
-		for _, child := range memcachedproxy.Children {
-			children = append(children, child.Named(name))
-		}
-	}
-	for _, child := range children {
-		err := c.client.Get(ctx, client.ObjectKeyFromObject(child), child)
-		if apierrors.IsNotFound(err) || err == nil && !ownedByMemcached(child) {
-			continue
-		}
-		if owner.GetUID() == "" {
-			err = errors.Join(err, client.IgnoreNotFound(c.live.Get(ctx, name, owner)))
-		}
-		if uid := child.GetUID(); err == nil && metav1.GetControllerOfNoCopy(child).UID != owner.GetUID() {
-			err = c.client.Delete(ctx, child, client.Preconditions{UID: &uid})
-		}
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+// collectGarbage deletes the children that a deleted Memcached has left, and the pods of workloads that do not exist. It compares UIDs,
+// because a new owner may have the same name.
+func (c *cluster) collectGarbage(ctx context.Context, namespace string) error {
+	children := slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(r string) bool { return r == "memcacheds" || r == "pods" })
+	var controlled []client.Object
+	for _, resource := range append(children, "pods") { // workloads are before their pods
+		list := listOf(kinds[resource])
+		if err := c.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return err
 		}
+		_ = meta.EachListItem(list, func(item runtime.Object) error { // the function never returns an error
+			if object := item.(client.Object); metav1.GetControllerOfNoCopy(object) != nil {
+				controlled = append(controlled, object)
+			}
+			return nil
+		})
 	}
-	return nil
+	var owner cachev1alpha1.Memcached // read last: an owner that is newer than its children exists
+	if err := c.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cacheName}, &owner); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	alive := map[types.UID]bool{owner.UID: owner.UID != ""}
+	return c.remove(ctx, slices.DeleteFunc(controlled, func(object client.Object) bool {
+		has := alive[metav1.GetControllerOfNoCopy(object).UID]
+		alive[object.GetUID()] = has
+		return has
+	}))
 }
 
-// owned returns the pods of a workload. It first deletes the pods of an earlier workload, because new pods may need their names. kind is
-// the Kind of the pods' owner: "StatefulSet", or "ReplicaSet" for a Deployment.
-func (c *cluster) owned(ctx context.Context, w client.Object, kind string, pods []corev1.Pod) ([]corev1.Pod, error) {
-	var own, garbage []corev1.Pod
-	for _, pod := range pods {
-		switch {
-		case len(pod.OwnerReferences) == 0 || pod.OwnerReferences[0].Kind != kind:
-		case pod.OwnerReferences[0].UID == w.GetUID():
-			own = append(own, pod)
-		default:
-			garbage = append(garbage, pod)
-		}
-	}
-	return own, c.remove(ctx, garbage)
-}
-
-// remove deletes the pods at once. It does not delete new pods with the same names.
-func (c *cluster) remove(ctx context.Context, pods []corev1.Pod) error {
-	for i := range pods {
-		err := c.client.Delete(ctx, &pods[i], client.GracePeriodSeconds(0), client.Preconditions{UID: &pods[i].UID})
+// remove deletes the objects at once. It does not delete new objects with the same names.
+func (c *cluster) remove(ctx context.Context, objects []client.Object) error {
+	for _, object := range objects {
+		uid := object.GetUID()
+		err := c.client.Delete(ctx, object, client.GracePeriodSeconds(0), client.Preconditions{UID: &uid})
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
@@ -170,35 +136,63 @@ func (c *cluster) remove(ctx context.Context, pods []corev1.Pod) error {
 	return nil
 }
 
-// start creates the pod if it does not exist, and makes it ready.
-func (c *cluster) start(ctx context.Context, pod *corev1.Pod) error {
-	if pod.UID == "" {
-		if err := c.client.Create(ctx, pod); err != nil {
+// runWorkloads takes the next steps for the workloads of the namespace.
+func (c *cluster) runWorkloads(ctx context.Context, namespace string) error {
+	var deployments appsv1.DeploymentList
+	var sets appsv1.StatefulSetList
+	var pods corev1.PodList
+	for _, list := range []client.ObjectList{&deployments, &sets, &pods} {
+		if err := c.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return err
 		}
 	}
-	if podReady(pod) {
-		return nil
+	var errs []error
+	for i := range deployments.Items {
+		if d := &deployments.Items[i]; d.DeletionTimestamp == nil && ownedByMemcached(d) {
+			errs = append(errs, c.runDeployment(ctx, d, owned(d, pods.Items)))
+		}
 	}
-	pod.Status.Phase, pod.Status.PodIP = corev1.PodRunning, "192.0.2.1"
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	return c.client.Status().Update(ctx, pod)
+	for i := range sets.Items {
+		if s := &sets.Items[i]; s.DeletionTimestamp == nil && ownedByMemcached(s) {
+			errs = append(errs, c.runStatefulSet(ctx, s, owned(s, pods.Items)))
+		}
+	}
+	return errors.Join(errs...)
 }
 
-// newPod returns a pod of the workload w, but does not create the pod. The argument owner has only a Kind and a name. For a Deployment,
-// owner is a ReplicaSet, which need not exist. The pod's owner always gets the UID of w.
-func newPod(w client.Object, owner metav1.OwnerReference, name string, labels map[string]string) *corev1.Pod {
-	owner.APIVersion, owner.UID, owner.Controller = "apps/v1", w.GetUID(), ptr.To(true)
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.GetNamespace(), Name: name, Labels: labels, OwnerReferences: []metav1.OwnerReference{owner},
-		},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "memcached", Image: "memcached"}}},
-	}
+func owned(w client.Object, pods []corev1.Pod) []corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return !metav1.IsControlledBy(&pod, w) })
 }
 
-// report writes the status of w to the API server if it has changed. The argument status points to the status in w, and present is the
-// new status.
+// countDisruptions reports in the budgets how many nodes an eviction may take away.
+func (c *cluster) countDisruptions(ctx context.Context, namespace string) error {
+	var budgets policyv1.PodDisruptionBudgetList
+	var pods corev1.PodList
+	err := errors.Join(c.client.List(ctx, &budgets, client.InNamespace(namespace)), c.client.List(ctx, &pods, client.InNamespace(namespace)))
+	for i := range budgets.Items {
+		budget := &budgets.Items[i]
+		selector, selectorErr := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+		if selectorErr != nil || !ownedByMemcached(budget) {
+			continue
+		}
+		present := policyv1.PodDisruptionBudgetStatus{ObservedGeneration: budget.Generation, Conditions: budget.Status.Conditions}
+		for _, pod := range pods.Items {
+			if !selector.Matches(labels.Set(pod.Labels)) {
+				continue
+			}
+			present.ExpectedPods++
+			if podReady(&pod) && pod.DeletionTimestamp == nil {
+				present.CurrentHealthy++
+			}
+		}
+		present.DesiredHealthy = max(present.ExpectedPods-int32(budget.Spec.MaxUnavailable.IntValue()), 0)
+		present.DisruptionsAllowed = max(present.CurrentHealthy-present.DesiredHealthy, 0)
+		err = errors.Join(err, report(ctx, c, budget, &budget.Status, present))
+	}
+	return err
+}
+
+// report writes the status of w to the API server if it has changed. The argument status points to the status in w.
 func report[S any](ctx context.Context, c *cluster, w client.Object, status *S, present S) error {
 	if equality.Semantic.DeepEqual(*status, present) {
 		return nil
@@ -207,21 +201,26 @@ func report[S any](ctx context.Context, c *cluster, w client.Object, status *S, 
 	return c.client.Status().Update(ctx, w)
 }
 
-func podReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
-		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
-	})
+// newPod returns a pod of the workload w, but does not create the pod. For a Deployment, owner is a ReplicaSet, which need not exist. The
+// pod's owner always gets the UID of w.
+func newPod(w client.Object, owner metav1.OwnerReference, name string, template *corev1.PodTemplateSpec) *corev1.Pod {
+	owner.APIVersion, owner.UID, owner.Controller = "apps/v1", w.GetUID(), ptr.To(true)
+	container := template.Spec.Containers[0]
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.GetNamespace(), Name: name, Labels: maps.Clone(template.Labels), Annotations: maps.Clone(template.Annotations),
+			OwnerReferences: []metav1.OwnerReference{owner},
+		},
+		Spec: corev1.PodSpec{
+			NodeName: "node", // the API server deletes a pod without a node at once, even with a grace period
+			Containers: []corev1.Container{{
+				Name: container.Name, Image: container.Image, Args: container.Args, Resources: container.Resources,
+			}},
+		},
+	}
 }
 
-func readyPods(pods []corev1.Pod) int {
-	ready := 0
-	for i := range pods {
-		if podReady(&pods[i]) {
-			ready++
-		}
-	}
-	return ready
-}
+func podReady(pod *corev1.Pod) bool { return pod != nil && memcached.PodReady(pod) }
 
 func templateHash(template *corev1.PodTemplateSpec) string {
 	hash := fnv.New32a()
@@ -229,87 +228,284 @@ func templateHash(template *corev1.PodTemplateSpec) string {
 	return strconv.FormatUint(uint64(hash.Sum32()), 36)
 }
 
-// runDeployment takes the steps of a rollout: it creates the pods of the current template, makes them ready, deletes all other pods,
-// and reports the status before and after. If there is no Deployment, d is empty.
+// runDeployment rolls a Deployment out: it creates the pods of the current template, makes them ready, and deletes all other pods.
 func (c *cluster) runDeployment(ctx context.Context, d *appsv1.Deployment, pods []corev1.Pod) error {
-	own, err := c.owned(ctx, d, "ReplicaSet", pods)
-	if err != nil || d.UID == "" {
-		return err
-	}
-	hash, size, updated := templateHash(&d.Spec.Template), int(ptr.Deref(d.Spec.Replicas, 0)), 0
-	var current, leaving []corev1.Pod
-	for _, pod := range own {
-		index := size
-		if _, err := fmt.Sscanf(pod.Name, d.Name+"-"+hash+"-%d", &index); err == nil {
-			updated++
-		}
-		if index < size {
-			current = append(current, pod)
-		} else {
-			leaving = append(leaving, pod)
-		}
-	}
-	if err := c.countRevision(ctx, d, hash); err != nil {
-		return err
-	}
-	if d.Status.ObservedGeneration != d.Generation || len(leaving) > 0 || readyPods(current) != size {
-		reason := "ReplicaSetUpdated"
-		if progress := progressOf(d); len(current) > 0 && progress != "" {
-			reason = progress // a Deployment that scales keeps the reason of its last rollout
-		}
-		if err := report(ctx, c, d, &d.Status, deploymentStatus(d, len(own), updated, readyPods(own), reason)); err != nil {
-			return err
-		}
-	}
+	hash, size := templateHash(&d.Spec.Template), ptr.Deref(d.Spec.Replicas, 0)
 	for i := range size {
-		pod := deploymentPod(d, hash, i)
-		if i := slices.IndexFunc(current, func(other corev1.Pod) bool { return other.Name == pod.Name }); i >= 0 {
-			pod = &current[i]
+		name := fmt.Sprintf("%s-%s-%d", d.Name, hash, i)
+		pod := newPod(d, metav1.OwnerReference{Kind: "ReplicaSet", Name: d.Name + "-" + hash}, name, &d.Spec.Template)
+		pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
+		if at := slices.IndexFunc(pods, func(other corev1.Pod) bool { return other.Name == name }); at >= 0 {
+			pod = &pods[at]
+			pods = slices.Delete(slices.Clone(pods), at, at+1)
+		} else if err := c.client.Create(ctx, pod); err != nil {
+			return err
 		}
-		if err := c.start(ctx, pod); err != nil {
+		if !podReady(pod) {
+			pod.Status.Phase, pod.Status.PodIP = corev1.PodRunning, "192.0.2.1"
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			if err := c.client.Status().Update(ctx, pod); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range pods {
+		if err := c.remove(ctx, []client.Object{&pods[i]}); err != nil {
 			return err
 		}
 	}
-	if err := c.remove(ctx, leaving); err != nil {
-		return err
-	}
-	return report(ctx, c, d, &d.Status, deploymentStatus(d, size, size, size, "NewReplicaSetAvailable"))
-}
-
-// countRevision increments the revision annotation if the template is new.
-func (c *cluster) countRevision(ctx context.Context, d *appsv1.Deployment, hash string) error {
-	const revisionAnnotation, templateAnnotation = "deployment.kubernetes.io/revision", "test.example.com/template"
-	if d.Annotations[templateAnnotation] == hash {
-		return nil
-	}
-	revision, _ := strconv.Atoi(d.Annotations[revisionAnnotation])
-	before := d.DeepCopy()
-	d.Annotations[revisionAnnotation], d.Annotations[templateAnnotation] = strconv.Itoa(revision+1), hash
-	return c.client.Patch(ctx, d, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-}
-
-func deploymentStatus(d *appsv1.Deployment, replicas, updated, ready int, reason string) appsv1.DeploymentStatus {
-	return appsv1.DeploymentStatus{
-		ObservedGeneration: d.Generation, Replicas: int32(replicas), UpdatedReplicas: int32(updated),
-		ReadyReplicas: int32(ready), AvailableReplicas: int32(ready),
+	return report(ctx, c, d, &d.Status, appsv1.DeploymentStatus{
+		ObservedGeneration: d.Generation, Replicas: size, UpdatedReplicas: size, ReadyReplicas: size, AvailableReplicas: size,
 		Conditions: []appsv1.DeploymentCondition{{
-			Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reason,
+			Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable",
 		}},
+	})
+}
+
+// statefulSet is one pass of a simulated StatefulSet controller and of the kubelets of its pods. It follows podManagementPolicy Parallel
+// and the update strategy OnDelete.
+type statefulSet struct {
+	*cluster
+	*appsv1.StatefulSet
+
+	// revision is the name of the current template's revision. pods are the existing pods by ordinal.
+	revision string
+	pods     map[int]corev1.Pod
+	// late reports that some pod has a new image, but kubeletDelay has not passed yet.
+	late bool
+}
+
+// runStatefulSet creates missing pods and deletes surplus ones. A terminating pod keeps its ordinal.
+func (c *cluster) runStatefulSet(ctx context.Context, set *appsv1.StatefulSet, pods []corev1.Pod) error {
+	s := &statefulSet{
+		cluster: c, StatefulSet: set, pods: map[int]corev1.Pod{}, revision: set.Name + "-" + templateHash(&set.Spec.Template),
 	}
-}
-
-func deploymentPod(d *appsv1.Deployment, hash string, index int) *corev1.Pod {
-	labels := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: hash}
-	maps.Copy(labels, d.Spec.Selector.MatchLabels)
-	owner := metav1.OwnerReference{Kind: "ReplicaSet", Name: d.Name + "-" + hash}
-	return newPod(d, owner, fmt.Sprintf("%s-%s-%d", d.Name, hash, index), labels)
-}
-
-func progressOf(d *appsv1.Deployment) string {
-	for _, condition := range d.Status.Conditions {
-		if condition.Type == appsv1.DeploymentProgressing {
-			return condition.Reason
+	for _, pod := range pods {
+		if ordinal, ok := memcached.Ordinal(&pod); ok {
+			s.pods[ordinal] = pod
 		}
 	}
-	return ""
+	for _, step := range []func(context.Context) error{s.report, s.fill, s.report} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	if s.late {
+		return errLate
+	}
+	return nil
 }
+
+// fill replaces missing and failed pods by pods of the current template, lets the kubelets act on all, and deletes surplus ones.
+func (s *statefulSet) fill(ctx context.Context) error {
+	size := int(ptr.Deref(s.Spec.Replicas, 1))
+	for i := range size {
+		pod, exists := s.pods[i]
+		if exists && (pod.Status.Phase == corev1.PodFailed || pod.DeletionTimestamp != nil && !lost(&pod)) {
+			if err := s.remove(ctx, []client.Object{&pod}); err != nil {
+				return err
+			}
+			exists = false
+		}
+		if !exists {
+			name := fmt.Sprintf("%s-%d", s.Name, i)
+			pod = *newPod(s.StatefulSet, metav1.OwnerReference{Kind: "StatefulSet", Name: s.Name}, name, &s.Spec.Template)
+			pod.Labels[appsv1.StatefulSetRevisionLabel], pod.Labels[appsv1.StatefulSetPodNameLabel] = s.revision, name
+			if err := s.client.Create(ctx, &pod); err != nil {
+				return err
+			}
+		}
+		if pod.DeletionTimestamp == nil {
+			if err := s.sync(ctx, &pod); err != nil {
+				return err
+			}
+		}
+		s.pods[i] = pod
+	}
+	for _, i := range slices.Sorted(maps.Keys(s.pods)) {
+		if pod := s.pods[i]; i >= size {
+			delete(s.pods, i)
+			if err := s.remove(ctx, []client.Object{&pod}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// report writes the status as the StatefulSet controller would. With OnDelete, the current revision stays the first one.
+func (s *statefulSet) report(ctx context.Context) error {
+	status := appsv1.StatefulSetStatus{
+		ObservedGeneration: s.Generation, Replicas: int32(len(s.pods)), CollisionCount: ptr.To(int32(0)),
+		CurrentRevision: cmp.Or(s.Status.CurrentRevision, s.revision), UpdateRevision: s.revision,
+	}
+	for _, pod := range s.pods {
+		revision, living := pod.Labels[appsv1.StatefulSetRevisionLabel], pod.DeletionTimestamp == nil
+		for number, counts := range map[*int32]bool{
+			&status.ReadyReplicas:     podReady(&pod),
+			&status.AvailableReplicas: podReady(&pod),
+			&status.CurrentReplicas:   revision == status.CurrentRevision && living,
+			&status.UpdatedReplicas:   revision == s.revision && living,
+		} {
+			if counts {
+				*number++
+			}
+		}
+	}
+	return report(ctx, s.cluster, s.StatefulSet, &s.Status, status)
+}
+
+// The simulated kubelet cannot pull missingImage. A pod with unreadyImage runs, but never becomes ready.
+const (
+	missingImage = "memcached:missing"
+	unreadyImage = "memcached:unready"
+)
+
+// kubeletDelay is how long the kubelet takes to restart a container after its image has changed. Until then, the pod's status is
+// unchanged. The delay is so long that the operator sees the unchanged status after its own patch of the pod.
+const kubeletDelay = 1500 * time.Millisecond
+
+// errLate means that a pod has a new image, but kubeletDelay has not passed yet.
+var errLate = errors.New("a kubelet is late")
+
+// noticed maps the UID and generation of a pod to the time when the kubelet first saw the new image of this generation.
+var noticed sync.Map
+
+// sync does what the kubelet and memcached's parent do for a pod. The kubelet starts memcached, applies changed resources, and restarts
+// memcached if the image has changed. The parent follows its entry.
+func (s *statefulSet) sync(ctx context.Context, pod *corev1.Pod) error {
+	container, found := pod.Spec.Containers[0], memcached.StatusOf(pod, memcached.ContainerName)
+	status := corev1.ContainerStatus{
+		Name: memcached.ContainerName, Image: container.Image, Resources: &container.Resources, Ready: container.Image != unreadyImage,
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+	}
+	if found != nil {
+		status.RestartCount, status.LastTerminationState = found.RestartCount, found.LastTerminationState
+	}
+	if found != nil && status.Image != found.Image {
+		since, _ := noticed.LoadOrStore(fmt.Sprint(pod.UID, pod.Generation), time.Now())
+		if time.Since(since.(time.Time)) < kubeletDelay {
+			s.late = true
+			return nil
+		}
+		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{}
+		if status.Image != missingImage {
+			status.RestartCount++
+		}
+	}
+	if status.Image == missingImage {
+		status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such image"}}
+		status.Ready = false
+	}
+	if found == nil || !equality.Semantic.DeepEqual(*found, status) {
+		ready := corev1.ConditionFalse
+		if status.Ready {
+			ready = corev1.ConditionTrue
+		}
+		pod.Status.Phase, pod.Status.PodIP, pod.Status.ContainerStatuses = corev1.PodRunning, "192.0.2.1", []corev1.ContainerStatus{status}
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+		if err := s.client.Status().Update(ctx, pod); err != nil {
+			return err
+		}
+	}
+	_, err := follow(ctx, pod)
+	return err
+}
+
+// lost reports whether the pod was evicted from a cluster node that does not report, so that no kubelet ends it.
+func lost(pod *corev1.Pod) bool {
+	disrupted := memcached.PodCondition(pod, corev1.DisruptionTarget)
+	return disrupted != nil && disrupted.Reason == "DeletionByTaintManager"
+}
+
+// parents simulates memcached's parents in the pods of StatefulSets and of proxies. In these tests, a parent reads its entry when the
+// simulated kubelet acts on its pod, and when the operator asks for its status.
+type parents struct{}
+
+// process is memcached in one pod.
+type process struct {
+	// list has the arguments in effect, and number is that of their entry, 0 for the arguments of the first start.
+	list    protocol.List
+	number  int64
+	refused *protocol.Refusal
+}
+
+var (
+	running = map[types.UID]process{}
+	mutex   sync.Mutex
+)
+
+// refusedThreads is a number of threads with which the simulated memcached does not start.
+const refusedThreads = 7
+
+// Ask implements controllers.Nodes. There is no answer while memcached's container does not run.
+func (parents) Ask(ctx context.Context, pod *corev1.Pod, _ int, _ ...string) (protocol.Status, error) {
+	if pod.Labels[memcached.NameLabel] == memcached.ProxyName {
+		return proxyStatus(ctx, pod)
+	}
+	if status := memcached.StatusOf(pod, memcached.ContainerName); status == nil || status.State.Running == nil {
+		return protocol.Status{}, errors.New("connection refused")
+	}
+	p, err := follow(ctx, pod)
+	return protocol.Status{Number: p.number, List: p.list, SecondsInEffect: 3600, Refused: p.refused}, err
+}
+
+// follow lets the parent of a pod read its entry, and returns what memcached then runs with.
+func follow(ctx context.Context, pod *corev1.Pod) (process, error) {
+	mutex.Lock()
+	defer mutex.Unlock()
+	p, started := running[pod.UID]
+	if !started {
+		p.list = memcached.FirstList(pod)
+	}
+	var config corev1.ConfigMap
+	name := client.ObjectKey{Namespace: pod.Namespace, Name: cacheName + memcached.ArgumentsSuffix}
+	if err := client.IgnoreNotFound(user.Get(ctx, name, &config)); err != nil {
+		return p, err
+	}
+	switch entry := entryOf(&config, pod); {
+	case entry.Number == 0 || entry.Number == p.number || p.refused != nil && p.refused.Number == entry.Number: // nothing new
+	case entry.Value("-t") == strconv.Itoa(refusedThreads):
+		p.refused = &protocol.Refusal{Number: entry.Number, Reason: "too many threads"}
+	default:
+		p.list, p.number, p.refused = entry.List, entry.Number, nil
+	}
+	running[pod.UID] = p
+	return p, nil
+}
+
+// entryOf returns the entry for a pod, which is empty if there is none.
+func entryOf(config *corev1.ConfigMap, pod *corev1.Pod) protocol.Entry {
+	ordinal, _ := memcached.Ordinal(pod)
+	entry, err := protocol.ParseEntry(config.Data[protocol.EntryKey(ordinal)])
+	if err != nil || entry.Pod != string(pod.UID) {
+		return protocol.Entry{}
+	}
+	return entry
+}
+
+// proxyStatus answers as if each proxy had read the latest routes.
+func proxyStatus(ctx context.Context, pod *corev1.Pod) (protocol.Status, error) {
+	var config corev1.ConfigMap
+	if err := user.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: routesName}, &config); err != nil {
+		return protocol.Status{}, err
+	}
+	text := config.Data[protocol.RoutesKey]
+	routes, err := protocol.ParseRoutes(text)
+	return protocol.Status{Proxy: &protocol.ProxyStatus{Routes: text, Count: routes.Pool.At(clockOf(pod.Namespace).Now())}}, err
+}
+
+// ahead maps each namespace to how far its clock is ahead of the real time. The simulated proxies use this clock, and the operator uses
+// it as the API server's time.
+var ahead sync.Map
+
+func clockOf(namespace string) clock.PassiveClock { return namespaceClock(namespace) }
+
+type namespaceClock string
+
+func (c namespaceClock) Now() time.Time {
+	passed, _ := ahead.LoadOrStore(string(c), time.Duration(0))
+	return time.Now().Add(passed.(time.Duration))
+}
+
+func (c namespaceClock) Since(earlier time.Time) time.Duration { return c.Now().Sub(earlier) }

@@ -5,15 +5,12 @@
 
 // Package faults tests that the operator reaches the desired state despite failures, and changes nothing else.
 //
-// The sweep (sweep_test.go) runs each scenario, a sequence of user actions, first without a fault. Then it repeats the scenario once
-// for each way in which a write or a watch of the operator can fail. Each repetition is a plan. The proxy (proxy_test.go), an HTTP
-// proxy in front of the API server, injects the fault. Oracles check what the API server recorded. cluster_test.go simulates the
-// workload controllers, the garbage collector and the kubelet.
+// The sweep (sweep_test.go) runs each scenario, a sequence of user actions, first without a fault. Then it repeats the scenario once for
+// each way in which a write of the operator can fail, and with restarts over stale caches. Each repetition is a plan. The wire
+// (wire_test.go), through which the operator talks to the API server, injects the fault. Oracles check what the API server recorded.
+// cluster_test.go simulates controllers, kubelets, and what runs in the pods.
 //
-// In this package, "proxy" is that HTTP proxy. "front" is the name of the MemcachedProxy, "cache" of the Memcached, and "twin" of a
-// second Memcached with the same items (spec.fillFrom).
-//
-// TestHistories changes Memcacheds at random while the operator is killed. FAULTS_LOG=1 shows the operator's log.
+// FAULTS_LOG=1 shows the operator's log.
 package faults
 
 import (
@@ -24,7 +21,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
@@ -34,10 +30,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
@@ -48,10 +45,10 @@ import (
 
 var (
 	config *rest.Config
-	// user is the client of the tests. It bypasses the proxy.
-	user client.WithWatch
+	// user is the client of the tests. It bypasses the wire.
+	user client.Client
 	// history records all changes of the objects that the operator watches.
-	history *journal
+	history = &journal{changed: make(chan struct{}), entries: map[string][]entry{}}
 )
 
 func TestMain(m *testing.M) {
@@ -71,8 +68,7 @@ func runSuite(m *testing.M) (code int, err error) {
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger)
 	environment := testenv.New()
-	config, err = environment.Start()
-	if err != nil {
+	if config, err = environment.Start(); err != nil {
 		return 1, fmt.Errorf("start the API server: %w", err)
 	}
 	defer func() {
@@ -81,9 +77,8 @@ func runSuite(m *testing.M) (code int, err error) {
 		}
 	}()
 	config.QPS = -1
-	user, err = client.NewWithWatch(config, client.Options{Scheme: testenv.Scheme()})
-	if err != nil {
-		return 1, fmt.Errorf("create the client of the user: %w", err)
+	if user, err = client.New(config, client.Options{Scheme: testenv.Scheme()}); err != nil {
+		return 1, err
 	}
 	room := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1k"), corev1.ResourceMemory: resource.MustParse("1Ti")}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}, Status: corev1.NodeStatus{Allocatable: room, Capacity: room}}
@@ -92,10 +87,6 @@ func runSuite(m *testing.M) (code int, err error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	history = newJournal()
-	if err := history.follow(ctx, user); err != nil {
-		return 1, err
-	}
 	stopped, err := startCluster(ctx)
 	if err != nil {
 		return 1, err
@@ -110,8 +101,6 @@ var kinds = func() map[string]schema.GroupVersionKind {
 	kinds := map[string]schema.GroupVersionKind{
 		"memcacheds": cachev1alpha1.GroupVersion.WithKind("Memcached"),
 		"pods":       corev1.SchemeGroupVersion.WithKind("Pod"),
-
-		"memcachedproxies": cachev1alpha1.GroupVersion.WithKind("MemcachedProxy"),
 	}
 	for _, child := range memcached.Children {
 		resource, _ := meta.UnsafeGuessKindToResource(child.Kind)
@@ -129,18 +118,21 @@ func listOf(kind schema.GroupVersionKind) client.ObjectList {
 	return list.(client.ObjectList)
 }
 
-var resources = slices.Sorted(maps.Keys(kinds))
-
+// entry is a change of an object.
 type entry struct {
 	resource string
-	// event is watch.Added, watch.Modified or watch.Deleted.
-	event watch.EventType
+	deleted  bool
 	// version is the resource version of the change. Changes of all kinds are ordered by it.
 	version uint64
 	object  client.Object
 }
 
 func (e entry) key() string { return e.resource + "/" + e.object.GetName() }
+
+func versionOf(object client.Object) uint64 {
+	version, _ := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	return version
+}
 
 // journal records every change of every object whose Kind is in kinds.
 type journal struct {
@@ -149,62 +141,33 @@ type journal struct {
 	entries map[string][]entry // by namespace
 }
 
-func newJournal() *journal {
-	return &journal{changed: make(chan struct{}), entries: map[string][]entry{}}
-}
-
-// follow starts to record changes. The recording ends with the context.
-func (j *journal) follow(ctx context.Context, c client.WithWatch) error {
+// follow records what the informers of a cache report.
+func (j *journal) follow(ctx context.Context, informers cache.Informers) error {
 	for resource, kind := range kinds {
-		// Each watch starts at the version of its list, so it does not deliver the existing objects.
-		list := listOf(kind)
-		if err := c.List(ctx, list); err != nil {
-			return fmt.Errorf("list %s: %w", resource, err)
+		informer, err := informers.GetInformerForKind(ctx, kind)
+		if err != nil {
+			return err
 		}
-		go func() {
-			for ctx.Err() == nil {
-				j.record(ctx, c, resource, list)
-			}
-		}()
+		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { j.add(resource, object, false) },
+			UpdateFunc: func(_, object any) { j.add(resource, object, false) },
+			DeleteFunc: func(object any) { j.add(resource, object, true) },
+		}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// record reads one watch to its end. The watch starts at the resource version of list. record updates this version with each event,
-// for the next watch.
-func (j *journal) record(ctx context.Context, c client.WithWatch, resource string, list client.ObjectList) {
-	version := list.GetResourceVersion()
-	options := &client.ListOptions{}
-	options.Raw = options.AsListOptions()
-	options.Raw.ResourceVersion = version
-	options.Raw.AllowWatchBookmarks = true
-	w, err := c.Watch(ctx, list, options)
-	if err != nil {
-		return
+func (j *journal) add(resource string, changed any, deleted bool) {
+	if missed, ok := changed.(toolscache.DeletedFinalStateUnknown); ok {
+		changed = missed.Obj
 	}
-	defer w.Stop()
-	for event := range w.ResultChan() {
-		object, ok := event.Object.(client.Object)
-		if !ok {
-			return
-		}
-		list.SetResourceVersion(object.GetResourceVersion())
-		if event.Type != watch.Bookmark {
-			j.add(entry{resource: resource, event: event.Type, version: versionOf(object), object: object})
-		}
-	}
-}
-
-func versionOf(object client.Object) uint64 {
-	version, _ := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
-	return version
-}
-
-func (j *journal) add(e entry) {
+	object := changed.(client.Object)
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	namespace := e.object.GetNamespace()
-	j.entries[namespace] = append(j.entries[namespace], e)
+	namespace := object.GetNamespace()
+	j.entries[namespace] = append(j.entries[namespace], entry{resource, deleted, versionOf(object), object})
 	close(j.changed)
 	j.changed = make(chan struct{})
 }
@@ -224,8 +187,11 @@ func (j *journal) forget(namespace string) {
 	delete(j.entries, namespace)
 }
 
+// check returns what is missing, or "".
+type check func(objects) string
+
 // await waits until the check finds nothing missing. It repeats the check when the namespace has changed.
-func (j *journal) await(ctx context.Context, namespace string, check func(objects) string) error {
+func (j *journal) await(ctx context.Context, namespace string, check check) error {
 	checked, missing := -1, ""
 	for {
 		j.mutex.Lock()
@@ -257,37 +223,30 @@ func latest(entries []entry) objects {
 }
 
 func (o objects) add(e entry) {
-	if e.event == watch.Deleted {
+	if e.deleted {
 		delete(o, e.key())
 	} else {
 		o[e.key()] = e.object
 	}
 }
 
-// get returns the object of this resource that has the name cacheName, or nil.
-func get[T client.Object](o objects, resource string) T {
-	object, _ := o[resource+"/"+cacheName].(T)
+// get returns the object with this key, or nil.
+func get[T client.Object](o objects, key string) T {
+	object, _ := o[key].(T)
 	return object
 }
 
-// pods returns the pods of the Memcached "cache", sorted by name.
-func (o objects) pods() []*corev1.Pod {
-	var pods []*corev1.Pod
+// cache returns the Memcached, or nil.
+func (o objects) cache() *cachev1alpha1.Memcached {
+	return get[*cachev1alpha1.Memcached](o, "memcacheds/"+cacheName)
+}
+
+// pods returns the pods of the workload with this UID, sorted by name.
+func (o objects) pods(workload client.Object) (pods []*corev1.Pod) {
 	for _, key := range slices.Sorted(maps.Keys(o)) {
-		if pod, ok := o[key].(*corev1.Pod); ok && strings.HasPrefix(pod.Name, cacheName+"-") {
+		if pod, ok := o[key].(*corev1.Pod); ok && metav1.IsControlledBy(pod, workload) {
 			pods = append(pods, pod)
 		}
 	}
 	return pods
-}
-
-// nodes returns the names of the pods of "cache" that are ready and not terminating.
-func (o objects) nodes() []string {
-	nodes := []string{}
-	for _, pod := range o.pods() {
-		if podReady(pod) && pod.DeletionTimestamp == nil {
-			nodes = append(nodes, pod.Name)
-		}
-	}
-	return nodes
 }

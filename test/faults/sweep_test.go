@@ -7,7 +7,7 @@ package faults
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"regexp"
@@ -27,30 +27,14 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/memcachedproxy"
 )
 
-// outcome is the result of a run. The fields state and changes contain what the functions with these names return after the run.
+// outcome is the result of a run: what the function state returns at the end, the writes of the operator, and the resources that changed
+// while users acted.
 type outcome struct {
 	state   map[string]string
-	changes map[string][]string
-	// writes are the writes of the operator. watched is how many events of each resource the operator received.
 	writes  []write
-	watched map[string]int
-}
-
-// reference runs a scenario twice without a fault. Both runs must have the same final state and the same changes. reference returns
-// the outcome of the run with fewer writes: later runs are more likely to repeat all of these.
-func reference(t *testing.T, s scenario) *outcome {
-	t.Helper()
-	first, second := s.run(t, nil, nil), s.run(t, nil, nil)
-	if difference := gocmp.Diff(first.state, second.state) + gocmp.Diff(first.changes, second.changes); difference != "" {
-		t.Fatalf("two runs without a fault differ:\n%s", difference)
-	}
-	if len(second.writes) < len(first.writes) {
-		return second
-	}
-	return first
+	changed map[string]bool
 }
 
 // TestSweep runs every scenario with each of its faults. A scenario with one fault is a plan. The environment variable FAULT_PLAN
@@ -58,13 +42,13 @@ func reference(t *testing.T, s scenario) *outcome {
 func TestSweep(t *testing.T) {
 	only := os.Getenv("FAULT_PLAN")
 	var injected, notReached atomic.Int32
-	for _, s := range slices.Concat(scenarios, statefulSetScenarios, frontScenarios, twinScenarios) {
+	for _, s := range scenarios {
 		if name, _, _ := strings.Cut(only, "/"); only != "" && name != s.name {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			want := reference(t, s)
+			want := s.reference(t)
 			for _, f := range faultsOf(want) {
 				plan := s.name + "/" + f.String()
 				if only != "" && only != plan {
@@ -96,6 +80,20 @@ func TestSweep(t *testing.T) {
 	})
 }
 
+// reference runs a scenario twice without a fault. Both runs must have the same final state. reference returns the outcome of the run with
+// fewer writes: later runs are more likely to repeat all of these.
+func (s scenario) reference(t *testing.T) *outcome {
+	t.Helper()
+	first, second := s.run(t, nil, nil), s.run(t, nil, nil)
+	if difference := gocmp.Diff(first.state, second.state); difference != "" {
+		t.Fatalf("two runs without a fault differ:\n%s", difference)
+	}
+	if len(second.writes) < len(first.writes) {
+		return second
+	}
+	return first
+}
+
 // runUntilInjected runs a scenario up to three times, until its fault is injected. A run may lack the write that should fail: when events
 // follow each other quickly, the operator sends fewer status writes.
 func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome) bool {
@@ -108,9 +106,11 @@ func (s scenario) runUntilInjected(t *testing.T, f *fault, want *outcome) bool {
 	return false
 }
 
-// faultsOf returns the faults for a scenario, given the outcome of a run without a fault. Each write gets the write faults, except for
-// refused repetitions of a write. Each resource with events gets the watch faults and a restart with a stale cache. Every scenario
-// also gets a restart in which all resources are stale.
+// everything stands for all resources, in the fault stale.
+const everything = "all"
+
+// faultsOf returns the faults for a scenario, given the outcome of a run without a fault: those of each write, except for refused repetitions
+// of a write, and restarts with a stale cache of each resource that has changed, and of all.
 func faultsOf(o *outcome) []*fault {
 	var faults []*fault
 	for _, w := range o.writes {
@@ -118,68 +118,60 @@ func faultsOf(o *outcome) []*fault {
 			continue
 		}
 		for _, what := range []string{crashBefore, crashAfter, lostResponse, internal500} {
-			faults = append(faults, &fault{what: what, write: w.kind(), nth: w.nth, step: w.step})
+			faults = append(faults, &fault{what: what, on: w.kind(), nth: w.nth, step: w.step})
 		}
 	}
-	for _, resource := range resources {
-		if o.watched[resource] == 0 {
-			continue // there was no event that could fail, and a stale state would equal the current one
-		}
-		for _, what := range []string{expired, dropped, stale} {
-			faults = append(faults, &fault{what: what, watch: resource})
-		}
+	for _, resource := range append(slices.Sorted(maps.Keys(o.changed)), everything) {
+		faults = append(faults, &fault{what: stale, on: resource})
 	}
-	return append(faults, &fault{what: stale, watch: "all"})
+	return faults
 }
 
 // run runs the scenario and verifies the outcome. f is the fault to inject, or nil. want is the outcome of the reference run, or nil
 // if this is the reference run. run returns nil if the fault was not reached.
 func (s scenario) run(t *testing.T, f *fault, want *outcome) *outcome {
 	t.Helper()
-	r := newScenarioRun(t)
+	r := newRun(t)
 	defer r.end()
 	if s.setup != nil {
 		s.setup(r)
 	}
 	r.awaitCacheSync()
-	lagging, inject := f != nil && f.what == stale, f
-	if lagging {
-		inject = nil
-	}
-	r.wire.arm(inject, r.snapshots())
+	before := len(history.of(r.namespace))
+	r.wire.arm(f, r.snapshots())
 	s.act(r)
 	r.await("converge", s.converged(want))
-	watched := r.wire.counts()
+	got := &outcome{changed: map[string]bool{}}
+	for _, e := range history.of(r.namespace)[before:] {
+		got.changed[e.resource] = true
+	}
 	switch {
-	case lagging:
+	case f != nil && f.what == stale:
 		r.restartWithStaleCache(f)
 	case f != nil && !r.awaitInjection(f):
-		if r.wire.reachedWithoutFault(f) {
-			r.Error("the fault applied to a request, but was not injected")
-		}
 		return nil
 	}
 	if s.name != deletion {
 		// The first reconciliation includes the last events. The operator counts a reconciliation before it writes the status. So only the
 		// count of the second one shows that the first one has ended.
-		r.triggerReconcile(r.operator)
-		r.triggerReconcile(r.operator)
+		r.triggerReconcile()
+		r.triggerReconcile()
 	}
 	r.awaitCacheSync()
 	r.await("converge after another reconciliation", s.converged(want))
-	got := r.verifyQuiescence(s)
-	got.watched = watched
-	r.verify(got, want)
+	got.state, got.writes = state(latest(history.of(r.namespace))), r.wire.written()
+	r.verifyQuiescence(s, len(got.writes))
+	r.verify()
 	return got
 }
 
 // awaitInjection reports whether the fault is injected in time. After a fault that crashes the operator, it also waits for the
 // restart.
-func (r *scenarioRun) awaitInjection(f *fault) bool {
+func (r *run) awaitInjection(f *fault) bool {
 	r.Helper()
 	select {
 	case <-r.wire.injected:
-	case <-time.After(requestTimeout + freezeDuration):
+	case <-time.After(requestTimeout + lag):
 		return false
 	}
 	if f.what == crashBefore || f.what == crashAfter {
@@ -195,135 +187,104 @@ func (r *scenarioRun) awaitInjection(f *fault) bool {
 
 // restartWithStaleCache restarts the operator, gives it the state from before the user actions, and waits until it has the current
 // state.
-func (r *scenarioRun) restartWithStaleCache(f *fault) {
+func (r *run) restartWithStaleCache(f *fault) {
 	r.Helper()
-	late := []string{f.watch}
-	if f.watch == "all" {
-		late = resources
+	late := []string{f.on}
+	if f.on == everything {
+		late = slices.Collect(maps.Keys(kinds))
 	}
 	r.wire.serveStaleFor(late...)
 	r.restart()
 	r.must(<-r.restarted)
-	r.must(eventually(r.ctx, "the operator did not receive the stale state", r.wire.staleServed))
+	r.eventually("the operator did not receive the stale state", r.wire.staleServed)
 	r.awaitCacheSync()
 }
 
-func (r *scenarioRun) awaitCacheSync() {
+// awaitCacheSync waits until the operator's caches contain exactly the existing objects in their latest versions.
+func (r *run) awaitCacheSync() {
 	r.Helper()
-	r.must(eventually(r.ctx, "the caches of the operator are not current", func() bool { return r.cacheSynced(r.operator) }))
-}
-
-// cacheSynced reports whether the operator's caches contain exactly the existing objects in their latest versions.
-func (r *scenarioRun) cacheSynced(o *operator) bool {
-	now := latest(history.of(r.namespace))
-	for resource, kind := range kinds {
-		list := listOf(kind)
-		if err := o.manager.GetCache().List(r.ctx, list, client.InNamespace(r.namespace)); err != nil {
-			return false // the process does not watch yet
-		}
-		r.must(meta.EachListItem(list, func(cached runtime.Object) error {
-			object := cached.(client.Object)
-			if live := now[resource+"/"+object.GetName()]; live == nil || live.GetResourceVersion() != object.GetResourceVersion() {
-				now["stale"] = object
+	r.eventually("the caches of the operator are not current", func() bool {
+		now := latest(history.of(r.namespace))
+		for resource, kind := range kinds {
+			list := listOf(kind)
+			if err := r.operator.manager.GetCache().List(r.ctx, list, client.InNamespace(r.namespace)); err != nil {
+				return false // the process does not watch yet
 			}
-			delete(now, resource+"/"+object.GetName())
-			return nil
-		}))
-	}
-	return len(now) == 0
+			r.must(meta.EachListItem(list, func(cached runtime.Object) error {
+				object := cached.(client.Object)
+				if live := now[resource+"/"+object.GetName()]; live == nil || live.GetResourceVersion() != object.GetResourceVersion() {
+					now["stale"] = object
+				}
+				delete(now, resource+"/"+object.GetName())
+				return nil
+			}))
+		}
+		return len(now) == 0
+	})
 }
 
-// triggerReconcile triggers reconciliations by changes that require no action, and waits for them.
-func (r *scenarioRun) triggerReconcile(o *operator) {
+// triggerReconcile triggers a reconciliation by a change that requires no action, and waits for it.
+func (r *run) triggerReconcile() {
 	r.Helper()
-	for _, name := range []string{cacheName, twinName} {
-		if latest(history.of(r.namespace))["memcacheds/"+name] == nil {
-			continue
-		}
-		unchanged := o.reconciles("Unchanged")
-		r.note(name)
-		r.must(eventually(r.ctx, "the operator did not reconcile after a foreign annotation",
-			func() bool { return o.reconciles("Unchanged") > unchanged }))
-	}
-	r.triggerFront(o)
+	unchanged := r.operator.unchanged()
+	r.note()
+	r.eventually("the operator did not reconcile after a foreign annotation", func() bool { return r.operator.unchanged() > unchanged })
 }
 
 // converged checks that the scenario has reached its end. If want is not nil, the state must equal that of the reference run.
-func (s scenario) converged(want *outcome) func(objects) string {
-	var checks []func(objects) string
-	if s.done != nil {
-		checks = append(checks, s.done)
-	}
-	if s.name != deletion {
-		checks = append(checks, settled, frontSettled)
-	}
-	if want != nil {
-		checks = append(checks, func(now objects) string { return gocmp.Diff(want.state, state(now)) })
-	}
-	return all(checks...)
-}
-
-// all returns a check for everything that the checks find missing.
-func all(checks ...func(objects) string) func(objects) string {
+func (s scenario) converged(want *outcome) check {
 	return func(now objects) string {
-		for _, check := range checks {
-			if missing := check(now); missing != "" {
+		if missing := ""; s.name != deletion {
+			if missing = settled(now); missing != "" {
 				return missing
 			}
+		}
+		if s.done != nil {
+			if missing := s.done(now); missing != "" {
+				return missing
+			}
+		}
+		if want != nil {
+			return gocmp.Diff(want.state, state(now))
 		}
 		return ""
 	}
 }
 
-// verifyQuiescence reconciles again, in the same process and in a new one, and returns the outcome of the run. Neither reconciliation
-// may write anything.
-func (r *scenarioRun) verifyQuiescence(s scenario) *outcome {
+// verifyQuiescence reconciles again, in the same process and in a new one. Neither reconciliation may write anything.
+func (r *run) verifyQuiescence(s scenario, before int) {
 	r.Helper()
-	got := &outcome{writes: r.wire.written()}
-	got.state = state(latest(history.of(r.namespace)))
 	if s.name != deletion {
-		r.triggerReconcile(r.operator)
+		r.triggerReconcile()
 	}
 	r.restart()
 	r.must(<-r.restarted)
 	if s.name != deletion {
-		r.must(eventually(r.ctx, "the new process did not find everything up to date",
-			func() bool { return r.operator.reconciles("Unchanged") > 0 }))
-		r.triggerReconcile(r.operator)
+		r.eventually("the new process did not find everything up to date", func() bool { return r.operator.unchanged() > 0 })
+		r.triggerReconcile()
 	}
-	if writes := r.wire.written(); len(writes) > len(got.writes) {
-		r.Errorf("the operator wrote after it had converged: %v", writes[len(got.writes):])
+	if writes := r.wire.written(); len(writes) > before {
+		r.Errorf("the operator wrote after it had converged: %v", writes[before:])
 	}
-	got.changes = changes(history.of(r.namespace))
-	return got
 }
 
-// eventually waits for a condition that the history does not show. If the context ends first, the error begins with the text in
-// failure.
-func eventually(ctx context.Context, failure string, check func() bool) error {
+// eventually waits for a condition that the history does not show.
+func (r *run) eventually(failure string, check func() bool) {
+	r.Helper()
 	for !check() {
-		if ctx.Err() != nil {
-			return fmt.Errorf("%s: %w", failure, context.Cause(ctx))
-		}
 		select {
-		case <-ctx.Done():
+		case <-r.ctx.Done():
+			r.Fatalf("%s: %v", failure, context.Cause(r.ctx))
 		case <-time.After(10 * time.Millisecond): // the condition has no event to wait for
 		}
 	}
-	return nil
 }
 
-// verify checks what must be true in every run. Unless want is nil, it also compares the run with the reference run.
-func (r *scenarioRun) verify(got, want *outcome) {
+// verify checks what must be true in every run.
+func (r *run) verify() {
 	r.Helper()
-	if want != nil {
-		if difference := gocmp.Diff(want.changes, got.changes); difference != "" {
-			r.Errorf("the objects were not created, changed and deleted as in the reference run (-reference +got):\n%s", difference)
-		}
-	}
 	entries := history.of(r.namespace)
-	found := slices.Concat(frontViolations(entries), twinViolations(entries), statusViolations(entries), budgetViolations(entries))
-	if len(found) > 0 {
+	if found := slices.Concat(routesViolations(entries), statusViolations(entries), budgetViolations(entries)); len(found) > 0 {
 		r.Errorf("%s\nin this history:\n%s", strings.Join(found, "\n"), formatHistory(entries))
 	}
 	for _, w := range r.wire.written() {
@@ -338,32 +299,24 @@ func (r *scenarioRun) verify(got, want *outcome) {
 			r.Errorf("the foreign %T %s was changed", object, object.GetName())
 		}
 	}
-	if count := panics(); count > 0 {
+	// controller-runtime recovers from a panic, so only this count reveals it.
+	if count := sumCounters(ctrlmetrics.Registry, "controller_runtime_reconcile_panics_total", ""); count > 0 {
 		r.Errorf("%v reconciliations panicked", count)
 	}
 }
 
 // ourWrites matches the writes that the operator may send, each with the name of the object.
-var ourWrites = func() *regexp.Regexp {
-	either := "(" + cacheName + "|" + twinName + ")"
-	return regexp.MustCompile("^(" + strings.Join([]string{
-		"(patch|delete) (deployments|statefulsets|poddisruptionbudgets|networkpolicies) " + either,
-		"patch (services|memcacheds/status) " + either,
-		"(patch|delete) configmaps " + either + "(" + memcached.ServersSuffix + "|" + memcached.ArgumentsSuffix + ")",
-		"(delete pods|patch pods|patch pods/resize) " + either + `-\d+`,
-		"patch (services|poddisruptionbudgets|deployments|memcachedproxies/status) " + frontName,
-		"patch configmaps " + frontName + memcachedproxy.RoutesSuffix,
-	}, "|") + ")$")
-}()
+var ourWrites = regexp.MustCompile("^(" + strings.Join([]string{
+	"(patch|delete) (deployments|statefulsets|poddisruptionbudgets|networkpolicies) cache(-b|-proxy)?",
+	"(patch|delete) services cache(-nodes)?",
+	"patch memcacheds/status cache",
+	"(patch|delete) configmaps cache(-servers|-arguments|-routes)",
+	`(delete pods|patch pods|patch pods/resize|create pods/eviction) cache(-b)?-\d+`,
+}, "|") + ")$")
 
-// panics returns how many reconciliations have panicked. controller-runtime recovers from a panic, so only this count reveals it.
-func panics() float64 {
-	return sumCounters(ctrlmetrics.Registry, "controller_runtime_reconcile_panics_total")
-}
-
-// sumCounters returns the sum of the counters in a metric family. With values, it adds only the series whose first label has one of
-// these values.
-func sumCounters(gatherer prometheus.Gatherer, name string, values ...string) float64 {
+// sumCounters returns the sum of the counters in a metric family. Unless the value is empty, it adds only the series whose first label has
+// this value.
+func sumCounters(gatherer prometheus.Gatherer, name, value string) float64 {
 	families, err := gatherer.Gather()
 	if err != nil {
 		panic(err)
@@ -371,7 +324,7 @@ func sumCounters(gatherer prometheus.Gatherer, name string, values ...string) fl
 	sum := 0.0
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			if family.GetName() == name && (len(values) == 0 || slices.Contains(values, metric.GetLabel()[0].GetValue())) {
+			if family.GetName() == name && (value == "" || metric.GetLabel()[0].GetValue() == value) {
 				sum += metric.GetCounter().GetValue()
 			}
 		}
@@ -380,7 +333,7 @@ func sumCounters(gatherer prometheus.Gatherer, name string, values ...string) fl
 }
 
 // snapshots returns the JSON responses that the operator would now receive to its list requests, by resource.
-func (r *scenarioRun) snapshots() map[string][]byte {
+func (r *run) snapshots() map[string][]byte {
 	r.Helper()
 	k8s, err := discovery.NewDiscoveryClientForConfig(config)
 	r.must(err)

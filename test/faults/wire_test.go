@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -27,51 +26,35 @@ import (
 	"github.com/example/memcached-operator/test/testenv"
 )
 
-// fault is a failure of one write or one watch. It is injected once.
-type fault struct {
-	// what is the name of the fault: a constant such as crashBefore or expired.
-	what string
-	// For a fault of a write, write is the verb and the resource, such as "patch deployments". The fault hits the nth such write in this
-	// step of the scenario. For a fault of a watch, write is empty, and watch is the resource. For the fault stale, watch can also be
-	// "all".
-	write     string
-	nth, step int
-	watch     string
-}
-
-// String returns a name such as "patch_deployments_0.1/500" (the first such write in step 0) or "pods/410". The environment variable
-// FAULT_PLAN consists of the name of a scenario, a slash and this name.
-func (f *fault) String() string {
-	if f.watch != "" {
-		return f.watch + "/" + f.what
-	}
-	return fmt.Sprintf("%s_%d.%d/%s", strings.NewReplacer(" ", "_", "/", ".").Replace(f.write), f.step, f.nth, f.what)
-}
-
-func (f *fault) matches(w write) bool {
-	return f.write == w.kind() && f.nth == w.nth && f.step == w.step
-}
-
 // The faults of writes: one for each combination of two questions: Is the write executed? Does the operator restart? The API server executes
-// the write only with crashAfter and lostResponse.
+// the write only with crashAfter and lostResponse. With stale, the operator restarts and first gets an earlier state, as if the API server
+// lagged behind.
 const (
 	crashBefore  = "crash-before"
 	crashAfter   = "crash-after"
 	lostResponse = "lost-response"
 	internal500  = "500"
+	stale        = "stale"
 )
 
-// The faults of watches, after which the operator must list again. With expired, the stream ends with the error 410 Gone instead of the first
-// event. With dropped, this comes a second late. With stale, the operator restarts and first gets an earlier state, as if
-// the API server lagged behind.
-const (
-	expired = "410"
-	dropped = "dropped"
-	stale   = "stale"
-)
+// fault is a failure, which is injected once.
+type fault struct {
+	// what is the name of the fault, such as crashBefore.
+	what string
+	// on is the verb and the resource of the write, such as "patch deployments": the fault hits the nth such write in this step of the
+	// scenario. For the fault stale, it is a resource, or everything.
+	on        string
+	nth, step int
+}
 
-// freezeDuration exceeds the half second for which the operator collects events.
-const freezeDuration = time.Second
+// String returns a name such as "patch_deployments_0.1/500" (the first such write in step 0) or "pods/stale". The environment variable
+// FAULT_PLAN consists of the name of a scenario, a slash and this name.
+func (f *fault) String() string {
+	if f.what == stale {
+		return f.on + "/" + stale
+	}
+	return fmt.Sprintf("%s_%d.%d/%s", strings.NewReplacer(" ", "_", "/", ".").Replace(f.on), f.step, f.nth, f.what)
+}
 
 // write is a request by which the operator tries to change an object other than a lease or an event.
 type write struct {
@@ -90,27 +73,19 @@ func (w write) kind() string {
 // wire is between one operator and the API server. It injects at most one fault. It outlives the operator's processes.
 type wire struct {
 	mutex sync.Mutex
-	// fault is the fault that is still to be injected, or nil. armed reports that arm was called: the wire counts only the writes and events
-	// after that.
+	// fault is the fault that is still to be injected, or nil. armed reports that arm was called: the wire counts only the writes after that.
 	fault *fault
 	armed bool
 	// injected is closed when the fault has been injected.
 	injected chan struct{}
 	writes   []write
 	step     int
-	// delivered counts the watch events of each resource since arm was called.
-	delivered map[string]int
 	// crash ends the current process of the operator, and starts another one.
 	crash func()
 	// snapshots are, by resource, the responses to list requests from before the user actions. A lagging API server would still send them.
 	snapshots map[string][]byte
-	// stale are the resources whose list requests are still answered with the snapshots. listed are the resources whose snapshots were sent
-	// at least once.
+	// stale are the resources whose list requests are still answered with the snapshots. listed are those whose snapshots were sent.
 	stale, listed sets.Set[string]
-}
-
-func newWire() *wire {
-	return &wire{injected: make(chan struct{}), delivered: map[string]int{}, listed: sets.Set[string]{}, crash: func() {}}
 }
 
 // arm sets the fault, which may be nil, and starts the counts. It is called after the setup of the scenario.
@@ -118,7 +93,6 @@ func (w *wire) arm(f *fault, snapshots map[string][]byte) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.fault, w.armed, w.writes, w.snapshots = f, true, nil, snapshots
-	clear(w.delivered)
 }
 
 // nextStep begins the next step of the scenario, in which nth starts at 1 again. So retries in one step do not change the numbers of
@@ -135,24 +109,11 @@ func (w *wire) written() []write {
 	return slices.Clone(w.writes)
 }
 
-// reachedWithoutFault reports whether a write or an event matched the fault, but the fault was not injected.
-func (w *wire) reachedWithoutFault(f *fault) bool {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	return w.fault != nil && (f.watch != "" && w.delivered[f.watch] > 0 || f.watch == "" && slices.ContainsFunc(w.writes, f.matches))
-}
-
-func (w *wire) counts() map[string]int {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	return maps.Clone(w.delivered)
-}
-
 // serveStaleFor answers list requests for these resources with the snapshots, until the next process of the operator has received them.
 func (w *wire) serveStaleFor(resources ...string) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.stale = sets.New(resources...)
+	w.stale, w.listed = sets.New(resources...), sets.Set[string]{}
 }
 
 // staleServed reports whether the operator has received all snapshots.
@@ -177,7 +138,7 @@ var errCut = errors.New("the connection is cut")
 func (w *wire) connect() (*connection, *rest.Config) {
 	c, through := &connection{wire: w}, rest.CopyConfig(config)
 	c.up, c.cut = context.WithCancel(context.Background())
-	through.ContentType = "application/json" // the faults of watches parse only JSON
+	through.ContentType = "application/json" // that of the snapshots
 	through.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) { return c.roundTrip(r, next) })
 	})
@@ -209,11 +170,7 @@ func (c *connection) roundTrip(r *http.Request, next http.RoundTripper) (*http.R
 	if response := c.serveStale(r, info); response != nil {
 		return response, nil
 	}
-	response, err := next.RoundTrip(r)
-	if err == nil && info.Verb == "watch" && response.StatusCode == http.StatusOK {
-		c.filter(response, info.Resource, cancel)
-	}
-	return response, err
+	return next.RoundTrip(r)
 }
 
 // write sends a write of the operator. If the write matches the fault, the operator gets the fault's response, and the API server gets the
@@ -241,9 +198,7 @@ func (c *connection) write(r *http.Request, request testenv.Request, next http.R
 	case lostResponse:
 		return nil, io.ErrUnexpectedEOF
 	default:
-		return responseWith(r, metav1.Status{
-			Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: "etcdserver: leader changed",
-		}), nil
+		return refusal(r, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcdserver: leader changed"), nil
 	}
 }
 
@@ -252,16 +207,17 @@ func (c *connection) write(r *http.Request, request testenv.Request, next http.R
 func (c *connection) record(request testenv.Request) (index int, injected *fault) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	if !c.armed {
+		return -1, nil
+	}
 	recorded := write{Request: request, nth: 1, step: c.step}
 	for _, w := range c.writes {
 		if w.kind() == recorded.kind() && w.step == c.step {
 			recorded.nth++
 		}
 	}
-	if c.armed {
-		c.writes = append(c.writes, recorded)
-	}
-	if f := c.fault; f != nil && f.matches(recorded) {
+	c.writes = append(c.writes, recorded)
+	if f := c.fault; f != nil && f.on == recorded.kind() && f.nth == recorded.nth && f.step == recorded.step {
 		c.fault, injected = nil, f
 	}
 	return len(c.writes) - 1, injected
@@ -275,10 +231,11 @@ func (c *connection) setCode(index, code int) {
 	}
 }
 
-// responseWith returns a response of the API server with this error.
-func responseWith(r *http.Request, status metav1.Status) *http.Response {
-	response := responseOf(r, mustMarshal(failure(status)))
-	response.StatusCode = int(status.Code)
+func refusal(r *http.Request, code int32, reason metav1.StatusReason, message string) *http.Response {
+	response := responseOf(r, mustMarshal(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message,
+	}))
+	response.StatusCode = int(code)
 	return response
 }
 
@@ -289,11 +246,6 @@ func responseOf(r *http.Request, body []byte) *http.Response {
 	}
 }
 
-func failure(status metav1.Status) metav1.Status {
-	status.TypeMeta, status.Status = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, metav1.StatusFailure
-	return status
-}
-
 func mustMarshal(value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -302,76 +254,8 @@ func mustMarshal(value any) []byte {
 	return text
 }
 
-// filter replaces the response body of a watch by a stream with faults.
-func (c *connection) filter(response *http.Response, resource string, cancel func()) {
-	reader, writer := io.Pipe()
-	body := response.Body
-	response.Body = watchBody{PipeReader: reader, cancel: cancel}
-	synced := response.Request.URL.Query().Get("sendInitialEvents") != "true"
-	go func() {
-		err := c.copy(writer, json.NewDecoder(body), resource, synced)
-		_ = body.Close() // it was only read
-		writer.CloseWithError(err)
-	}()
-}
-
-// watchBody ends the request when it is closed.
-type watchBody struct {
-	*io.PipeReader
-
-	cancel func()
-}
-
-func (b watchBody) Close() error {
-	b.cancel()
-	return b.PipeReader.Close()
-}
-
-// copy forwards the events of a watch and injects the fault, until the stream ends. The argument synced reports that the existing objects
-// have been delivered: all further events are changes.
-func (c *connection) copy(to io.Writer, from *json.Decoder, resource string, synced bool) error {
-	for {
-		var event json.RawMessage
-		if from.Decode(&event) != nil {
-			return io.EOF
-		}
-		var what string
-		if what, synced = c.nextFault(event, resource, synced); what == dropped {
-			<-time.After(freezeDuration)
-		}
-		if what != "" {
-			gone := failure(metav1.Status{Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "too old resource version"})
-			event = mustMarshal(map[string]any{"type": "ERROR", "object": gone})
-		}
-		if _, err := to.Write(append(event, '\n')); err != nil || what != "" {
-			return io.EOF
-		}
-	}
-}
-
-// nextFault counts the event if it is a change. It returns the name of the fault to inject, or an empty string.
-func (c *connection) nextFault(text []byte, resource string, synced bool) (what string, nowSynced bool) {
-	var event struct {
-		Type   string                       `json:"type"`
-		Object metav1.PartialObjectMetadata `json:"object"`
-	}
-	if err := json.Unmarshal(text, &event); err != nil || event.Type == "BOOKMARK" {
-		return "", synced || event.Object.Annotations[metav1.InitialEventsAnnotationKey] == "true"
-	}
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if !synced || !c.armed {
-		return "", synced
-	}
-	c.delivered[resource]++
-	f := c.fault
-	if f == nil || f.watch != resource {
-		return "", synced
-	}
-	c.fault = nil
-	close(c.injected)
-	return f.what, synced
-}
+// lag is how long the watches of a lagging API server are late: longer than the half second for which the operator collects events.
+const lag = time.Second
 
 // serveStale responds like a lagging API server, or returns nil. It refuses watches that would first deliver the existing objects
 // (sendInitialEvents), so the operator sends list requests instead. It answers list requests for resource version 0 with the snapshot, and
@@ -383,15 +267,13 @@ func (c *connection) serveStale(r *http.Request, info *request.RequestInfo) *htt
 	switch {
 	case !c.stale.Has(info.Resource) || info.Subresource != "":
 	case info.Verb == "watch" && query.Get("sendInitialEvents") == "true":
-		return responseWith(r, metav1.Status{
-			Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid, Message: "sendInitialEvents is forbidden for watch",
-		})
+		return refusal(r, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents is forbidden for watch")
 	case info.Verb == "list" && query.Get("resourceVersion") == "0":
 		c.listed.Insert(info.Resource)
 		return responseOf(r, c.snapshots[info.Resource])
 	case info.Verb == "watch":
 		c.mutex.Unlock()
-		<-time.After(freezeDuration)
+		<-time.After(lag)
 		c.mutex.Lock()
 		if c.listed.Has(info.Resource) {
 			c.stale.Delete(info.Resource)
