@@ -137,11 +137,12 @@ func different(mc *cachev1alpha1.Memcached, now objects) string {
 		}
 		template := set.Spec.Template
 		first, newest := memcached.FirstList(&corev1.Pod{Spec: template.Spec}), askedOf(template.Annotations)
+		least := mc.Spec.Config.Memory.Value() + 78<<20 // what the default number of connections and one thread need
 		for _, pod := range now.pods(set) {
 			asked, is, has := askedOf(pod.Annotations), template.Spec.Containers[0], pod.Spec.Containers[0]
 			p, err := follow(context.Background(), pod) // real parents read their entries even if the operator asks none of them
 			if err != nil || asked.Template != newest.Template || asked.Resources != newest.Resources || asked.Refused != nil ||
-				has.Image != is.Image || has.Resources.Limits.Memory().Cmp(*is.Resources.Limits.Memory()) < 0 || !p.list.Same(first) {
+				has.Image != is.Image || has.Resources.Limits.Memory().Value() < least || !p.list.Same(first) {
 				return fmt.Sprintf("%s was asked for %+v and runs %+v, a new one %+v and %+v (%v)", pod.Name, asked, p, newest, first, err)
 			}
 			if config != nil && entryOf(config, pod).Number != 0 {
