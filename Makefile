@@ -314,8 +314,7 @@ check-container-tool:
 		echo "$(CONTAINER_TOOL) is not installed: install it, or name another with CONTAINER_TOOL=podman." >&2; exit 2; }
 # The target asks before it deletes caches. Without a terminal, only CONFIRM=yes confirms.
 check-caches:
-	@caches=$$(for kind in memcacheds memcachedproxies; do \
-		$(KUBECTL) get "$$kind.cache.example.com" --all-namespaces --output name --ignore-not-found 2>/dev/null || true; done); \
+	@caches=$$($(KUBECTL) get memcacheds.cache.example.com --all-namespaces --output name --ignore-not-found 2>/dev/null || true); \
 	answer="$(CONFIRM)"; [[ -n "$$caches" ]] || exit 0; \
 	echo "This deletes all caches of the cluster $$($(KUBECTL) config current-context):" $$caches; \
 	if [[ -z "$$answer" && -t 0 ]]; then read -r -p "Type yes to delete all of it: " answer; fi; \
