@@ -104,10 +104,18 @@ func (s *secured) put(ctx context.Context, secret *corev1.Secret, content map[st
 	Expect(k8s.Update(ctx, secret)).To(Succeed())
 }
 
-// newPair returns content for the Secret for TLS: a new certificate of the nodes, its key, and the CAs of clients.
+// host is the Service whose name clients verify: that of the proxies, or else that of the nodes.
+func (s *secured) host() string {
+	if s.mc.Spec.Proxy != nil {
+		return s.mc.Name + "." + s.mc.Namespace + ".svc"
+	}
+	return nodesOf(s.mc.Name) + "." + s.mc.Namespace + ".svc"
+}
+
+// newPair returns content for the Secret for TLS: a new certificate of the servers, its key, and the CAs of clients.
 func (s *secured) newPair(clients ...*credentials.Authority) map[string][]byte {
 	GinkgoHelper()
-	host := nodesOf(s.mc.Name) + "." + s.mc.Namespace + ".svc"
+	host := s.host()
 	identity := clustertest.Must(s.authority.Server("cache",
 		"*."+host, "*."+host+".cluster.local", host, host+".cluster.local", "localhost"))
 	return map[string][]byte{"tls.crt": identity.Certificate, "tls.key": identity.Key, "ca.crt": bundle(clients...)}
@@ -150,7 +158,7 @@ func (s *secured) address(pod *corev1.Pod) string {
 func (s *secured) config(v visitor) *tls.Config {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.authority.PEM())
-	config := &tls.Config{RootCAs: roots, ServerName: nodesOf(s.mc.Name) + "." + s.mc.Namespace + ".svc"}
+	config := &tls.Config{RootCAs: roots, ServerName: s.host()}
 	if v.identity.Key != nil {
 		// Go sends a certificate of config.Certificates only if the node names the CA that has signed it. The tests also need clients that
 		// send a certificate of another CA, which the node must refuse.
