@@ -113,7 +113,8 @@ func (c *cluster) collectGarbage(ctx context.Context, namespace string) error {
 		})
 	}
 	var owner cachev1alpha1.Memcached // read last: an owner that is newer than its children exists
-	if err := c.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cacheName}, &owner); client.IgnoreNotFound(err) != nil {
+	err := c.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cacheName}, &owner)
+	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
 	alive := map[types.UID]bool{owner.UID: owner.UID != ""}
