@@ -193,7 +193,8 @@ func (p *proxyPod) read(conn *memcache.Conn, key string) string {
 	return string(value.Bytes)
 }
 
-// agrees checks that the proxy stores keys in the nodes to which libmemcached's ring of count nodes assigns them.
+// agrees checks that the proxy stores keys in the nodes to which libmemcached's ring of count nodes assigns them, and finds there what
+// other clients store.
 func (p *proxyPod) agrees(conn *memcache.Conn, count int) {
 	p.t.Helper()
 	owner, nodes := traffic.Ketama(p.names(count)), make([]*memcache.Conn, count)
@@ -204,6 +205,9 @@ func (p *proxyPod) agrees(conn *memcache.Conn, count int) {
 		value := fmt.Sprintf("%s with %d", key, count)
 		if reply := p.set(conn, key, value); reply != "STORED" || p.read(nodes[owner(key)], key) != value {
 			p.t.Fatalf("%d nodes: set %s: %s", count, key, reply)
+		}
+		if reply := p.set(nodes[owner(key)], key, "direct"); reply != "STORED" || p.read(conn, key) != "direct" {
+			p.t.Fatalf("%d nodes: set %s directly: %s", count, key, reply)
 		}
 	}
 }
