@@ -408,7 +408,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	if p.pid() == before {
 		t.Error("the same memcached runs")
 	}
-	p.untilStored(p.client())
+	p.stores(p.client(), keys(300)...)
 	if full, err := p.proxy.starves(t.Context()); p.ready() != 200 || full || err != nil {
 		t.Errorf("the proxy is not well: %v", err)
 	}

@@ -15,7 +15,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -35,12 +34,12 @@ func TestNodeReplaced(t *testing.T) {
 	dns := p.beginNamed(3)
 	p.agrees(p.client(), 3)
 	conn, pid, owner := p.client(), p.pid(), traffic.Ketama(p.names(3))
-	p.storeAll(conn)
+	p.stores(conn, keys(300)...)
 	nodes := map[int]*memcache.Conn{0: p.direct(0), 2: p.direct(2)}
 	connected := p.stat(nodes[0], "total_connections")
 	p.kill(1)
 	dns.change(func() { delete(dns.records, "node-1.shop.svc.cluster.test.") })
-	p.await("the parent knows that it is away", func() error { return p.hasLogged("node-1.shop.svc is away") })
+	p.logs("node-1.shop.svc is away")
 	p.misses("1 of 3 nodes: node-1.shop.svc (DNS has no address)")
 	p.leads(p.pattern + " 3\n") // memcached would find the other server at the former address
 	// Another server gets the node's former address.
@@ -49,7 +48,7 @@ func TestNodeReplaced(t *testing.T) {
 	nodes[1], nodes[7] = p.direct(1), p.direct(7)
 	p.at(dns, 1, 7)
 	ready := time.Now()
-	p.untilStored(conn)
+	p.stores(conn, keys(300)...)
 	t.Logf("it took %s", time.Since(ready))
 	for _, key := range keys(300) {
 		node := owner(key)
@@ -103,17 +102,6 @@ func TestNodeAndDNSAway(t *testing.T) {
 	p.stores(p.client(), missing(owner, 1))
 }
 
-// stores waits until a key can be stored.
-func (p *proxyPod) stores(conn *memcache.Conn, key string) {
-	p.t.Helper()
-	p.await("the node is found", func() error {
-		if reply := p.set(conn, key, "x"); reply != "STORED" {
-			return errors.New(reply)
-		}
-		return nil
-	})
-}
-
 // missing returns a key that belongs to a node.
 func missing(owner traffic.Owner, node int) string {
 	for _, key := range keys(300) {
@@ -134,7 +122,7 @@ func TestFirstStartNeedsDNS(t *testing.T) {
 	p.at(dns, 0, 0)
 	text := p.lead(2) // the second node does not exist yet
 	p.startProxy()
-	p.await("it says so", func() error { return p.hasLogged("waiting for DNS") })
+	p.logs("waiting for DNS")
 	p.misses("2 of 2 nodes: node-0.shop.svc (no answer from DNS, port 53), node-1.shop.svc (no ")
 	if p.ready() == 200 {
 		t.Error("the probe does not know that it waits")
@@ -300,13 +288,6 @@ func TestHosts(t *testing.T) {
 			t.Errorf("%q: %q, not %q", row.resolver, got, row.want)
 		}
 	}
-}
-
-func (p *proxyPod) hasLogged(text string) error {
-	if !strings.Contains(p.logged(), text) {
-		return fmt.Errorf("the parent logged:\n%s", p.logged())
-	}
-	return nil
 }
 
 func (p *proxyPod) stat(conn *memcache.Conn, name string) int64 {

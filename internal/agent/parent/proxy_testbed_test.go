@@ -163,18 +163,11 @@ func (p *proxyPod) set(conn *memcache.Conn, key, value string) string {
 	return reply
 }
 
-func (p *proxyPod) storeAll(conn *memcache.Conn) {
+// stores stores these keys again and again until that succeeds: the proxy has then found their nodes.
+func (p *proxyPod) stores(conn *memcache.Conn, keys ...string) {
 	p.t.Helper()
-	for _, key := range keys(300) {
-		p.set(conn, key, key)
-	}
-}
-
-// untilStored stores all keys again and again until that succeeds: the proxy has then found every node.
-func (p *proxyPod) untilStored(conn *memcache.Conn) {
-	p.t.Helper()
-	p.await("the node is found", func() error {
-		for _, key := range keys(300) {
+	p.await("the keys are stored", func() error {
+		for _, key := range keys {
 			if reply := p.set(conn, key, key); reply != "STORED" {
 				return errors.New(reply)
 			}

@@ -5,6 +5,7 @@ package sidecar
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -112,10 +113,23 @@ const down = `# HELP memcached_up Could the memcached server be reached.
 memcached_up 0
 `
 
+// upFor5s is all that /metrics has about a memcached whose only readable value is its uptime.
+const upFor5s = `# HELP memcached_up Could the memcached server be reached.
+# TYPE memcached_up gauge
+memcached_up 1
+# HELP memcached_uptime_seconds Number of seconds since the server started.
+# TYPE memcached_uptime_seconds counter
+memcached_uptime_seconds 5
+`
+
+func halfReadable(request string) string {
+	if request == "stats" {
+		return "STAT curr_items many\r\nSTAT uptime 5\r\nEND\r\n"
+	}
+	return "END\r\n"
+}
+
 func TestAMemcachedThatDoesNotServe(t *testing.T) {
-	halfReadable := answering(func(request string) string {
-		return map[bool]string{true: "STAT curr_items many\r\nSTAT uptime 5\r\n"}[request == "stats"] + "END\r\n"
-	})
 	for _, test := range []struct {
 		name string
 		// behavior is nil if memcached does not run.
@@ -123,6 +137,8 @@ func TestAMemcachedThatDoesNotServe(t *testing.T) {
 		// reason is the label "reason" of the failed scrape. ready is the answer of /readyz without the address of memcached, or empty
 		// for "ok".
 		reason, ready string
+		// series are the lines of /metrics about memcached, or empty for those of down.
+		series string
 	}{
 		{name: "does not run", reason: "unreachable", ready: "dial tcp ADDRESS: connect: connection refused"},
 		{name: "hangs", behavior: hangs, reason: "timeout", ready: "no answer within 1s"},
@@ -139,21 +155,20 @@ func TestAMemcachedThatDoesNotServe(t *testing.T) {
 		{name: "demands authentication", behavior: always(unauthenticatedReply), reason: "unauthenticated"},
 		{name: "knows no version", behavior: always("ERROR\r\n"), reason: "malformed"},
 		{name: "is at its limit", behavior: refuses, reason: "connection_limit"},
-		{name: "sends a value that is no number", behavior: halfReadable, reason: "malformed", ready: `version: unexpected reply: "END"`},
+		{
+			name: "sends a value that is no number", behavior: answering(halfReadable), reason: "malformed",
+			ready: `version: unexpected reply: "END"`, series: upFor5s,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			f, series := newFake(t, test.behavior), down
+			f := newFake(t, test.behavior)
 			if test.behavior == nil {
 				f.stopListening()
 			}
-			if strings.HasPrefix(test.name, "sends a value") { // only the value's series is missing
-				series = strings.Replace(down, "up 0", "up 1", 1) + "# HELP memcached_uptime_seconds Number of seconds since the server started.\n" +
-					"# TYPE memcached_uptime_seconds counter\nmemcached_uptime_seconds 5\n"
-			}
 			a := startAgent(t, f.options())
 			status, body := a.get(t, "/metrics")
-			if status != http.StatusOK || exported(body) != series {
+			if status != http.StatusOK || exported(body) != cmp.Or(test.series, down) {
 				t.Errorf("/metrics: %d\n%s", status, exported(body))
 			}
 			if count := `memcached_agent_read_failures_total{reason="` + test.reason + `"} 1`; !strings.Contains(body, count) {
@@ -231,7 +246,10 @@ func (r *slowReader) Write(data []byte) (int, error) {
 func TestASlowReaderDelaysNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry, scrapes := prometheus.NewRegistry(), 0.0
-		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "scrapes"}, func() float64 { scrapes++; return scrapes }))
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "scrapes", Help: "Scrapes so far."}, func() float64 {
+			scrapes++
+			return scrapes
+		}))
 		exposition := newExposition(registry)
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody)
 		slow, fast := &slowReader{httptest.NewRecorder(), make(chan struct{})}, httptest.NewRecorder()

@@ -20,7 +20,6 @@ import (
 
 	"github.com/example/memcached-operator/internal/agent/credentials"
 	"github.com/example/memcached-operator/internal/agent/protocol"
-	certificates "github.com/example/memcached-operator/test/credentials"
 	"github.com/example/memcached-operator/test/daemon"
 )
 
@@ -217,25 +216,19 @@ func TestAWrongPasswordShowsInTheReason(t *testing.T) {
 }
 
 func TestMemcachedStartsWhenItsSecretIsValid(t *testing.T) {
-	authority, err := certificates.NewAuthority("ca")
-	must(t, err)
-	pair, err := authority.Server("memcached", "localhost")
-	must(t, err)
 	o := withCredentials(t, newFake(t, recorded(t, "default")).options())
-	o.Credentials.TLSSecret = secretFolder(t, map[string]string{"tls.crt": string(pair.Certificate)})
-	const problem = "InvalidCertificate: tls.key is missing or empty in the Secret of spec.tls.secretName: add its private key as " +
-		"PEM"
+	o.Credentials.UsersSecret = secretFolder(t, nil)
+	const problem = "InvalidCredentials: the Secret of spec.auth.secretName does not exist or has no keys: create it with each user as a key " +
+		"whose value is the password"
 	// The file simulates an agent that ran before in this pod and ended because of this problem.
-	record, err := json.Marshal(map[string]string{"refused": problem})
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(o.Credentials.Folder, "state.json"), record, 0o600))
+	must(t, os.WriteFile(filepath.Join(o.Credentials.Folder, "state.json"), []byte(`{"refused":"`+problem+`"}`), 0o600))
 	a := startAgent(t, o)
 	eventually(t, "the reason", func() bool {
 		status, body := a.get(t, "/startupz")
 		return status == http.StatusServiceUnavailable && body == "memcached cannot start: "+problem+"\n"
 	})
 	a.mustScrape(t, "memcached_agent_reload_success 0")
-	must(t, os.WriteFile(filepath.Join(o.Credentials.TLSSecret, "tls.key"), pair.Key, 0o600))
+	must(t, os.WriteFile(filepath.Join(o.Credentials.UsersSecret, "bob"), []byte("1"), 0o600))
 	eventually(t, "the start", func() bool {
 		status, body := a.get(t, "/startupz")
 		return status == http.StatusOK && body == "ok\n"
