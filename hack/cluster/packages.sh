@@ -15,10 +15,10 @@ needed=(
 	ip:iproute2 nft:nftables conntrack:conntrack nsenter:util-linux runc:runc buildah:buildah busybox:busybox-static
 	/usr/lib/cni/ptp:containernetworking-plugins
 )
-# Other packages for the tests: the clients of docs/clients.md, the proxy to which make bench compares the project's, and a C compiler
-# for the race detector. Most of them have no command to check.
+# Other packages for the tests: the clients of docs/clients.md, and a C compiler for the race detector. Most of them have no command to
+# check.
 others=(
-	gcc libc6-dev libmemcached-tools nutcracker openssl php-cli php-memcached python3-django python3-memcache
+	gcc libc6-dev libmemcached-tools openssl php-cli php-memcached python3-django python3-memcache
 	python3-oslo.cache python3-pylibmc python3-pymemcache
 )
 elsewhere="Without it, the end-to-end tests run on any other cluster, such as kind: KUBECONFIG=... make test-e2e."

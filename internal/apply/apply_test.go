@@ -4,9 +4,12 @@
 package apply_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -18,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/example/memcached-operator/internal/apply"
 )
@@ -262,6 +266,37 @@ var _ = Describe("Apply", func() {
 		})
 	})
 
+	It("names what was added below owned fields, and who has added it", func(ctx SpecContext) {
+		applied(ctx, objects(deployment(owner)), nil, "patch deployments")
+		live := foreign(ctx, deployment(owner), func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true)}
+		})
+		result := applied(ctx, objects(deployment(owner)), objects(live), "patch deployments")
+		Expect(result.Corrected).To(HaveExactElements(apply.Correction{
+			Kind: "Deployment", Name: owner.GetName(), Managers: []string{"somebody-else"},
+			Fields: []string{`spec.template.spec.containers[name="main"].securityContext`},
+		}))
+	})
+
+	It("corrects no size that the operator has written without the rest", func(ctx SpecContext) {
+		applied(ctx, objects(deployment(owner)), nil, "patch deployments")
+		larger := deployment(owner)
+		larger.Spec.Replicas = ptr.To(int32(5))
+		for name, refused := range map[string]bool{"in advance": false, "by the API server": true} {
+			By("the rest is refused " + name)
+			live, sizeOnly := read(ctx, deployment(owner)), objects(larger)
+			if refused {
+				larger.Spec.Template.Spec.Containers[0].Image = ""
+				sizeOnly = nil
+			}
+			_, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, objects(larger), objects(live), sizeOnly...))
+			Expect(err != nil).To(Equal(refused))
+			Expect(*read(ctx, deployment(owner)).Spec.Replicas).To(BeEquivalentTo(5))
+			result := applied(ctx, objects(deployment(owner)), objects(read(ctx, deployment(owner))), "patch deployments")
+			Expect(result.Corrected).To(BeEmpty())
+		}
+	})
+
 	It("tries every object and reports every error", func(ctx SpecContext) {
 		Expect(direct.Create(ctx, service(owner))).To(Succeed())
 		bad := deployment(owner)
@@ -275,3 +310,89 @@ var _ = Describe("Apply", func() {
 		read(ctx, budget(owner))
 	})
 })
+
+var _ = Describe("A field that somebody changes in each write, as a webhook does", func() {
+	It("is written once by a new process, which corrects nothing by that", func(ctx SpecContext) {
+		owner := newOwner(ctx)
+		wanted := deployment(owner)
+		webhook := replacing(`"replicas":3`, `"replicas":4`)
+		first := newApplierOf(webhook)
+		created, err := first.Apply(ctx, first.Plan(ctx, owner, false, []client.Object{wanted}, nil))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(first.Plan(ctx, owner, false, []client.Object{wanted}, created.Objects).Pending()).To(BeEmpty(), "the creation was answered so")
+
+		for _, sizeOnly := range [][]client.Object{nil, {wanted}} {
+			By(fmt.Sprintf("writing only the size of %d objects", len(sizeOnly)))
+			applier := newApplierOf(webhook)
+			for step := range 5 {
+				live := read(ctx, deployment(owner))
+				Expect(live.Spec.Replicas).To(HaveValue(BeEquivalentTo(4)))
+				requests.Reset()
+				planned := applier.Plan(ctx, owner, false, []client.Object{wanted}, []client.Object{live}, sizeOnly...)
+				Expect(planned.Pending()).To(HaveLen(max(1-step, 0)))
+				result, err := applier.Apply(ctx, planned)
+				Expect(err).NotTo(HaveOccurred(), "it is not contested")
+				Expect(requests.Writes()).To(HaveLen(max(1-step, 0)))
+				Expect(result.Written).To(BeFalse())
+				Expect(result.Corrected).To(BeEmpty())
+			}
+		}
+	})
+})
+
+var _ = Describe("A container that a webhook adds, each time with another value", func() {
+	It("is written about once by a new process, and with each change, and makes no second rollout of one", func(ctx SpecContext) {
+		owner, times := newOwner(ctx), 0
+		webhook := answeringWith(func(body []byte) []byte {
+			times++
+			injected := fmt.Sprintf(`"containers":[{"name":"injected","image":"injected:%d"},`, times)
+			return bytes.Replace(body, []byte(`"containers":[`), []byte(injected), 1)
+		})
+		wanted := deployment(owner)
+		applier := newApplierOf(webhook)
+		generation := int64(0)
+		expect := func(generations, writes int) {
+			GinkgoHelper()
+			for step := range 3 {
+				var observed []client.Object
+				if generation > 0 {
+					observed = []client.Object{read(ctx, deployment(owner))}
+				}
+				requests.Reset()
+				_, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{wanted}, observed))
+				Expect(err).NotTo(HaveOccurred())
+				Expect(requests.Writes()).To(HaveLen(max(writes*(1-step), 0)))
+				generation += int64(max(generations*(1-step), 0))
+				Expect(read(ctx, deployment(owner)).Generation).To(Equal(generation))
+			}
+		}
+		expect(1, 1)
+
+		By("wanting something else")
+		for i := range 3 {
+			wanted.Spec.Template.Spec.Containers[0].Args = []string{"-m", strconv.Itoa(i)}
+			expect(1, 1)
+		}
+
+		By("starting a new process")
+		applier = newApplierOf(webhook)
+		expect(1, 1)
+	})
+})
+
+// replacing returns a client that replaces a text in each of its patches, as a webhook could.
+func replacing(old, with string) client.Client {
+	return answeringWith(func(body []byte) []byte { return bytes.ReplaceAll(body, []byte(old), []byte(with)) })
+}
+
+func answeringWith(change func(body []byte) []byte) client.Client {
+	return interceptor.NewClient(ours, interceptor.Funcs{Patch: func(
+		ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, opts ...client.PatchOption,
+	) error {
+		body, err := patch.Data(object)
+		if err != nil {
+			return err
+		}
+		return c.Patch(ctx, object, client.RawPatch(patch.Type(), change(body)), opts...)
+	}})
+}

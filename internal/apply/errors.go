@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -41,16 +42,12 @@ const (
 // Error implements error.
 func (o *ObstacleError) Error() string {
 	object := o.Kind + " " + o.Name
-	switch {
-	case o.Why == Conflict && o.By == "":
-		return object + " exists already and belongs to nobody: delete or rename one of the two"
-	case o.Why == Conflict:
-		return fmt.Sprintf("%s exists already and belongs to %s: delete or rename one of the two", object, o.By)
-	case o.Why == Contested && o.By == "":
-		return fmt.Sprintf("%s of %s is changed again and again by somebody else", o.Field, object)
-	case o.Why == Contested:
-		return fmt.Sprintf("%s of %s is changed again and again by %s", o.Field, object, o.By)
-	case o.Why == Immutable:
+	switch o.Why {
+	case Conflict:
+		return fmt.Sprintf("%s exists already and belongs to %s: delete or rename one of the two", object, cmp.Or(o.By, "nobody"))
+	case Contested:
+		return fmt.Sprintf("%s of %s is changed again and again by %s", o.Field, object, cmp.Or(o.By, "somebody else"))
+	case Immutable:
 		return fmt.Sprintf("%s of %s has another value than it must have, and cannot be changed", o.Field, object)
 	default:
 		return object + " is being deleted and must be gone first"

@@ -5,6 +5,7 @@ package apply
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -33,15 +34,8 @@ func (a *Applier) checkOwnership(owner, desired, live client.Object) error {
 // orphaned reports whether an object was written for an owner of this name but has no controller any more, because of a
 // deletion with --cascade=orphan or an edit.
 func (a *Applier) orphaned(owner, live client.Object) bool {
-	if metav1.GetControllerOfNoCopy(live) != nil || live.GetAnnotations()[a.HashAnnotation] == "" {
-		return false
-	}
-	for key, value := range a.Identity(owner, live) {
-		if live.GetLabels()[key] != value {
-			return false
-		}
-	}
-	return true
+	return metav1.GetControllerOfNoCopy(live) == nil && live.GetAnnotations()[a.HashAnnotation] != "" &&
+		labels.SelectorFromSet(a.Identity(owner, live)).Matches(labels.Set(live.GetLabels()))
 }
 
 // predecessor reports whether the controller, whose UID is not the owner's, has the owner's kind, API group and name. If so, the

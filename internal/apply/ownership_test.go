@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/example/memcached-operator/internal/apply"
 )
@@ -88,19 +87,6 @@ var _ = Describe("What is not ours", func() {
 		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, []client.Object{live}))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(metav1.IsControlledBy(read(ctx, service(owner)), owner)).To(BeTrue())
-	})
-
-	It("is waited for if it is being deleted", func(ctx SpecContext) {
-		theirs := create(ctx, controller("v1", owner.GetName(), owner.GetUID()))
-		controllerutil.AddFinalizer(theirs, "test.example.com/hold")
-		Expect(direct.Update(ctx, theirs)).To(Succeed())
-		Expect(direct.Delete(ctx, theirs)).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) {
-			foreign(ctx, service(owner), func(s *corev1.Service) { s.Finalizers = nil })
-		})
-		message := "Service " + owner.GetName() + " is being deleted and must be gone first"
-		untouched(ctx, nil, message)
-		untouched(ctx, read(ctx, service(owner)), message)
 	})
 
 	It("does not include an object of ours that the cache misses, as somebody has removed its label", func(ctx SpecContext) {

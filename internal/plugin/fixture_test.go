@@ -120,6 +120,14 @@ func (w *world) items(t *testing.T) (counts [2]int64) {
 	return counts
 }
 
+// pages returns the spec of the cache.
+func (w *world) pages(t *testing.T) cachev1alpha1.MemcachedSpec {
+	t.Helper()
+	mc := &cachev1alpha1.Memcached{}
+	must(t, w.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "pages"}, mc))
+	return mc.Spec
+}
+
 // change edits an object of the world, including the object's status.
 func change[T client.Object](t *testing.T, w *world, object T, name string, edit func(T)) {
 	t.Helper()

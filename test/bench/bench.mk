@@ -7,11 +7,10 @@
 BENCH_FLAGS ?=
 
 .PHONY: bench
-bench: bench-build ## Measure the operator: requests, speed, memory, proxies. Takes 15 minutes on 2 CPUs.
+bench: bench-build ## Measure the operator: requests, speed, memory. Takes 12 minutes on 2 CPUs.
 	@bin/bench $(BENCH_FLAGS)
 
 .PHONY: bench-build
 bench-build: build
 	@hack/binaries.sh
-	@hack/memcached.sh || echo "Without memcached, all but the parts proxy and fill can be measured." >&2
 	@go build -o bin/bench ./test/bench

@@ -110,7 +110,7 @@ func (t *testbed) prepare(ctx context.Context, cluster *simulated.Cluster) error
 	if t.k8s, err = apiclient.New(cluster.Config); err != nil {
 		return err
 	}
-	_, err = envtest.InstallCRDs(cluster.Config, envtest.CRDInstallOptions{Paths: []string{crd.File, crd.ProxyFile}, ErrorIfPathMissing: true})
+	_, err = envtest.InstallCRDs(cluster.Config, envtest.CRDInstallOptions{Paths: []string{crd.File}, ErrorIfPathMissing: true})
 	if err != nil {
 		return err
 	}

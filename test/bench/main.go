@@ -37,8 +37,6 @@ var parts = []part{
 	{"ready", onTestbed((*bench).ready)},
 	{"resources", onTestbed((*bench).resources)},
 	{"takeover", onTestbed((*bench).takeover)},
-	{"proxy", onLoopback((*bench).compareProxies)},
-	{"fill", onLoopback((*bench).fill)},
 }
 
 type bench struct {

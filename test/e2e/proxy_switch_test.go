@@ -43,7 +43,7 @@ var _ = Describe("Writers through two proxies", Label(onLocalCluster), func() {
 			Expect(w.wrong.Load()).To(BeZero(), "old values until %d nodes share the keys", size)
 			Eventually(ctx, func(g Gomega) {
 				g.Expect(k8s.Condition(ctx, g, mc, cachev1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue))
-				g.Expect(mc.Status.Proxies).To(HaveValue(Equal(cachev1alpha1.MemcachedProxies{Size: 2, Ready: 2, Nodes: size})))
+				g.Expect(mc.Status.Proxies).To(HaveValue(Equal(cachev1alpha1.MemcachedProxiesStatus{Size: 2, Ready: 2, Nodes: size})))
 			}).WithTimeout(time.Minute).Should(Succeed())
 			w.since.Store(w.numbers.Load() + 1)
 			late := w.refused.Load()

@@ -428,7 +428,7 @@ func (i *installation) createOthers(t *testing.T) {
 // left returns what the deletion of a Memcached with --cascade=orphan leaves.
 func left() *policyv1.PodDisruptionBudget {
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: named("left")}
-	budget.Labels, budget.Annotations = memcached.IdentityOf("left"), map[string]string{"cache.example.com/applied-hash": "0"}
+	budget.Labels, budget.Annotations = memcached.NodeLabels("left"), map[string]string{"cache.example.com/applied-hash": "0"}
 	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: budget.Labels}
 	return budget
 }
@@ -447,7 +447,7 @@ func coreDNS() *corev1.ConfigMap {
 // podOf returns a pod with the labels of a Memcached, which an object of this Kind controls.
 func podOf(name, kind string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: named(name + "-0")}
-	pod.Labels = memcached.IdentityOf(name)
+	pod.Labels = memcached.NodeLabels(name)
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: name, UID: "owner", Controller: ptr.To(true)}}
 	memory := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("100Mi")}
 	pod.Spec.Containers = []corev1.Container{{

@@ -212,23 +212,30 @@ func (r *Reloader) refuse(err error) {
 
 // install replaces the current files by those of this content.
 func (r *Reloader) install(next *content) error {
-	if err := r.store.prepare(next.files()); err != nil {
-		return err
-	}
-	if err := r.remember(func(record *record) {
-		record.Refused = ""
-		for _, reason := range r.current.removed(next) {
-			record.Removed[reason] = removing
+	for _, take := range r.installation(next) {
+		if err := take(); err != nil {
+			return err
 		}
-	}); err != nil {
-		return err
-	}
-	if err := r.store.swap(); err != nil {
-		return err
 	}
 	r.previous, r.current, r.attempted = r.current, next, r.now()
 	r.log.Info("The Secrets changed what memcached reads", "users", len(next.users))
 	return r.find()
+}
+
+// installation returns the steps of install that write. The agent may be killed after each.
+func (r *Reloader) installation(next *content) []func() error {
+	return []func() error{
+		func() error { return r.store.prepare(next.files()) },
+		func() error {
+			return r.remember(func(record *record) {
+				record.Refused = ""
+				for _, reason := range r.current.removed(next) {
+					record.Removed[reason] = removing
+				}
+			})
+		},
+		r.store.swap,
+	}
 }
 
 // remember changes the record.

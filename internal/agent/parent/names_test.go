@@ -15,7 +15,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -28,32 +27,6 @@ import (
 	"github.com/example/memcached-operator/test/traffic"
 )
 
-// slowest reads keys in the background until the test calls the returned function, which returns the time of the slowest answer. A
-// failed read fails the test.
-func (p *proxyPod) slowest(names []string) (stop func() time.Duration) {
-	conn, stopped, worst := p.client(), make(chan struct{}), make(chan time.Duration)
-	go func() {
-		var longest time.Duration
-		for i := 0; ; i++ {
-			select {
-			case <-stopped:
-				worst <- longest
-				return
-			case <-time.After(time.Millisecond):
-			}
-			began := time.Now()
-			if _, err := traffic.Read(p.t.Context(), conn, names[i%len(names)]); err != nil {
-				p.t.Error(err)
-			}
-			longest = max(longest, time.Since(began))
-		}
-	}()
-	return func() time.Duration {
-		close(stopped)
-		return <-worst
-	}
-}
-
 // A node returns with another address. The hash ring uses node names, so the node gets the same keys as before.
 func TestNodeReplaced(t *testing.T) {
 	t.Parallel()
@@ -61,12 +34,12 @@ func TestNodeReplaced(t *testing.T) {
 	dns := p.beginNamed(3)
 	p.agrees(p.client(), 3)
 	conn, pid, owner := p.client(), p.pid(), traffic.Ketama(p.names(3))
-	p.storeAll(conn)
+	p.stores(conn, keys(300)...)
 	nodes := map[int]*memcache.Conn{0: p.direct(0), 2: p.direct(2)}
 	connected := p.stat(nodes[0], "total_connections")
 	p.kill(1)
 	dns.change(func() { delete(dns.records, "node-1.shop.svc.cluster.test.") })
-	p.await("the parent knows that it is away", func() error { return p.has("node-1.shop.svc is away") })
+	p.logs("node-1.shop.svc is away")
 	p.misses("1 of 3 nodes: node-1.shop.svc (DNS has no address)")
 	p.leads(p.pattern + " 3\n") // memcached would find the other server at the former address
 	// Another server gets the node's former address.
@@ -75,7 +48,7 @@ func TestNodeReplaced(t *testing.T) {
 	nodes[1], nodes[7] = p.direct(1), p.direct(7)
 	p.at(dns, 1, 7)
 	ready := time.Now()
-	p.untilStored(conn)
+	p.stores(conn, keys(300)...)
 	t.Logf("it took %s", time.Since(ready))
 	for _, key := range keys(300) {
 		node := owner(key)
@@ -109,14 +82,10 @@ func TestNodeAndDNSAway(t *testing.T) {
 	}
 	dns.change(func() { dns.away = true })
 	p.kill(1)
-	stop := p.slowest(others)
-	time.Sleep(8 * time.Second) // a fixed time, because no event shows that no request waits
-	if worst := stop(); worst > 400*time.Millisecond {
-		t.Errorf("a request waited for %s", worst)
-	}
-	for _, key := range others {
-		if got := p.read(conn, key); got != key {
-			t.Fatalf("%s is %q", key, got)
+	for began, at := time.Now(), 0; time.Since(began) < 8*time.Second; at++ { // a fixed time, because no event shows that no request waits
+		asked, key := time.Now(), others[at%len(others)]
+		if got := p.read(conn, key); got != key || time.Since(asked) > 400*time.Millisecond {
+			t.Fatalf("%s is %q after %s", key, got, time.Since(asked))
 		}
 	}
 	// The next container of the pod still knows the addresses.
@@ -131,17 +100,6 @@ func TestNodeAndDNSAway(t *testing.T) {
 	dns.change(func() { dns.away = false })
 	p.at(dns, 1, 7)
 	p.stores(p.client(), missing(owner, 1))
-}
-
-// stores waits until a key can be stored.
-func (p *proxyPod) stores(conn *memcache.Conn, key string) {
-	p.t.Helper()
-	p.await("the node is found", func() error {
-		if reply := p.set(conn, key, "x"); reply != "STORED" {
-			return errors.New(reply)
-		}
-		return nil
-	})
 }
 
 // missing returns a key that belongs to a node.
@@ -164,14 +122,13 @@ func TestFirstStartNeedsDNS(t *testing.T) {
 	p.at(dns, 0, 0)
 	text := p.lead(2) // the second node does not exist yet
 	p.startProxy()
-	p.await("it says so", func() error { return p.has("waiting for DNS") })
+	p.logs("waiting for DNS")
 	p.misses("2 of 2 nodes: node-0.shop.svc (no answer from DNS, port 53), node-1.shop.svc (no ")
 	if p.ready() == 200 {
 		t.Error("the probe does not know that it waits")
 	}
-	if code := p.end(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	p.signals <- syscall.SIGTERM
+	p.exits(0)
 	p.startProxy()
 	dns.change(func() { dns.failing = false })
 	p.leads(text)
@@ -297,13 +254,6 @@ func TestAddressOfIPv6(t *testing.T) {
 	if reply := p.set(p.client(), "key", "value"); reply != "STORED" || p.read(p.direct(0), "key") != "value" {
 		t.Error(reply)
 	}
-}
-
-func (p *proxyPod) has(text string) error {
-	if !strings.Contains(p.logged(), text) {
-		return fmt.Errorf("the parent logged:\n%s", p.logged())
-	}
-	return nil
 }
 
 func (p *proxyPod) stat(conn *memcache.Conn, name string) int64 {

@@ -7,25 +7,27 @@ package parent
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/example/memcached-operator/internal/agent/credentials"
 	"github.com/example/memcached-operator/internal/agent/protocol"
+	"github.com/example/memcached-operator/internal/memcache"
 )
 
 const stored = 2000
 
 func TestItemsSurviveEveryChangeThatMemcachedAllows(t *testing.T) {
 	t.Parallel()
-	p := newPod(t)
-	p.begin(inFile(t))
-	p.store(stored)
+	p := newPod(t).full()
 	restarted := inFile(t)
 	restarted.Restart = "2026-11-24T07:00:00Z"
 	for _, change := range []protocol.List{
@@ -53,9 +55,7 @@ func TestItemsSurviveEveryChangeThatMemcachedAllows(t *testing.T) {
 
 func TestOtherMemoryEmptiesTheFile(t *testing.T) {
 	t.Parallel()
-	p := newPod(t)
-	p.begin(inFile(t))
-	p.store(stored)
+	p := newPod(t).full()
 	status := p.runs(p.assign(inFile(t, "-m 128", "-m 192")))
 	if status.Restart.ItemsBefore != stored || status.Restart.ItemsAfter != 0 || p.setting("maxbytes") != "201326592" {
 		t.Errorf("the restart was %+v, and the memory is %s", status.Restart, p.setting("maxbytes"))
@@ -131,14 +131,10 @@ func TestEndWhileRestarting(t *testing.T) {
 	}
 	p.signals <- syscall.SIGTERM
 	must(t, syscall.Kill(p.pid(), syscall.SIGCONT))
-	if code := p.exit(); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	p.exits(0)
 	p.start()
 	p.runs(next)
-	if p.stored(stored) != stored {
-		t.Errorf("items are lost; the parent logged:\n%s", p.logged())
-	}
+	p.has(stored)
 }
 
 // If NAME.meta (see the type items) lacks half of its text, or only its last line, the items are lost, but memcached starts.
@@ -150,9 +146,7 @@ func TestIncompleteMetadata(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := newPod(t)
-			p.begin(inFile(t))
-			p.store(stored)
+			p := newPod(t).full()
 			p.end()
 			meta := p.options.Items + ".meta"
 			text, err := os.ReadFile(meta)
@@ -160,9 +154,7 @@ func TestIncompleteMetadata(t *testing.T) {
 			must(t, os.WriteFile(meta, keep(text), 0o700))
 			p.start()
 			p.runs(0)
-			if p.stored(stored) != 0 {
-				t.Error("items were found by incomplete metadata")
-			}
+			p.has(0)
 		})
 	}
 }
@@ -202,5 +194,130 @@ func TestMoreMemoryWaitsForAConnection(t *testing.T) {
 	}
 	if status := p.runs(more); status.Restart != nil || status.Refused != nil || strings.Count(p.logged(), "trying again: ") > 2 {
 		t.Errorf("%+v; the parent logged:\n%s", status, p.logged())
+	}
+}
+
+// longKeys is the number of keys that pod.listed stores. The keys are so long that their list exceeds the buffers of a connection.
+const longKeys = 50000
+
+// listed starts a node and stores keys in it. It returns a client that requests the list of keys and does not read it.
+func (p *pod) listed() *memcache.Conn {
+	p.t.Helper()
+	p.begin(inFile(p.t, "-W -X", "-W"))
+	conn, prefix := p.client(), strings.Repeat("k", 230)
+	for first := 0; first < longKeys; first += 1000 {
+		var request strings.Builder
+		for i := first; i < first+1000; i++ {
+			fmt.Fprintf(&request, "ms %s-%d 1 q\r\nv\r\n", prefix, i)
+		}
+		reply, err := conn.Command(p.t.Context(), request.String()+"mn")
+		must(p.t, err)
+		if reply != "MN" {
+			p.t.Fatal(reply)
+		}
+	}
+	lister := p.client()
+	reply, err := lister.Ask([]byte("lru_crawler mgdump hash\r\n"))
+	if err != nil || reply != "OK" {
+		p.t.Fatal(reply, err)
+	}
+	time.Sleep(time.Second) // until the buffers are full
+	return lister
+}
+
+func (p *pod) logs(text string) {
+	p.t.Helper()
+	p.await("the parent logs "+text, func() error {
+		if !strings.Contains(p.logged(), text) {
+			return errors.New("it has not")
+		}
+		return nil
+	})
+}
+
+const (
+	waiting = "the restart waits, at most"
+	anyway  = "restarting memcached nevertheless"
+)
+
+// If a client is reading a list of keys, memcached serves nobody after SIGUSR1 until the list ends. So the parent first waits for the
+// end of the list, unless the restart empties the node.
+func TestRestartDuringAListOfKeys(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		crawler         time.Duration
+		change          []string
+		waits, inTheEnd bool
+		items           int64
+	}{
+		"it waits":            {crawler: patienceOfTests, change: []string{"-t 4", "-t 5"}, waits: true, items: longKeys},
+		"it waits in vain":    {crawler: 100 * time.Millisecond, change: []string{"-t 4", "-t 5"}, waits: true, inTheEnd: true, items: longKeys},
+		"it empties the node": {crawler: patienceOfTests, change: []string{"-m 128", "-m 192"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPod(t)
+			p.options.crawler = row.crawler
+			lister := p.listed()
+			next := p.assign(inFile(t, append(row.change, "-W -X", "-W")...))
+			if row.waits {
+				p.logs(waiting)
+			}
+			if row.waits && !row.inTheEnd {
+				_, err := p.client().Stats(t.Context()) // memcached serves meanwhile
+				must(t, err)
+			} else {
+				p.status("memcached is to end", func(s protocol.Status) bool { return s.Restarting })
+			}
+			must(t, lister.Close())
+			status, logged := p.runs(next), p.logged()
+			if status.Restart == nil || status.Restart.ItemsAfter != row.items ||
+				strings.Contains(logged, waiting) != row.waits || strings.Contains(logged, anyway) != row.inTheEnd {
+				t.Errorf("the restart was %+v; the parent logged:\n%s", status.Restart, logged)
+			}
+		})
+	}
+}
+
+func TestEndWhileARestartWaitsForAListOfKeys(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	lister := p.listed()
+	p.assign(inFile(t, "-W -X", "-W", "-t 4", "-t 5"))
+	p.logs(waiting)
+	p.signals <- syscall.SIGHUP
+	p.signals <- syscall.SIGTERM
+	p.status("memcached is to end", func(s protocol.Status) bool { return s.Restarting })
+	must(t, lister.Close())
+	p.exits(0)
+}
+
+// If memcached crashes while a restart waits, the restart goes on at once.
+func TestCrashWhileARestartWaits(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.begin(inFile(t))
+	must(t, syscall.Kill(p.pid(), syscall.SIGSTOP))
+	next := p.assign(inFile(t, "-t 4", "-t 5"))
+	p.logs("the restart waits, at most 1m0s: version: context deadline exceeded")
+	must(t, syscall.Kill(p.pid(), syscall.SIGKILL))
+	if status := p.runs(next); status.Restart.ItemsAfter != 0 || strings.Contains(p.logged(), anyway) {
+		t.Errorf("the restart was %+v; the parent logged:\n%s", status.Restart, p.logged())
+	}
+}
+
+// TestReplaceFileOnAFullVolume writes to a device that is always full.
+func TestReplaceFileOnAFullVolume(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, replaceFile(file, "good"))
+	must(t, os.Symlink("/dev/full", file+".new"))
+	if err := replaceFile(file, "new"); !errors.Is(err, syscall.ENOSPC) {
+		t.Error(err)
+	}
+	info, err := os.Lstat(file)
+	must(t, err)
+	if !info.Mode().IsRegular() {
+		t.Errorf("the good file was replaced by %s", info.Mode())
 	}
 }

@@ -148,18 +148,11 @@ func (p *proxyPod) set(conn *memcache.Conn, key, value string) string {
 	return reply
 }
 
-func (p *proxyPod) storeAll(conn *memcache.Conn) {
+// stores stores these keys again and again until that succeeds: the proxy has then found their nodes.
+func (p *proxyPod) stores(conn *memcache.Conn, keys ...string) {
 	p.t.Helper()
-	for _, key := range keys(300) {
-		p.set(conn, key, key)
-	}
-}
-
-// untilStored stores all keys again and again until that succeeds: the proxy has then found every node.
-func (p *proxyPod) untilStored(conn *memcache.Conn) {
-	p.t.Helper()
-	p.await("the node is found", func() error {
-		for _, key := range keys(300) {
+	p.await("the keys are stored", func() error {
+		for _, key := range keys {
 			if reply := p.set(conn, key, key); reply != "STORED" {
 				return errors.New(reply)
 			}
@@ -178,7 +171,8 @@ func (p *proxyPod) read(conn *memcache.Conn, key string) string {
 	return string(value.Bytes)
 }
 
-// agrees checks that the proxy stores keys in the nodes to which libmemcached's ring of count nodes assigns them.
+// agrees checks that the proxy stores keys in the nodes to which libmemcached's ring of count nodes assigns them, and finds there what
+// other clients store.
 func (p *proxyPod) agrees(conn *memcache.Conn, count int) {
 	p.t.Helper()
 	owner, nodes := traffic.Ketama(p.names(count)), make([]*memcache.Conn, count)
@@ -189,6 +183,9 @@ func (p *proxyPod) agrees(conn *memcache.Conn, count int) {
 		value := fmt.Sprintf("%s with %d", key, count)
 		if reply := p.set(conn, key, value); reply != "STORED" || p.read(nodes[owner(key)], key) != value {
 			p.t.Fatalf("%d nodes: set %s: %s", count, key, reply)
+		}
+		if reply := p.set(nodes[owner(key)], key, "direct"); reply != "STORED" || p.read(conn, key) != "direct" {
+			p.t.Fatalf("%d nodes: set %s directly: %s", count, key, reply)
 		}
 	}
 }

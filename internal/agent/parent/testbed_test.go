@@ -172,6 +172,30 @@ func (p *pod) exit() int {
 	}
 }
 
+// exits waits until the container ends with this code.
+func (p *pod) exits(want int) {
+	p.t.Helper()
+	if code := p.exit(); code != want {
+		p.t.Errorf("exit code %d", code)
+	}
+}
+
+// has fails the test unless memcached has this number of the items from store.
+func (p *pod) has(count int) {
+	p.t.Helper()
+	if found := p.stored(stored); found != count {
+		p.t.Errorf("%d items, not %d; the parent logged:\n%s", found, count, p.logged())
+	}
+}
+
+// full starts the pod's first container, with items in a file.
+func (p *pod) full() *pod {
+	p.t.Helper()
+	p.begin(inFile(p.t))
+	p.store(stored)
+	return p
+}
+
 // status waits until the status fulfills a condition.
 func (p *pod) status(what string, fulfilled func(protocol.Status) bool) (status protocol.Status) {
 	p.t.Helper()
@@ -209,14 +233,8 @@ func (p *pod) refuses(number, effect int64) protocol.Status {
 }
 
 func (p *pod) get(path string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://"+p.options.Listen+path, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	return http.DefaultClient.Do(request)
+	return http.Get("http://" + p.options.Listen + path)
 }
-
-func (p *pod) ready() int { return p.code(protocol.ReadyPath) }
 
 func (p *pod) untilReady(code int) {
 	p.t.Helper()
@@ -228,9 +246,10 @@ func (p *pod) untilReady(code int) {
 	})
 }
 
-func (p *pod) code(path string) int {
+// ready returns the answer to the readiness probe.
+func (p *pod) ready() int {
 	p.t.Helper()
-	response, err := p.get(path)
+	response, err := p.get(protocol.ReadyPath)
 	must(p.t, err)
 	must(p.t, response.Body.Close())
 	return response.StatusCode

@@ -4,8 +4,14 @@
 package sidecar
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,7 +57,7 @@ func mustBeReadable(t *testing.T, c *client) {
 func mustCount(t *testing.T, f *fake, wantOpen, wantAccepted int) {
 	t.Helper()
 	eventually(t, "connections", func() bool {
-		open, _, accepted := f.counts()
+		open, accepted := f.counts()
 		if accepted > wantAccepted {
 			t.Fatalf("%d connections were accepted, want %d", accepted, wantAccepted)
 		}
@@ -70,10 +76,12 @@ func TestEachProbeConnectsAndLeavesItsConnectionToScrapes(t *testing.T) {
 	clock.pass(answerLifetime)
 	mustAnswer(t, c)
 	mustCount(t, f, 1, 2)
-	mustBeReadable(t, c)
-	mustCount(t, f, 1, 2)
-	c.close()
+	f.hangUp() // as memcached does with idle connections; the scrape opens a new one
 	mustCount(t, f, 0, 2)
+	mustBeReadable(t, c)
+	mustCount(t, f, 1, 3)
+	c.close()
+	mustCount(t, f, 0, 3)
 }
 
 func TestProbesOfTheSameSecondShareAnAnswerButNoFailure(t *testing.T) {
@@ -92,26 +100,19 @@ func TestProbesOfTheSameSecondShareAnAnswerButNoFailure(t *testing.T) {
 	clock.pass(1)
 	mustAnswer(t, c)
 	mustCount(t, f, 1, 3)
-}
-
-func TestAClockThatIsSetBackMakesNoAnswerLast(t *testing.T) {
-	t.Parallel()
-	f := newFake(t, recorded(t, "default"))
-	c, clock := newTestClient(t, f)
-	mustAnswer(t, c)
 	f.behave(hangs)
-	clock.pass(-time.Hour)
+	clock.pass(-time.Hour) // a clock that is set back makes no answer last
 	if err := c.probe(); !errors.Is(err, errTimeout) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// When clients have used up all connections, the agent can still reach memcached over the connection that it holds.
-func TestMemcachedAtItsConnectionLimitIsReadyAndReadable(t *testing.T) {
+// When clients have used up all connections, the agent can still reach memcached over the connection that it holds. Without one, it is
+// ready, and tries again.
+func TestMemcachedAtItsConnectionLimitIsReady(t *testing.T) {
 	f := newFake(t, recorded(t, "default"))
 	c, clock := newTestClient(t, f)
 	mustAnswer(t, c)
-
 	f.behave(refuses)
 	for range 3 {
 		clock.pass(time.Minute)
@@ -119,29 +120,20 @@ func TestMemcachedAtItsConnectionLimitIsReadyAndReadable(t *testing.T) {
 		mustBeReadable(t, c)
 	}
 	mustCount(t, f, 1, 4)
-
-	f.behave(recorded(t, "default"))
-	clock.pass(time.Minute)
-	mustAnswer(t, c)
-	mustCount(t, f, 1, 5)
-}
-
-func TestAnAgentWithoutAConnectionAtTheLimitIsReadyAndTriesAgain(t *testing.T) {
-	f := newFake(t, recorded(t, "default"))
-	c, clock := newTestClient(t, f)
-	mustAnswer(t, c)
-	f.behave(refuses)
-	f.hangUp() // as memcached does after its idle timeout
-	mustCount(t, f, 0, 1)
-
-	clock.pass(time.Minute)
-	mustAnswer(t, c)
-	if _, err := c.stats(); !errors.Is(err, memcache.ErrConnectionLimit) {
-		t.Errorf("got %v", err)
+	f.hangUp()
+	mustCount(t, f, 0, 4)
+	for range 2 {
+		clock.pass(time.Minute)
+		mustAnswer(t, c)
+		if _, err := c.stats(); !errors.Is(err, memcache.ErrConnectionLimit) {
+			t.Errorf("got %v", err)
+		}
 	}
-	clock.pass(time.Minute)
-	mustAnswer(t, c)
-
+	for after, want := range map[time.Duration]bool{0: true, fullFor - time.Second: true, fullFor + time.Second: false} {
+		if got := c.wasFull(clock.now().Add(after)); got != want {
+			t.Errorf("after %s, it is told that no connection was left: %t", after, got)
+		}
+	}
 	f.behave(recorded(t, "default"))
 	mustBeReadable(t, c)
 }
@@ -172,13 +164,46 @@ func TestAHungMemcachedAtItsConnectionLimitIsNotReady(t *testing.T) {
 	mustCount(t, f, 0, 2)
 }
 
-// If memcached has closed the idle connection, the scrape opens a new connection.
-func TestAClosedConnectionIsReplacedWithinTheScrape(t *testing.T) {
-	f := newFake(t, recorded(t, "default"))
-	c, _ := newTestClient(t, f)
-	mustBeReadable(t, c)
-	f.hangUp()
-	mustCount(t, f, 0, 1)
-	mustBeReadable(t, c)
-	mustCount(t, f, 1, 2)
+func TestOnlyTransitionsAreLoggedAndSeldom(t *testing.T) {
+	failure := errors.New("no answer within 1s")
+	for _, test := range []struct {
+		name string
+		// observations are one second apart.
+		observations []error
+		want         []string
+	}{
+		{name: "the first success", observations: []error{nil, nil, nil}, want: []string{"answers at 0"}},
+		{name: "a start that takes some seconds", observations: []error{failure, failure, nil, nil}, want: []string{"answers at 2"}},
+		{name: "a start that never ends", observations: slices.Repeat([]error{failure}, 60), want: []string{"does not answer at 10: no answer within 1s"}},
+		{
+			name:         "an outage",
+			observations: slices.Concat(slices.Repeat([]error{nil}, 20), slices.Repeat([]error{failure}, 20), slices.Repeat([]error{nil}, 20)),
+			want:         []string{"answers at 0", "does not answer at 20: no answer within 1s", "answers at 40"},
+		},
+		{
+			name:         "flapping that ends well",
+			observations: slices.Concat([]error{nil}, slices.Repeat([]error{failure, nil}, 20), slices.Repeat([]error{nil}, 20)),
+			want:         []string{"answers at 0", "does not answer at 11: no answer within 1s", "answers at 22", "does not answer at 33: no answer within 1s", "answers at 43"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var log bytes.Buffer
+			clock := newTestClock()
+			transitions := newTransitions(slog.New(slog.NewJSONHandler(&log, nil)), clock.now, "does not answer", "answers")
+			var got []string
+			for second, err := range test.observations {
+				transitions.observe(err)
+				for line := range strings.Lines(log.String()) {
+					var entry struct{ Msg, Reason string }
+					must(t, json.Unmarshal([]byte(line), &entry))
+					got = append(got, strings.TrimSuffix(fmt.Sprintf("%s at %d: %s", entry.Msg, second, entry.Reason), ": "))
+				}
+				log.Reset()
+				clock.pass(time.Second)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got  %q\nwant %q", got, test.want)
+			}
+		})
+	}
 }

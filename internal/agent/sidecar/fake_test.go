@@ -17,6 +17,13 @@ import (
 	"time"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // fake is a memcached that behaves as a test wants.
 type fake struct {
 	address string
@@ -26,7 +33,6 @@ type fake struct {
 	behavior func(net.Conn)
 	open     map[net.Conn]bool
 	accepted int
-	mostOpen int
 }
 
 // newFake runs a fake until the test ends. It calls the behavior for each connection, and closes the connection afterwards.
@@ -44,9 +50,7 @@ func newFake(t testing.TB, behavior func(net.Conn)) *fake {
 func (f *fake) listen(t testing.TB) {
 	t.Helper()
 	listener, err := net.Listen("tcp", f.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f.listener, f.address = listener, listener.Addr().String()
 	go func() {
 		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
@@ -62,7 +66,6 @@ func (f *fake) serve(conn net.Conn) {
 	behavior := f.behavior
 	f.open[conn] = true
 	f.accepted++
-	f.mostOpen = max(f.mostOpen, len(f.open))
 	f.mutex.Unlock()
 	behavior(conn)
 	_ = conn.Close()
@@ -86,10 +89,10 @@ func (f *fake) hangUp() {
 	}
 }
 
-func (f *fake) counts() (open, mostOpen, accepted int) {
+func (f *fake) counts() (open, accepted int) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	return len(f.open), f.mostOpen, f.accepted
+	return len(f.open), f.accepted
 }
 
 func (f *fake) options() Options {

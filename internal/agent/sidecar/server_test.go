@@ -4,15 +4,27 @@
 package sidecar
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/example/memcached-operator/internal/agent/credentials"
 )
 
 type agent struct {
@@ -27,9 +39,7 @@ type agent struct {
 func startAgent(t *testing.T, o Options) *agent {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- serve(ctx, o, "v1.2.3", slog.New(slog.DiscardHandler), listener) }()
@@ -55,9 +65,7 @@ func startAgent(t *testing.T, o Options) *agent {
 func (a *agent) send(t *testing.T, method, path string, header http.Header) (*http.Response, error) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, a.url+path, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.Header = header
 	return a.client.Do(request)
 }
@@ -105,14 +113,34 @@ const down = `# HELP memcached_up Could the memcached server be reached.
 memcached_up 0
 `
 
+// upFor5s is all that /metrics has about a memcached whose only readable value is its uptime.
+const upFor5s = `# HELP memcached_up Could the memcached server be reached.
+# TYPE memcached_up gauge
+memcached_up 1
+# HELP memcached_uptime_seconds Number of seconds since the server started.
+# TYPE memcached_uptime_seconds counter
+memcached_uptime_seconds 5
+`
+
+func halfReadable(request string) string {
+	if request == "stats" {
+		return "STAT curr_items many\r\nSTAT uptime 5\r\nEND\r\n"
+	}
+	return "END\r\n"
+}
+
 func TestAMemcachedThatDoesNotServe(t *testing.T) {
 	for _, test := range []struct {
-		name     string
+		name string
+		// behavior is nil if memcached does not run.
 		behavior func(net.Conn)
 		// reason is the label "reason" of the failed scrape. ready is the answer of /readyz without the address of memcached, or empty
 		// for "ok".
 		reason, ready string
+		// series are the lines of /metrics about memcached, or empty for those of down.
+		series string
 	}{
+		{name: "does not run", reason: "unreachable", ready: "dial tcp ADDRESS: connect: connection refused"},
 		{name: "hangs", behavior: hangs, reason: "timeout", ready: "no answer within 1s"},
 		{name: "sends a byte at a time", behavior: repeats("S", 50*time.Millisecond), reason: "timeout", ready: "no answer within 1s"},
 		{name: "hangs in the middle", behavior: always("STAT pid 1\r\nSTAT upt"), reason: "timeout", ready: `version: unexpected reply: "STAT pid 1"`},
@@ -127,13 +155,20 @@ func TestAMemcachedThatDoesNotServe(t *testing.T) {
 		{name: "demands authentication", behavior: always(unauthenticatedReply), reason: "unauthenticated"},
 		{name: "knows no version", behavior: always("ERROR\r\n"), reason: "malformed"},
 		{name: "is at its limit", behavior: refuses, reason: "connection_limit"},
+		{
+			name: "sends a value that is no number", behavior: answering(halfReadable), reason: "malformed",
+			ready: `version: unexpected reply: "END"`, series: upFor5s,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t, test.behavior)
+			if test.behavior == nil {
+				f.stopListening()
+			}
 			a := startAgent(t, f.options())
 			status, body := a.get(t, "/metrics")
-			if status != http.StatusOK || exported(body) != down {
+			if status != http.StatusOK || exported(body) != cmp.Or(test.series, down) {
 				t.Errorf("/metrics: %d\n%s", status, exported(body))
 			}
 			if count := `memcached_agent_read_failures_total{reason="` + test.reason + `"} 1`; !strings.Contains(body, count) {
@@ -141,7 +176,7 @@ func TestAMemcachedThatDoesNotServe(t *testing.T) {
 			}
 			wantStatus, want := http.StatusOK, "ok\n"
 			if test.ready != "" {
-				wantStatus, want = http.StatusServiceUnavailable, "memcached at "+f.address+": "+test.ready+"\n"
+				wantStatus, want = http.StatusServiceUnavailable, "memcached at "+f.address+": "+strings.Replace(test.ready, "ADDRESS", f.address, 1)+"\n"
 			}
 			if status, body := a.get(t, "/readyz"); status != wantStatus || body != want {
 				t.Errorf("/readyz: %d %q, want %d %q", status, body, wantStatus, want)
@@ -152,6 +187,9 @@ func TestAMemcachedThatDoesNotServe(t *testing.T) {
 
 			f.behave(recorded(t, "default"))
 			f.hangUp()
+			if test.behavior == nil {
+				f.listen(t)
+			}
 			a.mustScrape(t, "memcached_up 1", `memcached_version{version="1.6.45"} 1`)
 			if status, body := a.get(t, "/readyz"); status != http.StatusOK {
 				t.Errorf("/readyz after recovery: %d %q", status, body)
@@ -160,38 +198,142 @@ func TestAMemcachedThatDoesNotServe(t *testing.T) {
 	}
 }
 
-func TestAMemcachedThatDoesNotRun(t *testing.T) {
-	f := newFake(t, recorded(t, "default"))
-	f.stopListening()
+// Simultaneous scrapes share one collection, and the memory that it takes.
+func TestSimultaneousScrapesShareAResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release, collections := make(chan struct{}), 0
+		exposition := newExposition(prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+			collections++
+			<-release
+			return nil, nil
+		}))
+		statuses := make(chan int, 32)
+		for i := range cap(statuses) {
+			go func() {
+				response := httptest.NewRecorder()
+				request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody)
+				request.Header.Set("Accept", "application/format-"+strconv.Itoa(i)) // a client cannot ask for a response of its own
+				exposition.ServeHTTP(response, request)
+				statuses <- response.Code
+			}()
+		}
+		synctest.Wait()
+		close(release)
+		for range cap(statuses) {
+			if status := <-statuses; status != http.StatusOK {
+				t.Errorf("a scrape: %d", status)
+			}
+		}
+		if collections != 1 {
+			t.Errorf("%d collections", collections)
+		}
+	})
+}
+
+// slowReader is a response whose client reads nothing until the test closes the channel.
+type slowReader struct {
+	*httptest.ResponseRecorder
+
+	release chan struct{}
+}
+
+func (r *slowReader) Write(data []byte) (int, error) {
+	<-r.release
+	return r.ResponseRecorder.Write(data)
+}
+
+// A client that does not read its response must not freeze the series that other clients get.
+func TestASlowReaderDelaysNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry, scrapes := prometheus.NewRegistry(), 0.0
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "scrapes", Help: "Scrapes so far."}, func() float64 {
+			scrapes++
+			return scrapes
+		}))
+		exposition := newExposition(registry)
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody)
+		slow, fast := &slowReader{httptest.NewRecorder(), make(chan struct{})}, httptest.NewRecorder()
+		go exposition.ServeHTTP(slow, request)
+		synctest.Wait()
+		exposition.ServeHTTP(fast, request)
+		close(slow.release)
+		synctest.Wait()
+		for want, got := range map[string]string{"\nscrapes 1\n": slow.Body.String(), "\nscrapes 2\n": fast.Body.String()} {
+			if !strings.Contains(got, want) {
+				t.Errorf("want %q, got:\n%s", want, got)
+			}
+		}
+	})
+}
+
+func TestAThousandScrapesLeakNothing(t *testing.T) {
+	good := recorded(t, "default")
+	f := newFake(t, good)
 	a := startAgent(t, f.options())
-	a.mustScrape(t, "memcached_up 0", `memcached_agent_read_failures_total{reason="unreachable"} 1`)
-	if status, body := a.get(t, "/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "connection refused") {
-		t.Errorf("/readyz: %d %q", status, body)
-	}
-	f.listen(t)
 	a.mustScrape(t, "memcached_up 1")
-	if status, body := a.get(t, "/readyz"); status != http.StatusOK {
-		t.Errorf("/readyz: %d %q", status, body)
+	before := runtime.NumGoroutine()
+	behaviors := []func(net.Conn){good, closesAfter(""), closesAfter("STAT pid 1\r\nSTAT"), always("nonsense\r\n"), refuses, always(unauthenticatedReply)}
+	for i := range 1000 {
+		f.behave(behaviors[i%len(behaviors)])
+		a.get(t, "/metrics")
+		if i%7 == 0 {
+			f.hangUp()
+		}
+		if i%10 == 0 {
+			a.get(t, "/readyz")
+		}
+	}
+	f.behave(good)
+	a.mustScrape(t, "memcached_up 1")
+	eventually(t, "as few goroutines and connections as before", func() bool {
+		open, _ := f.counts()
+		return runtime.NumGoroutine() <= before && open == 1
+	})
+}
+
+func TestFlags(t *testing.T) {
+	defaults := Options{
+		Memcached: "127.0.0.1:11211", Listen: ":9150", Timeout: time.Second, Parent: "127.0.0.1:9151",
+		Credentials: credentials.Config{TLS: "127.0.0.1:11212", Folder: "/run/memcached", TerminationLog: "/dev/termination-log"},
+	}
+	secured := defaults
+	secured.Credentials = credentials.Config{
+		TLSSecret: "/a", TLS: "127.0.0.1:11212", ClientCA: true, UsersSecret: "/b", Folder: "/c", TerminationLog: "/d",
+	}
+	for flags, want := range map[string]Options{
+		"": defaults, "--tls-secret=/a --client-ca --users-secret=/b --credentials=/c --termination-log=/d": secured,
+	} {
+		if got, err := parse(strings.Fields(flags), nil); err != nil || got != want || got.Credentials.Enabled() != (flags != "") {
+			t.Errorf("got %+v, %v", got, err)
+		}
 	}
 }
 
-// If a value is not a number, only the value's series is missing.
-func TestAnUnreadableValueIsCounted(t *testing.T) {
-	f := newFake(t, answering(func(request string) string {
-		if request == "stats" {
-			return "STAT curr_items many\r\nSTAT uptime 5\r\nEND\r\n"
-		}
-		return "END\r\n"
-	}))
-	a := startAgent(t, f.options())
-	status, body := a.get(t, "/metrics")
-	want := "# HELP memcached_up Could the memcached server be reached.\n# TYPE memcached_up gauge\nmemcached_up 1\n" +
-		"# HELP memcached_uptime_seconds Number of seconds since the server started.\n" +
-		"# TYPE memcached_uptime_seconds counter\nmemcached_uptime_seconds 5\n"
-	if status != http.StatusOK || exported(body) != want {
-		t.Errorf("/metrics: %d\n%s", status, exported(body))
+// Without the folder for memcached's files, the agent ends with an error.
+func TestAFolderThatIsMissingEndsTheAgent(t *testing.T) {
+	err := Run(t.Context(), []string{"--listen=127.0.0.1:0", "--users-secret=/none", "--credentials=/missing"}, "", io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "missing") {
+		t.Errorf("got %v", err)
 	}
-	if !strings.Contains(body, `memcached_agent_read_failures_total{reason="malformed"} 1`) {
-		t.Errorf("the failure is not counted:\n%s", body)
+}
+
+func TestWrongFlagsAreRefusedInOneSentence(t *testing.T) {
+	for arg, want := range map[string]string{
+		"--nonsense":              "flag provided but not defined: -nonsense",
+		"stray":                   `unexpected argument "stray"`,
+		"--timeout=soon":          `invalid value "soon" for flag -timeout`,
+		"--listen=127.0.0.1:port": "unknown port",
+	} {
+		var log bytes.Buffer
+		err := Run(t.Context(), []string{arg}, "", &log)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s", arg, err, want)
+		}
+		if usage := errors.Is(err, ErrUsage); usage == strings.Contains(arg, "port") {
+			t.Errorf("%s: an error of usage is %t", arg, usage)
+		}
+		if log.Len() > 0 {
+			t.Errorf("%s: logged %s", arg, log.String())
+		}
 	}
 }
