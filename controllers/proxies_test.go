@@ -77,30 +77,36 @@ func routesOf(ctx context.Context, mc *cachev1alpha1.Memcached) string {
 	return child(ctx, mc, &corev1.ConfigMap{}, memcached.RoutesSuffix).Data[protocol.RoutesKey]
 }
 
+func expectReady(ctx context.Context, mc *cachev1alpha1.Memcached) {
+	GinkgoHelper()
+	expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
+}
+
+// settledFront returns a Memcached with three nodes of each copy and its proxies, which is Ready.
+func settledFront(ctx context.Context, o *operator, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
+	GinkgoHelper()
+	mc := newMemcached(ctx, 3, changes...)
+	for range 2 {
+		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+		rollOutSet(ctx, mc)
+	}
+	Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+	rollOutProxies(ctx, mc)
+	Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
+	expectReady(ctx, mc)
+	o.step(ctx, mc)
+	o.events()
+	return mc
+}
+
 var _ = Describe("The proxies of a Memcached", func() {
 	var o *operator
 	BeforeEach(func() { o = newOperator(defaults) })
 
 	const allReady = "3 of 3 nodes and 2 of 2 proxies are ready"
-	expectReady := func(ctx context.Context, mc *cachev1alpha1.Memcached) {
-		GinkgoHelper()
-		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
-	}
-	// ready returns a Memcached with three nodes and its proxies, which is Ready.
 	ready := func(ctx context.Context, changes ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 		GinkgoHelper()
-		mc := newMemcached(ctx, 3, append([]func(*cachev1alpha1.Memcached){fronted}, changes...)...)
-		for range 2 {
-			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-			rollOutSet(ctx, mc)
-		}
-		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		rollOutProxies(ctx, mc)
-		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		expectReady(ctx, mc)
-		o.step(ctx, mc)
-		o.events()
-		return mc
+		return settledFront(ctx, o, append([]func(*cachev1alpha1.Memcached){fronted}, changes...)...)
 	}
 	scaled := func(ctx context.Context, mc *cachev1alpha1.Memcached, size int32) {
 		GinkgoHelper()

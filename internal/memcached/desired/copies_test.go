@@ -41,10 +41,13 @@ func TestObjectsOfCopies(t *testing.T) {
 		for _, object := range For(memcachedtest.View(mc, memcached.Observed{}), memcachedtest.Options).Objects {
 			switch object := object.(type) {
 			case *corev1.Service:
-				if object.Spec.PublishNotReadyAddresses != (n > 1) {
-					t.Errorf("%d copies: addresses that are not ready", n)
+				if object.Spec.PublishNotReadyAddresses != (n > 1 && object.Spec.ClusterIP == corev1.ClusterIPNone) {
+					t.Errorf("%d copies: %s has addresses that are not ready", n, object.Name)
 				}
 			case *networkingv1.NetworkPolicy:
+				if object.Name != mc.Name {
+					continue
+				}
 				if last := object.Spec.Ingress[len(object.Spec.Ingress)-1]; last.Ports[0].Port.IntVal == memcached.Port {
 					admits = last.From[0].PodSelector.MatchLabels[memcached.InstanceLabel]
 				}
