@@ -286,6 +286,11 @@ func foreign() []attempt {
 		{"a Deployment in kube-system", kubes, created("cache", func(d *appsv1.Deployment) { d.Namespace = "kube-system" })},
 		{"the configuration of the DNS", kubes, changed("kube-system/coredns", ofConfigMap)},
 		{"delete the configuration of the DNS", kubes, removed(coreDNS())},
+		{"evict a pod of the DNS", kubes, func(t *testing.T, i *installation) error {
+			t.Helper()
+			dryRun := &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}}
+			return i.operator.SubResource("eviction").Create(t.Context(), &corev1.Pod{ObjectMeta: coreDNS().ObjectMeta}, dryRun)
+		}},
 		{"a Deployment without an owner", owner, created("cache", func(d *appsv1.Deployment) { d.OwnerReferences = nil })},
 		{"an owner that does not control", owner, created("cache", func(d *appsv1.Deployment) { d.OwnerReferences[0].Controller = nil })},
 		{"an owner of a version that is not served", owner, created("cache", func(d *appsv1.Deployment) {
@@ -301,7 +306,7 @@ func foreign() []attempt {
 		{"take over the ConfigMap of another", owner, changed("website", func(c *corev1.ConfigMap) {
 			c.Labels, c.Annotations, c.OwnerReferences = left().Labels, left().Annotations, ownedBy("website")
 		})},
-		{"a Service for pods of others", selector, changed("cache", func(s *corev1.Service) { s.Spec.Selector = others })},
+		{"a Service for pods of others", selector, changed("cache-nodes", func(s *corev1.Service) { s.Spec.Selector = others })},
 		{"a budget without a selector", selector, created("cache", func(b *policyv1.PodDisruptionBudget) { b.Spec.Selector = nil })},
 		{"a NetworkPolicy of all", selector, created("front", func(n *networkingv1.NetworkPolicy) { n.Spec.PodSelector.Reset() })},
 		{"external addresses", addresses, changed("front", external)},
@@ -360,7 +365,7 @@ func (i *installation) ofPods(t *testing.T) []attempt {
 	g.Expect(err).NotTo(HaveOccurred())
 	const set = "StatefulSet"
 	own, alone, bare, other := podOf("own", set), podOf("alone", set), podOf("bare", set), podOf("other", set)
-	alone.OwnerReferences, bare.Labels, other.OwnerReferences[0].Name = nil, nil, "database"
+	own.OwnerReferences[0].Name, alone.OwnerReferences, bare.Labels, other.OwnerReferences[0].Name = "own-c", nil, nil, "database"
 	all := []attempt{{"create a pod", pods, sent(podOf("created", set))}}
 	for _, pod := range []*corev1.Pod{own, alone, bare, other, podOf("front", "ReplicaSet")} {
 		message := map[bool]string{false: pods}[pod == own]
@@ -415,7 +420,7 @@ func (i *installation) createOthers(t *testing.T) {
 	website := &appsv1.Deployment{ObjectMeta: named("website")}
 	website.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "website"}}
 	website.Spec.Template.Labels, website.Spec.Template.Spec = website.Spec.Selector.MatchLabels, podOf("website", "Deployment").Spec
-	exposed := read[*corev1.Service](t, i, "cache")
+	exposed := read[*corev1.Service](t, i, "cache-nodes")
 	exposed.Name, exposed.ResourceVersion, exposed.OwnerReferences = "exposed", "", ownedBy("exposed")
 	exposed.Spec.ExternalIPs = []string{"203.0.113.7"}
 	edited := website.DeepCopy()

@@ -67,7 +67,7 @@ var bases = map[string]string{
 	"requested":  "size: 3, workload: StatefulSet, resources: {limits: {cpu: 2}, requests: {cpu: 1, ephemeral-storage: 1Gi}}, updateStrategy: {podUpdatePolicy: InPlaceOrRecreate}",
 	"bounded":    "size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 128Mi}, resources: {requests: {memory: 1Gi}}",
 	"both":       "size: 3, workload: StatefulSet, storage: {type: MemoryFile}, config: {memory: 128Mi}, updateStrategy: {podUpdatePolicy: InPlaceOrRecreate}",
-	"copy":       "size: 3, workload: StatefulSet, config: {dump: true}, fillFrom: {name: other}",
+	"copy":       "size: 3, workload: StatefulSet, copies: 2",
 	"encrypted":  "size: 3, workload: StatefulSet, tls: {secretName: a}, networkPolicy: {}",
 }
 
@@ -97,7 +97,7 @@ var changes = []struct{ base, change, words string }{
 	{"memory", "resources: {limits: {cpu: 1}}", "spec.resources" + replaced},
 	{"memory", "agent: {resources: {limits: {memory: 64Mi}}}", "spec.agent" + replaced},
 	{"memory", "tls: {secretName: a}, networkPolicy: {}", "spec.tls" + replaced},
-	{"memory", "config: {dump: true}, fillFrom: {name: other}", "spec.config.dump" + restarted},
+	{"memory", "config: {dump: true}", "spec.config.dump" + restarted},
 	{"limited", "config: {memory: 128Mi}", ""},
 	{"limited", "config: {memory: 128Mi, maxItemSize: 2Mi}", "spec.config.maxItemSize" + restarted},
 	{"memory", "config: {threads: 8}", "spec.config.threads" + restarted},
@@ -127,7 +127,7 @@ var changes = []struct{ base, change, words string }{
 	{"both", "image: memcached:1.6.46", "spec.image, if its memcached has another version" + restarted},
 	{"both", "config: {memory: 256Mi}", "spec.config.memory" + restarted},
 	{"copy", "image: memcached:1.6.46, config: {threads: 8}", ""},
-	{"copy", "image: memcached:1.6.46, fillFrom: {name: third}", "spec.image" + replaced},
+	{"copy", "updateStrategy: {maxUnavailable: 3}", ""},
 	{"encrypted", "tls: {minVersion: '1.3'}", "spec.tls.minVersion" + restarted},
 	{"encrypted", "tls: {secretName: b}", "spec.tls" + replaced},
 }
