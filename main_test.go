@@ -182,7 +182,7 @@ func TestManager(t *testing.T) {
 		g.Expect(installation.Admin.Create(t.Context(), mc)).To(Succeed())
 		g.Eventually(installation.Conditions(t, mc), "60s").
 			Should(ContainElement(And(HaveField("Type", "Degraded"), HaveField("Reason", "AsExpected"))), m.output)
-		foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "taken"}}
+		foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "taken-nodes"}}
 		foreign.Spec.Ports = []corev1.ServicePort{{Port: 80}}
 		g.Expect(installation.Admin.Create(t.Context(), foreign)).To(Succeed())
 		taken := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "taken"}}

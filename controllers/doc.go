@@ -12,8 +12,9 @@
 // There is no finalizer: the garbage collector deletes the children.
 //
 // Words: a node is one memcached in its pod, and a cluster node is a machine. A child is an object that the operator keeps for a
-// Memcached. The parent is the process that starts memcached in a pod of a StatefulSet. The sidecar serves metrics, loads Secrets
-// into memcached and reports problems. A step changes, replaces or deletes a pod of a StatefulSet, or assigns other arguments to its
-// parent (package rollout). A change in place gives a running pod another image or other resources. Two Memcacheds are twins if one
-// fills its empty nodes from the other (spec.fillFrom).
+// Memcached. The parent is the process that starts memcached in a pod of a StatefulSet. The sidecar serves metrics, loads Secrets into
+// memcached and reports problems. A step changes, replaces or deletes a pod of a StatefulSet, or assigns other arguments to its parent
+// (package rollout). Proxies (spec.proxy) are memcacheds that pass requests on to nodes: their routes say to which, and all proxies
+// change to another number of nodes at the same time. A change in place gives a running pod another image or other resources. Two
+// Memcacheds are twins if one fills its empty nodes from the other (spec.fillFrom).
 package controllers

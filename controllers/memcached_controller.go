@@ -180,8 +180,8 @@ type Reconciler struct {
 	refusals *rate.Limiter
 }
 
-// NewReconciler returns a Reconciler that reads from the cache and writes with c, and reads from the API server with live. It uses the given
-// clock for both of its clocks, and its Nodes connect to the addresses of pods.
+// NewReconciler returns a Reconciler that reads from the cache and writes with c, and reads from the API server with live. It uses the
+// given clock for both of its clocks, and its Nodes connect to the addresses of pods.
 func NewReconciler(
 	c client.Client, live client.Reader, recorder events.EventRecorder, m *metrics.Metrics, clock clock.PassiveClock,
 	options memcached.Options,

@@ -110,8 +110,8 @@ func watch(
 	}
 }
 
-// memcachedsOf returns the names of the Memcacheds that an object concerns, often the same name twice. The first are those whose child would
-// have the object's name: the object may prevent the creation of that child. The last is in the object's instance label.
+// memcachedsOf returns the names of the Memcacheds that an object concerns, often the same name twice. The first are those whose child
+// would have the object's name: the object may prevent the creation of that child. The last is in the object's instance label.
 func memcachedsOf(object client.Object) []types.NamespacedName {
 	return append(memcached.OwnersOf(object), instanceOf(object))
 }

@@ -55,7 +55,7 @@ var _ = DescribeTable("Any value at any place is refused with the name of the fi
 )
 
 // ofStatefulSets matches fields that a Deployment must not have.
-var ofStatefulSets = regexp.MustCompile(`^spec\.(tls|auth|agent|networkPolicy\.metricsFrom)\b`)
+var ofStatefulSets = regexp.MustCompile(`^spec\.(tls|auth|agent|proxy|networkPolicy\.metricsFrom)\b`)
 
 // notOffered matches what is below the fields of an affinity's terms that must not be set.
 var notOffered = regexp.MustCompile(`\.affinity\..*\.(namespaces\b|namespaceSelector\b)`)

@@ -120,7 +120,7 @@ func TestExplainFitsOnAScreen(t *testing.T) {
 				schema.Properties = schema.Items.Schema.Properties
 			}
 			if place.Path == "spec" {
-				limit = 93
+				limit = 97
 			}
 			lines := 12 + wrappedLines(schema.Description)
 			for _, field := range schema.Properties {

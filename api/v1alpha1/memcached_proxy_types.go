@@ -3,8 +3,9 @@
 
 package v1alpha1
 
-// MemcachedProxy configures the proxies. Each finds the node of each key, and stores nothing. The image, scheduling, podMetadata, service,
-// networkPolicy and tls of the Memcached are also those of the proxies, and config.maxConnections is the limit of each proxy.
+// MemcachedProxy configures the proxies: any client can use the whole cache at the address in status.address. Each proxy finds the node of
+// each key, and stores nothing. The image, scheduling, podMetadata, networkPolicy.from, tls and config.maxConnections are those of the
+// proxies, too; only proxies may connect to the nodes then. TLS ends at the proxies: what they send to the nodes is plaintext.
 type MemcachedProxy struct {
 	// size is the number of proxies, from 0 to 1000. The default is 2, which others may change: the operator then leaves the number to
 	// them, such as a HorizontalPodAutoscaler for the Deployment NAME-proxy, where NAME is the name of the Memcached. No change moves a key.

@@ -38,27 +38,25 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector of the pods",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Selector string `json:"selector,omitempty"`
 
-	// nodes are the names of the pods that are neither terminating nor failed, sorted by name, or by number with a StatefulSet.
+	// nodes are the names of these pods, sorted by name or number.
 	// +optional
 	// +listType=set
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Names of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Nodes []string `json:"nodes,omitempty"`
 
-	// servers are the addresses of the nodes of a StatefulSet as host:port, sorted by number, for clients that spread keys themselves:
-	// with spec.proxy, use status.address instead. They stay the same when nodes are
-	// replaced. A node of a larger size joins when it has been ready once. The ConfigMap NAME-servers, where NAME is the name of the
-	// Memcached, has the same list.
+	// servers are the addresses of the nodes of a StatefulSet as host:port, sorted by number. They outlive pods. A node of a larger size
+	// joins when it has been ready once. The ConfigMap NAME-servers has the same list.
 	// +optional
 	// +listType=atomic
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Addresses of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Servers []string `json:"servers,omitempty"`
 
-	// address is the host:port to which clients connect. It is absent without spec.proxy.
+	// address is the host:port of the proxies, to which clients connect.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Address",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Address string `json:"address,omitempty"`
 
-	// proxies are the proxies. It is absent without spec.proxy.
+	// proxies are those of spec.proxy.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Proxies",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Proxies *MemcachedProxiesStatus `json:"proxies,omitempty"`
@@ -68,7 +66,7 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Image of the nodes",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Image string `json:"image,omitempty"`
 
-	// version is memcached's version according to the image's tag, or "unknown".
+	// version is memcached's version in the image's tag, or "unknown".
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Version of memcached",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Version string `json:"version,omitempty"`
@@ -78,9 +76,9 @@ type MemcachedStatus struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Service",xDescriptors={"urn:alm:descriptor:io.kubernetes:Service"}
 	ServiceName string `json:"serviceName,omitempty"`
 
-	// conditions are Ready (everything is as the spec says), Available (enough nodes serve), Progressing (a change is being carried
-	// out) and Degraded (something prevents the desired state). Others exist only while they are True: Reconciling, Stalled (somebody
-	// may have to act), and NeedsAttention (serving nodes report a problem).
+	// conditions are Ready (all is as the spec says), Available (enough nodes serve), Progressing (a change is under way) and Degraded
+	// (something prevents the desired state). Reconciling, Stalled (somebody may have to act) and NeedsAttention (serving nodes report a
+	// problem) exist only while they are True.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -93,8 +93,7 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Pod metadata",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:podMetadata","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	PodMetadata Metadata `json:"podMetadata,omitzero"`
 
-	// service is the headless Service NAME-nodes through which clients find the nodes, where NAME is the name of the Memcached, and the
-	// Service NAME of the proxies.
+	// service is the Service NAME-nodes of the nodes and, with proxy, NAME.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Service",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:service","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Service MemcachedService `json:"service,omitzero"`
@@ -121,9 +120,7 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Users",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:auth"}
 	Auth *MemcachedAuth `json:"auth,omitempty"`
 
-	// proxy puts proxies in front of the nodes, so that any client can use the whole cache at the address in status.address. TLS ends at
-	// the proxies, and networkPolicy.from is who may connect to them; the traffic between proxies and nodes is plaintext. It needs
-	// workload StatefulSet, and excludes auth.
+	// proxy puts proxies in front of the nodes, to which they connect without TLS. It needs workload StatefulSet, and excludes auth.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Proxies",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:proxy"}
 	Proxy *MemcachedProxy `json:"proxy,omitempty"`

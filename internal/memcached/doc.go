@@ -12,5 +12,8 @@
 // of package rollout changes, replaces or deletes one pod, or its entry. A change in place gives existing pods other arguments,
 // images and resources. Twins are Memcacheds with the same items: the spec.fillFrom of one names the other.
 //
+// A proxy is a memcached that passes requests on to nodes. Routes tell proxies the names and the number of the nodes. Another number is
+// announced two minutes before it takes effect, so that all proxies change at the same time.
+//
 // All three packages are pure: they use no cluster, clock, environment or log.
 package memcached

@@ -69,10 +69,13 @@ type Last struct {
 	Conditions []metav1.Condition
 }
 
-// Complete reports whether the last status says that nothing was left to do for the spec of this generation.
+// Complete reports whether the last status says that nothing was left to do about the nodes for the spec of this generation.
 func (l Last) Complete(generation int64) bool {
 	progressing := meta.FindStatusCondition(l.Conditions, cachev1alpha1.ConditionProgressing)
-	return progressing != nil && progressing.ObservedGeneration == generation && progressing.Status == metav1.ConditionFalse &&
+	if progressing == nil || progressing.ObservedGeneration != generation {
+		return false
+	}
+	return AboutProxies(*progressing) || progressing.Status == metav1.ConditionFalse &&
 		progressing.Reason != cachev1alpha1.ReasonStuck && progressing.Reason != cachev1alpha1.ReasonPaused
 }
 
@@ -83,11 +86,16 @@ func (v View) LastReason(condition string) string {
 	switch {
 	case last == nil || last.Reason == cachev1alpha1.ReasonWaitingForOperator:
 		return ""
-	case last.Type == cachev1alpha1.ConditionProgressing && strings.Contains(last.Message, " proxies"):
+	case AboutProxies(*last):
 		return cachev1alpha1.ReasonAsExpected
 	default:
 		return last.Reason
 	}
+}
+
+// AboutProxies reports whether a condition Progressing is about a change of the proxies. Its message names them.
+func AboutProxies(condition metav1.Condition) bool {
+	return condition.Type == cachev1alpha1.ConditionProgressing && strings.Contains(condition.Message, " proxies")
 }
 
 // IsTrue reports whether this condition was True in the last status.

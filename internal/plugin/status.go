@@ -219,7 +219,8 @@ func silent(reports []cacheReport) error {
 func (o *statusCommand) printCache(r *cacheReport) error {
 	fmt.Fprintf(o.Out, "%s/%s: %d of %d nodes ready, %s, %s\n", r.Namespace, r.Name, r.ReadyNodes, r.Size, r.Workload, r.Status)
 	if r.Proxies != nil {
-		fmt.Fprintf(o.Out, "Address %s: %d of %d proxies ready, which lead to %d nodes\n", r.Address, r.Proxies.Ready, r.Proxies.Size, r.Proxies.Nodes)
+		fmt.Fprintf(o.Out, "Address %s: %d of %d proxies ready, which lead to %d nodes\n", r.Address, r.Proxies.Ready, r.Proxies.Size,
+			r.Proxies.Nodes)
 	}
 	var nodes, conditions [][]string
 	for i := range r.Nodes {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package render builds what the Kubernetes objects of Memcacheds and of MemcachedProxies have in common. It only computes, and sends
-// no requests to the API server.
+// Package render builds what the Kubernetes objects of nodes and of proxies have in common. It only computes, and sends no requests to
+// the API server.
 //
-// A pod of a Deployment of a Memcached is memcached alone. Pods of a StatefulSet or a proxy also have an agent, as the parent of
+// A node of a Deployment is memcached alone. Nodes of a StatefulSet and proxies also have an agent, as the parent of
 // memcached and as a sidecar beside it.
 package render

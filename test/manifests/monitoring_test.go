@@ -40,8 +40,8 @@ type podMetricsEndpoint struct {
 
 // The PodMonitors must select the pods of StatefulSets and of proxies, and the port of the agent.
 func TestMonitoringScrapesTheAgents(t *testing.T) {
-	checkPodMonitor(t, "memcached-operator-nodes", "memcached", monitoredPods(t, "memcached/desired/testdata/statefulset"))
-	checkPodMonitor(t, "memcached-operator-proxies", "memcached_proxy", monitoredPods(t, "memcached/desired/testdata/proxies"))
+	checkPodMonitor(t, "memcached-operator-nodes", "memcached", monitoredPods(t, "statefulset", "memcached"))
+	checkPodMonitor(t, "memcached-operator-proxies", "memcached_proxy", monitoredPods(t, "proxies", "memcached-proxy"))
 }
 
 func checkPodMonitor(t *testing.T, name, label string, template corev1.PodTemplateSpec) {
@@ -90,14 +90,14 @@ func checkPodMonitor(t *testing.T, name, label string, template corev1.PodTempla
 }
 
 // monitoredPods returns the template of pods with an agent, from a golden file below internal/.
-func monitoredPods(t *testing.T, file string) corev1.PodTemplateSpec {
+func monitoredPods(t *testing.T, golden, name string) corev1.PodTemplateSpec {
 	t.Helper()
-	for document := range strings.SplitSeq(repository.Read(t, "internal", file+".golden.yaml"), "\n---\n") {
+	for document := range strings.SplitSeq(repository.Read(t, "internal", "memcached", "desired", "testdata", golden+".golden.yaml"), "\n---\n") {
 		var workload appsv1.StatefulSet // the template of a Deployment is at the same place
 		if err := yaml.Unmarshal([]byte(document), &workload); err != nil {
 			t.Fatal(err)
 		}
-		if len(workload.Spec.Template.Spec.InitContainers) > 0 {
+		if workload.Spec.Template.Labels["app.kubernetes.io/name"] == name {
 			return workload.Spec.Template
 		}
 	}

@@ -99,6 +99,9 @@ func TestTokenWritesOnlyChildren(t *testing.T) {
 		Workload: cachev1alpha1.WorkloadStatefulSet, Proxy: &cachev1alpha1.MemcachedProxy{}, NetworkPolicy: &cachev1alpha1.MemcachedNetworkPolicy{},
 	}
 	g.Expect(i.Admin.Create(t.Context(), front)).To(Succeed())
+	g.Eventually(func() error {
+		return i.Admin.Get(t.Context(), client.ObjectKey{Namespace: shop, Name: "front-proxy"}, &appsv1.Deployment{})
+	}, timeout).Should(Succeed())
 	cache, stable := &cachev1alpha1.Memcached{ObjectMeta: named("cache")}, &cachev1alpha1.Memcached{ObjectMeta: named("stable")}
 	stable.Spec.Workload = cachev1alpha1.WorkloadStatefulSet
 	for _, mc := range []*cachev1alpha1.Memcached{cache, stable} {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sidecar runs beside memcached in the pods of a StatefulSet and of a MemcachedProxy. It serves memcached's statistics as
+// Package sidecar runs beside memcached in the pods of a StatefulSet and of proxies. It serves memcached's statistics as
 // Prometheus series, reports whether memcached answers, and loads certificates and users from Secrets into memcached (see package
 // credentials). It does not use the API server.
 //

@@ -5,7 +5,7 @@
 // package memcached explains its words.
 //
 // In a StatefulSet, memcached has a parent. Package rollout decides the steps of its nodes: fleetOf observes the nodes for it, and change
-// turns its steps into changes of pods and of the ConfigMap with their arguments.
+// turns its steps into changes of pods and of the ConfigMap with their arguments. Proxies store nothing, so Kubernetes rolls them.
 package desired
 
 import (
@@ -23,6 +23,7 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 	v.Memcached = mc
 	var plan memcached.Plan
 	front := proxies(v, opts, &plan)
+	// From here on, the Memcached is as its nodes see it.
 	mc = mc.DeepCopy()
 	mc.Spec.TLS = memcached.NodeTLS(mc)
 	v.Memcached = mc

@@ -298,7 +298,7 @@ func overdue(v memcached.View, plan rollout.Plan, kept string) string {
 func progressingSince(v memcached.View) (time.Time, bool) {
 	last := meta.FindStatusCondition(v.Last.Conditions, cachev1alpha1.ConditionProgressing)
 	switch {
-	case last == nil || last.ObservedGeneration != v.Memcached.Generation:
+	case last == nil || last.ObservedGeneration != v.Memcached.Generation || memcached.AboutProxies(*last):
 		return time.Time{}, false
 	case last.Reason == cachev1alpha1.ReasonStuck:
 		// If a problem stopped the change, the deadline begins anew once the problem is gone.

@@ -89,8 +89,8 @@ func (f *facts) needsAttention() []metav1.Condition {
 	return []metav1.Condition{said}
 }
 
-// readyCondition returns the summary. It also says which proxies cannot use which nodes. A problem comes before what a pause holds back, and that before a change. While all nodes are
-// ready, a problem that agents report is the reason, because kubectl get shows it.
+// readyCondition returns the summary. It also says which proxies cannot use which nodes. A problem comes before what a pause holds back,
+// and that before a change. While all nodes are ready, a problem that agents report is the reason, because kubectl get shows it.
 func (f *facts) readyCondition(trouble, change metav1.Condition, asks []metav1.Condition) metav1.Condition {
 	result := f.first(ready)
 	switch {
