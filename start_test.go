@@ -32,7 +32,7 @@ func TestStart(t *testing.T) {
 	}
 	early, m := start(), start()
 	g.Expect(early.Run()).NotTo(Succeed())
-	g.Expect(early.output()).To(ContainSubstring("set up the controller, which needs the CRD of this version: index Memcacheds by their twins"))
+	g.Expect(early.output()).To(ContainSubstring("set up the controller, which needs the CRD of this version: no matches for kind"))
 	i.Apply(t, kustomize.Render(t, "config/crd"))
 	g.Eventually(func() error { return i.Admin.List(t.Context(), &cachev1alpha1.MemcachedList{}) }).Should(Succeed())
 	g.Expect(m.Start()).To(Succeed())

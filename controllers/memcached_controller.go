@@ -111,6 +111,10 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, m *metrics.Metrics,
 	} else if err := mgr.Add(manager.RunnableFunc(r.runAgentPolls)); err != nil {
 		return err
 	}
+	kind := cachev1alpha1.GroupVersion.WithKind("Memcached") // otherwise, the cache would wait for the CRD without end
+	if _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+		return err
+	}
 	if err := indexFields(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}

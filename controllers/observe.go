@@ -23,13 +23,9 @@ import (
 const InstanceIndex = "instance"
 
 func indexFields(ctx context.Context, indexer client.FieldIndexer) error {
-	err := indexer.IndexField(ctx, &corev1.Pod{}, InstanceIndex, func(pod client.Object) []string {
+	return indexer.IndexField(ctx, &corev1.Pod{}, InstanceIndex, func(pod client.Object) []string {
 		return []string{pod.GetLabels()[memcached.InstanceLabel]}
 	})
-	if err != nil {
-		return fmt.Errorf("index pods by instance: %w", err)
-	}
-	return nil
 }
 
 // observe builds the View of a Memcached from the cache.

@@ -68,8 +68,6 @@ const (
 	ReasonConflict = "Conflict"
 	// ReasonInvalidSpec means that the spec cannot be carried out: the operator or the API server refuses a value.
 	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonInvalidReference means that the spec names a Memcached that does not exist, or that cannot be used.
-	ReasonInvalidReference = "InvalidReference"
 	// ReasonFieldContested means that another writer keeps changing a field that the operator sets.
 	ReasonFieldContested = "FieldContested"
 	// ReasonQuotaExceeded means that a ResourceQuota refuses an object or a pod.

@@ -56,6 +56,7 @@ var managerPermissions = permissions{
 	"networking.k8s.io/networkpolicies":       "create delete get list patch watch",
 	"configmaps":                              "create delete get list patch watch",
 	"pods":                                    "delete list watch",
+	"pods/eviction":                           "create",            // with copies, the API server counts a replacement against the budget over all copies
 	"events.k8s.io/events":                    "create list patch", // list: only the events of a StatefulSet say that its pods are refused
 }
 

@@ -57,7 +57,6 @@ var table = []row{
 	{degraded, is, cachev1alpha1.ReasonNodesFailing, failing, forExits, "nodesfailing"},
 	{degraded, is, cachev1alpha1.ReasonNodesUnresponsive, eachNode(unresponsive), nil, ""},
 	{degraded, is, cachev1alpha1.ReasonNodesOrphaned, orphaned, nil, ""},
-	{degraded, is, cachev1alpha1.ReasonInvalidReference, nil, nil, ""},
 	{degraded, is, cachev1alpha1.ReasonNodesUnfilled, nil, nil, ""},
 	{degraded, isNot, cachev1alpha1.ReasonAsExpected, always("Nothing prevents the desired state"), nil, ""},
 
