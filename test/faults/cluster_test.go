@@ -6,6 +6,7 @@
 package faults
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -223,15 +224,16 @@ func newPod(w client.Object, owner metav1.OwnerReference, name string, template 
 
 func podReady(pod *corev1.Pod) bool { return pod != nil && memcached.PodReady(pod) }
 
-func templateHash(template *corev1.PodTemplateSpec) string {
+// templateHash returns the same in all namespaces.
+func templateHash(template *corev1.PodTemplateSpec, namespace string) string {
 	hash := fnv.New32a()
-	hash.Write(mustMarshal(template))
+	hash.Write(differing.ReplaceAll(bytes.ReplaceAll(mustMarshal(template), []byte(namespace), nil), nil))
 	return strconv.FormatUint(uint64(hash.Sum32()), 36)
 }
 
 // runDeployment rolls a Deployment out: it creates the pods of the current template, makes them ready, and deletes all other pods.
 func (c *cluster) runDeployment(ctx context.Context, d *appsv1.Deployment, pods []corev1.Pod) error {
-	hash, size := templateHash(&d.Spec.Template), ptr.Deref(d.Spec.Replicas, 0)
+	hash, size := templateHash(&d.Spec.Template, d.Namespace), ptr.Deref(d.Spec.Replicas, 0)
 	for i := range size {
 		name := fmt.Sprintf("%s-%s-%d", d.Name, hash, i)
 		pod := newPod(d, metav1.OwnerReference{Kind: "ReplicaSet", Name: d.Name + "-" + hash}, name, &d.Spec.Template)
@@ -279,7 +281,7 @@ type statefulSet struct {
 // runStatefulSet creates missing pods and deletes surplus ones. A terminating pod keeps its ordinal.
 func (c *cluster) runStatefulSet(ctx context.Context, set *appsv1.StatefulSet, pods []corev1.Pod) error {
 	s := &statefulSet{
-		cluster: c, StatefulSet: set, pods: map[int]corev1.Pod{}, revision: set.Name + "-" + templateHash(&set.Spec.Template),
+		cluster: c, StatefulSet: set, pods: map[int]corev1.Pod{}, revision: set.Name + "-" + templateHash(&set.Spec.Template, set.Namespace),
 	}
 	for _, pod := range pods {
 		if ordinal, ok := memcached.Ordinal(&pod); ok {

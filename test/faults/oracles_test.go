@@ -216,12 +216,13 @@ func state(now objects) map[string]string {
 			object.Status = policyv1.PodDisruptionBudgetStatus{}
 		}
 		text := strings.NewReplacer("."+namespace+".", ".", " "+namespace+" ", " ").Replace(string(mustMarshal(object)))
-		texts[key] = timeOrUID.ReplaceAllString(text, "...")
+		texts[key] = differing.ReplaceAllString(text, "...")
 	}
 	return texts
 }
 
-var timeOrUID = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+// differing matches what differs between runs: times, UIDs, and the hash of a template that names the namespace.
+var differing = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\\"applied\\":\\"[0-9a-f]+`)
 
 // budgetViolations checks the budget of StatefulSets, which is one node of all copies: the operator must not stop a ready node while another
 // one that has been ready once is away.
