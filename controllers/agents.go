@@ -80,19 +80,12 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	known, mc := a.nodes[name], view.Memcached
 	delete(a.nodes, name)
-	if mc.Spec.TLS == nil && mc.Spec.Auth == nil {
-		return memcached.AgentReports{} // these agents know nothing that their metrics do not say
-	}
 	var reports memcached.AgentReports
 	nodes := map[types.UID]*agentNode{}
-	pods, proxies := view.Nodes(), memcached.HasProxies(mc)
-	if proxies { // TLS ends there
-		pods = view.ProxyPods()
-	}
-	for _, pod := range pods {
+	for _, pod := range withSecrets(view) {
 		node := known[pod.UID]
 		if node == nil {
-			node = &agentNode{name: name, proxy: proxies}
+			node = &agentNode{name: name, proxy: memcached.HasProxies(mc)}
 		}
 		node.pod = &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
@@ -107,8 +100,22 @@ func (a *agents) track(view memcached.View) memcached.AgentReports {
 		reports.Pending = reports.Pending || node.serves && !node.tried
 		reports.Unanswered = reports.Unanswered || node.serves && node.report == nil
 	}
-	a.nodes[name] = nodes
+	if len(nodes) > 0 {
+		a.nodes[name] = nodes
+	}
 	return reports
+}
+
+// withSecrets returns the nodes or proxies whose agents load Secrets. Other agents know nothing that their metrics do not say.
+func withSecrets(view memcached.View) []*corev1.Pod {
+	switch mc := view.Memcached; {
+	case mc.Spec.TLS == nil && mc.Spec.Auth == nil:
+		return nil
+	case memcached.HasProxies(mc): // TLS ends there
+		return view.ProxyPods()
+	default:
+		return view.Nodes()
+	}
 }
 
 func (a *agents) forget(name types.NamespacedName) {

@@ -145,9 +145,12 @@ var _ = DescribeTable("A wrong value is refused with the field and the fix",
 
 // resourceLists returns rows for limits and requests.
 func resourceLists() (rows []TableEntry) {
-	for _, field := range []string{"spec.resources.limits", "spec.resources.requests", "spec.agent.resources.limits", "spec.agent.resources.requests",
-		"spec.proxy.resources.limits", "spec.proxy.resources.requests"} {
-		list := field[strings.Index(field, "resources"):]
+	for _, field := range []string{
+		"spec.resources.limits", "spec.resources.requests", "spec.agent.resources.limits", "spec.agent.resources.requests",
+		"spec.proxy.resources.limits", "spec.proxy.resources.requests",
+	} {
+		_, list, _ := strings.Cut(field, "resources.")
+		list = "resources." + list
 		rows = append(rows,
 			wrong(field, list+" may hold cpu, memory and ephemeral-storage only: remove the others", `{"nvidia.com/gpu": 1}`, `{"": 1}`),
 			wrong(field, list+quantityRule, `{"memory": "10E"}`, `{"ephemeral-storage": "1025Ti"}`, `{"cpu": -1}`, `{"memory": "1GB"}`, `{"cpu": "1e1.5"}`),

@@ -56,7 +56,7 @@ func (v View) ProxyWorkload() *Workload {
 }
 
 // ProxyPods returns the proxies that are neither terminating nor failed, sorted by name.
-func (v View) ProxyPods() []*corev1.Pod { return v.ProxyWorkload().Nodes(v.Observed.Proxies) }
+func (v View) ProxyPods() []*corev1.Pod { return v.ProxyWorkload().Nodes(v.Proxies) }
 
 // DefaultProxies is the number of proxies that the operator creates if the spec names none.
 const DefaultProxies = 2

@@ -22,7 +22,7 @@ func frontOf(v memcached.View) *facts {
 		return nil
 	}
 	front := &facts{View: v, size: v.ProxySize()}
-	front.Workload, front.Pods = v.ProxyWorkload(), v.Observed.Proxies
+	front.Workload, front.Pods = v.ProxyWorkload(), v.Proxies
 	front.Workloads = []*memcached.Workload{front.Workload}
 	front.nodes = front.Workload.Nodes(front.Pods)
 	front.ready = readyNodes(front.nodes)

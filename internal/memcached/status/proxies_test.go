@@ -120,7 +120,7 @@ func (r frontRow) check(t *testing.T, f *front) {
 
 func TestStatusOfProxies(t *testing.T) {
 	starts := func(f *front) {
-		notReady(&f.view.Observed.Proxies[0])
+		notReady(&f.view.Proxies[0])
 		revision(1)(f.deployment)
 		f.deployment.Status.Conditions, f.deployment.Status.ReadyReplicas = nil, 1
 	}
@@ -134,7 +134,7 @@ func TestStatusOfProxies(t *testing.T) {
 		},
 		{
 			name: "the Deployment has just been created", change: func(f *front) {
-				f.view.Observed.Proxies, f.deployment.Status = nil, appsv1.DeploymentStatus{}
+				f.view.Proxies, f.deployment.Status = nil, appsv1.DeploymentStatus{}
 			},
 			want: "False/Creating False/NotReady True/Creating False/AsExpected", message: "Starting 2 proxies",
 		},
@@ -160,7 +160,7 @@ func TestStatusOfProxies(t *testing.T) {
 			want: "False/Stuck True/AsExpected False/Stuck False/AsExpected", message: "The rollout of the proxies cannot continue: ",
 		},
 		{
-			name: "one proxy is away", change: func(f *front) { notReady(&f.view.Observed.Proxies[0]) },
+			name: "one proxy is away", change: func(f *front) { notReady(&f.view.Proxies[0]) },
 			want: "False/NotReady True/AsExpected False/AsExpected False/AsExpected", message: "3 of 3 nodes and 1 of 2 proxies are ready",
 		},
 		{
@@ -176,7 +176,7 @@ func TestStatusOfProxies(t *testing.T) {
 		{
 			name: "it has waited for DNS for a minute", change: func(f *front) {
 				misses(f)
-				pod := &f.view.Observed.Proxies[0]
+				pod := &f.view.Proxies[0]
 				notReady(pod)
 				running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon.Add(-time.Hour))}}
 				pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: memcached.ContainerName, State: running}}
@@ -186,8 +186,8 @@ func TestStatusOfProxies(t *testing.T) {
 		},
 		{
 			name: "no room for a proxy", change: func(f *front) {
-				notReady(&f.view.Observed.Proxies[0])
-				scheduled(corev1.ConditionFalse, corev1.PodReasonUnschedulable, "3 Insufficient memory.")(&f.view.Observed.Proxies[0])
+				notReady(&f.view.Proxies[0])
+				scheduled(corev1.ConditionFalse, corev1.PodReasonUnschedulable, "3 Insufficient memory.")(&f.view.Proxies[0])
 			},
 			want:    "False/Unschedulable True/AsExpected False/AsExpected True/Unschedulable",
 			message: "Lower spec.proxy.resources or spec.config.maxConnections, or add cluster nodes",
@@ -203,13 +203,13 @@ func TestStatusOfProxies(t *testing.T) {
 			message: "Lower spec.config.maxConnections, spec.proxy.resources, spec.proxy.size or,",
 		},
 		{
-			name: "all proxies have failed", change: func(f *front) { f.view.Observed.Proxies = nil },
+			name: "all proxies have failed", change: func(f *front) { f.view.Proxies = nil },
 			want: "False/NotReady False/NotReady False/AsExpected False/AsExpected",
 		},
 		{
 			name: "the first proxies of a cache that is in use", change: func(f *front) {
 				starts(f)
-				notReady(&f.view.Observed.Proxies[1])
+				notReady(&f.view.Proxies[1])
 				f.view.Memcached.Status.Proxies = nil
 				f.last(metav1.Condition{Type: available, Status: is, Reason: "AsExpected"})
 			},
@@ -252,7 +252,7 @@ func TestStatusOfProxies(t *testing.T) {
 		},
 		{
 			name: "a node is away after the proxies changed", change: func(f *front) {
-				notReady(&f.view.Observed.Pods[0])
+				notReady(&f.view.Pods[0])
 				f.last(metav1.Condition{Type: progressing, Status: is, Reason: "RollingOut", Message: "1 of 2 proxies are updated"})
 			},
 			want: "False/NotReady True/AsExpected False/AsExpected False/AsExpected", message: "2 of 3 nodes and 2 of 2 proxies are ready",
