@@ -107,7 +107,7 @@ func ready(ctx context.Context, all ...*cachev1alpha1.Memcached) {
 		rollOut(ctx, mc)
 	}
 	for _, mc := range all {
-		if mc.Spec.Proxy != nil {
+		if memcached.HasProxies(mc) {
 			Eventually(ctx, func() error { return user.Get(ctx, proxyName(mc), &appsv1.Deployment{}) }).Should(Succeed())
 			rollOutProxies(ctx, mc)
 		}
