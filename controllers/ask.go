@@ -48,7 +48,10 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (_ memcache
 		}
 	}
 	r.states.update(name, func(s *instanceState) {
-		s.answers, s.filled, s.absent = lasting(*view, plan), plan.Fills.Filled, plan.Absent
+		s.answers, s.filled, s.absent = nil, plan.Fills.Filled, plan.Absent
+		if plan.Rollout.Pending > 0 && memcached.Copies(mc) == 1 { // with copies, a node that has filled may be empty again
+			s.answers = lasting(*view, plan)
+		}
 	})
 	return plan, changes, nil
 }
@@ -81,9 +84,6 @@ func (r *Reconciler) planAsking(ctx context.Context, view *memcached.View) memca
 // lasting returns the answers that stay true: of nodes that run, serve, and have the entry that they said they have. Their parents
 // are not asked again in the same rollout.
 func lasting(view memcached.View, plan memcached.Plan) memcached.Answers {
-	if plan.Rollout.Pending == 0 || memcached.Copies(view.Memcached) > 1 { // a node that has filled may be empty again
-		return nil
-	}
 	entries, kept := view.Entries(), memcached.Answers{}
 	for _, pod := range view.Workload.Nodes(view.Pods) {
 		answer, found := view.Answers[pod.UID]

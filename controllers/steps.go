@@ -51,7 +51,8 @@ func (r *Reconciler) replacePod(ctx context.Context, mc *cachev1alpha1.Memcached
 		return r.deletePod(ctx, pod)
 	}
 	unchanged := &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}
-	return r.Client.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{Preconditions: unchanged}})
+	eviction := &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{Preconditions: unchanged}}
+	return r.Client.SubResource("eviction").Create(ctx, pod, eviction)
 }
 
 // budgetOf returns the API server's words about the budget that keeps a pod from being evicted, or "".

@@ -78,8 +78,8 @@ const (
 	fillFromFlag = "--fill-from="
 )
 
-// NodeArgs returns the flags of memcached's parent whose pod starts with this list, and fills from hosts of these patterns. $(POD_UID) is an
-// environment variable of the container.
+// NodeArgs returns the flags of memcached's parent whose pod starts with this list, and fills from hosts of these patterns. $(POD_UID) is
+// an environment variable of the container.
 func NodeArgs(list protocol.List, fillFrom []string) []string {
 	args := []string{"--pod=$(POD_UID)", targetFlag + list.Target}
 	if len(fillFrom) > 0 {

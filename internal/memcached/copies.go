@@ -36,7 +36,7 @@ func CopyName(mc *cachev1alpha1.Memcached, number int) string { return mc.Name +
 func CopyLabels(mc *cachev1alpha1.Memcached, number int) map[string]string {
 	labels := SelectorLabels(mc)
 	if IsStatefulSet(mc) {
-		labels[CopyLabel] = string(rune('a' + number))
+		labels[CopyLabel] = "abc"[number : number+1]
 	}
 	return labels
 }

@@ -169,7 +169,8 @@ func (r *reading) read(ctx context.Context, conn *memcache.Conn) (err error) {
 
 func reportOf(mc *cachev1alpha1.Memcached, nodes []nodeReport) cacheReport {
 	report := cacheReport{
-		Namespace: mc.Namespace, Name: mc.Name, Workload: memcached.WorkloadKind(mc), Size: mc.Spec.Size * int32(memcached.Copies(mc)), //nolint:gosec // 3
+		Namespace: mc.Namespace, Name: mc.Name, Workload: memcached.WorkloadKind(mc),
+		Size:    mc.Spec.Size * int32(memcached.Copies(mc)), //nolint:gosec // at most 3
 		Address: mc.Status.Address, Proxies: mc.Status.Proxies,
 		Status: readyReason(mc.Status.Conditions), Conditions: problemsOf(mc.Status.Conditions), Nodes: nodes, Total: total(nodes),
 	}

@@ -65,7 +65,7 @@ func Parse(args []string, hostname string, output io.Writer) (Options, error) {
 	flags := flag.NewFlagSet("agent node", flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.Arguments, "arguments", "/etc/memcached", "the `folder` with the entries that change the arguments")
-	flags.Func("fill-from", "the `names` of nodes in other copies, separated by commas, with %d for the ordinal", func(text string) (err error) {
+	flags.Func("fill-from", "`names` of nodes in other copies, separated by commas, with %d for the ordinal", func(text string) (err error) {
 		o.sources, err = protocol.Sources(text, ordinal)
 		return err
 	})

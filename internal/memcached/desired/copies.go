@@ -78,7 +78,8 @@ func (n *node) whole() (_ rollout.Known, words string) {
 	case n.Pod != rollout.Present || !n.Ready || n.CutOff:
 		words = fmt.Sprintf("waiting until the node %s is ready", n.Name)
 	case n.Silent != "":
-		words = fmt.Sprintf("waiting for an answer of the node %s on port %d, whether it has all items: %s", n.Name, memcached.ParentPort, n.Silent)
+		words = fmt.Sprintf("waiting for an answer of the node %s on port %d, whether it has all items: %s",
+			n.Name, memcached.ParentPort, n.Silent)
 	case n.answer == nil:
 		return rollout.Unknown, ""
 	case n.answer.Restarting, n.ArgumentsTaken == rollout.No && n.Failed.Action != rollout.Assign:
@@ -86,7 +87,8 @@ func (n *node) whole() (_ rollout.Known, words string) {
 	case n.answer.Fill.Open():
 		words = fmt.Sprintf("waiting until the node %s has all items", n.Name)
 	case n.unfilled():
-		words = fmt.Sprintf("waiting until the node %s has all items, which it gets from %s: %s", n.Name, n.answer.Fill.From, n.answer.Fill.Reason)
+		words = fmt.Sprintf("waiting until the node %s has all items, which it gets from %s: %s",
+			n.Name, n.answer.Fill.From, n.answer.Fill.Reason)
 	}
 	return known(words == ""), words
 }
@@ -101,30 +103,34 @@ func (c *change) observeFills() {
 	if memcached.Copies(c.v.Memcached) == 1 {
 		return
 	}
-	fills := memcached.Fills{Filled: map[types.UID]bool{}}
+	c.plan.Fills.Filled = map[types.UID]bool{}
 	for _, n := range c.nodes {
-		switch {
-		case n.Pod != rollout.Present || n.Stopped:
-		case n.answer == nil && n.Ready && c.v.Filled[n.pod.UID]:
-			fills.Filled[n.pod.UID] = true
-		case n.answer == nil:
-			fills.Open = true
-			if n.Silent == "" {
-				c.plan.Ask = append(c.plan.Ask, n.pod)
-			}
-		case n.answer.Fill.Open():
-			fills.Open = true
-			if !n.Ready {
-				fills.Filling = append(fills.Filling, n.Name)
-			}
-		case n.unfilled():
-			fills.Open = true
-			fills.Problem = cmp.Or(fills.Problem, &memcached.Problem{Reason: cachev1alpha1.ReasonNodesUnfilled, Message: fmt.Sprintf(
-				"the node %s serves without the items of the other copies, and tries again to get them from %s: %s",
-				n.Name, n.answer.Fill.From, n.answer.Fill.Reason)})
-		default:
-			fills.Filled[n.pod.UID] = true
+		if n.Pod == rollout.Present && !n.Stopped {
+			filled := c.observeFill(n)
+			c.plan.Fills.Filled[n.pod.UID] = filled
+			c.plan.Fills.Open = c.plan.Fills.Open || !filled
 		}
 	}
-	c.plan.Fills = fills
+}
+
+// observeFill reports whether a node has the items of the other copies, as far as is known.
+func (c *change) observeFill(n *node) (filled bool) {
+	fills := &c.plan.Fills
+	switch {
+	case n.answer == nil && n.Ready && c.v.Filled[n.pod.UID]:
+		return true
+	case n.answer == nil && n.Silent == "":
+		c.plan.Ask = append(c.plan.Ask, n.pod)
+		return false
+	case n.answer == nil:
+		return false
+	case n.answer.Fill.Open() && !n.Ready:
+		fills.Filling = append(fills.Filling, n.Name)
+	case n.unfilled():
+		fills.Problem = cmp.Or(fills.Problem, &memcached.Problem{Reason: cachev1alpha1.ReasonNodesUnfilled, Message: fmt.Sprintf(
+			"the node %s serves without the items of the other copies, and tries again to get them from %s: %s",
+			n.Name, n.answer.Fill.From, n.answer.Fill.Reason)})
+		return false
+	}
+	return !n.answer.Fill.Open()
 }

@@ -119,8 +119,10 @@ func TestPeers(t *testing.T) {
 			answers(peer, func(a *memcached.Answer) { a.Refused = &protocol.Refusal{Number: 1} })(s)
 		}, rollout.Yes, ""},
 		"an order of another pod": {func(s *scene) { s.enter(peer, func(e *protocol.Entry) { e.Pod = "former" }) }, rollout.Yes, ""},
-		"silent": {answers(peer, func(a *memcached.Answer) { *a = memcached.Answer{Failure: "timeout"} }), rollout.No,
-			"an answer of the node cache-b-1 on port 9151, whether it has all items: timeout"},
+		"silent": {
+			answers(peer, func(a *memcached.Answer) { *a = memcached.Answer{Failure: "timeout"} }), rollout.No,
+			"an answer of the node cache-b-1 on port 9151, whether it has all items: timeout",
+		},
 		"not asked":                   {func(s *scene) { delete(s.answers, s.pods[peer].UID) }, rollout.Unknown, ""},
 		"not ready":                   {pod(peer, pullFails), rollout.No, "waiting until the node cache-b-1 is ready"},
 		"lost contact":                {pod(peer, func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }), rollout.No, "is ready"},

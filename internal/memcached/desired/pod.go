@@ -24,8 +24,8 @@ const (
 	shutdownSeconds = 30
 )
 
-// podTemplate returns the pod template of a copy. If another version of the operator renders it differently, an upgrade replaces the nodes of
-// all users' Deployments. Golden files make such changes visible.
+// podTemplate returns the pod template of a copy. If another version of the operator renders it differently, an upgrade replaces the nodes
+// of all users' Deployments. Golden files make such changes visible.
 func podTemplate(mc *cachev1alpha1.Memcached, number int, opts memcached.Options, defaults podDefaults) corev1.PodTemplateSpec {
 	rollout := appsv1.DefaultDeploymentUniqueLabelKey
 	if memcached.IsStatefulSet(mc) {

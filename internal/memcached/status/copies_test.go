@@ -39,8 +39,10 @@ func TestStatusOfCopies(t *testing.T) {
 	for _, row := range []frontRow{
 		{"all is well", func(*front) {}, well, "6 of 6 nodes and 2 of 2 proxies are ready"},
 		{"a node fills while it serves", fill(protocol.FillWaiting, true), well, "6 of 6 nodes"},
-		{"a node is being filled", func(f *front) { last(notReady)(f); fill(protocol.FillCopying, false)(f) },
-			"False/Filling " + troubled, "5 of 6 nodes and 2 of 2 proxies are ready: the items of another copy come first to cache-b-2"},
+		{
+			"a node is being filled", func(f *front) { last(notReady)(f); fill(protocol.FillCopying, false)(f) },
+			"False/Filling " + troubled, "5 of 6 nodes and 2 of 2 proxies are ready: the items of another copy come first to cache-b-2",
+		},
 		{"a node is away", last(notReady), "False/NotReady " + troubled, "5 of 6 nodes"},
 		{"a node is not filled", fill(protocol.FillFailed, false), "False/NodesUnfilled True/AsExpected False/AsExpected True/NodesUnfilled",
 			"the node cache-b-2 serves without the items of the other copies, and tries again to get them from cache-2.cache-nodes.shop.svc:11211: " +

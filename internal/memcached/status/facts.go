@@ -64,12 +64,7 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	f.nodes = slices.Concat(w.Nodes(v.Pods), v.Orphans())
 	f.others = v.Nodes()[len(w.Nodes(v.Pods)):]
 	f.ready = readyNodes(f.nodes) + readyNodes(f.others)
-	f.accepted = f.size
-	for _, set := range v.Workloads {
-		if set != nil && set.Size != f.size {
-			f.accepted = set.Size
-		}
-	}
+	f.accepted = acceptedSize(v)
 	if w != nil {
 		f.TemplatePending = written.TemplatePending || written.HeldBack(v) && memcached.RecordOf(w).Template != plan.Record.Template
 	}
@@ -86,6 +81,16 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 		f.held = f.heldBack()
 	}
 	return f
+}
+
+// acceptedSize returns the size that the workloads ask for, another than spec.size if one of them does.
+func acceptedSize(v memcached.View) int32 {
+	for _, w := range v.Workloads {
+		if w != nil && w.Size != v.Memcached.Spec.Size {
+			return w.Size
+		}
+	}
+	return v.Memcached.Spec.Size
 }
 
 // serving returns for how many numbers a node of some copy is ready.
