@@ -19,8 +19,8 @@ import (
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
-// deploymentOf returns, alone, the Deployment that runs the nodes. It does not check the memory limit of running pods again. A later version
-// of the operator may compute a higher minimum, but must not stop a running cache.
+// deploymentOf returns, alone, the Deployment that runs the nodes. It does not check the memory limit of running pods again. A later
+// version of the operator may compute a higher minimum, but must not stop a running cache.
 func deploymentOf(v memcached.View, opts memcached.Options, plan *memcached.Plan) []client.Object {
 	mc := v.Memcached
 	hash := templateHash(mc, opts)

@@ -44,9 +44,11 @@ func TestStatusOfCopies(t *testing.T) {
 			"False/Filling " + troubled, "5 of 6 nodes and 2 of 2 proxies are ready: the items of another copy come first to cache-b-2",
 		},
 		{"a node is away", last(notReady), "False/NotReady " + troubled, "5 of 6 nodes"},
-		{"a node is not filled", fill(protocol.FillFailed, false), "False/NodesUnfilled True/AsExpected False/AsExpected True/NodesUnfilled",
+		{
+			"a node is not filled", fill(protocol.FillFailed, false), "False/NodesUnfilled True/AsExpected False/AsExpected True/NodesUnfilled",
 			"the node cache-b-2 serves without the items of the other copies, and tries again to get them from cache-2.cache-nodes.shop.svc:11211: " +
-				"connection refused"},
+				"connection refused",
+		},
 		{"each number has a node", only(0, 4, 5), "False/NotReady " + troubled, "3 of 6 nodes"},
 		{"two numbers have none", only(0, 3), "False/NotReady False/NotReady False/AsExpected False/AsExpected", "2 of 6 nodes"},
 		{"the second has another size", func(f *front) {
