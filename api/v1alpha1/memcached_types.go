@@ -125,7 +125,7 @@ type MemcachedSpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Proxies",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:proxy"}
 	Proxy *MemcachedProxy `json:"proxy,omitempty"`
 
-	// workload is Deployment (the default: memcached alone) or StatefulSet (for tls, auth, proxy, storage and copies), and is immutable.
+	// workload is immutable. The default is Deployment: memcached alone. StatefulSet is for tls, auth, proxy, storage and copies.
 	// +optional
 	// +kubebuilder:default=Deployment
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec.workload is immutable, because a change would empty the cache: create a second Memcached, lead the clients to it, then delete this one"
