@@ -185,7 +185,7 @@ func proxyConnections(mc *cachev1alpha1.Memcached) int32 {
 }
 
 // proxyThreads returns the number of worker threads: proxy.threads, or else the CPU limit rounded up, or else 1. With more threads, each
-// thread handles fewer requests at once, and a request takes more CPU time (docs/benchmarks.md). Copies need one thread for one order.
+// thread handles fewer requests at once, and a request takes more CPU time. Copies need one thread for one order.
 func proxyThreads(mc *cachev1alpha1.Memcached) int32 {
 	if memcached.Copies(mc) > 1 {
 		return 1
