@@ -83,7 +83,7 @@ func (n *node) whole() (_ rollout.Known, words string) {
 		return rollout.Unknown, ""
 	case n.answer.Restarting, n.ArgumentsTaken == rollout.No && n.Failed.Action != rollout.Assign:
 		words = fmt.Sprintf("waiting until the node %s has been restarted", n.Name)
-	case n.answer.Fill.Open():
+	case n.answer.Fill.Open(), n.justStarted():
 		words = fmt.Sprintf("waiting until the node %s has all items", n.Name)
 	case n.unfilled():
 		words = fmt.Sprintf("waiting until the node %s has all items, which it gets from %s: %s", n.Name, n.answer.Fill.From, n.answer.Fill.Reason)
@@ -95,6 +95,9 @@ func (n *node) whole() (_ rollout.Known, words string) {
 func (n *node) unfilled() bool {
 	return n.answer.Fill != nil && n.answer.Fill.State == protocol.FillFailed
 }
+
+// justStarted reports whether the node's parent has not begun to fill the node, of which the kubelet may still say that it is ready.
+func (n *node) justStarted() bool { return n.answer.List.Target == "" && n.answer.Fill == nil }
 
 // observeFills finds out which nodes have the items of the other copies. It asks each node until the node has them.
 func (c *change) observeFills() {
@@ -122,6 +125,8 @@ func (c *change) observeFills() {
 			fills.Problem = cmp.Or(fills.Problem, &memcached.Problem{Reason: cachev1alpha1.ReasonNodesUnfilled, Message: fmt.Sprintf(
 				"the node %s serves without the items of the other copies, and tries again to get them from %s: %s",
 				n.Name, n.answer.Fill.From, n.answer.Fill.Reason)})
+		case n.justStarted():
+			fills.Open = true
 		default:
 			fills.Filled[n.pod.UID] = true
 		}
