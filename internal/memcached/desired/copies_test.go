@@ -168,3 +168,14 @@ func TestMaxAway(t *testing.T) {
 		}
 	}
 }
+
+// TestRestartOfACopy covers "kubectl rollout restart" of the StatefulSet of the second copy.
+func TestRestartOfACopy(t *testing.T) {
+	const at = "2026-11-25T00:00:00Z"
+	s := newScene(t, 1, copies(2))
+	before := targetOf(s.view()).Template
+	s.others[0].Spec.Template.Annotations[memcached.KubectlRestartedAt] = at
+	if last := lastRestarts(s.view()).kubectl; last != at || targetOf(s.view()).Template == before {
+		t.Errorf("the restart is %q", last)
+	}
+}
