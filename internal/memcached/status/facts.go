@@ -199,7 +199,7 @@ func surplus(f *facts) string {
 }
 
 func missing(f *facts) string {
-	proxies := f.front != nil && (f.front.ready != f.front.size || len(f.front.nodes) != int(f.front.size))
+	proxies := f.front != nil && f.size > 0 && (f.front.ready != f.front.size || len(f.front.nodes) != int(f.front.size))
 	return when(f.ready != f.total || proxies || f.missed() != "", "%s%s", f.readyOf(), f.missed())
 }
 
