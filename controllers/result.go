@@ -64,7 +64,8 @@ func join(written *memcached.Written, other memcached.Written) {
 func requeue(
 	view memcached.View, plan memcached.Plan, written memcached.Written, current cachev1alpha1.MemcachedStatus,
 ) (reconcile.Result, error) {
-	wait := memcached.Sooner(written.RetryAfter, memcached.Sooner(status.RequeueAfter(view, current), nextStep(view, plan, progress(current.Conditions))))
+	wait := memcached.Sooner(written.RetryAfter, status.RequeueAfter(view, current))
+	wait = memcached.Sooner(wait, nextStep(view, plan, progress(current.Conditions)))
 	if written.Created || written.Waiting != "" {
 		wait = memcached.Sooner(wait, RecheckInterval)
 	}
@@ -85,7 +86,8 @@ const (
 // such reconcile is needed. The reason is that of the condition Progressing.
 func nextStep(view memcached.View, plan memcached.Plan, reason string) time.Duration {
 	rolls := plan.Rollout.Outdated > 0
-	blocked := reason == cachev1alpha1.ReasonStuck || plan.Problem != nil || plan.Refused != nil || plan.Rollout.Words != "" && plan.Rollout.Waits != rollout.WaitPeers
+	blocked := reason == cachev1alpha1.ReasonStuck || plan.Problem != nil || plan.Refused != nil ||
+		plan.Rollout.Words != "" && plan.Rollout.Waits != rollout.WaitPeers
 	switch {
 	case view.Memcached.Spec.Paused || view.Memcached.DeletionTimestamp != nil:
 		return 0

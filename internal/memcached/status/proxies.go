@@ -41,8 +41,8 @@ func (f *facts) proxiesStatus() *cachev1alpha1.MemcachedProxiesStatus {
 	return proxies
 }
 
-// reachable reports whether clients reach the nodes: without proxies or nodes, or with a Service that leads to a ready one. The first proxies of a
-// cache that clients use already take nothing away while they start.
+// reachable reports whether clients reach the nodes: without proxies or nodes, or with a Service that leads to a ready one. The first
+// proxies of a cache that clients use already take nothing away while they start.
 func (f *facts) reachable() bool {
 	if f.front == nil || f.size == 0 || f.Last.IsTrue(available) && f.Last.ReadyProxies == 0 {
 		return true
