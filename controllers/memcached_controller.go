@@ -96,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case err != nil:
 		return Retry(err) // written.Err is not joined: a terminal error would prevent the retry
 	case wait > 0:
-		return reconcile.Result{RequeueAfter: memcached.Sooner(wait, nextStep(view, plan))}, nil
+		return reconcile.Result{RequeueAfter: memcached.Sooner(wait, nextStep(view, plan, progress(current.Conditions)))}, nil
 	}
 	return requeue(view, plan, written, current)
 }

@@ -64,7 +64,8 @@ func join(written *memcached.Written, other memcached.Written) {
 func requeue(
 	view memcached.View, plan memcached.Plan, written memcached.Written, current cachev1alpha1.MemcachedStatus,
 ) (reconcile.Result, error) {
-	wait := memcached.Sooner(written.RetryAfter, memcached.Sooner(status.RequeueAfter(view, current), nextStep(view, plan)))
+	wait := memcached.Sooner(written.RetryAfter, status.RequeueAfter(view, current))
+	wait = memcached.Sooner(wait, nextStep(view, plan, progress(current.Conditions)))
 	if written.Created || written.Waiting != "" {
 		wait = memcached.Sooner(wait, RecheckInterval)
 	}
@@ -82,10 +83,11 @@ const (
 )
 
 // nextStep returns how long to wait before the reconcile that continues a rollout or asks whether nodes have filled. It returns 0 if no
-// such reconcile is needed.
-func nextStep(view memcached.View, plan memcached.Plan) time.Duration {
+// such reconcile is needed. The reason is that of the condition Progressing.
+func nextStep(view memcached.View, plan memcached.Plan, reason string) time.Duration {
 	rolls := plan.Rollout.Outdated > 0
-	blocked := plan.Problem != nil || plan.Refused != nil || plan.Rollout.Words != "" && plan.Rollout.Waits != rollout.WaitPeers
+	blocked := reason == cachev1alpha1.ReasonStuck || plan.Problem != nil || plan.Refused != nil ||
+		plan.Rollout.Words != "" && plan.Rollout.Waits != rollout.WaitPeers
 	switch {
 	case view.Memcached.Spec.Paused || view.Memcached.DeletionTimestamp != nil:
 		return 0

@@ -92,6 +92,7 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 1, workload: StatefulSet, copies: 2, storage: {type: Memory}, podDisruptionBudget: {maxUnavailable: 0}}`),
 		// With proxies, TLS takes no memory of nodes.
 		Entry(nil, `{size: 1, workload: StatefulSet, proxy: {}, tls: {secretName: a}, resources: {limits: {memory: 165Mi}}}`),
+		Entry(nil, `{size: 1, workload: StatefulSet, copies: 2, tls: {secretName: a}, resources: {limits: {memory: 165Mi}}}`),
 		Entry(nil, `{size: 1, workload: StatefulSet, proxy: {size: 0, threads: 64, resources: {limits: {memory: 1}}}}`),
 		Entry(nil, `{size: 1, updateStrategy: {minReadySeconds: 3600}}`),
 		Entry(nil, `{size: 1, gracefulShutdown: {preStopDelaySeconds: 0}}`),

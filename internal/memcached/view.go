@@ -5,8 +5,8 @@ package memcached
 
 import (
 	"maps"
+	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -93,9 +93,12 @@ func (v View) LastReason(condition string) string {
 	}
 }
 
+// ofProxies matches messages about a change of the proxies. Other messages may have names that begin with this word.
+var ofProxies = regexp.MustCompile(`^(\S+ ){1,4}([0-9]+|the|all) proxies( |$)`)
+
 // AboutProxies reports whether a condition Progressing is about a change of the proxies. Its message names them.
 func AboutProxies(condition metav1.Condition) bool {
-	return condition.Type == cachev1alpha1.ConditionProgressing && strings.Contains(condition.Message, " proxies")
+	return condition.Type == cachev1alpha1.ConditionProgressing && ofProxies.MatchString(condition.Message)
 }
 
 // IsTrue reports whether this condition was True in the last status.

@@ -84,7 +84,7 @@ func (n *node) whole() (_ rollout.Known, words string) {
 		return rollout.Unknown, ""
 	case n.answer.Restarting, n.ArgumentsTaken == rollout.No && n.Failed.Action != rollout.Assign:
 		words = fmt.Sprintf("waiting until the node %s has been restarted", n.Name)
-	case n.answer.Fill.Open():
+	case n.answer.Fill.Open(), n.justStarted():
 		words = fmt.Sprintf("waiting until the node %s has all items", n.Name)
 	case n.unfilled():
 		words = fmt.Sprintf("waiting until the node %s has all items, which it gets from %s: %s",
@@ -97,6 +97,9 @@ func (n *node) whole() (_ rollout.Known, words string) {
 func (n *node) unfilled() bool {
 	return n.answer.Fill != nil && n.answer.Fill.State == protocol.FillFailed
 }
+
+// justStarted reports whether the node's parent has not begun to fill the node, of which the kubelet may still say that it is ready.
+func (n *node) justStarted() bool { return n.answer.List.Target == "" && n.answer.Fill == nil }
 
 // observeFills finds out which nodes have the items of the other copies. It asks each node until the node has them.
 func (c *change) observeFills() {
@@ -132,5 +135,5 @@ func (c *change) observeFill(n *node) (filled bool) {
 			n.Name, n.answer.Fill.From, n.answer.Fill.Reason)})
 		return false
 	}
-	return !n.answer.Fill.Open()
+	return !n.answer.Fill.Open() && !n.justStarted()
 }

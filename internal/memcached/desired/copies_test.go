@@ -108,11 +108,13 @@ func TestPeers(t *testing.T) {
 		known  rollout.Known
 		words  string
 	}{
-		"whole":                   {func(*scene) {}, rollout.Yes, ""},
-		"filled":                  {fill(protocol.FillDone), rollout.Yes, ""},
-		"being filled":            {fill(protocol.FillCopying), rollout.No, "until the node cache-b-1 has all items"},
-		"a fill that has failed":  {fill(protocol.FillFailed), rollout.No, "which it gets from cache-1: refused"},
-		"restarts":                {answers(peer, func(a *memcached.Answer) { a.Restarting = true }), rollout.No, "cache-b-1 has been restarted"},
+		"whole":                  {func(*scene) {}, rollout.Yes, ""},
+		"filled":                 {fill(protocol.FillDone), rollout.Yes, ""},
+		"being filled":           {fill(protocol.FillCopying), rollout.No, "until the node cache-b-1 has all items"},
+		"a fill that has failed": {fill(protocol.FillFailed), rollout.No, "which it gets from cache-1: refused"},
+		"restarts":               {answers(peer, func(a *memcached.Answer) { a.Restarting = true }), rollout.No, "cache-b-1 has been restarted"},
+		"has just started": {answers(peer, func(a *memcached.Answer) { a.Status = protocol.Status{} }), rollout.No,
+			"cache-b-1 has all items"},
 		"has an order to restart": {func(s *scene) { s.enter(peer, nothing) }, rollout.No, "has been restarted"},
 		"has refused it": {func(s *scene) {
 			s.enter(peer, nothing)
@@ -167,5 +169,16 @@ func TestMaxAway(t *testing.T) {
 		if copies(2)(s.mc); maxAway(s.view()) != 1 {
 			t.Errorf("%q allows more than one node of copies", wanted)
 		}
+	}
+}
+
+// TestRestartOfACopy covers "kubectl rollout restart" of the StatefulSet of the second copy.
+func TestRestartOfACopy(t *testing.T) {
+	const at = "2026-11-25T00:00:00Z"
+	s := newScene(t, 1, copies(2))
+	before := targetOf(s.view()).Template
+	s.others[0].Spec.Template.Annotations[memcached.KubectlRestartedAt] = at
+	if last := lastRestarts(s.view()).kubectl; last != at || targetOf(s.view()).Template == before {
+		t.Errorf("the restart is %q", last)
 	}
 }

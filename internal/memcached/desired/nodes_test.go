@@ -415,3 +415,23 @@ func said(f *fleet, steady, n *node) string {
 	say(f.next > 0, "next %s", f.next)
 	return strings.Join(words, " ")
 }
+
+// TestACacheNamedProxies covers a cache whose name could be taken for a word about proxies: in the middle of its rollout, the last status
+// does not say that a node has its arguments.
+func TestACacheNamedProxies(t *testing.T) {
+	s := newScene(t, 3, func(mc *cachev1alpha1.Memcached) { mc.Name = "proxies" })
+	s.mc.Spec.Config.Threads = 8
+	plan := For(s.view(), memcachedtest.Options)
+	if !strings.Contains(plan.Rollout.Message(), "; proxies-2 gets other arguments") {
+		t.Fatal(plan.Rollout.Message())
+	}
+	s.mc.Status.Conditions = []metav1.Condition{{
+		Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonRollingOut,
+		ObservedGeneration: s.mc.Generation, Message: plan.Rollout.Message(),
+	}}
+	s.enter(2, func(*protocol.Entry) {})
+	delete(s.answers, s.pods[2].UID)
+	if _, n := s.observe(2); n.ArgumentsTaken != rollout.Unknown {
+		t.Errorf("its parent was not asked: %d", n.ArgumentsTaken)
+	}
+}

@@ -161,6 +161,11 @@ func lastRestarts(v memcached.View) (last restarts) {
 		}
 		last.kubectl = cmp.Or(live.Template.Annotations[memcached.KubectlRestartedAt], last.kubectl)
 	}
+	for _, live := range v.Workloads { // a restart of one copy is one of all
+		if live != nil {
+			last.kubectl = max(last.kubectl, live.Template.Annotations[memcached.KubectlRestartedAt])
+		}
+	}
 	return last
 }
 

@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/agent/protocol"
@@ -51,6 +52,14 @@ func TestStatusOfCopies(t *testing.T) {
 		},
 		{"each number has a node", only(0, 4, 5), "False/NotReady " + troubled, "3 of 6 nodes"},
 		{"two numbers have none", only(0, 3), "False/NotReady False/NotReady False/AsExpected False/AsExpected", "2 of 6 nodes"},
+		{"the first copy was away before", func(f *front) {
+			f.view.Memcached.Status.Conditions = append(f.view.Memcached.Status.Conditions, metav1.Condition{
+				Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonAsExpected,
+			})
+			only(3)(f)
+		}, "False/NotReady False/NotReady False/AsExpected False/AsExpected", "1 of 6 nodes"},
+		{"new numbers have no nodes yet", func(f *front) { f.view.Memcached.Status.Servers = make([]string, 1); only(0)(f) },
+			"False/Scaling True/AsExpected True/Scaling False/AsExpected", "to 3 nodes"},
 		{"the second has another size", func(f *front) {
 			for _, child := range f.view.Children {
 				if set, ok := child.(*appsv1.StatefulSet); ok && set.Name == "cache-b" {

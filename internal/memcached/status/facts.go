@@ -68,8 +68,12 @@ func factsOf(before memcached.View, plan memcached.Plan, written memcached.Writt
 	if w != nil {
 		f.TemplatePending = written.TemplatePending || written.HeldBack(v) && memcached.RecordOf(w).Template != plan.Record.Template
 	}
-	f.required = required(mc, plan, f.accepted)
-	f.available = f.serving() >= f.required || stillAvailable(v.Last, f.serving())
+	accepted := f.accepted
+	if len(v.Workloads) > 1 { // numbers that no node has served yet are not lost
+		accepted = min(accepted, int32(len(f.KnownServers()))) //nolint:gosec // at most 1000
+	}
+	f.required = required(mc, plan, accepted)
+	f.available = f.serving() >= f.required || len(v.Workloads) == 1 && stillAvailable(v.Last, f.ready)
 	f.discoverable = memcached.Discoverable(v.Children, memcached.SelectorLabels(mc))
 	f.templateUnobserved = !templateObserved(before.Workload, v)
 	if f.front = frontOf(v); f.front != nil {
@@ -200,7 +204,7 @@ func surplus(f *facts) string {
 }
 
 func missing(f *facts) string {
-	proxies := f.front != nil && (f.front.ready != f.front.size || len(f.front.nodes) != int(f.front.size))
+	proxies := f.front != nil && f.size > 0 && (f.front.ready != f.front.size || len(f.front.nodes) != int(f.front.size))
 	return when(f.ready != f.total || proxies || f.missed() != "", "%s%s", f.readyOf(), f.missed())
 }
 

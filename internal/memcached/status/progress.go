@@ -50,9 +50,10 @@ func templateObserved(before *memcached.Workload, v memcached.View) bool {
 	return counted && v.Last.Generation == v.Memcached.Generation
 }
 
-// observeChange finds out about a first start, scaling or a rollout of the nodes, or else of the proxies, or else of their routes.
+// observeChange finds out about a first start, scaling or a rollout of the nodes, or else of the proxies, or else of their routes. Proxies
+// without nodes are never ready.
 func (f *facts) observeChange() (found change, changing *facts) {
-	if found = f.changeOfNodes(); found.reason != "" || f.front == nil {
+	if found = f.changeOfNodes(); found.reason != "" || f.front == nil || f.size == 0 {
 		return found, f
 	}
 	if found = f.front.changeOfProxies(); found.reason != "" {

@@ -41,10 +41,10 @@ func (f *facts) proxiesStatus() *cachev1alpha1.MemcachedProxiesStatus {
 	return proxies
 }
 
-// reachable reports whether clients reach the nodes: without proxies, or with a Service that leads to a ready one. The first proxies of a
-// cache that clients use already take nothing away while they start.
+// reachable reports whether clients reach the nodes: without proxies or nodes, or with a Service that leads to a ready one. The first
+// proxies of a cache that clients use already take nothing away while they start.
 func (f *facts) reachable() bool {
-	if f.front == nil || f.Last.IsTrue(available) && f.Last.ReadyProxies == 0 {
+	if f.front == nil || f.size == 0 || f.Last.IsTrue(available) && f.Last.ReadyProxies == 0 {
 		return true
 	}
 	return (f.front.ready > 0 || f.front.size == 0) && f.proxiesDiscoverable()
@@ -80,7 +80,7 @@ func overdueProxies(w *memcached.Workload) string {
 
 // missed returns the end of a message that says which proxies cannot use which nodes. It is empty if there are none.
 func (f *facts) missed() (words string) {
-	if f.front == nil {
+	if f.front == nil || f.size == 0 {
 		return ""
 	}
 	for _, pod := range f.front.nodes {

@@ -363,3 +363,24 @@ func TestProxiesThatMustRestart(t *testing.T) {
 		t.Errorf("%s, not %s", message, want)
 	}
 }
+
+// TestStatusWithoutNodes covers a cache that nobody needs now: proxies without nodes are never ready, and nothing is wrong with that.
+func TestStatusWithoutNodes(t *testing.T) {
+	frontRow{
+		name: "size 0", change: func(f *front) {
+			f.view.Memcached.Spec.Size, f.view.Pods = 0, nil
+			for _, child := range f.view.Children {
+				if set, ok := child.(*appsv1.StatefulSet); ok {
+					setCounts(0, 0)(set)
+					set.Spec.Replicas = ptr.To(int32(0))
+				}
+			}
+			f.deployment.Status.Conditions, f.deployment.Status.ReadyReplicas = nil, 0
+			for i := range f.view.Proxies {
+				notReady(&f.view.Proxies[i])
+				f.view.Answers[f.view.Proxies[i].UID] = answerOf(protocol.ProxyStatus{Routes: routesOfThree, Count: 3, Missed: "3 of 3 nodes"})
+			}
+		},
+		want: "True/AllNodesReady True/AsExpected False/AsExpected False/AsExpected", message: "0 of 0 nodes and 0 of 2 proxies are ready",
+	}.check(t, newFront(t, 1))
+}
