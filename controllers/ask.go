@@ -23,8 +23,9 @@ import (
 const AskedAtOnce = 64
 
 // plan returns the Plan of a Memcached. A plan with a step of a pod is made again from what is read past the cache. So is the
-// plan at the end of a rollout: in the cache, the pods may be as they were before the last step. If the plan writes something, plan then
-// verifies the Memcached. The first children need no check: if they exist, the API server refuses to create them.
+// plan at the end of a rollout: in the cache, the pods may be as they were before the last step, and a plan that was made without an existing
+// child. If the plan writes something, plan then verifies the Memcached. The first children need no check: if they exist, the API server
+// refuses to create them.
 func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (_ memcached.Plan, changes apply.Plan, _ error) {
 	name := client.ObjectKeyFromObject(view.Memcached)
 	state := r.states.get(name)
@@ -41,6 +42,10 @@ func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (_ memcache
 	mc := view.Memcached
 	if mc.DeletionTimestamp == nil {
 		changes = r.changes(ctx, *view, plan)
+	}
+	if len(changes.Unobserved) > 0 {
+		*view = view.After(changes.Unobserved)
+		return r.plan(ctx, view)
 	}
 	if takesSteps(plan) || !mc.Spec.Paused && changes.Rewrites() {
 		if err := r.VerifyFresh(ctx, mc); err != nil {

@@ -256,6 +256,11 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 			Expect(o.result.RequeueAfter).To(BeZero())
 		}
 
+		By("and one who does not see the entries does not write them anew from the answers")
+		another := newOperator(defaults)
+		another.nodes, another.Nodes, another.stale = o.nodes, o.nodes, true
+		Expect(another.try(ctx, mc)).To(Succeed())
+
 		By("and their ConfigMap goes with the last pod that it was for")
 		change(ctx, mc, inTeam)
 		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())

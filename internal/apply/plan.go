@@ -21,6 +21,8 @@ type Plan struct {
 	steps      []step
 	// undesired are the objects to delete.
 	undesired []client.Object
+	// Unobserved are existing objects of the owner that were not observed. What is desired has to be decided again with them.
+	Unobserved []client.Object
 }
 
 // step is what has to be done about one desired object.
@@ -58,6 +60,9 @@ func (a *Applier) Plan(
 		var err error
 		if live == nil && (reconciled || a.memories.of(object).exists) {
 			live, err = a.read(ctx, object)
+			if live != nil && a.checkOwnership(owner, object, live) == nil {
+				plan.Unobserved = append(plan.Unobserved, live)
+			}
 		}
 		if live != nil || !partly {
 			s := a.step(owner, object, live, partly)
