@@ -23,7 +23,7 @@ import (
 const AskedAtOnce = 64
 
 // plan returns the Plan of a Memcached. A plan with a step of a pod is made again from what is read past the cache. So is the
-// plan at the end of a rollout: in the cache, the pods may be as they were before the last step, and a plan that was made without an existing
+// plan at the end of a rollout: in the cache, the pods may be as they were before the last step, and a plan made without an existing
 // child. If the plan writes something, plan then verifies the Memcached. The first children need no check: if they exist, the API server
 // refuses to create them.
 func (r *Reconciler) plan(ctx context.Context, view *memcached.View) (_ memcached.Plan, changes apply.Plan, _ error) {

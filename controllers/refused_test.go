@@ -310,6 +310,7 @@ var _ = Describe("A StatefulSet whose pods the API server refuses", func() {
 		mc := settled(ctx, o, stable)
 		set := live(ctx, mc, &appsv1.StatefulSet{})
 		o.events()
+		o.wait(time.Minute) // the StatefulSet has the API server's time, which has gone on
 		Expect(user.Delete(ctx, podOf(ctx, mc, "cache-2"), client.GracePeriodSeconds(0))).To(Succeed())
 		o.step(ctx, mc, writeStatus)
 		Expect(summary(ctx, mc, "Ready")).To(Equal("False/NotReady"))

@@ -234,20 +234,17 @@ func (r *run) triggerReconcile() {
 // converged checks that the scenario has reached its end. If want is not nil, the state must equal that of the reference run.
 func (s scenario) converged(want *outcome) check {
 	return func(now objects) string {
-		if missing := ""; s.name != deletion {
-			if missing = settled(now); missing != "" {
-				return missing
-			}
+		missing := ""
+		if s.name != deletion {
+			missing = settled(now)
 		}
-		if s.done != nil {
-			if missing := s.done(now); missing != "" {
-				return missing
-			}
+		if missing == "" && s.done != nil {
+			missing = s.done(now)
 		}
-		if want != nil {
-			return gocmp.Diff(want.state, state(now))
+		if missing == "" && want != nil {
+			missing = gocmp.Diff(want.state, state(now))
 		}
-		return ""
+		return missing
 	}
 }
 
