@@ -10,7 +10,6 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/render"
 )
 
 const (
@@ -163,7 +162,7 @@ func sizingOf(mc *cachev1alpha1.Memcached) sizing {
 	s := sizing{
 		memory:      defaultMemory,
 		connections: mc.Spec.Config.MaxConnections,
-		threads:     render.Threads(mc.Spec.Config.Threads, mc.Spec.Resources, defaultThreads),
+		threads:     threadCount(mc.Spec.Config.Threads, mc.Spec.Resources, defaultThreads),
 		statefulSet: memcached.IsStatefulSet(mc),
 		credentials: mc.Spec.TLS != nil || mc.Spec.Auth != nil,
 		tls:         mc.Spec.TLS != nil,
@@ -180,7 +179,7 @@ func sizingOf(mc *cachev1alpha1.Memcached) sizing {
 
 // checkMemoryLimit returns a problem if the spec sets a memory limit that is too small. Pods that do not change keep such a limit.
 func checkMemoryLimit(mc *cachev1alpha1.Memcached, changed bool) *memcached.Problem {
-	limit, given := render.MemoryLimit(mc.Spec.Resources)
+	limit, given := givenLimit(mc.Spec.Resources)
 	if !given || !changed {
 		return nil
 	}
@@ -188,4 +187,47 @@ func checkMemoryLimit(mc *cachev1alpha1.Memcached, changed bool) *memcached.Prob
 		return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: err.Error()}
 	}
 	return nil
+}
+
+// The memory of a proxy. The sizes that do not concern TLS exceed what was measured with memcached 1.6.45. The rest is for requested keys
+// and for values on their way to nodes. Measured:
+//
+//   - proxyProcess: memcached takes 8 MiB, and its parent 8 MiB.
+//   - proxyPerThread: the parent limits the responses that clients have not read to 16 MiB for each thread. In memcached, they take
+//     up to twice as much memory.
+//   - proxyPerConnection: an unfinished command takes 5 KiB.
+//   - proxyTLS and proxyTLSPerConnection: TLS takes as much memory as in a node.
+const (
+	proxyProcess       = 24 * mebibyte
+	proxyPerThread     = 40 * mebibyte
+	proxyPerConnection = 8 * kibibyte
+
+	proxyTLS              = 5 * mebibyte
+	proxyTLSPerConnection = 42 * kibibyte
+)
+
+// proxyNeed returns how much memory a proxy needs, rounded up to whole MiB.
+func proxyNeed(mc *cachev1alpha1.Memcached) *resource.Quantity {
+	connections := int64(proxyConnections(mc))
+	bytes := proxyProcess + int64(proxyThreads(mc))*proxyPerThread + connections*proxyPerConnection
+	if mc.Spec.TLS != nil {
+		bytes += proxyTLS + connections*proxyTLSPerConnection
+	}
+	return resource.NewQuantity((bytes+mebibyte-1)/mebibyte*mebibyte, resource.BinarySI)
+}
+
+// checkProxyMemory returns a problem if the memory limit in spec.proxy.resources is less than a proxy needs.
+func checkProxyMemory(mc *cachev1alpha1.Memcached) *memcached.Problem {
+	limit, given := givenLimit(memcached.Proxy(mc).Resources)
+	need := proxyNeed(mc)
+	if !given || limit.Cmp(*need) >= 0 {
+		return nil
+	}
+	kind := "connections"
+	if mc.Spec.TLS != nil {
+		kind = "TLS connections"
+	}
+	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("spec.proxy.resources.limits.memory is %s, but a "+
+		"proxy with %d %s and threads: %d needs at least %s: raise it, or lower spec.proxy.threads or spec.config.maxConnections",
+		&limit, proxyConnections(mc), kind, proxyThreads(mc), need)}
 }

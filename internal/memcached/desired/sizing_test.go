@@ -15,7 +15,6 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
-	"github.com/example/memcached-operator/internal/render"
 )
 
 // The numbers in these tests were measured with memcached 1.6.45 (Debian) on 2 cores, kernel 6.18. They are VmHWM, the highest
@@ -354,7 +353,7 @@ func TestQuantities(t *testing.T) {
 		list := corev1.ResourceList{name: resource.MustParse(c.given)}
 		mc := memcachedtest.Cache(3)
 		mc.Spec.Resources = cachev1alpha1.MemcachedResources{Limits: list, Requests: list}
-		got := render.Resources(mc.Spec.Resources, "1Gi")
+		got := resourcesOf(mc.Spec.Resources, "1Gi")
 		for list, quantity := range map[string]resource.Quantity{"limit": got.Limits[name], "request": got.Requests[name]} {
 			if quantity.String() != c.want {
 				t.Errorf("%s: the %s of %s is %s, not %s", c.name, list, c.given, quantity.String(), c.want)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Memcached Operator Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package desired
 
 import (
 	"cmp"
@@ -12,11 +12,11 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// Resources returns container resources with the memory limit from the spec, or else the default limit, if any. A limit without a request
+// resourcesOf returns container resources with the memory limit from the spec, or else the default limit, if any. A limit without a request
 // also becomes the request, as in the API server. For memory this matters, because a cluster node without free memory first kills pods that
 // use more than they request.
-func Resources(wanted cachev1alpha1.MemcachedResources, defaultLimit string) corev1.ResourceRequirements {
-	memoryLimit, given := MemoryLimit(wanted)
+func resourcesOf(wanted cachev1alpha1.MemcachedResources, defaultLimit string) corev1.ResourceRequirements {
+	memoryLimit, given := givenLimit(wanted)
 	if !given {
 		memoryLimit = resource.MustParse(cmp.Or(defaultLimit, "0"))
 	}
@@ -30,17 +30,17 @@ func Resources(wanted cachev1alpha1.MemcachedResources, defaultLimit string) cor
 	return resources
 }
 
-// MemoryLimit returns the memory limit in the spec, or else the memory request. given is false if the spec has neither.
-func MemoryLimit(wanted cachev1alpha1.MemcachedResources) (limit resource.Quantity, given bool) {
+// givenLimit returns the memory limit in the spec, or else the memory request. given is false if the spec has neither.
+func givenLimit(wanted cachev1alpha1.MemcachedResources) (limit resource.Quantity, given bool) {
 	if limit, given = wanted.Limits[corev1.ResourceMemory]; !given {
 		limit, given = wanted.Requests[corev1.ResourceMemory]
 	}
 	return limit, given
 }
 
-// Threads returns the number of memcached's worker threads: the number in the spec, or else the CPU limit rounded up, 64 at most. More
-// threads than CPUs would only wait for each other. If the spec has neither, Threads returns withoutLimit.
-func Threads(inSpec int32, wanted cachev1alpha1.MemcachedResources, withoutLimit int32) int32 {
+// threadCount returns the number of memcached's worker threads: the number in the spec, or else the CPU limit rounded up, 64 at most. More
+// threads than CPUs would only wait for each other. If the spec has neither, threadCount returns withoutLimit.
+func threadCount(inSpec int32, wanted cachev1alpha1.MemcachedResources, withoutLimit int32) int32 {
 	const most = 64
 	cpu, limited := wanted.Limits[corev1.ResourceCPU]
 	switch {
