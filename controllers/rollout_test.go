@@ -5,7 +5,9 @@ package controllers_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strconv"
 	"time"
@@ -84,7 +86,10 @@ func setOf(ctx context.Context, mc *cachev1alpha1.Memcached, number int) *appsv1
 
 // revisionOf returns the name of the revision with the pod template of a StatefulSet.
 func revisionOf(set *appsv1.StatefulSet) string {
-	return fmt.Sprintf("rev-%08x", crc32.ChecksumIEEE([]byte(set.Spec.Template.String())))
+	GinkgoHelper()
+	template, err := json.Marshal(set.Spec.Template)
+	Expect(err).NotTo(HaveOccurred())
+	return fmt.Sprintf("rev-%08x", crc32.ChecksumIEEE(template))
 }
 
 func observeCopy(ctx context.Context, mc *cachev1alpha1.Memcached, set *appsv1.StatefulSet) {

@@ -36,7 +36,7 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 	}
 	var kinds []string
 	for _, object := range objects {
-		if child, _ := memcached.ChildOf(object); child.Proxy {
+		if object.GetLabels()[memcached.NameLabel] == memcached.ProxyName {
 			checkProxyObject(t, mc, object)
 			continue
 		}
