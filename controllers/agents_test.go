@@ -9,7 +9,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -145,23 +144,6 @@ var _ = Describe("The agents of nodes", func() {
 		o.wait(time.Hour)
 		Expect(o.PollAgents(ctx)).To(BeEmpty())
 		Expect(o.nodes.look()).To(BeEmpty())
-	})
-
-	It("get back the volume of the credentials when somebody else puts another in its place", func(ctx SpecContext) {
-		mc := settled(ctx, o, secured)
-		set := live(ctx, mc, &appsv1.StatefulSet{})
-		before := set.Spec.Template.DeepCopy().Spec.Volumes
-		change(ctx, set, func(s *appsv1.StatefulSet) {
-			s.Spec.Template.Spec.Volumes[3].VolumeSource = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
-			projected := s.Spec.Template.Spec.Volumes[2].Projected
-			projected.Sources = append(projected.Sources, corev1.VolumeProjection{
-				ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"},
-			})
-		})
-		for range 3 {
-			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		}
-		Expect(live(ctx, mc, &appsv1.StatefulSet{}).Spec.Template.Spec.Volumes).To(Equal(before))
 	})
 
 	It("wake an operator that runs, unless it is not to ask", func(ctx SpecContext) {

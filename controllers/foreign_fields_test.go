@@ -54,33 +54,9 @@ var _ = Describe("What others do to the pods of a Memcached", func() {
 			c.Resources.Limits[corev1.ResourceCPU] = resource.MustParse("2")
 			c.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
 		}),
-		Entry("a request of another resource", func(_ *corev1.PodSpec, c *corev1.Container) {
-			c.Resources.Requests[corev1.ResourceEphemeralStorage] = resource.MustParse("1Gi")
-		}),
-		Entry("a privileged container", func(_ *corev1.PodSpec, c *corev1.Container) {
-			c.SecurityContext.Privileged, c.SecurityContext.AllowPrivilegeEscalation = ptr.To(true), ptr.To(true)
-		}),
 		Entry("a container of root with capabilities", func(_ *corev1.PodSpec, c *corev1.Container) {
 			c.SecurityContext.RunAsUser = ptr.To(int64(0))
 			c.SecurityContext.Capabilities.Add = []corev1.Capability{"NET_ADMIN"}
-		}),
-		Entry("another seccomp profile of the pod", func(p *corev1.PodSpec, _ *corev1.Container) {
-			p.SecurityContext.SeccompProfile = &corev1.SeccompProfile{
-				Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: ptr.To("mine.json"),
-			}
-		}),
-		Entry("another hook", func(_ *corev1.PodSpec, c *corev1.Container) {
-			c.Lifecycle.PreStop = &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}
-		}),
-		Entry("one more hook", func(_ *corev1.PodSpec, c *corev1.Container) {
-			c.Lifecycle.PostStart = &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}
-		}),
-		Entry("another probe", func(_ *corev1.PodSpec, c *corev1.Container) {
-			c.LivenessProbe.ProbeHandler = corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}
-		}),
-		Entry("the network of the host", func(p *corev1.PodSpec, _ *corev1.Container) { p.HostNetwork = true }),
-		Entry("kubectl set env", func(_ *corev1.PodSpec, c *corev1.Container) {
-			c.Env = append(c.Env, corev1.EnvVar{Name: "MALLOC_ARENA_MAX", Value: "1"})
 		}),
 		Entry("another container, and an init container", func(p *corev1.PodSpec, _ *corev1.Container) {
 			p.Containers = append(p.Containers, corev1.Container{Name: "sidecar", Image: "sidecar:1"})
@@ -92,11 +68,6 @@ var _ = Describe("What others do to the pods of a Memcached", func() {
 			}})
 			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "host", MountPath: "/host"})
 		}),
-		Entry("another number of our port", func(_ *corev1.PodSpec, c *corev1.Container) { c.Ports[0].ContainerPort = 8080 }),
-		Entry("what the API server defaults", func(p *corev1.PodSpec, _ *corev1.Container) {
-			p.DNSPolicy, p.SchedulerName = corev1.DNSDefault, "another"
-		}),
-		Entry("the processes of the host", func(p *corev1.PodSpec, _ *corev1.Container) { p.HostPID, p.HostIPC = true, true }),
 	)
 
 	It("is undone when it was there before the spec came to exclude it", func(ctx SpecContext) {

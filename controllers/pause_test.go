@@ -66,18 +66,6 @@ var _ = Describe("A paused Memcached", func() {
 		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
 	})
 
-	It("still says that an object of somebody else is in its way", func(ctx SpecContext) {
-		o := newOperator(defaults)
-		mc := converged(ctx, o, 1)
-		change(ctx, live(ctx, mc, &corev1.Service{}), func(s *corev1.Service) { s.OwnerReferences[0].UID, s.OwnerReferences[0].Name = "another", "another" })
-		o.step(ctx, mc, writeStatus)
-		pause(ctx, mc, true)
-		o.events()
-		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "False/Conflict", "True/AsExpected", "False/Paused", "True/Conflict")
-		Expect(o.events()).To(ConsistOf(HavePrefix("Normal Paused")))
-	})
-
 	It("still says so if the cache does not hold that object", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := newMemcached(ctx, 1)

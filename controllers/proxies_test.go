@@ -192,23 +192,6 @@ var _ = Describe("The proxies of a Memcached", func() {
 		expectReady(ctx, mc)
 	})
 
-	It("are as many as others want, unless the spec says how many", func(ctx SpecContext) {
-		mc := ready(ctx)
-		change(ctx, deploymentOf(ctx, mc), func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(5)) })
-		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		Expect(*deploymentOf(ctx, mc).Spec.Replicas).To(Equal(int32(5)))
-		rollOutProxies(ctx, mc)
-		o.step(ctx, mc, writeStatus)
-		expectReady(ctx, mc)
-		o.step(ctx, mc)
-		Expect(o.events()).NotTo(ContainElement(ContainSubstring("Corrected")))
-
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Proxy.Size = ptr.To(int32(3)) })
-		o.step(ctx, mc, writeDeployment, writeStatus)
-		Expect(*deploymentOf(ctx, mc).Spec.Replicas).To(Equal(int32(3)))
-		expectConditions(ctx, mc, "False/Scaling", "True/AsExpected", "True/Scaling", "False/AsExpected")
-	})
-
 	It("come to a living cache, whose clients reach the nodes until one is ready, and go again", func(ctx SpecContext) {
 		shop := []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "shop"}}}}
 		limited := func(mc *cachev1alpha1.Memcached) {
@@ -239,27 +222,6 @@ var _ = Describe("The proxies of a Memcached", func() {
 		o.step(ctx, mc)
 	})
 
-	It("have the certificate, about which their agents are asked", func(ctx SpecContext) {
-		mc := ready(ctx, func(mc *cachev1alpha1.Memcached) { mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "front-tls"} })
-		Expect(status(ctx, mc).Address).To(HaveSuffix(".svc:11212"))
-		Expect(live(ctx, mc, &appsv1.StatefulSet{}).Spec.Template.Spec.Containers[0].Args).NotTo(ContainElement("-Z"))
-		first := proxies(ctx, mc)[0]
-		first.Status.PodIP, first.Status.PodIPs = "10.0.0.9", []corev1.PodIP{{IP: "10.0.0.9"}}
-		Expect(user.Status().Update(ctx, &first)).To(Succeed())
-		o.nodes.problems = map[string][]protocol.Problem{
-			first.Name: {{Reason: "InvalidCertificate", Message: "tls.key does not fit: store another"}},
-		}
-		o.step(ctx, mc)
-		o.nodes.look()
-		o.PollAgents(ctx)
-		o.wait(time.Minute)
-		Expect(o.PollAgents(ctx)).To(ConsistOf(client.ObjectKeyFromObject(mc)))
-		Expect(o.nodes.look()).To(Equal([]string{first.Name + " cache." + mc.Namespace + ".svc"}))
-		o.step(ctx, mc, writeStatus)
-		Expect(message(ctx, mc, "NeedsAttention")).To(Equal("Pod " + first.Name + " says of the Secret front-tls (spec.tls.secretName): " +
-			`"tls.key does not fit: store another"`))
-	})
-
 	It("do not start with the routes of somebody else, and the nodes do", func(ctx SpecContext) {
 		mc := newMemcached(ctx, 3, fronted)
 		Expect(user.Create(ctx, &corev1.ConfigMap{
@@ -271,16 +233,5 @@ var _ = Describe("The proxies of a Memcached", func() {
 		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		expectConditions(ctx, mc, "False/Conflict", "False/NotReady", "False/Stuck", "True/Conflict")
 		Expect(user.Get(ctx, proxyName(mc), &appsv1.Deployment{})).To(MatchError(apierrors.IsNotFound, "no proxies"))
-	})
-
-	It("are brought back, and a pause holds them", func(ctx SpecContext) {
-		mc := ready(ctx)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true })
-		Expect(user.Delete(ctx, child(ctx, mc, &corev1.Service{}, ""))).To(Succeed())
-		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
-		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("spec.paused holds back: the Service"))
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = false })
-		Expect(o.try(ctx, mc, writeService, writeStatus)).To(Succeed())
-		Expect(o.events()).To(ContainElement("Warning Corrected Service cache was deleted: created again"))
 	})
 })

@@ -85,17 +85,6 @@ var _ = Describe("A Memcached", func() {
 		Expect(o.events()).To(ContainElement("Normal Creating Starting 3 nodes"))
 	})
 
-	It("is scaled with one write to a child", func(ctx SpecContext) {
-		mc := converged(ctx, o, 3)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 5 })
-		o.step(ctx, mc, writeDeployment, writeStatus)
-		expectConditions(ctx, mc, "False/Scaling", "True/AsExpected", "True/Scaling", "False/AsExpected")
-		Expect(o.events()).To(ConsistOf("Normal Scaling Scaling from 3 to 5 nodes"), "a scale-up is no failure")
-		rollOut(ctx, mc)
-		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
-	})
-
 	It("warns when nodes fail", func(ctx SpecContext) {
 		mc := converged(ctx, o, 1)
 		removePods(ctx, mc)
@@ -118,14 +107,6 @@ var _ = Describe("A Memcached", func() {
 		Expect(status(ctx, mc).Nodes).To(BeEmpty())
 		live(ctx, mc, &corev1.Service{})
 		live(ctx, mc, &policyv1.PodDisruptionBudget{})
-	})
-
-	It("gets another image with one write to a child", func(ctx SpecContext) {
-		mc := converged(ctx, o, 3)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = "registry.example.com:5000/memcached:1.6.46" })
-		o.step(ctx, mc, writeDeployment, writeStatus)
-		expectConditions(ctx, mc, "False/RollingOut", "True/AsExpected", "True/RollingOut", "False/AsExpected")
-		Expect(status(ctx, mc).Image).To(Equal("registry.example.com:5000/memcached:1.6.46"))
 	})
 
 	It("loses its PodDisruptionBudget when that is disabled, and gets it back", func(ctx SpecContext) {
@@ -224,18 +205,6 @@ var _ = Describe("A Memcached", func() {
 		Expect(o.try(ctx, mc)).To(Succeed())
 	})
 
-	It("is not rolled when its Deployment loses the label that the cache selects by, after an upgrade", func(ctx SpecContext) {
-		mc := converged(ctx, o, 2)
-		before := live(ctx, mc, &appsv1.Deployment{}).Spec
-		o = newOperator(memcached.Options{DefaultImage: "memcached:1.6.46"})
-		o.step(ctx, mc, writeStatus)
-		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { delete(d.Labels, memcached.ManagedByLabel) })
-		Expect(o.try(ctx, mc, writeDeployment)).To(Succeed())
-		healed := live(ctx, mc, &appsv1.Deployment{})
-		Expect(healed.Labels).To(HaveKey(memcached.ManagedByLabel))
-		Expect(healed.Spec).To(Equal(before))
-	})
-
 	It("is not rolled by an upgrade of the operator, and adopts the newer default image with the next rollout", func(ctx SpecContext) {
 		mc := converged(ctx, o, 3)
 		before := live(ctx, mc, &appsv1.Deployment{})
@@ -256,18 +225,6 @@ var _ = Describe("A Memcached", func() {
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Config.FlushAll = ptr.To(false) })
 		o.step(ctx, mc, writeDeployment, writeStatus)
 		Expect(status(ctx, mc).Image).To(Equal("memcached:1.6.46"))
-	})
-
-	It("warns of a memcached that is older than the oldest supported one, which goes on serving", func(ctx SpecContext) {
-		mc := converged(ctx, o, 2)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Image = "memcached:1.6.40" })
-		o.step(ctx, mc, writeDeployment, writeStatus)
-		rollOut(ctx, mc)
-		o.events()
-		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/Outdated", "False/AsExpected")
-		Expect(status(ctx, mc).Version).To(Equal("1.6.40"))
-		Expect(o.events()).To(ContainElement(ContainSubstring("Normal Outdated memcached 1.6.40 is older than 1.6.45")))
 	})
 
 	It("is restarted by another restartedAt, adopts the newer default image, and is left alone when the field is removed", func(ctx SpecContext) {

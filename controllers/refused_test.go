@@ -170,37 +170,6 @@ var _ = Describe("What prevents the desired state", func() {
 		o.step(ctx, mc, writeDeployment, writeStatus)
 	})
 
-	DescribeTable("may be spec.scheduling, which is told at once with its field, and touches nothing that runs",
-		func(ctx SpecContext, scheduling cachev1alpha1.MemcachedScheduling, field string) {
-			mc := converged(ctx, o, 3)
-			before := live(ctx, mc, &appsv1.Deployment{})
-			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling = scheduling })
-			Expect(o.try(ctx, mc, writeDeployment+" (422)", writeStatus)).To(HaveOccurred())
-			expectConditions(ctx, mc, "False/InvalidSpec", "True/AsExpected", "False/Stuck", "True/InvalidSpec")
-			Expect(message(ctx, mc, "Degraded")).To(And(
-				HavePrefix(`apply Deployment cache: Deployment.apps "cache" is invalid: spec.scheduling.`+field+": "),
-				Not(ContainSubstring("spec.template"))))
-			Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
-
-			By("being repaired by the corrected spec alone")
-			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling = cachev1alpha1.MemcachedScheduling{} })
-			o.step(ctx, mc, writeStatus)
-			expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
-			Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
-		},
-		Entry("a toleration", cachev1alpha1.MemcachedScheduling{
-			Tolerations: []corev1.Toleration{{Key: "dedicated", Operator: "Is", Value: "cache"}},
-		}, "tolerations[0].operator"),
-		Entry("an affinity", cachev1alpha1.MemcachedScheduling{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "not a label", Operator: corev1.NodeSelectorOpExists}},
-			}}},
-		}}}, "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].key"),
-		Entry("a spread constraint", cachev1alpha1.MemcachedScheduling{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
-			{MaxSkew: 0, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule},
-		}}, "topologySpreadConstraints[0].maxSkew"),
-	)
-
 	It("may be a memory limit below the model, which stops nothing that runs", func(ctx SpecContext) {
 		mc := converged(ctx, o, 1)
 		before := live(ctx, mc, &appsv1.Deployment{})

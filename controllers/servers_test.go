@@ -99,24 +99,6 @@ var _ = Describe("The ConfigMap with the servers of a Memcached", func() {
 		Expect(metav1.IsControlledBy(serversOf(ctx, mc), mc)).To(BeTrue())
 	})
 
-	It("may be somebody else's, which is never touched, and recovers when that goes away", func(ctx SpecContext) {
-		var theirs *corev1.ConfigMap
-		mc := newMemcached(ctx, 1, stable, func(mc *cachev1alpha1.Memcached) {
-			theirs = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name + "-servers"}}
-			Expect(user.Create(ctx, theirs)).To(Succeed())
-		})
-		Expect(o.try(ctx, mc, writeService, writeBudget, writeConfigMap+" (409)", writeStatefulSet, writeStatus)).To(Succeed())
-		Expect(o.requests.Gets()).To(Equal([]string{"get configmaps"}))
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
-		Expect(message(ctx, mc, "Degraded")).To(
-			Equal("ConfigMap cache-servers exists already and belongs to nobody: delete or rename one of the two"))
-		Expect(serversOf(ctx, mc)).To(Equal(theirs))
-		Expect(user.Delete(ctx, theirs)).To(Succeed())
-		o.wait(time.Minute)
-		Expect(o.try(ctx, mc, writeConfigMap, writeStatus)).To(Succeed())
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
-	})
-
 	It("may bear the name of another Memcached, whose own has another name", func(ctx SpecContext) {
 		mc := listed(ctx, 1)
 		namesake := &cachev1alpha1.Memcached{

@@ -160,20 +160,6 @@ var _ = Describe("An operator whose cache has an earlier version of the Memcache
 		Expect(summary(ctx, mc, "Progressing")).To(Equal("True/Scaling"))
 	})
 
-	It("works beside another one whose cache is right: together they write no more than one", func(ctx SpecContext) {
-		former, other := newOperator(defaults), newOperator(defaults)
-		mc := converged(ctx, other, 1)
-		for size := range int32(5) {
-			former.outdated = live(ctx, mc, &cachev1alpha1.Memcached{})
-			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size + 2 })
-			former.step(ctx, mc)
-			other.step(ctx, mc, writeDeployment, writeStatus)
-			former.beginsAnew(ctx, mc)
-			former.outdated = nil
-			former.step(ctx, mc)
-		}
-	})
-
 	It("creates nothing for one that is deleted, although the garbage collector has begun", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, 1)
