@@ -91,11 +91,6 @@ func watch(
 	}
 }
 
-// memcachedOf returns the name of the Memcached of a pod.
-func memcachedOf(pod client.Object) []types.NamespacedName {
-	return []types.NamespacedName{instanceOf(pod)}
-}
-
 // memcachedsOf returns the names of the Memcacheds that an object concerns, often the same name twice. The first are those whose child
 // would have the object's name: the object may prevent the creation of that child. The last is in the object's instance label.
 func memcachedsOf(object client.Object) []types.NamespacedName {

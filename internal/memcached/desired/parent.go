@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/rollout"
 )
@@ -109,7 +108,7 @@ func argumentsConfigMap(f *fleet) *corev1.ConfigMap {
 	for _, n := range f.nodes {
 		entry, found := f.entries[n.Name]
 		if found && (n.Pod != rollout.Present || entry.Pod == string(n.pod.UID)) {
-			data[protocol.EntryKey(n.Name)] = entry.String()
+			data[n.Name] = entry.String()
 		}
 	}
 	if len(data) == 0 {

@@ -76,12 +76,8 @@ func onlyProxies(v memcached.View) bool {
 	})
 }
 
-const (
-	// proxyPreStopSeconds is how long a deleted proxy continues to serve, so that clients and kube-proxy can notice the deletion.
-	proxyPreStopSeconds = 5
-	// proxyShutdownSeconds is the rest of the termination grace period, after proxyPreStopSeconds.
-	proxyShutdownSeconds = 30
-)
+// proxyPreStopSeconds is how long a deleted proxy continues to serve, so that clients and kube-proxy can notice the deletion.
+const proxyPreStopSeconds = 5
 
 // proxyDeployment returns the Deployment of the proxies. They store nothing, so a new one starts before an old one stops. The problem is
 // why no proxies of this spec may be created, or nil.
@@ -122,7 +118,7 @@ func proxyDefaults(v memcached.View, opts memcached.Options, hash string) (defau
 func proxyTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults podDefaults) corev1.PodTemplateSpec {
 	role, wanted := proxyRole(mc), memcached.Proxy(mc)
 	spec := role.podSpec(opts, appsv1.DefaultDeploymentUniqueLabelKey)
-	spec.TerminationGracePeriodSeconds = ptr.To(int64(proxyPreStopSeconds + proxyShutdownSeconds))
+	spec.TerminationGracePeriodSeconds = ptr.To(int64(proxyPreStopSeconds + shutdownSeconds))
 	// Every second, memcached's parent looks up the nodes that DNS does not know, so no lookup may take longer.
 	spec.DNSConfig = &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{
 		{Name: "timeout", Value: ptr.To("1")}, {Name: "attempts", Value: ptr.To("1")},
