@@ -9,7 +9,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -110,22 +109,6 @@ var _ = Describe("The agents of nodes", func() {
 		o.PollAgents(ctx)
 		o.step(ctx, mc, writeStatus)
 		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(`Pod cache-2 says: "raise it"`))
-	})
-
-	It("say which memcached cannot forget, and the rollout restarts one node after the other", func(ctx SpecContext) {
-		mc := running(ctx)
-		o.nodes.restarts = map[string]int{"cache-1": 17, "cache-2": 17}
-		o.wait(time.Minute)
-		Expect(o.PollAgents(ctx)).To(HaveLen(1))
-		forget := func() map[string]string {
-			config := &corev1.ConfigMap{}
-			Expect(client.IgnoreNotFound(user.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: "cache-arguments"}, config))).To(Succeed())
-			return config.Data
-		}
-		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		Expect(forget()).To(And(HaveLen(1), HaveKeyWithValue("cache-2", ContainSubstring(`"forget":17`))))
-		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		Expect(forget()).To(HaveLen(1), "node 2 has not restarted yet")
 	})
 
 	It("are not asked without TLS and users, and not when the cache is gone", func(ctx SpecContext) {

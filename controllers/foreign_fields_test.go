@@ -62,29 +62,7 @@ var _ = Describe("What others do to the pods of a Memcached", func() {
 			p.Containers = append(p.Containers, corev1.Container{Name: "sidecar", Image: "sidecar:1"})
 			p.InitContainers = append(p.InitContainers, corev1.Container{Name: "init", Image: "init:1"})
 		}),
-		Entry("another volume", func(p *corev1.PodSpec, c *corev1.Container) {
-			p.Volumes = append(p.Volumes, corev1.Volume{Name: "host", VolumeSource: corev1.VolumeSource{
-				HostPath: &corev1.HostPathVolumeSource{Path: "/"},
-			}})
-			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "host", MountPath: "/host"})
-		}),
 	)
-
-	It("is undone when it was there before the spec came to exclude it", func(ctx SpecContext) {
-		mc := converged(ctx, o, 3)
-		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) {
-			d.Spec.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
-		})
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
-			withCPU(mc)
-			mc.Spec.Size = 4
-		})
-		settle(ctx, mc)
-		healed := live(ctx, mc, &appsv1.Deployment{})
-		Expect(healed.Spec.Replicas).To(HaveValue(BeEquivalentTo(4)))
-		Expect(healed.Spec.Template.Spec.Containers[0].Resources.Limits.Cpu().String()).To(Equal("1"))
-		Expect(healed.Spec.Template.Spec.Containers[0].Resources.Requests.Cpu().Cmp(resource.MustParse("1"))).To(BeNumerically("<=", 0))
-	})
 
 	It("may make the pods be refused for ever, and a new size goes through all the same", func(ctx SpecContext) {
 		mc := converged(ctx, o, 3)

@@ -182,18 +182,6 @@ var _ = Describe("A running manager", Ordered, func() {
 		Expect(status(ctx, mc).Nodes).To(HaveLen(1))
 	})
 
-	It("backs off from what the API server refuses, and recovers with the spec", func(ctx SpecContext) {
-		p := start(ctx, "", 0)
-		mc := newMemcached(ctx, 1, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Scheduling.NodeSelector = map[string]string{"not a label": "x"}
-		})
-		Eventually(ctx, func() string { return summary(ctx, mc, "Degraded") }).Should(Equal("True/InvalidSpec"))
-		Consistently(ctx, func() int { return countOf(p.requests.Writes(), writeDeployment+" (422)") }, "1s").
-			Should(BeNumerically("<", 20))
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling.NodeSelector = nil })
-		ready(ctx, mc)
-	})
-
 	It("serves the namespace it is told to, and no other", func(ctx SpecContext) {
 		one, other := newMemcached(ctx, 1), newMemcached(ctx, 1)
 		p := start(ctx, one.Namespace, 0)

@@ -12,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -79,20 +78,6 @@ var _ = Describe("A paused Memcached", func() {
 			Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
 			o.wait(time.Minute)
 		}
-	})
-
-	It("holds nothing back in a new process, whatever the cluster has not kept", func(ctx SpecContext) {
-		o := newOperator(defaults)
-		mc := newMemcached(ctx, 3, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet
-			mc.Spec.UpdateStrategy.MaxUnavailable = ptr.To(intstr.FromInt32(2))
-		})
-		o.step(ctx, mc, writeService, writeBudget, writeStatefulSet, writeConfigMap, writeStatus)
-		rollOut(ctx, mc)
-		o.step(ctx, mc, writeStatus)
-		pause(ctx, mc, true)
-		newOperator(defaults).step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/Paused", "False/AsExpected")
 	})
 
 	It("creates nothing when it is born paused", func(ctx SpecContext) {

@@ -133,40 +133,6 @@ var _ = Describe("The proxies of a Memcached", func() {
 		newOperator(defaults).step(ctx, mc)
 	})
 
-	It("hear of a new number of nodes once, two minutes ahead, and are not replaced", func(ctx SpecContext) {
-		mc := ready(ctx)
-		generation := deploymentOf(ctx, mc).Generation
-		scaled(ctx, mc, 4)
-		Expect(o.try(ctx, mc, writeStatefulSet, writeStatus)).To(Succeed())
-		Expect(routesOf(ctx, mc)).To(HaveSuffix("svc 3\n"), "until the new node was ready once")
-		observeSet(ctx, mc)
-		announced := o.clock.Now().Add(2 * time.Minute).UTC().Format(time.RFC3339)
-		Expect(o.try(ctx, mc, writeConfigMap, writeConfigMap, writeStatus)).To(Succeed(), "servers and routes")
-		Expect(routesOf(ctx, mc)).To(HaveSuffix("svc 3 next 4 " + announced + "\n"))
-		expectConditions(ctx, mc, "False/Scaling", "True/AsExpected", "True/Scaling", "False/AsExpected")
-		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("0 of 2 proxies have the new routes"))
-
-		By("counting the proxies that have read it")
-		former := proxies(ctx, mc)[0].Name
-		o.nodes.routes = map[string]string{former: "cache-%d.cache-nodes." + mc.Namespace + ".svc 3\n"}
-		o.wait(5 * time.Second)
-		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
-		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("1 of 2 proxies have the new routes"))
-		Expect(o.result.RequeueAfter).To(BeNumerically("<=", 5*time.Second))
-		o.nodes.routes = nil
-		o.wait(5 * time.Second)
-		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
-		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("2 of 2 proxies have the new routes"))
-
-		By("taking effect")
-		o.wait(2 * time.Minute)
-		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
-		expectReady(ctx, mc)
-		Expect(status(ctx, mc).Proxies.Nodes).To(Equal(int32(4)))
-		Expect(deploymentOf(ctx, mc).Generation).To(Equal(generation))
-		o.step(ctx, mc)
-	})
-
 	It("hear of no number that the cache has read from an old Memcached", func(ctx SpecContext) {
 		mc := ready(ctx)
 		before := live(ctx, mc, &cachev1alpha1.Memcached{})

@@ -78,13 +78,6 @@ var _ = Describe("A Memcached", func() {
 		Expect(o.events()).To(BeEmpty())
 	})
 
-	It("says that the nodes of a deleted Deployment are started again", func(ctx SpecContext) {
-		mc := converged(ctx, o, 3)
-		Expect(user.Delete(ctx, live(ctx, mc, &appsv1.Deployment{}))).To(Succeed())
-		Expect(o.try(ctx, mc, writeDeployment, writeStatus)).To(Succeed())
-		Expect(o.events()).To(ContainElement("Normal Creating Starting 3 nodes"))
-	})
-
 	It("warns when nodes fail", func(ctx SpecContext) {
 		mc := converged(ctx, o, 1)
 		removePods(ctx, mc)
@@ -116,21 +109,6 @@ var _ = Describe("A Memcached", func() {
 		o.step(ctx, mc)
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.PodDisruptionBudget.Enabled = ptr.To(true) })
 		o.step(ctx, mc, writeBudget, writeStatus)
-	})
-
-	It("heals each child that somebody changed with one write", func(ctx SpecContext) {
-		mc := converged(ctx, o, 3)
-		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(9)) })
-		o.corrects(ctx, mc, writeDeployment)
-		change(ctx, live(ctx, mc, &corev1.Service{}), func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
-		o.corrects(ctx, mc, writeService)
-		change(ctx, live(ctx, mc, &policyv1.PodDisruptionBudget{}), func(b *policyv1.PodDisruptionBudget) {
-			b.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.IfHealthyBudget)
-		})
-		o.corrects(ctx, mc, writeBudget)
-		Expect(user.Delete(ctx, live(ctx, mc, &corev1.Service{}))).To(Succeed())
-		Expect(o.try(ctx, mc, writeService)).To(Succeed())
-		Expect(o.requests.Gets()).To(Equal([]string{"get services (404)"}), "it may only have lost its label")
 	})
 
 	// The changed port keeps its name. An apply would add the operator's port, and the API server refuses two ports of one name.
@@ -180,31 +158,6 @@ var _ = Describe("A Memcached", func() {
 		o.step(ctx, mc)
 	})
 
-	It("shares no pod with another one in its namespace", func(ctx SpecContext) {
-		first := converged(ctx, o, 2)
-		second := &cachev1alpha1.Memcached{
-			ObjectMeta: metav1.ObjectMeta{Namespace: first.Namespace, Name: "cache-rev1"},
-			Spec:       cachev1alpha1.MemcachedSpec{Size: 1},
-		}
-		Expect(user.Create(ctx, second)).To(Succeed())
-		o.step(ctx, second, writeService, writeBudget, writeDeployment, writeStatus)
-		rollOut(ctx, second)
-		o.step(ctx, second, writeStatus)
-		o.step(ctx, first)
-		Expect(status(ctx, first).Nodes).To(Equal([]string{"cache-rev1-0", "cache-rev1-1"}))
-		Expect(status(ctx, second).Nodes).To(Equal([]string{"cache-rev1-rev1-0"}))
-	})
-
-	It("writes nothing twice because its cache lags", func(ctx SpecContext) {
-		mc := newMemcached(ctx, 3)
-		o.stale = true
-		o.step(ctx, mc, writeService, writeBudget, writeDeployment, writeStatus)
-		Expect(o.try(ctx, mc)).To(Succeed())
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 4 })
-		Expect(o.try(ctx, mc, writeDeployment, writeStatus)).To(Succeed())
-		Expect(o.try(ctx, mc)).To(Succeed())
-	})
-
 	It("is not rolled by an upgrade of the operator, and adopts the newer default image with the next rollout", func(ctx SpecContext) {
 		mc := converged(ctx, o, 3)
 		before := live(ctx, mc, &appsv1.Deployment{})
@@ -226,30 +179,6 @@ var _ = Describe("A Memcached", func() {
 		o.step(ctx, mc, writeDeployment, writeStatus)
 		Expect(status(ctx, mc).Image).To(Equal("memcached:1.6.46"))
 	})
-
-	It("is restarted by another restartedAt, adopts the newer default image, and is left alone when the field is removed", func(ctx SpecContext) {
-		mc := converged(ctx, o, 3)
-		o = newOperator(memcached.Options{DefaultImage: "memcached:1.6.46"})
-		o.step(ctx, mc, writeStatus)
-		for _, year := range []int{2026, 2027} {
-			before := live(ctx, mc, &appsv1.Deployment{}).Spec.Template
-			change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
-				mc.Spec.RestartedAt = ptr.To(metav1.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC))
-			})
-			o.step(ctx, mc, writeDeployment, writeStatus)
-			Expect(live(ctx, mc, &appsv1.Deployment{}).Spec.Template).NotTo(Equal(before))
-			Expect(status(ctx, mc).Image).To(Equal("memcached:1.6.46"))
-			Expect(summary(ctx, mc, "Progressing")).To(Equal("True/RollingOut"))
-			rollOut(ctx, mc)
-			o.step(ctx, mc, writeStatus)
-			Expect(summary(ctx, mc, "Progressing")).To(Equal("False/AsExpected"))
-		}
-
-		before := live(ctx, mc, &appsv1.Deployment{})
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.RestartedAt = nil })
-		o.step(ctx, mc, writeStatus)
-		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
-	})
 })
 
 // The API server rounds quantities up. If the operator did not round them first, each reconcile would find a difference.
@@ -270,9 +199,7 @@ var _ = DescribeTable("Resources that the API server rounds are written once",
 		}
 	},
 	Entry(nil, corev1.ResourceCPU, "100500u", "101m"),
-	Entry(nil, corev1.ResourceCPU, "1500000001n", "1501m"),
 	Entry(nil, corev1.ResourceMemory, "1073741824500m", "1073741825"),
-	Entry(nil, corev1.ResourceMemory, "1073741824000001u", "1073741825"),
 	Entry(nil, corev1.ResourceEphemeralStorage, "1000001u", "2"),
 )
 

@@ -98,20 +98,4 @@ var _ = Describe("The ConfigMap with the servers of a Memcached", func() {
 		Expect(o.try(ctx, mc, writeConfigMap)).To(Succeed())
 		Expect(metav1.IsControlledBy(serversOf(ctx, mc), mc)).To(BeTrue())
 	})
-
-	It("may bear the name of another Memcached, whose own has another name", func(ctx SpecContext) {
-		mc := listed(ctx, 1)
-		namesake := &cachev1alpha1.Memcached{
-			ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name + "-servers"},
-			Spec:       cachev1alpha1.MemcachedSpec{Size: 1, Workload: cachev1alpha1.WorkloadStatefulSet},
-		}
-		Expect(user.Create(ctx, namesake)).To(Succeed())
-		o.step(ctx, namesake, writeService, writeBudget, writeConfigMap, writeStatefulSet, writeStatus)
-		Expect(metav1.IsControlledBy(serversOf(ctx, namesake), namesake)).To(BeTrue())
-		Expect(metav1.IsControlledBy(serversOf(ctx, mc), mc)).To(BeTrue())
-		o.step(ctx, mc)
-		Expect(user.Delete(ctx, namesake)).To(Succeed())
-		o.step(ctx, namesake)
-		o.step(ctx, mc)
-	})
 })

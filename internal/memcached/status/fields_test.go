@@ -177,22 +177,6 @@ func TestVersionOfAnImage(t *testing.T) {
 	}
 }
 
-// The version comes from the image in the workload, and is empty without one: before there is a workload, and after somebody has removed
-// all containers.
-func TestStatusHasTheVersionOfTheImage(t *testing.T) {
-	mc := memcachedtest.Cache(3, memcachedtest.Image("memcached:1.6.46-alpine"))
-	deployment, emptied := makeDeployment(t, mc, settled), makeDeployment(t, mc, settled)
-	emptied.Spec.Template.Spec.Containers = nil
-	for _, c := range []struct {
-		live *appsv1.Deployment
-		want string
-	}{{deployment, "1.6.46"}, {emptied, ""}, {nil, ""}} {
-		if got := statusOf(mc, memcached.Observed{Children: memcachedtest.Children(c.live)}, memcached.Written{}, noon).Version; got != c.want {
-			t.Errorf("the version is %q, want %q", got, c.want)
-		}
-	}
-}
-
 // TestEveryReasonIsInTheTruthTable reads the reasons from the source. Each must be in the table, which may have 30, and in a row of the
 // truth table.
 func TestEveryReasonIsInTheTruthTable(t *testing.T) {
