@@ -69,11 +69,6 @@ var _ = Describe("A workload that somebody has recreated with another value in a
 		o.step(ctx, mc, writeStatus)
 		o.step(ctx, mc)
 		newOperator(defaults).step(ctx, mc)
-
-		By("telling it while it is paused, too")
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true })
-		o.step(ctx, mc, writeStatus)
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
 	})
 })
 

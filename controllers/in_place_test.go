@@ -233,7 +233,6 @@ var _ = Describe("Pods that change in place", func() {
 		o.moves(ctx, mc, writeResize, writeStatus)
 	},
 		Entry("by a quota", "exceeded quota: small, requested: limits.memory=1", "QuotaExceeded", metav1.StatusReasonForbidden),
-		Entry("by a LimitRange", "maximum memory usage per Container is 128Mi", "AdmissionDenied", metav1.StatusReasonForbidden),
 		Entry("by a policy", "ValidatingAdmissionPolicy 'sizes' with binding 'all' denied request: too large", "AdmissionDenied", metav1.StatusReasonInvalid),
 		Entry("by its cluster node", "node didn't have enough allocatable resources: memory", "ChangeRefused", metav1.StatusReasonForbidden),
 	)
