@@ -56,7 +56,7 @@ var computedDefaults = map[string]string{
 // kubectl explain shows descriptions, but no defaults and bounds. So the descriptions must name them.
 func TestDescriptionsNameDefaultsAndBounds(t *testing.T) {
 	rows := len(ruledBounds) + len(computedDefaults)
-	for _, field := range ownFields("Memcached") {
+	for _, field := range ownFields() {
 		if !strings.HasPrefix(field.Path, "spec.") || notOffered.MatchString(field.Path+"[") {
 			continue
 		}
@@ -102,7 +102,7 @@ func isLeaf(schema apiextensionsv1.JSONSchemaProps) bool {
 
 func isRequired(field crd.Place) bool {
 	dot := strings.LastIndex(field.Path, ".")
-	for _, parent := range places("Memcached") {
+	for _, parent := range places() {
 		if parent.Path == field.Path[:dot] {
 			return slices.Contains(parent.Schema.Required, field.Path[dot+1:])
 		}
