@@ -37,6 +37,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/controllers"
 	"github.com/example/memcached-operator/internal/logging"
+	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/metrics"
 )
 
@@ -116,7 +117,7 @@ func usage(flags *flag.FlagSet) {
 		"  %s\n    \tDefault of --omit-run-as-user: auto, true or false.\n"+
 		"  %s\n    \tDefault of --allow-system-priority-classes: true or false.\n"+
 		"  KUBECONFIG\n    \tThe cluster, outside of one.\n\nFlags:\n",
-		imageVariable, controllers.AgentImageVariable, namespaceVariable, userVariable, priorityVariable)
+		imageVariable, memcached.AgentImageVariable, namespaceVariable, userVariable, priorityVariable)
 	flags.PrintDefaults()
 }
 
@@ -136,7 +137,7 @@ func run(ctx context.Context, args []string) error {
 	logging.Setup(os.Stderr, zap.UseFlagOptions(&opts.zap))
 	opts.namespace = os.Getenv(namespaceVariable)
 	opts.controller.Memcached.DefaultImage = os.Getenv(imageVariable)
-	opts.controller.Memcached.AgentImage = os.Getenv(controllers.AgentImageVariable)
+	opts.controller.Memcached.AgentImage = os.Getenv(memcached.AgentImageVariable)
 	if err := opts.validate(); err != nil {
 		return err
 	}
@@ -201,7 +202,7 @@ func (o *options) validate() error {
 			"docker.io/library/memcached:1.6.45", imageVariable)
 	}
 	if agent := o.controller.Memcached.AgentImage; agent != "" {
-		images[controllers.AgentImageVariable] = agent
+		images[memcached.AgentImageVariable] = agent
 	}
 	for variable, image := range images {
 		if _, err := reference.ParseNormalizedNamed(image); err != nil {

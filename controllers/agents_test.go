@@ -9,8 +9,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -113,22 +111,6 @@ var _ = Describe("The agents of nodes", func() {
 		Expect(message(ctx, mc, "NeedsAttention")).To(Equal(`Pod cache-2 says: "raise it"`))
 	})
 
-	It("say which memcached cannot forget, and the rollout restarts one node after the other", func(ctx SpecContext) {
-		mc := running(ctx)
-		o.nodes.restarts = map[string]int{"cache-1": 17, "cache-2": 17}
-		o.wait(time.Minute)
-		Expect(o.PollAgents(ctx)).To(HaveLen(1))
-		forget := func() map[string]string {
-			config := &corev1.ConfigMap{}
-			Expect(client.IgnoreNotFound(user.Get(ctx, client.ObjectKey{Namespace: mc.Namespace, Name: "cache-arguments"}, config))).To(Succeed())
-			return config.Data
-		}
-		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		Expect(forget()).To(And(HaveLen(1), HaveKeyWithValue("cache-2", ContainSubstring(`"forget":17`))))
-		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		Expect(forget()).To(HaveLen(1), "node 2 has not restarted yet")
-	})
-
 	It("are not asked without TLS and users, and not when the cache is gone", func(ctx SpecContext) {
 		plain := settled(ctx, o, stable)
 		o.nodes.look()
@@ -145,23 +127,6 @@ var _ = Describe("The agents of nodes", func() {
 		o.wait(time.Hour)
 		Expect(o.PollAgents(ctx)).To(BeEmpty())
 		Expect(o.nodes.look()).To(BeEmpty())
-	})
-
-	It("get back the volume of the credentials when somebody else puts another in its place", func(ctx SpecContext) {
-		mc := settled(ctx, o, secured)
-		set := live(ctx, mc, &appsv1.StatefulSet{})
-		before := set.Spec.Template.DeepCopy().Spec.Volumes
-		change(ctx, set, func(s *appsv1.StatefulSet) {
-			s.Spec.Template.Spec.Volumes[3].VolumeSource = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
-			projected := s.Spec.Template.Spec.Volumes[2].Projected
-			projected.Sources = append(projected.Sources, corev1.VolumeProjection{
-				ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"},
-			})
-		})
-		for range 3 {
-			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		}
-		Expect(live(ctx, mc, &appsv1.StatefulSet{}).Spec.Template.Spec.Volumes).To(Equal(before))
 	})
 
 	It("wake an operator that runs, unless it is not to ask", func(ctx SpecContext) {

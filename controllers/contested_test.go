@@ -93,16 +93,6 @@ var _ = Describe("Somebody who keeps writing what follows from a Memcached", fun
 		Expect(summary(ctx, mc, "Progressing")).To(Equal("True/RollingOut"))
 	})
 
-	It("is nobody if the corrections are far apart", func(ctx SpecContext) {
-		mc := converged(ctx, o, 1)
-		for range 5 {
-			scale(ctx, mc, 3)
-			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-			Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
-			o.wait(15 * time.Minute)
-		}
-	})
-
 	It("may be another operator with other settings", func(ctx SpecContext) {
 		mc := converged(ctx, o, 1)
 		other := newOperator(memcached.Options{DefaultImage: "memcached:1.6.45", OmitRunAsUser: true})

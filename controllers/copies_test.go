@@ -10,7 +10,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -135,19 +134,6 @@ var _ = Describe("A Memcached with copies", Label("copies"), func() {
 		Expect(result.RequeueAfter).To(Equal(15*time.Second), "the budget may stand for days")
 		Expect(summary(ctx, mc, "Progressing")).To(Equal("False/Stuck"))
 		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("its eviction is refused: The disruption budget cache needs 5 healthy pods"))
-	})
-
-	It("waits with what others replace by hand for a node that is being filled", func(ctx SpecContext) {
-		mc := settledFront(ctx, o, twoCopies)
-		o.nodes.fills = map[string]*protocol.Fill{"cache-2": {State: protocol.FillFailed, From: "cache-b-2", Reason: "connection refused"}}
-		change(ctx, setOf(ctx, mc, 0), func(set *appsv1.StatefulSet) {
-			set.Spec.Template.Annotations[memcached.KubectlRestartedAt] = "2026-11-25T00:00:00Z"
-		})
-		o.goes(ctx, mc, 12)
-		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("waiting until the node cache-2 has all items, which it gets from cache-b-2"))
-		o.nodes.fills = nil
-		o.goes(ctx, mc, 3)
-		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
 	})
 
 	It("says which node is being filled, and which serves without items", func(ctx SpecContext) {

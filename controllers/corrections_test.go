@@ -106,28 +106,6 @@ var _ = Describe("What somebody changes in the objects of a Memcached", func() {
 		Expect(live(ctx, mc, &cachev1alpha1.Memcached{}).ResourceVersion).To(Equal(version), "otherwise the version tells them apart")
 	})
 
-	It("has an event with a text of its own, also if it is in one object", func(ctx SpecContext) {
-		mc := newMemcached(ctx, 2)
-		start(ctx, mc.Namespace, 0)
-		ready(ctx, mc)
-		restored := func() appsv1.DeploymentSpec { return live(ctx, mc, &appsv1.Deployment{}).Spec }
-		before := restored()
-		for _, edit := range []func(*appsv1.DeploymentSpec){
-			func(spec *appsv1.DeploymentSpec) { spec.Replicas = ptr.To(int32(5)) },
-			func(spec *appsv1.DeploymentSpec) {
-				spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "FOO", Value: "bar"}}
-			},
-		} {
-			change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { edit(&d.Spec) })
-			Eventually(ctx, restored).Should(Equal(before))
-		}
-		const lost = ": restored; nodes that have started with the change lost their keys, and are replaced"
-		Eventually(ctx, func() []string { return correctionsOf(ctx, mc) }).Should(ConsistOf(
-			"Deployment cache was changed by user (spec.replicas): restored",
-			`Deployment cache was changed by user (spec.template.spec.containers[name="memcached"].env)`+lost,
-		))
-	})
-
 	It("is no deletion if the spec asks for an object that was never there", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, 3)

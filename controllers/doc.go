@@ -15,6 +15,5 @@
 // Memcached. The parent is the process that starts memcached in a pod of a StatefulSet. The sidecar serves metrics, loads Secrets into
 // memcached and reports problems. A step changes, replaces or deletes a pod of a StatefulSet, or assigns other arguments to its parent
 // (package rollout). Proxies (spec.proxy) are memcacheds that pass requests on to nodes: their routes say to which, and all proxies
-// change to another number of nodes at the same time. A change in place gives a running pod another image or other resources. Two
-// Memcacheds are twins if one fills its empty nodes from the other (spec.fillFrom).
+// change to another number of nodes at the same time. A change in place gives a running pod another image or other resources.
 package controllers

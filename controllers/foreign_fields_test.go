@@ -54,66 +54,15 @@ var _ = Describe("What others do to the pods of a Memcached", func() {
 			c.Resources.Limits[corev1.ResourceCPU] = resource.MustParse("2")
 			c.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
 		}),
-		Entry("a request of another resource", func(_ *corev1.PodSpec, c *corev1.Container) {
-			c.Resources.Requests[corev1.ResourceEphemeralStorage] = resource.MustParse("1Gi")
-		}),
-		Entry("a privileged container", func(_ *corev1.PodSpec, c *corev1.Container) {
-			c.SecurityContext.Privileged, c.SecurityContext.AllowPrivilegeEscalation = ptr.To(true), ptr.To(true)
-		}),
 		Entry("a container of root with capabilities", func(_ *corev1.PodSpec, c *corev1.Container) {
 			c.SecurityContext.RunAsUser = ptr.To(int64(0))
 			c.SecurityContext.Capabilities.Add = []corev1.Capability{"NET_ADMIN"}
-		}),
-		Entry("another seccomp profile of the pod", func(p *corev1.PodSpec, _ *corev1.Container) {
-			p.SecurityContext.SeccompProfile = &corev1.SeccompProfile{
-				Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: ptr.To("mine.json"),
-			}
-		}),
-		Entry("another hook", func(_ *corev1.PodSpec, c *corev1.Container) {
-			c.Lifecycle.PreStop = &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}
-		}),
-		Entry("one more hook", func(_ *corev1.PodSpec, c *corev1.Container) {
-			c.Lifecycle.PostStart = &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}
-		}),
-		Entry("another probe", func(_ *corev1.PodSpec, c *corev1.Container) {
-			c.LivenessProbe.ProbeHandler = corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}
-		}),
-		Entry("the network of the host", func(p *corev1.PodSpec, _ *corev1.Container) { p.HostNetwork = true }),
-		Entry("kubectl set env", func(_ *corev1.PodSpec, c *corev1.Container) {
-			c.Env = append(c.Env, corev1.EnvVar{Name: "MALLOC_ARENA_MAX", Value: "1"})
 		}),
 		Entry("another container, and an init container", func(p *corev1.PodSpec, _ *corev1.Container) {
 			p.Containers = append(p.Containers, corev1.Container{Name: "sidecar", Image: "sidecar:1"})
 			p.InitContainers = append(p.InitContainers, corev1.Container{Name: "init", Image: "init:1"})
 		}),
-		Entry("another volume", func(p *corev1.PodSpec, c *corev1.Container) {
-			p.Volumes = append(p.Volumes, corev1.Volume{Name: "host", VolumeSource: corev1.VolumeSource{
-				HostPath: &corev1.HostPathVolumeSource{Path: "/"},
-			}})
-			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "host", MountPath: "/host"})
-		}),
-		Entry("another number of our port", func(_ *corev1.PodSpec, c *corev1.Container) { c.Ports[0].ContainerPort = 8080 }),
-		Entry("what the API server defaults", func(p *corev1.PodSpec, _ *corev1.Container) {
-			p.DNSPolicy, p.SchedulerName = corev1.DNSDefault, "another"
-		}),
-		Entry("the processes of the host", func(p *corev1.PodSpec, _ *corev1.Container) { p.HostPID, p.HostIPC = true, true }),
 	)
-
-	It("is undone when it was there before the spec came to exclude it", func(ctx SpecContext) {
-		mc := converged(ctx, o, 3)
-		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) {
-			d.Spec.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("2")
-		})
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
-			withCPU(mc)
-			mc.Spec.Size = 4
-		})
-		settle(ctx, mc)
-		healed := live(ctx, mc, &appsv1.Deployment{})
-		Expect(healed.Spec.Replicas).To(HaveValue(BeEquivalentTo(4)))
-		Expect(healed.Spec.Template.Spec.Containers[0].Resources.Limits.Cpu().String()).To(Equal("1"))
-		Expect(healed.Spec.Template.Spec.Containers[0].Resources.Requests.Cpu().Cmp(resource.MustParse("1"))).To(BeNumerically("<=", 0))
-	})
 
 	It("may make the pods be refused for ever, and a new size goes through all the same", func(ctx SpecContext) {
 		mc := converged(ctx, o, 3)

@@ -47,9 +47,6 @@ var _ = Describe("A workload that somebody has recreated with another value in a
 		},
 		Entry("serviceName", func(object client.Object) { object.(*appsv1.StatefulSet).Spec.ServiceName = "other" },
 			"spec.serviceName", stable),
-		Entry("podManagementPolicy", func(object client.Object) {
-			object.(*appsv1.StatefulSet).Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
-		}, "spec.podManagementPolicy", stable),
 		Entry("the selector of a Deployment", func(object client.Object) {
 			delete(object.(*appsv1.Deployment).Spec.Selector.MatchLabels, memcached.ManagedByLabel)
 		}, "spec.selector"),
@@ -72,11 +69,6 @@ var _ = Describe("A workload that somebody has recreated with another value in a
 		o.step(ctx, mc, writeStatus)
 		o.step(ctx, mc)
 		newOperator(defaults).step(ctx, mc)
-
-		By("telling it while it is paused, too")
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true })
-		o.step(ctx, mc, writeStatus)
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
 	})
 })
 

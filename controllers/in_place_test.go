@@ -4,7 +4,6 @@
 package controllers_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,25 +60,12 @@ var _ = Describe("Pods that change in place", func() {
 		Expect(found).To(BeTrue())
 		return asked
 	}
-	imageOf := func(ctx context.Context, name string) string { return podOf(ctx, mc, name).Spec.Containers[0].Image }
 	// resized imitates a kubelet that has applied the resources of the pod.
 	resized := func(ctx context.Context, name string) {
 		GinkgoHelper()
 		pod := podOf(ctx, mc, name)
 		pod.Status.ContainerStatuses[0].Resources = &pod.Spec.Containers[0].Resources
 		Expect(user.Status().Update(ctx, pod)).To(Succeed())
-	}
-	// ended imitates a kubelet that has stopped memcached, and waits with these words before it starts the pod's image.
-	ended := func(ctx context.Context, name, reason, words string) {
-		GinkgoHelper()
-		pod := podOf(ctx, mc, name)
-		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: words}}
-		pod.Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
-		setReady(ctx, pod, corev1.ConditionFalse)
-	}
-	unpulled := func(ctx context.Context, name string) {
-		GinkgoHelper()
-		ended(ctx, name, "ImagePullBackOff", `Back-off pulling image "memcached:none": ErrImagePull: not found`)
 	}
 	// refusing makes the API server refuse the first write of pods, or of their subresource resize.
 	refusing := func(subresource bool, err error) {
@@ -124,47 +110,6 @@ var _ = Describe("Pods that change in place", func() {
 		o.nodes.look()
 		o.step(ctx, mc)
 		Expect(o.nodes.look()).To(BeEmpty())
-	})
-
-	It("get their former image if the new one cannot be pulled, and are tried again after 1, 5 and 30 minutes", func(ctx SpecContext) {
-		change(ctx, mc, image("memcached:none"))
-		o.moves(ctx, mc, writePod, writeStatus)
-		for try, wait := range []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 0} {
-			unpulled(ctx, "cache-2")
-			Expect(o.try(ctx, mc, writePod, writeStatus)).To(Succeed())
-			refused := o.clock.Now()
-			pod := podOf(ctx, mc, "cache-2")
-			Expect(pod.Spec.Containers[0].Image).To(Equal(former))
-			Expect(askedOf(pod)).To(And(HaveField("Image", ""), HaveField("Former", BeNil()), HaveField("Refused.Tries", try+1),
-				HaveField("Refused.Words", "the image memcached:none cannot be pulled: not found")))
-			restart(ctx, pod)
-			o.goes(ctx, mc, 1)
-			Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ImagePullFailed"))
-			Expect(message(ctx, mc, "Degraded")).To(ContainSubstring(fmt.Sprintf("try %d", try+1)))
-			Expect(imageOf(ctx, "cache-1")).To(Equal(former))
-			o.clock.SetTime(refused.Add(cmp.Or(wait, 24*time.Hour) - time.Second))
-			o.step(ctx, mc)
-			if wait > 0 {
-				o.clock.SetTime(refused.Add(wait))
-				Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-				Expect(imageOf(ctx, "cache-2")).To(Equal("memcached:none"))
-			}
-		}
-		By("and go on with a corrected spec")
-		change(ctx, mc, image("memcached:1.8"))
-		o.moves(ctx, mc, writePod, writePod, writeStatus)
-		Expect(askedOf(podOf(ctx, mc, "cache-2")).Refused).To(BeNil())
-		Expect(imageOf(ctx, "cache-1")).To(Equal("memcached:1.8"))
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
-	})
-
-	It("start as the spec asks if they cannot be created as before for a minute", func(ctx SpecContext) {
-		change(ctx, mc, image("memcached:1.7"))
-		Expect(user.Delete(ctx, podOf(ctx, mc, "cache-2"))).To(Succeed())
-		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
-		Expect(o.result.RequeueAfter).To(BeNumerically("<=", time.Minute))
-		o.wait(time.Minute)
-		Expect(o.try(ctx, mc, writeStatefulSet, writeStatus)).To(Succeed())
 	})
 
 	It("wait without the permission, and say how to give it", func(ctx SpecContext) {
@@ -288,7 +233,6 @@ var _ = Describe("Pods that change in place", func() {
 		o.moves(ctx, mc, writeResize, writeStatus)
 	},
 		Entry("by a quota", "exceeded quota: small, requested: limits.memory=1", "QuotaExceeded", metav1.StatusReasonForbidden),
-		Entry("by a LimitRange", "maximum memory usage per Container is 128Mi", "AdmissionDenied", metav1.StatusReasonForbidden),
 		Entry("by a policy", "ValidatingAdmissionPolicy 'sizes' with binding 'all' denied request: too large", "AdmissionDenied", metav1.StatusReasonInvalid),
 		Entry("by its cluster node", "node didn't have enough allocatable resources: memory", "ChangeRefused", metav1.StatusReasonForbidden),
 	)

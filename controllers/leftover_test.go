@@ -128,9 +128,6 @@ var _ = Describe("A StatefulSet beside the Deployment that spec.workload asks fo
 		Entry("goes if this Memcached controls it", func(mc *cachev1alpha1.Memcached) []metav1.OwnerReference {
 			return []metav1.OwnerReference{*metav1.NewControllerRef(mc, cachev1alpha1.GroupVersion.WithKind("Memcached"))}
 		}, true),
-		Entry("stays if it is somebody else's", func(mc *cachev1alpha1.Memcached) []metav1.OwnerReference {
-			return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: mc.Name, UID: "theirs", Controller: ptr.To(true)}}
-		}, false),
 		Entry("stays if it has no owner", func(*cachev1alpha1.Memcached) []metav1.OwnerReference { return nil }, false),
 	)
 })

@@ -182,58 +182,6 @@ var _ = Describe("A running manager", Ordered, func() {
 		Expect(status(ctx, mc).Nodes).To(HaveLen(1))
 	})
 
-	DescribeTable("tells what is wrong with the pods in the words of the cluster, and that it is right again",
-		func(ctx SpecContext, fail func(pod *corev1.Pod, deployment *appsv1.DeploymentStatus), reason, words string) {
-			start(ctx, "", 0)
-			mc := newMemcached(ctx, 1)
-			Eventually(ctx, func() error { return user.Get(ctx, client.ObjectKeyFromObject(mc), &appsv1.Deployment{}) }).Should(Succeed())
-			pod := newPod(ctx, mc, "fails", corev1.ConditionFalse)
-			report(ctx, mc, func(status *appsv1.DeploymentStatus) { fail(pod, status) })
-			Expect(user.Status().Update(ctx, pod)).To(Succeed())
-			Eventually(ctx, func() string { return summary(ctx, mc, "Degraded") }).Should(Equal("True/" + reason))
-			Expect(message(ctx, mc, "Degraded")).To(ContainSubstring(words))
-			Expect(summary(ctx, mc, "Progressing")).To(Equal("False/Stuck"))
-			ready(ctx, mc)
-			Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
-		},
-		Entry("an image that does not exist", func(pod *corev1.Pod, _ *appsv1.DeploymentStatus) {
-			pod.Status.ContainerStatuses = waiting("ImagePullBackOff", `Back-off pulling image "nope": ErrImagePull: not found`)
-		}, "ImagePullFailed", "cannot be pulled: not found"),
-		Entry("a quota for pods", func(_ *corev1.Pod, status *appsv1.DeploymentStatus) {
-			status.Conditions = []appsv1.DeploymentCondition{{
-				Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate",
-				Message: `pods "cache-x" is forbidden: exceeded quota: small, requested: limits.memory=198Mi`,
-			}}
-		}, "QuotaExceeded", "exceeded quota: small"),
-	)
-
-	It("backs off from what the API server refuses, and recovers with the spec", func(ctx SpecContext) {
-		p := start(ctx, "", 0)
-		mc := newMemcached(ctx, 1, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Scheduling.NodeSelector = map[string]string{"not a label": "x"}
-		})
-		Eventually(ctx, func() string { return summary(ctx, mc, "Degraded") }).Should(Equal("True/InvalidSpec"))
-		Consistently(ctx, func() int { return countOf(p.requests.Writes(), writeDeployment+" (422)") }, "1s").
-			Should(BeNumerically("<", 20))
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling.NodeSelector = nil })
-		ready(ctx, mc)
-	})
-
-	It("reacts to a pause, to a drifted Service and to a lost hash", func(ctx SpecContext) {
-		start(ctx, "", 0)
-		mc := newMemcached(ctx, 1)
-		ready(ctx, mc)
-		pause(ctx, mc, true)
-		Eventually(ctx, func() string { return summary(ctx, mc, "Progressing") }).Should(Equal("False/Paused"))
-		change(ctx, live(ctx, mc, &corev1.Service{}), func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
-		Eventually(ctx, func() string { return summary(ctx, mc, "Ready") }).Should(Equal("Unknown/Paused"))
-		pause(ctx, mc, false)
-		Eventually(ctx, func() bool { return live(ctx, mc, &corev1.Service{}).Spec.PublishNotReadyAddresses }).Should(BeFalse())
-		change(ctx, live(ctx, mc, &policyv1.PodDisruptionBudget{}), func(b *policyv1.PodDisruptionBudget) { b.Annotations = nil })
-		Eventually(ctx, func() map[string]string { return live(ctx, mc, &policyv1.PodDisruptionBudget{}).Annotations }).
-			ShouldNot(BeEmpty())
-	})
-
 	It("serves the namespace it is told to, and no other", func(ctx SpecContext) {
 		one, other := newMemcached(ctx, 1), newMemcached(ctx, 1)
 		p := start(ctx, one.Namespace, 0)

@@ -148,10 +148,10 @@ func retryingLater(r reconcile.Reconciler) reconcile.Func {
 func (r *Reconciler) sources(c cache.Cache) []source.Source {
 	sources := []source.Source{
 		source.Kind[client.Object](c, &cachev1alpha1.Memcached{}, r.memcacheds()),
-		source.Kind(c, &corev1.Pod{}, podHandler()),
+		source.Kind[client.Object](c, &corev1.Pod{}, watch(debounce, podChange, memcachedsOf)),
 	}
 	for _, child := range memcached.Kinds() {
-		sources = append(sources, source.Kind(c, child.New(), watch(childChange(child), memcachedsOf)))
+		sources = append(sources, source.Kind(c, child.New(), watch(0, childChange(child), memcachedsOf)))
 	}
 	if r.agents != nil {
 		sources = append(sources, r.agents.source())

@@ -8,7 +8,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -40,19 +39,6 @@ var _ = Describe("The NetworkPolicy of a Memcached", func() {
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.NetworkPolicy = nil })
 		o.step(ctx, mc, deletePolicy, writeStatus)
 		o.step(ctx, mc)
-	})
-
-	It("may have a peer that the API server refuses, which is told at once with its field, and touches nothing that runs", func(ctx SpecContext) {
-		mc := converged(ctx, o, 3)
-		before := live(ctx, mc, &appsv1.Deployment{})
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.NetworkPolicy = &cachev1alpha1.MemcachedNetworkPolicy{From: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.0/33"}}}}
-		})
-		Expect(o.try(ctx, mc, writePolicy+" (422)", writeStatus)).To(HaveOccurred())
-		expectConditions(ctx, mc, "False/InvalidSpec", "True/AsExpected", "False/Stuck", "True/InvalidSpec")
-		Expect(message(ctx, mc, "Degraded")).To(HavePrefix(
-			`apply NetworkPolicy cache: NetworkPolicy.networking.k8s.io "cache" is invalid: spec.networkPolicy.from[0].ipBlock.cidr: `))
-		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
 	})
 
 	It("comes before the nodes: none starts while it cannot be created", func(ctx SpecContext) {

@@ -45,8 +45,6 @@ type agents struct {
 	asked  []string
 	// problems are the problems that agents report, by the name of the pod. The agent of a pod without an entry does not answer.
 	problems map[string][]protocol.Problem
-	// restarts are the processes that must restart according to the agents, by the name of the pod.
-	restarts map[string]int
 	// routes are the routes that proxies have, by the name of the pod. All other proxies have those in the ConfigMap. missed is what proxies
 	// say of nodes that they cannot use.
 	routes, missed map[string]string
@@ -96,7 +94,7 @@ func (a *agents) sidecar(pod *corev1.Pod, hosts []string) (protocol.Status, erro
 	if !ok || pod.Status.PodIP == "" {
 		return protocol.Status{}, errRefused
 	}
-	return protocol.Status{Problems: problems, Forget: a.restarts[pod.Name]}, nil
+	return protocol.Status{Problems: problems}, nil
 }
 
 // look returns the requests since its last call, sorted. Each is the name of a pod, followed by the hosts if its agent was asked.

@@ -12,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
@@ -66,18 +65,6 @@ var _ = Describe("A paused Memcached", func() {
 		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
 	})
 
-	It("still says that an object of somebody else is in its way", func(ctx SpecContext) {
-		o := newOperator(defaults)
-		mc := converged(ctx, o, 1)
-		change(ctx, live(ctx, mc, &corev1.Service{}), func(s *corev1.Service) { s.OwnerReferences[0].UID, s.OwnerReferences[0].Name = "another", "another" })
-		o.step(ctx, mc, writeStatus)
-		pause(ctx, mc, true)
-		o.events()
-		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "False/Conflict", "True/AsExpected", "False/Paused", "True/Conflict")
-		Expect(o.events()).To(ConsistOf(HavePrefix("Normal Paused")))
-	})
-
 	It("still says so if the cache does not hold that object", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := newMemcached(ctx, 1)
@@ -91,20 +78,6 @@ var _ = Describe("A paused Memcached", func() {
 			Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
 			o.wait(time.Minute)
 		}
-	})
-
-	It("holds nothing back in a new process, whatever the cluster has not kept", func(ctx SpecContext) {
-		o := newOperator(defaults)
-		mc := newMemcached(ctx, 3, func(mc *cachev1alpha1.Memcached) {
-			mc.Spec.Workload = cachev1alpha1.WorkloadStatefulSet
-			mc.Spec.UpdateStrategy.MaxUnavailable = ptr.To(intstr.FromInt32(2))
-		})
-		o.step(ctx, mc, writeService, writeBudget, writeStatefulSet, writeConfigMap, writeStatus)
-		rollOut(ctx, mc)
-		o.step(ctx, mc, writeStatus)
-		pause(ctx, mc, true)
-		newOperator(defaults).step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/Paused", "False/AsExpected")
 	})
 
 	It("creates nothing when it is born paused", func(ctx SpecContext) {

@@ -13,12 +13,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-
-	"github.com/example/memcached-operator/internal/memcached"
 )
-
-// AgentImageVariable is the environment variable with the image of the agent.
-const AgentImageVariable = memcached.AgentImageVariable
 
 // openShiftGroup is the API group of OpenShift's SecurityContextConstraints. These refuse pods with a fixed user.
 const openShiftGroup = "security.openshift.io"

@@ -84,15 +84,6 @@ var _ = Describe("The progress of a change", func() {
 		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
 	})
 
-	It("is no reason to wait for what happens to a Memcached that is Ready", func(ctx SpecContext) {
-		o := newOperator(defaults)
-		mc := converged(ctx, o, 1)
-		removePods(ctx, mc)
-		newPod(ctx, mc, "another", corev1.ConditionTrue)
-		o.step(ctx, mc, writeStatus)
-		Expect(status(ctx, mc).Nodes).To(ConsistOf(mc.Name + "-another"))
-	})
-
 	It("is told at once by another process", func(ctx SpecContext) {
 		o := newOperator(defaults)
 		mc := converged(ctx, o, nodes)

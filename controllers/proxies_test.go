@@ -133,40 +133,6 @@ var _ = Describe("The proxies of a Memcached", func() {
 		newOperator(defaults).step(ctx, mc)
 	})
 
-	It("hear of a new number of nodes once, two minutes ahead, and are not replaced", func(ctx SpecContext) {
-		mc := ready(ctx)
-		generation := deploymentOf(ctx, mc).Generation
-		scaled(ctx, mc, 4)
-		Expect(o.try(ctx, mc, writeStatefulSet, writeStatus)).To(Succeed())
-		Expect(routesOf(ctx, mc)).To(HaveSuffix("svc 3\n"), "until the new node was ready once")
-		observeSet(ctx, mc)
-		announced := o.clock.Now().Add(2 * time.Minute).UTC().Format(time.RFC3339)
-		Expect(o.try(ctx, mc, writeConfigMap, writeConfigMap, writeStatus)).To(Succeed(), "servers and routes")
-		Expect(routesOf(ctx, mc)).To(HaveSuffix("svc 3 next 4 " + announced + "\n"))
-		expectConditions(ctx, mc, "False/Scaling", "True/AsExpected", "True/Scaling", "False/AsExpected")
-		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("0 of 2 proxies have the new routes"))
-
-		By("counting the proxies that have read it")
-		former := proxies(ctx, mc)[0].Name
-		o.nodes.routes = map[string]string{former: "cache-%d.cache-nodes." + mc.Namespace + ".svc 3\n"}
-		o.wait(5 * time.Second)
-		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
-		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("1 of 2 proxies have the new routes"))
-		Expect(o.result.RequeueAfter).To(BeNumerically("<=", 5*time.Second))
-		o.nodes.routes = nil
-		o.wait(5 * time.Second)
-		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
-		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("2 of 2 proxies have the new routes"))
-
-		By("taking effect")
-		o.wait(2 * time.Minute)
-		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
-		expectReady(ctx, mc)
-		Expect(status(ctx, mc).Proxies.Nodes).To(Equal(int32(4)))
-		Expect(deploymentOf(ctx, mc).Generation).To(Equal(generation))
-		o.step(ctx, mc)
-	})
-
 	It("hear of no number that the cache has read from an old Memcached", func(ctx SpecContext) {
 		mc := ready(ctx)
 		before := live(ctx, mc, &cachev1alpha1.Memcached{})
@@ -190,23 +156,6 @@ var _ = Describe("The proxies of a Memcached", func() {
 		o.nodes.missed = nil
 		o.step(ctx, mc, writeStatus)
 		expectReady(ctx, mc)
-	})
-
-	It("are as many as others want, unless the spec says how many", func(ctx SpecContext) {
-		mc := ready(ctx)
-		change(ctx, deploymentOf(ctx, mc), func(d *appsv1.Deployment) { d.Spec.Replicas = ptr.To(int32(5)) })
-		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-		Expect(*deploymentOf(ctx, mc).Spec.Replicas).To(Equal(int32(5)))
-		rollOutProxies(ctx, mc)
-		o.step(ctx, mc, writeStatus)
-		expectReady(ctx, mc)
-		o.step(ctx, mc)
-		Expect(o.events()).NotTo(ContainElement(ContainSubstring("Corrected")))
-
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Proxy.Size = ptr.To(int32(3)) })
-		o.step(ctx, mc, writeDeployment, writeStatus)
-		Expect(*deploymentOf(ctx, mc).Spec.Replicas).To(Equal(int32(3)))
-		expectConditions(ctx, mc, "False/Scaling", "True/AsExpected", "True/Scaling", "False/AsExpected")
 	})
 
 	It("come to a living cache, whose clients reach the nodes until one is ready, and go again", func(ctx SpecContext) {
@@ -239,27 +188,6 @@ var _ = Describe("The proxies of a Memcached", func() {
 		o.step(ctx, mc)
 	})
 
-	It("have the certificate, about which their agents are asked", func(ctx SpecContext) {
-		mc := ready(ctx, func(mc *cachev1alpha1.Memcached) { mc.Spec.TLS = &cachev1alpha1.MemcachedTLS{SecretName: "front-tls"} })
-		Expect(status(ctx, mc).Address).To(HaveSuffix(".svc:11212"))
-		Expect(live(ctx, mc, &appsv1.StatefulSet{}).Spec.Template.Spec.Containers[0].Args).NotTo(ContainElement("-Z"))
-		first := proxies(ctx, mc)[0]
-		first.Status.PodIP, first.Status.PodIPs = "10.0.0.9", []corev1.PodIP{{IP: "10.0.0.9"}}
-		Expect(user.Status().Update(ctx, &first)).To(Succeed())
-		o.nodes.problems = map[string][]protocol.Problem{
-			first.Name: {{Reason: "InvalidCertificate", Message: "tls.key does not fit: store another"}},
-		}
-		o.step(ctx, mc)
-		o.nodes.look()
-		o.PollAgents(ctx)
-		o.wait(time.Minute)
-		Expect(o.PollAgents(ctx)).To(ConsistOf(client.ObjectKeyFromObject(mc)))
-		Expect(o.nodes.look()).To(Equal([]string{first.Name + " cache." + mc.Namespace + ".svc"}))
-		o.step(ctx, mc, writeStatus)
-		Expect(message(ctx, mc, "NeedsAttention")).To(Equal("Pod " + first.Name + " says of the Secret front-tls (spec.tls.secretName): " +
-			`"tls.key does not fit: store another"`))
-	})
-
 	It("do not start with the routes of somebody else, and the nodes do", func(ctx SpecContext) {
 		mc := newMemcached(ctx, 3, fronted)
 		Expect(user.Create(ctx, &corev1.ConfigMap{
@@ -271,16 +199,5 @@ var _ = Describe("The proxies of a Memcached", func() {
 		Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
 		expectConditions(ctx, mc, "False/Conflict", "False/NotReady", "False/Stuck", "True/Conflict")
 		Expect(user.Get(ctx, proxyName(mc), &appsv1.Deployment{})).To(MatchError(apierrors.IsNotFound, "no proxies"))
-	})
-
-	It("are brought back, and a pause holds them", func(ctx SpecContext) {
-		mc := ready(ctx)
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = true })
-		Expect(user.Delete(ctx, child(ctx, mc, &corev1.Service{}, ""))).To(Succeed())
-		Expect(o.try(ctx, mc, writeStatus)).To(Succeed())
-		Expect(message(ctx, mc, "Progressing")).To(ContainSubstring("spec.paused holds back: the Service"))
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Paused = false })
-		Expect(o.try(ctx, mc, writeService, writeStatus)).To(Succeed())
-		Expect(o.events()).To(ContainElement("Warning Corrected Service cache was deleted: created again"))
 	})
 })

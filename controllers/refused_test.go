@@ -11,7 +11,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -89,16 +88,6 @@ var _ = Describe("What prevents the desired state", func() {
 		Expect(live(ctx, mc, &policyv1.PodDisruptionBudget{})).To(Equal(theirs))
 	})
 
-	It("may be a Deployment of somebody else, whose pods are not counted", func(ctx SpecContext) {
-		mc := converged(ctx, o, 1)
-		change(ctx, live(ctx, mc, &appsv1.Deployment{}), func(d *appsv1.Deployment) { d.OwnerReferences, d.Annotations = nil, nil })
-		before := live(ctx, mc, &appsv1.Deployment{})
-		o.step(ctx, mc, writeStatus)
-		expectConditions(ctx, mc, "False/Conflict", "False/NotReady", "False/Stuck", "True/Conflict")
-		Expect(status(ctx, mc).Nodes).To(BeEmpty())
-		Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
-	})
-
 	It("may be the child of an earlier Memcached of the same name, which is waited for", func(ctx SpecContext) {
 		earlier := converged(ctx, o, 1)
 		Expect(user.Delete(ctx, earlier)).To(Succeed())
@@ -146,15 +135,6 @@ var _ = Describe("What prevents the desired state", func() {
 		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
 	})
 
-	It("may be a policy of the cluster, whose words are told", func(ctx SpecContext) {
-		mc := newMemcached(ctx, 1)
-		denyServices(ctx, mc.Namespace)
-		Eventually(ctx, func() error { return user.Create(ctx, probe(mc), client.DryRunAll) }).Should(HaveOccurred())
-		Expect(o.try(ctx, mc, writeService+" (422)", writeBudget, writeDeployment, writeStatus)).To(HaveOccurred())
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/AdmissionDenied"))
-		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("services are not for everybody"))
-	})
-
 	It("may be a spec that the API server refuses in a child, which is told", func(ctx SpecContext) {
 		mc := newMemcached(ctx, 1, func(mc *cachev1alpha1.Memcached) {
 			mc.Spec.Scheduling.NodeSelector = map[string]string{"exceeded quota": "x"} // an invalid label; no quota is exceeded
@@ -169,37 +149,6 @@ var _ = Describe("What prevents the desired state", func() {
 		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling.NodeSelector = nil })
 		o.step(ctx, mc, writeDeployment, writeStatus)
 	})
-
-	DescribeTable("may be spec.scheduling, which is told at once with its field, and touches nothing that runs",
-		func(ctx SpecContext, scheduling cachev1alpha1.MemcachedScheduling, field string) {
-			mc := converged(ctx, o, 3)
-			before := live(ctx, mc, &appsv1.Deployment{})
-			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling = scheduling })
-			Expect(o.try(ctx, mc, writeDeployment+" (422)", writeStatus)).To(HaveOccurred())
-			expectConditions(ctx, mc, "False/InvalidSpec", "True/AsExpected", "False/Stuck", "True/InvalidSpec")
-			Expect(message(ctx, mc, "Degraded")).To(And(
-				HavePrefix(`apply Deployment cache: Deployment.apps "cache" is invalid: spec.scheduling.`+field+": "),
-				Not(ContainSubstring("spec.template"))))
-			Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
-
-			By("being repaired by the corrected spec alone")
-			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Scheduling = cachev1alpha1.MemcachedScheduling{} })
-			o.step(ctx, mc, writeStatus)
-			expectConditions(ctx, mc, "True/AllNodesReady", "True/AsExpected", "False/AsExpected", "False/AsExpected")
-			Expect(live(ctx, mc, &appsv1.Deployment{})).To(Equal(before))
-		},
-		Entry("a toleration", cachev1alpha1.MemcachedScheduling{
-			Tolerations: []corev1.Toleration{{Key: "dedicated", Operator: "Is", Value: "cache"}},
-		}, "tolerations[0].operator"),
-		Entry("an affinity", cachev1alpha1.MemcachedScheduling{Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "not a label", Operator: corev1.NodeSelectorOpExists}},
-			}}},
-		}}}, "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].key"),
-		Entry("a spread constraint", cachev1alpha1.MemcachedScheduling{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
-			{MaxSkew: 0, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule},
-		}}, "topologySpreadConstraints[0].maxSkew"),
-	)
 
 	It("may be a memory limit below the model, which stops nothing that runs", func(ctx SpecContext) {
 		mc := converged(ctx, o, 1)
@@ -344,37 +293,4 @@ func probe(mc *cachev1alpha1.Memcached) *corev1.Service {
 		ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, GenerateName: "probe-"},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 	}
-}
-
-// denyServices installs a policy that refuses Services in a namespace.
-func denyServices(ctx context.Context, namespace string) {
-	GinkgoHelper()
-	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	policy.Spec.MatchConstraints = &admissionregistrationv1.MatchResources{
-		ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
-			RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule: admissionregistrationv1.Rule{
-					APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"services"},
-				},
-			},
-		}},
-	}
-	policy.Spec.Validations = []admissionregistrationv1.Validation{{
-		Expression: "false", Message: "services are not for everybody",
-	}}
-	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	binding.Spec = admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-		PolicyName:        namespace,
-		ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-		MatchResources: &admissionregistrationv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
-			MatchLabels: map[string]string{corev1.LabelMetadataName: namespace},
-		}},
-	}
-	Expect(user.Create(ctx, policy)).To(Succeed())
-	Expect(user.Create(ctx, binding)).To(Succeed())
-	DeferCleanup(func(ctx SpecContext) {
-		Expect(user.Delete(ctx, binding)).To(Succeed())
-		Expect(user.Delete(ctx, policy)).To(Succeed())
-	})
 }

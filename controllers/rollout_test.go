@@ -5,7 +5,9 @@ package controllers_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"strconv"
 	"time"
@@ -23,7 +25,6 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/render"
 )
 
 // rollOut does the work of the workload's controller, the scheduler and the kubelet in one step. It replaces the pods by as many new
@@ -83,9 +84,17 @@ func setOf(ctx context.Context, mc *cachev1alpha1.Memcached, number int) *appsv1
 	return set
 }
 
+// revisionOf returns the name of the revision with the pod template of a StatefulSet.
+func revisionOf(set *appsv1.StatefulSet) string {
+	GinkgoHelper()
+	template, err := json.Marshal(set.Spec.Template)
+	Expect(err).NotTo(HaveOccurred())
+	return fmt.Sprintf("rev-%08x", crc32.ChecksumIEEE(template))
+}
+
 func observeCopy(ctx context.Context, mc *cachev1alpha1.Memcached, set *appsv1.StatefulSet) {
 	GinkgoHelper()
-	revision, size := "rev-"+render.Hash(set.Spec.Template), int(*set.Spec.Replicas)
+	revision, size := revisionOf(set), int(*set.Spec.Replicas)
 	status := appsv1.StatefulSetStatus{ObservedGeneration: set.Generation, CurrentRevision: revision, UpdateRevision: revision}
 	missing := map[int]bool{}
 	for ordinal := range size {
@@ -128,7 +137,7 @@ func createNode(ctx context.Context, set *appsv1.StatefulSet, ordinal int) *core
 	GinkgoHelper()
 	pod := &corev1.Pod{ObjectMeta: *set.Spec.Template.ObjectMeta.DeepCopy(), Spec: *set.Spec.Template.Spec.DeepCopy()}
 	pod.Namespace, pod.Name = set.Namespace, set.Name+"-"+strconv.Itoa(ordinal)
-	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = "rev-" + render.Hash(set.Spec.Template)
+	pod.Labels[appsv1.ControllerRevisionHashLabelKey] = revisionOf(set)
 	pod.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: "apps/v1", Kind: "StatefulSet", Name: set.Name, UID: set.UID, Controller: ptr.To(true),
 	}}

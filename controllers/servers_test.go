@@ -98,38 +98,4 @@ var _ = Describe("The ConfigMap with the servers of a Memcached", func() {
 		Expect(o.try(ctx, mc, writeConfigMap)).To(Succeed())
 		Expect(metav1.IsControlledBy(serversOf(ctx, mc), mc)).To(BeTrue())
 	})
-
-	It("may be somebody else's, which is never touched, and recovers when that goes away", func(ctx SpecContext) {
-		var theirs *corev1.ConfigMap
-		mc := newMemcached(ctx, 1, stable, func(mc *cachev1alpha1.Memcached) {
-			theirs = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name + "-servers"}}
-			Expect(user.Create(ctx, theirs)).To(Succeed())
-		})
-		Expect(o.try(ctx, mc, writeService, writeBudget, writeConfigMap+" (409)", writeStatefulSet, writeStatus)).To(Succeed())
-		Expect(o.requests.Gets()).To(Equal([]string{"get configmaps"}))
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/Conflict"))
-		Expect(message(ctx, mc, "Degraded")).To(
-			Equal("ConfigMap cache-servers exists already and belongs to nobody: delete or rename one of the two"))
-		Expect(serversOf(ctx, mc)).To(Equal(theirs))
-		Expect(user.Delete(ctx, theirs)).To(Succeed())
-		o.wait(time.Minute)
-		Expect(o.try(ctx, mc, writeConfigMap, writeStatus)).To(Succeed())
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
-	})
-
-	It("may bear the name of another Memcached, whose own has another name", func(ctx SpecContext) {
-		mc := listed(ctx, 1)
-		namesake := &cachev1alpha1.Memcached{
-			ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name + "-servers"},
-			Spec:       cachev1alpha1.MemcachedSpec{Size: 1, Workload: cachev1alpha1.WorkloadStatefulSet},
-		}
-		Expect(user.Create(ctx, namesake)).To(Succeed())
-		o.step(ctx, namesake, writeService, writeBudget, writeConfigMap, writeStatefulSet, writeStatus)
-		Expect(metav1.IsControlledBy(serversOf(ctx, namesake), namesake)).To(BeTrue())
-		Expect(metav1.IsControlledBy(serversOf(ctx, mc), mc)).To(BeTrue())
-		o.step(ctx, mc)
-		Expect(user.Delete(ctx, namesake)).To(Succeed())
-		o.step(ctx, namesake)
-		o.step(ctx, mc)
-	})
 })

@@ -123,39 +123,6 @@ var _ = Describe("The pods of a StatefulSet", func() {
 		}),
 	)
 
-	DescribeTable("are replaced neither by an upgrade of the operator nor by what others do",
-		func(ctx SpecContext, change func(context.Context, *cachev1alpha1.Memcached), writes ...string) {
-			for _, policy := range []func(*cachev1alpha1.Memcached){stable, inPlace} {
-				o = newOperator(defaults)
-				mc := settled(ctx, o, policy)
-				before := uidsOf(ctx, mc)
-				change(ctx, mc)
-				images := podOf(ctx, mc, "cache-0").Spec.Containers[0].Image
-				Expect(o.try(ctx, mc, writes...)).To(Succeed())
-				observeSet(ctx, mc)
-				o.goes(ctx, mc, 2) // with InPlaceOrRecreate, the pods get the label of the new revision
-				Expect(uidsOf(ctx, mc)).To(Equal(before))
-				Expect(podOf(ctx, mc, "cache-0").Spec.Containers[0].Image).To(Equal(images))
-				Expect(entriesOf(ctx, mc)).To(BeEmpty())
-				Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
-				o.step(ctx, mc)
-			}
-		},
-		Entry("annotations on the template", func(ctx context.Context, mc *cachev1alpha1.Memcached) {
-			change(ctx, live(ctx, mc, &appsv1.StatefulSet{}), func(set *appsv1.StatefulSet) {
-				set.Spec.Template.Annotations["example.com/note"] = "theirs"
-			})
-		}),
-		Entry("a webhook that changes the image of new pods", func(ctx context.Context, mc *cachev1alpha1.Memcached) {
-			for name := range uidsOf(ctx, mc) {
-				change(ctx, podOf(ctx, mc, name), func(pod *corev1.Pod) { pod.Spec.Containers[0].Image = "mirror.example.com/memcached:1" })
-			}
-		}),
-		Entry("other defaults", func(context.Context, *cachev1alpha1.Memcached) {
-			o = newOperator(memcached.Options{DefaultImage: "memcached:1.7", AgentImage: "memcached-operator:2"})
-		}, writeStatefulSet, writeStatus),
-	)
-
 	It("stay if a look past the cache shows another node away, a pause, or a change of the pod itself", func(ctx SpecContext) {
 		mc := settled(ctx, o, stable)
 		change(ctx, mc, inTeam)
@@ -277,38 +244,6 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 		o.step(ctx, mc)
 	})
 
-	It("go back where memcached refuses them, and go on with a corrected spec", func(ctx SpecContext) {
-		change(ctx, mc, threads(2))
-		o.moves(ctx, mc, writeArguments, writeStatus)
-		former := memcached.FirstList(podOf(ctx, mc, "cache-2"))
-		o.nodes.refuses = "no."
-		o.nodes.follow(ctx, mc)
-		o.moves(ctx, mc, writeArguments, writeStatus)
-		entry := entriesOf(ctx, mc)["cache-2"]
-		Expect(numbers(ctx)).To(Equal(map[string]int64{"cache-2": 2}))
-		Expect(entry.List).To(Equal(former))
-		Expect(entry.Refused).To(And(HaveField("Words", "no."), HaveField("Tries", 1)))
-		o.step(ctx, mc, writeStatus)
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ChangeRefused"))
-		Expect(message(ctx, mc, "Degraded")).To(ContainSubstring("the node cache-2 has refused the configuration and keeps its former one: no; change spec.config"))
-		o.nodes.follow(ctx, mc)
-		for range 3 { // no other node gets them, and this one is not asked again
-			o.wait(time.Hour)
-			Expect(o.Reconcile(ctx, request(mc))).Error().NotTo(HaveOccurred())
-			Expect(numbers(ctx)).To(Equal(map[string]int64{"cache-2": 2}))
-		}
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("True/ChangeRefused"))
-		o.nodes.refuses = ""
-		change(ctx, mc, threads(3))
-		o.goes(ctx, mc, 8)
-		Expect(summary(ctx, mc, "Degraded")).To(Equal("False/AsExpected"))
-		Expect(summary(ctx, mc, "Ready")).To(Equal("True/AllNodesReady"))
-		for _, entry := range entriesOf(ctx, mc) {
-			Expect(entry.Value("-t")).To(Equal("3"))
-			Expect(entry.Refused).To(BeNil())
-		}
-	})
-
 	It("go on in another process, and stay as they are during a pause", func(ctx SpecContext) {
 		change(ctx, mc, threads(2))
 		o.moves(ctx, mc, writeArguments, writeStatus)
@@ -341,16 +276,6 @@ var _ = Describe("The arguments of a StatefulSet's nodes", func() {
 		third.nodes, third.Nodes, third.outdatedArguments = o.nodes, o.nodes, o.outdatedArguments
 		third.moves(ctx, mc, writeStatus)
 		Expect(arguments(ctx).ResourceVersion).To(Equal(config.ResourceVersion))
-	})
-
-	It("wait for a node that nobody can ask, and say for whom", func(ctx SpecContext) {
-		o.nodes.silent = []string{"cache-2"}
-		change(ctx, mc, threads(2))
-		o.goes(ctx, mc, 3)
-		Expect(numbers(ctx)).To(Equal(map[string]int64{"cache-1": 1, "cache-0": 1}))
-		Expect(message(ctx, mc, "Progressing")).To(And(ContainSubstring("; cache-2 waits for an answer"), ContainSubstring("connection refused")))
-		o.step(ctx, mc)
-		Expect(o.result.RequeueAfter).To(Equal(15 * time.Second))
 	})
 
 	It("cannot be written: the size of the StatefulSet is, and nodes are replaced", func(ctx SpecContext) {

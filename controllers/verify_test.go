@@ -10,7 +10,6 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,16 +43,6 @@ var _ = Describe("An operator whose cache has an earlier version of the Memcache
 		}
 	})
 
-	It("does not undo what another process made of a later spec than the first", func(ctx SpecContext) {
-		mc := newMemcached(ctx, 1)
-		before := live(ctx, mc, &cachev1alpha1.Memcached{})
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 5 })
-		newOperator(defaults).step(ctx, mc, writeService, writeDeployment, writeBudget, writeStatus)
-		second := newOperator(defaults)
-		second.outdated = before
-		second.beginsAnew(ctx, mc)
-	})
-
 	It("does not mix an earlier status with the latest one", func(ctx SpecContext) {
 		first := newOperator(defaults)
 		mc := newMemcached(ctx, 1)
@@ -66,16 +55,6 @@ var _ = Describe("An operator whose cache has an earlier version of the Memcache
 		second.beginsAnew(ctx, mc, writeStatus+" (409)")
 		second.outdated, second.outdatedPods = nil, nil
 		second.step(ctx, mc)
-	})
-
-	It("does not tell the state of an earlier generation", func(ctx SpecContext) {
-		mc := converged(ctx, newOperator(defaults), 1)
-		before := live(ctx, mc, &cachev1alpha1.Memcached{})
-		change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = 2 })
-		removePods(ctx, mc)
-		second := newOperator(defaults)
-		second.outdated = before
-		second.beginsAnew(ctx, mc, writeStatus+" (409)")
 	})
 
 	It("does not tell the state of a generation without a status, although the children are as it wants them", func(ctx SpecContext) {
@@ -138,8 +117,6 @@ var _ = Describe("An operator whose cache has an earlier version of the Memcache
 			Expect(live(ctx, mc, object)).To(Equal(written))
 		},
 		Entry("a Service", &corev1.Service{}, writeService),
-		Entry("a PodDisruptionBudget", &policyv1.PodDisruptionBudget{}, writeBudget),
-		Entry("a NetworkPolicy", &networkingv1.NetworkPolicy{}, writePolicy),
 		Entry("a Deployment", &appsv1.Deployment{}, writeDeployment),
 		Entry("a StatefulSet", &appsv1.StatefulSet{}, writeStatefulSet, stable),
 	)
@@ -158,20 +135,6 @@ var _ = Describe("An operator whose cache has an earlier version of the Memcache
 		Expect(former.try(ctx, mc, writeStatus+" (409)")).To(Succeed())
 		Expect(former.result.RequeueAfter).To(Equal(time.Second))
 		Expect(summary(ctx, mc, "Progressing")).To(Equal("True/Scaling"))
-	})
-
-	It("works beside another one whose cache is right: together they write no more than one", func(ctx SpecContext) {
-		former, other := newOperator(defaults), newOperator(defaults)
-		mc := converged(ctx, other, 1)
-		for size := range int32(5) {
-			former.outdated = live(ctx, mc, &cachev1alpha1.Memcached{})
-			change(ctx, mc, func(mc *cachev1alpha1.Memcached) { mc.Spec.Size = size + 2 })
-			former.step(ctx, mc)
-			other.step(ctx, mc, writeDeployment, writeStatus)
-			former.beginsAnew(ctx, mc)
-			former.outdated = nil
-			former.step(ctx, mc)
-		}
 	})
 
 	It("creates nothing for one that is deleted, although the garbage collector has begun", func(ctx SpecContext) {

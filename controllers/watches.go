@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,10 +37,9 @@ type enqueueDelay = time.Duration
 const never enqueueDelay = -1
 
 // memcacheds returns the event handler for Memcacheds. It enqueues each at the start, at each resync, when it is created or deleted, and as
-// memcachedChange says. handler.TypedFuncs gives the initial list and resyncs a low priority. Twins of a Memcached that others have created
-// or deleted, or whose spec has changed, are enqueued, too.
+// memcachedChange says. handler.TypedFuncs gives the initial list and resyncs a low priority.
 func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Request] {
-	funcs := watch(memcachedChange, func(mc client.Object) []types.NamespacedName {
+	funcs := watch(0, memcachedChange, func(mc client.Object) []types.NamespacedName {
 		return []types.NamespacedName{client.ObjectKeyFromObject(mc)}
 	})
 	created, updated := funcs.CreateFunc, funcs.UpdateFunc
@@ -62,23 +60,6 @@ func (r *Reconciler) memcacheds() handler.TypedFuncs[client.Object, reconcile.Re
 	return funcs
 }
 
-// podHandler returns an event handler for pods. For each created, changed or deleted pod, it enqueues the Memcached.
-func podHandler() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
-	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
-			if !e.IsInInitialList {
-				Enqueue(q, debounce, instanceOf(e.Object))
-			}
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
-			Enqueue(q, podChange(e.ObjectOld, e.ObjectNew), instanceOf(e.ObjectNew))
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) {
-			Enqueue(q, debounce, instanceOf(e.Object))
-		},
-	}
-}
-
 // isResync reports whether an update repeats what the cache holds, as in periodic resyncs and after interrupted watches. Only
 // resyncs of owners cause reconciles, to make up for missed events.
 func isResync(e event.TypedUpdateEvent[client.Object]) bool {
@@ -88,24 +69,24 @@ func isResync(e event.TypedUpdateEvent[client.Object]) bool {
 // reaction returns the delay from an update to the reconcile.
 type reaction = func(before, after client.Object) enqueueDelay
 
-// watch returns an event handler for Memcacheds and children. After a deletion or a creation, it enqueues at once. After an
-// update, it enqueues with the delay that the argument change returns. ownersOf returns the names of the Memcacheds to enqueue.
+// watch returns an event handler that enqueues the Memcacheds with the names that ownersOf returns: after a creation or a deletion with this
+// delay, and after an update with the delay that the argument change returns.
 func watch(
-	change reaction, ownersOf func(client.Object) []types.NamespacedName,
+	delay enqueueDelay, change reaction, ownersOf func(client.Object) []types.NamespacedName,
 ) handler.TypedFuncs[client.Object, reconcile.Request] {
 	return handler.TypedFuncs[client.Object, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[client.Object], q queue) {
 			if !e.IsInInitialList {
-				Enqueue(q, 0, ownersOf(e.Object)...)
+				enqueue(q, delay, ownersOf(e.Object)...)
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[client.Object], q queue) {
 			if !isResync(e) {
-				Enqueue(q, change(e.ObjectOld, e.ObjectNew), append(ownersOf(e.ObjectNew), ownersOf(e.ObjectOld)...)...)
+				enqueue(q, change(e.ObjectOld, e.ObjectNew), append(ownersOf(e.ObjectNew), ownersOf(e.ObjectOld)...)...)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[client.Object], q queue) {
-			Enqueue(q, 0, ownersOf(e.Object)...)
+			enqueue(q, delay, ownersOf(e.Object)...)
 		},
 	}
 }
@@ -116,8 +97,8 @@ func memcachedsOf(object client.Object) []types.NamespacedName {
 	return append(memcached.OwnersOf(object), instanceOf(object))
 }
 
-// Enqueue adds each name to the queue once. It skips empty names.
-func Enqueue(q queue, delay enqueueDelay, names ...types.NamespacedName) {
+// enqueue adds each name to the queue once. It skips empty names.
+func enqueue(q queue, delay enqueueDelay, names ...types.NamespacedName) {
 	for i, name := range names {
 		if delay != never && name.Name != "" && !slices.Contains(names[:i], name) {
 			q.AddAfter(reconcile.Request{NamespacedName: name}, delay)
@@ -166,12 +147,9 @@ func childChange(child memcached.Child) reaction {
 }
 
 // podChange returns debounce if a cached field other than the resource version has changed. Otherwise, it returns the constant never.
-func podChange(before, after *corev1.Pod) enqueueDelay {
-	if before.ResourceVersion == after.ResourceVersion {
-		return never
-	}
-	same := before.DeepCopy()
-	same.ResourceVersion = after.ResourceVersion
+func podChange(before, after client.Object) enqueueDelay {
+	same, _ := before.DeepCopyObject().(client.Object)
+	same.SetResourceVersion(after.GetResourceVersion())
 	if equality.Semantic.DeepEqual(same, after) {
 		return never
 	}

@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -67,9 +68,8 @@ func TestAResyncReconcilesMemcachedsOnceWithLowPriority(t *testing.T) {
 	mc, deployment := &cachev1alpha1.Memcached{}, &appsv1.Deployment{}
 	r := watching()
 	var queue addedTo
-	child, _ := memcached.ChildOf(deployment)
 	r.memcacheds().Update(t.Context(), event.TypedUpdateEvent[client.Object]{ObjectOld: mc, ObjectNew: mc}, &queue)
-	watch(childChange(child), memcachedsOf).Update(t.Context(),
+	watch(0, childChange(rowOf(deployment)), memcachedsOf).Update(t.Context(),
 		event.TypedUpdateEvent[client.Object]{ObjectOld: deployment, ObjectNew: deployment}, &queue)
 	if diff := cmp.Diff([]priorityqueue.AddOpts{{Priority: ptr.To(handler.LowPriority)}}, queue.opts); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -124,12 +124,18 @@ func TestACompletedRolloutIsReportedAtOnce(t *testing.T) {
 		"a rollout has not begun": {one, with(func(d *appsv1.Deployment) { d.Generation = 3 }), debounce},
 	} {
 		t.Run(name, func(t *testing.T) {
-			child, _ := memcached.ChildOf(test.after)
-			if delay := childChange(child)(test.before, test.after); delay != test.want {
+			if delay := childChange(rowOf(test.after))(test.before, test.after); delay != test.want {
 				t.Errorf("it is reconciled after %s, not %s", delay, test.want)
 			}
 		})
 	}
+}
+
+// rowOf returns the first row of the object's Kind.
+func rowOf(object client.Object) memcached.Child {
+	return memcached.Children[slices.IndexFunc(memcached.Children, func(child memcached.Child) bool {
+		return reflect.TypeOf(child.New()) == reflect.TypeOf(object)
+	})]
 }
 
 // watching returns a Reconciler with only what event handlers need.
@@ -172,10 +178,9 @@ func TestBothMemcachedsOfAnObjectAreReconciled(t *testing.T) {
 			after, _ := test.before.DeepCopyObject().(client.Object)
 			after.SetResourceVersion("2")
 			after.SetLabels(map[string]string{memcached.InstanceLabel: test.later, "changed": "yes"})
-			child, _ := memcached.ChildOf(test.before)
 			var queue addedTo
 			update := event.TypedUpdateEvent[client.Object]{ObjectOld: test.before, ObjectNew: after}
-			watch(childChange(child), memcachedsOf).Update(t.Context(), update, &queue)
+			watch(0, childChange(rowOf(test.before)), memcachedsOf).Update(t.Context(), update, &queue)
 			if !slices.Equal(queue.names, test.want) {
 				t.Errorf("%v are reconciled, not %v", queue.names, test.want)
 			}

@@ -36,11 +36,11 @@ var _ = DescribeTable("Any value at any place is refused with the name of the fi
 				if ofStatefulSets.MatchString(t.place.Path) {
 					spec = strings.Replace(spec, "{", `{"workload": "StatefulSet", `, 1)
 				}
-				t.decode(dryRun(ctx, "Memcached", "cache", spec))
+				t.decode(dryRun(ctx, "cache", spec))
 				return
 			}
-			object := manifest("Memcached", mc.Name, mc.ResourceVersion, `{"size": 1}, "status": `+t.place.With(t.value))
-			t.decode(send(ctx, raw.Put().Name(mc.Name).SubResource("status"), "Memcached", object))
+			object := manifest(mc.Name, mc.ResourceVersion, `{"size": 1}, "status": `+t.place.With(t.value))
+			t.decode(send(ctx, raw.Put().Name(mc.Name).SubResource("status"), object))
 		})
 		for _, check := range []func(*try) error{(*try).undecodable, (*try).undesirable, (*try).unnamed, (*try).strange} {
 			Expect(problems(tries, check)).To(BeEmpty())
@@ -94,7 +94,7 @@ type try struct {
 // sample.
 func triesOf(root, sample string) []*try {
 	var tries []*try
-	for _, place := range crd.Places(root, schemaOf("Memcached").Properties[root]) {
+	for _, place := range crd.Places(root, schema().Properties[root]) {
 		values := slices.Concat(edges, strangeTexts, []string{crd.Smallest(place.Schema)})
 		if place.Schema.Format == "date-time" {
 			values = append(values, dateTimes...)

@@ -56,7 +56,7 @@ var computedDefaults = map[string]string{
 // kubectl explain shows descriptions, but no defaults and bounds. So the descriptions must name them.
 func TestDescriptionsNameDefaultsAndBounds(t *testing.T) {
 	rows := len(ruledBounds) + len(computedDefaults)
-	for _, field := range ownFields("Memcached") {
+	for _, field := range ownFields() {
 		if !strings.HasPrefix(field.Path, "spec.") || notOffered.MatchString(field.Path+"[") {
 			continue
 		}
@@ -102,7 +102,7 @@ func isLeaf(schema apiextensionsv1.JSONSchemaProps) bool {
 
 func isRequired(field crd.Place) bool {
 	dot := strings.LastIndex(field.Path, ".")
-	for _, parent := range places("Memcached") {
+	for _, parent := range places() {
 		if parent.Path == field.Path[:dot] {
 			return slices.Contains(parent.Schema.Required, field.Path[dot+1:])
 		}
@@ -113,22 +113,20 @@ func isRequired(field crd.Place) bool {
 // TestExplainFitsOnAScreen counts the lines of kubectl explain for each struct. The output has 12 lines more than the fields, and each
 // field has a line with its name and one that is empty. The spec has too many fields for 60 lines.
 func TestExplainFitsOnAScreen(t *testing.T) {
-	for kind := range resources {
-		for _, place := range places(kind) {
-			schema, limit := place.Schema, 60
-			if schema.Items != nil {
-				schema.Properties = schema.Items.Schema.Properties
-			}
-			if place.Path == "spec" {
-				limit = 97
-			}
-			lines := 12 + wrappedLines(schema.Description)
-			for _, field := range schema.Properties {
-				lines += 2 + wrappedLines(field.Description) + min(len(field.Enum), 1)
-			}
-			if len(schema.Properties) > 0 && lines > limit {
-				t.Errorf("kubectl explain of %s %s has %d lines, more than %d", kind, place.Path, lines, limit)
-			}
+	for _, place := range places() {
+		schema, limit := place.Schema, 60
+		if schema.Items != nil {
+			schema.Properties = schema.Items.Schema.Properties
+		}
+		if place.Path == "spec" {
+			limit = 97
+		}
+		lines := 12 + wrappedLines(schema.Description)
+		for _, field := range schema.Properties {
+			lines += 2 + wrappedLines(field.Description) + min(len(field.Enum), 1)
+		}
+		if len(schema.Properties) > 0 && lines > limit {
+			t.Errorf("kubectl explain of %s has %d lines, more than %d", place.Path, lines, limit)
 		}
 	}
 }

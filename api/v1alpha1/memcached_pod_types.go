@@ -3,7 +3,10 @@
 
 package v1alpha1
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+)
 
 // MemcachedAgent configures the agent, which serves metrics and gives memcached its certificates and users.
 type MemcachedAgent struct {
@@ -79,3 +82,90 @@ type LabelValue string
 //
 // +kubebuilder:validation:MaxLength=8192
 type AnnotationValue string
+
+// MemcachedScheduling is where the pods may run.
+type MemcachedScheduling struct {
+	// nodeSelector selects cluster nodes that have all of these labels. The operator adds kubernetes.io/os: linux unless that key
+	// is given.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Node selector",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// tolerations allow the pods to run on cluster nodes with matching taints.
+	// +optional
+	// +listType=atomic
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Tolerations",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// affinity is where the pods must or should run, by the labels of cluster nodes and by the pods that run there. Its
+	// terms must not have namespaces or a namespaceSelector: they select only pods of the same namespace. Otherwise, an anti-affinity
+	// could keep the pods of others away from cluster nodes.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="{{template `ownNamespace` `podAffinity`}} && {{template `ownNamespace` `podAntiAffinity`}}",message="spec.scheduling.affinity must have no terms with namespaces or a namespaceSelector, as a Memcached has no say about the pods of others: remove them"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Affinity",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+
+	// topologySpreadConstraints spread the pods. The default is a soft spread (ScheduleAnyway) over hosts and over zones. Without a
+	// labelSelector, a constraint counts the pods of this resource, and with {} all of the namespace. To spread each rollout
+	// separately, add pod-template-hash (Deployment) or controller-revision-hash (StatefulSet) to matchLabelKeys.
+	// +optional
+	// +listType=map
+	// +listMapKey=topologyKey
+	// +listMapKey=whenUnsatisfiable
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Topology spread constraints",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
+
+	// priorityClassName is the name of the PriorityClass of the pods, in at most 253 characters. The default is the cluster's. If
+	// the name starts with system-, no pods are created, unless the operator runs with --allow-system-priority-classes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="spec.scheduling.priorityClassName must be the name of a PriorityClass: lowercase letters, digits, '-' and '.', starting and ending with a letter or a digit"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="PriorityClass",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:scheduling","urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+}
+
+// MemcachedNetworkPolicy is the NetworkPolicy of the nodes and proxies. It has an effect only if the network plugin of the cluster
+// enforces NetworkPolicies.
+type MemcachedNetworkPolicy struct {
+	// from are the clients that may connect, in at least 1 group. The default is all pods of the namespace. With spec.proxy, they may
+	// connect to the proxies, and only the proxies to the nodes. The kubelet's probes are always allowed.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:items:XValidation:rule="has(self.ipBlock) ? !has(self.podSelector) && !has(self.namespaceSelector) : has(self.podSelector) || has(self.namespaceSelector)",message="spec.networkPolicy.from[] must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="From",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	From []networkingv1.NetworkPolicyPeer `json:"from,omitempty"`
+
+	// metricsFrom are the clients that may read the metrics of the agents, in at least 1 group. The default is all pods of the
+	// namespace. It needs workload StatefulSet.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:items:XValidation:rule="has(self.ipBlock) ? !has(self.podSelector) && !has(self.namespaceSelector) : has(self.podSelector) || has(self.namespaceSelector)",message="spec.networkPolicy.metricsFrom[] must have a podSelector, a namespaceSelector or both, or else an ipBlock alone"
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Metrics from",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:networkPolicy","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	MetricsFrom []networkingv1.NetworkPolicyPeer `json:"metricsFrom,omitempty"`
+}
+
+// MemcachedStorage is where a node keeps its items.
+type MemcachedStorage struct {
+	// type is Memory or MemoryFile. The default is Memory: memcached's own memory, which is empty after a restart. With MemoryFile
+	// (memcached -e), the items are in a memory volume of the pod. They survive a restart of memcached for restartedAt or a new
+	// configuration, unless config.memory, config.maxItemSize or storage.type changes. A new pod is empty. MemoryFile needs workload
+	// StatefulSet and config.memory of at least 128Mi. A delete that a client sends while the item's node restarts has no effect, so
+	// the item stays in the cache.
+	// +optional
+	// +kubebuilder:validation:Enum=Memory;MemoryFile
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Type",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:fieldGroup:storage","urn:alm:descriptor:com.tectonic.ui:select:Memory","urn:alm:descriptor:com.tectonic.ui:select:MemoryFile","urn:alm:descriptor:com.tectonic.ui:advanced"}
+	Type StorageType `json:"type,omitempty"`
+}
+
+// StorageType is where a node keeps its items.
+type StorageType string
+
+// Places for items.
+const (
+	// StorageMemory is memcached's own memory.
+	StorageMemory StorageType = "Memory"
+	// StorageMemoryFile is a file in a memory volume of the pod.
+	StorageMemoryFile StorageType = "MemoryFile"
+)

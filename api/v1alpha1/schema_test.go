@@ -20,27 +20,16 @@ import (
 	"github.com/example/memcached-operator/test/repository"
 )
 
-// resources has the file with the CustomResourceDefinition of each Kind, the name of its resource, and the smallest spec.
-var resources = map[string]struct{ file, plural, smallest string }{
-	"Memcached": {crd.File, "memcacheds", `{"size": 1}`},
-}
-
-var schemas sync.Map
-
-// schemaOf returns the schema of a Kind.
-func schemaOf(kind string) apiextensionsv1.JSONSchemaProps {
-	if known, ok := schemas.Load(kind); ok {
-		return known.(apiextensionsv1.JSONSchemaProps)
-	}
-	definition, err := crd.Read(repository.Path(resources[kind].file))
+// schema returns the schema of a Memcached.
+var schema = sync.OnceValue(func() apiextensionsv1.JSONSchemaProps {
+	definition, err := crd.Read(repository.Path(crd.File))
 	utilruntime.Must(err)
-	schemas.Store(kind, *definition.Spec.Versions[0].Schema.OpenAPIV3Schema)
-	return schemaOf(kind)
-}
+	return *definition.Spec.Versions[0].Schema.OpenAPIV3Schema
+})
 
-// places returns all places in the spec and the status of a Kind.
-func places(kind string) []crd.Place {
-	properties := schemaOf(kind).Properties
+// places returns all places in the spec and the status.
+func places() []crd.Place {
+	properties := schema().Properties
 	return slices.Concat(crd.Places("spec", properties["spec"]), crd.Places("status", properties["status"]))
 }
 
@@ -56,8 +45,8 @@ var (
 
 // ownFields returns the fields that this package names. It leaves out elements of lists and maps, and fields of Kubernetes' own
 // types.
-func ownFields(kind string) []crd.Place {
-	return slices.DeleteFunc(places(kind), func(p crd.Place) bool {
+func ownFields() []crd.Place {
+	return slices.DeleteFunc(places(), func(p crd.Place) bool {
 		element := strings.HasSuffix(p.Path, "[0]") || strings.HasSuffix(p.Path, ".k") || resourceName.MatchString(p.Path)
 		return element || kubernetesTypes.MatchString(p.Path)
 	})
@@ -66,72 +55,66 @@ func ownFields(kind string) []crd.Place {
 // kubectl explain shows the descriptions to users.
 func TestEveryFieldIsDocumented(t *testing.T) {
 	sentence := regexp.MustCompile(`(?s)^[a-zA-Z]+:? \w.{8,}\.$`)
-	for kind := range resources {
-		for _, field := range ownFields(kind) {
-			name := field.Path[strings.LastIndex(field.Path, ".")+1:]
-			text := field.Schema.Description
-			if first := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ':' }); len(first) == 0 || first[0] != name {
-				t.Errorf("%s %s: the description must start with %s: %q", kind, field.Path, name, text)
-			}
-			if !sentence.MatchString(text) || strings.Contains(text, "+kubebuilder") || strings.Contains(text, "TODO") {
-				t.Errorf("%s %s: the description must be sentences for users: %q", kind, field.Path, text)
-			}
+	for _, field := range ownFields() {
+		name := field.Path[strings.LastIndex(field.Path, ".")+1:]
+		text := field.Schema.Description
+		if first := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ':' }); len(first) == 0 || first[0] != name {
+			t.Errorf("%s: the description must start with %s: %q", field.Path, name, text)
 		}
-		if text := schemaOf(kind).Description; !strings.HasPrefix(text, kind+" is ") {
-			t.Errorf("the description of the kind must say what it is: %q", text)
+		if !sentence.MatchString(text) || strings.Contains(text, "+kubebuilder") || strings.Contains(text, "TODO") {
+			t.Errorf("%s: the description must be sentences for users: %q", field.Path, text)
 		}
+	}
+	if text := schema().Description; !strings.HasPrefix(text, "Memcached is ") {
+		t.Errorf("the description of the kind must say what it is: %q", text)
 	}
 }
 
 // A rule without a message shows its CEL expression to the user. A rule with the message of another field misleads.
 func TestEveryRuleNamesItsField(t *testing.T) {
 	shared := regexp.MustCompile(`^spec\.(podMetadata|service|resources|(agent|proxy)\.resources)\b`)
-	for kind := range resources {
-		check := func(path string, rules apiextensionsv1.ValidationRules) {
-			for _, rule := range rules {
-				inSharedType := shared.MatchString(path) && regexp.MustCompile(`\b(labels?|annotations|resources\.(limits|requests))\b`).MatchString(rule.Message)
-				if !inSharedType && !strings.Contains(rule.Message, path) {
-					t.Errorf("%s %s: the message does not name the field: %q", kind, path, rule.Message)
-				}
-				if rule.MessageExpression != "" && !strings.Contains(rule.MessageExpression, path) {
-					t.Errorf("%s %s: the message expression does not name the field: %q", kind, path, rule.MessageExpression)
-				}
-				if len(rule.Message) < 30 {
-					t.Errorf("%s %s: the message does not tell the fix: %q", kind, path, rule.Message)
-				}
+	check := func(path string, rules apiextensionsv1.ValidationRules) {
+		for _, rule := range rules {
+			inSharedType := shared.MatchString(path) && regexp.MustCompile(`\b(labels?|annotations|resources\.(limits|requests))\b`).MatchString(rule.Message)
+			if !inSharedType && !strings.Contains(rule.Message, path) {
+				t.Errorf("%s: the message does not name the field: %q", path, rule.Message)
+			}
+			if rule.MessageExpression != "" && !strings.Contains(rule.MessageExpression, path) {
+				t.Errorf("%s: the message expression does not name the field: %q", path, rule.MessageExpression)
+			}
+			if len(rule.Message) < 30 {
+				t.Errorf("%s: the message does not tell the fix: %q", path, rule.Message)
 			}
 		}
-		for _, rule := range schemaOf(kind).XValidations {
-			check(strings.TrimPrefix(rule.FieldPath, "."), apiextensionsv1.ValidationRules{rule})
-		}
-		for _, place := range places(kind) {
-			check(strings.ReplaceAll(place.Path, "[0]", "[]"), place.Schema.XValidations)
-		}
+	}
+	for _, rule := range schema().XValidations {
+		check(strings.TrimPrefix(rule.FieldPath, "."), apiextensionsv1.ValidationRules{rule})
+	}
+	for _, place := range places() {
+		check(strings.ReplaceAll(place.Path, "[0]", "[]"), place.Schema.XValidations)
 	}
 }
 
 // Without a bound, a text, list or map can be as large as a request, and each watcher keeps it in memory. Older API servers do not
 // check the format int32. Without bounds, they would accept numbers that Go cannot decode: see decoding_test.go.
 func TestEverythingIsBounded(t *testing.T) {
-	for kind := range resources {
-		for _, place := range places(kind) {
-			schema := place.Schema
-			lowest, highest := schema.Minimum, schema.Maximum
-			if schema.Format == "int32" && (lowest == nil || *lowest < math.MinInt32 || highest == nil || *highest > math.MaxInt32) {
-				t.Errorf("%s %s: an int32 without minimum and maximum", kind, place.Path)
-			}
-			if !strings.HasPrefix(place.Path, "spec") || kubernetesContent.MatchString(place.Path) {
-				continue
-			}
-			text := schema.XIntOrString || schema.Type == "string" && len(schema.Enum) == 0
-			switch {
-			case text && schema.MaxLength == nil && len(schema.XValidations) == 0 && !resourceName.MatchString(place.Path): // a rule of the map bounds these
-				t.Errorf("%s %s: a text without maxLength", kind, place.Path)
-			case schema.Type == "array" && schema.MaxItems == nil:
-				t.Errorf("%s %s: a list without maxItems", kind, place.Path)
-			case schema.AdditionalProperties != nil && schema.MaxProperties == nil:
-				t.Errorf("%s %s: a map without maxProperties", kind, place.Path)
-			}
+	for _, place := range places() {
+		schema := place.Schema
+		lowest, highest := schema.Minimum, schema.Maximum
+		if schema.Format == "int32" && (lowest == nil || *lowest < math.MinInt32 || highest == nil || *highest > math.MaxInt32) {
+			t.Errorf("%s: an int32 without minimum and maximum", place.Path)
+		}
+		if !strings.HasPrefix(place.Path, "spec") || kubernetesContent.MatchString(place.Path) {
+			continue
+		}
+		text := schema.XIntOrString || schema.Type == "string" && len(schema.Enum) == 0
+		switch {
+		case text && schema.MaxLength == nil && len(schema.XValidations) == 0 && !resourceName.MatchString(place.Path): // a rule of the map bounds these
+			t.Errorf("%s: a text without maxLength", place.Path)
+		case schema.Type == "array" && schema.MaxItems == nil:
+			t.Errorf("%s: a list without maxItems", place.Path)
+		case schema.AdditionalProperties != nil && schema.MaxProperties == nil:
+			t.Errorf("%s: a map without maxProperties", place.Path)
 		}
 	}
 }
@@ -139,7 +122,7 @@ func TestEverythingIsBounded(t *testing.T) {
 // Tests rely on testdata/every_field.yaml to set every field.
 func TestEveryFieldHasAnExample(t *testing.T) {
 	sample := everyField()
-	for _, field := range ownFields("Memcached") {
+	for _, field := range ownFields() {
 		if !strings.HasPrefix(field.Path, "spec.") || field.Path == "spec.copies" || strings.HasPrefix(field.Path, "spec.proxy") {
 			continue // the sample has auth instead
 		}

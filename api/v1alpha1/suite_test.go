@@ -63,21 +63,21 @@ func rawClient(scheme *runtime.Scheme) rest.Interface {
 	return restClient
 }
 
-// dryRun creates an object of a Kind with this name and spec, given as JSON, without storing it. It returns what would be stored.
-func dryRun(ctx context.Context, kind, name, spec string) ([]byte, error) {
-	return send(ctx, raw.Post(), kind, manifest(kind, name, "", spec))
+// dryRun creates a Memcached with this name and spec, given as JSON, without storing it. It returns what would be stored.
+func dryRun(ctx context.Context, name, spec string) ([]byte, error) {
+	return send(ctx, raw.Post(), manifest(name, "", spec))
 }
 
 // dryRunSpec creates a Memcached with this spec, given as YAML, without storing it. It returns what would be stored.
 func dryRunSpec(ctx context.Context, spec string) ([]byte, error) {
 	text, err := yaml.YAMLToJSON([]byte(spec))
 	Expect(err).NotTo(HaveOccurred())
-	return dryRun(ctx, "Memcached", "cache", string(text))
+	return dryRun(ctx, "cache", string(text))
 }
 
 // send sends a request as a dry run, with strict field validation as kubectl does.
-func send(ctx context.Context, request *rest.Request, kind string, object []byte) ([]byte, error) {
-	result := request.Namespace(metav1.NamespaceDefault).Resource(resources[kind].plural).
+func send(ctx context.Context, request *rest.Request, object []byte) ([]byte, error) {
+	result := request.Namespace(metav1.NamespaceDefault).Resource("memcacheds").
 		Param("dryRun", metav1.DryRunAll).Param("fieldValidation", metav1.FieldValidationStrict).
 		SetHeader("Content-Type", runtime.ContentTypeJSON).Body(object).Do(ctx)
 	stored, err := result.Raw()
@@ -88,8 +88,8 @@ func send(ctx context.Context, request *rest.Request, kind string, object []byte
 	return stored, nil
 }
 
-func manifest(kind, name, resourceVersion, spec string) []byte {
-	return []byte(`{"apiVersion": "cache.example.com/v1alpha1", "kind": "` + kind + `", "metadata": {"name": "` + name +
+func manifest(name, resourceVersion, spec string) []byte {
+	return []byte(`{"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached", "metadata": {"name": "` + name +
 		`", "resourceVersion": "` + resourceVersion + `"}, "spec": ` + spec + `}`)
 }
 

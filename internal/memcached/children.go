@@ -23,16 +23,8 @@ import (
 
 // Children is the table of the objects that the operator keeps for a Memcached. docs/development.md says how to add a Kind.
 var Children = []Child{
-	NewChild(Child{
-		Kind:   corev1.SchemeGroupVersion.WithKind("Service"),
-		Suffix: NodesSuffix,
-		Fields: serviceFields,
-	}, func(s *corev1.Service) any { return &s.Spec }),
-	NewChild(Child{
-		Kind:   corev1.SchemeGroupVersion.WithKind("Service"),
-		Proxy:  true,
-		Fields: serviceFields,
-	}, func(s *corev1.Service) any { return &s.Spec }),
+	serviceChild(Child{Suffix: NodesSuffix}),
+	serviceChild(Child{Proxy: true}),
 	budgetChild(Child{Expected: func(mc *cachev1alpha1.Memcached) bool {
 		// If the spec has changed and asks for no budget, one from before the change may still exist, even if the cache does not contain it.
 		return mc.Status.ObservedGeneration > 0 && mc.Status.ObservedGeneration != mc.Generation && !WantsBudget(mc.Spec.PodDisruptionBudget)
@@ -40,80 +32,14 @@ var Children = []Child{
 	budgetChild(Child{Suffix: ProxySuffix, Proxy: true}),
 	policyChild(Child{}),
 	policyChild(Child{Suffix: ProxySuffix, Proxy: true}),
-	NewChild(Child{
-		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
-		Suffix: ServersSuffix,
-		// Applications may read all keys into their environment, so keys that others add are removed.
-		Fields: configMapFields,
-	}, configMapData),
-	NewChild(Child{
-		Kind:   corev1.SchemeGroupVersion.WithKind("ConfigMap"),
-		Suffix: ArgumentsSuffix,
-		Fields: configMapFields,
-	}, configMapData),
-	NewChild(Child{
-		Kind:     corev1.SchemeGroupVersion.WithKind("ConfigMap"),
-		Suffix:   RoutesSuffix,
-		Proxy:    true,
-		Fields:   field.Rules{Owned: configMapFields.Owned, Guard: true}, // no proxy may start with the routes of somebody else
-		Expected: hadProxies,
-	}, configMapData),
-	NewChild(Child{
-		Kind:     appsv1.SchemeGroupVersion.WithKind("Deployment"),
-		Workload: true,
-		Fields:   deploymentFields,
-		Expected: wasWritten(cachev1alpha1.WorkloadDeployment),
-	}, func(d *appsv1.Deployment) any { return &d.Spec }),
-	NewChild(Child{
-		Kind:     appsv1.SchemeGroupVersion.WithKind("Deployment"),
-		Suffix:   ProxySuffix,
-		Proxy:    true,
-		Workload: true,
-		Fields:   deploymentFields,
-		Expected: hadProxies,
-	}, func(d *appsv1.Deployment) any { return &d.Spec }),
-	statefulSetRow(0),
-	statefulSetRow(1),
-	statefulSetRow(2),
-}
-
-// statefulSetRow returns the row of the StatefulSet of a copy.
-func statefulSetRow(number int) Child {
-	return NewChild(Child{
-		Kind:     appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
-		Suffix:   copySuffixes[number],
-		Workload: true,
-		Fields: field.Rules{
-			// The operator removes spec.ordinals, so that nodes are numbered from 0. With OnDelete, spec.updateStrategy has nothing else.
-			Owned:     [][]string{podSpecPath, {"spec", "minReadySeconds"}, {"spec", "ordinals"}, {"spec", "updateStrategy"}},
-			Size:      []string{"spec", "replicas"},
-			Immutable: [][]string{{"spec", "selector"}, {"spec", "serviceName"}, {"spec", "podManagementPolicy"}},
-			Guarded:   true,
-		},
-		Expected: func(mc *cachev1alpha1.Memcached) bool {
-			return number < Copies(mc) && wasWritten(cachev1alpha1.WorkloadStatefulSet)(mc)
-		},
-	}, func(s *appsv1.StatefulSet) any { return &s.Spec })
-}
-
-// podSpecPath is the pod spec in a workload. The operator removes what others add there: see ADR-0015. Others can still add labels
-// and annotations to the pod template.
-var podSpecPath = []string{"spec", "template", "spec"}
-
-// ChildOf returns the row for an object, and false if the table does not contain its Kind. The label NameLabel tells objects of the proxies
-// from others of the same name: NAME-proxy may be the Deployment of proxies, or that of a Memcached of this name. If no row fits, it
-// returns the first row of the Kind.
-func ChildOf(object client.Object) (found Child, ok bool) {
-	proxy := object.GetLabels()[NameLabel] == ProxyName
-	for _, child := range Children {
-		if reflect.TypeOf(child.New()) != reflect.TypeOf(object) {
-			continue
-		}
-		if found.New == nil || child.Proxy == proxy && strings.HasSuffix(object.GetName(), child.Suffix) {
-			found = child
-		}
-	}
-	return found, found.New != nil
+	configMapChild(Child{Suffix: ServersSuffix}), // applications may read all keys into their environment
+	configMapChild(Child{Suffix: ArgumentsSuffix}),
+	configMapChild(Child{Suffix: RoutesSuffix, Proxy: true, Fields: field.Rules{Guard: true}, Expected: hadProxies}),
+	deploymentChild(Child{Expected: wasWritten(cachev1alpha1.WorkloadDeployment)}),
+	deploymentChild(Child{Suffix: ProxySuffix, Proxy: true, Expected: hadProxies}),
+	statefulSetChild(0),
+	statefulSetChild(1),
+	statefulSetChild(2),
 }
 
 // OwnersOf returns the names of the Memcacheds that could have a child with the name of the object. There may be several, because
@@ -175,8 +101,8 @@ type Child struct {
 	Expected func(*cachev1alpha1.Memcached) bool
 }
 
-// NewChild adds the functions New and Spec, which depend on the Go type of the object, to a row.
-func NewChild[T any, P interface {
+// newChild adds the functions New and Spec, which depend on the Go type of the object, to a row.
+func newChild[T any, P interface {
 	*T
 	client.Object
 }](row Child, spec func(P) any) Child {
@@ -204,9 +130,15 @@ func (c Child) OwnerOf(object types.NamespacedName) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.Namespace, Name: name}
 }
 
+func serviceChild(row Child) Child {
+	row.Kind = corev1.SchemeGroupVersion.WithKind("Service")
+	row.Fields.Owned = [][]string{{"spec", "publishNotReadyAddresses"}, {"spec", "ports"}, {"spec", "sessionAffinity"}}
+	return newChild(row, func(s *corev1.Service) any { return &s.Spec })
+}
+
 func budgetChild(row Child) Child {
-	row.Kind, row.Fields = policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), field.Rules{Owned: [][]string{{"spec"}}}
-	return NewChild(row, func(b *policyv1.PodDisruptionBudget) any { return &b.Spec })
+	row.Kind, row.Fields.Owned = policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), [][]string{{"spec"}}
+	return newChild(row, func(b *policyv1.PodDisruptionBudget) any { return &b.Spec })
 }
 
 // WantsBudget reports whether the spec asks for a PodDisruptionBudget.
@@ -217,23 +149,48 @@ func WantsBudget(wanted cachev1alpha1.MemcachedPodDisruptionBudget) bool {
 func policyChild(row Child) Child {
 	row.Kind = networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy")
 	row.Fields = field.Rules{Owned: [][]string{{"spec"}}, Guard: true}
-	return NewChild(row, func(p *networkingv1.NetworkPolicy) any { return &p.Spec })
+	return newChild(row, func(p *networkingv1.NetworkPolicy) any { return &p.Spec })
 }
 
-// serviceFields are the rules for a Service.
-var serviceFields = field.Rules{Owned: [][]string{{"spec", "publishNotReadyAddresses"}, {"spec", "ports"}, {"spec", "sessionAffinity"}}}
+// configMapChild returns the row of a ConfigMap. The operator removes keys that others add. With Fields.Guard, no pod may start with a
+// ConfigMap of somebody else.
+func configMapChild(row Child) Child {
+	row.Kind, row.Fields.Owned = corev1.SchemeGroupVersion.WithKind("ConfigMap"), [][]string{{"data"}, {"binaryData"}}
+	return newChild(row, func(c *corev1.ConfigMap) any { return []any{c.Data, c.BinaryData} })
+}
 
-// configMapFields are the rules for a ConfigMap. The operator removes keys that others add.
-var configMapFields = field.Rules{Owned: [][]string{{"data"}, {"binaryData"}}}
+// podSpecPath is the pod spec in a workload. The operator removes what others add there: see ADR-0015. Others can still add labels
+// and annotations to the pod template.
+var podSpecPath = []string{"spec", "template", "spec"}
 
-func configMapData(c *corev1.ConfigMap) any { return []any{c.Data, c.BinaryData} }
+func deploymentChild(row Child) Child {
+	row.Kind, row.Workload = appsv1.SchemeGroupVersion.WithKind("Deployment"), true
+	row.Fields = field.Rules{
+		Owned:     [][]string{podSpecPath, {"spec", "paused"}, {"spec", "minReadySeconds"}},
+		Size:      []string{"spec", "replicas"},
+		Immutable: [][]string{{"spec", "selector"}},
+		Guarded:   true,
+	}
+	return newChild(row, func(d *appsv1.Deployment) any { return &d.Spec })
+}
 
-// deploymentFields are the rules for a Deployment.
-var deploymentFields = field.Rules{
-	Owned:     [][]string{podSpecPath, {"spec", "paused"}, {"spec", "minReadySeconds"}},
-	Size:      []string{"spec", "replicas"},
-	Immutable: [][]string{{"spec", "selector"}},
-	Guarded:   true,
+// statefulSetChild returns the row of the StatefulSet of a copy.
+func statefulSetChild(number int) Child {
+	return newChild(Child{
+		Kind:     appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
+		Suffix:   copySuffixes[number],
+		Workload: true,
+		Fields: field.Rules{
+			// The operator removes spec.ordinals, so that nodes are numbered from 0. With OnDelete, spec.updateStrategy has nothing else.
+			Owned:     [][]string{podSpecPath, {"spec", "minReadySeconds"}, {"spec", "ordinals"}, {"spec", "updateStrategy"}},
+			Size:      []string{"spec", "replicas"},
+			Immutable: [][]string{{"spec", "selector"}, {"spec", "serviceName"}, {"spec", "podManagementPolicy"}},
+			Guarded:   true,
+		},
+		Expected: func(mc *cachev1alpha1.Memcached) bool {
+			return number < Copies(mc) && wasWritten(cachev1alpha1.WorkloadStatefulSet)(mc)
+		},
+	}, func(s *appsv1.StatefulSet) any { return &s.Spec })
 }
 
 // FieldRules returns the rules for the fields of an object of this Kind and name. Of several rows of a Kind whose suffixes fit, the

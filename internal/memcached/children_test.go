@@ -32,9 +32,6 @@ func TestNamesOfChildren(t *testing.T) {
 			if child.Proxy != (object.GetLabels()[NameLabel] == ProxyName) {
 				t.Errorf("the %s %s has the labels %v", child.Kind.Kind, object.GetName(), object.GetLabels())
 			}
-			if row, ok := ChildOf(object); !ok || row.Kind != child.Kind || row.Suffix != child.Suffix || row.Proxy != child.Proxy {
-				t.Errorf("the %s %s is of the row %s with %q", child.Kind.Kind, object.GetName(), row.Kind, row.Suffix)
-			}
 			if diff := cmp.Diff(child.Fields, FieldRules(child.Kind, object.GetName())); diff != "" {
 				t.Errorf("the rules of the %s %s (-want +got):\n%s", child.Kind.Kind, object.GetName(), diff)
 			}

@@ -10,7 +10,7 @@
 // Memcached. The record (an annotation of a Deployment) says from which spec and defaults it was last written. In each pod of a
 // StatefulSet, the parent of memcached runs it with the arguments of the pod's first start, or of its entry in a ConfigMap. A step
 // of package rollout changes, replaces or deletes one pod, or its entry. A change in place gives existing pods other arguments,
-// images and resources. Twins are Memcacheds with the same items: the spec.fillFrom of one names the other.
+// images and resources. The nodes of each copy have a StatefulSet, and those of one number have the same items.
 //
 // A proxy is a memcached that passes requests on to nodes. Routes tell proxies the names and the number of the nodes. Another number is
 // announced two minutes before it takes effect, so that all proxies change at the same time.

@@ -66,9 +66,7 @@ const Port = 11211
 const TLSPort = 11212
 
 // SelectorLabels returns the labels that select the nodes of a Memcached. They contain no version, because selectors are immutable.
-func SelectorLabels(mc *cachev1alpha1.Memcached) map[string]string {
-	return NodeLabels(mc.Name)
-}
+func SelectorLabels(mc *cachev1alpha1.Memcached) map[string]string { return NodeLabels(mc.Name) }
 
 // NodeLabels returns the labels of the objects that are about the nodes of a Memcached of this name.
 func NodeLabels(name string) map[string]string {

@@ -131,19 +131,6 @@ func TestServersGrow(t *testing.T) {
 	}
 }
 
-// TestServersStay computes the list of servers five times, each time from its last result and another number of replicas. The list
-// must not change.
-func TestServersStay(t *testing.T) {
-	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache", Namespace: "shop", UID: "ours"}}
-	mc.Spec = cachev1alpha1.MemcachedSpec{Size: 3, Workload: statefulSets}
-	for _, live := range []int32{3, 1, 0, 9, 3} {
-		mc.Status.Servers = NewView(mc, Observed{Children: []client.Object{workloadOf(statefulSets, "ours", live)}}, time.Time{}).Servers()
-		if len(mc.Status.Servers) != 3 {
-			t.Errorf("with %d replicas, the servers are %v", live, mc.Status.Servers)
-		}
-	}
-}
-
 // TestServersHaveOpenPorts checks that the addresses have the client ports that the StatefulSet opens, even while a pause or a
 // refusal holds back a change of the ports. If the StatefulSet opens no client port, or does not exist, the spec decides.
 func TestServersHaveOpenPorts(t *testing.T) {

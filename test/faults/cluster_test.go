@@ -479,7 +479,7 @@ func follow(ctx context.Context, pod *corev1.Pod) (process, error) {
 
 // entryOf returns the entry for a pod, which is empty if there is none.
 func entryOf(config *corev1.ConfigMap, pod *corev1.Pod) protocol.Entry {
-	entry, err := protocol.ParseEntry(config.Data[protocol.EntryKey(pod.Name)])
+	entry, err := protocol.ParseEntry(config.Data[pod.Name])
 	if err != nil || entry.Pod != string(pod.UID) {
 		return protocol.Entry{}
 	}

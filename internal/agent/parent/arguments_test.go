@@ -103,7 +103,7 @@ func TestEntries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPod(t)
 			if test.text != "" {
-				p.write(protocol.EntryKey("sessions-1"), test.text)
+				p.write("sessions-1", test.text)
 			}
 			for _, other := range []string{"1", "sessions-b-1"} {
 				p.write(other, protocol.Entry{Pod: uid, Number: 8, List: inMemory(t)}.String())
@@ -159,7 +159,7 @@ func TestMissingEntryMeansKeep(t *testing.T) {
 	p.runs(p.assign(inMemory(t, "-t 4", "-t 5")))
 	p.runs(p.assign(inMemory(t)))
 	last := p.runs(p.assign(inMemory(t, "-t 4", "-t 6")))
-	p.write(protocol.EntryKey(p.options.Name), "{")
+	p.write(p.options.Name, "{")
 	p.logs("trying again: not what the operator writes")
 	must(t, os.RemoveAll(p.options.Arguments))
 	p.end()

@@ -26,7 +26,7 @@ type source struct {
 // entry returns the entry for this pod, or nil if there is none. An error with an entry is why the entry cannot be used. An error without
 // an entry is why nobody can tell whether there is one.
 func (s source) entry() (*protocol.Entry, error) {
-	text, err := s.read(protocol.EntryKey(s.name))
+	text, err := s.read(s.name)
 	if err != nil || text == "" {
 		return nil, err
 	}

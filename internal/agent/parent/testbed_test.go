@@ -98,7 +98,7 @@ func (p *pod) write(name, text string) {
 func (p *pod) assign(list protocol.List) int64 {
 	p.t.Helper()
 	p.number++
-	p.write(protocol.EntryKey(p.options.Name), protocol.Entry{Pod: p.options.Pod, Number: p.number, List: list}.String())
+	p.write(p.options.Name, protocol.Entry{Pod: p.options.Pod, Number: p.number, List: list}.String())
 	return p.number
 }
 

@@ -4,12 +4,14 @@
 package protocol
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Pattern matches the arguments that the operator writes, joined by spaces. Other arguments could enable UDP (-U with a port), run
@@ -99,4 +101,51 @@ func (l List) Grows(next List) bool {
 	same := l.Fields()
 	same[slices.Index(same, "-m")+1] = next.Value("-m")
 	return strings.Join(same, " ") == next.Arguments
+}
+
+// Entry is what the ConfigMap of arguments assigns, under the name of a pod, to the living pod of that name, as JSON. A parent ignores the
+// entry of another UID.
+type Entry struct {
+	// Pod is the UID of the pod.
+	Pod string `json:"pod"`
+	// Number grows with each change of the entry.
+	Number int64 `json:"number"`
+
+	List
+
+	// Former is what the node goes back to if it refuses the List.
+	Former *List `json:"former,omitempty"`
+	// Refused is the operator's record of a List that the node has refused, or nil. Parents ignore it.
+	Refused *Refused `json:"refused,omitempty"`
+}
+
+// Refused records a value that a node has refused.
+type Refused struct {
+	Value string `json:"value"`
+	Words string `json:"words"`
+	// Tries is how often the value was refused, and At is when the last time was.
+	Tries int       `json:"tries"`
+	At    time.Time `json:"at"`
+}
+
+// ParseEntry parses the text of an entry. It returns the entry and an error if the operator would never write its arguments.
+func ParseEntry(text string) (Entry, error) {
+	var entry Entry
+	if err := json.Unmarshal([]byte(text), &entry); err != nil {
+		return Entry{}, fmt.Errorf("%w: %w", ErrNotOurs, err)
+	}
+	err := entry.Check()
+	if err == nil && entry.Former != nil {
+		err = entry.Former.Check()
+	}
+	return entry, err
+}
+
+// String returns the text of the entry.
+func (e Entry) String() string {
+	text, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // impossible: an entry holds only text, numbers and times
+	}
+	return string(text)
 }

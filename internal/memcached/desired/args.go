@@ -25,7 +25,7 @@ const defaultIdleTimeout = 10 * time.Minute
 func args(mc *cachev1alpha1.Memcached) []string {
 	config, sizing := mc.Spec.Config, sizingOf(mc)
 	args := []string{
-		"-p", strconv.Itoa(port),
+		"-p", strconv.Itoa(memcached.Port),
 		"-U", "0",
 		"-m", strconv.FormatInt(sizing.memory/mebibyte, 10),
 		"-c", strconv.Itoa(int(sizing.connectionLimit())),

@@ -13,7 +13,6 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/render"
 )
 
 // podDefaults are settings of the pods that the operator chooses because the spec leaves them open. Another version of the operator
@@ -33,7 +32,7 @@ func presentDefaults(mc *cachev1alpha1.Memcached, opts memcached.Options) podDef
 	if len(images) > 0 { // JSON does not tell an empty map from none
 		present.Images = images
 	}
-	if _, given := render.MemoryLimit(mc.Spec.Resources); !given {
+	if _, given := givenLimit(mc.Spec.Resources); !given {
 		present.MemoryLimit = defaultLimit(mc)
 	}
 	return present

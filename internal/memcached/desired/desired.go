@@ -11,9 +11,7 @@ package desired
 import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/render"
 )
 
 // For returns the desired state of a Memcached.
@@ -29,7 +27,7 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 	v.Memcached = mc
 	objects := []client.Object{Service(mc)}
 	if memcached.WantsBudget(mc.Spec.PodDisruptionBudget) {
-		objects = append(objects, role(mc).PodDisruptionBudget(mc.Spec.PodDisruptionBudget))
+		objects = append(objects, nodeRole(mc).budget(mc.Spec.PodDisruptionBudget))
 	}
 	if mc.Spec.NetworkPolicy != nil {
 		objects = append(objects, NetworkPolicy(v))
@@ -49,11 +47,4 @@ func For(v memcached.View, opts memcached.Options) memcached.Plan {
 		plan.NextStep = memcached.Sooner(plan.NextStep, plan.Routes.Pool.Wait(v.Now))
 	}
 	return plan
-}
-
-const port = memcached.Port
-
-// role returns the role of the Memcached's pods.
-func role(mc *cachev1alpha1.Memcached) render.Role {
-	return render.Role{Owner: mc, Component: "cache", Selector: memcached.SelectorLabels(mc)}
 }

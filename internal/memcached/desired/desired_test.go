@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -102,8 +103,10 @@ func encoded(t testing.TB, objects []client.Object) []byte {
 
 func encodedSpec(t testing.TB, workload client.Object) []byte {
 	t.Helper()
-	child, _ := memcached.ChildOf(workload)
-	text, err := json.MarshalIndent(child.Spec(workload), "", " ")
+	row := memcached.Children[slices.IndexFunc(memcached.Children, func(child memcached.Child) bool {
+		return reflect.TypeOf(child.New()) == reflect.TypeOf(workload)
+	})]
+	text, err := json.MarshalIndent(row.Spec(workload), "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}

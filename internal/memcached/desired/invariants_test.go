@@ -24,7 +24,6 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/render"
 )
 
 // checkObjects checks properties that the objects of every Memcached must have.
@@ -37,7 +36,7 @@ func checkObjects(t *testing.T, mc *cachev1alpha1.Memcached, opts memcached.Opti
 	}
 	var kinds []string
 	for _, object := range objects {
-		if child, _ := memcached.ChildOf(object); child.Proxy {
+		if object.GetLabels()[memcached.NameLabel] == memcached.ProxyName {
 			checkProxyObject(t, mc, object)
 			continue
 		}
@@ -162,7 +161,7 @@ func checkNetworkPolicy(t *testing.T, policy *networkingv1.NetworkPolicy) {
 		if len(rule.From) == 0 || len(rule.Ports) == 0 || slices.ContainsFunc(rule.Ports, strange) {
 			t.Errorf("the NetworkPolicy admits %+v", rule)
 		}
-		operator := render.OperatorRule(memcached.ParentPort, memcached.MetricsPort)
+		operator := operatorRule(memcached.ParentPort, memcached.MetricsPort)
 		if rule.Ports[0].Port.IntValue() == memcached.ParentPort && !reflect.DeepEqual(rule, operator) {
 			t.Errorf("others than the operator may ask parents: %+v", rule)
 		}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/render"
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
@@ -168,8 +167,8 @@ const outgrown = "outgrown"
 // for, because others may have changed that of the pod.
 func (f *fleet) observeResourcesAsked(n *node) {
 	container := memcached.ContainerOf(&n.pod.Spec, memcached.ContainerName)
-	_, given := render.MemoryLimit(f.v.Memcached.Spec.Resources)
-	wanted, refused := render.Resources(f.v.Memcached.Spec.Resources, ""), n.asked.Refused
+	_, given := givenLimit(f.v.Memcached.Spec.Resources)
+	wanted, refused := resourcesOf(f.v.Memcached.Spec.Resources, ""), n.asked.Refused
 	switch {
 	case !given && n.asked.DefaultLimit < f.target.Use && n.Asked.Arguments != f.target.Arguments:
 		n.Asked.Resources = outgrown
@@ -306,7 +305,7 @@ func (f *fleet) observeResources(n *node, status *corev1.ContainerStatus) {
 	n.AskedLimit = container.Resources.Limits.Memory().Value()
 	n.Limit = n.AskedLimit
 	former := n.asked.Former
-	if n.unsent = former != nil && former.PodResources == render.Hash(container.Resources); n.unsent {
+	if n.unsent = former != nil && former.PodResources == hashOf(container.Resources); n.unsent {
 		n.ResourcesTaken, n.Slow = rollout.No, "its other resources have not been accepted yet"
 		return
 	}

@@ -102,7 +102,7 @@ func (s *scene) enter(ordinal int, change func(*protocol.Entry), spec ...edit) p
 	entry := protocol.Entry{Pod: string(s.pods[ordinal].UID), Number: 1, List: argumentList(mc)}
 	change(&entry)
 	if s.config == nil {
-		s.config = role(s.mc).ConfigMap(memcached.ArgumentsSuffix, map[string]string{})
+		s.config = nodeRole(s.mc).configMap(memcached.ArgumentsSuffix, map[string]string{})
 		s.config.OwnerReferences = []metav1.OwnerReference{memcachedtest.Controller("Memcached", s.mc.Name, s.mc.UID)}
 	}
 	s.config.Data[s.pods[ordinal].Name] = entry.String()

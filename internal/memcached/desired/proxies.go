@@ -21,13 +21,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/render"
 )
-
-// proxyRole returns the role of the proxies.
-func proxyRole(mc *cachev1alpha1.Memcached) render.Role {
-	return render.Role{Owner: mc, Component: "proxy", Suffix: memcached.ProxySuffix, Selector: memcached.ProxyLabels(mc.Name)}
-}
 
 // proxies returns the objects of the proxies, and adds to the plan their routes and the parents to ask. Without proxies, it returns none.
 func proxies(v memcached.View, opts memcached.Options, plan *memcached.Plan) []client.Object {
@@ -36,19 +30,19 @@ func proxies(v memcached.View, opts memcached.Options, plan *memcached.Plan) []c
 		return nil
 	}
 	role := proxyRole(mc)
-	objects := []client.Object{role.Service("", mc.Spec.Service, mc.Spec.TLS)}
+	objects := []client.Object{role.service("")}
 	if memcached.WantsBudget(mc.Spec.PodDisruptionBudget) {
-		objects = append(objects, role.PodDisruptionBudget(cachev1alpha1.MemcachedPodDisruptionBudget{}))
+		objects = append(objects, role.budget(cachev1alpha1.MemcachedPodDisruptionBudget{}))
 	}
 	if wanted := mc.Spec.NetworkPolicy; wanted != nil {
-		objects = append(objects, role.NetworkPolicy(*wanted, mc.Spec.TLS, memcached.ParentPort, memcached.MetricsPort))
+		objects = append(objects, role.networkPolicy(*wanted, memcached.ParentPort, memcached.MetricsPort))
 	}
 	plan.Routes = routesOf(v)
 	if plan.Routes != nil {
-		objects = append(objects, role.ConfigMap(memcached.RoutesSuffix, map[string]string{protocol.RoutesKey: plan.Routes.String()}))
+		objects = append(objects, role.configMap(memcached.RoutesSuffix, map[string]string{protocol.RoutesKey: plan.Routes.String()}))
 		plan.Announcing = v.Routes() != nil && plan.Routes.String() != v.Routes().String()
 	} else if found := v.RoutesObject(); found != nil {
-		objects = append(objects, role.ConfigMap(memcached.RoutesSuffix, found.Data))
+		objects = append(objects, role.configMap(memcached.RoutesSuffix, found.Data))
 	}
 	if !plan.Announcing {
 		plan.Ask = slices.DeleteFunc(v.ProxyPods(), func(pod *corev1.Pod) bool {
@@ -82,18 +76,14 @@ func onlyProxies(v memcached.View) bool {
 	})
 }
 
-const (
-	// proxyPreStopSeconds is how long a deleted proxy continues to serve, so that clients and kube-proxy can notice the deletion.
-	proxyPreStopSeconds = 5
-	// proxyShutdownSeconds is the rest of the termination grace period, after proxyPreStopSeconds.
-	proxyShutdownSeconds = 30
-)
+// proxyPreStopSeconds is how long a deleted proxy continues to serve, so that clients and kube-proxy can notice the deletion.
+const proxyPreStopSeconds = 5
 
 // proxyDeployment returns the Deployment of the proxies. They store nothing, so a new one starts before an old one stops. The problem is
 // why no proxies of this spec may be created, or nil.
 func proxyDeployment(v memcached.View, opts memcached.Options) (*appsv1.Deployment, *memcached.Problem) {
 	mc := v.Memcached
-	hash := render.Hash(proxyTemplate(mc, opts, podDefaults{}))
+	hash := hashOf(proxyTemplate(mc, opts, podDefaults{}))
 	defaults, kept := proxyDefaults(v, opts, hash)
 	var problem *memcached.Problem
 	if !kept {
@@ -101,7 +91,7 @@ func proxyDeployment(v memcached.View, opts memcached.Options) (*appsv1.Deployme
 	}
 	record := memcached.Record{Template: hash, Defaults: defaults}
 	none, one := intstr.FromInt32(0), intstr.FromInt32(1)
-	return proxyRole(mc).Deployment(record, v.ProxySize(), 0, one, none, proxyTemplate(mc, opts, defaults)), problem
+	return proxyRole(mc).deployment(record, v.ProxySize(), 0, one, none, proxyTemplate(mc, opts, defaults)), problem
 }
 
 // proxyDefaults returns the settings that the operator chooses because the spec leaves them open. It keeps the settings of running
@@ -118,7 +108,7 @@ func proxyDefaults(v memcached.View, opts memcached.Options, hash string) (defau
 	if v.Memcached.Spec.Image == "" {
 		defaults.Images[memcached.ContainerName] = opts.DefaultImage
 	}
-	if _, given := render.MemoryLimit(memcached.Proxy(v.Memcached).Resources); !given {
+	if _, given := givenLimit(memcached.Proxy(v.Memcached).Resources); !given {
 		defaults.MemoryLimit = proxyNeed(v.Memcached).String()
 	}
 	return defaults, false
@@ -127,8 +117,8 @@ func proxyDefaults(v memcached.View, opts memcached.Options, hash string) (defau
 // proxyTemplate returns the template of the proxies. It does not depend on the nodes, because the routes are in a ConfigMap.
 func proxyTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults podDefaults) corev1.PodTemplateSpec {
 	role, wanted := proxyRole(mc), memcached.Proxy(mc)
-	spec := role.PodSpec(mc.Spec.Scheduling, mc.Spec.ImagePullSecrets, opts.OmitRunAsUser, appsv1.DefaultDeploymentUniqueLabelKey)
-	spec.TerminationGracePeriodSeconds = ptr.To(int64(proxyPreStopSeconds + proxyShutdownSeconds))
+	spec := role.podSpec(opts, appsv1.DefaultDeploymentUniqueLabelKey)
+	spec.TerminationGracePeriodSeconds = ptr.To(int64(proxyPreStopSeconds + shutdownSeconds))
 	// Every second, memcached's parent looks up the nodes that DNS does not know, so no lookup may take longer.
 	spec.DNSConfig = &corev1.PodDNSConfig{Options: []corev1.PodDNSConfigOption{
 		{Name: "timeout", Value: ptr.To("1")}, {Name: "attempts", Value: ptr.To("1")},
@@ -139,18 +129,18 @@ func proxyTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults
 		ImagePullPolicy: cmp.Or(mc.Spec.ImagePullPolicy, corev1.PullIfNotPresent),
 		Args:            proxyArguments(mc),
 		Ports:           memcached.ContainerPorts(memcached.ClientPorts(mc.Spec.TLS)),
-		Resources:       render.Resources(wanted.Resources, defaults.MemoryLimit),
+		Resources:       resourcesOf(wanted.Resources, defaults.MemoryLimit),
 		Lifecycle:       &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: proxyPreStopSeconds}}},
-		SecurityContext: render.Restricted(),
+		SecurityContext: restricted(),
 	}}
 	// The program and its files take a few megabytes.
-	render.Parent(&spec, "proxy", "64Mi", "routes", mc.Name+memcached.RoutesSuffix, corev1.ConfigMapVolumeSourceDefaultMode)
-	render.ProbeParent(&spec.Containers[0])
-	render.Agent{
-		Image: defaults.Images[memcached.AgentContainerName], TLS: mc.Spec.TLS, Resources: mc.Spec.Agent.Resources, Beside: wanted.Resources,
-		Proxy: true,
-	}.AddTo(&spec)
-	annotations := render.Annotations(mc.Spec.PodMetadata)
+	addParent(&spec, "proxy", "64Mi", "routes", mc.Name+memcached.RoutesSuffix, corev1.ConfigMapVolumeSourceDefaultMode)
+	probeParent(&spec.Containers[0])
+	agent{
+		image: defaults.Images[memcached.AgentContainerName], tls: mc.Spec.TLS, resources: mc.Spec.Agent.Resources, beside: wanted.Resources,
+		proxy: true,
+	}.addTo(&spec)
+	annotations := annotationsOf(mc.Spec.PodMetadata)
 	if replaced := timeOf(mc.Spec.ReplacedAt); replaced != "" {
 		if annotations == nil {
 			annotations = map[string]string{}
@@ -158,7 +148,7 @@ func proxyTemplate(mc *cachev1alpha1.Memcached, opts memcached.Options, defaults
 		annotations[memcached.RestartedAtAnnotation] = replaced
 	}
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: role.Labels(mc.Spec.PodMetadata.Labels), Annotations: annotations}, Spec: spec,
+		ObjectMeta: metav1.ObjectMeta{Labels: role.labels(mc.Spec.PodMetadata.Labels), Annotations: annotations}, Spec: spec,
 	}
 }
 
@@ -171,7 +161,7 @@ func proxyArguments(mc *cachev1alpha1.Memcached) []string {
 		return args
 	}
 	args = append(args, "--tls="+string(cmp.Or(tls.MinVersion, cachev1alpha1.TLSVersion12)))
-	if render.RequiresClientCertificates(tls) {
+	if requiresClientCertificates(tls) {
 		args = append(args, "--client-ca")
 	}
 	if tls.Plaintext == cachev1alpha1.PlaintextEnabled {
@@ -191,5 +181,5 @@ func proxyThreads(mc *cachev1alpha1.Memcached) int32 {
 		return 1
 	}
 	wanted := memcached.Proxy(mc)
-	return render.Threads(wanted.Threads, wanted.Resources, 1)
+	return threadCount(wanted.Threads, wanted.Resources, 1)
 }

@@ -14,14 +14,13 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/render"
 )
 
 // Service returns the headless Service. With copies, its DNS name resolves to all nodes, because proxies must store new items in nodes that
 // are still being filled. Otherwise, it resolves only to ready nodes, because clients must not connect to nodes that are starting or
 // stopping.
 func Service(mc *cachev1alpha1.Memcached) *corev1.Service {
-	service := role(mc).Service(memcached.NodesSuffix, mc.Spec.Service, mc.Spec.TLS)
+	service := nodeRole(mc).service(memcached.NodesSuffix)
 	service.Spec.ClusterIP = corev1.ClusterIPNone
 	service.Spec.PublishNotReadyAddresses = memcached.Copies(mc) > 1
 	return service
@@ -45,7 +44,7 @@ func ConfigMap(v memcached.View) *corev1.ConfigMap {
 	if servers := v.TLSServers(); servers != nil {
 		data["tlsPort"], data["tlsServers"] = strconv.Itoa(memcached.TLSPort), strings.Join(servers, ",")
 	}
-	return role(mc).ConfigMap(memcached.ServersSuffix, data)
+	return nodeRole(mc).configMap(memcached.ServersSuffix, data)
 }
 
 // NetworkPolicy returns the policy of the nodes. With proxies, only these are its clients. With copies, nodes also admit each other.
@@ -62,11 +61,11 @@ func NetworkPolicy(v memcached.View) *networkingv1.NetworkPolicy {
 	case memcached.HasProxies(mc) && len(wanted.From) > 0:
 		wanted.From = slices.Concat(wanted.From, proxyPeers(mc))
 	}
-	policy := role(mc).NetworkPolicy(wanted, mc.Spec.TLS, asked...)
+	policy := nodeRole(mc).networkPolicy(wanted, asked...)
 	if memcached.Copies(mc) > 1 && len(wanted.From) > 0 {
 		nodes := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: memcached.SelectorLabels(mc)}}
 		policy.Spec.Ingress = append(policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{
-			From: []networkingv1.NetworkPolicyPeer{nodes}, Ports: render.TCPPorts(memcached.Port),
+			From: []networkingv1.NetworkPolicyPeer{nodes}, Ports: tcpPorts(memcached.Port),
 		})
 	}
 	return policy

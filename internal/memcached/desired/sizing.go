@@ -4,14 +4,77 @@
 package desired
 
 import (
+	"cmp"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/render"
 )
+
+// resourcesOf returns container resources with the memory limit from the spec, or else the default limit, if any. A limit without a request
+// also becomes the request, as in the API server. For memory this matters, because a cluster node without free memory first kills pods that
+// use more than they request.
+func resourcesOf(wanted cachev1alpha1.MemcachedResources, defaultLimit string) corev1.ResourceRequirements {
+	memoryLimit, given := givenLimit(wanted)
+	if !given {
+		memoryLimit = resource.MustParse(cmp.Or(defaultLimit, "0"))
+	}
+	resources := corev1.ResourceRequirements{Limits: rounded(wanted.Limits), Requests: rounded(wanted.Requests)}
+	resources.Limits[corev1.ResourceMemory] = roundedUp(corev1.ResourceMemory, memoryLimit)
+	for name, limit := range resources.Limits {
+		if _, ok := resources.Requests[name]; !ok {
+			resources.Requests[name] = limit
+		}
+	}
+	return resources
+}
+
+// givenLimit returns the memory limit in the spec, or else the memory request. given is false if the spec has neither.
+func givenLimit(wanted cachev1alpha1.MemcachedResources) (limit resource.Quantity, given bool) {
+	if limit, given = wanted.Limits[corev1.ResourceMemory]; !given {
+		limit, given = wanted.Requests[corev1.ResourceMemory]
+	}
+	return limit, given
+}
+
+// threadCount returns the number of memcached's worker threads: the number in the spec, or else the CPU limit rounded up, 64 at most. More
+// threads than CPUs would only wait for each other. If the spec has neither, threadCount returns withoutLimit.
+func threadCount(inSpec int32, wanted cachev1alpha1.MemcachedResources, withoutLimit int32) int32 {
+	const most = 64
+	cpu, limited := wanted.Limits[corev1.ResourceCPU]
+	switch {
+	case inSpec != 0:
+		return inSpec
+	case limited:
+		return int32(min(max(cpu.Value(), 1), most))
+	default:
+		return withoutLimit
+	}
+}
+
+// rounded rounds quantities so that the API server stores them unchanged. Otherwise, each reconcile would find a difference, and
+// update the object.
+func rounded(list corev1.ResourceList) corev1.ResourceList {
+	result := make(corev1.ResourceList, len(list))
+	for name, quantity := range list {
+		result[name] = roundedUp(name, quantity)
+	}
+	return result
+}
+
+// roundedUp rounds CPU up to thousandths and other quantities up to whole numbers. The API server warns about fractions of a byte.
+func roundedUp(name corev1.ResourceName, quantity resource.Quantity) resource.Quantity {
+	scale := resource.Scale(0)
+	if name == corev1.ResourceCPU {
+		scale = resource.Milli
+	}
+	result := quantity.DeepCopy()
+	result.RoundUp(scale)
+	return result
+}
 
 const (
 	kibibyte = int64(1) << 10
@@ -163,7 +226,7 @@ func sizingOf(mc *cachev1alpha1.Memcached) sizing {
 	s := sizing{
 		memory:      defaultMemory,
 		connections: mc.Spec.Config.MaxConnections,
-		threads:     render.Threads(mc.Spec.Config.Threads, mc.Spec.Resources, defaultThreads),
+		threads:     threadCount(mc.Spec.Config.Threads, mc.Spec.Resources, defaultThreads),
 		statefulSet: memcached.IsStatefulSet(mc),
 		credentials: mc.Spec.TLS != nil || mc.Spec.Auth != nil,
 		tls:         mc.Spec.TLS != nil,
@@ -180,7 +243,7 @@ func sizingOf(mc *cachev1alpha1.Memcached) sizing {
 
 // checkMemoryLimit returns a problem if the spec sets a memory limit that is too small. Pods that do not change keep such a limit.
 func checkMemoryLimit(mc *cachev1alpha1.Memcached, changed bool) *memcached.Problem {
-	limit, given := render.MemoryLimit(mc.Spec.Resources)
+	limit, given := givenLimit(mc.Spec.Resources)
 	if !given || !changed {
 		return nil
 	}
@@ -188,4 +251,47 @@ func checkMemoryLimit(mc *cachev1alpha1.Memcached, changed bool) *memcached.Prob
 		return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: err.Error()}
 	}
 	return nil
+}
+
+// The memory of a proxy. The sizes that do not concern TLS exceed what was measured with memcached 1.6.45. The rest is for requested keys
+// and for values on their way to nodes. Measured:
+//
+//   - proxyProcess: memcached takes 8 MiB, and its parent 8 MiB.
+//   - proxyPerThread: the parent limits the responses that clients have not read to 16 MiB for each thread. In memcached, they take
+//     up to twice as much memory.
+//   - proxyPerConnection: an unfinished command takes 5 KiB.
+//   - proxyTLS and proxyTLSPerConnection: TLS takes as much memory as in a node.
+const (
+	proxyProcess       = 24 * mebibyte
+	proxyPerThread     = 40 * mebibyte
+	proxyPerConnection = 8 * kibibyte
+
+	proxyTLS              = 5 * mebibyte
+	proxyTLSPerConnection = 42 * kibibyte
+)
+
+// proxyNeed returns how much memory a proxy needs, rounded up to whole MiB.
+func proxyNeed(mc *cachev1alpha1.Memcached) *resource.Quantity {
+	connections := int64(proxyConnections(mc))
+	bytes := proxyProcess + int64(proxyThreads(mc))*proxyPerThread + connections*proxyPerConnection
+	if mc.Spec.TLS != nil {
+		bytes += proxyTLS + connections*proxyTLSPerConnection
+	}
+	return resource.NewQuantity((bytes+mebibyte-1)/mebibyte*mebibyte, resource.BinarySI)
+}
+
+// checkProxyMemory returns a problem if the memory limit in spec.proxy.resources is less than a proxy needs.
+func checkProxyMemory(mc *cachev1alpha1.Memcached) *memcached.Problem {
+	limit, given := givenLimit(memcached.Proxy(mc).Resources)
+	need := proxyNeed(mc)
+	if !given || limit.Cmp(*need) >= 0 {
+		return nil
+	}
+	kind := "connections"
+	if mc.Spec.TLS != nil {
+		kind = "TLS connections"
+	}
+	return &memcached.Problem{Reason: cachev1alpha1.ReasonInvalidSpec, Message: fmt.Sprintf("spec.proxy.resources.limits.memory is %s, but a "+
+		"proxy with %d %s and threads: %d needs at least %s: raise it, or lower spec.proxy.threads or spec.config.maxConnections",
+		&limit, proxyConnections(mc), kind, proxyThreads(mc), need)}
 }

@@ -16,7 +16,6 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/render"
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
@@ -216,7 +215,7 @@ func (c *change) resize(n *node, step *memcached.PodStep) {
 	asked.Former, asked.Resources, asked.DefaultLimit = &former, c.target.Resources, c.fresh(n).DefaultLimit
 	former.PodResources = ""
 	if has := memcached.ContainerOf(&n.pod.Spec, memcached.ContainerName); has != nil && !holds(has.Resources, c.container().Resources) {
-		former.PodResources, step.Resources = render.Hash(has.Resources), &c.container().Resources
+		former.PodResources, step.Resources = hashOf(has.Resources), &c.container().Resources
 	}
 }
 

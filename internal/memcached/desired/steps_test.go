@@ -18,7 +18,6 @@ import (
 	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/internal/memcached/memcachedtest"
-	"github.com/example/memcached-operator/internal/render"
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
@@ -64,7 +63,7 @@ func (s *scene) short(plan memcached.Plan) string {
 	for _, pod := range plan.Ask {
 		say(true, "ask %s", pod.Name)
 	}
-	say(render.Hash(memcached.PodTemplate(plan.Workload())) != render.Hash(s.set.Spec.Template), "template")
+	say(hashOf(memcached.PodTemplate(plan.Workload())) != hashOf(s.set.Spec.Template), "template")
 	say(plan.Problem != nil, "Problem")
 	say(plan.Older > 0, "%d older", plan.Older)
 	return strings.Join(words, " ")
@@ -114,7 +113,7 @@ func TestSteps(t *testing.T) {
 		has := s.pods[2].Spec.Containers[0].Resources
 		hasLimit(s, 2)
 		s.pods[2].Spec.Containers[0].Resources = has
-		asked(func(a *memcached.Asked) { a.Former.PodResources = render.Hash(has) })(&s.pods[2])
+		asked(func(a *memcached.Asked) { a.Former.PodResources = hashOf(has) })(&s.pods[2])
 	}
 	pending := func(reason string) func(*scene) {
 		return pod(2, func(p *corev1.Pod) {
@@ -365,8 +364,8 @@ func TestRefusals(t *testing.T) {
 // write writes the template that the spec asks for, even if it is not its time yet.
 func (s *scene) write() {
 	template := askedTemplate(s.mc, 0, memcachedtest.Options, targetOf(s.view()), lastRestarts(s.view()).kubectl)
-	s.set.Spec.Template = render.WithAPIDefaults(*template.DeepCopy())
-	s.set.Status.UpdateRevision = render.Hash(s.set.Spec.Template)
+	s.set.Spec.Template = withAPIDefaults(*template.DeepCopy())
+	s.set.Status.UpdateRevision = hashOf(s.set.Spec.Template)
 }
 
 // TestHeldTemplate checks that the template of a StatefulSet, while it stays as it is, claims no annotation or label of others.

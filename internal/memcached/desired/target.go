@@ -16,7 +16,6 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/render"
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
@@ -24,10 +23,10 @@ import (
 // renders from them. So another version of the operator, with other defaults, asks living nodes for nothing.
 func targetOf(v memcached.View) rollout.Target {
 	mc := v.Memcached
-	limit := render.Resources(mc.Spec.Resources, defaultLimit(mc)).Limits[corev1.ResourceMemory]
+	limit := resourcesOf(mc.Spec.Resources, defaultLimit(mc)).Limits[corev1.ResourceMemory]
 	return rollout.Target{
 		Asked: rollout.Asked{
-			Template: render.Hash(onlyNewPods(mc, lastRestarts(v).kubectl)), Image: mc.Spec.Image, Resources: render.Hash(resourcesInSpec(mc)),
+			Template: hashOf(onlyNewPods(mc, lastRestarts(v).kubectl)), Image: mc.Spec.Image, Resources: hashOf(resourcesInSpec(mc)),
 			Arguments: argumentList(mc).Target,
 		},
 		Limit: limit.Value(), Use: sizingOf(mc).minimum(),
@@ -57,7 +56,7 @@ func onlyNewPods(mc *cachev1alpha1.Memcached, restarted string) any {
 // limit if they outgrow the default one: see observeResourcesAsked.
 func resourcesInSpec(mc *cachev1alpha1.Memcached) any {
 	spec := mc.Spec
-	if _, given := render.MemoryLimit(spec.Resources); given {
+	if _, given := givenLimit(spec.Resources); given {
 		return spec.Resources
 	}
 	return []any{spec.Resources, spec.Config.Memory}
@@ -68,7 +67,7 @@ func argumentList(mc *cachev1alpha1.Memcached) protocol.List {
 	spec := mc.Spec
 	cpu := spec.Resources.Limits[corev1.ResourceCPU] // it decides about the threads
 	return protocol.List{
-		Target:    render.Hash([]any{spec.Config, cpu, spec.TLS, spec.Auth != nil, spec.Storage, timeOf(spec.RestartedAt)}),
+		Target:    hashOf([]any{spec.Config, cpu, spec.TLS, spec.Auth != nil, spec.Storage, timeOf(spec.RestartedAt)}),
 		Arguments: strings.Join(args(mc), " "),
 		Restart:   timeOf(spec.RestartedAt),
 	}
@@ -116,7 +115,7 @@ func timeOf(t *metav1.Time) string {
 // podAnnotations returns the annotations of the pods, nil for none. Those of a StatefulSet do not include spec.restartedAt: it is
 // in the argument list, because the parent restarts memcached without a new pod.
 func podAnnotations(mc *cachev1alpha1.Memcached, volumes []corev1.Volume) map[string]string {
-	annotations := render.Annotations(mc.Spec.PodMetadata)
+	annotations := annotationsOf(mc.Spec.PodMetadata)
 	if memcached.IsStatefulSet(mc) {
 		return evictable(volumes, annotations)
 	}

@@ -15,7 +15,6 @@ import (
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 	"github.com/example/memcached-operator/internal/memcached"
-	"github.com/example/memcached-operator/internal/render"
 	"github.com/example/memcached-operator/internal/rollout"
 )
 
@@ -29,7 +28,7 @@ func deploymentOf(v memcached.View, opts memcached.Options, plan *memcached.Plan
 	plan.Record = memcached.Record{Template: hash, Defaults: defaults}
 	plan.StaleDefaults = staleDefaults(mc, defaults, opts)
 	surge, unavailable := updateLimits(mc)
-	return []client.Object{role(mc).Deployment(plan.Record, mc.Spec.Size, mc.Spec.UpdateStrategy.MinReadySeconds, surge, unavailable,
+	return []client.Object{nodeRole(mc).deployment(plan.Record, mc.Spec.Size, mc.Spec.UpdateStrategy.MinReadySeconds, surge, unavailable,
 		podTemplate(mc, 0, opts, defaults))}
 }
 
@@ -63,7 +62,7 @@ func statefulSetsOf(v memcached.View, opts memcached.Options, plan *memcached.Pl
 // its own.
 func asApplied(live *corev1.PodTemplateSpec) bool {
 	asked, found := memcached.AskedOf(live.Annotations)
-	return found && asked.Applied == render.Hash(live.Spec)
+	return found && asked.Applied == hashOf(live.Spec)
 }
 
 // held returns the live template, without the labels and annotations that only others set. If the operator applied these, it would own and
@@ -115,7 +114,7 @@ func isZero(value intstr.IntOrString) bool {
 // statefulSet returns the StatefulSet that runs the nodes of a copy. Nodes keep their names when they are replaced. They start and stop
 // independently of each other.
 func statefulSet(mc *cachev1alpha1.Memcached, number int, template corev1.PodTemplateSpec) *appsv1.StatefulSet {
-	metadata := role(mc).Metadata("", cachev1alpha1.Metadata{})
+	metadata := nodeRole(mc).metadata("", cachev1alpha1.Metadata{})
 	metadata.Name = memcached.CopyName(mc, number)
 	return &appsv1.StatefulSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
@@ -130,7 +129,7 @@ func statefulSet(mc *cachev1alpha1.Memcached, number int, template corev1.PodTem
 			RevisionHistoryLimit: ptr.To(int32(1)),
 			// The StatefulSet's controller only creates missing pods. Package rollout decides what happens to the others.
 			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType},
-			Template:       render.WithAPIDefaults(template),
+			Template:       withAPIDefaults(template),
 		},
 	}
 }
