@@ -7,10 +7,8 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -26,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
-	"github.com/example/memcached-operator/internal/agent/protocol"
 	"github.com/example/memcached-operator/internal/memcached"
 	"github.com/example/memcached-operator/test/clustertest"
 )
@@ -168,31 +165,4 @@ func killOperators(ctx context.Context) bool {
 	}}
 	Expect(client.IgnoreNotFound(k8s.Delete(ctx, lease))).To(Succeed())
 	return true
-}
-
-// mustRunTheSame fails unless every node runs with the arguments that the StatefulSet's template has for new pods. Each node's entry in the
-// ConfigMap, if there is one, must name the same.
-func (c *keptCache) mustRunTheSame(ctx context.Context) {
-	GinkgoHelper()
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: c.mc.Namespace, Name: c.mc.Name}}
-	Expect(k8s.Reread(ctx, set)).To(Succeed())
-	asked, found := memcached.AskedOf(set.Spec.Template.Annotations)
-	Expect(found).To(BeTrue())
-	for _, pod := range k8s.Pods(ctx, c.mc) {
-		Eventually(ctx, parentStatus).WithArguments(&pod).Should(And( // a new pod reports its arguments after two seconds
-			HaveField("List.Target", asked.Arguments), HaveField("Refused", BeNil()),
-		), pod.Name)
-	}
-	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.mc.Namespace, Name: c.mc.Name + "-arguments"}}
-	Expect(client.IgnoreNotFound(k8s.Reread(ctx, config))).To(Succeed())
-	for key, text := range config.Data {
-		Expect(clustertest.Must(protocol.ParseEntry(text)).Target).To(Equal(asked.Arguments), key)
-	}
-}
-
-func parentStatus(ctx context.Context, pod *corev1.Pod) (status protocol.Status, err error) {
-	GinkgoHelper()
-	_, body := get(ctx, "http://"+net.JoinHostPort(pod.Status.PodIP, "9151")+"/status", "")
-	err = json.Unmarshal([]byte(body), &status)
-	return status, err
 }

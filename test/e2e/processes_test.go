@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -82,6 +83,47 @@ func (p process) signal(signal syscall.Signal) {
 	if err := syscall.Kill(p.pid, signal); !errors.Is(err, syscall.ESRCH) {
 		Expect(err).NotTo(HaveOccurred())
 	}
+}
+
+// invocation is how a process was started, so that it can be started again.
+type invocation struct {
+	path, dir, log string
+	args, env      []string
+}
+
+// invocation returns how the process was started. The output of the process must go to a file.
+func (p process) invocation() invocation {
+	GinkgoHelper()
+	link := func(name string) string { return clustertest.Must(os.Readlink(p.file(name))) }
+	list := func(name string) []string {
+		content := clustertest.Must(os.ReadFile(p.file(name)))
+		return strings.Split(strings.TrimSuffix(string(content), "\x00"), "\x00")
+	}
+	return invocation{path: p.executable, dir: link("cwd"), log: link("fd/1"), args: list("cmdline"), env: list("environ")}
+}
+
+// start starts the process again, and appends its output to the same file. The process belongs to the cluster, and outlives the suite.
+func (i invocation) start() {
+	GinkgoHelper()
+	log := clustertest.Must(os.OpenFile(i.log, os.O_WRONLY|os.O_APPEND, 0))
+	defer log.Close()
+	cmd := &exec.Cmd{
+		Path: i.path, Args: i.args, Env: i.env, Dir: i.dir, Stdout: log, Stderr: log,
+		// A Ctrl-C in the terminal of the suite must not end this process.
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	Expect(cmd.Start()).To(Succeed())
+	go func() { _ = cmd.Wait() }() // reap the process if the suite kills it once more
+}
+
+// restartKubelet kills the kubelet of the local cluster and starts it again. Containers keep running.
+func restartKubelet(ctx context.Context) {
+	GinkgoHelper()
+	kubelet := theOne(processesOf("kubelet", ""), "kubelets")
+	invocation := kubelet.invocation()
+	kubelet.signal(syscall.SIGKILL)
+	Eventually(ctx, kubelet.runs).Should(BeFalse())
+	invocation.start()
 }
 
 // scaleOperator sets the number of the operator's replicas. At the end of the spec, it sets the number to one.
