@@ -69,8 +69,8 @@ func isResync(e event.TypedUpdateEvent[client.Object]) bool {
 // reaction returns the delay from an update to the reconcile.
 type reaction = func(before, after client.Object) enqueueDelay
 
-// watch returns an event handler that enqueues the Memcacheds with the names that ownersOf returns: after a creation or a deletion with this
-// delay, and after an update with the delay that the argument change returns.
+// watch returns an event handler that enqueues the Memcacheds with the names that ownersOf returns: after a creation or a deletion with
+// this delay, and after an update with the delay that the argument change returns.
 func watch(
 	delay enqueueDelay, change reaction, ownersOf func(client.Object) []types.NamespacedName,
 ) handler.TypedFuncs[client.Object, reconcile.Request] {

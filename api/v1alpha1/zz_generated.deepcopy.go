@@ -8,8 +8,8 @@
 package v1alpha1
 
 import (
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/api/networking/v1"
+	"k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -170,14 +170,14 @@ func (in *MemcachedNetworkPolicy) DeepCopyInto(out *MemcachedNetworkPolicy) {
 	*out = *in
 	if in.From != nil {
 		in, out := &in.From, &out.From
-		*out = make([]v1.NetworkPolicyPeer, len(*in))
+		*out = make([]networkingv1.NetworkPolicyPeer, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
 	if in.MetricsFrom != nil {
 		in, out := &in.MetricsFrom, &out.MetricsFrom
-		*out = make([]v1.NetworkPolicyPeer, len(*in))
+		*out = make([]networkingv1.NetworkPolicyPeer, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
@@ -260,14 +260,14 @@ func (in *MemcachedResources) DeepCopyInto(out *MemcachedResources) {
 	*out = *in
 	if in.Limits != nil {
 		in, out := &in.Limits, &out.Limits
-		*out = make(corev1.ResourceList, len(*in))
+		*out = make(v1.ResourceList, len(*in))
 		for key, val := range *in {
 			(*out)[key] = val.DeepCopy()
 		}
 	}
 	if in.Requests != nil {
 		in, out := &in.Requests, &out.Requests
-		*out = make(corev1.ResourceList, len(*in))
+		*out = make(v1.ResourceList, len(*in))
 		for key, val := range *in {
 			(*out)[key] = val.DeepCopy()
 		}
@@ -296,19 +296,19 @@ func (in *MemcachedScheduling) DeepCopyInto(out *MemcachedScheduling) {
 	}
 	if in.Tolerations != nil {
 		in, out := &in.Tolerations, &out.Tolerations
-		*out = make([]corev1.Toleration, len(*in))
+		*out = make([]v1.Toleration, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
 	if in.Affinity != nil {
 		in, out := &in.Affinity, &out.Affinity
-		*out = new(corev1.Affinity)
+		*out = new(v1.Affinity)
 		(*in).DeepCopyInto(*out)
 	}
 	if in.TopologySpreadConstraints != nil {
 		in, out := &in.TopologySpreadConstraints, &out.TopologySpreadConstraints
-		*out = make([]corev1.TopologySpreadConstraint, len(*in))
+		*out = make([]v1.TopologySpreadConstraint, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
@@ -331,7 +331,7 @@ func (in *MemcachedService) DeepCopyInto(out *MemcachedService) {
 	in.Metadata.DeepCopyInto(&out.Metadata)
 	if in.IPFamilyPolicy != nil {
 		in, out := &in.IPFamilyPolicy, &out.IPFamilyPolicy
-		*out = new(corev1.IPFamilyPolicy)
+		*out = new(v1.IPFamilyPolicy)
 		**out = **in
 	}
 }
@@ -351,7 +351,7 @@ func (in *MemcachedSpec) DeepCopyInto(out *MemcachedSpec) {
 	*out = *in
 	if in.ImagePullSecrets != nil {
 		in, out := &in.ImagePullSecrets, &out.ImagePullSecrets
-		*out = make([]corev1.LocalObjectReference, len(*in))
+		*out = make([]v1.LocalObjectReference, len(*in))
 		copy(*out, *in)
 	}
 	in.Config.DeepCopyInto(&out.Config)

@@ -86,7 +86,8 @@ func (a agent) args() []string {
 
 // requirements returns the resources in the spec. Its defaults, the least that agentNeed in rules.tmpl allows, are enough for two
 // simultaneous scrapes of a node with all slab classes, and for two versions of the files on the memory volume. These files count against
-// the agent's memory limit, because the agent writes them. A CPU limit would slow scrapes down, so the agent has one only if memcached does.
+// the agent's memory limit, because the agent writes them. A CPU limit would slow scrapes down, so the agent has one only if memcached
+// does.
 func (a agent) requirements() corev1.ResourceRequirements {
 	memory := "24Mi"
 	if a.hasCredentials() {

@@ -113,8 +113,10 @@ func TestPeers(t *testing.T) {
 		"being filled":           {fill(protocol.FillCopying), rollout.No, "until the node cache-b-1 has all items"},
 		"a fill that has failed": {fill(protocol.FillFailed), rollout.No, "which it gets from cache-1: refused"},
 		"restarts":               {answers(peer, func(a *memcached.Answer) { a.Restarting = true }), rollout.No, "cache-b-1 has been restarted"},
-		"has just started": {answers(peer, func(a *memcached.Answer) { a.Status = protocol.Status{} }), rollout.No,
-			"cache-b-1 has all items"},
+		"has just started": {
+			answers(peer, func(a *memcached.Answer) { a.Status = protocol.Status{} }), rollout.No,
+			"cache-b-1 has all items",
+		},
 		"has an order to restart": {func(s *scene) { s.enter(peer, nothing) }, rollout.No, "has been restarted"},
 		"has refused it": {func(s *scene) {
 			s.enter(peer, nothing)

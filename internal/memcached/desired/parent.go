@@ -123,8 +123,8 @@ const parentPath = "/run/parent"
 // parentName is the name of the volume with that directory, and of the parent's port.
 const parentName = "parent"
 
-// addParent makes memcached's container start memcached's parent with this role, which is "node" or "proxy". It adds a port, a volume of this
-// size for the program and its files, and a volume with the ConfigMap that the parent reads.
+// addParent makes memcached's container start memcached's parent with this role, which is "node" or "proxy". It adds a port, a volume of
+// this size for the program and its files, and a volume with the ConfigMap that the parent reads.
 func addParent(spec *corev1.PodSpec, role, size, volume, configMap string, mode int32) {
 	limit, container := resource.MustParse(size), &spec.Containers[0]
 	container.Command = []string{parentPath + "/parent", role}

@@ -58,8 +58,10 @@ func TestStatusOfCopies(t *testing.T) {
 			})
 			only(3)(f)
 		}, "False/NotReady False/NotReady False/AsExpected False/AsExpected", "1 of 6 nodes"},
-		{"new numbers have no nodes yet", func(f *front) { f.view.Memcached.Status.Servers = make([]string, 1); only(0)(f) },
-			"False/Scaling True/AsExpected True/Scaling False/AsExpected", "to 3 nodes"},
+		{
+			"new numbers have no nodes yet", func(f *front) { f.view.Memcached.Status.Servers = make([]string, 1); only(0)(f) },
+			"False/Scaling True/AsExpected True/Scaling False/AsExpected", "to 3 nodes",
+		},
 		{"the second has another size", func(f *front) {
 			for _, child := range f.view.Children {
 				if set, ok := child.(*appsv1.StatefulSet); ok && set.Name == "cache-b" {
