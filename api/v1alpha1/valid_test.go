@@ -87,7 +87,7 @@ gracefulShutdown: {preStopDelaySeconds: 5}
 		Entry(nil, `{size: 3, workload: StatefulSet, updateStrategy: {maxUnavailable: 50%}}`),
 		Entry(nil, `{size: 3, workload: Deployment, updateStrategy: {maxUnavailable: 0}}`),
 		Entry(nil, `{size: 1, updateStrategy: {maxUnavailable: 0%}}`),
-		Entry(nil, `{size: 1, workload: StatefulSet, copies: 3}`),
+		Entry(nil, `{size: 333, workload: StatefulSet, copies: 3}`),
 		Entry(nil, `{size: 1, workload: StatefulSet, copies: 2, tls: {secretName: tls}, proxy: {threads: 1}}`),
 		Entry(nil, `{size: 1, workload: StatefulSet, copies: 2, storage: {type: Memory}, podDisruptionBudget: {maxUnavailable: 0}}`),
 		// With proxies, TLS takes no memory of nodes.

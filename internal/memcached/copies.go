@@ -12,8 +12,7 @@ import (
 	cachev1alpha1 "github.com/example/memcached-operator/api/v1alpha1"
 )
 
-// The nodes of each copy of a cache have a StatefulSet of their own. Nodes with the same number hold the same items (ADR-0019). So the
-// operator never stops two of them at the same time.
+// Nodes with the same number hold the same items (ADR-0019). So the operator never stops two of them at the same time.
 
 // CopyLabel is a label of the pods of a StatefulSet, and holds the letter of their copy: a, b or c.
 const CopyLabel = "cache.example.com/copy"
