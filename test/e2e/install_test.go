@@ -70,7 +70,7 @@ var _ = Describe("A user who has installed the operator", clustertest.Core, Orde
 		pod := k8s.Pods(ctx, mc)[0]
 		node := k8s.ConnectTo(ctx, traffic.Address(&pod))
 		Expect(node.Command(ctx, "mn")).To(Equal("MN"))
-		Expect(remains(ctx, namespace)).To(ContainElements("service/memcached-sample", "deployment.apps/memcached-sample",
+		Expect(remains(ctx, namespace)).To(ContainElements("service/memcached-sample-nodes", "deployment.apps/memcached-sample",
 			"poddisruptionbudget.policy/memcached-sample", "pod/"+pod.Name))
 
 		k8s.Kubectl(ctx, "delete", "memc", "memcached-sample", "--namespace", namespace)
