@@ -55,6 +55,7 @@ func Connect(target string, variables []string, types ...func(*runtime.Scheme) e
 	SetDefaultEventuallyTimeout(2 * time.Minute)
 	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
 	EnforceDefaultTimeoutsWhenUsingContexts()
+	ctrl.SetLogger(GinkgoLogr)
 	for _, variable := range variables {
 		Expect(os.Getenv(variable)).NotTo(BeEmpty(), "%s is not set: run %s", variable, target)
 	}

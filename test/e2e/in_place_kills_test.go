@@ -35,7 +35,7 @@ var _ = Describe("A change in place whose operator is killed after each step", L
 		DeferCleanup(untilOperators, 1)
 		expected := []string{"cache: template"}
 		for _, pod := range c.pods {
-			expected = append(expected, "cache-arguments: .*entry "+strings.TrimPrefix(pod.Name, c.mc.Name+"-"))
+			expected = append(expected, "cache-arguments: .*entry "+pod.Name)
 			for _, step := range []string{"asked", "memory", "image", "revision"} {
 				expected = append(expected, pod.Name+": .*"+step)
 			}
@@ -55,9 +55,8 @@ func (c *keptCache) mustKeepWithout(
 ) {
 	GinkgoHelper()
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.mc.Namespace, Name: c.mc.Name + memcached.ArgumentsSuffix}}
-	key := keyOf(config)
 	Expect(client.IgnoreNotFound(k8s.Reread(ctx, config))).To(Succeed())
-	k := &killer{known: map[string]map[string]string{key: writtenTo(config)}} // its creation is a step
+	k := &killer{known: map[string]map[string]string{keyOf(config): writtenTo(config)}} // its creation is a step
 	var stops []func()
 	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.ConfigMapList{}, &appsv1.StatefulSetList{}} {
 		stops = append(stops, k.follow(ctx, list, c.mc.Namespace))
