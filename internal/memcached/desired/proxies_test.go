@@ -110,17 +110,28 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// A node that has never been ready, and the nodes of a first start of which the cluster has not reported, are in no route.
+// A node that has never been ready, and the nodes of a first start of which the cluster has not reported, are in no route. Nodes that start
+// together are announced together, but none waits for a pod that could not be created.
 func TestRoutesHaveKnownNodesOnly(t *testing.T) {
 	first := memcached.NewView(fronted(3), memcached.Observed{}, frontTime)
 	first.Last.Servers = 0
 	if plan := For(first, memcachedtest.Options); plan.Routes != nil || slices.ContainsFunc(plan.Objects, isDeployment) {
 		t.Errorf("the first routes are %v", plan.Routes)
 	}
-	grown := fronted(3)
-	grown.Spec.Size = 5
-	if plan := For(frontView(t, grown, "cache-%d.cache-nodes.shop.svc 3\n", nil), memcachedtest.Options); plan.Announcing {
-		t.Errorf("before a new node was ready: %s", plan.Routes)
+	for _, row := range []struct {
+		known, pods int // of five
+		announced   bool
+	}{{3, 5, false}, {4, 5, false}, {4, 4, true}, {5, 5, true}} {
+		grown := fronted(row.known)
+		grown.Spec.Size = 5
+		plan := For(frontView(t, grown, "cache-%d.cache-nodes.shop.svc 3\n", func(object client.Object) {
+			if set, ok := object.(*appsv1.StatefulSet); ok {
+				set.Status.Replicas = int32(row.pods)
+			}
+		}), memcachedtest.Options)
+		if plan.Announcing != row.announced {
+			t.Errorf("%d pods, %d of them have been ready: %s", row.pods, row.known, plan.Routes)
+		}
 	}
 }
 

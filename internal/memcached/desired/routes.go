@@ -17,8 +17,8 @@ const notice = 2 * time.Minute
 
 // routesOf returns the routes for the proxies. If the number of nodes is unknown, it returns the present routes, or nil if there are none.
 // A new number takes effect at once if there are no routes yet, or if the present number is 0. Otherwise, the routes announce it. An
-// announced number does not change before it takes effect, because some proxies may have read it. While there are no nodes, the present
-// number stays, and the proxies treat the nodes as unreachable.
+// announced number does not change before it takes effect, because some proxies may have read it. So nodes that start together are
+// announced together. While there are no nodes, the present number stays, and the proxies treat the nodes as unreachable.
 func routesOf(v memcached.View) *protocol.Routes {
 	live := v.Routes()
 	count, known := v.NodesOfRoutes()
@@ -31,7 +31,8 @@ func routesOf(v memcached.View) *protocol.Routes {
 		return &wanted
 	}
 	present := live.Pool.At(v.Now)
-	if live.Pool.Wait(v.Now) > 0 || present == count || count == 0 {
+	starting := v.Workload != nil && count < int(v.Workload.Replicas)
+	if live.Pool.Wait(v.Now) > 0 || present == count || count == 0 || present < count && starting {
 		wanted.Pool.Count, wanted.Pool.Next = live.Pool.Count, live.Pool.Next
 		return &wanted
 	}
