@@ -32,9 +32,11 @@ var _ = Describe("A user with a Prometheus", Label(onLocalCluster), func() {
 		s.use(ctx)
 		// The daily average leaves out the last hour. With the shorter durations, the average has data after a minute.
 		o.untilData(ctx, `memcached:hit_ratio:avg1d{namespace="shop",memcached="sessions"}`)
+		s.overfill(ctx, o)
 		o.untilSilent(ctx)
 
 		By("breaking everything")
+		k8s.Kubectl(ctx, "delete", "poddisruptionbudget", s.sessions.Name, "--namespace="+s.namespace) // the operator corrects it
 		s.breakNodes(ctx, o)
 		s.breakImage(ctx, o)
 		o.untilAllFired(ctx)
@@ -89,6 +91,17 @@ func (s *shop) use(ctx context.Context) {
 			})
 		})
 	}
+}
+
+// overfill stores more in search than its memory holds, until Prometheus has seen evictions.
+func (s *shop) overfill(ctx context.Context, o *observed) {
+	GinkgoHelper()
+	cache := k8s.NewClient(ctx, s.search)
+	stop := clustertest.InBackground(ctx, func(ctx context.Context) {
+		clustertest.Every(ctx, roundPeriod, func() { _ = cache.Write(ctx, 500, 200_000) })
+	})
+	o.untilData(ctx, `memcached:evicted_age_seconds:min{namespace="shop",memcached="search"}`)
+	stop()
 }
 
 // breakNodes breaks the four nodes of sessions: one restarts, one has no connection left, and two hang.
