@@ -38,7 +38,7 @@ const (
 )
 
 // DefaultConcurrentReconciles is the default number of workers. While a webhook does not answer, each Memcached that waits for it blocks
-// one worker. With 20 such Memcacheds, four workers remain for others (ADR-0010).
+// one worker. With 20 such Memcacheds, four workers remain for others.
 const DefaultConcurrentReconciles = 24
 
 // Options configures the controller.
