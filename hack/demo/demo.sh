@@ -13,7 +13,7 @@ if ! reason=$(hack/cluster/packages.sh check 2>&1); then
 		${reason}
 		The demo needs a cluster of its own. Run it
 		  in a container:  docker run --rm -it --privileged --cgroupns=host -e GOFLAGS=-buildvcs=false -v "\$PWD":/src -w /src golang:1.26.8 make demo
-		  or try the operator on kind: see "Try it on a laptop" in README.md
+		  or try the operator on kind: see docs/tutorial.md
 	ELSEWHERE
 	exit 1
 fi
