@@ -62,7 +62,7 @@ func New(c client.Client, live client.Reader, clock clock.PassiveClock, opts Opt
 // Forget drops what this process remembers about the objects.
 func (a *Applier) Forget(objects ...client.Object) {
 	for _, object := range objects {
-		a.memories.forget(object)
+		a.memories.entries.Delete(keyOf(object))
 	}
 }
 

@@ -6,6 +6,7 @@ package apply_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,6 +19,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -69,7 +72,8 @@ var _ = Describe("Apply", func() {
 
 		It("is not sent any more when the API server spells it differently", func(ctx SpecContext) {
 			wanted := deployment(owner)
-			wanted.Spec.Template.Spec.Containers[0].Resources = requirements("cpu", "0.5", "memory", "1024Mi")
+			limits := corev1.ResourceList{"cpu": resource.MustParse("0.5"), "memory": resource.MustParse("1024Mi")}
+			wanted.Spec.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: limits, Requests: limits}
 			wanted.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists}}
 			applied(ctx, objects(wanted), nil, "patch deployments")
 			applied(ctx, objects(wanted), objects(read(ctx, deployment(owner))))
@@ -77,14 +81,17 @@ var _ = Describe("Apply", func() {
 
 		It("is created by a patch that carries the resource version 1, which is refused if the object exists", func(ctx SpecContext) {
 			// Kubernetes does not document this behavior, but the whole package depends on it.
-			body := func() client.Patch {
+			create := func() error {
 				object := service(owner)
 				object.ResourceVersion = "1"
-				return applyPatch(object)
+				text, err := json.Marshal(object)
+				Expect(err).NotTo(HaveOccurred())
+				patch := client.RawPatch(types.ApplyPatchType, text)
+				return direct.Patch(ctx, object, patch, client.ForceOwnership, client.FieldOwner("pin"))
 			}
-			Expect(direct.Patch(ctx, service(owner), body(), client.ForceOwnership, client.FieldOwner("pin"))).To(Succeed())
+			Expect(create()).To(Succeed())
 			before := read(ctx, service(owner)).ResourceVersion
-			err := direct.Patch(ctx, service(owner), body(), client.ForceOwnership, client.FieldOwner("pin"))
+			err := create()
 			Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
 			Expect(read(ctx, service(owner)).ResourceVersion).To(Equal(before))
 		})

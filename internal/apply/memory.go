@@ -51,8 +51,6 @@ func (m *memories) of(object client.Object) memory {
 
 func (m *memories) set(object client.Object, known memory) { m.entries.Store(keyOf(object), known) }
 
-func (m *memories) forget(object client.Object) { m.entries.Delete(keyOf(object)) }
-
 // contested returns an ObstacleError if somebody fights for the object, else nil. Wait is the time until the next correction may be made.
 // If it is 0 or less, the correction may be made at once.
 func (a *Applier) contested(desired, live client.Object) (_ *ObstacleError, wait time.Duration) {

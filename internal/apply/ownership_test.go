@@ -5,14 +5,12 @@ package apply_test
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -32,14 +30,10 @@ var _ = Describe("What is not ours", func() {
 	})
 
 	// untouched applies the desired Service. It expects an error with this message, and that the live Service stays as it is.
-	untouched := func(ctx context.Context, observed *corev1.Service, message string) {
+	untouched := func(ctx context.Context, message string, observed ...client.Object) {
 		GinkgoHelper()
 		before := read(ctx, service(owner))
-		var list []client.Object
-		if observed != nil {
-			list = append(list, observed)
-		}
-		result, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, list))
+		result, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, observed))
 		Expect(err).To(MatchError(message))
 		Expect(result.Objects).To(BeEmpty())
 		Expect(read(ctx, service(owner))).To(Equal(before))
@@ -72,8 +66,8 @@ var _ = Describe("What is not ours", func() {
 			owner = newOwner(ctx)
 			theirs := create(ctx, controllers()...)
 			message = "Service " + owner.GetName() + strings.ReplaceAll(message, "OWNER", owner.GetName())
-			untouched(ctx, nil, message)
-			untouched(ctx, theirs, message)
+			untouched(ctx, message)
+			untouched(ctx, message, theirs)
 		}
 	})
 
@@ -81,7 +75,7 @@ var _ = Describe("What is not ours", func() {
 		_, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, nil))
 		Expect(err).NotTo(HaveOccurred())
 		live := foreign(ctx, service(owner), func(s *corev1.Service) { s.OwnerReferences, s.Labels["app"] = nil, "another" })
-		untouched(ctx, live, "Service "+owner.GetName()+" exists already and belongs to nobody: delete or rename one of the two")
+		untouched(ctx, "Service "+owner.GetName()+" exists already and belongs to nobody: delete or rename one of the two", live)
 
 		live = foreign(ctx, service(owner), func(s *corev1.Service) { s.Labels["app"] = owner.GetName() })
 		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, []client.Object{live}))
@@ -125,17 +119,3 @@ var _ = Describe("What is not ours", func() {
 		Expect(read(ctx, service(owner))).To(Equal(before))
 	})
 })
-
-func applyPatch(object client.Object) client.Patch {
-	text, err := json.Marshal(object)
-	Expect(err).NotTo(HaveOccurred())
-	return client.RawPatch(types.ApplyPatchType, text)
-}
-
-func requirements(list ...string) corev1.ResourceRequirements {
-	limits := corev1.ResourceList{}
-	for i := 0; i < len(list); i += 2 {
-		limits[corev1.ResourceName(list[i])] = resource.MustParse(list[i+1])
-	}
-	return corev1.ResourceRequirements{Limits: limits, Requests: limits}
-}
