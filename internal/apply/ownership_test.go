@@ -33,7 +33,11 @@ var _ = Describe("What is not ours", func() {
 	untouched := func(ctx context.Context, message string, observed ...client.Object) {
 		GinkgoHelper()
 		before := read(ctx, service(owner))
-		result, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, observed))
+		if len(observed) == 0 {
+			_, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{service(owner)}, nil))
+			Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
+		}
+		result, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{service(owner)}, observed))
 		Expect(err).To(MatchError(message))
 		Expect(result.Objects).To(BeEmpty())
 		Expect(read(ctx, service(owner))).To(Equal(before))
@@ -72,49 +76,49 @@ var _ = Describe("What is not ours", func() {
 	})
 
 	It("does not include an object of ours that has lost its owner, unless its labels say that it was somebody else's", func(ctx SpecContext) {
-		_, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, nil))
+		_, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{service(owner)}, nil))
 		Expect(err).NotTo(HaveOccurred())
 		live := foreign(ctx, service(owner), func(s *corev1.Service) { s.OwnerReferences, s.Labels["app"] = nil, "another" })
 		untouched(ctx, "Service "+owner.GetName()+" exists already and belongs to nobody: delete or rename one of the two", live)
 
 		live = foreign(ctx, service(owner), func(s *corev1.Service) { s.Labels["app"] = owner.GetName() })
-		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, []client.Object{live}))
+		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{service(owner)}, []client.Object{live}))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(metav1.IsControlledBy(read(ctx, service(owner)), owner)).To(BeTrue())
 	})
 
 	It("does not include an object of ours that the cache misses, as somebody has removed its label", func(ctx SpecContext) {
-		_, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, nil))
+		_, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{service(owner)}, nil))
 		Expect(err).NotTo(HaveOccurred())
-		foreign(ctx, service(owner), func(s *corev1.Service) { s.Labels = nil })
+		before := foreign(ctx, service(owner), func(s *corev1.Service) { s.Labels = nil })
 
 		By("observing it, since what is desired may depend on it")
-		before := read(ctx, service(owner))
-		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, nil))
+		plan := applier.Plan(ctx, owner, false, false, []client.Object{service(owner)}, nil)
+		_, err = applier.Apply(ctx, plan)
 		Expect(err).To(MatchError(apply.ErrChanged))
 		Expect(read(ctx, service(owner))).To(Equal(before))
 
 		By("putting the label back then")
-		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, nil))
+		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{service(owner)}, plan.Unobserved))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(read(ctx, service(owner)).Labels).To(Equal(labelsOf(owner)))
 	})
 
 	It("is not created or changed by an apply to an object that was deleted since it was observed", func(ctx SpecContext) {
-		result, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{service(owner)}, nil))
+		result, err := applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{service(owner)}, nil))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(direct.Delete(ctx, service(owner))).To(Succeed())
 		changed := service(owner)
 		changed.Labels["more"] = "yes"
 
-		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{changed}, result.Objects))
+		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{changed}, result.Objects))
 		Expect(err).To(HaveOccurred())
 		Expect(apierrors.IsNotFound(direct.Get(ctx, client.ObjectKeyFromObject(owner), service(owner)))).To(BeTrue())
 
 		By("not changing another one that has taken its name")
 		create(ctx)
 		before := read(ctx, service(owner))
-		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, []client.Object{changed}, result.Objects))
+		_, err = applier.Apply(ctx, applier.Plan(ctx, owner, false, false, []client.Object{changed}, result.Objects))
 		Expect(err).To(HaveOccurred())
 		Expect(read(ctx, service(owner))).To(Equal(before))
 	})
