@@ -197,9 +197,10 @@ func (a *Applier) answer(changed client.Object, written rendering) string {
 }
 
 // isRefusal reports whether the API server refused the content of a write, as opposed to an outage, a conflict or a terminating
-// namespace.
+// namespace. A webhook refuses with the code 400, unless it chooses another.
 func isRefusal(err error) bool {
-	return (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	return (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)) &&
+		!apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // patch sends a patch. Field validation is off: the API server would parse the body twice to warn of duplicate fields.
